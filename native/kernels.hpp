@@ -1,0 +1,52 @@
+// The kernels that the Python module binds. Arrays are dense and row-major; nothing is checked here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace anchorot {
+
+// -- sorting (levels.cpp) ------------------------------------------------------------------------------------------
+const char* simd_level();  // the instruction set in use: "avx512", "avx2" or "baseline"
+
+// out[k][i] = k-th smallest of the `length` numbers of row i: its quantile at level k / length.
+template <class T>
+void quantiles(const T* matrix, T* out, std::size_t rows, std::size_t length, int threads);
+
+// Sort each of the `rows` rows of `length` numbers in place.
+template <class T>
+void sort_rows(T* matrix, std::size_t rows, std::size_t length, int threads);
+
+// -- Anchor Energy of uniform spaces (merge.cpp) -------------------------------------------------------------------
+// `levels` rows of `count` numbers each, sorted: the quantiles of all anchors at each of equally many levels.
+template <class T>
+struct Levels {
+  const T* numbers;
+  std::size_t levels, count;
+  const T* at(std::size_t k) const { return numbers + k * count; }
+};
+
+// AE_p for p = 1 and p >= 3.
+template <class T>
+double level_energy(const Levels<T>& x, const Levels<T>& y, int p, int threads);
+
+// -- general weights (argsort.cpp, sweep.cpp, fenwick.cpp) ---------------------------------------------------------
+// sorted[k] = values[order[k]], ascending; the order among equals is unspecified but always the same.
+void argsort(const double* values, std::size_t count, double* sorted, std::int64_t* order, int threads);
+
+// Every jump of every CDF of one collection of 1-D measures, by position. Heights and jumps are in units of 2^-62,
+// so that sums of them are exact.
+struct Events {
+  const double* position;    // ascending
+  const std::uint32_t* row;  // which CDF jumps
+  const std::int64_t* jump;  // by how much
+  std::size_t count;
+  const double* mass;  // of every row, sum 1
+  std::size_t rows;
+};
+constexpr double kHeightUnit = 1.0 / static_cast<double>(std::int64_t{1} << 62);
+
+double sweep_energy(const Events& x, const Events& y, int threads);  // AE_1
+double fenwick_expected_cost(const Events& x, const Events& y);      // E[OT_1], the paper's SL-AE
+
+}  // namespace anchorot

@@ -1,0 +1,92 @@
+// The Python module anchorot._kernels._native: array checks are done in Python, the GIL is released here.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "kernels.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+template <class T>
+using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+void bind_levels(nb::module_& m) {
+  m.def(
+      "quantiles",
+      [](Matrix<const T> matrix, Matrix<T> out, int threads) {
+        nb::gil_scoped_release release;
+        anchorot::quantiles(matrix.data(), out.data(), matrix.shape(0), matrix.shape(1), threads);
+      },
+      "matrix"_a, "out"_a, "threads"_a);
+  m.def(
+      "sort_rows",
+      [](Matrix<T> matrix, int threads) {
+        nb::gil_scoped_release release;
+        anchorot::sort_rows(matrix.data(), matrix.shape(0), matrix.shape(1), threads);
+      },
+      "matrix"_a, "threads"_a);
+  m.def(
+      "level_energy",
+      [](Matrix<const T> x, Matrix<const T> y, int p, int threads) {
+        const anchorot::Levels<T> levels_x{x.data(), x.shape(0), x.shape(1)};
+        const anchorot::Levels<T> levels_y{y.data(), y.shape(0), y.shape(1)};
+        nb::gil_scoped_release release;
+        return anchorot::level_energy(levels_x, levels_y, p, threads);
+      },
+      "x"_a, "y"_a, "p"_a, "threads"_a);
+}
+
+// The arrays of the Python tuple Events(position, row, jump, mass), kept alive while a kernel reads them.
+class EventArrays {
+ public:
+  explicit EventArrays(const nb::tuple& t)
+      : position_(nb::cast<Vector<const double>>(t[0])),
+        row_(nb::cast<Vector<const std::uint32_t>>(t[1])),
+        jump_(nb::cast<Vector<const std::int64_t>>(t[2])),
+        mass_(nb::cast<Vector<const double>>(t[3])) {}
+  anchorot::Events view() const {
+    return {position_.data(), row_.data(), jump_.data(), position_.shape(0), mass_.data(), mass_.shape(0)};
+  }
+
+ private:
+  Vector<const double> position_;
+  Vector<const std::uint32_t> row_;
+  Vector<const std::int64_t> jump_;
+  Vector<const double> mass_;
+};
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+  m.def("simd_level", &anchorot::simd_level);
+  bind_levels<double>(m);
+  bind_levels<float>(m);
+  m.def(
+      "argsort",
+      [](Vector<const double> values, Vector<double> sorted, Vector<std::int64_t> order, int threads) {
+        nb::gil_scoped_release release;
+        anchorot::argsort(values.data(), values.shape(0), sorted.data(), order.data(), threads);
+      },
+      "values"_a, "sorted"_a, "order"_a, "threads"_a);
+  m.def(
+      "sweep_energy",
+      [](const nb::tuple& x, const nb::tuple& y, int threads) {
+        const EventArrays events_x(x), events_y(y);
+        nb::gil_scoped_release release;
+        return anchorot::sweep_energy(events_x.view(), events_y.view(), threads);
+      },
+      "x"_a, "y"_a, "threads"_a);
+  m.def(
+      "fenwick_expected_cost",
+      [](const nb::tuple& x, const nb::tuple& y) {
+        const EventArrays events_x(x), events_y(y);
+        nb::gil_scoped_release release;
+        return anchorot::fenwick_expected_cost(events_x.view(), events_y.view());
+      },
+      "x"_a, "y"_a);
+}

@@ -1,0 +1,48 @@
+// A loop over independent tasks, on the calling thread and threads - 1 more.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace anchorot {
+
+// How many workers parallel_for will use.
+inline std::size_t worker_count(std::size_t tasks, int threads) {
+  const std::size_t wanted = threads > 1 ? static_cast<std::size_t>(threads) : 1;
+  return tasks < wanted ? (tasks > 0 ? tasks : 1) : wanted;
+}
+
+// Calls body(task, worker) once for every task; the first exception is passed on to the caller.
+template <class Body>
+void parallel_for(std::size_t tasks, int threads, Body&& body) {
+  const std::size_t helpers = worker_count(tasks, threads) - 1;
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr error;
+  std::mutex error_lock;
+  auto work = [&](std::size_t worker) {
+    try {
+      for (std::size_t task = next++; task < tasks; task = next++) body(task, worker);
+    } catch (...) {
+      next = tasks;
+      std::lock_guard<std::mutex> hold(error_lock);
+      if (!error) error = std::current_exception();
+    }
+  };
+  std::vector<std::thread> pool;
+  pool.reserve(helpers);
+  try {
+    for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(work, i + 1);
+  } catch (const std::system_error&) {
+    // No more threads to be had: the ones there are do all the work.
+  }
+  work(0);
+  for (auto& thread : pool) thread.join();
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace anchorot
