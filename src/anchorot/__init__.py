@@ -1,0 +1,35 @@
+"""Compare probability measures that live in different spaces.
+
+A space is a cost matrix between its own points, and their weights. Anchor Energy compares two spaces, exactly and
+fast, by the distributions of costs that their points see.
+
+>>> import anchorot as ao
+>>> square = ao.from_points([[0, 0], [0, 1], [1, 0], [1, 1]])
+>>> moved = ao.from_points([[5, 5], [5, 6], [4, 5], [4, 6]])
+>>> ao.anchor_energy(square, moved)
+0.0
+"""
+
+from anchorot.anchors import AnchorFeatures
+from anchorot.config import __version__, show_config
+from anchorot.energy import anchor_energy, expected_cost
+from anchorot.exceptions import AnchorotError, InputError, MissingExtraError
+from anchorot.io import from_points, read, write
+from anchorot.line import ot_1d
+from anchorot.space import Space
+
+__all__ = [
+    "AnchorFeatures",
+    "AnchorotError",
+    "InputError",
+    "MissingExtraError",
+    "Space",
+    "__version__",
+    "anchor_energy",
+    "expected_cost",
+    "from_points",
+    "ot_1d",
+    "read",
+    "show_config",
+    "write",
+]

@@ -1,0 +1,38 @@
+"""The energy of a signed measure on the line, from the gaps between its points."""
+
+from math import comb
+
+import numpy as np
+
+from anchorot._typing import Float64s
+
+
+def gap_energy(gaps: Float64s, d: Float64s, p: int) -> Float64s:
+    r"""Energy :math:`-\iint |x - y|^p d\mu(x) d\mu(y)` of a signed measure of total mass zero, along the last axis.
+
+    With D the measure's CDF, which has the value ``d[i]`` on a gap of length ``gaps[i]``, it is
+
+    - p = 1:  2 ∫ D(x)² dx
+    - p = 2:  2 (∫ D(x) dx)²
+    - p >= 2:  p (p - 1) ∬ |x - y|^(p-2) D(x) D(y) dx dy
+
+    which needs no coordinates, only gaps: nothing cancels far from zero, and p = 1, 2 are squares. For p >= 3, with
+    q = p - 2 and A_k(x) = ∫_{y < x} (x - y)^k D(y) dy, one gap g takes A_k to
+    Σ_j C(k, j) g^(k-j) A_j + d g^(k+1) / (k + 1), so each A_k is a cumulative sum of terms of the lower ones.
+    """
+    if p == 1:
+        return 2 * np.sum(gaps * d * d, axis=-1)
+    if p == 2:
+        return 2 * np.sum(gaps * d, axis=-1) ** 2
+    q = p - 2
+    below: list[Float64s] = []  # A_0, ..., A_q at the start of each gap
+    for k in range(q + 1):
+        growth = d * gaps ** (k + 1) / (k + 1)
+        for j in range(k):
+            growth += comb(k, j) * gaps ** (k - j) * below[j]
+        at_end = np.cumsum(growth, axis=-1)
+        below.append(np.concatenate([np.zeros_like(at_end[..., :1]), at_end[..., :-1]], axis=-1))
+    inner = d * gaps ** (q + 2) / ((q + 1) * (q + 2))
+    for j in range(q + 1):
+        inner += comb(q, j) * gaps ** (q - j + 1) / (q - j + 1) * below[j]
+    return 2 * p * (p - 1) * np.sum(d * inner, axis=-1)

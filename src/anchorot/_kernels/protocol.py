@@ -1,0 +1,31 @@
+"""What a set of kernels offers; `native_kernels` and `numpy_kernels` are two such sets."""
+
+from typing import Protocol
+
+from anchorot._kernels.events import Events
+from anchorot._typing import Float64s, Floats, Int64s
+
+
+class Kernels(Protocol):
+    """Threads change the time of a kernel, never a bit of its answer."""
+
+    def description(self) -> str:
+        """Say which kernels these are."""
+
+    def quantiles(self, matrix: Floats, threads: int) -> Floats:
+        """Sort each row, transpose: out[k, i] is the k-th smallest entry of row i."""
+
+    def sort_rows(self, matrix: Floats, threads: int) -> None:
+        """Sort each row in place."""
+
+    def level_energy(self, x: Floats, y: Floats, p: int, threads: int) -> float:
+        """Anchor Energy (p = 1 or p >= 3) from sorted levels: x[k] holds all anchors' quantiles at level k."""
+
+    def argsort(self, values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
+        """Sorted values and the stable order that sorts them."""
+
+    def sweep_energy(self, x: Events, y: Events, threads: int) -> float:
+        """Anchor Energy (p = 1) of two collections of weighted measures."""
+
+    def fenwick_expected_cost(self, x: Events, y: Events) -> float:
+        """Mean transport cost (p = 1) over all pairs of measures, by the paper's SL-AE."""

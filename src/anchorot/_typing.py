@@ -1,0 +1,11 @@
+"""Names for the array types that pass between modules."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating[Any]]  # float64 or float32
+Float64s = NDArray[np.float64]
+Int64s = NDArray[np.int64]
+RngLike = int | np.random.Generator | None

@@ -1,0 +1,89 @@
+"""Checks at the door: public functions call these once, nothing below checks again."""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._typing import Float64s, Floats
+from anchorot.exceptions import InputError
+
+WEIGHT_SUM_TOLERANCE = 1e-6  # float32 users exist
+
+
+def check_numbers(values: ArrayLike, name: str) -> Floats:
+    """Turn array-like numbers into a float64 or float32 array; refuse objects, complex numbers and text."""
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError) as error:  # ragged nested lists, say
+        raise InputError(f"{name} is not an array of numbers: {error}") from None
+    if array.dtype.kind not in "biuf":
+        hint = " (a sparse matrix? make it dense first)" if hasattr(values, "toarray") else ""
+        raise InputError(f"{name} has dtype {array.dtype}, but real numbers are needed{hint}")
+    return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
+
+
+def check_finite(array: Floats, name: str, infinity_hint: str = "") -> None:
+    """Refuse NaN and infinity, naming the first place."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if math.isfinite(array.sum(dtype=np.float64)):  # one pass, no temporary array; may only overflow
+            return
+    bad = ~np.isfinite(array)
+    if not bad.any():
+        return
+    place = tuple(int(i) for i in np.argwhere(bad)[0])
+    value = array[place]
+    hint = "" if np.isnan(value) else infinity_hint
+    shown = str(place[0]) if len(place) == 1 else str(place)
+    raise InputError(f"{name} must be finite, but {int(bad.sum())} entries are not, the first {value} at {shown}{hint}")
+
+
+def check_cost(cost: ArrayLike) -> Floats:
+    """Turn `cost` into a square, finite, C-contiguous float matrix (no copy if it already is one)."""
+    array = check_numbers(cost, "cost")
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise InputError(f"cost has shape {array.shape}, but a square matrix (n, n) is needed")
+    if array.shape[0] == 0:
+        raise InputError("cost has shape (0, 0), but a space needs at least one point")
+    check_finite(array, "cost", "; unreachable pairs of a disconnected graph need a finite cost or must be left out")
+    return np.ascontiguousarray(array)
+
+
+def uniform_weights(n: int) -> Float64s:
+    """Return n equal weights of sum 1."""
+    return np.full(n, 1 / n)
+
+
+def check_weights(weights: ArrayLike, n: int, of: str) -> Float64s:
+    """Turn `weights` into n non-negative float64 numbers of sum 1."""
+    array: Float64s = check_numbers(weights, "weights").astype(np.float64)
+    if array.shape != (n,):
+        raise InputError(f"weights has shape {array.shape}, but {of} has {n} points")
+    check_finite(array, "weights")
+    if (array < 0).any():
+        first = int(np.argmax(array < 0))
+        raise InputError(f"weights must not be negative, but weights[{first}] is {array[first]}")
+    total = math.fsum(array)
+    if abs(total - 1) > WEIGHT_SUM_TOLERANCE:
+        raise InputError(f"weights must sum to 1, but they sum to {total:.9g}; divide them by their sum")
+    return array / total
+
+
+def check_integer(value: Any, name: str, least: int) -> int:
+    """Return `value` as an int of at least `least`; 2.0 passes for 2."""
+    try:
+        number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} must be an integer >= {least}, but {value!r} came") from None
+    if number < least:
+        raise InputError(f"{name} must be an integer >= {least}, but {number} came")
+    return number
+
+
+def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
+    """Return `value` if it is one of `choices`."""
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, but {value!r} came")
+    return value

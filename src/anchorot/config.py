@@ -1,0 +1,36 @@
+"""Which anchorot this is, and what it runs on."""
+
+import platform
+from importlib import metadata
+
+from anchorot._kernels import kernels
+
+__version__ = metadata.version("anchorot")
+
+OPTIONAL_PACKAGES = ("matplotlib",)
+
+
+def config() -> dict[str, str]:
+    """Kernels in use and versions of what matters, by name."""
+    found = {
+        "anchorot": __version__,
+        "kernels": kernels.description(),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+    for package in ("numpy", "scipy", *OPTIONAL_PACKAGES):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def show_config() -> None:
+    """Print which kernels (native with its SIMD level, or numpy) and which versions are in use.
+
+    ``ANCHOROT_KERNELS=numpy`` in the environment forces the NumPy kernels; ``ANCHOROT_SIMD=avx2`` or ``baseline``
+    holds the native ones back to older processors' instructions.
+    """
+    for name, value in config().items():
+        print(f"{name:<12}{value}")

@@ -1,0 +1,73 @@
+"""Optimal transport on the line: the piece that everything else is an average of."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._typing import Float64s
+from anchorot._validate import check_finite, check_integer, check_numbers, check_weights
+from anchorot.exceptions import InputError
+
+
+def ot_1d(
+    x: ArrayLike,
+    y: ArrayLike,
+    wx: ArrayLike | None = None,
+    wy: ArrayLike | None = None,
+    p: int = 1,
+) -> float:
+    r"""Optimal transport cost :math:`OT_p = \int_0^1 |Q_x(t) - Q_y(t)|^p dt` between two samples on the line.
+
+    This is the p-th power of the p-Wasserstein distance, as in the paper; for p = 1 it is the distance itself
+    (:func:`scipy.stats.wasserstein_distance`).
+
+    Parameters
+    ----------
+    x, y : array_like of shape (n,) and (m,)
+        Values.
+    wx, wy : array_like, optional
+        Their weights, non-negative, of sum 1; uniform by default.
+    p : int >= 1
+
+    Returns
+    -------
+    float
+        O(n log n + m log m) time.
+
+    Examples
+    --------
+    >>> ot_1d([0, 1], [3, 4]), ot_1d([0, 1], [3, 4], p=2)
+    (3.0, 9.0)
+    """
+    p = check_integer(p, "p", 1)
+    return step_distance(_quantile_function(x, wx, "x"), _quantile_function(y, wy, "y"), p)
+
+
+class StepFunction(NamedTuple):
+    """An increasing step function on [0, 1]: ``value[i]`` up to the level ``end[i]``, the last of which is 1."""
+
+    value: Float64s
+    end: Float64s
+
+
+def _quantile_function(values: ArrayLike, weights: ArrayLike | None, name: str) -> StepFunction:
+    array = check_numbers(values, name).astype(np.float64)
+    if array.ndim != 1 or len(array) == 0:
+        raise InputError(f"{name} has shape {array.shape}, but a sample (n,) with n >= 1 is needed")
+    check_finite(array, name)
+    n = len(array)
+    if weights is None:
+        return StepFunction(np.sort(array), np.arange(1, n + 1) / n)
+    order = np.argsort(array)
+    levels = np.cumsum(check_weights(weights, n, name)[order])
+    levels[-1] = 1.0
+    return StepFunction(array[order], np.minimum(levels, 1.0))
+
+
+def step_distance(x: StepFunction, y: StepFunction, p: int) -> float:
+    """Integral over [0, 1] of |x - y|^p."""
+    cuts = np.union1d(x.end, y.end)
+    width = np.diff(cuts, prepend=0.0)
+    with np.errstate(over="ignore"):  # a value beyond the range of floats is infinite
+        return float(width @ np.abs(x.value[np.searchsorted(x.end, cuts)] - y.value[np.searchsorted(y.end, cuts)]) ** p)

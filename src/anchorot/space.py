@@ -1,0 +1,145 @@
+"""Spaces: what anchorot compares."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._kernels import kernels
+from anchorot._typing import Float64s, Floats, RngLike
+from anchorot._validate import check_cost, check_integer, check_weights, uniform_weights
+from anchorot.exceptions import InputError
+
+
+class Space:
+    """A measured metric space: n points seen only through their costs to each other, and their weights.
+
+    Row i of the cost matrix is the anchor i's view of the space: its costs to all points. Costs may be any finite
+    real numbers, symmetric or not, with anything on the diagonal.
+
+    Parameters
+    ----------
+    cost : array_like of shape (n, n)
+        float64 or float32 is kept as it is; other real numbers become float64.
+    weights : array_like of shape (n,), optional
+        Non-negative, of sum 1 within 1e-6 (then renormalised); uniform by default. A point of weight zero is
+        legal and changes nothing.
+    labels : sequence of n objects, optional
+        Names of the points.
+    copy : bool
+        Keep an own copy of `cost`. With ``copy=False`` a large matrix is shared, and must not be changed later.
+
+    Examples
+    --------
+    >>> x = Space([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> x.n, x.weights.tolist() == [1 / 3] * 3
+    (3, True)
+    """
+
+    def __init__(
+        self,
+        cost: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        labels: Sequence[object] | None = None,
+        copy: bool = True,
+    ) -> None:
+        checked = check_cost(cost)
+        if copy and np.may_share_memory(checked, np.asarray(cost)):
+            checked = checked.copy()
+        n = len(checked)
+        if labels is not None and len(labels) != n:
+            raise InputError(f"labels has {len(labels)} entries, but the cost matrix has {n} points")
+        self._cost = _read_only(checked)
+        checked_weights = uniform_weights(n) if weights is None else check_weights(weights, n, "the cost matrix")
+        self._weights = _read_only(checked_weights)
+        self._labels = None if labels is None else tuple(labels)
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return len(self._cost)
+
+    @property
+    def cost(self) -> Floats:
+        """Costs, shape (n, n), read-only; row i holds the costs from point i."""
+        return self._cost
+
+    @property
+    def weights(self) -> Float64s:
+        """Weights, shape (n,), float64, read-only, of sum 1."""
+        return self._weights
+
+    @property
+    def labels(self) -> tuple[object, ...] | None:
+        """Names of the points, if they have any."""
+        return self._labels
+
+    @cached_property
+    def is_uniform(self) -> bool:
+        """Whether all points have the same weight."""
+        return bool((self._weights == self._weights[0]).all())
+
+    def ranked(self) -> "Space":
+        """Return the robust representation: every cost replaced by its rank among all costs.
+
+        ``p(i, j) = #{(k, l): cost[k, l] < cost[i, j]} / n**2`` (the paper's appendix, strict ``<``), so equal
+        costs stay equal, and no increasing map of the costs changes anything. O(n² log n).
+
+        Examples
+        --------
+        >>> Space([[0, 5], [7, 0]]).ranked().cost.tolist()
+        [[0.0, 0.5], [0.75, 0.0]]
+        """
+        flat = self._cost.ravel().astype(np.float64, copy=False)
+        ordered, order = kernels.argsort(flat, threads=1)
+        first = np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)  # of each cost: its strict rank
+        ranks = np.empty(flat.shape)
+        ranks[order] = np.repeat(first / flat.size, np.diff(first, append=flat.size))
+        return Space(ranks.reshape(self._cost.shape), self._weights, labels=self._labels, copy=False)
+
+    def sample(self, k: int, rng: RngLike = None) -> "Space":
+        """Return the sub-space of k points drawn uniformly without replacement, weights renormalised.
+
+        Points of weight zero are never drawn.
+
+        Parameters
+        ----------
+        k : int
+            Number of points, at most the number of points of positive weight.
+        rng : None, int or numpy.random.Generator
+            Source of randomness.
+        """
+        k = check_integer(k, "k", 1)
+        candidates = np.flatnonzero(self._weights)
+        if k > len(candidates):
+            raise InputError(f"cannot sample {k} points: only {len(candidates)} points have positive weight")
+        return self.take(np.random.default_rng(rng).choice(candidates, size=k, replace=False))
+
+    def take(self, points: ArrayLike) -> "Space":
+        """Return the sub-space of the given points, in that order, weights renormalised."""
+        index = np.asarray(points)
+        weights = self._weights[index]
+        total = weights.sum()
+        if not total > 0:
+            raise InputError(
+                f"the {len(index)} points taken have total weight {total}, but a space needs a positive one"
+            )
+        labels = None if self._labels is None else [self._labels[i] for i in index]
+        return Space(self._cost[np.ix_(index, index)], weights / total, labels=labels, copy=False)
+
+    def __repr__(self) -> str:
+        kind = "uniform" if self.is_uniform else "weighted"
+        return f"Space(n={self.n}, {kind}, {self._cost.dtype})"
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def as_space(x: Space | ArrayLike) -> Space:
+    """Return x itself if it is a Space, else the uniform space of the cost matrix x (not copied)."""
+    return x if isinstance(x, Space) else Space(x, copy=False)

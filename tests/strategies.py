@@ -1,0 +1,35 @@
+"""Spaces of all sorts, for hypothesis."""
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import anchorot as ao
+
+SIZES = st.integers(1, 7)
+# Many ties, as on graphs; or any numbers of moderate size.
+COSTS = st.one_of(st.integers(-2, 3).map(float), st.floats(-1e3, 1e3, width=32))
+
+
+def costs(n):
+    return hnp.arrays(np.float64, (n, n), elements=COSTS)
+
+
+@st.composite
+def weight_vectors(draw, n):
+    """Uniform, or anything with zeros in it."""
+    raw = draw(st.one_of(st.just([1] * n), st.lists(st.integers(0, 5), min_size=n, max_size=n).filter(any)))
+    return np.array(raw) / sum(raw)
+
+
+@st.composite
+def spaces(draw, n=None, uniform=False):
+    n = draw(SIZES) if n is None else n
+    weights = None if uniform else draw(weight_vectors(n))
+    return ao.Space(draw(costs(n)), weights)
+
+
+def scale_of(*spaces):
+    """What rounding errors are compared with: the range of all costs."""
+    values = np.concatenate([space.cost.ravel() for space in spaces])
+    return float(np.ptp(values)) or 1.0

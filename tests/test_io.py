@@ -1,0 +1,168 @@
+"""Files: what is read, what is refused, and that nothing is half-written."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anchorot as ao
+from anchorot.io.atomic import replacing
+
+from strategies import spaces
+
+COST = np.array([[0.0, 1.5, 2.0], [1.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
+LINES = "0 1.5 2\n1.5 0 1\n2 1 0\n"
+
+
+def saved(path, text):
+    path.write_text(text)
+    return path
+
+
+@given(spaces())
+def test_writing_and_reading_changes_nothing(tmp_path_factory, x):
+    path = tmp_path_factory.mktemp("io") / "space.npz"
+    ao.write(x, path)
+    again = ao.read(path)
+    np.testing.assert_array_equal(again.cost, x.cost)
+    np.testing.assert_allclose(again.weights, x.weights, rtol=1e-15)
+
+
+def test_labels_and_types_are_kept(tmp_path):
+    x = ao.Space(COST.astype(np.float32), [0.5, 0.25, 0.25], labels=["a", "b", "ç"])
+    ao.write(x, tmp_path / "x.npz")
+    again = ao.read(tmp_path / "x.npz")
+    assert again.labels == ("a", "b", "ç")
+    assert again.cost.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.txt", LINES),
+        ("x.txt", "3\n" + LINES),
+        ("x.csv", LINES.replace(" ", ",")),
+        ("X.CSV", LINES.replace(" ", " , ")),
+    ],
+)
+def test_matrices_as_text(tmp_path, name, text):
+    np.testing.assert_array_equal(ao.read(saved(tmp_path / name, text)).cost, COST)
+
+
+def test_the_authors_format_with_weights(tmp_path):
+    x = ao.read(saved(tmp_path / "x.txt", f"3\n{LINES}0.5 0.25 0.25\n"))
+    assert x.weights.tolist() == [0.5, 0.25, 0.25]
+
+
+def test_npy(tmp_path):
+    np.save(tmp_path / "x.npy", COST)
+    np.testing.assert_array_equal(ao.read(tmp_path / "x.npy").cost, COST)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.csv", "x.npz"])
+def test_points(tmp_path, name):
+    points = np.array([[0.0, 0.0], [3.0, 4.0]])
+    path = tmp_path / name
+    if name.endswith("npy"):
+        np.save(path, points)
+    elif name.endswith("npz"):
+        np.savez(path, points=points)
+    else:
+        np.savetxt(path, points, delimiter=",")
+    assert ao.read(path, points=True).cost.tolist() == [[0, 5], [5, 0]]
+    assert ao.read(path, points=True, metric="cityblock").cost.tolist() == [[0, 7], [7, 0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("x.txt", "", "x.txt: the file is empty"),
+        ("x.txt", "3\n0 1\n", "the first line promises 3 lines of 3 costs"),
+        ("x.txt", "2\n0 1 2\n1 0 2\n", "promises a 2 x 2 matrix, but the lines hold 2 x 3"),
+        ("x.txt", "99999999999\n0\n", "the first line promises 99999999999 lines"),
+        ("x.csv", "a,b\n1,2\n", "x.csv: line 1 of numbers: could not convert string to float: .*a"),
+        ("x.csv", "1,2\n1\n", "line 2 of numbers has 1 of them, but line 1 has 2"),
+        ("x.csv", "1,2,3\n4,5,6\n", "a cost matrix is square, but this one is 2 x 3; if its rows are points, say so"),
+        ("x.csv", "0,nan\n1,0\n", r"x.csv: cost must be finite, but 1 entries are not"),
+        ("x.npz", "not a zip", "x.npz: not an .npz archive of plain numbers"),
+        ("x.npy", "not an array", "x.npy: not a .npy array of plain numbers"),
+        ("x.docx", "", "files ending in '.docx' are not read; known endings: .csv, .npy, .npz, .txt"),
+    ],
+)
+def test_bad_files_get_one_clear_line(tmp_path, name, text, message):
+    with pytest.raises(ao.InputError, match=message) as caught:
+        ao.read(saved(tmp_path / name, text))
+    assert "\n" not in str(caught.value)
+
+
+def test_binary_rubbish_as_text(tmp_path):
+    (tmp_path / "x.csv").write_bytes(bytes(range(256)))
+    with pytest.raises(ao.InputError, match="not a text file"):
+        ao.read(tmp_path / "x.csv")
+
+
+def test_pickles_are_never_opened(tmp_path):
+    np.savez(tmp_path / "x.npz", cost=np.array([[None]], dtype=object))
+    np.save(tmp_path / "x.npy", np.array([[None]], dtype=object))
+    for name in ("x.npz", "x.npy"):
+        with pytest.raises(ao.InputError, match=name):
+            ao.read(tmp_path / name)
+
+
+def test_an_archive_without_a_space(tmp_path):
+    np.savez(tmp_path / "x.npz", other=COST)
+    with pytest.raises(ao.InputError, match="needs an array 'cost' or an array 'points', but this one holds other"):
+        ao.read(tmp_path / "x.npz")
+
+
+def test_a_header_that_claims_gigabytes(tmp_path):
+    np.save(tmp_path / "x.npy", COST)
+    data = (tmp_path / "x.npy").read_bytes()
+    (tmp_path / "x.npy").write_bytes(data.replace(b"(3, 3), ", b"(90000, 90000), ", 1)[: len(data)])
+    with pytest.raises(ao.InputError, match=r"not a \.npy array"):
+        ao.read(tmp_path / "x.npy")
+
+
+@given(st.data())
+def test_mutilated_files_raise_only_our_errors(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("fuzz")
+    ao.write(ao.Space(COST, labels="abc"), folder / "x.npz")
+    np.save(folder / "x.npy", COST)
+    saved(folder / "x.txt", "3\n" + LINES)
+    saved(folder / "x.csv", LINES.replace(" ", ","))
+    path = folder / data.draw(st.sampled_from(["x.npz", "x.npy", "x.txt", "x.csv"]))
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content[: data.draw(st.integers(0, len(content)))])
+    message = ""
+    try:
+        ao.read(path)
+    except ao.InputError as error:
+        message = str(error)
+    assert message == "" or message.startswith(path.name)
+    assert "\n" not in message
+
+
+def test_missing_files_are_the_systems_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        ao.read(tmp_path / "nothing.npz")
+
+
+def test_only_npz_is_written(tmp_path):
+    with pytest.raises(ao.InputError, match=r"written as \.npz files only"):
+        ao.write(ao.Space(COST), tmp_path / "x.csv")
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = saved(tmp_path / "x.txt", "old")
+
+    def fail():
+        with replacing(path) as temporary:
+            temporary.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

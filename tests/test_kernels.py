@@ -1,0 +1,116 @@
+"""The kernels against NumPy and against each other, on sizes that meet every edge of them."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from anchorot._kernels import kernels
+from anchorot._kernels.events import Events, to_heights
+
+SIZES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 129, 255, 257]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_are_sorted_whatever_their_length(dtype, threads):
+    rng = np.random.default_rng(0)
+    for length in SIZES:
+        for rows in (1, 5, 16, 19):
+            matrix = rng.normal(size=(rows, length)).astype(dtype)
+            matrix[rng.uniform(size=matrix.shape) < 0.3] = 0  # ties
+            expected = np.sort(matrix, axis=1)
+            np.testing.assert_array_equal(kernels.quantiles(matrix, threads), expected.T)
+            kernels.sort_rows(matrix, threads)
+            np.testing.assert_array_equal(matrix, expected)
+
+
+DISTRIBUTIONS = {
+    "uniform": lambda rng, n: rng.uniform(size=n),
+    "few distinct": lambda rng, n: rng.integers(0, 5, size=n).astype(float),
+    "constant": lambda rng, n: np.full(n, 3.0),
+    "heavy tails": lambda rng, n: rng.standard_cauchy(size=n) ** 5,
+    "one outlier": lambda rng, n: np.append(rng.uniform(size=n - 1), 1e300),
+    "denormal": lambda rng, n: rng.integers(0, 9, size=n) * 5e-324,
+    "whole range": lambda rng, n: rng.uniform(-1, 1, size=n) * 1.7e308,
+    "powers": lambda rng, n: 10.0 ** rng.integers(-300, 300, size=n),
+    "sorted": lambda rng, n: np.sort(rng.normal(size=n)),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("count", [1, 30, 1000, 20_000])
+def test_argsort_is_stable_on_all_distributions(name, count):
+    values = DISTRIBUTIONS[name](np.random.default_rng(1), count)
+    expected = np.argsort(values, kind="stable")
+    for threads in (1, 3):
+        ordered, order = kernels.argsort(values, threads)
+        np.testing.assert_array_equal(order, expected)
+        np.testing.assert_array_equal(ordered, values[expected])
+
+
+def random_events(rng, rows, atoms, spread=1.0):
+    weights = rng.dirichlet(np.ones(atoms), size=rows)
+    values = spread * rng.normal(size=(rows, 1)) + rng.normal(size=(rows, atoms))
+    order = np.argsort(values.ravel(), kind="stable")
+    row = np.repeat(np.arange(rows, dtype=np.uint32), atoms)[order]
+    return Events(values.ravel()[order], row, to_heights(weights.ravel())[order], rng.dirichlet(np.ones(rows)))
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_threads_change_no_bit_of_large_sweeps(threads):
+    rng = np.random.default_rng(2)
+    x, y = random_events(rng, 60, 1500), random_events(rng, 50, 1500)
+    assert kernels.sweep_energy(x, y, threads) == kernels.sweep_energy(x, y, 1)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_threads_change_no_bit_of_level_energies(threads):
+    rng = np.random.default_rng(3)
+    x, y = (np.sort(np.sort(rng.normal(size=(n, n)), axis=0), axis=1) for n in (61, 75))
+    for p in (1, 3):
+        assert kernels.level_energy(x, y, p, threads) == kernels.level_energy(x, y, p, 1)
+
+
+def test_sweep_with_thousands_of_crossings_an_event(native_only):
+    # Rows so alike that the sorted sweep gives up and the tree takes over; the reference tree agrees.
+    rng = np.random.default_rng(4)
+    x, y = random_events(rng, 2500, 60, spread=0.0), random_events(rng, 2500, 60, spread=0.001)
+    cross, own_x, own_y = (kernels.fenwick_expected_cost(a, b) for a, b in ((x, y), (x, x), (y, y)))
+    assert kernels.sweep_energy(x, y, 1) == pytest.approx(2 * cross - own_x - own_y, rel=1e-8)
+
+
+PROGRAM = """
+import numpy as np, anchorot as ao
+rng = np.random.default_rng(0)
+x, y = (ao.from_points(rng.normal(size=(n, 3))) for n in (130, 77))
+w = ao.Space(x.cost, rng.dirichlet(np.ones(130)))
+wide = [ao.anchor_energy(x, y), ao.anchor_energy(w, y), ao.anchor_energy(x, y, p=3)]
+narrow = ao.anchor_energy(x.cost.astype("f4"), y.cost.astype("f4"))
+print([value.hex() for value in (*wide, narrow)], ao.config.config()["kernels"])
+"""
+
+
+def run_with(**environment):
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=os.environ | environment, capture_output=True, text=True, check=True
+    )
+    return result.stdout.strip().rsplit("] ", 1)
+
+
+def test_every_instruction_set_gives_the_same_bits(native_only):
+    results = {level: run_with(ANCHOROT_SIMD=level) for level in ("", "avx2", "baseline")}
+    assert len({values for values, _ in results.values()}) == 1
+    assert results["baseline"][1] == "native (baseline)"
+
+
+def test_kernels_can_be_chosen():
+    assert run_with(ANCHOROT_KERNELS="numpy")[1] == "numpy"
+
+
+def test_an_unknown_choice_of_kernels_is_refused():
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        run_with(ANCHOROT_KERNELS="fortran")
+    assert "ANCHOROT_KERNELS must be 'native' or 'numpy', but 'fortran' came" in caught.value.stderr
