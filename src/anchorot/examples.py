@@ -1,0 +1,123 @@
+"""Small spaces that anchorot can make itself: shapes in several poses and sizes, graphs of several kinds."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from anchorot._typing import Float64s, RngLike
+from anchorot._validate import check_integer
+from anchorot.io import from_points
+from anchorot.space import Space
+
+Rng = np.random.Generator
+Edges = list[tuple[int, int]]
+
+
+def sphere(n: int, rng: Rng) -> Float64s:
+    """Random points on a sphere of radius 3."""
+    points = rng.normal(size=(n, 3))
+    return 3 * points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def torus(n: int, rng: Rng) -> Float64s:
+    """Random points on a torus of radii 3 and 0.5."""
+    u, v = rng.uniform(0, 2 * np.pi, size=(2, n))
+    reach = 3 + 0.5 * np.cos(v)
+    return np.stack([reach * np.cos(u), reach * np.sin(u), 0.5 * np.sin(v)], axis=1)
+
+
+def spring(n: int, rng: Rng) -> Float64s:
+    """Random points on five turns of a spring of radius 0.7 and length 9."""
+    u = rng.uniform(0, 10 * np.pi, size=n)
+    return np.stack([0.7 * np.cos(u), 0.7 * np.sin(u), 0.9 * u / np.pi], axis=1)
+
+
+def dumbbell(n: int, rng: Rng) -> Float64s:
+    """Random points in two balls, six apart, one twice as heavy as the other."""
+    side = np.where(np.arange(n) < n // 3, -3.0, 3.0)
+    return 0.6 * rng.normal(size=(n, 3)) + np.array([1.0, 0.0, 0.0]) * side[:, None]
+
+
+def ring(n: int, rng: Rng) -> Edges:
+    """Return a ring in which each node is joined to the next five."""
+    return [(i, (i + step) % n) for i in range(n) for step in range(1, 6)]
+
+
+def tree(n: int, rng: Rng) -> Edges:
+    """Return a random tree: each node hangs on a random earlier one."""
+    return [(i, int(rng.integers(i))) for i in range(1, n)]
+
+
+def scale_free(n: int, rng: Rng) -> Edges:
+    """Return a Barabási-Albert graph: each node joins two earlier ones, in proportion to their degrees."""
+    edges = [(0, 1), (1, 2), (2, 0)]
+    ends = [node for edge in edges for node in edge]
+    for node in range(3, n):
+        chosen: set[int] = set()
+        while len(chosen) < 2:
+            chosen.add(ends[int(rng.integers(len(ends)))])
+        for other in sorted(chosen):
+            edges.append((node, other))
+            ends += [node, other]
+    return edges
+
+
+SHAPES: dict[str, Callable[[int, Rng], Float64s]] = {
+    "sphere": sphere,
+    "torus": torus,
+    "spring": spring,
+    "dumbbell": dumbbell,
+}
+GRAPHS: dict[str, Callable[[int, Rng], Edges]] = {"ring": ring, "tree": tree, "scale-free": scale_free}
+SIZES = (1.0, 0.6, 1.7)
+
+
+class Example(NamedTuple):
+    """A space with the kind of thing it is and how large it was made."""
+
+    kind: str
+    size: float
+    space: Space
+
+    @property
+    def name(self) -> str:
+        """Kind and size."""
+        return f"{self.kind} x{self.size:g}"
+
+
+def shape_space(points: Float64s, size: float, rng: Rng) -> Space:
+    """Space of the points, turned at random and scaled."""
+    turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    return from_points(size * points @ turn)
+
+
+def graph_space(edges: Edges) -> Space:
+    """Space of the nodes of a connected graph, with the number of edges between two as their cost."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import shortest_path
+
+    n = max(map(max, edges)) + 1
+    heads, tails = zip(*edges, strict=True)
+    adjacency = coo_array((np.ones(len(edges)), (heads, tails)), shape=(n, n)).tocsr()
+    return Space(shortest_path(adjacency, directed=False, unweighted=True), copy=False)
+
+
+def gallery(n_points: int = 150, rng: RngLike = 0) -> list[Example]:
+    """Every kind of shape and graph in three sizes, shapes of `n_points` points each in a random pose.
+
+    Examples
+    --------
+    >>> [example.name for example in gallery(10)][:4]
+    ['sphere x1', 'sphere x0.6', 'sphere x1.7', 'torus x1']
+    """
+    n_points = check_integer(n_points, "n_points", 6)
+    generator = np.random.default_rng(rng)
+    examples = []
+    for kind, make_points in SHAPES.items():
+        for size in SIZES:
+            examples.append(Example(kind, size, shape_space(make_points(n_points, generator), size, generator)))
+    for kind, make_edges in GRAPHS.items():
+        for size in SIZES:
+            examples.append(Example(kind, size, graph_space(make_edges(int(n_points * size), generator))))
+    return examples
