@@ -10,16 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "items.hpp"
 #include "kernels.hpp"
 #include "parallel.hpp"
 
 namespace anchorot {
 namespace {
-
-struct Item {
-  double key;
-  std::int64_t index;
-};
 
 // A total order, so that the result does not depend on who sorted what.
 bool before(const Item& a, const Item& b) { return a.key < b.key || (a.key == b.key && a.index < b.index); }
@@ -101,8 +97,7 @@ void for_each_bucket(const std::uint32_t* end, std::size_t buckets, Body body) {
   }
 }
 
-// Sorts `items` (which come in the order of their indices where keys are equal), with scratch of the same size.
-void sort_items(Item* items, std::size_t count, Item* scratch, int depth) {
+void sort_bucket(Item* items, std::size_t count, Item* scratch, int depth) {
   if (count <= kInsertion) return insertion_sort(items, count);
   const auto [low, high] = range(count, [&](std::size_t i) { return items[i].key; });
   if (low == high) return;
@@ -116,12 +111,14 @@ void sort_items(Item* items, std::size_t count, Item* scratch, int depth) {
   scatter(count, [&](std::size_t i) { return items[i]; }, map, buckets, scratch, end);
   std::copy(scratch, scratch + count, items);
   for_each_bucket(end, buckets, [&](std::size_t begin, std::size_t size) {
-    if (size > kInsertion) sort_items(items + begin, size, scratch + begin, depth + 1);
+    if (size > kInsertion) sort_bucket(items + begin, size, scratch + begin, depth + 1);
   });
   insertion_sort(items, count);  // what is left to do lies inside the small buckets
 }
 
 }  // namespace
+
+void sort_items(Item* items, std::size_t count, Item* scratch) { sort_bucket(items, count, scratch, 1); }
 
 void argsort(const double* values, std::size_t count, double* sorted, std::int64_t* order, int threads) {
   if (count == 0) return;
@@ -141,7 +138,7 @@ void argsort(const double* values, std::size_t count, double* sorted, std::int64
   parallel_for(end.size(), threads, [&](std::size_t bucket, std::size_t worker) {
     const std::size_t first = bucket == 0 ? 0 : end[bucket - 1], size = end[bucket] - first;
     if (scratch[worker].size() < size) scratch[worker].resize(size);
-    sort_items(items.get() + first, size, scratch[worker].data(), 1);
+    sort_items(items.get() + first, size, scratch[worker].data());
     for (std::size_t k = first; k < first + size; ++k) {
       sorted[k] = items[k].key;
       order[k] = items[k].index;

@@ -6,9 +6,9 @@
 
 namespace anchorot {
 
-// -- sorting (levels.cpp) ------------------------------------------------------------------------------------------
 const char* simd_level();  // the instruction set in use: "avx512", "avx2" or "baseline"
 
+// -- sorting (levels.cpp) ------------------------------------------------------------------------------------------
 // out[k][i] = k-th smallest of the `length` numbers of row i: its quantile at level k / length.
 template <class T>
 void quantiles(const T* matrix, T* out, std::size_t rows, std::size_t length, int threads);
@@ -29,6 +29,29 @@ struct Levels {
 // AE_p for p = 1 and p >= 3.
 template <class T>
 double level_energy(const Levels<T>& x, const Levels<T>& y, int p, int threads);
+
+// -- transport costs between all rows (row_costs.cpp) --------------------------------------------------------------
+// out[i][j] = sum over s of width[s] |x[k[s]][i] - y[l[s]][j]|; x and y have n and m numbers at each level.
+struct Segments {
+  const std::int64_t *k, *l;
+  const double* width;
+  std::size_t count;
+};
+void l1_costs(const double* x, std::size_t n, const double* y, std::size_t m, const Segments& segments, double* out,
+              int threads);
+
+// Rows as step functions of the level: value[i][a] up to the level end[i][a], the last of which is the largest.
+struct StepRows {
+  const double *value, *end;
+  std::size_t rows, steps;
+};
+// out[i][j] = integral over the level of |x_i - y_j|^p
+void step_costs(const StepRows& x, const StepRows& y, int p, double* out, int threads);
+
+// -- plans (level_shares.cpp) --------------------------------------------------------------------------------------
+// out[r][k] = share of the rows of the n x n matrix in which column k has rank r; equal costs share their ranks if
+// split_ties, else they stand in the order of their columns.
+void level_shares(const double* cost, std::size_t n, bool split_ties, double* out);
 
 // -- general weights (argsort.cpp, sweep.cpp, fenwick.cpp) ---------------------------------------------------------
 // sorted[k] = values[order[k]], ascending; the order among equals is unspecified but always the same.

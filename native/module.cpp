@@ -67,6 +67,32 @@ NB_MODULE(_native, m) {
   bind_levels<double>(m);
   bind_levels<float>(m);
   m.def(
+      "l1_costs",
+      [](Matrix<const double> x, Matrix<const double> y, Vector<const std::int64_t> k, Vector<const std::int64_t> l,
+         Vector<const double> width, Matrix<double> out, int threads) {
+        const anchorot::Segments segments{k.data(), l.data(), width.data(), width.shape(0)};
+        nb::gil_scoped_release release;
+        anchorot::l1_costs(x.data(), x.shape(1), y.data(), y.shape(1), segments, out.data(), threads);
+      },
+      "x"_a, "y"_a, "k"_a, "l"_a, "width"_a, "out"_a, "threads"_a);
+  m.def(
+      "step_costs",
+      [](Matrix<const double> value_x, Matrix<const double> end_x, Matrix<const double> value_y,
+         Matrix<const double> end_y, int p, Matrix<double> out, int threads) {
+        const anchorot::StepRows x{value_x.data(), end_x.data(), value_x.shape(0), value_x.shape(1)};
+        const anchorot::StepRows y{value_y.data(), end_y.data(), value_y.shape(0), value_y.shape(1)};
+        nb::gil_scoped_release release;
+        anchorot::step_costs(x, y, p, out.data(), threads);
+      },
+      "value_x"_a, "end_x"_a, "value_y"_a, "end_y"_a, "p"_a, "out"_a, "threads"_a);
+  m.def(
+      "level_shares",
+      [](Matrix<const double> cost, bool split_ties, Matrix<double> out) {
+        nb::gil_scoped_release release;
+        anchorot::level_shares(cost.data(), cost.shape(0), split_ties, out.data());
+      },
+      "cost"_a, "split_ties"_a, "out"_a);
+  m.def(
       "argsort",
       [](Vector<const double> values, Vector<double> sorted, Vector<std::int64_t> order, int threads) {
         nb::gil_scoped_release release;

@@ -18,6 +18,8 @@ namespace ANCHOROT_ISA {
 
 // Rows sorted or merged inside the register file at once: half of the 32 registers hold data.
 constexpr int kRadix = 16;
+// Rows of a tile of the L1 distance kernel, each with two registers of sums.
+constexpr int kTileRows = 12;
 
 struct VecF64 {
   using Scalar = double;
@@ -27,6 +29,9 @@ struct VecF64 {
   static VecF64 fill(double x) { return {_mm512_set1_pd(x)}; }
   static VecF64 min(VecF64 a, VecF64 b) { return {_mm512_min_pd(a.v, b.v)}; }
   static VecF64 max(VecF64 a, VecF64 b) { return {_mm512_max_pd(a.v, b.v)}; }
+  static VecF64 add(VecF64 a, VecF64 b) { return {_mm512_add_pd(a.v, b.v)}; }
+  static VecF64 sub(VecF64 a, VecF64 b) { return {_mm512_sub_pd(a.v, b.v)}; }
+  static VecF64 abs(VecF64 a) { return {_mm512_abs_pd(a.v)}; }
 };
 struct VecF32 {
   using Scalar = float;
@@ -41,6 +46,7 @@ struct VecF32 {
 #elif defined(__AVX2__)
 
 constexpr int kRadix = 8;
+constexpr int kTileRows = 5;
 
 struct VecF64 {
   using Scalar = double;
@@ -50,6 +56,9 @@ struct VecF64 {
   static VecF64 fill(double x) { return {_mm256_set1_pd(x)}; }
   static VecF64 min(VecF64 a, VecF64 b) { return {_mm256_min_pd(a.v, b.v)}; }
   static VecF64 max(VecF64 a, VecF64 b) { return {_mm256_max_pd(a.v, b.v)}; }
+  static VecF64 add(VecF64 a, VecF64 b) { return {_mm256_add_pd(a.v, b.v)}; }
+  static VecF64 sub(VecF64 a, VecF64 b) { return {_mm256_sub_pd(a.v, b.v)}; }
+  static VecF64 abs(VecF64 a) { return {_mm256_andnot_pd(_mm256_set1_pd(-0.0), a.v)}; }
 };
 struct VecF32 {
   using Scalar = float;
@@ -64,6 +73,7 @@ struct VecF32 {
 #elif defined(__SSE2__)
 
 constexpr int kRadix = 8;
+constexpr int kTileRows = 5;
 
 struct VecF64 {
   using Scalar = double;
@@ -73,6 +83,9 @@ struct VecF64 {
   static VecF64 fill(double x) { return {_mm_set1_pd(x)}; }
   static VecF64 min(VecF64 a, VecF64 b) { return {_mm_min_pd(a.v, b.v)}; }
   static VecF64 max(VecF64 a, VecF64 b) { return {_mm_max_pd(a.v, b.v)}; }
+  static VecF64 add(VecF64 a, VecF64 b) { return {_mm_add_pd(a.v, b.v)}; }
+  static VecF64 sub(VecF64 a, VecF64 b) { return {_mm_sub_pd(a.v, b.v)}; }
+  static VecF64 abs(VecF64 a) { return {_mm_andnot_pd(_mm_set1_pd(-0.0), a.v)}; }
 };
 struct VecF32 {
   using Scalar = float;
@@ -87,6 +100,7 @@ struct VecF32 {
 #else  // any other processor: 16-byte groups in plain C++, which compilers turn into NEON and the like
 
 constexpr int kRadix = 8;
+constexpr int kTileRows = 5;
 
 template <class T>
 struct VecPlain {
@@ -114,6 +128,21 @@ struct VecPlain {
   static VecPlain max(VecPlain a, VecPlain b) {
     VecPlain r;
     for (int i = 0; i < kLanes; ++i) r.v[i] = a.v[i] < b.v[i] ? b.v[i] : a.v[i];
+    return r;
+  }
+  static VecPlain add(VecPlain a, VecPlain b) {
+    VecPlain r;
+    for (int i = 0; i < kLanes; ++i) r.v[i] = a.v[i] + b.v[i];
+    return r;
+  }
+  static VecPlain sub(VecPlain a, VecPlain b) {
+    VecPlain r;
+    for (int i = 0; i < kLanes; ++i) r.v[i] = a.v[i] - b.v[i];
+    return r;
+  }
+  static VecPlain abs(VecPlain a) {
+    VecPlain r;
+    for (int i = 0; i < kLanes; ++i) r.v[i] = a.v[i] < 0 ? -a.v[i] : a.v[i];
     return r;
   }
 };

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "panels.hpp"
+#include "simd_kernels.hpp"
 #include "simd.hpp"
 
 namespace ANCHOROT_ISA {

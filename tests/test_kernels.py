@@ -89,7 +89,8 @@ x, y = (ao.from_points(rng.normal(size=(n, 3))) for n in (130, 77))
 w = ao.Space(x.cost, rng.dirichlet(np.ones(130)))
 wide = [ao.anchor_energy(x, y), ao.anchor_energy(w, y), ao.anchor_energy(x, y, p=3)]
 narrow = ao.anchor_energy(x.cost.astype("f4"), y.cost.astype("f4"))
-print([value.hex() for value in (*wide, narrow)], ao.config.config()["kernels"])
+costs = ao.row_costs.row_costs(x, y, 1, 1).sum().item()
+print([value.hex() for value in (*wide, narrow, costs)], ao.config.config()["kernels"])
 """
 
 

@@ -4,15 +4,20 @@ import numpy as np
 
 from anchorot._kernels import _native
 from anchorot._kernels._native import fenwick_expected_cost, level_energy, sort_rows, sweep_energy
+from anchorot._kernels.segments import common_segments
+from anchorot._kernels.step_rows import StepRows
 from anchorot._typing import Float64s, Floats, Int64s
 
 __all__ = [
     "argsort",
     "description",
     "fenwick_expected_cost",
+    "l1_costs",
     "level_energy",
+    "level_shares",
     "quantiles",
     "sort_rows",
+    "step_costs",
     "sweep_energy",
 ]
 
@@ -26,6 +31,27 @@ def quantiles(matrix: Floats, threads: int) -> Floats:
     """Sort each row, transpose."""
     out = np.empty(matrix.shape[::-1], matrix.dtype)
     _native.quantiles(matrix, out, threads)
+    return out
+
+
+def l1_costs(x: Float64s, y: Float64s, threads: int) -> Float64s:
+    """Transport costs (p = 1) between all columns of two quantile matrices."""
+    out = np.empty((x.shape[1], y.shape[1]))
+    _native.l1_costs(x, y, *common_segments(len(x), len(y)), out, threads)
+    return out
+
+
+def step_costs(x: StepRows, y: StepRows, p: int, threads: int) -> Float64s:
+    """Transport costs (any p) between all rows of two collections of weighted samples."""
+    out = np.empty((len(x.value), len(y.value)))
+    _native.step_costs(*x, *y, p, out, threads)
+    return out
+
+
+def level_shares(cost: Float64s, split_ties: bool) -> Float64s:
+    """Share of the rows in which each column has each rank."""
+    out = np.empty(cost.shape)
+    _native.level_shares(cost, split_ties, out)
     return out
 
 

@@ -6,15 +6,20 @@ from anchorot._kernels.block_sweep import block_sweep
 from anchorot._kernels.events import Events, from_heights, heights_after
 from anchorot._kernels.fenwick_tree import fenwick_expected_cost
 from anchorot._kernels.gap_energy import gap_energy
+from anchorot._kernels.segments import common_segments
+from anchorot._kernels.step_rows import StepRows
 from anchorot._typing import Float64s, Floats, Int64s
 
 __all__ = [
     "argsort",
     "description",
     "fenwick_expected_cost",
+    "l1_costs",
     "level_energy",
+    "level_shares",
     "quantiles",
     "sort_rows",
+    "step_costs",
     "sweep_energy",
 ]
 
@@ -39,9 +44,7 @@ def sort_rows(matrix: Floats, threads: int) -> None:
 def level_energy(x: Floats, y: Floats, p: int, threads: int) -> float:
     """Integrate the energy distance of the two samples x[k], y[l] over the common refinement of the levels."""
     (levels_x, n), (levels_y, m) = x.shape, y.shape
-    cuts = np.union1d(np.arange(levels_x + 1) * levels_y, np.arange(levels_y + 1) * levels_x)
-    width = np.diff(cuts) / (levels_x * levels_y)
-    at_x, at_y = cuts[:-1] // levels_y, cuts[:-1] // levels_x
+    at_x, at_y, width = common_segments(levels_x, levels_y)
     step = max(1, BLOCK_NUMBERS // (n + m))
     energy = np.empty(len(width))
     for start in range(0, len(width), step):
@@ -52,6 +55,56 @@ def level_energy(x: Floats, y: Floats, p: int, threads: int) -> float:
         d = np.cumsum(np.where(order < n, m, -n), axis=1)[:, :-1] / (n * m)
         energy[block] = gap_energy(np.diff(np.take_along_axis(merged, order, axis=1), axis=1), d, p)
     return float(width @ energy)
+
+
+def l1_costs(x: Float64s, y: Float64s, threads: int) -> Float64s:
+    """Transport costs (p = 1) between all columns of two quantile matrices: SciPy's cityblock distance."""
+    from scipy.spatial.distance import cdist
+
+    k, l, width = common_segments(len(x), len(y))
+    out = np.zeros((x.shape[1], y.shape[1]))
+    step = max(1, BLOCK_NUMBERS // (x.shape[1] + y.shape[1]))
+    for start in range(0, len(width), step):
+        block = slice(start, start + step)
+        scaled = [np.ascontiguousarray((q[at[block]] * width[block, None]).T) for q, at in ((x, k), (y, l))]
+        out += cdist(*scaled, "cityblock")
+    return out
+
+
+def step_costs(x: StepRows, y: StepRows, p: int, threads: int) -> Float64s:
+    """Transport costs (any p) between all rows, one row of x against all of y at a time."""
+    n, m = x.value.shape[1], y.value.shape[1]
+    out = np.empty((len(x.value), len(y.value)))
+    for i, (value, end) in enumerate(zip(*x, strict=True)):
+        ends = np.concatenate([np.broadcast_to(end, (len(y.end), n)), y.end], axis=1)
+        order = np.argsort(ends, axis=1, kind="stable")
+        width = np.diff(np.take_along_axis(ends, order, axis=1), axis=1, prepend=0.0)
+        from_x = order < n
+        # How many steps of each ended before: the step that holds at this width.
+        at_x = np.minimum(np.cumsum(from_x, axis=1) - from_x, n - 1)
+        at_y = np.minimum(np.cumsum(~from_x, axis=1) - ~from_x, m - 1)
+        gap = np.abs(value[at_x] - np.take_along_axis(y.value, at_y, axis=1))
+        out[i] = np.sum(width * gap**p, axis=1)
+    return out
+
+
+def level_shares(cost: Float64s, split_ties: bool) -> Float64s:
+    """Share of the rows in which each column has each rank."""
+    n = len(cost)
+    order = np.argsort(cost, axis=1, kind="stable")
+    place = np.arange(n)
+    first, end = np.broadcast_to(place, cost.shape), np.broadcast_to(place + 1, cost.shape)
+    if split_ties:
+        ordered = np.take_along_axis(cost, order, axis=1)
+        is_first = np.ones(cost.shape, bool)
+        is_first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+        first = np.maximum.accumulate(np.where(is_first, first, 0), axis=1)
+        end = np.minimum.accumulate(np.where(np.roll(is_first, -1, axis=1), end, n)[:, ::-1], axis=1)[:, ::-1]
+    # A block of equal costs spreads 1 / (n size) over its levels: added where it begins, subtracted where it ends.
+    share = (1 / (n * (end - first))).ravel()
+    begin = np.bincount((first * n + order).ravel(), share, minlength=n * (n + 1))
+    finish = np.bincount((end * n + order).ravel(), share, minlength=n * (n + 1))
+    return np.maximum(np.cumsum((begin - finish).reshape(n + 1, n)[:-1], axis=0), 0)
 
 
 def argsort(values: Float64s, threads: int) -> tuple[Float64s, Int64s]:

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from anchorot._kernels.events import Events
+from anchorot._kernels.step_rows import StepRows
 from anchorot._typing import Float64s, Floats, Int64s
 
 
@@ -20,6 +21,15 @@ class Kernels(Protocol):
 
     def level_energy(self, x: Floats, y: Floats, p: int, threads: int) -> float:
         """Anchor Energy (p = 1 or p >= 3) from sorted levels: x[k] holds all anchors' quantiles at level k."""
+
+    def l1_costs(self, x: Float64s, y: Float64s, threads: int) -> Float64s:
+        """Transport costs (p = 1) between all columns of two matrices: x[k, i] is row i's quantile at level k."""
+
+    def step_costs(self, x: StepRows, y: StepRows, p: int, threads: int) -> Float64s:
+        """Transport costs (any p) between all rows of two collections of weighted samples."""
+
+    def level_shares(self, cost: Float64s, split_ties: bool) -> Float64s:
+        """out[r, k]: share of the rows in which column k has rank r; equal costs share ranks, or stand in order."""
 
     def argsort(self, values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
         """Sorted values and the stable order that sorts them."""

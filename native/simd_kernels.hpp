@@ -1,4 +1,4 @@
-// What panels.cpp offers, once per instruction set: work on one panel (64 bytes' width) of rows.
+// What is compiled once per instruction set: work on one panel (64 bytes' width) of rows, or on one tile of a matrix.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,18 @@ struct PanelKernels {
   void (*sort_along)(T* rows, std::size_t length, std::size_t width, T* scratch);
 };
 
-struct PanelKernelSet {
+// A tile of sums of absolute differences: out[i * pitch + j] += sum over k of |x[k][i] - y[k][j]|.
+struct TileKernel {
+  std::size_t rows, columns;  // size of the tile; x and y are packed, `rows` and `columns` numbers for every k
+  void (*add_l1)(const double* x, const double* y, std::size_t count, double* out, std::size_t pitch);
+};
+
+struct KernelSet {
   PanelKernels<double> f64;
   PanelKernels<float> f32;
+  TileKernel tile;
 };
+
+const KernelSet& simd_kernels();  // for the processor at hand (dispatch.cpp)
 
 }  // namespace anchorot

@@ -1,7 +1,7 @@
-// Sorting rows of matrices, one panel of rows at a time. Compiled once per instruction set, so that everything here
+// The kernels that gain from wide registers. Compiled once per instruction set, so that everything here
 // has internal linkage or lives in the namespace ANCHOROT_ISA: a template shared with other files could be linked
 // from the copy that the processor cannot run.
-#include "panels.hpp"
+#include "simd_kernels.hpp"
 
 #include "sort_network.hpp"
 
@@ -60,10 +60,34 @@ void sort_along(T* rows, std::size_t length, std::size_t width, T* scratch) {
   panel_to_rows(scratch, length, width, rows);
 }
 
+// kTileRows x two registers of sums stay in registers while k runs; three operations for a register of |x - y|.
+void add_l1(const double* x, const double* y, std::size_t count, double* out, std::size_t pitch) {
+  constexpr std::size_t lanes = sizeof(VecF64) / sizeof(double);
+  VecF64 sum[kTileRows][2];
+#pragma GCC unroll 12
+  for (int i = 0; i < kTileRows; ++i) sum[i][0] = sum[i][1] = VecF64::fill(0);
+  for (std::size_t k = 0; k < count; ++k, x += kTileRows, y += 2 * lanes) {
+    const VecF64 y0 = VecF64::load(y), y1 = VecF64::load(y + lanes);
+#pragma GCC unroll 12
+    for (int i = 0; i < kTileRows; ++i) {
+      const VecF64 xi = VecF64::fill(x[i]);
+      sum[i][0] = VecF64::add(sum[i][0], VecF64::abs(VecF64::sub(xi, y0)));
+      sum[i][1] = VecF64::add(sum[i][1], VecF64::abs(VecF64::sub(xi, y1)));
+    }
+  }
+#pragma GCC unroll 12
+  for (int i = 0; i < kTileRows; ++i) {
+    double* row = out + i * pitch;
+    VecF64::add(VecF64::load(row), sum[i][0]).store(row);
+    VecF64::add(VecF64::load(row + lanes), sum[i][1]).store(row + lanes);
+  }
+}
+
 }  // namespace
 
-extern const anchorot::PanelKernelSet kernels;
-const anchorot::PanelKernelSet kernels{{sort_across<double>, sort_along<double>},
-                                       {sort_across<float>, sort_along<float>}};
+extern const anchorot::KernelSet kernels;
+const anchorot::KernelSet kernels{{sort_across<double>, sort_along<double>},
+                                  {sort_across<float>, sort_along<float>},
+                                  {kTileRows, 2 * sizeof(VecF64) / sizeof(double), add_l1}};
 
 }  // namespace ANCHOROT_ISA
