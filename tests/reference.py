@@ -48,7 +48,61 @@ def ragged_energy(rows_x, rows_y, weights_x, weights_y, a, b):
     return 2 * cross(*x, *y) - cross(*x, *x) - cross(*y, *y)
 
 
-def ranks(cost):
-    """The paper's appendix: p(i, j) = #{(k, l): C_kl < C_ij} / n²."""
-    flat = [c for row in cost for c in row]
-    return [[sum(other < c for other in flat) / len(flat) for c in row] for row in cost]
+def ranks(cost, weights):
+    """The paper's appendix: p(i, j) = #{(k, l): C_kl < C_ij} / n², over the points of positive weight."""
+    heavy = [i for i, w in enumerate(weights) if w > 0]
+    counted = [cost[k][l] for k in heavy for l in heavy]
+    return [[sum(other < c for other in counted) / len(counted) for c in row] for row in cost]
+
+
+def row_costs(cost_x, cost_y, a, b, p=1):
+    """OT_p between every row of the first matrix and every row of the second."""
+    return [[ot_1d(row, other, a, b, p) for other in cost_y] for row in cost_x]
+
+
+def level_intervals(row, weights, ties="split"):
+    """For every point: the levels it takes in this row's view, and its density there."""
+    intervals = []
+    for k, cost in enumerate(row):
+        if ties == "split":
+            begin = sum(w for c, w in zip(row, weights, strict=True) if c < cost)
+            block = sum(w for c, w in zip(row, weights, strict=True) if c == cost)
+        else:
+            begin = sum(w for j, (c, w) in enumerate(zip(row, weights, strict=True)) if (c, j) < (cost, k))
+            block = weights[k]
+        intervals.append((begin, begin + block, weights[k] / block if block else 0))
+    return intervals
+
+
+def local_plan(row_x, row_y, a, b, ties="split"):
+    """A coupling of two rows that matches equal levels: optimal on the line, whatever p."""
+    views = level_intervals(row_x, a, ties), level_intervals(row_y, b, ties)
+    return [
+        [max(min(end_k, end_l) - max(begin_k, begin_l), 0) * share_k * share_l for begin_l, end_l, share_l in views[1]]
+        for begin_k, end_k, share_k in views[0]
+    ]
+
+
+def anchor_energy_plan(cost_x, cost_y, a, b, ties="split"):
+    """The paper's AEP: Σ_ij a_i b_j (local plan of rows i and j)."""
+    n, m = len(a), len(b)
+    total = [[0] * m for _ in range(n)]
+    for i in range(n):
+        for j in range(m):
+            local = local_plan(cost_x[i], cost_y[j], a, b, ties)
+            for k in range(n):
+                for l in range(m):
+                    total[k][l] += a[i] * b[j] * local[k][l]
+    return total
+
+
+def gromov_loss(cost_x, cost_y, plan, p=2):
+    """Σ_ijkl |C_ij - C'_kl|^p P_ik P_jl."""
+    n, m = len(cost_x), len(cost_y)
+    return sum(
+        abs(cost_x[i][j] - cost_y[k][l]) ** p * plan[i][k] * plan[j][l]
+        for i in range(n)
+        for j in range(n)
+        for k in range(m)
+        for l in range(m)
+    )

@@ -82,6 +82,17 @@ def check_integer(value: Any, name: str, least: int) -> int:
     return number
 
 
+def check_nonnegative(value: Any, name: str) -> float:
+    """Return `value` as a finite float of at least 0."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise InputError(f"{name} must be a finite number >= 0, but {value!r} came")
+    return number
+
+
 def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
     if value not in choices:

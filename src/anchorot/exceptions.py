@@ -9,6 +9,10 @@ class InputError(AnchorotError, ValueError):
     """An argument or a file does not hold what is needed; the message says what came and what was needed."""
 
 
+class ConvergenceWarning(UserWarning):
+    """An iterative solver stopped before it converged; its result says ``converged=False``."""
+
+
 class MissingExtraError(AnchorotError, ImportError):
     """An optional package is not installed; the message names the extra that brings it."""
 

@@ -1,0 +1,49 @@
+"""What a solver of a transport problem returns."""
+
+from dataclasses import dataclass
+
+from anchorot._typing import Float64s
+
+
+@dataclass(frozen=True, eq=False)
+class Transport:
+    """A transport plan between two spaces, and what it costs.
+
+    Attributes
+    ----------
+    value : float
+        The objective that was minimised; with an entropy term if there is one.
+    cost : float
+        The transport part of it alone.
+    plan : ndarray of shape (n, m)
+        How much of point i of the first space goes to point j of the second.
+    potentials : (ndarray of shape (n,), ndarray of shape (m,)) or None
+        Dual variables, where the solver has them.
+    epsilon : float or None
+        Strength of the entropic regularisation; 0 or None without one.
+    n_iter : int
+        Iterations of the solver.
+    converged : bool
+        Whether it stopped because it was done.
+    marginal_error : float
+        Sum of absolute differences between the plan's marginals and the weights.
+    """
+
+    value: float
+    cost: float
+    plan: Float64s
+    potentials: tuple[Float64s, Float64s] | None
+    epsilon: float | None
+    n_iter: int
+    converged: bool
+    marginal_error: float
+
+    def __repr__(self) -> str:
+        n, m = self.plan.shape
+        state = "converged" if self.converged else "NOT converged"
+        return f"Transport(value={self.value:.6g}, cost={self.cost:.6g}, plan {n} x {m}, {state} in {self.n_iter})"
+
+
+def marginal_error(plan: Float64s, a: Float64s, b: Float64s) -> float:
+    """Sum of absolute differences between a plan's marginals and the weights."""
+    return float(abs(plan.sum(axis=1) - a).sum() + abs(plan.sum(axis=0) - b).sum())

@@ -1,0 +1,232 @@
+"""Anchor Wasserstein: its costs, its exact and its entropic solution."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import anchorot as ao
+from anchorot.entropic import entropic_plan
+from anchorot.row_costs import row_costs
+
+import reference
+from strategies import scale_of, spaces
+
+POWERS = st.integers(1, 4)
+
+
+def naive_costs(x, y, p):
+    return np.array(
+        reference.row_costs(x.cost.tolist(), y.cost.tolist(), x.weights.tolist(), y.weights.tolist(), p), float
+    )
+
+
+def linear_program(costs, a, b):
+    """Smallest transport cost, by SciPy's general solver."""
+    n, m = costs.shape
+    marginals = np.vstack([np.kron(np.eye(n), np.ones(m)), np.kron(np.ones(n), np.eye(m))])
+    return linprog(costs.ravel(), A_eq=marginals, b_eq=np.concatenate([a, b])).fun
+
+
+# -- costs between anchors -----------------------------------------------------------------------------------------
+
+
+@given(spaces(), spaces(), POWERS)
+def test_costs_agree_with_the_naive_loop(x, y, p):
+    np.testing.assert_allclose(
+        row_costs(x, y, p, 1), naive_costs(x, y, p), rtol=1e-10, atol=1e-12 * scale_of(x, y) ** p
+    )
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (16, 16), (33, 33), (130, 130), (40, 25), (130, 33)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_costs_in_tiles_agree_with_single_pairs(n, m, p, weighted):
+    rng = np.random.default_rng(n)
+    x, y = (ao.Space(rng.normal(size=(k, k)), rng.dirichlet(np.ones(k)) if weighted else None) for k in (n, m))
+    costs = row_costs(x, y, p, 1)
+    for i, j in [(0, 0), (n - 1, m - 1), (n // 2, m // 3)]:
+        assert costs[i, j] == pytest.approx(ao.ot_1d(x.cost[i], y.cost[j], x.weights, y.weights, p), rel=1e-10)
+    np.testing.assert_array_equal(row_costs(x, y, p, 3), costs)
+
+
+def test_rows_that_are_equal_cost_nothing():
+    x = ao.from_points(np.random.default_rng(0).normal(size=(50, 3)))
+    assert (np.diag(row_costs(x, x, 1, 1)) == 0).all()
+
+
+# -- exact ---------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=50)
+@given(spaces(), spaces(), POWERS)
+def test_exact_value_agrees_with_linear_programming(x, y, p):
+    found = ao.anchor_wasserstein(x, y, p, epsilon=0)
+    expected = linear_program(naive_costs(x, y, p), x.weights, y.weights)
+    assert found.value == pytest.approx(expected, rel=1e-8, abs=1e-8 * scale_of(x, y) ** p)
+    assert found.value == found.cost
+    assert found.converged
+    assert found.marginal_error < 1e-12
+
+
+@given(spaces())
+def test_exact_distance_to_itself_is_zero(x):
+    assert ao.anchor_wasserstein(x, x, epsilon=0).value <= 1e-12 * scale_of(x)
+
+
+@settings(max_examples=50)
+@given(spaces(), spaces())
+def test_transport_costs_at_least_as_much_as_the_energy_says(x, y):
+    # AE fixes the plan of AW to the product; half of AE is a lower bound of no kind, but E[OT] is an upper one.
+    exact = ao.anchor_wasserstein(x, y, epsilon=0).value
+    assert 0 <= exact <= ao.expected_cost(x, y) + 1e-10 * scale_of(x, y)
+
+
+# -- entropic ------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=50)
+@given(spaces(), spaces(), st.sampled_from([1.0, 0.1, 1e-2, 1e-3, 1e-5]))
+def test_entropic_plan_has_its_marginals_and_its_form(x, y, relative):
+    epsilon = relative * scale_of(x, y)
+    found = ao.anchor_wasserstein(x, y, epsilon=epsilon)
+    assert found.converged
+    np.testing.assert_allclose(found.plan.sum(axis=1), x.weights, atol=2e-6)
+    np.testing.assert_allclose(found.plan.sum(axis=0), y.weights, atol=2e-6)
+    assert (found.plan >= 0).all()
+    assert found.cost >= 0
+    f, g = found.potentials
+    with np.errstate(invalid="ignore"):
+        form = np.exp((f[:, None] + g - row_costs(x, y, 1, 1)) / epsilon)
+    np.testing.assert_allclose(found.plan, form, rtol=1e-6, atol=1e-12)
+
+
+@settings(max_examples=50)
+@given(spaces(), spaces())
+def test_small_epsilon_comes_to_the_exact_value(x, y):
+    exact = ao.anchor_wasserstein(x, y, epsilon=0)
+    scale = scale_of(x, y)
+    for relative in (1e-2, 1e-4, 1e-6):
+        found = ao.anchor_wasserstein(x, y, epsilon=relative * scale)
+        # 0 <= cost - exact <= eps log(n m), the entropy that can be gained
+        assert found.cost >= exact.cost - 1e-5 * scale
+        assert found.cost <= exact.cost + relative * scale * np.log(x.n * y.n + 1) + 1e-5 * scale
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("relative", [1.0, 0.1, 0.03])
+def test_entropic_value_agrees_with_pot(weighted, relative):
+    ot = pytest.importorskip("ot")
+    rng = np.random.default_rng(2)
+    x, y = (
+        ao.from_points(rng.normal(size=(k, 3)), weights=rng.dirichlet(np.full(k, 3.0)) if weighted else None)
+        for k in (20, 30)
+    )
+    costs = row_costs(x, y, 1, 1)
+    epsilon = relative * costs.mean()
+    plan = ot.bregman.sinkhorn_log(x.weights, y.weights, costs, epsilon, stopThr=1e-13, numItermax=100_000)
+    found = ao.anchor_wasserstein(x, y, epsilon=epsilon, tolerance=1e-11)
+    np.testing.assert_allclose(found.plan, plan, atol=1e-9)
+    assert found.cost == pytest.approx(np.sum(plan * costs), rel=1e-8)
+    assert found.value == pytest.approx(np.sum(plan * costs) + epsilon * np.sum(plan * (np.log(plan) - 1)), rel=1e-8)
+
+
+@pytest.mark.parametrize(("epsilon", "factor", "robust"), [(1e-8, 1.0, True), (1e-5, 200.0, False)])
+@pytest.mark.parametrize("sizes", [(60, 60), (60, 45)])
+def test_converges_at_epsilons_far_below_the_costs(epsilon, factor, robust, sizes):
+    rng = np.random.default_rng(3)
+    x, y = (ao.from_points(factor * rng.normal(size=(k, 3))) for k in sizes)
+    found = ao.anchor_wasserstein(x, y, epsilon=epsilon, robust=robust)
+    exact = ao.anchor_wasserstein(x, y, epsilon=0, robust=robust)
+    assert found.converged
+    assert found.marginal_error < 2e-6
+    assert found.cost == pytest.approx(exact.cost, rel=1e-5)
+
+
+def test_graphs_full_of_ties_converge():
+    ring = np.abs(np.arange(24)[:, None] - np.arange(24))
+    x, y = ao.Space(np.minimum(ring, 24 - ring)), ao.Space(ring)
+    for epsilon in (1.0, 1e-3, 1e-6):
+        found = ao.anchor_wasserstein(x, y, epsilon=epsilon)
+        assert found.converged
+        assert np.isfinite(found.value)
+
+
+def test_an_early_stop_is_told():
+    rng = np.random.default_rng(4)
+    x, y = (ao.from_points(rng.normal(size=(40, 3))) for _ in range(2))
+    with pytest.warns(ao.ConvergenceWarning, match="Sinkhorn did not converge in 5 iterations at epsilon=1e-05"):
+        found = ao.anchor_wasserstein(x, y, epsilon=1e-5, max_iter=5)
+    assert not found.converged
+    assert np.isfinite(found.plan).all()
+    assert "NOT converged" in repr(found)
+
+
+EXTREMES = {
+    "constant": (np.ones((4, 4)), np.ones((3, 3))),
+    "single points": (np.zeros((1, 1)), np.full((1, 1), 3.0)),
+    "one and many": (np.zeros((1, 1)), np.eye(5)),
+    "duplicates": (np.zeros((4, 4)), np.repeat(np.repeat(np.eye(2), 2, 0), 2, 1)),
+    "tiny": (1e-300 * np.eye(4), 1e-300 * np.ones((3, 3))),
+    "huge": (1e300 * np.eye(4), 1e300 * np.ones((3, 3))),
+    "huge and square": (1e300 * np.eye(4), 1e300 * np.ones((4, 4))),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("epsilon", [0, 1e-8, 1e-3, 10.0])
+def test_nothing_becomes_nan(name, epsilon):
+    x, y = EXTREMES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = ao.anchor_wasserstein(x, y, epsilon=epsilon)
+    assert found.converged
+    assert np.isfinite([found.value, found.cost]).all()
+    assert np.isfinite(found.plan).all()
+    assert found.marginal_error < 2e-6
+
+
+def test_robust_is_of_ranked_spaces():
+    rng = np.random.default_rng(5)
+    x, y = (ao.Space(rng.normal(size=(k, k))) for k in (7, 5))
+    robust = ao.anchor_wasserstein(x, y, epsilon=0.01, robust=True)
+    assert robust.value == ao.anchor_wasserstein(x.ranked(), y.ranked(), epsilon=0.01).value
+
+
+def test_newton_finishes_what_sinkhorn_cannot():
+    # Closed form for two points: the plans' ratio is exp(gap / (2 eps)); plain Sinkhorn crawls towards it.
+    gap, epsilon = 1e-4, 1e-5
+    costs = np.array([[0.0, 1.0], [1.0, 2.0 - gap]])
+    half = np.array([0.5, 0.5])
+    found = entropic_plan(costs, half, half, epsilon, max_iter=1000, tolerance=1e-9)
+    assert found.converged
+    along = 0.5 / (1 + np.exp(-gap / (2 * epsilon)))
+    np.testing.assert_allclose(found.plan, [[along, 0.5 - along], [0.5 - along, along]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": -1}, "epsilon must be a finite number >= 0, but -1 came"),
+        ({"epsilon": np.nan}, "epsilon must be a finite number >= 0, but nan came"),
+        ({"epsilon": "small"}, "epsilon must be a finite number >= 0, but 'small' came"),
+        ({"p": 0}, "p must be an integer >= 1"),
+        ({"max_iter": 0}, "max_iter must be an integer >= 1"),
+    ],
+)
+def test_bad_options_get_one_clear_line(options, message):
+    with pytest.raises(ao.InputError, match=message):
+        ao.anchor_wasserstein(np.eye(2), np.eye(2), **options)
+
+
+def test_without_pot_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "ot", None)
+    weighted = ao.Space(np.eye(3), [0.2, 0.3, 0.5])
+    with pytest.raises(ao.MissingExtraError, match=r"POT is not installed; get it with: pip install 'anchorot\[pot\]'"):
+        ao.anchor_wasserstein(weighted, np.eye(2), epsilon=0)
+    with pytest.raises(ao.MissingExtraError, match="POT"):
+        ao.gromov_wasserstein(np.eye(2), np.eye(2))
+    assert ao.anchor_wasserstein(np.eye(3), np.eye(3), epsilon=0).value == 0
