@@ -106,12 +106,12 @@ def test_splitting_an_atom_changes_nothing(x, y, p, share):
     assert close(ao.anchor_energy(split, y, p), ao.anchor_energy(x, y, p), scale_of(x, y), p)
 
 
-@given(spaces(), spaces(), POWERS, st.floats(-1e3, 1e3))
-def test_a_point_of_weight_zero_changes_nothing(x, y, p, cost):
+@given(spaces(), spaces(), POWERS, st.floats(-1e3, 1e3), st.booleans())
+def test_a_point_of_weight_zero_changes_nothing(x, y, p, cost, robust):
     larger = np.full((x.n + 1, x.n + 1), cost)
     larger[:-1, :-1] = x.cost
     extended = ao.Space(larger, np.append(x.weights, 0))
-    assert close(ao.anchor_energy(extended, y, p), ao.anchor_energy(x, y, p), scale_of(x, y), p)
+    assert close(ao.anchor_energy(extended, y, p, robust), ao.anchor_energy(x, y, p, robust), scale_of(x, y), p)
 
 
 @given(spaces(), spaces(), POWERS, st.floats(1e-3, 1e3))

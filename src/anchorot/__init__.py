@@ -11,23 +11,38 @@ fast, by the distributions of costs that their points see.
 """
 
 from anchorot.anchors import AnchorFeatures
+from anchorot.bounds import LowerBounds, NearestSpaces, lower_bounds, nearest_gw
 from anchorot.config import __version__, show_config
 from anchorot.energy import anchor_energy, expected_cost
-from anchorot.exceptions import AnchorotError, InputError, MissingExtraError
+from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, MissingExtraError
+from anchorot.gromov import gromov_wasserstein
 from anchorot.io import from_points, read, write
 from anchorot.line import ot_1d
+from anchorot.plan import anchor_energy_plan, match
 from anchorot.space import Space
+from anchorot.transport import Transport
+from anchorot.wasserstein import anchor_wasserstein
 
 __all__ = [
     "AnchorFeatures",
     "AnchorotError",
+    "ConvergenceWarning",
     "InputError",
+    "LowerBounds",
     "MissingExtraError",
+    "NearestSpaces",
     "Space",
+    "Transport",
     "__version__",
     "anchor_energy",
+    "anchor_energy_plan",
+    "anchor_wasserstein",
     "expected_cost",
     "from_points",
+    "gromov_wasserstein",
+    "lower_bounds",
+    "match",
+    "nearest_gw",
     "ot_1d",
     "read",
     "show_config",

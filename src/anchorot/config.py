@@ -7,7 +7,7 @@ from anchorot._kernels import kernels
 
 __version__ = metadata.version("anchorot")
 
-OPTIONAL_PACKAGES = ("matplotlib",)
+OPTIONAL_PACKAGES = ("matplotlib", "POT")
 
 
 def config() -> dict[str, str]:

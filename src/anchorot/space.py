@@ -85,19 +85,21 @@ class Space:
         """Return the robust representation: every cost replaced by its rank among all costs.
 
         ``p(i, j) = #{(k, l): cost[k, l] < cost[i, j]} / n**2`` (the paper's appendix, strict ``<``), so equal
-        costs stay equal, and no increasing map of the costs changes anything. O(n² log n).
+        costs stay equal, and no increasing map of the costs changes anything. Points of weight zero are not
+        counted. O(n² log n).
 
         Examples
         --------
         >>> Space([[0, 5], [7, 0]]).ranked().cost.tolist()
         [[0.0, 0.5], [0.75, 0.0]]
         """
-        flat = self._cost.ravel().astype(np.float64, copy=False)
-        ordered, order = kernels.argsort(flat, threads=1)
-        first = np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)  # of each cost: its strict rank
-        ranks = np.empty(flat.shape)
-        ranks[order] = np.repeat(first / flat.size, np.diff(first, append=flat.size))
-        return Space(ranks.reshape(self._cost.shape), self._weights, labels=self._labels, copy=False)
+        ranks = _strict_ranks(self._cost) if self._weights.all() else self._ranks_among_heavy()
+        return Space(ranks, self._weights, labels=self._labels, copy=False)
+
+    def _ranks_among_heavy(self) -> Float64s:
+        heavy = np.flatnonzero(self._weights)
+        counted = np.sort(self._cost[np.ix_(heavy, heavy)], axis=None)
+        return np.searchsorted(counted, self._cost) / counted.size
 
     def sample(self, k: int, rng: RngLike = None) -> "Space":
         """Return the sub-space of k points drawn uniformly without replacement, weights renormalised.
@@ -132,6 +134,15 @@ class Space:
     def __repr__(self) -> str:
         kind = "uniform" if self.is_uniform else "weighted"
         return f"Space(n={self.n}, {kind}, {self._cost.dtype})"
+
+
+def _strict_ranks(cost: Floats) -> Float64s:
+    """Share of all entries that are smaller, for every entry."""
+    ordered, order = kernels.argsort(cost.ravel().astype(np.float64, copy=False), threads=1)
+    first = np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)  # of each distinct cost: its strict rank
+    ranks = np.empty(ordered.size)
+    ranks[order] = np.repeat(first / ordered.size, np.diff(first, append=ordered.size))
+    return ranks.reshape(cost.shape)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -1,0 +1,92 @@
+"""Gromov-Wasserstein, the baseline: POT's solvers behind anchorot's face."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._validate import check_integer, check_nonnegative
+from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraError
+from anchorot.space import Space, as_space
+from anchorot.transport import Transport, marginal_error
+
+
+def gromov_wasserstein(
+    x: Space | ArrayLike,
+    y: Space | ArrayLike,
+    epsilon: float | None = None,
+    robust: bool = False,
+    *,
+    max_iter: int | None = None,
+    tolerance: float = 1e-6,
+) -> Transport:
+    r"""Gromov-Wasserstein with the square loss, a local minimum found by POT (extra ``pot``).
+
+    .. math:: \min_P \sum_{ijkl} (C_{ij} - C'_{kl})^2 P_{ik} P_{jl}
+
+    This is POT's scale, :math:`4\,GW_2^2` in Mémoli's (who takes half the root), and the paper's.
+
+    Parameters
+    ----------
+    x, y : Space or array_like of shape (n, n)
+    epsilon : float, optional
+        None: conditional gradient, no regularisation. Otherwise projected gradient with entropic regularisation of that
+        strength, in POT's convention: the paper's program (Solomon et al., Algorithm 1) with alpha has the fixed points
+        of epsilon = 4 alpha.
+    robust : bool
+        Compare the ranks of the costs instead of the costs: the paper's robust GW.
+    max_iter : int, optional
+        Limit of (outer) iterations; 10 000 without, 1 000 with regularisation. Beyond it comes a `ConvergenceWarning`.
+    tolerance : float
+        Of POT's stopping rules: the relative change of the loss (conditional gradient) or the change of the plan
+        (projected gradient); 1e-6 as in the paper.
+
+    Returns
+    -------
+    Transport
+        `value` and `cost` are both the loss of the plan, without any entropy term; `potentials` is None.
+
+    Notes
+    -----
+    O(n² m + n m²) an iteration. The problem is not convex: another start can lead to another plan, and the value is
+    an upper bound of the minimum. :func:`lower_bounds` gives the other side.
+    """
+    try:
+        import ot
+    except ImportError:
+        raise MissingExtraError("POT", "pot") from None
+    space_x, space_y = (s.ranked() if robust else s for s in (as_space(x), as_space(y)))
+    a, b = space_x.weights, space_y.weights
+    costs = [space.cost.astype(np.float64) for space in (space_x, space_y)]
+    limit = check_integer(max_iter if max_iter is not None else (10_000 if epsilon is None else 1_000), "max_iter", 1)
+    tolerance = check_nonnegative(tolerance, "tolerance")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        if epsilon is None:
+            # POT stops by a relative or an absolute change of the loss; the latter matters near zero only
+            absolute = tolerance**2 * (max(float(np.abs(cost).max()) for cost in costs) ** 2 or 1.0)
+            plan, log = ot.gromov.gromov_wasserstein(
+                *costs, a, b, "square_loss", max_iter=limit, tol_rel=tolerance, tol_abs=absolute, log=True
+            )
+            n_iter = len(log["loss"]) - 1
+        else:
+            if check_nonnegative(epsilon, "epsilon") == 0:
+                raise InputError("epsilon must be positive, or None for no regularisation, but 0 came")
+            plan, log = ot.gromov.entropic_gromov_wasserstein(
+                *costs, a, b, "square_loss", epsilon=epsilon, max_iter=limit, tol=tolerance, solver="PGD", log=True
+            )
+            n_iter = min(10 * len(log["err"]), limit)  # POT looks at its error every ten iterations
+    value = float(log["gw_dist"])
+    problem = _problem(plan, value, told, n_iter >= limit)
+    if problem:
+        warnings.warn(f"POT's Gromov-Wasserstein did not converge: {problem}", ConvergenceWarning, stacklevel=2)
+    return Transport(value, value, plan, None, epsilon, n_iter, problem == "", marginal_error(plan, a, b))
+
+
+def _problem(plan: np.ndarray, value: float, told: list[Any], at_limit: bool) -> str:
+    if not (np.isfinite(plan).all() and np.isfinite(value)):
+        return "the plan is not finite; a larger epsilon may help"
+    if at_limit:
+        return "the limit of iterations was reached; raise max_iter"
+    return next((str(warning.message) for warning in told if "onverge" in str(warning.message)), "")

@@ -1,0 +1,144 @@
+"""Gromov-Wasserstein and its lower bounds."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import wasserstein_distance
+
+import anchorot as ao
+
+import reference
+from strategies import scale_of, spaces
+
+pytest.importorskip("ot", reason="Gromov-Wasserstein needs POT (the extra 'pot')")
+
+
+@st.composite
+def symmetric_spaces(draw):
+    x = draw(spaces())
+    return ao.Space(np.abs(x.cost + x.cost.T), x.weights)
+
+
+def clouds(seed, sizes=(12, 12)):
+    rng = np.random.default_rng(seed)
+    return [ao.from_points(rng.normal(size=(n, 3)) * (1, 1, 0.3 * (i + 1))) for i, n in enumerate(sizes)]
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.05])
+@pytest.mark.parametrize("robust", [False, True])
+def test_value_is_the_loss_of_the_plan(epsilon, robust):
+    x, y = clouds(0, (6, 5))
+    found = ao.gromov_wasserstein(x, y, epsilon, robust)
+    a, b = (x.ranked(), y.ranked()) if robust else (x, y)
+    ref = reference.gromov_loss(a.cost.tolist(), b.cost.tolist(), found.plan.tolist())
+    assert found.value == pytest.approx(ref, rel=1e-6)
+    assert found.converged
+    assert found.marginal_error < 1e-6
+
+
+def test_a_moved_cloud_has_distance_zero_from_its_own_order():
+    x, _ = clouds(1)
+    assert ao.gromov_wasserstein(x, x).value == pytest.approx(0, abs=1e-12)
+
+
+def test_an_early_stop_is_told():
+    x, y = clouds(2, (30, 30))
+    with pytest.warns(ao.ConvergenceWarning, match="limit of iterations"):
+        found = ao.gromov_wasserstein(x, y, epsilon=1e-2, max_iter=10)
+    assert not found.converged
+
+
+def test_epsilon_zero_is_refused():
+    with pytest.raises(ao.InputError, match="epsilon must be positive, or None"):
+        ao.gromov_wasserstein(np.eye(2), np.eye(2), epsilon=0)
+
+
+# -- bounds --------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(symmetric_spaces(), symmetric_spaces())
+def test_bounds_lie_below_gromov_wasserstein(x, y):
+    bounds = ao.lower_bounds(x, y, p=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ao.ConvergenceWarning)  # any plan's loss lies above the bounds
+        loss = ao.gromov_wasserstein(x, y, max_iter=200).value
+    slack = 1e-7 * scale_of(x, y) ** 2
+    for bound in (bounds.flb, bounds.slb, bounds.tlb):
+        assert (2 * bound) ** 2 <= loss + slack
+    assert bounds.loss() <= loss + slack
+
+
+@settings(max_examples=60)
+@given(symmetric_spaces(), symmetric_spaces())
+def test_bounds_of_p_one_lie_below_every_plan(x, y):
+    bounds = ao.lower_bounds(x, y, p=1)
+    plans = [np.outer(x.weights, y.weights), ao.anchor_wasserstein(x, y, epsilon=0).plan]
+    for plan in plans:
+        loss = reference.gromov_loss(x.cost.tolist(), y.cost.tolist(), plan.tolist(), p=1)
+        assert 2 * max(bounds.flb, bounds.slb, bounds.tlb) <= loss + 1e-9 * scale_of(x, y)
+
+
+@settings(max_examples=60)
+@given(spaces(), spaces(), st.sampled_from([1, 2]))
+def test_the_third_bound_is_the_best(x, y, p):
+    bounds = ao.lower_bounds(x, y, p)
+    slack = 1e-6 * scale_of(x, y)
+    assert bounds.flb <= bounds.tlb + slack
+    assert bounds.slb <= bounds.tlb + slack
+    assert bounds.tlb == pytest.approx(0.5 * ao.anchor_wasserstein(x, y, p, epsilon=0).value ** (1 / p), abs=slack)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_on_random_clouds(seed):
+    x, y = clouds(seed, (25, 20))
+    bounds = ao.lower_bounds(x, y)
+    assert 0 < bounds.loss() <= ao.gromov_wasserstein(x, y).value
+
+
+def test_first_and_second_bound_against_scipy():
+    x, y = clouds(4, (9, 7))
+    bounds = ao.lower_bounds(x, y, p=1)
+    assert bounds.flb == pytest.approx(0.5 * wasserstein_distance(x.cost.mean(axis=1), y.cost.mean(axis=1)))
+    assert bounds.slb == pytest.approx(0.5 * wasserstein_distance(x.cost.ravel(), y.cost.ravel()))
+
+
+def test_robust_bounds_are_of_ranked_spaces():
+    x, y = clouds(5)
+    assert ao.lower_bounds(x, y, robust=True) == ao.lower_bounds(x.ranked(), y.ranked())
+
+
+def test_other_powers_are_refused():
+    with pytest.raises(ao.InputError, match="p must be one of '1', '2'"):
+        ao.lower_bounds(np.eye(2), np.eye(2), p=3)
+
+
+# -- nearest spaces ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 3, 12])
+@pytest.mark.parametrize("robust", [False, True])
+def test_nearest_equals_the_full_scan(k, robust):
+    rng = np.random.default_rng(6)
+    shapes = [ao.from_points(rng.normal(size=(10, 3)) * rng.uniform(0.2, 4, size=3)) for _ in range(12)]
+    query = ao.from_points(rng.normal(size=(10, 3)))
+    losses = [ao.gromov_wasserstein(query, shape, robust=robust).value for shape in shapes]
+    found = ao.nearest_gw(query, shapes, k, robust=robust)
+    np.testing.assert_array_equal(found.indices, np.argsort(losses, kind="stable")[:k])
+    np.testing.assert_allclose(found.values, np.sort(losses)[:k])
+
+
+def test_bounds_spare_most_of_the_work():
+    rng = np.random.default_rng(7)
+    shapes = [ao.from_points(rng.normal(size=(10, 3)) * size) for size in range(1, 21)]
+    found = ao.nearest_gw(shapes[4], shapes)
+    assert found.indices.tolist() == [4]
+    assert found.n_solved < 10
+
+
+def test_more_neighbours_than_spaces_are_refused():
+    with pytest.raises(ao.InputError, match="k=2 nearest spaces are asked for, but there are only 1"):
+        ao.nearest_gw(np.eye(2), [np.eye(2)], k=2)
