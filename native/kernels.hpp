@@ -48,10 +48,20 @@ struct StepRows {
 // out[i][j] = integral over the level of |x_i - y_j|^p
 void step_costs(const StepRows& x, const StepRows& y, int p, double* out, int threads);
 
-// -- plans (level_shares.cpp) --------------------------------------------------------------------------------------
+// -- plans (plans.cpp) ---------------------------------------------------------------------------------------------
 // out[r][k] = share of the rows of the n x n matrix in which column k has rank r; equal costs share their ranks if
 // split_ties, else they stand in the order of their columns.
 void level_shares(const double* cost, std::size_t n, bool split_ties, double* out);
+
+// Shares of points as step functions of the level: at level[e] the share of point[e] rises by step[e].
+struct ShareSteps {
+  const double* level;  // ascending
+  const std::uint32_t* point;
+  const double* step;
+  std::size_t count;
+};
+// out[k][l] = integral over the level of (share of k in x) * (share of l in y), for n and m points
+void share_product(const ShareSteps& x, std::size_t n, const ShareSteps& y, std::size_t m, double* out, int threads);
 
 // -- general weights (argsort.cpp, sweep.cpp, fenwick.cpp) ---------------------------------------------------------
 // sorted[k] = values[order[k]], ascending; the order among equals is unspecified but always the same.

@@ -93,6 +93,17 @@ NB_MODULE(_native, m) {
       },
       "cost"_a, "split_ties"_a, "out"_a);
   m.def(
+      "share_product",
+      [](Vector<const double> level_x, Vector<const std::uint32_t> point_x, Vector<const double> step_x,
+         Vector<const double> level_y, Vector<const std::uint32_t> point_y, Vector<const double> step_y,
+         Matrix<double> out, int threads) {
+        const anchorot::ShareSteps x{level_x.data(), point_x.data(), step_x.data(), level_x.shape(0)};
+        const anchorot::ShareSteps y{level_y.data(), point_y.data(), step_y.data(), level_y.shape(0)};
+        nb::gil_scoped_release release;
+        anchorot::share_product(x, out.shape(0), y, out.shape(1), out.data(), threads);
+      },
+      "level_x"_a, "point_x"_a, "step_x"_a, "level_y"_a, "point_y"_a, "step_y"_a, "out"_a, "threads"_a);
+  m.def(
       "argsort",
       [](Vector<const double> values, Vector<double> sorted, Vector<std::int64_t> order, int threads) {
         nb::gil_scoped_release release;

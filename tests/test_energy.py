@@ -243,8 +243,9 @@ def test_bad_options_get_one_clear_line(options, message):
 
 def test_sort_refuses_weights():
     x = ao.Space(np.eye(2), [0.3, 0.7])
-    with pytest.raises(ao.InputError, match="method='sort' needs uniform weights"):
-        ao.anchor_energy(x, x, method="sort")
+    for p in (1, 2, 3):
+        with pytest.raises(ao.InputError, match="method='sort' needs uniform weights"):
+            ao.anchor_energy(x, x, p, method="sort")
 
 
 def test_whole_float_powers_pass():

@@ -68,14 +68,14 @@ def anchor_energy(
     p = check_integer(p, "p", 1)
     threads = check_integer(threads, "threads", 1)
     check_choice(method, "method", METHODS)
-    mean_only = p == 2 and method in ("auto", "sort")
+    mean_only = p == 2 and method == "auto"
     fx, fy = _features(x, robust, threads, mean_only), _features(y, robust, threads, mean_only)
     if method == "fenwick":
         cross, own_x, own_y = (_fenwick_cost(a, b, p) for a, b in ((fx, fy), (fx, fx), (fy, fy)))
         return 2 * cross - own_x - own_y
     if method == "sweep":
         return fx.sweep_energy_to(fy, p, threads=threads)
-    if method == "sort" and not mean_only and (fx.levels is None or fy.levels is None):
+    if method == "sort" and (fx.levels is None or fy.levels is None):
         raise InputError("method='sort' needs uniform weights; method='sweep' takes any weights")
     return fx.energy_to(fy, p, threads=threads)
 

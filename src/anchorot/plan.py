@@ -1,7 +1,6 @@
 """The Anchor Energy Plan: which point of one space corresponds to which of the other."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,6 +8,7 @@ from numpy.typing import ArrayLike
 from anchorot._kernels import kernels
 from anchorot._kernels.events import from_heights, to_heights
 from anchorot._kernels.segments import common_segments
+from anchorot._kernels.share_steps import ShareSteps
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_choice, check_finite, check_numbers
 from anchorot.exceptions import InputError
@@ -55,7 +55,7 @@ def anchor_energy_plan(
     Notes
     -----
     Uniform spaces: two sorts and one matrix product, O(n m (n + m)) operations at the speed of BLAS. With weights every
-    point's shares are compared with all levels where anything changes, O(n² m log m).
+    step of one space's shares meets the primitives of the other's, O(n² m).
 
     Examples
     --------
@@ -125,34 +125,6 @@ def _check_rows(rows: Sequence[int], n: int) -> Int64s:
     return index.astype(np.int64) % n
 
 
-class _Blocks(NamedTuple):
-    """Where the chosen points stand in every anchor's view: (anchors, points), weights in integers."""
-
-    below: Int64s  # total weight of the points at smaller cost
-    block: Int64s  # total weight of the points at the same cost
-
-
-def _blocks(cost: Floats, heights: Int64s, atoms: Int64s, ties: str) -> _Blocks:
-    order = np.argsort(cost, axis=1, kind="stable")
-    ends = np.cumsum(heights[order], axis=1)
-    if ties == "index":
-        below, block = ends - heights[order], heights[order]
-    else:
-        ordered = np.take_along_axis(cost, order, axis=1)
-        place = np.arange(cost.shape[1])
-        starts_block = np.ones(cost.shape, bool)
-        starts_block[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-        ends_block = np.roll(starts_block, -1, axis=1)
-        first = np.maximum.accumulate(np.where(starts_block, place, 0), axis=1)
-        last = np.minimum.accumulate(np.where(ends_block, place, len(place))[:, ::-1], axis=1)[:, ::-1]
-        below = np.take_along_axis(ends - heights[order], first, axis=1)
-        block = np.take_along_axis(ends, last, axis=1) - below
-    place_of = np.empty_like(order)
-    np.put_along_axis(place_of, order, np.broadcast_to(np.arange(cost.shape[1]), cost.shape), axis=1)
-    chosen = place_of[:, atoms]
-    return _Blocks(np.take_along_axis(below, chosen, axis=1), np.take_along_axis(block, chosen, axis=1))
-
-
 def _shares_of_few(cost: Floats, atoms: Int64s) -> Float64s:
     """Columns `atoms` of the level shares with split ties, by counting smaller and equal costs instead of sorting."""
     n = len(cost)
@@ -179,30 +151,39 @@ def _uniform_plan(x: Space, y: Space, atoms: Int64s, ties: str) -> Float64s:
 
 
 def _weighted_plan(x: Space, y: Space, atoms: Int64s, ties: str) -> Float64s:
-    """AEP[k, l] = Σ_i a_i a_k / |block| · (mass of l within the levels of k's block), by cumulated shares of l."""
-    plan = np.zeros((len(atoms), y.n))
-    heavy = np.flatnonzero(x.weights[atoms])
-    anchors, others = np.flatnonzero(x.weights), np.flatnonzero(y.weights)
-    blocks = _blocks(x.cost[anchors], to_heights(x.weights), atoms[heavy], ties)
-    begin, end = from_heights(blocks.below), from_heights(blocks.below + blocks.block)
-    share = x.weights[anchors, None] * x.weights[atoms[heavy]] / (end - begin)
-    # The levels of all blocks, in order: cumulated shares are piecewise linear in the level.
-    levels, place = np.unique(np.concatenate([begin.ravel(), end.ravel()]), return_inverse=True)
-    place_begin, place_end = place.reshape(2, *begin.shape)
-    blocks_y = _blocks(y.cost[others], to_heights(y.weights), others, ties)
-    begin_y, end_y = from_heights(blocks_y.below), from_heights(blocks_y.below + blocks_y.block)
-    share_y = y.weights[others, None] * y.weights[others] / (end_y - begin_y)
-    for column, l in enumerate(others):
-        knots, cumulated = _cumulated(begin_y[:, column], end_y[:, column], share_y[:, column])
-        mass = np.interp(levels, knots, cumulated)
-        plan[heavy, l] = np.sum(share * (mass[place_end] - mass[place_begin]), axis=0)
-    return plan
+    steps_x, steps_y = _share_steps(x, atoms, ties), _share_steps(y, np.arange(y.n), ties)
+    return np.maximum(kernels.share_product(steps_x, len(atoms), steps_y, y.n, threads=1), 0)
 
 
-def _cumulated(begin: Float64s, end: Float64s, share: Float64s) -> tuple[Float64s, Float64s]:
-    """Integral of a sum of rectangles `share` high on [begin, end]: its knots and its values there."""
-    knots = np.concatenate([begin, end])
-    order = np.argsort(knots, kind="stable")
-    knots = knots[order]
-    height = np.cumsum(np.concatenate([share, -share])[order])
-    return knots, np.append(0.0, np.cumsum(height[:-1] * np.diff(knots)))
+def _share_steps(space: Space, atoms: Int64s, ties: str) -> ShareSteps:
+    """A_t(k) for the chosen points: each anchor gives each of them a_i a_k / |block| on the levels of its block."""
+    anchors, heavy = np.flatnonzero(space.weights), np.flatnonzero(space.weights[atoms])
+    heights = to_heights(space.weights)
+    below, block = _blocks(space.cost[anchors], heights, atoms[heavy], ties)
+    begin, end = from_heights(below).ravel(), from_heights(below + block).ravel()
+    share = (np.outer(space.weights[anchors], space.weights[atoms[heavy]]) / from_heights(block)).ravel()
+    point = np.tile(heavy.astype(np.uint32), len(anchors))
+    level, order = kernels.argsort(np.concatenate([begin, end]), threads=1)
+    return ShareSteps(level, np.tile(point, 2)[order], np.concatenate([share, -share])[order])
+
+
+def _blocks(cost: Floats, heights: Int64s, atoms: Int64s, ties: str) -> tuple[Int64s, Int64s]:
+    """Of every anchor and chosen point: total weight at smaller cost, and at the same cost, in integers."""
+    order = np.argsort(cost, axis=1, kind="stable")
+    ends = np.cumsum(heights[order], axis=1)
+    if ties == "index":
+        below, block = ends - heights[order], heights[order]
+    else:
+        ordered = np.take_along_axis(cost, order, axis=1)
+        place = np.arange(cost.shape[1])
+        starts_block = np.ones(cost.shape, bool)
+        starts_block[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+        ends_block = np.roll(starts_block, -1, axis=1)
+        first = np.maximum.accumulate(np.where(starts_block, place, 0), axis=1)
+        last = np.minimum.accumulate(np.where(ends_block, place, len(place))[:, ::-1], axis=1)[:, ::-1]
+        below = np.take_along_axis(ends - heights[order], first, axis=1)
+        block = np.take_along_axis(ends, last, axis=1) - below
+    place_of = np.empty_like(order)
+    np.put_along_axis(place_of, order, np.broadcast_to(np.arange(cost.shape[1]), cost.shape), axis=1)
+    chosen = place_of[:, atoms]
+    return np.take_along_axis(below, chosen, axis=1), np.take_along_axis(block, chosen, axis=1)

@@ -1,3 +1,6 @@
+import numpy as np
+from numpy.typing import NDArray
+
 from anchorot._kernels.events import Events
 from anchorot._typing import Float64s, Floats, Int64s
 
@@ -16,6 +19,16 @@ def step_costs(
     threads: int,
 ) -> None: ...
 def level_shares(cost: Float64s, split_ties: bool, out: Float64s) -> None: ...
+def share_product(
+    level_x: Float64s,
+    point_x: NDArray[np.uint32],
+    step_x: Float64s,
+    level_y: Float64s,
+    point_y: NDArray[np.uint32],
+    step_y: Float64s,
+    out: Float64s,
+    threads: int,
+) -> None: ...
 def argsort(values: Float64s, sorted: Float64s, order: Int64s, threads: int) -> None: ...
 def sweep_energy(x: Events, y: Events, threads: int) -> float: ...
 def fenwick_expected_cost(x: Events, y: Events) -> float: ...

@@ -5,6 +5,7 @@ import numpy as np
 from anchorot._kernels import _native
 from anchorot._kernels._native import fenwick_expected_cost, level_energy, sort_rows, sweep_energy
 from anchorot._kernels.segments import common_segments
+from anchorot._kernels.share_steps import ShareSteps
 from anchorot._kernels.step_rows import StepRows
 from anchorot._typing import Float64s, Floats, Int64s
 
@@ -16,6 +17,7 @@ __all__ = [
     "level_energy",
     "level_shares",
     "quantiles",
+    "share_product",
     "sort_rows",
     "step_costs",
     "sweep_energy",
@@ -52,6 +54,13 @@ def level_shares(cost: Float64s, split_ties: bool) -> Float64s:
     """Share of the rows in which each column has each rank."""
     out = np.empty(cost.shape)
     _native.level_shares(cost, split_ties, out)
+    return out
+
+
+def share_product(x: ShareSteps, n: int, y: ShareSteps, m: int, threads: int) -> Float64s:
+    """Integrals of the products of all shares in x and all shares in y."""
+    out = np.empty((n, m))
+    _native.share_product(*x, *y, out, threads)
     return out
 
 

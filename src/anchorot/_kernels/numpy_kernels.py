@@ -7,6 +7,7 @@ from anchorot._kernels.events import Events, from_heights, heights_after
 from anchorot._kernels.fenwick_tree import fenwick_expected_cost
 from anchorot._kernels.gap_energy import gap_energy
 from anchorot._kernels.segments import common_segments
+from anchorot._kernels.share_steps import ShareSteps
 from anchorot._kernels.step_rows import StepRows
 from anchorot._typing import Float64s, Floats, Int64s
 
@@ -18,6 +19,7 @@ __all__ = [
     "level_energy",
     "level_shares",
     "quantiles",
+    "share_product",
     "sort_rows",
     "step_costs",
     "sweep_energy",
@@ -105,6 +107,18 @@ def level_shares(cost: Float64s, split_ties: bool) -> Float64s:
     begin = np.bincount((first * n + order).ravel(), share, minlength=n * (n + 1))
     finish = np.bincount((end * n + order).ravel(), share, minlength=n * (n + 1))
     return np.maximum(np.cumsum((begin - finish).reshape(n + 1, n)[:-1], axis=0), 0)
+
+
+def share_product(x: ShareSteps, n: int, y: ShareSteps, m: int, threads: int) -> Float64s:
+    """Integrals of the products of all shares in x and all shares in y: -Σ step_x G_y(level_x), G_y the primitive."""
+    out = np.zeros((n, m))
+    for l in range(m):
+        own = y.point == l
+        knots, height = y.level[own], np.cumsum(y.step[own])
+        if len(knots):
+            primitive = np.append(0.0, np.cumsum(height[:-1] * np.diff(knots)))
+            out[:, l] = -np.bincount(x.point, x.step * np.interp(x.level, knots, primitive), minlength=n)
+    return out
 
 
 def argsort(values: Float64s, threads: int) -> tuple[Float64s, Int64s]:

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from anchorot._kernels.events import Events
+from anchorot._kernels.share_steps import ShareSteps
 from anchorot._kernels.step_rows import StepRows
 from anchorot._typing import Float64s, Floats, Int64s
 
@@ -30,6 +31,9 @@ class Kernels(Protocol):
 
     def level_shares(self, cost: Float64s, split_ties: bool) -> Float64s:
         """out[r, k]: share of the rows in which column k has rank r; equal costs share ranks, or stand in order."""
+
+    def share_product(self, x: ShareSteps, n: int, y: ShareSteps, m: int, threads: int) -> Float64s:
+        """(n, m): integral over the level of the product of every share in x and every share in y."""
 
     def argsort(self, values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
         """Sorted values and the stable order that sorts them."""
