@@ -6,7 +6,9 @@
 // Measured 2 to 5 times faster than numpy.argsort (its AVX2 and its AVX-512 code) on 4 million distances.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -122,6 +124,9 @@ void sort_items(Item* items, std::size_t count, Item* scratch) { sort_bucket(ite
 
 void argsort(const double* values, std::size_t count, double* sorted, std::int64_t* order, int threads) {
   if (count == 0) return;
+  if (count > std::numeric_limits<std::uint32_t>::max()) {
+    throw std::length_error("cannot sort 2^32 costs or more at once");
+  }
   const auto [low, high] = range(count, [&](std::size_t i) { return values[i]; });
   std::unique_ptr<Item[]> items(new Item[count]);
   auto item = [&](std::size_t i) { return Item{values[i], static_cast<std::int64_t>(i)}; };

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "kernels.hpp"
-#include "simd_kernels.hpp"
 #include "parallel.hpp"
+#include "simd_kernels.hpp"
 
 namespace anchorot {
 namespace {

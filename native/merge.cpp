@@ -122,14 +122,14 @@ class PowerEnergy {
   template <class T>
   double operator()(const T* u, std::size_t n, const T* v, std::size_t m) {
     std::fill(a_.begin(), a_.end(), 0.0);
+    const double unit_u = 1.0 / static_cast<double>(n), unit_v = 1.0 / static_cast<double>(m);
     double sum = 0, previous = std::min<double>(u[0], v[0]);
     std::size_t i = 0, j = 0;
     while (i < n || j < m) {
       const bool first = j == m || (i < n && u[i] <= v[j]);
       const double z = first ? u[i] : v[j];
       if (z > previous) {
-        const double d = static_cast<double>(i) / static_cast<double>(n) - static_cast<double>(j) / static_cast<double>(m);
-        sum += advance(z - previous, d);
+        sum += advance(z - previous, static_cast<double>(i) * unit_u - static_cast<double>(j) * unit_v);
         previous = z;
       }
       (first ? i : j) += 1;

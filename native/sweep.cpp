@@ -168,7 +168,11 @@ class SortedHeights {
 class TreeHeights {
  public:
   TreeHeights(const Stretch& stretch, const Events& x, const Events& y, const Rows& rows)
-      : mass_(rows.signed_mass), height_(stretch.heights), rank_(rows.count()), order_(rows.count()), visited_(stretch.heights) {
+      : mass_(rows.signed_mass),
+        height_(stretch.heights),
+        rank_(rows.count()),
+        order_(rows.count()),
+        visited_(stretch.heights) {
     std::vector<std::int64_t> now = stretch.heights;
     for (std::size_t i = stretch.x_begin; i < stretch.x_end; ++i) visited_.push_back(now[x.row[i]] += x.jump[i]);
     for (std::size_t j = stretch.y_begin; j < stretch.y_end; ++j) {
@@ -212,7 +216,8 @@ class TreeHeights {
  private:
   void move_to(std::uint32_t row, std::int64_t height) {
     height_[row] = height;
-    rank_[row] = static_cast<std::size_t>(std::lower_bound(visited_.begin(), visited_.end(), height) - visited_.begin());
+    const auto found = std::lower_bound(visited_.begin(), visited_.end(), height);
+    rank_[row] = static_cast<std::size_t>(found - visited_.begin());
   }
   void add(std::uint32_t row, double mass) {
     tree_.add(rank_[row], {mass, mass * static_cast<double>(height_[row])});
@@ -226,7 +231,8 @@ class TreeHeights {
   // Between two large gaps only few rows move: put those in their new place.
   void sort_rows() {
     if (lifts_ > kFewLifts) {
-      std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) { return height_[a] < height_[b]; });
+      std::sort(order_.begin(), order_.end(),
+                [&](std::uint32_t a, std::uint32_t b) { return height_[a] < height_[b]; });
     } else {
       for (std::size_t k = 1; k < order_.size(); ++k) {
         const std::uint32_t row = order_[k];

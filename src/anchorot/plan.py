@@ -9,6 +9,7 @@ from anchorot._kernels import kernels
 from anchorot._kernels.events import from_heights, to_heights
 from anchorot._kernels.segments import common_segments
 from anchorot._kernels.share_steps import ShareSteps
+from anchorot._kernels.ties import tie_blocks
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_choice, check_finite, check_numbers
 from anchorot.exceptions import InputError
@@ -175,14 +176,9 @@ def _blocks(cost: Floats, heights: Int64s, atoms: Int64s, ties: str) -> tuple[In
         below, block = ends - heights[order], heights[order]
     else:
         ordered = np.take_along_axis(cost, order, axis=1)
-        place = np.arange(cost.shape[1])
-        starts_block = np.ones(cost.shape, bool)
-        starts_block[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-        ends_block = np.roll(starts_block, -1, axis=1)
-        first = np.maximum.accumulate(np.where(starts_block, place, 0), axis=1)
-        last = np.minimum.accumulate(np.where(ends_block, place, len(place))[:, ::-1], axis=1)[:, ::-1]
+        first, end = tie_blocks(ordered)
         below = np.take_along_axis(ends - heights[order], first, axis=1)
-        block = np.take_along_axis(ends, last, axis=1) - below
+        block = np.take_along_axis(ends, end - 1, axis=1) - below
     place_of = np.empty_like(order)
     np.put_along_axis(place_of, order, np.broadcast_to(np.arange(cost.shape[1]), cost.shape), axis=1)
     chosen = place_of[:, atoms]

@@ -9,6 +9,7 @@ from anchorot._kernels.gap_energy import gap_energy
 from anchorot._kernels.segments import common_segments
 from anchorot._kernels.share_steps import ShareSteps
 from anchorot._kernels.step_rows import StepRows
+from anchorot._kernels.ties import tie_blocks
 from anchorot._typing import Float64s, Floats, Int64s
 
 __all__ = [
@@ -94,14 +95,11 @@ def level_shares(cost: Float64s, split_ties: bool) -> Float64s:
     """Share of the rows in which each column has each rank."""
     n = len(cost)
     order = np.argsort(cost, axis=1, kind="stable")
-    place = np.arange(n)
-    first, end = np.broadcast_to(place, cost.shape), np.broadcast_to(place + 1, cost.shape)
     if split_ties:
-        ordered = np.take_along_axis(cost, order, axis=1)
-        is_first = np.ones(cost.shape, bool)
-        is_first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-        first = np.maximum.accumulate(np.where(is_first, first, 0), axis=1)
-        end = np.minimum.accumulate(np.where(np.roll(is_first, -1, axis=1), end, n)[:, ::-1], axis=1)[:, ::-1]
+        first, end = tie_blocks(np.take_along_axis(cost, order, axis=1))
+    else:
+        first = np.broadcast_to(np.arange(n), cost.shape)
+        end = first + 1
     # A block of equal costs spreads 1 / (n size) over its levels: added where it begins, subtracted where it ends.
     share = (1 / (n * (end - first))).ravel()
     begin = np.bincount((first * n + order).ravel(), share, minlength=n * (n + 1))
