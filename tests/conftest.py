@@ -8,6 +8,7 @@ from anchorot._kernels import kernels
 # Examples differ from run to run on a developer's machine, and are the same in CI.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
+settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=3000)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 

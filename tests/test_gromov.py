@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
@@ -59,7 +59,6 @@ def test_epsilon_zero_is_refused():
 # -- bounds --------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
 @given(symmetric_spaces(), symmetric_spaces())
 def test_bounds_lie_below_gromov_wasserstein(x, y):
     bounds = ao.lower_bounds(x, y, p=2)
@@ -72,7 +71,6 @@ def test_bounds_lie_below_gromov_wasserstein(x, y):
     assert bounds.loss() <= loss + slack
 
 
-@settings(max_examples=60)
 @given(symmetric_spaces(), symmetric_spaces())
 def test_bounds_of_p_one_lie_below_every_plan(x, y):
     bounds = ao.lower_bounds(x, y, p=1)
@@ -82,7 +80,6 @@ def test_bounds_of_p_one_lie_below_every_plan(x, y):
         assert 2 * max(bounds.flb, bounds.slb, bounds.tlb) <= loss + 1e-9 * scale_of(x, y)
 
 
-@settings(max_examples=60)
 @given(spaces(), spaces(), st.sampled_from([1, 2]))
 def test_the_third_bound_is_the_best(x, y, p):
     bounds = ao.lower_bounds(x, y, p)

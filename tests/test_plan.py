@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
 
 import reference
-from strategies import spaces
+from strategies import scale_of, spaces
 
 TIES = st.sampled_from(["split", "index"])
 
@@ -18,7 +18,6 @@ def naive(x, y, ties="split"):
     return np.array(reference.anchor_energy_plan(*arguments, ties))
 
 
-@settings(max_examples=60)
 @given(spaces(), spaces(), TIES)
 def test_agrees_with_the_naive_sum_over_all_pairs_of_rows(x, y, ties):
     np.testing.assert_allclose(ao.anchor_energy_plan(x, y, ties=ties), naive(x, y, ties), atol=1e-12)
@@ -32,7 +31,6 @@ def test_marginals_are_the_weights(x, y, ties):
     assert (plan >= -1e-16).all()
 
 
-@settings(max_examples=40)
 @given(spaces(), spaces(), st.integers(1, 3))
 def test_local_plans_are_optimal(x, y, p):
     # What is averaged really is a minimiser, for every pair of rows and every p.
@@ -41,7 +39,7 @@ def test_local_plans_are_optimal(x, y, p):
         local = np.array(reference.local_plan(x.cost[0].tolist(), y.cost[0].tolist(), a, b, ties))
         cost = np.sum(local * np.abs(x.cost[0][:, None] - y.cost[0]) ** p)
         optimum = ao.ot_1d(x.cost[0], y.cost[0], a, b, p)
-        assert cost == pytest.approx(optimum, rel=1e-9, abs=1e-9)
+        assert cost == pytest.approx(optimum, rel=1e-9, abs=1e-12 * scale_of(x, y) ** p)
 
 
 @given(spaces(), spaces(), st.randoms())

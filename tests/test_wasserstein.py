@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -61,7 +61,6 @@ def test_rows_that_are_equal_cost_nothing():
 # -- exact ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50)
 @given(spaces(), spaces(), POWERS)
 def test_exact_value_agrees_with_linear_programming(x, y, p):
     found = ao.anchor_wasserstein(x, y, p, epsilon=0)
@@ -77,7 +76,6 @@ def test_exact_distance_to_itself_is_zero(x):
     assert ao.anchor_wasserstein(x, x, epsilon=0).value <= 1e-12 * scale_of(x)
 
 
-@settings(max_examples=50)
 @given(spaces(), spaces())
 def test_transport_costs_at_least_as_much_as_the_energy_says(x, y):
     # AE fixes the plan of AW to the product; half of AE is a lower bound of no kind, but E[OT] is an upper one.
@@ -88,7 +86,6 @@ def test_transport_costs_at_least_as_much_as_the_energy_says(x, y):
 # -- entropic ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50)
 @given(spaces(), spaces(), st.sampled_from([1.0, 0.1, 1e-2, 1e-3, 1e-5]))
 def test_entropic_plan_has_its_marginals_and_its_form(x, y, relative):
     epsilon = relative * scale_of(x, y)
@@ -104,7 +101,6 @@ def test_entropic_plan_has_its_marginals_and_its_form(x, y, relative):
     np.testing.assert_allclose(found.plan, form, rtol=1e-6, atol=1e-12)
 
 
-@settings(max_examples=50)
 @given(spaces(), spaces())
 def test_small_epsilon_comes_to_the_exact_value(x, y):
     exact = ao.anchor_wasserstein(x, y, epsilon=0)
