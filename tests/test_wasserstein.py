@@ -71,6 +71,26 @@ def test_exact_value_agrees_with_linear_programming(x, y, p):
     assert found.marginal_error < 1e-12
 
 
+@given(spaces(), spaces(), POWERS)
+def test_exact_potentials_prove_the_optimum(x, y, p):
+    found = ao.anchor_wasserstein(x, y, p, epsilon=0)
+    f, g = found.potentials
+    slack = 1e-9 * scale_of(x, y) ** p
+    heavy = np.ix_(x.weights > 0, y.weights > 0)
+    assert (f[:, None] + g <= row_costs(x, y, p, 1) + slack)[heavy].all()
+    assert f @ x.weights + g @ y.weights == pytest.approx(found.cost, rel=1e-9, abs=slack)
+
+
+@pytest.mark.parametrize("n", [2, 30, 200])
+def test_potentials_of_an_assignment(n):
+    rng = np.random.default_rng(n)
+    x, y = (ao.from_points(rng.normal(size=(n, 3))) for _ in range(2))
+    found = ao.anchor_wasserstein(x, y, epsilon=0)
+    f, g = found.potentials
+    assert (f[:, None] + g <= row_costs(x, y, 1, 1) + 1e-12).all()
+    assert f @ x.weights + g @ y.weights == pytest.approx(found.cost, rel=1e-12)
+
+
 @given(spaces())
 def test_exact_distance_to_itself_is_zero(x):
     assert ao.anchor_wasserstein(x, x, epsilon=0).value <= 1e-12 * scale_of(x)

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_nonnegative
 from anchorot.entropic import entropic_plan
 from anchorot.exceptions import ConvergenceWarning, MissingExtraError
@@ -58,8 +58,8 @@ def anchor_wasserstein(
     Returns
     -------
     Transport
-        `value` has the entropy term, `cost` has not. Potentials are None for the exact assignment. At epsilon > 0,
-        P = exp((f + g - C) / epsilon).
+        `value` has the entropy term, `cost` has not. The potentials f, g satisfy P = exp((f + g - C) / epsilon), or
+        f + g <= C with equality where P > 0 if the problem was solved exactly.
 
     Notes
     -----
@@ -92,15 +92,17 @@ def anchor_wasserstein(
 def exact_transport(costs: Float64s, x: Space, y: Space, epsilon: float = 0.0) -> Transport:
     """Plan between two spaces' points that minimises the given costs."""
     a, b = x.weights, y.weights
-    potentials = None
     n_iter, converged = 1, True
     if min(costs.shape) == 1:  # there is one plan only
         plan = np.outer(a, b)
+        potentials = (costs[:, 0], np.zeros(1)) if y.n == 1 else (np.zeros(1), costs[0])
     elif x.is_uniform and y.is_uniform and x.n == y.n:
         from scipy.optimize import linear_sum_assignment
 
+        rows, matches = linear_sum_assignment(costs)
         plan = np.zeros(costs.shape)
-        plan[linear_sum_assignment(costs)] = 1 / x.n
+        plan[rows, matches] = 1 / x.n
+        potentials = _assignment_potentials(costs, matches)
     else:
         try:
             import ot
@@ -116,6 +118,25 @@ def exact_transport(costs: Float64s, x: Space, y: Space, epsilon: float = 0.0) -
     entropy = float(np.sum(plan * (np.log(plan, out=np.zeros_like(plan), where=plan > 0) - 1)))
     error = marginal_error(plan, a, b)
     return Transport(cost + epsilon * entropy, cost, plan, potentials, epsilon, n_iter, converged, error)
+
+
+def _assignment_potentials(costs: Float64s, matches: Int64s) -> tuple[Float64s, Float64s]:
+    """Dual variables of an optimal assignment i -> matches[i]: f_i + g_j <= costs[i, j], with equality on it.
+
+    f is a shortest distance in the graph with edges k -> i of length costs[i, matches[k]] - costs[k, matches[k]], which
+    has no negative cycle because the assignment is optimal (Bellman and Ford).
+    """
+    matched = costs[np.arange(len(costs)), matches]
+    lengths = costs[:, matches] - matched  # [i, k]
+    f = np.zeros(len(costs))
+    for _ in range(len(costs)):
+        shorter = np.min(f + lengths, axis=1)
+        if np.allclose(shorter, f, rtol=0, atol=1e-15 * float(np.ptp(costs))):
+            break
+        f = shorter
+    g = np.empty_like(f)
+    g[matches] = matched - f
+    return f, g
 
 
 def _entropic_transport(
