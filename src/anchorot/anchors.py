@@ -92,8 +92,8 @@ class AnchorFeatures:
             return cls(levels=levels, robust=robust)
         values = space.cost.ravel().astype(np.float64, copy=False)
         position, order = kernels.argsort(values, threads)
-        row, column = np.divmod(order.astype(np.uint64), np.uint64(space.n))
-        jump = to_heights(space.weights)[column]
+        row = order // space.n
+        jump = to_heights(space.weights)[order - row * space.n]
         full = cls(events=Events(position, row.astype(np.uint32), jump, space.weights), robust=robust)
         return cls(mean_quantile=full.mean_quantile, robust=robust) if mean_only else full
 
