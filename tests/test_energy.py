@@ -223,6 +223,8 @@ def test_float32_costs_are_used_as_they_are():
     wide = [ao.Space(s.cost.astype(np.float64)) for s in (x, y)]
     assert ao.anchor_energy(x, y) == pytest.approx(ao.anchor_energy(*wide), rel=1e-12)
     assert ao.anchor_energy(x, wide[1]) == pytest.approx(ao.anchor_energy(*wide), rel=1e-12)
+    for p in (1, 2, 3):
+        assert ao.expected_cost(x, y, p) == pytest.approx(ao.expected_cost(*wide, p), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,38 @@ def test_other_powers_are_refused():
         ao.lower_bounds(np.eye(2), np.eye(2), p=3)
 
 
+EXTREMES = {
+    "constant": (np.ones((4, 4)), np.ones((3, 3))),
+    "single points": (np.zeros((1, 1)), np.full((1, 1), 3.0)),
+    "duplicates": (np.zeros((4, 4)), np.repeat(np.repeat(np.eye(2), 2, 0), 2, 1)),
+    "tiny": (1e-300 * np.eye(4), 1e-300 * np.ones((3, 3))),
+    "huge": (1e300 * np.eye(4), 1e300 * np.ones((3, 3))),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("p", [1, 2])
+def test_bounds_of_extreme_costs_are_numbers(name, p):
+    x, y = EXTREMES[name]
+    bounds = ao.lower_bounds(x, y, p)
+    assert np.isfinite([bounds.flb, bounds.slb, bounds.tlb]).all()
+    assert np.isfinite(ao.anchor_energy_plan(x, y)).all()
+    if name in ("tiny", "huge"):
+        unit = [cost / cost.max() for cost in (x, y)]
+        assert bounds.tlb / x.max() == pytest.approx(ao.lower_bounds(*unit, p).tlb, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("epsilon", [None, 0.05])
+def test_gromov_wasserstein_of_extreme_costs_is_no_nan(name, epsilon):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ao.ConvergenceWarning)
+        found = ao.gromov_wasserstein(*EXTREMES[name], epsilon)
+    assert not np.isnan(found.value)
+    if found.converged:
+        assert np.isfinite(found.plan).all()
+
+
 # -- nearest spaces ------------------------------------------------------------------------------------------------
 
 

@@ -97,8 +97,7 @@ def test_exact_distance_to_itself_is_zero(x):
 
 
 @given(spaces(), spaces())
-def test_transport_costs_at_least_as_much_as_the_energy_says(x, y):
-    # AE fixes the plan of AW to the product; half of AE is a lower bound of no kind, but E[OT] is an upper one.
+def test_the_best_plan_costs_no_more_than_the_product_of_the_weights(x, y):
     exact = ao.anchor_wasserstein(x, y, epsilon=0).value
     assert 0 <= exact <= ao.expected_cost(x, y) + 1e-10 * scale_of(x, y)
 
@@ -203,6 +202,11 @@ def test_nothing_becomes_nan(name, epsilon):
     assert np.isfinite([found.value, found.cost]).all()
     assert np.isfinite(found.plan).all()
     assert found.marginal_error < 2e-6
+
+
+def test_powers_beyond_the_range_of_floats_are_refused():
+    with pytest.raises(ao.InputError, match="costs to the power p=2 exceed the range of float64"):
+        ao.anchor_wasserstein(*EXTREMES["huge"], p=2)
 
 
 def test_robust_is_of_ranked_spaces():

@@ -81,7 +81,7 @@ class AnchorFeatures:
         [[0.0, 0.0], [1.0, 3.0]]
         """
         threads = check_integer(threads, "threads", 1)
-        space = as_space(x).ranked() if robust else as_space(x)
+        space = as_space(x, robust=robust)
         if not space.weights.all():  # points of weight zero change nothing
             space = space.take(np.flatnonzero(space.weights))
         if space.is_uniform:
@@ -201,7 +201,7 @@ class AnchorFeatures:
         """
         if self.levels is not None:
             c = float(self.levels.mean(dtype=np.float64))
-            to_point = float(np.mean(np.abs(self.levels - c) ** p, dtype=np.float64))
+            to_point = float(np.mean(np.abs(self.levels.astype(np.float64, copy=False) - c) ** p))
         else:
             share = self.events.mass[self.events.row] * from_heights(self.events.jump)
             c = float(share @ self.events.position)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Float64s, Floats, Int64s
+from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_integer
 from anchorot.exceptions import InputError
 from anchorot.gromov import gromov_wasserstein
-from anchorot.line import StepFunction, step_distance
+from anchorot.line import quantile_function, step_distance
 from anchorot.row_costs import row_costs
-from anchorot.space import Space, as_space
+from anchorot.space import Space, as_space, with_unit_costs
 from anchorot.wasserstein import exact_transport
 
 
@@ -40,7 +40,8 @@ class LowerBounds:
 
     def loss(self) -> float:
         """Return the best bound in the scale of `gromov_wasserstein` and of POT, (2 GW_p)^p."""
-        return (2 * max(self.flb, self.slb, self.tlb)) ** self.p
+        root = 2 * max(self.flb, self.slb, self.tlb)
+        return root * root if self.p == 2 else root  # a product may become infinite, where ** would raise
 
 
 def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust: bool = False) -> LowerBounds:
@@ -67,28 +68,23 @@ def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust:
     """
     p = check_integer(p, "p", 1)
     check_choice(str(p), "p", ("1", "2"))
-    space_x, space_y = (s.ranked() if robust else s for s in (as_space(x), as_space(y)))
+    (space_x, space_y), scale = with_unit_costs(as_space(x, robust=robust), as_space(y, robust=robust))
+    half = 0.5 * scale
     return LowerBounds(
-        flb=0.5 * _first(space_x, space_y, p) ** (1 / p),
-        slb=0.5 * _second(space_x, space_y, p) ** (1 / p),
-        tlb=0.5 * _third(space_x, space_y, p) ** (1 / p),
+        flb=half * _first(space_x, space_y, p) ** (1 / p),
+        slb=half * _second(space_x, space_y, p) ** (1 / p),
+        tlb=half * _third(space_x, space_y, p) ** (1 / p),
         p=p,
     )
 
 
-def _weighted_steps(values: Floats, weights: Float64s) -> StepFunction:
-    order = np.argsort(values, kind="stable")
-    ends = np.cumsum(weights[order])
-    return StepFunction(values[order].astype(np.float64), np.append(np.minimum(ends[:-1], 1.0), 1.0))
-
-
 def _first(x: Space, y: Space, p: int) -> float:
-    steps_x, steps_y = (_weighted_steps((np.abs(s.cost) ** p @ s.weights) ** (1 / p), s.weights) for s in (x, y))
+    steps_x, steps_y = (quantile_function((np.abs(s.cost) ** p @ s.weights) ** (1 / p), s.weights) for s in (x, y))
     return step_distance(steps_x, steps_y, p)
 
 
 def _second(x: Space, y: Space, p: int) -> float:
-    steps_x, steps_y = (_weighted_steps(s.cost.ravel(), np.outer(s.weights, s.weights).ravel()) for s in (x, y))
+    steps_x, steps_y = (quantile_function(s.cost.ravel(), np.outer(s.weights, s.weights).ravel()) for s in (x, y))
     return step_distance(steps_x, steps_y, p)
 
 
@@ -137,7 +133,7 @@ def nearest_gw(
     k = check_integer(k, "k", 1)
     if k > len(spaces):
         raise InputError(f"k={k} nearest spaces are asked for, but there are only {len(spaces)}")
-    x, *others = (s.ranked() if robust else s for s in map(as_space, [query, *spaces]))
+    x, *others = (as_space(s, robust=robust) for s in [query, *spaces])
     cheap = [max(_first(x, y, 2), _second(x, y, 2)) for y in others]
     found: list[tuple[float, int]] = []  # the k best losses so far, with their spaces
     n_solved = 0

@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -109,7 +109,7 @@ def demo(
     for i, example in enumerate(examples):
         others = [examples[found[i]] for found in nearest]
         cells = [f"[{'green' if other.kind == example.kind else 'red'}]{other.name}[/]" for other in others]
-        table.add_row(example.name, *cells, end_section=i % 3 == 2)
+        table.add_row(example.name, *cells, end_section=i + 1 < len(examples) and examples[i + 1].kind != example.kind)
     console.print(table)
     for comparison in comparisons:
         console.print(
@@ -134,7 +134,12 @@ def main() -> None:
     """Run the command line; bad input ends in one line on standard error and status 2."""
     try:
         app()
-    except (ao.AnchorotError, OSError) as error:
-        message = error if isinstance(error, ao.AnchorotError) else f"{error.filename}: {error.strerror}"
-        print(f"anchorot: {message}", file=sys.stderr)
-        sys.exit(2)
+    except ao.AnchorotError as error:
+        _leave(str(error))
+    except OSError as error:
+        _leave(f"{error.filename}: {error.strerror}" if error.filename is not None else str(error))
+
+
+def _leave(message: str) -> NoReturn:
+    print(f"anchorot: {message}", file=sys.stderr)
+    sys.exit(2)

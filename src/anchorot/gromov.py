@@ -8,8 +8,10 @@ from numpy.typing import ArrayLike
 
 from anchorot._validate import check_integer, check_nonnegative
 from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraError
-from anchorot.space import Space, as_space
+from anchorot.space import Space, as_space, with_unit_costs
 from anchorot.transport import Transport, marginal_error
+
+LARGEST_EPSILON = 1e6  # in units of the largest squared cost: beyond, the plan is the product of the weights
 
 
 def gromov_wasserstein(
@@ -56,36 +58,37 @@ def gromov_wasserstein(
         import ot
     except ImportError:
         raise MissingExtraError("POT", "pot") from None
-    space_x, space_y = (s.ranked() if robust else s for s in (as_space(x), as_space(y)))
-    a, b = space_x.weights, space_y.weights
-    costs = [space.cost.astype(np.float64) for space in (space_x, space_y)]
+    spaces, scale = with_unit_costs(as_space(x, robust=robust), as_space(y, robust=robust))
+    a, b = (space.weights for space in spaces)
+    costs = [space.cost.astype(np.float64) for space in spaces]
     limit = check_integer(max_iter if max_iter is not None else (10_000 if epsilon is None else 1_000), "max_iter", 1)
     tolerance = check_nonnegative(tolerance, "tolerance")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         if epsilon is None:
             # POT stops by a relative or an absolute change of the loss; the latter matters near zero only
-            absolute = tolerance**2 * (max(float(np.abs(cost).max()) for cost in costs) ** 2 or 1.0)
             plan, log = ot.gromov.gromov_wasserstein(
-                *costs, a, b, "square_loss", max_iter=limit, tol_rel=tolerance, tol_abs=absolute, log=True
+                *costs, a, b, "square_loss", max_iter=limit, tol_rel=tolerance, tol_abs=tolerance**2, log=True
             )
             n_iter = len(log["loss"]) - 1
         else:
             if check_nonnegative(epsilon, "epsilon") == 0:
                 raise InputError("epsilon must be positive, or None for no regularisation, but 0 came")
+            strength = min(epsilon / scale / scale, LARGEST_EPSILON)
             plan, log = ot.gromov.entropic_gromov_wasserstein(
-                *costs, a, b, "square_loss", epsilon=epsilon, max_iter=limit, tol=tolerance, solver="PGD", log=True
+                *costs, a, b, "square_loss", epsilon=strength, max_iter=limit, tol=tolerance, solver="PGD", log=True
             )
             n_iter = min(10 * len(log["err"]), limit)  # POT looks at its error every ten iterations
-    value = float(log["gw_dist"])
-    problem = _problem(plan, value, told, n_iter >= limit)
+    loss = float(log["gw_dist"])
+    problem = _problem(plan, loss, told, n_iter >= limit)
+    value = loss * scale * scale
     if problem:
         warnings.warn(f"POT's Gromov-Wasserstein did not converge: {problem}", ConvergenceWarning, stacklevel=2)
     return Transport(value, value, plan, None, epsilon, n_iter, problem == "", marginal_error(plan, a, b))
 
 
-def _problem(plan: np.ndarray, value: float, told: list[Any], at_limit: bool) -> str:
-    if not (np.isfinite(plan).all() and np.isfinite(value)):
+def _problem(plan: np.ndarray, loss: float, told: list[Any], at_limit: bool) -> str:
+    if not (np.isfinite(plan).all() and np.isfinite(loss)):
         return "the plan is not finite; a larger epsilon may help"
     if at_limit:
         return "the limit of iterations was reached; raise max_iter"

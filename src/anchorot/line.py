@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, Floats
 from anchorot._validate import check_finite, check_integer, check_numbers, check_weights
 from anchorot.exceptions import InputError
 
@@ -41,7 +41,7 @@ def ot_1d(
     (3.0, 9.0)
     """
     p = check_integer(p, "p", 1)
-    return step_distance(_quantile_function(x, wx, "x"), _quantile_function(y, wy, "y"), p)
+    return step_distance(_checked_quantile_function(x, wx, "x"), _checked_quantile_function(y, wy, "y"), p)
 
 
 class StepFunction(NamedTuple):
@@ -51,7 +51,15 @@ class StepFunction(NamedTuple):
     end: Float64s
 
 
-def _quantile_function(values: ArrayLike, weights: ArrayLike | None, name: str) -> StepFunction:
+def quantile_function(values: Floats, weights: Float64s) -> StepFunction:
+    """Quantile function of weighted values, the weights being of sum 1."""
+    order = np.argsort(values, kind="stable")
+    end = np.minimum(np.cumsum(weights[order]), 1.0)
+    end[-1] = 1.0
+    return StepFunction(values[order].astype(np.float64, copy=False), end)
+
+
+def _checked_quantile_function(values: ArrayLike, weights: ArrayLike | None, name: str) -> StepFunction:
     array = check_numbers(values, name).astype(np.float64)
     if array.ndim != 1 or len(array) == 0:
         raise InputError(f"{name} has shape {array.shape}, but a sample (n,) with n >= 1 is needed")
@@ -59,10 +67,7 @@ def _quantile_function(values: ArrayLike, weights: ArrayLike | None, name: str) 
     n = len(array)
     if weights is None:
         return StepFunction(np.sort(array), np.arange(1, n + 1) / n)
-    order = np.argsort(array)
-    levels = np.cumsum(check_weights(weights, n, name)[order])
-    levels[-1] = 1.0
-    return StepFunction(array[order], np.minimum(levels, 1.0))
+    return quantile_function(array, check_weights(weights, n, name))
 
 
 def step_distance(x: StepFunction, y: StepFunction, p: int) -> float:

@@ -136,6 +136,12 @@ class Space:
         return f"Space(n={self.n}, {kind}, {self._cost.dtype})"
 
 
+def with_unit_costs(*spaces: Space) -> tuple[list[Space], float]:
+    """Divide all costs by the largest of them, so that no power of them can overflow; return that number too."""
+    scale = max(float(np.abs(space.cost).max()) for space in spaces) or 1.0
+    return [Space(space.cost / scale, space.weights, copy=False) for space in spaces], scale
+
+
 def _strict_ranks(cost: Floats) -> Float64s:
     """Share of all entries that are smaller, for every entry."""
     ordered, order = kernels.argsort(cost.ravel().astype(np.float64, copy=False), threads=1)
@@ -151,6 +157,7 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def as_space(x: Space | ArrayLike) -> Space:
-    """Return x itself if it is a Space, else the uniform space of the cost matrix x (not copied)."""
-    return x if isinstance(x, Space) else Space(x, copy=False)
+def as_space(x: Space | ArrayLike, *, robust: bool = False) -> Space:
+    """Return x if it is a Space, else the uniform space of the cost matrix x (not copied); ranked if `robust`."""
+    space = x if isinstance(x, Space) else Space(x, copy=False)
+    return space.ranked() if robust else space

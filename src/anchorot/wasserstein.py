@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_nonnegative
 from anchorot.entropic import entropic_plan
-from anchorot.exceptions import ConvergenceWarning, MissingExtraError
+from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraError
 from anchorot.row_costs import row_costs
 from anchorot.space import Space, as_space
 from anchorot.transport import Transport, marginal_error
@@ -82,8 +82,12 @@ def anchor_wasserstein(
     tolerance = check_nonnegative(tolerance, "tolerance")
     max_iter = check_integer(max_iter, "max_iter", 1)
     threads = check_integer(threads, "threads", 1)
-    space_x, space_y = (s.ranked() if robust else s for s in (as_space(x), as_space(y)))
+    space_x, space_y = as_space(x, robust=robust), as_space(y, robust=robust)
     costs = row_costs(space_x, space_y, p, threads)
+    if not np.isfinite(costs).all():
+        raise InputError(
+            f"costs to the power p={p} exceed the range of float64; divide all costs by their largest first"
+        )
     if epsilon <= SMALLEST_EPSILON * float(np.ptp(costs)):
         return exact_transport(costs, space_x, space_y, epsilon)
     return _entropic_transport(costs, space_x.weights, space_y.weights, epsilon, max_iter, tolerance)
