@@ -58,18 +58,16 @@ def test_all_methods_agree_on_point_clouds(n, m, weighted):
     assert values == pytest.approx([values[0]] * len(values), rel=1e-10)
 
 
-def test_many_crossings_take_the_same_value_another_way():
-    # Rows that are all alike but for noise: each event passes hundreds of others.
+def test_rows_that_are_all_alike():
+    # Ties, and CDFs so close that each event passes many others; the three terms come from another algorithm.
     rng = np.random.default_rng(5)
-    n = 400
+    n = 60
     x, y = (
         ao.Space(rng.uniform(size=(n, n)).round(2) + shift * np.arange(n), rng.dirichlet(np.ones(n)))
         for shift in (1e-7, 2e-7)
     )
-    value = ao.anchor_energy(x, y)
-    cross, own_x, own_y = (ao.expected_cost(a, b) for a, b in ((x, y), (x, x), (y, y)))
-    assert value == pytest.approx(2 * cross - own_x - own_y, rel=1e-8)
-    assert value > 0
+    cross, own_x, own_y = (ao.expected_cost(a, b, method="fenwick") for a, b in ((x, y), (x, x), (y, y)))
+    assert ao.anchor_energy(x, y) == pytest.approx(2 * cross - own_x - own_y, rel=1e-10)
 
 
 # -- laws ----------------------------------------------------------------------------------------------------------
@@ -147,7 +145,7 @@ def test_robust_is_the_energy_of_ranked_spaces(x, y, p):
 
 
 def test_asymmetric_costs_are_read_by_rows():
-    # Rows see {0, 1} and {0, 2}; columns would see {0, 2} and {0, 1} of the transpose: same here, but not below.
+    # Columns as anchors would give another value.
     x = np.array([[0.0, 1.0, 1.0], [5.0, 0.0, 5.0], [0.0, 0.0, 0.0]])
     y = np.eye(3)
     uniform = [1 / 3] * 3
