@@ -216,8 +216,17 @@ def test_robust_is_of_ranked_spaces():
     assert robust.value == ao.anchor_wasserstein(x.ranked(), y.ranked(), epsilon=0.01).value
 
 
-def test_newton_finishes_what_sinkhorn_cannot():
-    # Closed form for two points: the plans' ratio is exp(gap / (2 eps)); plain Sinkhorn crawls towards it.
+def test_newton_finishes_what_sinkhorn_cannot(monkeypatch):
+    x, y = (ao.from_points(np.random.default_rng(seed).normal(size=(40, 3))) for seed in (6, 7))
+    costs = row_costs(x, y, 1, 1)
+    problem = (costs, x.weights, y.weights, 1e-3 * costs.mean(), 10_000, 1e-6)
+    assert entropic_plan(*problem).converged
+    monkeypatch.setattr("anchorot.entropic._newton", lambda *_: None)
+    assert not entropic_plan(*problem).converged
+
+
+def test_two_points_have_a_closed_form():
+    # The masses along and across stand in the ratio exp(gap / (2 eps)).
     gap, epsilon = 1e-4, 1e-5
     costs = np.array([[0.0, 1.0], [1.0, 2.0 - gap]])
     half = np.array([0.5, 0.5])
