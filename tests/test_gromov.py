@@ -160,6 +160,18 @@ def test_nearest_equals_the_full_scan(k, robust):
     np.testing.assert_allclose(found.values, np.sort(losses)[:k])
 
 
+def test_a_tight_bound_does_not_hide_the_nearest():
+    # The far space has the smaller bounds, so it comes first; the near one's bounds lie just below its own loss.
+    query, far, near = (
+        ao.from_points((rng := np.random.default_rng(seed)).normal(size=(6, 2)) * rng.uniform(0.3, 2, size=2))
+        for seed in (0, 399, 208)
+    )
+    far_loss, near_loss = (ao.gromov_wasserstein(query, space).value for space in (far, near))
+    far_bound, near_bound = (ao.lower_bounds(query, space).loss() for space in (far, near))
+    assert far_bound < 0.5 * far_loss < near_bound < near_loss < far_loss
+    assert ao.nearest_gw(query, [far, near]).indices.tolist() == [1]
+
+
 def test_bounds_spare_most_of_the_work():
     rng = np.random.default_rng(7)
     shapes = [ao.from_points(rng.normal(size=(10, 3)) * size) for size in range(1, 21)]
