@@ -199,3 +199,20 @@ def test_points_in_float32():
 def test_bad_points_get_one_clear_line(points, options, message):
     with pytest.raises(ao.InputError, match=message):
         ao.from_points(points, **options)
+
+
+def test_geometry_follows_the_points():
+    x = ao.from_points(np.arange(12.0).reshape(6, 2))
+    assert x.geometry.positions.tolist() == np.arange(12.0).reshape(6, 2).tolist()
+    part = x.take([4, 1]).ranked()
+    assert part.geometry.index.tolist() == [4, 1]
+    assert part.geometry.n_sites == 6
+    assert x.take([4, 1, 0]).take([2, 0]).geometry.index.tolist() == [0, 4]
+    assert ao.Space(x.cost).geometry is None
+    with pytest.raises(ao.InputError, match="geometry has 2 points, but the cost matrix has 6"):
+        ao.Space(x.cost, geometry=part.geometry)
+
+
+def test_points_of_many_dimensions_have_no_geometry():
+    assert ao.from_points(np.eye(5)).geometry is None
+    assert ao.from_points(np.eye(5)[:, :1]).geometry.positions.shape == (5, 2)

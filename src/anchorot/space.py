@@ -10,6 +10,7 @@ from anchorot._kernels import kernels
 from anchorot._typing import Float64s, Floats, RngLike
 from anchorot._validate import check_cost, check_integer, check_weights, uniform_weights
 from anchorot.exceptions import InputError
+from anchorot.geometry import Geometry
 
 
 class Space:
@@ -27,6 +28,8 @@ class Space:
         legal and changes nothing.
     labels : sequence of n objects, optional
         Names of the points.
+    geometry : Geometry, optional
+        What the points looked like, for pictures; it plays no part in any distance.
     copy : bool
         Keep an own copy of `cost`. With ``copy=False`` a large matrix is shared, and must not be changed later.
 
@@ -43,6 +46,7 @@ class Space:
         weights: ArrayLike | None = None,
         *,
         labels: Sequence[object] | None = None,
+        geometry: Geometry | None = None,
         copy: bool = True,
     ) -> None:
         checked = check_cost(cost)
@@ -55,6 +59,9 @@ class Space:
         checked_weights = uniform_weights(n) if weights is None else check_weights(weights, n, "the cost matrix")
         self._weights = _read_only(checked_weights)
         self._labels = None if labels is None else tuple(labels)
+        if geometry is not None and len(geometry.index) != n:
+            raise InputError(f"geometry has {len(geometry.index)} points, but the cost matrix has {n}")
+        self._geometry = geometry
 
     @property
     def n(self) -> int:
@@ -76,6 +83,11 @@ class Space:
         """Names of the points, if they have any."""
         return self._labels
 
+    @property
+    def geometry(self) -> Geometry | None:
+        """What the points looked like, if that is known."""
+        return self._geometry
+
     @cached_property
     def is_uniform(self) -> bool:
         """Whether all points have the same weight."""
@@ -94,7 +106,7 @@ class Space:
         [[0.0, 0.5], [0.75, 0.0]]
         """
         ranks = _strict_ranks(self._cost) if self._weights.all() else self._ranks_among_heavy()
-        return Space(ranks, self._weights, labels=self._labels, copy=False)
+        return Space(ranks, self._weights, labels=self._labels, geometry=self._geometry, copy=False)
 
     def _ranks_among_heavy(self) -> Float64s:
         heavy = np.flatnonzero(self._weights)
@@ -129,7 +141,9 @@ class Space:
                 f"the {len(index)} points taken have total weight {total}, but a space needs a positive one"
             )
         labels = None if self._labels is None else [self._labels[i] for i in index]
-        return Space(self._cost[np.ix_(index, index)], weights / total, labels=labels, copy=False)
+        geometry = None if self._geometry is None else self._geometry.take(index)
+        cost = self._cost[np.ix_(index, index)]
+        return Space(cost, weights / total, labels=labels, geometry=geometry, copy=False)
 
     def __repr__(self) -> str:
         kind = "uniform" if self.is_uniform else "weighted"

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from anchorot._typing import Float64s
 from anchorot._validate import check_finite, check_numbers
 from anchorot.exceptions import InputError
+from anchorot.geometry import cloud
 from anchorot.space import Space
 
 BLOCK_BYTES = 1 << 24  # distances computed at a time in float64 before they are stored
@@ -64,4 +65,4 @@ def from_points(
             cost[start : start + step] = cdist(x[start : start + step], x, metric, **metric_options)
         except (ValueError, TypeError) as error:
             raise InputError(f"metric {metric!r} does not work on points of shape {x.shape}: {error}") from None
-    return Space(cost, weights, labels=labels, copy=False)
+    return Space(cost, weights, labels=labels, geometry=cloud(x), copy=False)
