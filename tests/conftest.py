@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,6 +11,25 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=3000)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+DATA = Path(os.environ.get("ANCHOROT_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def require_or_skip(condition, reason):
+    """Skip a test whose means are missing; but where everything must be there, fail."""
+    if condition:
+        return
+    if os.environ.get("ANCHOROT_REQUIRE_ALL"):
+        pytest.fail(f"ANCHOROT_REQUIRE_ALL is set, but {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture
+def data():
+    """Folder of real data sets, which are not part of the project."""
+    require_or_skip(DATA.is_dir(), "the folder of real data sets is not there (ANCHOROT_DATA)")
+    return DATA
 
 
 def pytest_report_header(config):

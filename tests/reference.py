@@ -106,3 +106,17 @@ def gromov_loss(cost_x, cost_y, plan, p=2):
         for k in range(m)
         for l in range(m)
     )
+
+
+def floyd_warshall(n, edges, directed, far):
+    """Lengths of shortest paths by the three loops; `far` if there is none. `edges` are (head, tail, length)."""
+    cost = [[0 if i == j else float("inf") for j in range(n)] for i in range(n)]
+    for head, tail, length in edges:
+        cost[head][tail] = min(cost[head][tail], length)
+        if not directed:
+            cost[tail][head] = min(cost[tail][head], length)
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                cost[i][j] = min(cost[i][j], cost[i][k] + cost[k][j])
+    return [[far if value == float("inf") else value for value in row] for row in cost]

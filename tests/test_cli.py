@@ -34,7 +34,7 @@ def test_compare_as_json():
     assert found["anchor_energy"] == pytest.approx(9.9270448)
     assert found["robust_anchor_energy"] == pytest.approx(0.0116)
     assert (found["n"], found["m"], found["p"]) == (10, 10, 1)
-    assert set(found["seconds"]) == {"read", "anchor_energy", "robust_anchor_energy"}
+    assert set(found["seconds"]) == {"read_a", "read_b", "anchor_energy", "robust_anchor_energy"}
 
 
 def test_compare_points(tmp_path):
@@ -42,7 +42,8 @@ def test_compare_points(tmp_path):
     clouds = [rng.normal(size=(9, 3)), rng.normal(size=(8, 2))]
     for name, cloud in zip("ab", clouds, strict=True):
         np.save(tmp_path / f"{name}.npy", cloud)
-    found = json.loads(anchorot("compare", "a.npy", "b.npy", "--points", "--p", 2, "--json", cwd=tmp_path).stdout)
+    arguments = ("compare", "a.npy", "b.npy", "--kind", "points", "--p", 2, "--json")
+    found = json.loads(anchorot(*arguments, cwd=tmp_path).stdout)
     assert found["anchor_energy"] == pytest.approx(ao.anchor_energy(*map(ao.from_points, clouds), p=2))
 
 
@@ -51,7 +52,10 @@ def test_compare_points(tmp_path):
     [
         (["compare", "missing.npz", PAIR[0]], "anchorot: missing.npz: No such file or directory"),
         (["compare", __file__, PAIR[0]], "anchorot: test_cli.py: files ending in '.py' are not read"),
-        (["compare", PAIR[0], PAIR[1], "--metric", "x", "--points"], "anchorot: authors_1.txt: metric 'x'"),
+        (
+            ["compare", PAIR[0], PAIR[1], "--point-metric", "x", "--kind", "points"],
+            "anchorot: authors_1.txt: metric 'x'",
+        ),
         (["demo", "-o", "no/such/folder/x.png"], "there is no folder"),
     ],
 )

@@ -193,7 +193,7 @@ def test_points_in_float32():
         ([[0.0], [np.inf]], {}, "points must be finite"),
         (np.zeros((3, 2)), {"metric": "eucliden"}, "metric 'eucliden' does not work"),
         (np.zeros((3, 2)), {"dtype": np.int32}, "dtype must be float64 or float32, but int32 came"),
-        (np.zeros((3, 2)), {"metric": "cosine"}, "cost must be finite"),
+        (np.zeros((3, 2)), {"metric": "cosine"}, "not defined for point 0, whose coordinates are all zero"),
     ],
 )
 def test_bad_points_get_one_clear_line(points, options, message):

@@ -14,9 +14,20 @@ from anchorot.anchors import AnchorFeatures
 from anchorot.bounds import LowerBounds, NearestSpaces, lower_bounds, nearest_gw
 from anchorot.config import __version__, show_config
 from anchorot.energy import anchor_energy, expected_cost
-from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, MissingExtraError
+from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
+from anchorot.geometry import Geometry
 from anchorot.gromov import gromov_wasserstein
-from anchorot.io import from_points, read, write
+from anchorot.io import (
+    GraphSet,
+    from_cells,
+    from_graph,
+    from_mesh,
+    from_neighbors,
+    from_points,
+    read,
+    read_tu,
+    write,
+)
 from anchorot.line import ot_1d
 from anchorot.plan import anchor_energy_plan, match
 from anchorot.space import Space
@@ -27,7 +38,10 @@ __all__ = [
     "AnchorFeatures",
     "AnchorotError",
     "ConvergenceWarning",
+    "Geometry",
+    "GraphSet",
     "InputError",
+    "InputNote",
     "LowerBounds",
     "MissingExtraError",
     "NearestSpaces",
@@ -38,6 +52,10 @@ __all__ = [
     "anchor_energy_plan",
     "anchor_wasserstein",
     "expected_cost",
+    "from_cells",
+    "from_graph",
+    "from_mesh",
+    "from_neighbors",
     "from_points",
     "gromov_wasserstein",
     "lower_bounds",
@@ -45,6 +63,7 @@ __all__ = [
     "nearest_gw",
     "ot_1d",
     "read",
+    "read_tu",
     "show_config",
     "write",
 ]

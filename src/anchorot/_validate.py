@@ -2,6 +2,7 @@
 
 import math
 import operator
+import os
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,19 @@ def check_cost(cost: ArrayLike) -> Floats:
         raise InputError("cost has shape (0, 0), but a space needs at least one point")
     check_finite(array, "cost", "; unreachable pairs of a disconnected graph need a finite cost or must be left out")
     return np.ascontiguousarray(array)
+
+
+def check_memory(n: int) -> None:
+    """Refuse n x n costs that would take more than half of this machine's memory, before it tries."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not every system tells
+        return
+    if 16 * n * n > memory:
+        raise InputError(
+            f"costs between {n} points take {8 * n * n / 2**30:.0f} GiB, and this machine has {memory / 2**30:.0f}; "
+            "keep fewer with n_points"
+        )
 
 
 def uniform_weights(n: int) -> Float64s:

@@ -7,7 +7,7 @@ from anchorot._kernels import kernels
 
 __version__ = metadata.version("anchorot")
 
-OPTIONAL_PACKAGES = ("matplotlib", "POT")
+OPTIONAL_PACKAGES = ("matplotlib", "POT", "networkx", "rustworkx", "trimesh", "potpourri3d", "pygeodesic", "anndata")
 
 
 def config() -> dict[str, str]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer
-from anchorot.io import from_points
+from anchorot.io import from_graph, from_points
 from anchorot.space import Space
 
 Rng = np.random.Generator
@@ -92,17 +92,6 @@ def shape_space(points: Float64s, size: float, rng: Rng) -> Space:
     return from_points(size * points @ turn)
 
 
-def graph_space(edges: Edges) -> Space:
-    """Space of the nodes of a connected graph, with the number of edges between two as their cost."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import shortest_path
-
-    n = max(map(max, edges)) + 1
-    heads, tails = zip(*edges, strict=True)
-    adjacency = coo_array((np.ones(len(edges)), (heads, tails)), shape=(n, n)).tocsr()
-    return Space(shortest_path(adjacency, directed=False, unweighted=True), copy=False)
-
-
 def gallery(n_points: int = 150, rng: RngLike = 0) -> list[Example]:
     """Every kind of shape and graph in three sizes, shapes of `n_points` points each in a random pose.
 
@@ -119,5 +108,5 @@ def gallery(n_points: int = 150, rng: RngLike = 0) -> list[Example]:
             examples.append(Example(kind, size, shape_space(make_points(n_points, generator), size, generator)))
     for kind, make_edges in GRAPHS.items():
         for size in SIZES:
-            examples.append(Example(kind, size, graph_space(make_edges(int(n_points * size), generator))))
+            examples.append(Example(kind, size, from_graph(make_edges(int(n_points * size), generator))))
     return examples

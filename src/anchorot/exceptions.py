@@ -9,6 +9,10 @@ class InputError(AnchorotError, ValueError):
     """An argument or a file does not hold what is needed; the message says what came and what was needed."""
 
 
+class InputNote(UserWarning):
+    """Something about an input that was put right, and that its owner should know."""
+
+
 class ConvergenceWarning(UserWarning):
     """An iterative solver stopped before it converged; its result says ``converged=False``."""
 
@@ -18,3 +22,9 @@ class MissingExtraError(AnchorotError, ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed; get it with: pip install 'anchorot[{extra}]'")
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says, or its kind if it says nothing."""
+    said = str(error).strip()
+    return said.splitlines()[0] if said else type(error).__name__

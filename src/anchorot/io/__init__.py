@@ -1,6 +1,21 @@
-"""Spaces from what people have: points and files."""
+"""Spaces from what people have: points, graphs, meshes, neurons, cells, and files of them."""
 
+from anchorot.io.cells import from_cells
 from anchorot.io.files import read, write
+from anchorot.io.graph_files import GraphSet, read_tu
+from anchorot.io.graphs import from_graph
+from anchorot.io.meshes import from_mesh
+from anchorot.io.neighbors import from_neighbors
 from anchorot.io.points import from_points
 
-__all__ = ["from_points", "read", "write"]
+__all__ = [
+    "GraphSet",
+    "from_cells",
+    "from_graph",
+    "from_mesh",
+    "from_neighbors",
+    "from_points",
+    "read",
+    "read_tu",
+    "write",
+]

@@ -1,39 +1,101 @@
-"""Spaces from files and back. Nothing here ever unpickles."""
+"""Spaces from files of every kind, and back."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.lib.npyio import NpzFile
 
-from anchorot._typing import Floats
+from anchorot._typing import RngLike
+from anchorot._validate import check_choice
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
+from anchorot.io.cells import cell_space, read_h5ad
+from anchorot.io.foreign import about
+from anchorot.io.graph_files import is_tu_folder, read_edge_list, read_graphml
+from anchorot.io.graphs import Disconnected, table_space
+from anchorot.io.matrices import MATRIX_READERS
+from anchorot.io.mesh_files import MESH_READERS, read_mesh
+from anchorot.io.meshes import mesh_space
+from anchorot.io.neighbors import from_neighbors
+from anchorot.io.neurons import read_swc
 from anchorot.io.points import from_points
+from anchorot.io.sampling import sampled
 from anchorot.space import Space
 
+KINDS = ("cost", "points", "graph")
+EDGE_LIST_ENDINGS = (".edgelist", ".edges")
+ENDINGS = tuple(sorted([*MATRIX_READERS, *MESH_READERS, *EDGE_LIST_ENDINGS, ".graphml", ".swc", ".h5ad"]))
 
-def read(path: str | os.PathLike[str], *, points: bool = False, metric: str = "euclidean") -> Space:
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to make a space of what a file holds; each kind of file looks at those that concern it."""
+
+    kind: str | None = None
+    n_points: int | None = None
+    rng: RngLike = None
+    metric: str = "euclidean"
+    n_neighbors: int | None = None
+    obsm: str | None = None
+    geodesic: str = "heat"
+    sampling: str = "uniform"
+    weight: str | bool | None = None
+    directed: bool | None = None
+    disconnected: Disconnected = "error"
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    kind: Literal["cost", "points", "graph"] | None = None,
+    n_points: int | None = None,
+    rng: RngLike = None,
+    metric: str = "euclidean",
+    n_neighbors: int | None = None,
+    obsm: str | None = None,
+    geodesic: str = "heat",
+    sampling: str = "uniform",
+    weight: str | bool | None = None,
+    directed: bool | None = None,
+    disconnected: Disconnected = "error",
+) -> Space:
     """Read a space from a file, by its ending.
 
-    ======  ==========================================================================================
-    .npz    arrays ``cost`` or ``points``, and optionally ``weights`` and ``labels``
-    .npy    a cost matrix
-    .csv    a cost matrix, numbers separated by commas
-    .txt    a cost matrix, numbers separated by blanks; or the format of the paper's authors' program:
-            n, then n lines of n costs, then optionally a line of n weights
-    ======  ==========================================================================================
+    =============================  ====================================================================
+    .npz                           an array ``cost``, or ``points``, or a mesh ``V`` and ``F``; optionally
+                                   ``weights`` and ``labels``
+    .npy                           a cost matrix
+    .csv                           a cost matrix, numbers separated by commas
+    .txt                           a cost matrix, numbers separated by blanks; or the format of the paper's
+                                   authors' program: n, then n lines of n costs, then optionally n weights
+    .off, .ply, .obj, .stl, .mat   a mesh, see :func:`from_mesh`
+    .graphml, .edgelist, .edges    a graph, see :func:`from_graph`
+    .swc                           a neuron: paths along its tree
+    .h5ad                          cells, see :func:`from_cells`
+    =============================  ====================================================================
 
     Parameters
     ----------
     path : path
-    points : bool
-        The file's numbers are the coordinates of points, one point a row, instead of costs.
+    kind : {"cost", "points", "graph"}, optional
+        What the numbers in a .npy, .csv or .txt file are: costs (the default), the coordinates of points, one point a
+        row, or edges, one a line.
+    n_points : int, optional
+        Keep at most so many points.
+    rng : None, int or numpy.random.Generator
+        Source of randomness for the draw.
     metric : str
-        The distance between points, see :func:`from_points`.
+        The distance between points and cells, see :func:`from_points`.
+    n_neighbors : int, optional
+        Of points and cells: costs are shortest paths on the graph of so many nearest neighbours.
+    obsm : str, optional
+        Of cells: the key of the array to take instead of X.
+    geodesic, sampling
+        Of meshes, see :func:`from_mesh`.
+    weight, directed, disconnected
+        Of graphs, see :func:`from_graph`; one space is read, so ``"split"`` is not among the ways out here.
 
     Raises
     ------
@@ -43,23 +105,83 @@ def read(path: str | os.PathLike[str], *, points: bool = False, metric: str = "e
         If it cannot be read.
     """
     file = Path(path)
-    reader = READERS.get(file.suffix.lower())
-    if reader is None:
-        known = ", ".join(sorted(READERS))
-        raise InputError(f"{file.name}: files ending in '{file.suffix}' are not read; known endings: {known}")
-    try:
-        found = reader(file)
-        if points and "cost" in found:
-            found["points"] = found.pop("cost")
-        if "points" in found:
-            return from_points(found.pop("points"), metric, **found)
-        if found["cost"].ndim == 2 and found["cost"].shape[0] != found["cost"].shape[1]:
-            raise InputError(
-                f"a cost matrix is square, but this one is {_shape(found['cost'])}; if its rows are points, say so"
-            )
-        return Space(found.pop("cost"), **found, copy=False)
-    except InputError as error:
-        raise InputError(f"{file.name}: {error}") from None
+    options = ReadOptions(
+        kind, n_points, rng, metric, n_neighbors, obsm, geodesic, sampling, weight, directed, disconnected
+    )
+    if kind is not None:
+        check_choice(kind, "kind", KINDS)
+    with about(file):
+        found = _read(file, options)
+        if isinstance(found, list):
+            raise InputError("one space is read, so disconnected='split' cannot be; from_graph gives them all")
+    return found
+
+
+def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
+    ending = file.suffix.lower()
+    if file.is_dir():
+        hint = " (of a TU collection: read_tu reads it)" if is_tu_folder(file) else ""
+        raise InputError(f"this is a folder{hint}, but a file is needed")
+    if ending in EDGE_LIST_ENDINGS or (options.kind == "graph" and ending in MATRIX_READERS):
+        return _graph(read_edge_list(file, options.weight, options.directed), options)
+    if ending == ".graphml":
+        return _graph(read_graphml(file, options.weight, options.directed), options)
+    if ending == ".swc":
+        tree, positions = read_swc(file)
+        return _graph(tree, options, positions)
+    if ending in MESH_READERS:
+        return _mesh(*read_mesh(file), file, options)
+    if ending == ".h5ad":
+        values, names = read_h5ad(file, options.obsm)
+        return cell_space(
+            values, names, options.metric, options.n_neighbors, options.disconnected, options.n_points, options.rng
+        )
+    if ending in MATRIX_READERS:
+        return _matrix(MATRIX_READERS[ending](file), file, options)
+    raise InputError(f"files ending in '{file.suffix}' are not read; known endings: {', '.join(ENDINGS)}")
+
+
+def _graph(table: Any, options: ReadOptions, positions: Any = None) -> Space | list[Space]:
+    return table_space(table, options.disconnected, n_points=options.n_points, rng=options.rng, positions=positions)
+
+
+def _mesh(vertices: Any, faces: Any, file: Path, options: ReadOptions) -> Space:
+    return mesh_space(
+        vertices, faces, options.n_points, options.geodesic, options.rng, options.sampling, name=file.name
+    )
+
+
+def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | list[Space]:
+    if "V" in found:
+        return _mesh(found["V"], found["F"], file, options)
+    if options.kind == "points" and "cost" in found:
+        found["points"] = found.pop("cost")
+    if "points" in found:
+        return _cloud(found, options)
+    cost = found.pop("cost")
+    if cost.ndim == 2 and cost.shape[0] != cost.shape[1]:
+        raise InputError(
+            f"a cost matrix is square, but this one is {cost.shape[0]} x {cost.shape[1]}; "
+            "if its rows are points, say kind='points' (--kind points)"
+        )
+    space = Space(cost, **found, copy=False)
+    kept = sampled(np.flatnonzero(space.weights), options.n_points, options.rng)
+    return space if options.n_points is None or options.n_points >= space.n else space.take(kept)
+
+
+def _cloud(found: dict[str, Any], options: ReadOptions) -> Space | list[Space]:
+    points = found.pop("points")
+    if options.n_neighbors is None:
+        return from_points(points, options.metric, **found, n_points=options.n_points, rng=options.rng)
+    return from_neighbors(
+        points,
+        options.n_neighbors,
+        options.metric,
+        options.disconnected,
+        **found,
+        n_points=options.n_points,
+        rng=options.rng,
+    )
 
 
 def write(space: Space, path: str | os.PathLike[str]) -> None:
@@ -72,99 +194,3 @@ def write(space: Space, path: str | os.PathLike[str]) -> None:
         arrays["labels"] = np.array([str(label) for label in space.labels])
     with replacing(file) as temporary:
         np.savez_compressed(temporary, **arrays)
-
-
-def _shape(array: Floats) -> str:
-    return " x ".join(map(str, array.shape))
-
-
-def _read_npz(file: Path) -> dict[str, Any]:
-    with file.open("rb") as handle, _numpy_errors("an .npz archive"), np.load(handle, allow_pickle=False) as archive:
-        if not isinstance(archive, NpzFile):
-            raise InputError("not an .npz archive, but a bare array")
-        found: dict[str, Any] = {
-            name: archive[name] for name in ("cost", "points", "weights", "labels") if name in archive.files
-        }
-        names = ", ".join(archive.files) or "nothing"
-    if ("cost" in found) == ("points" in found):
-        raise InputError(f"an .npz file needs an array 'cost' or an array 'points', but this one holds {names}")
-    if "labels" in found:
-        found["labels"] = found["labels"].tolist()
-    return found
-
-
-def _read_npy(file: Path) -> dict[str, Any]:
-    file.open("rb").close()  # what the system has to say about the file is raised as it is
-    with _numpy_errors("a .npy array"):
-        # Mapped, not loaded: a header that claims more than the file holds is found out before memory is taken.
-        return {"cost": np.array(np.load(file, mmap_mode="r", allow_pickle=False))}
-
-
-@contextmanager
-def _numpy_errors(kind: str) -> Iterator[None]:
-    """Turn whatever NumPy, zipfile and tokenize raise on a broken file into one clear line."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(f"not {kind} of plain numbers that can be read ({_first_line(error)})") from None
-
-
-def _read_csv(file: Path) -> dict[str, Any]:
-    return {"cost": _numbers(_lines(file), ",")}
-
-
-def _read_txt(file: Path) -> dict[str, Any]:
-    lines = _lines(file)
-    head = lines[0].split()
-    if len(head) > 1 or not head[0].isdigit() or len(lines) == 1:
-        return {"cost": _numbers(lines, None)}
-    n = int(head[0])
-    if len(lines) not in (n + 1, n + 2):
-        raise InputError(
-            f"the first line promises {n} lines of {n} costs (and one of weights), but {len(lines) - 1} follow"
-        )
-    found: dict[str, Any] = {"cost": _numbers(lines[1 : n + 1], None)}
-    if found["cost"].shape != (n, n):
-        raise InputError(
-            f"the first line promises a {n} x {n} matrix, but the lines hold {_shape(found['cost'])} numbers"
-        )
-    if len(lines) == n + 2:
-        found["weights"] = _numbers(lines[n + 1 :], None)[0]
-    return found
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        lines = [line for line in file.read_text("utf-8").splitlines() if line.strip()]
-    except UnicodeDecodeError:
-        raise InputError("not a text file") from None
-    if not lines:
-        raise InputError("the file is empty")
-    return lines
-
-
-def _numbers(lines: list[str], separator: str | None) -> Floats:
-    rows: list[Floats] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = np.array(line.split(separator), dtype=np.float64)
-        except ValueError as error:
-            raise InputError(f"line {number} of numbers: {_first_line(error)}") from None
-        if rows and len(row) != len(rows[0]):
-            raise InputError(f"line {number} of numbers has {len(row)} of them, but line 1 has {len(rows[0])}")
-        rows.append(row)
-    return np.stack(rows)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
-
-
-READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
-    ".npz": _read_npz,
-    ".npy": _read_npy,
-    ".csv": _read_csv,
-    ".txt": _read_txt,
-}

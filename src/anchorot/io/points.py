@@ -1,15 +1,16 @@
 """Spaces from point clouds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from anchorot._typing import Float64s
-from anchorot._validate import check_finite, check_numbers
+from anchorot._typing import Float64s, RngLike
+from anchorot._validate import check_finite, check_memory, check_numbers, check_weights
 from anchorot.exceptions import InputError
 from anchorot.geometry import cloud
+from anchorot.io.sampling import sampled
 from anchorot.space import Space
 
 BLOCK_BYTES = 1 << 24  # distances computed at a time in float64 before they are stored
@@ -22,6 +23,8 @@ def from_points(
     *,
     dtype: DTypeLike = np.float64,
     labels: Sequence[object] | None = None,
+    n_points: int | None = None,
+    rng: RngLike = None,
     **metric_options: Any,
 ) -> Space:
     """Make the space of points, with the distances between them as costs.
@@ -32,11 +35,15 @@ def from_points(
     metric : str or callable
         Any metric of :func:`scipy.spatial.distance.cdist`.
     weights : array_like of shape (n,), optional
-        Uniform by default.
+        Uniform by default. Renormalised over the points that are kept.
     dtype : float64 or float32
         Of the costs. Distances are computed in blocks, so memory stays at n² numbers of this type.
     labels : sequence of n objects, optional
         Names of the points.
+    n_points : int, optional
+        Keep at most so many points, drawn uniformly.
+    rng : None, int or numpy.random.Generator
+        Source of randomness for the draw.
     **metric_options
         Passed on to the metric, as in ``from_points(X, "minkowski", p=3)``.
 
@@ -45,24 +52,63 @@ def from_points(
     >>> from_points([[0, 0], [3, 4]]).cost.tolist()
     [[0.0, 5.0], [5.0, 0.0]]
     """
-    from scipy.spatial.distance import cdist
-
-    x = check_numbers(points, "points").astype(np.float64, copy=False)
-    if x.ndim != 2 or len(x) == 0:
-        raise InputError(f"points has shape {x.shape}, but (n, d) with n >= 1 is needed; d = 1 too: points[:, None]")
-    check_finite(x, "points")
+    everything = check_points(points)
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise InputError(f"dtype must be float64 or float32, but {np.dtype(dtype)} came")
+    if labels is not None and len(labels) != len(everything):
+        raise InputError(f"labels has {len(labels)} entries, but there are {len(everything)} points")
+    kept = sampled(np.arange(len(everything)), n_points, rng)
+    x = everything[kept]
+    check_memory(len(x))
     # What SciPy would estimate from a block must come from all points.
     if metric == "seuclidean" and "V" not in metric_options:
         metric_options["V"] = x.var(axis=0, ddof=1)
     if metric == "mahalanobis" and "VI" not in metric_options:
         metric_options["VI"] = np.linalg.inv(np.atleast_2d(np.cov(x.T))).T
     cost = np.empty((len(x), len(x)), dtype)
-    step = max(1, BLOCK_BYTES // (8 * len(x)))
+    for start, block in distance_blocks(x, x, metric, metric_options):
+        cost[start : start + len(block)] = block
+    if weights is not None:
+        weights = check_weights(weights, len(everything), "points")[kept]
+        weights = weights / weights.sum()
+    names = None if labels is None else [labels[i] for i in kept]
+    return Space(cost, weights, labels=names, geometry=cloud(everything, kept), copy=False)
+
+
+def check_points(points: ArrayLike) -> Float64s:
+    """Turn `points` into n >= 1 rows of finite float64 numbers."""
+    x = check_numbers(points, "points").astype(np.float64, copy=False)
+    if x.ndim != 2 or len(x) == 0:
+        raise InputError(f"points has shape {x.shape}, but (n, d) with n >= 1 is needed; d = 1 too: points[:, None]")
+    check_finite(x, "points")
+    return x
+
+
+def distance_blocks(
+    x: Float64s, y: Float64s, metric: str | Callable[[Float64s, Float64s], float], options: dict[str, Any]
+) -> Iterator[tuple[int, Float64s]]:
+    """Distances between the rows of x and those of y, some rows of x at a time, with the number of the first."""
+    from scipy.spatial.distance import cdist
+
+    step = max(1, BLOCK_BYTES // (8 * len(y)))
     for start in range(0, len(x), step):
         try:
-            cost[start : start + step] = cdist(x[start : start + step], x, metric, **metric_options)
+            block = cdist(x[start : start + step], y, metric, **options)
         except (ValueError, TypeError) as error:
             raise InputError(f"metric {metric!r} does not work on points of shape {x.shape}: {error}") from None
-    return Space(cost, weights, labels=labels, geometry=cloud(x), copy=False)
+        if np.isnan(block).any():
+            raise InputError(f"metric {metric!r} is not defined {_where_undefined(x, metric, block, start)}")
+        yield start, block
+
+
+def _where_undefined(
+    x: Float64s, metric: str | Callable[[Float64s, Float64s], float], block: Float64s, start: int
+) -> str:
+    for name, flat, why in (
+        ("correlation", (x == x[:, :1]).all(axis=1), "whose coordinates are all equal"),
+        ("cosine", (x == 0).all(axis=1), "whose coordinates are all zero"),
+    ):
+        if metric == name and flat.any():
+            return f"for point {int(np.argmax(flat))}, {why}"
+    i, j = np.argwhere(np.isnan(block))[0]
+    return f"between points {start + i} and {j}"

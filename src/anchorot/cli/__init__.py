@@ -1,0 +1,69 @@
+"""The command line: parse, call, print."""
+
+import sys
+import warnings
+from typing import Annotated, NoReturn, TextIO
+
+import typer
+
+import anchorot as ao
+from anchorot.cli.compare import compare
+from anchorot.cli.config import config
+from anchorot.cli.demo import demo
+from anchorot.cli.match import match
+
+app = typer.Typer(
+    name="anchorot",
+    help="Compare things that live in different spaces: meshes, graphs, cells, neurons. Exactly, and fast.",
+    epilog="Example: [bold]anchorot compare cat.off graph.graphml[/]",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+app.command(epilog="Example: [bold]anchorot compare cat0.mat dog0.mat --n-points 500[/]")(compare)
+app.command(epilog="Example: [bold]anchorot match cat0.mat cat1.mat --n-points 500 --report cats.html[/]")(match)
+app.command(epilog="Example: [bold]anchorot demo --output shapes.png[/]")(demo)
+app.command(epilog="Example: [bold]anchorot config --json[/]")(config)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(ao.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; bad input ends in one line on standard error and status 2."""
+    warnings.showwarning = _show_note
+    try:
+        app(prog_name="anchorot")
+    except ao.AnchorotError as error:
+        _leave(str(error))
+    except OSError as error:
+        _leave(f"{error.filename}: {error.strerror}" if error.filename is not None else str(error))
+
+
+def _show_note(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show a warning as one line, without the place in the source that nobody at a terminal asks for."""
+    print(f"anchorot: note: {message}", file=sys.stderr)
+
+
+def _leave(message: str) -> NoReturn:
+    print(f"anchorot: {message}", file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,151 @@
+"""Spaces from graphs: shortest paths are the costs."""
+
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot._validate import check_nonnegative, check_weights
+from anchorot.exceptions import InputError
+from anchorot.geometry import Geometry
+from anchorot.io.graph_inputs import EdgeTable, edge_table
+from anchorot.io.sampling import sampled
+from anchorot.io.shortest_paths import adjacency, components, shortest_paths
+from anchorot.space import Space
+
+Disconnected = Literal["error", "largest"] | float
+
+
+@overload
+def from_graph(
+    graph: Any,
+    weight: str | bool | None = ...,
+    disconnected: Disconnected = ...,
+    *,
+    directed: bool | None = ...,
+    weights: ArrayLike | None = ...,
+    n_points: int | None = ...,
+    rng: RngLike = ...,
+) -> Space: ...
+
+
+@overload
+def from_graph(
+    graph: Any,
+    weight: str | bool | None = ...,
+    *,
+    disconnected: Literal["split"],
+    directed: bool | None = ...,
+    weights: ArrayLike | None = ...,
+    n_points: int | None = ...,
+    rng: RngLike = ...,
+) -> list[Space]: ...
+
+
+def from_graph(
+    graph: Any,
+    weight: str | bool | None = None,
+    disconnected: Disconnected | Literal["split"] = "error",
+    *,
+    directed: bool | None = None,
+    weights: ArrayLike | None = None,
+    n_points: int | None = None,
+    rng: RngLike = None,
+) -> Space | list[Space]:
+    """Make the space of a graph's nodes, with the lengths of shortest paths as costs.
+
+    Parameters
+    ----------
+    graph : networkx or igraph graph, SciPy sparse matrix, or list of edges
+        Edges of a list are pairs of nodes, or triples of two nodes and a length. Of parallel edges the shortest
+        counts; loops count for nothing.
+    weight : None, True or str
+        None: every edge has length 1. A name: the length is that attribute of the edge. True: the attribute
+        ``"weight"``, the values of a sparse matrix (stored zeros are edges of length 0), or the third entry of the
+        edges in a list.
+    disconnected : {"error", "largest", "split"} or float
+        What to do if some nodes cannot be reached from others: refuse; keep the largest (if directed: strongly)
+        connected component; return a list with a space for every component, the largest first; or give unreachable
+        pairs this finite cost.
+    directed : bool, optional
+        Follow edges in their direction only. By default as a networkx or igraph graph says of itself; sparse matrices
+        and lists are undirected.
+    weights : array_like of shape (n,), optional
+        Of the nodes; uniform by default. Renormalised over the nodes that are kept.
+    n_points : int, optional
+        Keep at most so many nodes, drawn uniformly; paths still lead through all of them.
+    rng : None, int or numpy.random.Generator
+        Source of randomness for the draw.
+
+    Returns
+    -------
+    Space, or list of Space
+        The labels are the names of the nodes.
+
+    Notes
+    -----
+    One search per kept node, O(E + n log n) each. All pairs of an unweighted graph are several times faster where
+    rustworkx is installed (extra ``graph``).
+
+    Examples
+    --------
+    >>> path = from_graph([("a", "b"), ("b", "c")])
+    >>> path.cost.tolist(), path.labels
+    ([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]], ('a', 'b', 'c'))
+    """
+    return table_space(edge_table(graph, weight, directed), disconnected, weights=weights, n_points=n_points, rng=rng)
+
+
+def table_space(
+    table: EdgeTable,
+    disconnected: Disconnected | Literal["split"],
+    *,
+    weights: ArrayLike | None = None,
+    n_points: int | None = None,
+    rng: RngLike = None,
+    positions: Float64s | None = None,
+) -> Space | list[Space]:
+    """Make the space of an edge table, whose nodes may have positions."""
+    if isinstance(disconnected, str) and disconnected not in ("error", "largest", "split"):
+        raise InputError(
+            f"disconnected must be 'error', 'largest', 'split' or a finite number, but {disconnected!r} came"
+        )
+    graph = adjacency(table.n, table.edges, table.lengths, directed=table.directed)
+    parts = components(graph, directed=table.directed)
+    generator = np.random.default_rng(rng)
+
+    def space_of(nodes: Int64s) -> Space:
+        kept = sampled(nodes, n_points, generator)
+        cost = shortest_paths(graph, kept, unweighted=table.lengths is None)
+        if not isinstance(disconnected, str):
+            cost[np.isinf(cost)] = check_nonnegative(disconnected, "disconnected")
+        labels = [table.names[node] for node in kept]
+        geometry = Geometry(kept, table.n, positions, edges=table.edges)
+        return Space(cost, _restricted(weights, table.n, kept), labels=labels, geometry=geometry, copy=False)
+
+    if disconnected == "split":
+        return [space_of(part) for part in parts]
+    if disconnected == "largest":
+        return space_of(parts[0])
+    if disconnected == "error" and len(parts) > 1:
+        raise InputError(_explain(parts, table))
+    return space_of(np.arange(table.n))
+
+
+def _restricted(weights: ArrayLike | None, n: int, kept: Int64s) -> Float64s | None:
+    if weights is None:
+        return None
+    part = check_weights(weights, n, "the graph")[kept]
+    if not part.sum() > 0:
+        raise InputError(f"the {len(kept)} nodes kept have total weight 0, but a space needs a positive one")
+    return part / part.sum()
+
+
+def _explain(parts: list[Int64s], table: EdgeTable) -> str:
+    sizes = ", ".join(str(len(part)) for part in parts[:5]) + (", ..." if len(parts) > 5 else "")
+    kind = "strongly connected components" if table.directed else "components"
+    return (
+        f"the graph has {len(parts)} {kind} (of {sizes} nodes), so some costs are infinite; "
+        "ways out: disconnected='largest', disconnected='split', or a finite number as the cost of unreachable pairs"
+    )

@@ -1,0 +1,37 @@
+"""Spaces from neurons: paths along the tree of an SWC file are the costs."""
+
+from pathlib import Path
+
+import numpy as np
+
+from anchorot._typing import Float64s
+from anchorot.exceptions import InputError
+from anchorot.io.graph_inputs import EdgeTable, edge_table
+from anchorot.io.text import lines_of, numbers
+
+NO_PARENT = -1
+MOST_SAMPLES = 2**53  # identifiers beyond this are not exact in float64
+
+
+def read_swc(file: Path) -> tuple[EdgeTable, Float64s]:
+    """Read the tree of an SWC file (lines of id, type, x, y, z, radius, parent) and the positions of its samples."""
+    table = numbers(lines_of(file, comment="#"), None)
+    if table.shape[1] < 7:
+        raise InputError(f"lines of {table.shape[1]} numbers, but SWC needs 7: id, type, x, y, z, radius, parent")
+    names, parents, positions = table[:, 0], table[:, 6], table[:, 2:5].copy()
+    whole = np.isfinite(table).all() and (np.abs(table[:, [0, 6]]) < MOST_SAMPLES).all()
+    if not whole or (names != np.floor(names)).any():
+        raise InputError("identifiers must be integers, and positions finite")
+    order = np.argsort(names, kind="stable")
+    if (np.diff(names[order]) == 0).any():
+        twice = names[order][:-1][np.diff(names[order]) == 0][0]
+        raise InputError(f"two samples have the identifier {twice:.0f}")
+    child = np.flatnonzero(parents != NO_PARENT)
+    place = np.minimum(np.searchsorted(names[order], parents[child]), len(names) - 1)
+    parent = order[place]
+    if (names[parent] != parents[child]).any():
+        lost = child[names[parent] != parents[child]][0]
+        raise InputError(f"sample {names[lost]:.0f} has the parent {parents[lost]:g}, which is not in the file")
+    lengths = np.linalg.norm(positions[child] - positions[parent], axis=1)
+    tree = EdgeTable(len(names), np.stack([child, parent], axis=1), lengths, False, tuple(int(name) for name in names))
+    return edge_table(tree, None, None), positions

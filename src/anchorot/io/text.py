@@ -1,0 +1,35 @@
+"""Text files: lines, and numbers in them."""
+
+from pathlib import Path
+
+import numpy as np
+
+from anchorot._typing import Float64s
+from anchorot.exceptions import InputError, first_line
+
+
+def lines_of(file: Path, comment: str | None = None) -> list[str]:
+    """Lines of a text file that are neither blank nor comments."""
+    try:
+        lines = [line for line in file.read_text("utf-8").splitlines() if line.strip()]
+    except UnicodeDecodeError:
+        raise InputError("not a text file") from None
+    if comment is not None:
+        lines = [line for line in lines if line.lstrip()[0] not in comment]
+    if not lines:
+        raise InputError("the file is empty")
+    return lines
+
+
+def numbers(lines: list[str], separator: str | None) -> Float64s:
+    """Matrix of the numbers in the lines; all need the same number of them."""
+    rows: list[Float64s] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = np.array(line.split(separator), dtype=np.float64)
+        except ValueError as error:
+            raise InputError(f"line {number} of numbers: {first_line(error)}") from None
+        if rows and len(row) != len(rows[0]):
+            raise InputError(f"line {number} of numbers has {len(row)} of them, but line 1 has {len(rows[0])}")
+        rows.append(row)
+    return np.stack(rows)

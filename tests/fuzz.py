@@ -1,0 +1,238 @@
+"""Feed mutated files to the readers: only anchorot's own errors may come out, never a crash, a hang or a flood.
+
+    python tests/fuzz.py --cases 100000        as many of every format
+    python tests/fuzz.py obj --only 1234       one case again, in the open
+
+Every case follows from its format, number and seed alone. Cases run in a process of their own with little memory, so
+that what would kill a user's program only ends that process, and is told.
+"""
+
+import argparse
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import anchorot as ao
+
+DATA = Path(os.environ.get("ANCHOROT_DATA", Path(__file__).parents[2] / "shared" / "data"))
+MEMORY = 3 << 30  # address space that a case may take on top of the libraries
+SECONDS = 20  # that a case may take on a busy machine
+OPTIONS = {
+    "points": {"kind": "points"},
+    "neighbors": {"kind": "points", "n_neighbors": 3, "metric": "correlation"},
+    "graph": {"kind": "graph", "disconnected": 9.0},
+    "edges": {"weight": True, "disconnected": "largest"},
+    "heat": {"geodesic": "heat"},
+    "edge": {"geodesic": "edge", "sampling": "farthest"},
+    "exact": {"geodesic": "exact"},
+    "plain": {},
+}
+MESH = ("heat", "edge", "exact")
+FORMATS = {
+    "off": MESH,
+    "ply": MESH,
+    "obj": MESH,
+    "stl": MESH,
+    "mat": MESH,
+    "npz": ("heat", "edge", "plain"),
+    "npy": ("plain", "points", "neighbors"),
+    "csv": ("plain", "points", "neighbors"),
+    "txt": ("plain", "points", "graph"),
+    "edgelist": ("plain", "edges"),
+    "graphml": ("plain", "edges"),
+    "swc": ("plain",),
+    "h5ad": ("plain", "neighbors"),
+}
+NASTY = (b"nan", b"inf", b"-1", b"0", b"1e308", b"99999999999", b"4294967295", b"-2147483649", b"1e-320", b"x", b"")
+
+
+def real_mesh():
+    """A mesh of the SHREC'11 set, or a ball where that is not at hand."""
+    import trimesh
+
+    archive = DATA / "shrec11_meshcnn" / "shrec_16.tar.gz"
+    if not archive.is_file():
+        return trimesh.creation.icosphere(2)
+    with tarfile.open(archive) as tar:
+        member = next(m for m in tar if m.name.endswith(".obj") and not Path(m.name).name.startswith("."))
+        return trimesh.load_mesh(tar.extractfile(member), file_type="obj", process=False)
+
+
+def seeds(ending, folder):
+    """Sound files to mutate, several variants of a format where it has them."""
+    import scipy.io
+
+    mesh = real_mesh()
+    vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
+    cost = ao.from_points(vertices[:12]).cost
+    made = []
+
+    def path(name):
+        made.append(folder / f"{name}.{ending}")
+        return made[-1]
+
+    if ending in ("off", "obj"):
+        mesh.export(path("mesh"))
+    elif ending in ("ply", "stl"):
+        for encoding in ("binary", "ascii"):
+            kind = "stl_ascii" if (ending, encoding) == ("stl", "ascii") else ending
+            options = {"encoding": encoding} if ending == "ply" else {}
+            mesh.export(path(encoding), file_type=kind, **options)
+    elif ending == "mat":
+        surface = {"X": vertices[:, :1], "Y": vertices[:, 1:2], "Z": vertices[:, 2:], "TRIV": faces + 1}
+        for compress in (False, True):
+            scipy.io.savemat(path(f"surface{compress}"), {"surface": surface}, do_compression=compress)
+    elif ending == "npz":
+        np.savez(path("mesh"), V=vertices[:60], F=faces[(faces < 60).all(axis=1)])
+        ao.write(ao.Space(cost, labels=range(12)), path("space"))
+    elif ending == "npy":
+        np.save(path("cost"), cost)
+    elif ending == "csv":
+        np.savetxt(path("cost"), cost, delimiter=",")
+    elif ending == "txt":
+        np.savetxt(path("cost"), cost)
+        path("authors").write_text("12\n" + made[0].read_text())
+    elif ending in ("edgelist", "graphml"):
+        write_graph(path("graph"), faces)
+    elif ending == "swc":
+        real = sorted((DATA / "neurons" / "swc").glob("*.swc"))
+        lines = real[0].read_text().splitlines()[:200] if real else ["1 1 0 0 0 1 -1", "2 3 1 1 1 1 1"]
+        path("neuron").write_text("\n".join(lines))
+    else:
+        import anndata
+        import scipy.sparse as sp
+
+        for name, values in (("dense", vertices[:30]), ("sparse", sp.csr_matrix(vertices[:30]))):
+            anndata.AnnData(values, obsm={"X_pca": vertices[:30]}).write_h5ad(path(name))
+    return [file.read_bytes() for file in made]
+
+
+def write_graph(path, faces):
+    import networkx as nx
+
+    graph = nx.Graph([(int(a), int(b)) for face in faces[:60] for a, b in (face[:2], face[1:])])
+    graph = graph.subgraph(max(nx.connected_components(graph), key=len)).copy()
+    nx.set_edge_attributes(graph, 1.5, "weight")
+    if path.suffix == ".graphml":
+        nx.write_graphml_xml(graph, path)
+    else:
+        nx.write_edgelist(graph, path, data=["weight"])
+
+
+def mutate(content, rng):
+    """Between one and four small injuries."""
+    content = bytearray(content)
+    for _ in range(rng.integers(1, 5)):
+        size = len(content)
+        at = int(rng.integers(size)) if size and rng.random() < 0.6 else int(rng.integers(min(size, 400) + 1))
+        injury = rng.integers(6)
+        if injury == 0 and at < size:
+            content[at] = int(rng.integers(256))
+        elif injury == 1 and at < size:
+            content[at] ^= 1 << int(rng.integers(8))
+        elif injury == 2:
+            del content[at : at + int(rng.integers(1, 40))]
+        elif injury == 3:
+            content[at:at] = content[at : at + int(rng.integers(1, 40))]
+        elif injury == 4:
+            replace_number(content, at, rng)
+        elif rng.random() < 0.3:
+            del content[at:]
+    return bytes(content)
+
+
+def replace_number(content, at, rng):
+    digits = b"0123456789.-+e"
+    end = at
+    while at > 0 and content[at - 1] in digits:
+        at -= 1
+    while end < len(content) and content[end] in digits:
+        end += 1
+    content[at:end] = NASTY[int(rng.integers(len(NASTY)))]
+
+
+def run_case(ending, number, seed, sound, folder):
+    """Read one mutated file; whatever is not an InputError comes out."""
+    rng = np.random.default_rng([seed, number])
+    path = folder / f"case.{ending}"
+    path.write_bytes(mutate(sound[number % len(sound)], rng))
+    options = OPTIONS[FORMATS[ending][int(rng.integers(len(FORMATS[ending])))]]
+    try:
+        ao.read(path, n_points=int(rng.integers(1, 9)), rng=0, **options)
+    except ao.InputError as error:
+        if not str(error).startswith(path.name) or "\n" in str(error):
+            raise AssertionError(f"not one line that begins with the file's name: {error!r}") from error
+
+
+def work(ending, cases, seed, progress):
+    """Run cases in this process, which has little memory; tell at every moment which one."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sound = seeds(ending, folder)
+        for number, content in enumerate(sound):
+            path = folder / f"sound{number}.{ending}"
+            path.write_bytes(content)
+            for option in FORMATS[ending][:1]:
+                ao.read(path, n_points=3, rng=0, **OPTIONS[option])  # the seeds themselves are sound
+        in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (in_use + MEMORY, in_use + MEMORY))
+        for number in cases:
+            progress.write_text(str(number))
+            signal.alarm(SECONDS)
+            run_case(ending, number, seed, sound, folder)
+        signal.alarm(0)
+
+
+def fuzz(ending, count, seed=0):
+    """Run `count` cases of a format in a child process; return what went wrong, or None."""
+    with tempfile.TemporaryDirectory() as name:
+        progress = Path(name) / "case"
+        command = [
+            sys.executable,
+            __file__,
+            ending,
+            "--cases",
+            str(count),
+            "--seed",
+            str(seed),
+            "--work",
+            str(progress),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return None
+        number = progress.read_text() if progress.is_file() else "none"
+        told = done.stderr.strip().splitlines()
+        return f"{ending}: case {number} of seed {seed} ended with status {done.returncode}: {told[-1] if told else ''}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("format", nargs="?", choices=list(FORMATS))
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", ao.InputNote)
+    if arguments.work is not None:
+        work(arguments.format, range(arguments.cases), arguments.seed, arguments.work)
+    elif arguments.only is not None:
+        work(arguments.format, [arguments.only], arguments.seed, Path(os.devnull))
+    else:
+        endings = list(FORMATS) if arguments.format is None else [arguments.format]
+        wrong = [problem for ending in endings if (problem := fuzz(ending, arguments.cases, arguments.seed))]
+        print("\n".join(wrong) or f"{arguments.cases} cases of each of {', '.join(endings)}: nothing but clear errors")
+        sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

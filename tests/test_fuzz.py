@@ -1,0 +1,12 @@
+"""Mutated files of every format; `nox -s fuzz -- --cases 100000` tries more."""
+
+import pytest
+
+from fuzz import FORMATS, fuzz
+
+CASES = 250
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_mutated_files_raise_only_our_errors(ending):
+    assert fuzz(ending, CASES) is None
