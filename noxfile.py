@@ -56,6 +56,12 @@ def no_compiler(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def fuzz(session: nox.Session) -> None:
+    """Mutated files of every format, `-- --cases 100000` of each; not run by default (the tests run a few thousand)."""
+    session.run(PYTHON, "tests/fuzz.py", *session.posargs)
+
+
+@nox.session(venv_backend="none")
 def bench(session: nox.Session) -> None:
     """The benchmarks; not run by default."""
     session.run(PYTHON, "benchmarks/run.py", *session.posargs)

@@ -195,17 +195,8 @@ def fuzz(ending, count, seed=0):
     """Run `count` cases of a format in a child process; return what went wrong, or None."""
     with tempfile.TemporaryDirectory() as name:
         progress = Path(name) / "case"
-        command = [
-            sys.executable,
-            __file__,
-            ending,
-            "--cases",
-            str(count),
-            "--seed",
-            str(seed),
-            "--work",
-            str(progress),
-        ]
+        options = ["--cases", str(count), "--seed", str(seed), "--work", str(progress)]
+        command = [sys.executable, __file__, ending, *options]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return None

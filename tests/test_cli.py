@@ -1,15 +1,20 @@
 """The command line, run as a user runs it."""
 
+import csv
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import anchorot as ao
+
+from test_import import HEAVY
 
 GOLDEN = Path(__file__).parent / "golden"
 PAIR = [str(GOLDEN / "authors_1.txt"), str(GOLDEN / "authors_2.txt")]
@@ -57,6 +62,13 @@ def test_compare_points(tmp_path):
             "anchorot: authors_1.txt: metric 'x'",
         ),
         (["demo", "-o", "no/such/folder/x.png"], "there is no folder"),
+        (["match", *PAIR, "--report", "no/such/folder/x.html"], "there is no folder"),
+        (["match", *PAIR, "--report", "x.pdf"], "x.pdf: a file ending in .html or .htm is written here"),
+        (["match", *PAIR, "-o", "x.txt"], "x.txt: a file ending in .csv or .npz is written here"),
+        (["compare", *PAIR, "--epsilon", "1"], "--epsilon is of aw and gw"),
+        (["compare", *PAIR, "--metric", "gw", "--p", "2"], "--p is of ae and aw"),
+        (["compare", PAIR[0], "."], "this is a folder, but a file is needed"),
+        (["compare", *PAIR, "--disconnected", "x", "--kind", "graph"], "authors_1.txt: "),
     ],
 )
 def test_bad_input_is_one_line_and_status_two(tmp_path, arguments, message):
@@ -108,6 +120,138 @@ def test_version():
     assert anchorot("--version").stdout.strip() == ao.__version__
 
 
-@pytest.mark.parametrize("command", ["compare", "demo", "config"])
+COMMANDS = ["compare", "match", "demo", "config"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_an_example(command):
     assert f"Example: anchorot {command}" in anchorot(command, "--help").stdout
+
+
+def test_every_command_is_in_the_help():
+    shown = anchorot("--help").stdout
+    assert all(f"│ {command} " in shown for command in COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("compare", "--help"), ("match", "--help")])
+def test_start_up_loads_nothing_heavy(arguments):
+    program = (
+        "import sys, anchorot.cli as cli\n"
+        f"sys.argv = ['anchorot', *{arguments}]\n"
+        "try: cli.main()\n"
+        "except SystemExit: pass\n"
+        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    loaded = set(
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stderr.split()
+    )
+    assert "typer" in loaded
+    assert not loaded & (HEAVY - {"typer", "rich", "click"})
+
+
+def test_shell_completion():
+    words = {"_ANCHOROT_COMPLETE": "complete_bash", "COMP_WORDS": "anchorot co", "COMP_CWORD": "1"}
+    assert set(anchorot(**words).stdout.split()) == {"compare", "config"}
+    words = {"_ANCHOROT_COMPLETE": "complete_bash", "COMP_WORDS": "anchorot compare --metric ", "COMP_CWORD": "3"}
+    assert {"ae", "aw", "gw"} <= set(anchorot(**words).stdout.split())
+
+
+@pytest.mark.parametrize("metric", ["ae", "aw", "gw"])
+def test_compare_by_every_metric(metric):
+    found = json.loads(anchorot("compare", *PAIR, "--metric", metric, "--json").stdout)
+    x, y = map(ao.read, PAIR)
+    for robust, prefix in ((False, ""), (True, "robust_")):
+        if metric == "ae":
+            assert found[f"{prefix}anchor_energy"] == ao.anchor_energy(x, y, robust=robust)
+        elif metric == "aw":
+            assert found[f"{prefix}anchor_wasserstein"] == ao.anchor_wasserstein(x, y, robust=robust).cost
+        else:
+            assert found[f"{prefix}gromov_wasserstein"] == ao.gromov_wasserstein(x, y, robust=robust).cost
+
+
+def test_compare_one_of_both_forms():
+    robust = json.loads(anchorot("compare", *PAIR, "--robust", "--json").stdout)
+    plain = json.loads(anchorot("compare", *PAIR, "--no-robust", "--json").stdout)
+    assert "robust_anchor_energy" in robust
+    assert "anchor_energy" not in robust
+    assert "anchor_energy" in plain
+    assert "robust_anchor_energy" not in plain
+
+
+def test_epsilon_reaches_the_solver():
+    found = json.loads(anchorot("compare", *PAIR, "--metric", "aw", "--epsilon", 0, "--json").stdout)
+    x, y = map(ao.read, PAIR)
+    assert found["anchor_wasserstein"] == ao.anchor_wasserstein(x, y, epsilon=0).cost
+
+
+def test_reading_options_reach_the_reader(tmp_path):
+    (tmp_path / "g.edgelist").write_text("a b 2\nb c 3\nd e 4\n")
+    arguments = ("compare", "g.edgelist", "g.edgelist", "--no-robust", "--json")
+    found = json.loads(anchorot(*arguments, "--disconnected", "largest", "--weight", "w", cwd=tmp_path).stdout)
+    assert (found["n"], found["anchor_energy"]) == (3, 0)
+    assert json.loads(anchorot(*arguments, "--disconnected", "9", cwd=tmp_path).stdout)["n"] == 5
+    sampled = anchorot(*arguments, "--disconnected", "9", "--n-points", 2, "--seed", 4, cwd=tmp_path)
+    assert json.loads(sampled.stdout)["n"] == 2
+
+
+def test_notes_are_one_line(tmp_path):
+    off = "OFF\n7 2 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n5 0 0\n6 0 0\n6 1 0\n3 0 1 2\n3 4 5 6\n"
+    (tmp_path / "m.off").write_text(off.replace("3 4 5 6", "3 0 2 3"))
+    result = anchorot("compare", "m.off", "m.off", "--geodesic", "edge", cwd=tmp_path)
+    assert result.returncode == 0
+    note = "anchorot: note: m.off has 4 components; the largest is kept, 4 of 7 vertices"
+    assert result.stderr.splitlines() == [note, note]  # of each of the two
+
+
+def test_match_prints_writes_and_reports(tmp_path):
+    rng = np.random.default_rng(0)
+    cloud = rng.normal(size=(8, 3)) * [1, 2, 4]
+    np.savez(tmp_path / "a.npz", points=cloud, labels=list("abcdefgh"))
+    np.savez(tmp_path / "b.npz", points=cloud[::-1] + 5, labels=list("hgfedcba"))
+    result = anchorot("match", "a.npz", "b.npz", "--metric", "aw", "--epsilon", 0, "-o", "m.csv", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "written: m.csv" in result.stdout
+    with (tmp_path / "m.csv").open(newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    assert [(row["a"], row["b"]) for row in rows] == [(name, name) for name in "abcdefgh"]
+    assert all(float(row["share"]) == pytest.approx(1) for row in rows)
+    found = json.loads(
+        anchorot("match", "a.npz", "b.npz", "-o", "m.npz", "--one-to-one", "--json", cwd=tmp_path).stdout
+    )
+    assert sorted(found["match"]) == list(range(8))
+    with np.load(tmp_path / "m.npz") as saved:
+        expected = ao.anchor_energy_plan(*(ao.read(tmp_path / name) for name in ("a.npz", "b.npz")))
+        np.testing.assert_array_equal(saved["plan"], expected)
+        assert saved["match"].tolist() == found["match"]
+        assert saved["labels_a"].tolist() == list("abcdefgh")
+    assert anchorot("match", "a.npz", "b.npz", "--report", "r.html", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "r.html").read_text().lower().startswith("<!doctype html>")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.npz", "b.npz", "m.csv", "m.npz", "r.html"}
+
+
+def test_match_without_a_partner(tmp_path):
+    np.save(tmp_path / "a.npy", ao.from_points(np.arange(4.0)[:, None]).cost)
+    np.save(tmp_path / "b.npy", ao.from_points(np.arange(2.0)[:, None]).cost)
+    result = anchorot("match", "a.npy", "b.npy", "--one-to-one", "-o", "m.csv", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "m.csv").read_text().count(",,0") == 2
+
+
+def test_ctrl_c_leaves_nothing_behind(tmp_path):
+    pytest.importorskip("matplotlib")
+    command = [sys.executable, "-c", "from anchorot.cli import main; main()", "demo", "--n-points", "1500"]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.5)
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=60)
+    assert running.returncode in (1, 130)
+    assert "Traceback" not in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cat_and_dog(data):
+    folder = data / "tosca_nonrigid3d"
+    result = anchorot("compare", folder / "cat0.mat", folder / "dog0.mat", "--n-points", 60)
+    assert result.returncode == 0, result.stderr
+    for row in ("reading cat0.mat", "reading dog0.mat", "anchor energy", "robust anchor energy", "seconds"):
+        assert row in result.stdout

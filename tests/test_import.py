@@ -3,7 +3,28 @@
 import subprocess
 import sys
 
-HEAVY = {"scipy", "matplotlib", "typer", "rich", "click", "torch", "sklearn", "ot", "networkx", "dask", "pandas"}
+HEAVY = {
+    "scipy",
+    "matplotlib",
+    "typer",
+    "rich",
+    "click",
+    "torch",
+    "sklearn",
+    "ot",
+    "networkx",
+    "dask",
+    "pandas",
+    "trimesh",
+    "potpourri3d",
+    "rustworkx",
+    "igraph",
+    "anndata",
+    "h5py",
+    "plotly",
+    "faiss",
+    "distributed",
+}
 
 
 def modules_after(statement):
