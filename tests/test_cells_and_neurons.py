@@ -108,6 +108,7 @@ def test_neighbours_of_two_clusters():
         (PCA, {"n_neighbors": 0}, "n_neighbors must be an integer >= 1"),
         (PCA, {"mode": "hops"}, "mode must be one of"),
         (np.ones((9, 3)), {}, "'correlation' is not defined for point 0, whose coordinates are all equal"),
+        (PCA, {"labels": ["one"]}, "labels has 1 entries, but there are 30 points"),
         (PCA[0], {}, r"points has shape \(4,\)"),
     ],
 )

@@ -121,6 +121,7 @@ def test_the_three_ways_out():
         ([(0, 1)], {"weight": True}, "the edges are pairs of nodes without one"),
         ([(0, 1), (1, 2, 3)], {}, "all be pairs, or all triples"),
         ([(0, 1, 2, 3)], {}, r"all be pairs, or all triples with a length, but \(0, 1, 2, 3\) came"),
+        (np.eye(5), {}, "a square array came, but edges are needed"),
         ([1, 2], {}, "all be pairs, or all triples with a length, but 1 came"),
         ([([], 1)], {}, r"nodes need names that can be looked up, such as numbers or text, but \[\] came"),
         ("abc", {}, "a str came, but a networkx or igraph graph"),
@@ -155,10 +156,14 @@ def test_a_sample_of_nodes_keeps_the_paths_through_all():
 
 
 def test_edges_are_kept_for_pictures():
-    x = ao.from_graph(TWO_PARTS, disconnected="largest")
+    x = ao.from_graph(TWO_PARTS, disconnected=9)
     assert x.geometry.edges.tolist() == [list(edge) for edge in TWO_PARTS]
-    assert x.geometry.index.tolist() == [0, 1, 2]
-    assert x.geometry.n_sites == 5
+    small = ao.from_graph(TWO_PARTS, disconnected="split")[1]
+    assert small.geometry.edges.tolist() == [[0, 1]]
+    assert (small.geometry.index.tolist(), small.geometry.n_sites) == ([0, 1], 2)
+    part = ao.from_graph(TWO_PARTS, disconnected="largest", n_points=2, rng=0)
+    assert [small.geometry.n_sites, part.geometry.n_sites] == [2, 3]
+    assert part.geometry.index.tolist() == list(part.labels)
 
 
 def saved(path, text):
@@ -182,6 +187,11 @@ def test_edge_lists_from_files(tmp_path, text, labels, first):
         assert x.labels == labels
         assert x.cost[0].tolist() == first
     assert ao.read(saved(tmp_path / "g.txt", text), kind="graph", disconnected=9).labels == labels
+
+
+def test_edges_in_an_array_file(tmp_path):
+    np.save(tmp_path / "g.npy", [[5, 7], [7, 9]])
+    assert ao.read(tmp_path / "g.npy", kind="graph").labels == (5, 7, 9)
 
 
 def test_edge_list_lengths(tmp_path):

@@ -36,6 +36,14 @@ class Geometry:
         return Geometry(self.index[points], self.n_sites, self.positions, self.faces, self.edges)
 
 
+def renumbered(cells: Int64s, kept: Int64s, n_sites: int) -> Int64s:
+    """Return the edges or faces whose sites are all kept, with sites numbered as in `kept`."""
+    number = np.full(n_sites, -1)
+    number[kept] = np.arange(len(kept))
+    inside = number[cells]
+    return np.ascontiguousarray(inside[(inside >= 0).all(axis=1)])
+
+
 def cloud(points: Float64s, index: Int64s | None = None) -> Geometry | None:
     """Return the geometry of a cloud of points, or None if it has too many dimensions to be drawn as it is."""
     if points.shape[1] > 3:

@@ -14,6 +14,7 @@ from anchorot.io.atomic import replacing
 from anchorot.io.cells import cell_space, read_h5ad
 from anchorot.io.foreign import about
 from anchorot.io.graph_files import is_tu_folder, read_edge_list, read_graphml
+from anchorot.io.graph_inputs import edge_table
 from anchorot.io.graphs import Disconnected, table_space
 from anchorot.io.matrices import MATRIX_READERS
 from anchorot.io.mesh_files import MESH_READERS, read_mesh
@@ -122,7 +123,7 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
     if file.is_dir():
         hint = " (of a TU collection: read_tu reads it)" if is_tu_folder(file) else ""
         raise InputError(f"this is a folder{hint}, but a file is needed")
-    if ending in EDGE_LIST_ENDINGS or (options.kind == "graph" and ending in MATRIX_READERS):
+    if ending in EDGE_LIST_ENDINGS or (options.kind == "graph" and ending in (".csv", ".txt")):
         return _graph(read_edge_list(file, options.weight, options.directed), options)
     if ending == ".graphml":
         return _graph(read_graphml(file, options.weight, options.directed), options)
@@ -159,6 +160,8 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
     if "points" in found:
         return _cloud(found, options)
     cost = found.pop("cost")
+    if options.kind == "graph":
+        return _graph(edge_table(cost.tolist(), options.weight, options.directed), options)
     if cost.ndim == 2 and cost.shape[0] != cost.shape[1]:
         raise InputError(
             f"a cost matrix is square, but this one is {cost.shape[0]} x {cost.shape[1]}; "

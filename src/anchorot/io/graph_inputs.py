@@ -94,6 +94,8 @@ def _from_edges(graph: Iterable[Any], weight: str | bool | None, directed: bool 
     rows = [tuple(row) if isinstance(row, Iterable) and not isinstance(row, str) else row for row in graph]
     widths = {len(row) if isinstance(row, tuple) else 0 for row in rows}
     if not widths <= {2} and not widths <= {3}:
+        if widths == {len(rows)}:
+            raise InputError("a square array came, but edges are needed; of a dense matrix: scipy.sparse.csr_array(it)")
         wrong = next(row for row in rows if not isinstance(row, tuple) or len(row) not in (2, 3) or len(widths) > 1)
         raise InputError(f"edges must all be pairs, or all triples with a length, but {_short(wrong)} came")
     if weight and widths == {2}:

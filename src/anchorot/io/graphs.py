@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import check_nonnegative, check_weights
 from anchorot.exceptions import InputError
-from anchorot.geometry import Geometry
+from anchorot.geometry import Geometry, renumbered
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.sampling import sampled
 from anchorot.io.shortest_paths import adjacency, components, shortest_paths
@@ -121,7 +121,12 @@ def table_space(
         if not isinstance(disconnected, str):
             cost[np.isinf(cost)] = check_nonnegative(disconnected, "disconnected")
         labels = [table.names[node] for node in kept]
-        geometry = Geometry(kept, table.n, positions, edges=table.edges)
+        geometry = Geometry(
+            np.searchsorted(nodes, kept),
+            len(nodes),
+            None if positions is None else positions[nodes],
+            edges=renumbered(table.edges, nodes, table.n),
+        )
         return Space(cost, _restricted(weights, table.n, kept), labels=labels, geometry=geometry, copy=False)
 
     if disconnected == "split":

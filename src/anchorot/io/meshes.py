@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import check_choice, check_finite, check_integer, check_memory, check_numbers
 from anchorot.exceptions import InputError, InputNote
-from anchorot.geometry import Geometry
+from anchorot.geometry import Geometry, renumbered
 from anchorot.io.foreign import about
 from anchorot.io.geodesics import GEODESICS, edge_lengths, mesh_edges
 from anchorot.io.mesh_files import MESH_READERS, as_indices, read_mesh
@@ -87,7 +87,7 @@ def mesh_space(
     check_choice(sampling, "sampling", ("uniform", "farthest"))
     sites, corners = check_mesh(vertices, faces)
     kept = _largest_component(sites, corners, name)
-    part, part_faces = _restricted(sites, corners, kept)
+    part, part_faces = sites[kept], renumbered(corners, kept, len(sites))
     if sampling == "farthest":
         index = _farthest(part, part_faces, n_points, np.random.default_rng(rng))
     else:
@@ -126,13 +126,6 @@ def _largest_component(vertices: Float64s, faces: Int64s, name: str) -> Int64s:
             stacklevel=4,
         )
     return np.sort(parts[0])
-
-
-def _restricted(vertices: Float64s, faces: Int64s, kept: Int64s) -> tuple[Float64s, Int64s]:
-    number = np.full(len(vertices), -1)
-    number[kept] = np.arange(len(kept))
-    inside = number[faces]
-    return vertices[kept], np.ascontiguousarray(inside[(inside >= 0).all(axis=1)])
 
 
 def _farthest(vertices: Float64s, faces: Int64s, n_points: int | None, rng: np.random.Generator) -> Int64s:

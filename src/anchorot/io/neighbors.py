@@ -62,6 +62,8 @@ def from_neighbors(
         raise InputError(f"each point has {len(x) - 1} others, so {k} neighbours cannot be had; ask for fewer")
     edges, lengths = _nearest(x, k, metric)
     names = tuple(range(len(x))) if labels is None else tuple(labels)
+    if len(names) != len(x):
+        raise InputError(f"labels has {len(names)} entries, but there are {len(x)} points")
     table = EdgeTable(len(x), edges, lengths if mode == "distance" else None, False, names)
     drawn = cloud(x)
     positions = None if drawn is None else drawn.positions
