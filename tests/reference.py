@@ -48,6 +48,12 @@ def ragged_energy(rows_x, rows_y, weights_x, weights_y, a, b):
     return 2 * cross(*x, *y) - cross(*x, *x) - cross(*y, *y)
 
 
+def reached_share(cost, weights, position, level):
+    """F(s, t): the share of anchors whose CDF has reached the level t at the cost s."""
+    heights = [sum(w for c, w in zip(row, weights, strict=True) if c <= position) for row in cost]
+    return sum(w for height, w in zip(heights, weights, strict=True) if height >= level)
+
+
 def ranks(cost, weights):
     """The paper's appendix: p(i, j) = #{(k, l): C_kl < C_ij} / n², over the points of positive weight."""
     heavy = [i for i, w in enumerate(weights) if w > 0]

@@ -1,0 +1,23 @@
+"""Pictures, with matplotlib: every function draws on an Axes and returns it.
+
+Without an Axes a function makes its own figure, without a screen or any global state: ``ax.figure.savefig("x.png")``
+writes it. Titles are left to the caller.
+"""
+
+from anchorot.plot.cdfs import anchor_cdfs
+from anchorot.plot.distances import distance_map, distance_matrix
+from anchorot.plot.matches import matched_graphs
+from anchorot.plot.plans import plan
+from anchorot.plot.shapes import shape
+from anchorot.plot.style import PALETTE, new_figure
+
+__all__ = [
+    "PALETTE",
+    "anchor_cdfs",
+    "distance_map",
+    "distance_matrix",
+    "matched_graphs",
+    "new_figure",
+    "plan",
+    "shape",
+]

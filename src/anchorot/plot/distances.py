@@ -1,0 +1,183 @@
+"""All pairs of many spaces: the matrix of their distances, and a map of them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._typing import Float64s
+from anchorot._validate import check_finite, check_numbers
+from anchorot.exceptions import InputError
+from anchorot.mds import classical_mds
+from anchorot.plot.style import (
+    GRID,
+    INK,
+    PALETTE,
+    QUIET,
+    axes_or_new,
+    hide_frame,
+    quiet_frame,
+    sharpness,
+    slim_colorbar,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKERS = "osD^vP"
+LARGEST, SMALLEST = 10.0, 5.0  # points of a label's type
+
+
+def distance_matrix(
+    distances: ArrayLike,
+    groups: Sequence[object] | None = None,
+    *,
+    names: Sequence[object] | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw an all-pairs matrix as it is ordered, with borders between groups.
+
+    Parameters
+    ----------
+    distances : array_like of shape (N, N)
+        Anchor Energies, their roots, or any other numbers of least value 0.
+    groups : sequence of N, optional
+        The group of each space; a border is drawn wherever neighbours differ.
+    names : sequence of N, optional
+        The name of each space, left of the matrix; those for which there is no room are left out.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> ax = distance_matrix([[0, 1, 4], [1, 0, 4], [4, 4, 0]], ["cat", "cat", "dog"])
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['cat', 'dog']
+    """
+    square = _check_square(distances)
+    count = len(square)
+    _check_length(groups, "groups", count)
+    _check_length(names, "names", count)
+    ax = axes_or_new(ax, 6.2, 5.2)
+    image = ax.imshow(square, cmap="magma_r", vmin=0, interpolation=sharpness(ax, count))
+    hide_frame(ax)
+    starts = [0] if groups is None else [i for i in range(count) if i == 0 or groups[i] != groups[i - 1]]
+    width = 1.2 if len(starts) < 30 else 0.5
+    for cut in starts[1:]:
+        ax.axhline(cut - 0.5, color="white", linewidth=width)
+        ax.axvline(cut - 0.5, color="white", linewidth=width)
+    middles = (np.array(starts) + np.array([*starts[1:], count]) - 1) / 2
+    of_groups = None if groups is None else (middles, [str(groups[i]) for i in starts])
+    of_spaces = None if names is None else (np.arange(count, dtype=np.float64), [str(name) for name in names])
+    _write_labels(ax, "x", of_groups or of_spaces, count)
+    _write_labels(ax, "y", of_spaces or of_groups, count)
+    slim_colorbar(ax, image)
+    return ax
+
+
+def distance_map(
+    distances: ArrayLike,
+    groups: Sequence[object] | None = None,
+    *,
+    squared: bool = False,
+    names: Sequence[object] | None = None,
+    sizes: Sequence[float] | None = None,
+    legend: bool = True,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw one dot a space in the plane, by classical multidimensional scaling of their distances.
+
+    Parameters
+    ----------
+    distances : array_like of shape (N, N)
+        Distances, such as *roots* of Anchor Energies. For Anchor Energies themselves say ``squared=True``.
+    groups : sequence of N, optional
+        The group of each space: one colour (from the eleventh on, another marker) each.
+    squared : bool
+        Whether `distances` are squared distances, as Anchor Energy (p = 1, 2) is.
+    names : sequence of N, optional
+        Written beside the dots.
+    sizes : sequence of N float, optional
+        Relative areas of the dots.
+    legend : bool
+        Put the groups' names beside the Axes.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> energies = [[0, 1, 4], [1, 0, 4], [4, 4, 0]]
+    >>> ax = distance_map(energies, ["cat", "cat", "dog"], squared=True)
+    """
+    square = _check_square(distances)
+    count = len(square)
+    for values, name in ((groups, "groups"), (names, "names"), (sizes, "sizes")):
+        _check_length(values, name, count)
+    ax = axes_or_new(ax, 6.4, 5.2)
+    coordinates = classical_mds(square if squared else square**2)
+    ordinary = 90 if count < 60 else 36
+    area = ordinary * np.asarray(sizes if sizes is not None else np.ones(count))
+    of_group = ["" for _ in range(count)] if groups is None else [str(group) for group in groups]
+    for index, name in enumerate(dict.fromkeys(of_group)):
+        members = [i for i in range(count) if of_group[i] == name]
+        colour, marker = PALETTE[index % len(PALETTE)], MARKERS[index // len(PALETTE) % len(MARKERS)]
+        x, y = coordinates[members].T
+        style = {"edgecolor": "white", "linewidth": 0.8, "marker": marker}
+        ax.scatter(x, y, s=area[members], color=colour, label=name, **style)  # type: ignore[arg-type]
+    if names is not None:
+        for name_of, place in zip(names, coordinates, strict=True):
+            shift = {"xytext": (6, 3), "textcoords": "offset points"}
+            ax.annotate(str(name_of), place, fontsize=7.5, color=INK, **shift)  # type: ignore[arg-type]
+    if legend and groups is not None:
+        shown = ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=9, handletextpad=0.2)
+        for handle in shown.legend_handles:
+            handle.set_sizes([60])  # type: ignore[union-attr]
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.margins(0.12)
+    ax.grid(color=GRID, linewidth=0.8)
+    ax.set_axisbelow(True)
+    quiet_frame(ax)
+    return ax
+
+
+def _check_square(distances: ArrayLike) -> Float64s:
+    array = check_numbers(distances, "distances").astype(np.float64, copy=False)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
+        raise InputError(f"distances has shape {array.shape}, but a square matrix (N, N) is needed")
+    check_finite(array, "distances")
+    return array
+
+
+def _check_length(values: Sequence[object] | None, name: str, count: int) -> None:
+    if values is not None and len(values) != count:
+        raise InputError(f"{name} has {len(values)} entries, but there are {count} spaces")
+
+
+def _write_labels(ax: "Axes", axis: str, labels: tuple[Float64s, list[str]] | None, count: int) -> None:
+    """Write names at their places along an axis, as large as they fit, and no more of them than can be read."""
+    if labels is None:
+        ax.tick_params(labelsize=8, labelcolor=QUIET)
+        return
+    box = ax.get_window_extent()
+    cell = (box.width if axis == "x" else box.height) * 72 / ax.figure.dpi / count
+    places: list[float] = []
+    names: list[str] = []
+    for place, name in zip(*labels, strict=True):
+        if not places or (place - places[-1]) * cell >= SMALLEST:
+            places.append(float(place))
+            names.append(name)
+    room = cell * float(min(np.diff(places), default=count))
+    size = float(np.clip(room, SMALLEST, LARGEST))
+    if axis == "y":
+        ax.set_yticks(places, names, fontsize=size)
+    elif room > LARGEST:
+        ax.set_xticks(places, names, fontsize=size, rotation=40, ha="right", rotation_mode="anchor")
+    else:
+        ax.set_xticks(places, names, fontsize=size, rotation=90)

@@ -1,0 +1,120 @@
+"""Two spaces side by side, and which point of one goes with which of the other."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._typing import Float64s, Int64s
+from anchorot._validate import check_numbers
+from anchorot.exceptions import InputError
+from anchorot.plan import match
+from anchorot.plot.drawing import View, dot_areas, draw, view
+from anchorot.plot.plans import check_plan
+from anchorot.plot.shapes import check_values, colour_scale, one_colour
+from anchorot.plot.style import INK, NOTHING, axes_or_new, hide_axes
+from anchorot.space import Space, as_space
+from anchorot.transport import Transport
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GAP = 0.6  # between the two, where a radius is 1
+
+
+def matched_graphs(
+    x: Space | ArrayLike,
+    y: Space | ArrayLike,
+    plan_or_match: Transport | ArrayLike,
+    *,
+    highlight: Sequence[int] | None = None,
+    values: ArrayLike | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw two graphs, or any two spaces, side by side: matched points have one colour and a line between them.
+
+    Points of y that no point of x is matched to are grey; where several are, the first gives its colour.
+
+    Parameters
+    ----------
+    x, y : Space or array_like of shape (n, n)
+        With n and m points.
+    plan_or_match : Transport, array_like of shape (n, m), or integers of shape (n,)
+        A plan, of which the one-to-one match of most mass is drawn; or the match of every point of x in y, -1 for
+        none, as from :func:`~anchorot.match`.
+    highlight : sequence of int, optional
+        Points of x: draw them larger, and lines from these only. By default there are lines from all.
+    values : array_like of shape (n,), optional
+        A number for each point of x, shown as its colour; by default how far to the right it is drawn.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> path = ao.Space([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> ax = matched_graphs(path, path.take([2, 1, 0]), [2, 1, 0], highlight=[0])
+    """
+    left, right = as_space(x), as_space(y)
+    found = _check_match(plan_or_match, left.n, right.n)
+    chosen = np.arange(left.n) if highlight is None else _check_points(highlight, left.n)
+    ax = axes_or_new(ax, 8, 4.2)
+    view_x, view_y = view(left), view(right)
+    shift = GAP + float(view_x.sites[:, 0].max() - view_y.sites[:, 0].min())
+    view_y = view_y.moved(shift)
+    numbers = view_x.points[:, 0] if values is None else check_values(values, left.n)
+    colours_x = colour_scale(numbers).to_rgba(numbers)[:, :3]
+    colours_y = one_colour(NOTHING, right.n)
+    matched = np.flatnonzero(found >= 0)[::-1]  # backwards: the first writes last
+    colours_y[found[matched]] = colours_x[matched]
+    _draw_lines(ax, view_x.points, view_y.points[found], chosen[found[chosen] >= 0])
+    draw(ax, view_x, colours_x, left.weights)
+    draw(ax, view_y, colours_y, right.weights)
+    if highlight is not None:
+        _ring(ax, view_x, chosen, colours_x, left.weights)
+        _ring(ax, view_y, found[chosen[found[chosen] >= 0]], colours_y, right.weights)
+    ax.autoscale_view()
+    hide_axes(ax)
+    return ax
+
+
+def _check_match(plan_or_match: Transport | ArrayLike, n: int, m: int) -> Int64s:
+    """Turn a plan or a match into the match of every point of x, -1 for none."""
+    given = plan_or_match.plan if isinstance(plan_or_match, Transport) else plan_or_match
+    numbers = check_numbers(given, "plan_or_match")
+    if numbers.ndim == 1 and np.asarray(given).dtype.kind in "iu":
+        found = numbers.astype(np.int64)
+        if len(found) != n:
+            raise InputError(f"the match has {len(found)} entries, but the first space has {n} points")
+        if found.min() < -1 or found.max() >= m:
+            raise InputError(f"the match goes from {found.min()} to {found.max()}, but must be from -1 to {m - 1}")
+        return found
+    plan = check_plan(numbers)
+    if plan.shape != (n, m):
+        raise InputError(f"plan has shape {plan.shape}, but the spaces have {n} and {m} points")
+    return match(plan, "assignment")
+
+
+def _check_points(points: Sequence[int], n: int) -> Int64s:
+    index = np.asarray(points) if len(points) else np.empty(0, np.int64)
+    if index.ndim != 1 or index.dtype.kind not in "iu" or (index.size and (index.min() < 0 or index.max() >= n)):
+        raise InputError(f"highlight must hold integers from 0 to {n - 1}, but {points!r} came")
+    return index.astype(np.int64)
+
+
+def _draw_lines(ax: "Axes", ends_x: Float64s, ends_y: Float64s, chosen: Int64s) -> None:
+    from matplotlib.collections import LineCollection
+
+    lines = np.stack([ends_x[chosen, :2], ends_y[chosen, :2]], axis=1)
+    alpha = float(np.clip(25 / max(len(chosen), 1), 0.12, 0.8))
+    ax.add_collection(LineCollection(list(lines), colors="#b6bdc8", linewidths=0.7, alpha=alpha, zorder=0.5))
+
+
+def _ring(ax: "Axes", seen: View, points: Int64s, colours: Float64s, weights: Float64s) -> None:
+    places, areas = seen.points[points], dot_areas(ax, weights)[points]
+    dots = ax.scatter(places[:, 0], places[:, 1], s=2.2 * areas, c=colours[points], zorder=3)
+    dots.set(edgecolors=INK, linewidths=1.1)
