@@ -11,14 +11,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.io import loadmat
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components, dijkstra
 
 import anchorot as ao
 from anchorot import plot
-from anchorot.examples import graph_space, sphere, spring, torus, tree
-from anchorot.geometry import Geometry
+from anchorot.examples import sphere, spring, torus, tree
 from anchorot.io.atomic import replacing
 
 IMAGES = Path(__file__).parent / "images"
@@ -53,7 +49,7 @@ def matched_graphs() -> Figure:
     """Match a tree with a copy of it whose nodes are shuffled, and three of whose leaves hang elsewhere."""
     rng = np.random.default_rng(4)
     edges = tree(45, rng)
-    x, moved = graph_space(edges), graph_space([*edges[:-3], (42, 3), (43, 20), (44, 8)])
+    x, moved = ao.from_graph(edges), ao.from_graph([*edges[:-3], (42, 3), (43, 20), (44, 8)])
     shuffled = rng.permutation(moved.n)
     y = moved.take(shuffled)
     found = ao.match(ao.anchor_wasserstein(x, y, epsilon=0).plan)
@@ -83,7 +79,7 @@ def plans() -> Figure:
 def tosca_map(folder: Path) -> Figure:
     """All TOSCA shapes: their matrix and their map."""
     paths = sorted(folder.glob("*.mat"), key=lambda path: (kind(path), int(re.sub(r"\D", "", path.stem))))
-    features = [ao.AnchorFeatures.of(shape_of(path)) for path in paths]
+    features = [ao.AnchorFeatures.of(ao.read(path, n_points=SAMPLED, rng=0)) for path in paths]
     energies = np.zeros((len(paths), len(paths)))
     for i, x in enumerate(features):
         for j in range(i):
@@ -99,22 +95,6 @@ def tosca_map(folder: Path) -> Figure:
 def kind(path: Path) -> str:
     """Return "cat" for cat10.mat."""
     return re.sub(r"\d", "", path.stem)
-
-
-def shape_of(path: Path) -> ao.Space:
-    """Sample points of a mesh's largest piece, with shortest paths along its edges as costs."""
-    surface = loadmat(path)["surface"][0, 0]
-    positions = np.column_stack([surface[axis].ravel() for axis in "XYZ"]).astype(np.float64)
-    faces = surface["TRIV"].astype(np.int64) - 1
-    sides = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
-    heads, tails = np.unique(sides, axis=0).T
-    lengths = np.linalg.norm(positions[heads] - positions[tails], axis=1)
-    graph = coo_array((lengths, (heads, tails)), shape=(len(positions), len(positions))).tocsr()
-    _, piece = connected_components(graph, directed=False)
-    largest = np.flatnonzero(piece == np.bincount(piece).argmax())
-    index = np.sort(np.random.default_rng(0).choice(largest, SAMPLED, replace=False))
-    cost = dijkstra(graph, directed=False, indices=index)[:, index]
-    return ao.Space(cost, geometry=Geometry(index, len(positions), positions, faces))
 
 
 def title(ax: Axes, text: str, pad: float = 8) -> None:

@@ -6,6 +6,7 @@ import scipy.io
 import trimesh
 
 import anchorot as ao
+from anchorot.io.matlab import read_matlab
 
 SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]), np.array([[0, 1, 2], [0, 2, 3]])
 
@@ -117,6 +118,24 @@ def matlab(path, vertices, faces, **change):
     return path
 
 
+@pytest.mark.parametrize("compressed", [True, False])
+def test_matlab_files_hold_what_scipy_reads_in_them(tmp_path, compressed):
+    rng = np.random.default_rng(0)
+    arrays = {
+        "doubles": rng.normal(size=(3, 4)),
+        "singles": rng.normal(size=5).astype(np.float32),
+        "few": np.array([[1, 2]], np.int8),
+        "counts": rng.integers(0, 99, size=(2, 3, 4)).astype(np.uint16),
+    }
+    held = {"inside": arrays, "words": "left out", **arrays}
+    scipy.io.savemat(tmp_path / "x.mat", held, do_compression=compressed)
+    found, expected = read_matlab(tmp_path / "x.mat"), scipy.io.loadmat(tmp_path / "x.mat")
+    assert set(found) == {"inside", *arrays}
+    for name in arrays:
+        np.testing.assert_array_equal(found[name], expected[name])
+        np.testing.assert_array_equal(found["inside"][name], expected["inside"][name][0, 0])
+
+
 def test_matlab_and_npz(tmp_path):
     mesh = icosphere(1)
     np.savez(tmp_path / "m.npz", V=mesh[0], F=mesh[1])
@@ -141,7 +160,7 @@ OFF = "OFF\n4 2 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n3 0 1 2\n3 0 2 3\n"
         ("m.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\n", "m.obj: "),
         ("m.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n", "m.obj: "),
         ("m.stl", "solid nothing\nendsolid nothing\n", "m.stl: "),
-        ("m.mat", "nothing", "m.mat: not a MATLAB file that can be read"),
+        ("m.mat", "nothing", "m.mat: not a MATLAB file of level 5"),
     ],
 )
 def test_bad_meshes_get_one_clear_line(tmp_path, name, text, message):
@@ -163,7 +182,7 @@ def test_bad_matlab_files_get_one_clear_line(tmp_path):
         with pytest.raises(ao.InputError, match=f"m.mat: {message}"):
             ao.read(matlab(tmp_path / "m.mat", vertices, faces, **change))
     scipy.io.savemat(tmp_path / "m.mat", {"other": 1})
-    with pytest.raises(ao.InputError, match="a struct 'surface' with X, Y, Z and TRIV is needed, but the file holds o"):
+    with pytest.raises(ao.InputError, match="a struct 'surface' of X, Y, Z and TRIV is needed, but the file holds o"):
         ao.read(tmp_path / "m.mat")
 
 

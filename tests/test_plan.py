@@ -54,10 +54,10 @@ def test_relabelling_points_relabels_the_plan(x, y, random):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_equivariance_on_graph_distances_full_of_ties(weighted):
-    from anchorot.examples import graph_space, scale_free, tree
+    from anchorot.examples import scale_free, tree
 
     rng = np.random.default_rng(0)
-    x, y = graph_space(scale_free(60, rng)), graph_space(tree(45, rng))
+    x, y = ao.from_graph(scale_free(60, rng)), ao.from_graph(tree(45, rng))
     if weighted:
         x, y = (ao.Space(s.cost, rng.dirichlet(np.ones(s.n))) for s in (x, y))
     order_x, order_y = rng.permutation(x.n), rng.permutation(y.n)

@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist, squareform
 
 import anchorot as ao
 from anchorot import plot
-from anchorot.examples import graph_space, sphere, torus, tree
+from anchorot.examples import sphere, torus, tree
 from anchorot.geometry import Geometry
 from anchorot.mds import classical_mds, stress_layout
 from anchorot.plot.cdfs import share_field
@@ -27,7 +27,7 @@ pytest.importorskip("matplotlib")
 RNG = np.random.default_rng(0)
 DISTANCES = squareform(pdist(RNG.normal(size=(5, 3))))
 CLOUD = ao.from_points(RNG.normal(size=(12, 3)))
-TREE = graph_space(tree(9, np.random.default_rng(1)))
+TREE = ao.from_graph(tree(9, np.random.default_rng(1)))
 CUBE = np.array([[x + 0.3 * y, y + 0.2 * z, z + 0.1 * x] for x in (0, 1) for y in (0, 2) for z in (0, 3)])  # slanted
 CUBE_FACES = np.array([[0, 1, 3], [0, 3, 2], [4, 5, 7], [4, 7, 6], [0, 1, 5], [0, 5, 4], [2, 3, 7], [2, 7, 6]])
 LONELY = ao.Space([[0.0]])

@@ -49,8 +49,11 @@ def exact_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64
     except ImportError:
         raise MissingExtraError("pygeodesic", "exact") from None
     _check_manifold(vertices, faces)
-    solver = PyGeodesicAlgorithmExact(vertices, faces)
-    found = np.stack([solver.geodesicDistances(np.array([source]), index)[0] for source in index])
+    try:
+        solver = PyGeodesicAlgorithmExact(vertices, faces)
+        found = np.stack([solver.geodesicDistances(np.array([source]), index)[0] for source in index])
+    except (RuntimeError, ValueError, OverflowError):  # the last where it reached no source
+        raise InputError("the exact method fails on this mesh; geodesic='heat' may not") from None
     if not np.isfinite(found).all():
         raise InputError("the exact method fails on this mesh; geodesic='heat' may not")
     return (found + found.T) / 2  # equal but for rounding

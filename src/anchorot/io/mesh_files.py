@@ -9,6 +9,7 @@ from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_numbers
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.foreign import reading
+from anchorot.io.matlab import read_matlab
 
 HEADER_BYTES = 1 << 16  # more than the header of any mesh file
 
@@ -54,17 +55,13 @@ def _check_counts(file: Path) -> None:
 
 def _read_mat(file: Path) -> tuple[Float64s, Int64s]:
     """Vertices and faces of a MATLAB file with a struct `surface` of X, Y, Z and TRIV (counted from 1)."""
-    from scipy.io import loadmat
-
-    file.open("rb").close()  # what the system has to say about the file is raised as it is
-    with reading("a MATLAB file"):
-        found = loadmat(file)
-        if "surface" not in found:
-            known = ", ".join(name for name in found if not name.startswith("__")) or "nothing"
-            raise InputError(f"a struct 'surface' with X, Y, Z and TRIV is needed, but the file holds {known}")
-        surface = found["surface"].ravel()[0]
-        x, y, z = (check_numbers(surface[name], name).ravel() for name in "XYZ")
-        faces = check_numbers(surface["TRIV"], "TRIV")
+    found = read_matlab(file)
+    surface = found.get("surface")
+    if not isinstance(surface, dict) or any(surface.get(name) is None for name in ("X", "Y", "Z", "TRIV")):
+        known = ", ".join(found) or "nothing"
+        raise InputError(f"a struct 'surface' of X, Y, Z and TRIV is needed, but the file holds {known}")
+    x, y, z = (check_numbers(surface[name], name).ravel() for name in "XYZ")
+    faces = check_numbers(surface["TRIV"], "TRIV")
     if not len(x) == len(y) == len(z):
         raise InputError(f"X, Y and Z have {len(x)}, {len(y)} and {len(z)} numbers, but as many of each are needed")
     return np.stack([x, y, z], axis=1).astype(np.float64), as_indices(faces) - 1

@@ -23,6 +23,8 @@ def lines_of(file: Path, comment: str | None = None) -> list[str]:
 
 def numbers(lines: list[str], separator: str | None) -> Float64s:
     """Matrix of the numbers in the lines; all need the same number of them."""
+    if not lines:
+        raise InputError("there are no numbers")
     rows: list[Float64s] = []
     for number, line in enumerate(lines, start=1):
         try:
