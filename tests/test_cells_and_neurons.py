@@ -1,7 +1,5 @@
 """Cells of AnnData files, clouds along their neighbours, neurons along their trees."""
 
-import sys
-
 import anndata
 import numpy as np
 import pandas as pd
@@ -11,6 +9,7 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 
 import anchorot as ao
+import anchorot.io.cells
 
 RNG = np.random.default_rng(0)
 COUNTS = RNG.poisson(3.0, size=(30, 8)).astype(np.float32)
@@ -73,8 +72,20 @@ def test_a_claim_of_gigabytes_is_refused(tmp_path):
         ao.read(tmp_path / "x.h5ad")
 
 
-def test_a_missing_anndata_names_the_extra(file, monkeypatch):
-    monkeypatch.setitem(sys.modules, "anndata.io", None)
+def test_a_crash_of_hdf5_is_an_error_like_any_other(file, monkeypatch, tmp_path):
+    crash = tmp_path / "crash.py"
+    crash.write_text("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    monkeypatch.setattr(anchorot.io.cells, "PROGRAM", crash)
+    with pytest.raises(ao.InputError, match=r"cells\.h5ad: .*HDF5 ended with status -11 on it"):
+        ao.read(file)
+    crash.write_text("import time; time.sleep(60)")
+    monkeypatch.setattr(anchorot.io.cells, "PATIENCE", 0.5)
+    with pytest.raises(ao.InputError, match=r"cells\.h5ad: .*it took more than 1 s"):
+        ao.read(file)
+
+
+def test_a_missing_h5py_names_the_extra(file, monkeypatch):
+    monkeypatch.setattr(anchorot.io.cells, "find_spec", lambda name: None)
     with pytest.raises(ao.MissingExtraError, match=r"anchorot\[cells\]"):
         ao.read(file)
 

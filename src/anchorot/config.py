@@ -7,7 +7,7 @@ from anchorot._kernels import kernels
 
 __version__ = metadata.version("anchorot")
 
-OPTIONAL_PACKAGES = ("matplotlib", "POT", "networkx", "rustworkx", "trimesh", "potpourri3d", "pygeodesic", "anndata")
+OPTIONAL_PACKAGES = ("matplotlib", "POT", "networkx", "rustworkx", "trimesh", "potpourri3d", "pygeodesic", "h5py")
 
 
 def config() -> dict[str, str]:

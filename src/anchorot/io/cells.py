@@ -1,18 +1,27 @@
 """Spaces from cells: AnnData objects and .h5ad files."""
 
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
 
 from anchorot._typing import Float64s, RngLike
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.foreign import check_claim, reading
+from anchorot.io.foreign import reading
 from anchorot.io.graphs import Disconnected
 from anchorot.io.neighbors import from_neighbors
 from anchorot.io.points import check_points, from_points
 from anchorot.io.sampling import sampled
 from anchorot.space import Space
+
+PROGRAM = Path(__file__).with_name("h5ad_process.py")
+BAD_FILE = 2  # its exit status on a bad file
+PATIENCE = 30.0  # seconds to wait for any file,
+SLOWEST = 5e6  # and bytes a second that are waited for
 
 
 def from_cells(
@@ -54,25 +63,39 @@ def from_cells(
 
 
 def read_h5ad(file: Path, obsm: str | None) -> tuple[Any, list[Any]]:
-    """Read one array of an .h5ad file, and the names of its cells; nothing else of the file is read."""
-    try:
-        import h5py
-        from anndata.io import read_elem
-    except ImportError:
-        raise MissingExtraError("anndata", "cells") from None
+    """Read one array of an .h5ad file, and the names of its cells; nothing else of the file is read.
 
-    def element(handle: Any, name: str) -> Any:
-        part = handle[name]
-        arrays = [part] if hasattr(part, "shape") else [item for item in part.values() if hasattr(item, "shape")]
-        check_claim(sum(int(array.size) * array.dtype.itemsize for array in arrays), file, name)
-        return read_elem(part)
-
+    A process of its own does it, because the HDF5 library crashes or hangs on some damaged files.
+    """
+    if find_spec("h5py") is None:
+        raise MissingExtraError("h5py", "cells")
     file.open("rb").close()  # what the system has to say about the file is raised as it is
-    with reading("an .h5ad file"), h5py.File(file, "r") as handle:
-        _check_key(obsm, list(handle["obsm"]) if "obsm" in handle else [], "X" in handle)
-        values = element(handle, "X" if obsm is None else f"obsm/{obsm}")
-        names = element(handle, f"obs/{handle['obs'].attrs.get('_index', '_index')}")
-    return values, list(names)
+    with TemporaryDirectory() as folder:
+        result = Path(folder) / "cells.npz"
+        command = [sys.executable, "-I", str(PROGRAM), str(file.resolve()), obsm or "", str(result)]
+        patience = PATIENCE + file.stat().st_size / SLOWEST
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=patience, check=False)
+        except subprocess.TimeoutExpired:
+            raise InputError(f"not an .h5ad file that can be read (it took more than {patience:.0f} s)") from None
+        if done.returncode == BAD_FILE:
+            raise InputError(done.stderr.strip())
+        if done.returncode:
+            raise InputError(f"not an .h5ad file that can be read (HDF5 ended with status {done.returncode} on it)")
+        with np.load(result, allow_pickle=False) as found:
+            return _assembled(found), found["names"].tolist()
+
+
+def _assembled(found: Any) -> Any:
+    if "values" in found:
+        return found["values"]
+    from scipy.sparse import csc_array, csr_array
+
+    make = csr_array if found["kind"] == "csr_matrix" else csc_array
+    with reading("an .h5ad file"):
+        sparse = make((found["data"], found["indices"], found["indptr"]), shape=tuple(found["shape"]))
+        sparse.check_format(full_check=True)  # indices out of range would crash SciPy
+    return sparse
 
 
 def cell_space(

@@ -1,0 +1,80 @@
+"""Spaces named on the command line, read when they are needed."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anchorot as ao
+from anchorot.io.files import ENDINGS
+from anchorot.io.graph_files import is_tu_folder
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One space: a file, or a graph of a TU collection."""
+
+    name: str
+    group: str  # what to call it together with its like
+    content: Any  # a path, or a sparse matrix
+
+    def read(self, reading: dict[str, Any]) -> ao.Space:
+        """Read it with the options of the command line."""
+        if isinstance(self.content, Path):
+            return ao.read(self.content, **reading)
+        options = {name: reading[name] for name in ("disconnected", "n_points", "rng")}
+        try:
+            return ao.from_graph(self.content, **options)
+        except ao.InputError as error:
+            raise ao.InputError(f"{self.name}: {error}") from None
+
+
+class SpacesOf(Sequence[ao.Space]):
+    """The spaces of sources, each read anew when it is asked for, so that they need not all fit into memory."""
+
+    def __init__(self, sources: list[Source], reading: dict[str, Any]) -> None:
+        self._sources, self._reading = sources, reading
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._sources[index].read(self._reading)
+
+
+def find_sources(paths: list[Path]) -> list[Source]:
+    """Sources of files, of the graphs of TU folders, and of the readable files of other folders, in natural order."""
+    found: list[Source] = []
+    for path in paths:
+        if not path.is_dir():
+            found.append(Source(path.name, group_of(path), path))
+        elif is_tu_folder(path):
+            found += _graphs(path)
+        else:
+            files = sorted((f for f in path.iterdir() if f.suffix.lower() in ENDINGS), key=_natural)
+            if not files:
+                raise ao.InputError(f"{path}: no file in this folder has a known ending: {', '.join(ENDINGS)}")
+            found += [Source(file.name, group_of(file), file) for file in files]
+    return found
+
+
+def group_of(path: Path) -> str:
+    """Return the name without numbers at its end: "cat" of cat10.mat."""
+    return re.sub(r"[\d_.-]+$", "", path.stem) or path.stem
+
+
+def _graphs(folder: Path) -> list[Source]:
+    collection = ao.read_tu(folder)
+    classes = (
+        [""] * len(collection.graphs) if collection.labels is None else [str(label) for label in collection.labels]
+    )
+    return [
+        Source(f"{collection.name}/{number}", f"class {label}" if label else collection.name, graph)
+        for number, (graph, label) in enumerate(zip(collection.graphs, classes, strict=True), start=1)
+    ]
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Sort key that puts cat2 before cat10."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", path.name)]
