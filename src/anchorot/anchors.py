@@ -43,6 +43,8 @@ class AnchorFeatures:
         None unless all anchors and all their points weigh the same.
     robust : bool
         Whether the costs were replaced by their ranks.
+    is_mean_only : bool
+        Whether the mean quantile function is all that was kept, which serves p = 2 only.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class AnchorFeatures:
     ) -> None:
         self.levels = levels
         self.robust = robust
-        self._is_mean_only = levels is None and events is None
+        self.is_mean_only = levels is None and events is None
         if events is not None:
             self.events = events  # fills the cached properties of these names
         if mean_quantile is not None:
@@ -209,7 +211,7 @@ class AnchorFeatures:
         return 2 * to_point - self.energy_to(AnchorFeatures(levels=np.full((1, 1), c)), p)
 
     def __repr__(self) -> str:
-        if self._is_mean_only:
+        if self.is_mean_only:
             kept = "mean only"
         elif self.levels is not None:
             kept = f"levels of {self.levels.shape[1]} anchors"

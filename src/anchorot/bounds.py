@@ -1,5 +1,6 @@
 """Lower bounds of Gromov-Wasserstein (Mémoli), and nearest neighbours by it without computing it everywhere."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,12 +9,13 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_integer
-from anchorot.exceptions import InputError
+from anchorot.exceptions import ConvergenceWarning, InputError
 from anchorot.gromov import gromov_wasserstein
-from anchorot.line import quantile_function, step_distance
-from anchorot.row_costs import row_costs
+from anchorot.line import StepFunction, quantile_function, step_distance
+from anchorot.row_costs import AnchorRows, row_costs
 from anchorot.space import Space, as_space, with_unit_costs
-from anchorot.wasserstein import exact_transport
+from anchorot.transport import Transport
+from anchorot.wasserstein import STOPPED_EARLY, exact_transport
 
 
 @dataclass(frozen=True)
@@ -66,16 +68,44 @@ def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust:
     >>> round(bounds.flb, 6), round(bounds.slb, 6), round(bounds.tlb, 6)
     (0.111111, 0.111111, 0.111111)
     """
-    p = check_integer(p, "p", 1)
-    check_choice(str(p), "p", ("1", "2"))
-    (space_x, space_y), scale = with_unit_costs(as_space(x, robust=robust), as_space(y, robust=robust))
-    half = 0.5 * scale
+    p = check_bound_power(p)
+    space_x, space_y = as_space(x, robust=robust), as_space(y, robust=robust)
+    (unit_x, unit_y), scale = with_unit_costs(space_x, space_y)
+    tlb, converged = third_bound(AnchorRows.of(space_x), AnchorRows.of(space_y), p)
+    if not converged:
+        warnings.warn(STOPPED_EARLY, ConvergenceWarning, stacklevel=2)
     return LowerBounds(
-        flb=half * _first(space_x, space_y, p) ** (1 / p),
-        slb=half * _second(space_x, space_y, p) ** (1 / p),
-        tlb=half * _third(space_x, space_y, p) ** (1 / p),
+        flb=0.5 * scale * _first(unit_x, unit_y, p) ** (1 / p),
+        slb=second_bound(all_costs(space_x), all_costs(space_y), p),
+        tlb=tlb,
         p=p,
     )
+
+
+def check_bound_power(p: int) -> int:
+    """Return p if the bounds are known for it."""
+    p = check_integer(p, "p", 1)
+    check_choice(str(p), "p", ("1", "2"))
+    return p
+
+
+def all_costs(space: Space) -> StepFunction:
+    """Quantile function of all costs of a space: what its second bounds need, computed once."""
+    return quantile_function(space.cost.ravel(), np.outer(space.weights, space.weights).ravel())
+
+
+def second_bound(x: StepFunction, y: StepFunction, p: int) -> float:
+    """SLB between two spaces, from the quantile functions of all their costs, in units of their largest cost."""
+    scale = max(float(np.abs(steps.value).max()) for steps in (x, y)) or 1.0
+    unit_x, unit_y = (StepFunction(steps.value / scale, steps.end) for steps in (x, y))
+    return 0.5 * scale * step_distance(unit_x, unit_y, p) ** (1 / p)
+
+
+def third_bound(x: AnchorRows, y: AnchorRows, p: int) -> tuple[float, bool]:
+    """TLB between two spaces from their anchors, and whether the solver was done."""
+    scale = max(x.largest, y.largest) or 1.0
+    found = _third(x.divided_by(scale), y.divided_by(scale), p)
+    return 0.5 * scale * max(found.cost, 0.0) ** (1 / p), found.converged
 
 
 def _first(x: Space, y: Space, p: int) -> float:
@@ -83,13 +113,8 @@ def _first(x: Space, y: Space, p: int) -> float:
     return step_distance(steps_x, steps_y, p)
 
 
-def _second(x: Space, y: Space, p: int) -> float:
-    steps_x, steps_y = (quantile_function(s.cost.ravel(), np.outer(s.weights, s.weights).ravel()) for s in (x, y))
-    return step_distance(steps_x, steps_y, p)
-
-
-def _third(x: Space, y: Space, p: int) -> float:
-    return max(exact_transport(row_costs(x, y, p, threads=1), x, y).cost, 0.0)
+def _third(x: AnchorRows, y: AnchorRows, p: int) -> Transport:
+    return exact_transport(row_costs(x, y, p, threads=1), x, y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +159,8 @@ def nearest_gw(
     if k > len(spaces):
         raise InputError(f"k={k} nearest spaces are asked for, but there are only {len(spaces)}")
     x, *others = (as_space(s, robust=robust) for s in [query, *spaces])
-    cheap = [max(_first(x, y, 2), _second(x, y, 2)) for y in others]
+    costs, rows = all_costs(x), AnchorRows.of(x)
+    cheap = [max(_first(x, y, 2), step_distance(costs, all_costs(y), 2)) for y in others]
     found: list[tuple[float, int]] = []  # the k best losses so far, with their spaces
     n_solved = 0
     for index in np.argsort(cheap, kind="stable"):
@@ -142,7 +168,7 @@ def nearest_gw(
         slack = 1e-9 * abs(limit) if np.isfinite(limit) else 0.0
         if cheap[index] > limit + slack:
             break
-        if _third(x, others[index], 2) > limit + slack:
+        if _third(rows, AnchorRows.of(others[index]), 2).cost > limit + slack:
             continue
         n_solved += 1
         loss = gromov_wasserstein(x, others[index]).value

@@ -69,7 +69,7 @@ def anchor_energy(
     threads = check_integer(threads, "threads", 1)
     check_choice(method, "method", METHODS)
     mean_only = p == 2 and method == "auto"
-    fx, fy = _features(x, robust, threads, mean_only), _features(y, robust, threads, mean_only)
+    fx, fy = features_of(x, robust, threads, mean_only), features_of(y, robust, threads, mean_only)
     if method == "fenwick":
         cross, own_x, own_y = (_fenwick_cost(a, b, p) for a, b in ((fx, fy), (fx, fx), (fy, fy)))
         return 2 * cross - own_x - own_y
@@ -102,16 +102,17 @@ def expected_cost(
     p = check_integer(p, "p", 1)
     threads = check_integer(threads, "threads", 1)
     check_choice(method, "method", METHODS)
-    fx, fy = _features(x, robust, threads), _features(y, robust, threads)
+    fx, fy = features_of(x, robust, threads), features_of(y, robust, threads)
     if method == "fenwick":
         return _fenwick_cost(fx, fy, p)
     # AE = 2 E_xy - E_xx - E_yy, solved for the cross term
     return (anchor_energy(fx, fy, p, robust, method, threads=threads) + fx.self_cost(p) + fy.self_cost(p)) / 2
 
 
-def _features(
+def features_of(
     x: Space | AnchorFeatures | ArrayLike, robust: bool, threads: int, mean_only: bool = False
 ) -> AnchorFeatures:
+    """Features of a space; or x itself, if it is such and fits."""
     if not isinstance(x, AnchorFeatures):
         return AnchorFeatures.of(x, robust=robust, mean_only=mean_only, threads=threads)
     if x.robust != robust:

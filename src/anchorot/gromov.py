@@ -1,5 +1,6 @@
 """Gromov-Wasserstein, the baseline: POT's solvers behind anchorot's face."""
 
+import threading
 import warnings
 from typing import Any
 
@@ -11,6 +12,7 @@ from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraErro
 from anchorot.space import Space, as_space, with_unit_costs
 from anchorot.transport import Transport, marginal_error
 
+_warnings_lock = threading.Lock()  # catching warnings changes what all threads share
 LARGEST_EPSILON = 1e6  # in units of the largest squared cost: beyond, the plan is the product of the weights
 
 
@@ -54,16 +56,39 @@ def gromov_wasserstein(
     O(n² m + n m²) an iteration. The problem is not convex: another start can lead to another plan, and the value is
     an upper bound of the minimum. :func:`lower_bounds` gives the other side.
     """
+    epsilon = check_gromov_epsilon(epsilon)
+    limit = None if max_iter is None else check_integer(max_iter, "max_iter", 1)
+    tolerance = check_nonnegative(tolerance, "tolerance")
+    space_x, space_y = as_space(x, robust=robust), as_space(y, robust=robust)
+    found, problem = gromov_transport(space_x, space_y, epsilon, max_iter=limit, tolerance=tolerance)
+    if problem:
+        warnings.warn(f"POT's Gromov-Wasserstein did not converge: {problem}", ConvergenceWarning, stacklevel=2)
+    return found
+
+
+def check_gromov_epsilon(epsilon: float | None) -> float | None:
+    """Return epsilon as a positive number, or None."""
+    if epsilon is None:
+        return None
+    strength = check_nonnegative(epsilon, "epsilon")
+    if strength == 0:
+        raise InputError("epsilon must be positive, or None for no regularisation, but 0 came")
+    return strength
+
+
+def gromov_transport(
+    x: Space, y: Space, epsilon: float | None, *, max_iter: int | None = None, tolerance: float = 1e-6
+) -> tuple[Transport, str]:
+    """Gromov-Wasserstein of checked arguments, and what kept it from converging, or an empty string."""
     try:
         import ot
     except ImportError:
         raise MissingExtraError("POT", "pot") from None
-    spaces, scale = with_unit_costs(as_space(x, robust=robust), as_space(y, robust=robust))
+    spaces, scale = with_unit_costs(x, y)
     a, b = (space.weights for space in spaces)
     costs = [space.cost.astype(np.float64) for space in spaces]
-    limit = check_integer(max_iter if max_iter is not None else (10_000 if epsilon is None else 1_000), "max_iter", 1)
-    tolerance = check_nonnegative(tolerance, "tolerance")
-    with warnings.catch_warnings(record=True) as told:
+    limit = max_iter if max_iter is not None else (10_000 if epsilon is None else 1_000)
+    with _warnings_lock, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         if epsilon is None:
             # POT stops by a relative or an absolute change of the loss; the latter matters near zero only
@@ -72,8 +97,6 @@ def gromov_wasserstein(
             )
             n_iter = len(log["loss"]) - 1
         else:
-            if check_nonnegative(epsilon, "epsilon") == 0:
-                raise InputError("epsilon must be positive, or None for no regularisation, but 0 came")
             strength = min(epsilon / scale / scale, LARGEST_EPSILON)
             plan, log = ot.gromov.entropic_gromov_wasserstein(
                 *costs, a, b, "square_loss", epsilon=strength, max_iter=limit, tol=tolerance, solver="PGD", log=True
@@ -82,9 +105,8 @@ def gromov_wasserstein(
     loss = float(log["gw_dist"])
     problem = _problem(plan, loss, told, n_iter >= limit)
     value = loss * scale * scale
-    if problem:
-        warnings.warn(f"POT's Gromov-Wasserstein did not converge: {problem}", ConvergenceWarning, stacklevel=2)
-    return Transport(value, value, plan, None, epsilon, n_iter, problem == "", marginal_error(plan, a, b))
+    found = Transport(value, value, plan, None, epsilon, n_iter, problem == "", marginal_error(plan, a, b))
+    return found, problem
 
 
 def _problem(plan: np.ndarray, loss: float, told: list[Any], at_limit: bool) -> str:

@@ -10,11 +10,12 @@ from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_nonnegative
 from anchorot.entropic import entropic_plan
 from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraError
-from anchorot.row_costs import row_costs
+from anchorot.row_costs import AnchorRows, row_costs
 from anchorot.space import Space, as_space
 from anchorot.transport import Transport, marginal_error
 
 SMALLEST_EPSILON = 1e-13  # of the range of costs: below, float64 cannot tell the entropic problem from the exact one
+STOPPED_EARLY = "POT's network simplex stopped at its limit of iterations; the plan may not be optimal"
 
 
 def anchor_wasserstein(
@@ -82,18 +83,35 @@ def anchor_wasserstein(
     tolerance = check_nonnegative(tolerance, "tolerance")
     max_iter = check_integer(max_iter, "max_iter", 1)
     threads = check_integer(threads, "threads", 1)
-    space_x, space_y = as_space(x, robust=robust), as_space(y, robust=robust)
-    costs = row_costs(space_x, space_y, p, threads)
+    rows_x, rows_y = (AnchorRows.of(as_space(space, robust=robust), threads) for space in (x, y))
+    found = anchor_transport(rows_x, rows_y, p, epsilon, max_iter=max_iter, tolerance=tolerance, threads=threads)
+    if not found.converged:
+        warnings.warn(_problem(found), ConvergenceWarning, stacklevel=2)
+    return found
+
+
+def anchor_transport(
+    x: AnchorRows,
+    y: AnchorRows,
+    p: int,
+    epsilon: float,
+    *,
+    max_iter: int = 10_000,
+    tolerance: float = 1e-6,
+    threads: int = 1,
+) -> Transport:
+    """Anchor Wasserstein between spaces whose rows are sorted already; says nothing if it does not converge."""
+    costs = row_costs(x, y, p, threads)
     if not np.isfinite(costs).all():
         raise InputError(
             f"costs to the power p={p} exceed the range of float64; divide all costs by their largest first"
         )
     if epsilon <= SMALLEST_EPSILON * float(np.ptp(costs)):
-        return exact_transport(costs, space_x, space_y, epsilon)
-    return _entropic_transport(costs, space_x.weights, space_y.weights, epsilon, max_iter, tolerance)
+        return exact_transport(costs, x, y, epsilon)
+    return _entropic_transport(costs, x.weights, y.weights, epsilon, max_iter, tolerance)
 
 
-def exact_transport(costs: Float64s, x: Space, y: Space, epsilon: float = 0.0) -> Transport:
+def exact_transport(costs: Float64s, x: AnchorRows, y: AnchorRows, epsilon: float = 0.0) -> Transport:
     """Plan between two spaces' points that minimises the given costs."""
     a, b = x.weights, y.weights
     n_iter, converged = 1, True
@@ -116,8 +134,6 @@ def exact_transport(costs: Float64s, x: Space, y: Space, epsilon: float = 0.0) -
         plan, log = ot.emd(a, b, costs / scale, numItermax=10_000_000, log=True)
         potentials = (log["u"] * scale, log["v"] * scale)
         converged = log["warning"] is None
-        if not converged:
-            _warn(f"POT's network simplex stopped early: {log['warning']}")
     cost = float(np.sum(plan * costs))
     entropy = float(np.sum(plan * (np.log(plan, out=np.zeros_like(plan), where=plan > 0) - 1)))
     error = marginal_error(plan, a, b)
@@ -158,13 +174,13 @@ def _entropic_transport(
     cost = float(np.sum(found.plan * costs[inside]))
     value = cost + epsilon * float(np.sum(found.plan * (log_plan - 1)))
     error = marginal_error(plan, a, b)
-    if not found.converged:
-        _warn(
-            f"Sinkhorn did not converge in {found.n_iter} iterations at epsilon={epsilon:g}: its marginals are off by "
-            f"{error:.1e}; raise max_iter or epsilon, or take epsilon=0"
-        )
     return Transport(value, cost, plan, (f, g), epsilon, found.n_iter, found.converged, error)
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+def _problem(found: Transport) -> str:
+    if not found.epsilon:
+        return STOPPED_EARLY
+    return (
+        f"Sinkhorn did not converge in {found.n_iter} iterations at epsilon={found.epsilon:g}: its marginals are off "
+        f"by {found.marginal_error:.1e}; raise max_iter or epsilon, or take epsilon=0"
+    )
