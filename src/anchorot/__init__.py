@@ -10,6 +10,7 @@ fast, by the distributions of costs that their points see.
 0.0
 """
 
+from anchorot.all_pairs import pairwise
 from anchorot.anchors import AnchorFeatures
 from anchorot.bounds import LowerBounds, NearestSpaces, lower_bounds, nearest_gw
 from anchorot.config import __version__, show_config
@@ -62,6 +63,7 @@ __all__ = [
     "match",
     "nearest_gw",
     "ot_1d",
+    "pairwise",
     "read",
     "read_tu",
     "show_config",

@@ -3,6 +3,7 @@
 import math
 import operator
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -112,3 +113,16 @@ def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, but {value!r} came")
     return value
+
+
+def check_bytes(value: Any, name: str) -> int:
+    """Return an amount of memory in bytes; "2GB" and "1.5 GiB" pass as well as a number."""
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([kKMGT]?)(i?)B?\s*", str(value))
+    try:
+        amount = float(found[1]) if found else 0.0
+    except ValueError:  # two points
+        amount = 0.0
+    if found is None or not amount > 0:
+        raise InputError(f"{name} must be a number of bytes or a text such as '2GB' or '500MiB', but {value!r} came")
+    power = " KMGT".index(found[2].upper() or " ")
+    return max(1, int(amount * (1024 if found[3] else 1000) ** power))

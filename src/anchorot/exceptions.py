@@ -9,10 +9,6 @@ class InputError(AnchorotError, ValueError):
     """An argument or a file does not hold what is needed; the message says what came and what was needed."""
 
 
-class InputNote(UserWarning):
-    """Something about an input that was put right, and that its owner should know."""
-
-
 class ConvergenceWarning(UserWarning):
     """An iterative solver stopped before it converged; its result says ``converged=False``."""
 
