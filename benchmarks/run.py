@@ -3,6 +3,7 @@
     python benchmarks/run.py                  print the table, in about a minute
     python benchmarks/run.py --pot            with the rows that wait for POT's Sinkhorn, in about ten
     python benchmarks/run.py --pot --write    also write it to benchmarks/RESULTS.md
+    python benchmarks/run.py --tosca FOLDER   with all pairs of the shapes in FOLDER/*.mat
 
 Every ratio is the median of alternating measurements of its two sides, so that a machine that slows down slows both.
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 from anchorot.config import config
 
 import energy
+import pairwise
 import plans
 from measure import table
 
@@ -37,6 +39,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"also write {RESULTS.name}")
     parser.add_argument("--peak-memory", action="store_true", help="print the figure of row (e) alone")
     parser.add_argument("--sort-rows", action="store_true", help="print rows (a) and (c) alone")
+    parser.add_argument("--tosca", type=Path, metavar="FOLDER", help="the TOSCA shapes, for rows about all pairs")
     options = parser.parse_args()
     if options.peak_memory:
         print(energy.peak_memory())
@@ -44,8 +47,10 @@ def main() -> None:
     if options.sort_rows:
         print(table(energy.sort_rows()))
         return
-    parts = [*energy.ALL, *plans.ALL, *(plans.SLOW if options.pot else ())]
+    parts = [*energy.ALL, *plans.ALL, *pairwise.ALL, *(plans.SLOW if options.pot else ())]
     rows = [row for part in parts for row in part()]
+    if options.tosca:
+        rows += pairwise.tosca_rows(options.tosca)
     found = config()
     machine = f"{processor()}, kernels {found['kernels']}, Python {found['python']}, NumPy {found['numpy']}, one thread"
     text = f"{machine}\n\n{table(rows)}\n"

@@ -1,0 +1,84 @@
+"""Rows about all pairs of many spaces."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy.io import loadmat
+
+import anchorot as ao
+
+from measure import Row, alternating, cloud, ms, seconds
+
+FEW, MANY, POINTS = 148, 1000, 100
+SAMPLE = 15  # spaces whose pairs stand for all, where all take too long
+
+
+def n_pairs(count: int) -> int:
+    return count * (count - 1) // 2
+
+
+def features_of(spaces: list[ao.Space]) -> list[ao.AnchorFeatures]:
+    return [ao.AnchorFeatures.of(space) for space in spaces]
+
+
+def energy_rows() -> list[Row]:
+    many = features_of([cloud(POINTS, seed) for seed in range(MANY)])
+    few = many[:FEW]
+    large, small, growth = alternating(lambda: ao.pairwise(many, n_jobs=2), lambda: ao.pairwise(few, n_jobs=2), 2)
+    growth *= n_pairs(FEW) / n_pairs(MANY)
+    each = [1e6 * time / n_pairs(count) for time, count in ((large, MANY), (small, FEW))]
+    return [
+        *_time_rows(few, "clouds"),
+        Row(
+            f"time a pair, {MANY} spaces over {FEW}",
+            f"{growth:.2f} ({each[0]:.1f} µs / {each[1]:.1f} µs)",
+            "at most 1.3",
+            growth <= 1.3,
+        ),
+    ]
+
+
+def _time_rows(features: list[ao.AnchorFeatures], whose: str) -> list[Row]:
+    one, two, ratio = alternating(lambda: ao.pairwise(features, n_jobs=1), lambda: ao.pairwise(features, n_jobs=2), 5)
+    what = f"all {n_pairs(len(features)):,} pairs of {len(features)} {whose} of {POINTS} points, AE from features"
+    return [
+        Row(f"{what}, 2 threads", ms(two), "at most 1000 ms", two <= 1),
+        Row(f"{what}, one thread over two", f"{ratio:.2f} ({ms(one)} / {ms(two)})"),
+    ]
+
+
+def against_rows() -> list[Row]:
+    return _against([cloud(POINTS, seed) for seed in range(FEW)], f"{FEW} clouds")
+
+
+def tosca_rows(folder: Path) -> list[Row]:
+    """The same on real shapes: 100 random vertices of each, with the straight distances between them."""
+    files = sorted(folder.glob("*.mat"))
+    spaces = [_shape(file, seed) for seed, file in enumerate(files)]
+    return [*_time_rows(features_of(spaces), "TOSCA shapes"), *_against(spaces, f"{len(spaces)} TOSCA shapes")]
+
+
+def _shape(file: Path, seed: int) -> ao.Space:
+    surface = loadmat(file, simplify_cells=True)["surface"]
+    points = np.stack([surface[axis] for axis in "XYZ"], axis=1)
+    return ao.from_points(points).sample(POINTS, rng=seed)
+
+
+def _against(spaces: list[ao.Space], whose: str) -> list[Row]:
+    """Other metrics, from a sample of pairs on one thread, over AE on one thread with its features."""
+    energy = seconds(lambda: ao.pairwise(spaces, n_jobs=1)) / n_pairs(len(spaces))
+    sample = spaces[:: max(1, len(spaces) // SAMPLE)][:SAMPLE]
+    rows = []
+    for what, metric in (("AW, epsilon=1e-3", "aw"), ("POT's GW", "gw")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ao.ConvergenceWarning)
+            ao.pairwise(sample[:2], metric=metric, n_jobs=1)  # imports
+            each = seconds(lambda name=metric: ao.pairwise(sample, metric=name, n_jobs=1)) / n_pairs(len(sample))
+        whole = f"all pairs would take {each * n_pairs(len(spaces)):.0f} s"
+        measured = f"{each / energy:.0f} ({1e3 * each:.1f} ms / {1e6 * energy:.0f} µs a pair; {whole})"
+        rows.append(Row(f"{whose}: {what} over AE, extrapolated from {n_pairs(len(sample))} pairs", measured))
+    return rows
+
+
+ALL = (energy_rows, against_rows)
