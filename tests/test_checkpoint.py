@@ -10,11 +10,13 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import anchorot as ao
+from anchorot.workers import Inputs
 
 PROGRAM = """
 import sys
@@ -122,6 +124,20 @@ def test_what_a_kill_leaves_half_written_harms_nobody(tmp_path):
     assert not (folder / ".manifest-old.json").exists()
 
 
+def test_a_tile_that_is_half_written_is_not_there(tmp_path, monkeypatch):
+    def half(path, content):
+        with path.open("wb") as file:
+            file.write(content[:100])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", half)
+        with pytest.raises(KeyboardInterrupt):
+            ao.pairwise(clouds(), checkpoint=tmp_path / "run", tile=4)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["manifest.json"]
+    np.testing.assert_array_equal(ao.pairwise(clouds(), checkpoint=tmp_path / "run"), ao.pairwise(clouds()))
+
+
 def test_processes_end_with_the_one_that_started_them(tmp_path, program):
     folder = tmp_path / "run"
     process = start(program, folder, "processes")
@@ -148,6 +164,17 @@ def test_interrupted_it_leaves_at_once_and_whole(tmp_path, program, unbroken, ba
     assert again.communicate()[1] == ""
     np.testing.assert_array_equal(np.load(tmp_path / "run.npy"), unbroken)
     assert finished.items() <= {path.name: path.stat().st_mtime_ns for path in tiles_of(folder)}.items()
+
+
+def test_interrupted_in_the_middle_of_a_tile_no_thread_goes_on(monkeypatch):
+    monkeypatch.setattr(ao.AnchorFeatures, "energy_to", lambda *args: time.sleep(0.02) or 1.0)
+    timer = threading.Timer(0.5, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        ao.pairwise(clouds(60), n_jobs=2, tile=60)  # half a minute in one tile
+    assert time.monotonic() - begin < 15
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("anchorot")]
 
 
 # -- what is on disk -----------------------------------------------------------------------------------------------
@@ -235,6 +262,10 @@ def test_features_are_told_apart(tmp_path):
     ao.pairwise(features(), p=2, checkpoint=tmp_path / "run")
     with pytest.raises(ao.InputError, match=r"3 of the spaces have changed"):
         ao.pairwise(features(mean_only=True), p=2, checkpoint=tmp_path / "run")
+    reshaped = [ao.AnchorFeatures(levels=np.arange(16.0).reshape(shape)) for shape in ((2, 8), (4, 4))]
+    ao.pairwise(reshaped[:1], checkpoint=tmp_path / "shape")
+    with pytest.raises(ao.InputError, match=r"1 of the spaces have changed"):
+        ao.pairwise(reshaped[1:], checkpoint=tmp_path / "shape")
     weighted = [ao.AnchorFeatures.of(ao.Space(np.eye(3), w)) for w in ([0.5, 0.3, 0.2], [0.5, 0.2, 0.3])]
     ao.pairwise(weighted, checkpoint=tmp_path / "weighted")
     with pytest.raises(ao.InputError, match=r"2 of the spaces have changed"):
@@ -381,6 +412,19 @@ def client():
             distributed.Client(cluster) as client,
         ):
             yield client
+
+
+def test_what_is_sent_away_is_little_and_means_the_same_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("here.npy", np.eye(3))
+    inputs = Inputs.of([np.eye(2), "here.npy"], clouds(3))
+    sent = pickle.loads(pickle.dumps(inputs.only([1, 3])))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    np.testing.assert_array_equal(sent.load(1).cost, np.eye(3))
+    np.testing.assert_array_equal(sent.load(3).cost, clouds(3)[1].cost)
+    with pytest.raises(ao.InputError, match=r"spaces\[0\]: KeyError"):
+        sent.load(0)
 
 
 def test_a_cluster_gives_the_same_bits(client, tmp_path):
