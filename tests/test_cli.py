@@ -67,6 +67,12 @@ def test_compare_points(tmp_path):
         (["match", *PAIR, "-o", "x.txt"], "x.txt: a file ending in .csv or .npz is written here"),
         (["compare", *PAIR, "--epsilon", "1"], "--epsilon is of aw and gw"),
         (["compare", *PAIR, "--metric", "gw", "--p", "2"], "--p is of ae and aw"),
+        (["pairwise", *PAIR, "-o", "D.txt"], "D.txt: a file ending in .npz or .csv is written here"),
+        (["pairwise", *PAIR, "--picture", "D.gif"], "D.gif: a file ending in .png or .svg or .pdf is written here"),
+        (["pairwise", *PAIR * 7], "a matrix of 14 spaces is too large to print; say where to put it: -o D.npz"),
+        (["pairwise", "."], "no file in this folder has a known ending"),
+        (["pairwise", *PAIR, "--epsilon", "1"], "metric 'ae' has no epsilon"),
+        (["pairwise", *PAIR, "--dask", "tcp://127.0.0.1:1"], "no Dask scheduler answers at tcp://127.0.0.1:1"),
         (["compare", PAIR[0], "."], "this is a folder, but a file is needed"),
         (["compare", *PAIR, "--disconnected", "x", "--kind", "graph"], "authors_1.txt: "),
     ],
@@ -120,7 +126,7 @@ def test_version():
     assert anchorot("--version").stdout.strip() == ao.__version__
 
 
-COMMANDS = ["compare", "match", "demo", "config"]
+COMMANDS = ["compare", "match", "pairwise", "demo", "config"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -201,6 +207,77 @@ def test_notes_are_one_line(tmp_path):
     assert result.returncode == 0
     note = "anchorot: note: m.off has 4 components; the largest is kept, 4 of 7 vertices"
     assert result.stderr.splitlines() == [note, note]  # of each of the two
+
+
+def write_lines(folder):
+    """Three small spaces in files: a, a moved copy of it, and another."""
+    np.savetxt(folder / "line1.csv", ao.from_points([[0.0], [1.0], [3.0]]).cost, delimiter=",")
+    np.savetxt(folder / "line2.csv", ao.from_points([[5.0], [2.0], [6.0]]).cost, delimiter=",")
+    np.savetxt(folder / "dots10.csv", ao.from_points([[0.0], [9.0]]).cost, delimiter=",")
+    return [folder / name for name in ("line1.csv", "line2.csv", "dots10.csv")]
+
+
+def test_pairwise_prints_writes_and_draws(tmp_path):
+    paths = write_lines(tmp_path)
+    expected = ao.pairwise([ao.read(path) for path in paths])
+    result = anchorot("pairwise", *paths, "-o", "D.npz", "--picture", "D.png", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "3 pairs in" in result.stdout
+    assert f"{expected[0, 2]:.4g}" in result.stdout
+    with np.load(tmp_path / "D.npz") as saved:
+        np.testing.assert_array_equal(saved["distances"], expected)
+        assert saved["names"].tolist() == ["line1.csv", "line2.csv", "dots10.csv"]
+        assert saved["groups"].tolist() == ["line", "line", "dots"]
+        assert json.loads(str(saved["options"]))["metric"] == "ae"
+    assert (tmp_path / "D.png").read_bytes().startswith(b"\x89PNG")
+    assert anchorot("pairwise", *paths, "-o", "D.csv", cwd=tmp_path).returncode == 0
+    rows = list(csv.reader((tmp_path / "D.csv").read_text().splitlines()))
+    assert rows[0] == ["", "line1.csv", "line2.csv", "dots10.csv"]
+    assert [[float(value) for value in row[1:]] for row in rows[1:]] == expected.tolist()
+
+
+def test_pairwise_of_a_folder_is_in_natural_order(tmp_path):
+    for number in (10, 9, 1):
+        np.save(tmp_path / f"x{number}.npy", np.zeros((2, 2)))
+    (tmp_path / "notes.md").write_text("not a space")
+    found = json.loads(anchorot("pairwise", tmp_path, "--metric", "slb", "--robust", "--json").stdout)
+    assert found["names"] == ["x1.npy", "x9.npy", "x10.npy"]
+    assert found["distances"] == [[0.0] * 3] * 3
+
+
+def test_pairwise_of_a_tu_folder(tmp_path):
+    folder = tmp_path / "TOY"
+    folder.mkdir()
+    (folder / "TOY_A.txt").write_text("1, 2\n4, 5\n")
+    (folder / "TOY_graph_indicator.txt").write_text("1\n1\n2\n3\n3\n")
+    (folder / "TOY_graph_labels.txt").write_text("1\n2\n1\n")
+    found = json.loads(anchorot("pairwise", folder, "--json").stdout)
+    assert found["names"] == ["TOY/1", "TOY/2", "TOY/3"]
+    assert found["distances"][0][2] == 0 < found["distances"][0][1]
+
+
+def test_pairwise_goes_on_from_its_checkpoint(tmp_path):
+    paths = write_lines(tmp_path)
+    arguments = ("pairwise", *paths, "--checkpoint", "parts", "--json")
+    first = json.loads(anchorot(*arguments, cwd=tmp_path).stdout)["distances"]
+    times = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "parts").iterdir()}
+    assert json.loads(anchorot(*arguments, "--jobs", 1, cwd=tmp_path).stdout)["distances"] == first
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "parts").iterdir()} == times
+    other = anchorot(*arguments, "--robust", cwd=tmp_path)
+    assert other.returncode == 2
+    assert "is of another run: robust is False there and True here" in other.stderr
+
+
+def test_pairwise_names_a_bad_file_or_skips_it(tmp_path):
+    paths = [*write_lines(tmp_path), tmp_path / "bad.csv"]
+    paths[-1].write_text("a,b\n")
+    result = anchorot("pairwise", *paths, "--json")
+    assert result.returncode == 2
+    assert "bad.csv: line 1 of numbers" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    skipped = anchorot("pairwise", *paths, "--json", "--skip-errors")
+    assert json.loads(skipped.stdout)["distances"][3] == [None] * 4
+    assert skipped.stderr.startswith("anchorot: note: 1 of 4 spaces cannot be used")
 
 
 def test_match_prints_writes_and_reports(tmp_path):

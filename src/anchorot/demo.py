@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anchorot._typing import Float64s, RngLike
-from anchorot.anchors import AnchorFeatures
-from anchorot.energy import anchor_energy
+from anchorot.all_pairs import pairwise
 from anchorot.examples import Example, gallery
 from anchorot.io.atomic import replacing
 from anchorot.plot import distance_map, distance_matrix, new_figure
@@ -28,13 +27,9 @@ class Comparison(NamedTuple):
 
 
 def compare_all(examples: list[Example], *, robust: bool) -> Comparison:
-    """Square root of the Anchor Energy between all pairs; features are computed once each."""
+    """Square root of the Anchor Energy between all pairs."""
     start = time.perf_counter()
-    features = [AnchorFeatures.of(example.space, robust=robust) for example in examples]
-    distances = np.zeros((len(features), len(features)))
-    for i, x in enumerate(features):
-        for j in range(i):
-            distances[i, j] = distances[j, i] = np.sqrt(anchor_energy(x, features[j], robust=robust))
+    distances = np.sqrt(pairwise([example.space for example in examples], robust=robust))
     return Comparison("robust AE" if robust else "AE", distances, time.perf_counter() - start)
 
 

@@ -130,7 +130,7 @@ def _client(address: str | None) -> Any:
     except ImportError:
         raise ao.MissingExtraError("distributed", "dask") from None
     try:
-        return Client(address, timeout=10)
+        return Client(address, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise ao.InputError(f"no Dask scheduler answers at {address} ({error})") from None
 
