@@ -1,0 +1,161 @@
+// How a side looks: colours, traces and layouts for plotly.
+
+const themed = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const parse = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+const rgb = ([red, green, blue]) => `rgb(${Math.round(red)},${Math.round(green)},${Math.round(blue)})`;
+const mix = (a, b, t) => a.map((value, k) => value + (b[k] - value) * t);
+
+// Colours of many points are flat arrays: red, green, blue of the first, of the second, ...
+const faded = (colours) => {
+  const blank = parse(themed("blank"));
+  return Float32Array.from(colours, (value, k) => value + (blank[k % 3] - value) * 0.78);
+};
+
+const heated = (warmth) => {
+  const stops = themed("heat").split(" ").map(parse);
+  const found = warmth.map((t) => {
+    const at = t * (stops.length - 1);
+    const k = Math.min(Math.floor(at), stops.length - 2);
+    return mix(stops[k], stops[k + 1], at - k);
+  });
+  return Float32Array.from(found.flat());
+};
+
+// Colours of places on a surface or a tree, mixed from those of the points near them.
+const blended = ({ near, shares, neighbours }, colours) => {
+  const found = new Array(near.length / neighbours);
+  for (let site = 0; site < found.length; site++) {
+    const sum = [0, 0, 0];
+    let total = 0;
+    for (let k = site * neighbours; k < (site + 1) * neighbours; k++) {
+      total += shares[k];
+      for (let c = 0; c < 3; c++) sum[c] += shares[k] * colours[3 * near[k] + c];
+    }
+    found[site] = rgb(sum.map((value) => value / total));
+  }
+  return found;
+};
+
+const columns = (values, dim) => {
+  const found = Array.from({ length: dim }, () => new Float32Array(values.length / dim));
+  values.forEach((value, k) => { found[k % dim][Math.floor(k / dim)] = value; });
+  return found;
+};
+
+const coordinates = (values, dim) => Object.fromEntries(columns(values, dim).map((column, k) => ["xyz"[k], column]));
+
+const named = (side, point) => (side.labels ? side.labels[point] : `point ${point}`);
+
+// What is the same however the side is coloured.
+const prepare = (side) => {
+  const { body, dim, count } = side;
+  const flat = count > 3000 || body?.edges?.length > 10000 ? "scattergl" : "scatter";
+  side.type = dim === 3 ? "scatter3d" : flat;
+  side.size = dim === 3 ? Math.min(Math.max(75 / Math.sqrt(count), 2.4), 9) : Math.min(Math.max(110 / Math.sqrt(count), 4), 15);
+  side.at = coordinates(side.points, dim);
+  if (!body) return;
+  body.at = coordinates(body.sites, dim);
+  if (body.kind === "mesh") body.corners = columns(body.faces, 3);
+  if (body.kind === "lines") {
+    body.ends = [];
+    for (let k = 0; k < body.edges.length; k += 2) body.ends.push(body.edges[k], body.edges[k + 1], -1);
+    const broken = (column) => Float32Array.from(body.ends, (site) => (site < 0 ? NaN : column[site]));
+    body.at = Object.fromEntries(Object.entries(body.at).map(([axis, column]) => [axis, broken(column)]));
+  }
+};
+
+const bodyTrace = ({ body, dim, type, at }, colours) => {
+  const trace = { type, ...(body?.at ?? at), hoverinfo: "skip" };
+  if (!body) return { ...trace, visible: false };
+  if (body.kind === "dots") {
+    return { ...trace, mode: "markers", marker: { size: dim === 3 ? 1 : 2, color: themed("edge") } };
+  }
+  if (body.kind === "lines") {
+    const coloured = dim === 3 && blended(body, colours);
+    const color = coloured ? body.ends.map((site) => coloured[Math.max(site, 0)]) : themed("edge");
+    return { ...trace, mode: "lines", line: { width: dim === 3 ? 5 : 1, color } };
+  }
+  const [i, j, k] = body.corners;
+  return {
+    ...trace,
+    type: "mesh3d",
+    ...{ i, j, k },
+    vertexcolor: blended(body, colours),
+    lighting: { ambient: 0.72, diffuse: 0.5, specular: 0.06, roughness: 0.8, fresnel: 0.08 },
+    lightposition: { x: 300, y: -900, z: 1200 },
+    hoverinfo: "none",
+  };
+};
+
+// A look is how a side is drawn now: colours, sizes of its points relative to normal, and a marked point, or null.
+const traces = (side, { colours, sizes, mark }) => {
+  const { dim, type, at, count } = side;
+  const onMesh = side.body?.kind === "mesh"; // which has the same colour: points are drawn small and darker
+  const shade = onMesh ? mix([0, 0, 0], parse(themed("ink")), 0.2) : null;
+  const color = Array.from({ length: count }, (_, i) => {
+    const own = [0, 1, 2].map((c) => colours[3 * i + c]);
+    return rgb(shade ? mix(own, shade, 0.3) : own);
+  });
+  const size = Array.from({ length: count }, (_, i) => side.size * (onMesh ? 0.6 : 1) * (sizes ? sizes[i] : 1));
+  const line = { color: themed("paper"), width: dim === 3 ? 0 : 1 };
+  const marked = Object.entries(at).map(([axis, column]) => [axis, mark === null ? [] : [column[mark]]]);
+  const accent = themed("accent");
+  const ring = { size: side.size + 10, symbol: "circle-open", color: accent, line: { width: 3 } };
+  const ball = { size: [1.6 * side.size + 3], color: accent, line: { width: 0 } }; // plotly halves sizes in arrays
+  return [
+    bodyTrace(side, colours),
+    { type, ...at, mode: "markers", marker: { size, color, opacity: 1, line }, hoverinfo: "none" },
+    {
+      type,
+      ...Object.fromEntries(marked),
+      mode: "markers",
+      marker: { opacity: 1, ...(dim === 3 ? ball : ring) },
+      hoverinfo: "skip",
+    },
+  ];
+};
+
+// A name on a pin, seen even where the point is behind the body.
+const pin = (side, point) => {
+  const place = Object.fromEntries(Object.entries(side.at).map(([axis, column]) => [axis, column[point]]));
+  const entities = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+  return {
+    ...place,
+    text: named(side, point).replace(/[&<>]/g, (letter) => entities[letter]),
+    font: { size: 13, color: themed("ink") },
+    bgcolor: themed("paper"),
+    bordercolor: themed("line"),
+    borderpad: 4,
+    showarrow: true,
+    arrowcolor: themed("accent"),
+    arrowhead: 6,
+    arrowwidth: 1.5,
+    arrowsize: 1,
+    ax: 34,
+    ay: -52,
+  };
+};
+
+const layout = (side, mark) => {
+  const axis = { visible: false, showspikes: false, range: side.dim === 3 ? [-0.52, 0.52] : [-0.56, 0.56] };
+  const bare = {
+    margin: { l: 0, r: 0, t: 0, b: 0 },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    showlegend: false,
+    hovermode: "closest",
+    uirevision: "kept", // the view stays as the reader turned it
+  };
+  if (side.dim === 2) return { ...bare, dragmode: "pan", xaxis: axis, yaxis: { ...axis, scaleanchor: "x" } };
+  const [x, y, z] = side.eye;
+  return {
+    ...bare,
+    scene: {
+      ...{ xaxis: axis, yaxis: axis, zaxis: axis },
+      aspectmode: "cube",
+      dragmode: "turntable",
+      camera: { eye: { x, y, z }, center: { x: 0, y: 0, z: 0 } },
+      annotations: mark === null ? [] : [pin(side, mark)],
+    },
+  };
+};

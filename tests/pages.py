@@ -1,0 +1,40 @@
+"""Things to show in a report, and pages read back without a browser."""
+
+import base64
+import json
+import re
+import zlib
+
+import numpy as np
+from scipy.spatial import ConvexHull
+
+import anchorot as ao
+from anchorot.geometry import Geometry
+
+
+def egg(n, seed, stretch=(3, 1, 2)):
+    """A closed surface, all of whose vertices are points of the space."""
+    directions = np.random.default_rng(seed).normal(size=(n, 3))
+    vertices = directions / np.linalg.norm(directions, axis=1, keepdims=True) * stretch
+    faces = ConvexHull(vertices).simplices.astype(np.int64)
+    inwards = np.linalg.det(vertices[faces]) < 0
+    faces[inwards] = faces[inwards][:, ::-1]
+    return ao.Space(ao.from_points(vertices).cost, geometry=Geometry(np.arange(n), n, vertices, faces))
+
+
+def unpacked(packed):
+    return np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), "<" + packed["dtype"])
+
+
+def embedded(path):
+    """What the page at `path` carries for its script."""
+    text = path.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def decoded_plan(whole):
+    """The whole plan, as the page's script reads it."""
+    rows, columns = unpacked(whole["rows"]), unpacked(whole["columns"])
+    codes = unpacked(whole["codes"]).reshape(len(rows), len(columns))
+    values = np.exp(whole["low"] + whole["step"] * (codes.astype(float) - 1))
+    return np.where(codes > 0, values * rows[:, None] * columns, 0)
