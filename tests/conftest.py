@@ -36,15 +36,6 @@ def pytest_report_header(config):
     return f"anchorot kernels: {kernels.description()}"
 
 
-def require_or_skip(condition, reason):
-    """Skip the test unless the condition holds; where ANCHOROT_REQUIRE_ALL is set, fail it."""
-    if condition:
-        return
-    if os.environ.get("ANCHOROT_REQUIRE_ALL"):
-        pytest.fail(f"ANCHOROT_REQUIRE_ALL is set, but {reason}")
-    pytest.skip(reason)
-
-
 @pytest.fixture
 def native_only():
     if kernels.description() == "numpy":
