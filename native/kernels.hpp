@@ -82,4 +82,15 @@ constexpr double kHeightUnit = 1.0 / static_cast<double>(std::int64_t{1} << 62);
 double sweep_energy(const Events& x, const Events& y, int threads);  // AE_1
 double fenwick_expected_cost(const Events& x, const Events& y);      // E[OT_1], the paper's SL-AE
 
+// -- cell averages (cells.cpp) -------------------------------------------------------------------------------------
+// Equal cells over the range [low, high] of x and all levels t in [0, 1].
+struct CellGrid {
+  std::size_t cells_x, cells_t;
+  double low, high;
+};
+// out[i][j] = average over cell (i, j) of F(x, t), the mass of the anchors whose quantile at t is at most x
+template <class T>
+void level_averages(const Levels<T>& x, const CellGrid& grid, double* out);
+void event_averages(const Events& x, const CellGrid& grid, double* out);
+
 }  // namespace anchorot

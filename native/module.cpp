@@ -39,6 +39,15 @@ void bind_levels(nb::module_& m) {
         return anchorot::level_energy(levels_x, levels_y, p, threads);
       },
       "x"_a, "y"_a, "p"_a, "threads"_a);
+  m.def(
+      "level_averages",
+      [](Matrix<const T> levels, double low, double high, Matrix<double> out) {
+        const anchorot::Levels<T> x{levels.data(), levels.shape(0), levels.shape(1)};
+        const anchorot::CellGrid grid{out.shape(0), out.shape(1), low, high};
+        nb::gil_scoped_release release;
+        anchorot::level_averages(x, grid, out.data());
+      },
+      "levels"_a, "low"_a, "high"_a, "out"_a);
 }
 
 // The arrays of the Python tuple Events(position, row, jump, mass), kept alive while a kernel reads them.
@@ -126,4 +135,13 @@ NB_MODULE(_native, m) {
         return anchorot::fenwick_expected_cost(events_x.view(), events_y.view());
       },
       "x"_a, "y"_a);
+  m.def(
+      "event_averages",
+      [](const nb::tuple& events, double low, double high, Matrix<double> out) {
+        const EventArrays x(events);
+        const anchorot::CellGrid grid{out.shape(0), out.shape(1), low, high};
+        nb::gil_scoped_release release;
+        anchorot::event_averages(x.view(), grid, out.data());
+      },
+      "events"_a, "low"_a, "high"_a, "out"_a);
 }

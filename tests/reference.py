@@ -3,6 +3,8 @@
 Exact when given fractions.
 """
 
+from itertools import pairwise
+
 
 def ot_1d(x, y, wx, wy, p=1):
     """∫ |Q_x - Q_y|^p dt: the north-west-corner coupling of the sorted samples."""
@@ -126,3 +128,19 @@ def floyd_warshall(n, edges, directed, far):
             for j in range(n):
                 cost[i][j] = min(cost[i][j], cost[i][k] + cost[k][j])
     return [[far if value == float("inf") else value for value in row] for row in cost]
+
+
+def cell_averages(cost, weights, x_edges, t_edges):
+    """Averages over cells of F(x, t) = Σ_i a_i [Q_i(t) <= x]: a cost fills the rectangle right of it, clipped."""
+
+    def overlap(begin, end, low, high):
+        return max(min(end, high) - max(begin, low), 0)
+
+    averages = [[0] * (len(t_edges) - 1) for _ in x_edges[1:]]
+    for row, mass in zip(cost, weights, strict=True):
+        for c, (begin, end, _) in zip(row, level_intervals(row, weights, ties="order"), strict=True):
+            for i, (x0, x1) in enumerate(pairwise(x_edges)):
+                for j, (t0, t1) in enumerate(pairwise(t_edges)):
+                    area = overlap(c, float("inf"), x0, x1) * overlap(begin, end, t0, t1)
+                    averages[i][j] += mass * area / ((x1 - x0) * (t1 - t0))
+    return averages

@@ -14,6 +14,7 @@ from anchorot.all_pairs import pairwise
 from anchorot.anchors import AnchorFeatures
 from anchorot.bounds import LowerBounds, NearestSpaces, lower_bounds, nearest_gw
 from anchorot.config import __version__, show_config
+from anchorot.embedding import Grid, embed
 from anchorot.energy import anchor_energy, expected_cost
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
 from anchorot.geometry import Geometry
@@ -41,6 +42,7 @@ __all__ = [
     "ConvergenceWarning",
     "Geometry",
     "GraphSet",
+    "Grid",
     "InputError",
     "InputNote",
     "LowerBounds",
@@ -52,6 +54,7 @@ __all__ = [
     "anchor_energy",
     "anchor_energy_plan",
     "anchor_wasserstein",
+    "embed",
     "expected_cost",
     "from_cells",
     "from_graph",

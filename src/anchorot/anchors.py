@@ -156,6 +156,13 @@ class AnchorFeatures:
         jump = np.broadcast_to(to_heights(np.array(1 / count)), row.shape).copy()
         return Events(position, row, jump, uniform_weights(anchors))
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """The smallest and the largest cost."""
+        if self.levels is not None:
+            return float(self.levels[0, 0]), float(self.levels[-1, -1])
+        return float(self.events.position[0]), float(self.events.position[-1])
+
     @cached_property
     def mean_quantile(self) -> StepFunction:
         """Mean over the anchors of their quantile functions."""
@@ -218,6 +225,17 @@ class AnchorFeatures:
         else:
             kept = f"events of {len(self.events.mass)} anchors"
         return f"AnchorFeatures({kept}, robust={self.robust})"
+
+
+def as_features(
+    x: Space | AnchorFeatures | ArrayLike, *, robust: bool, threads: int = 1, mean_only: bool = False
+) -> AnchorFeatures:
+    """Return x if it is features (made with the same `robust`), else the features of the space or cost matrix x."""
+    if not isinstance(x, AnchorFeatures):
+        return AnchorFeatures.of(x, robust=robust, mean_only=mean_only, threads=threads)
+    if x.robust != robust:
+        raise InputError(f"the features were made with robust={x.robust}, but robust={robust} is asked for")
+    return x
 
 
 def mean_of_levels(levels: Floats) -> StepFunction:

@@ -4,7 +4,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
 from anchorot._validate import check_choice, check_integer
-from anchorot.anchors import AnchorFeatures
+from anchorot.anchors import AnchorFeatures, as_features
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 
@@ -69,7 +69,7 @@ def anchor_energy(
     threads = check_integer(threads, "threads", 1)
     check_choice(method, "method", METHODS)
     mean_only = p == 2 and method == "auto"
-    fx, fy = features_of(x, robust, threads, mean_only), features_of(y, robust, threads, mean_only)
+    fx, fy = (as_features(s, robust=robust, threads=threads, mean_only=mean_only) for s in (x, y))
     if method == "fenwick":
         cross, own_x, own_y = (_fenwick_cost(a, b, p) for a, b in ((fx, fy), (fx, fx), (fy, fy)))
         return 2 * cross - own_x - own_y
@@ -102,22 +102,11 @@ def expected_cost(
     p = check_integer(p, "p", 1)
     threads = check_integer(threads, "threads", 1)
     check_choice(method, "method", METHODS)
-    fx, fy = features_of(x, robust, threads), features_of(y, robust, threads)
+    fx, fy = (as_features(s, robust=robust, threads=threads) for s in (x, y))
     if method == "fenwick":
         return _fenwick_cost(fx, fy, p)
     # AE = 2 E_xy - E_xx - E_yy, solved for the cross term
     return (anchor_energy(fx, fy, p, robust, method, threads=threads) + fx.self_cost(p) + fy.self_cost(p)) / 2
-
-
-def features_of(
-    x: Space | AnchorFeatures | ArrayLike, robust: bool, threads: int, mean_only: bool = False
-) -> AnchorFeatures:
-    """Features of a space; or x itself, if it is such and fits."""
-    if not isinstance(x, AnchorFeatures):
-        return AnchorFeatures.of(x, robust=robust, mean_only=mean_only, threads=threads)
-    if x.robust != robust:
-        raise InputError(f"the features were made with robust={x.robust}, but robust={robust} is asked for")
-    return x
 
 
 def _fenwick_cost(x: AnchorFeatures, y: AnchorFeatures, p: int) -> float:

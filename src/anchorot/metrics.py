@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from anchorot._validate import check_choice, check_integer, check_nonnegative
-from anchorot.anchors import AnchorFeatures
+from anchorot.anchors import AnchorFeatures, as_features
 from anchorot.bounds import all_costs, check_bound_power, second_bound, third_bound
-from anchorot.energy import features_of
 from anchorot.exceptions import InputError
 from anchorot.gromov import check_gromov_epsilon, gromov_transport
 from anchorot.line import StepFunction
@@ -87,7 +86,7 @@ def _ae(p: int | None, robust: bool, epsilon: None) -> Metric:
 
 
 def _features(x: Any, p: int, robust: bool) -> AnchorFeatures:
-    features = features_of(x, robust, threads=1, mean_only=p == 2)
+    features = as_features(x, robust=robust, threads=1, mean_only=p == 2)
     if features.is_mean_only and p != 2:
         raise InputError(f"the features were made with mean_only=True, which serves p=2 only, but p={p} is asked for")
     return features

@@ -4,6 +4,8 @@ import numpy as np
 
 from anchorot._kernels import _native
 from anchorot._kernels._native import fenwick_expected_cost, level_energy, sort_rows, sweep_energy
+from anchorot._kernels.cells import CellGrid
+from anchorot._kernels.events import Events
 from anchorot._kernels.segments import common_segments
 from anchorot._kernels.share_steps import ShareSteps
 from anchorot._kernels.step_rows import StepRows
@@ -12,8 +14,10 @@ from anchorot._typing import Float64s, Floats, Int64s
 __all__ = [
     "argsort",
     "description",
+    "event_averages",
     "fenwick_expected_cost",
     "l1_costs",
+    "level_averages",
     "level_energy",
     "level_shares",
     "quantiles",
@@ -69,3 +73,17 @@ def argsort(values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
     ordered, order = np.empty_like(values), np.empty(len(values), np.int64)
     _native.argsort(values, ordered, order, threads)
     return ordered, order
+
+
+def level_averages(levels: Floats, grid: CellGrid) -> Float64s:
+    """Averages of F(x, t) over cells, from levels."""
+    out = np.empty((grid.cells_x, grid.cells_t))
+    _native.level_averages(levels, grid.low, grid.high, out)
+    return out
+
+
+def event_averages(events: Events, grid: CellGrid) -> Float64s:
+    """Averages of F(x, t) over cells, from events."""
+    out = np.empty((grid.cells_x, grid.cells_t))
+    _native.event_averages(events, grid.low, grid.high, out)
+    return out

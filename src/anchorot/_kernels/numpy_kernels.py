@@ -3,6 +3,7 @@
 import numpy as np
 
 from anchorot._kernels.block_sweep import block_sweep
+from anchorot._kernels.cells import event_averages, level_averages
 from anchorot._kernels.events import Events, from_heights, heights_after
 from anchorot._kernels.fenwick_tree import fenwick_expected_cost
 from anchorot._kernels.gap_energy import gap_energy
@@ -15,8 +16,10 @@ from anchorot._typing import Float64s, Floats, Int64s
 __all__ = [
     "argsort",
     "description",
+    "event_averages",
     "fenwick_expected_cost",
     "l1_costs",
+    "level_averages",
     "level_energy",
     "level_shares",
     "quantiles",

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from anchorot._kernels.cells import CellGrid
 from anchorot._kernels.events import Events
 from anchorot._kernels.share_steps import ShareSteps
 from anchorot._kernels.step_rows import StepRows
@@ -43,3 +44,9 @@ class Kernels(Protocol):
 
     def fenwick_expected_cost(self, x: Events, y: Events) -> float:
         """Mean transport cost (p = 1) over all pairs of measures, by the paper's SL-AE."""
+
+    def level_averages(self, levels: Floats, grid: CellGrid) -> Float64s:
+        """(cells_x, cells_t): averages over a grid's cells of F(x, t), the share of the numbers at level t up to x."""
+
+    def event_averages(self, events: Events, grid: CellGrid) -> Float64s:
+        """(cells_x, cells_t): averages over a grid's cells of F(x, t), the mass of the rows with a quantile up to x."""
