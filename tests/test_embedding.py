@@ -110,6 +110,7 @@ def test_rounded_signatures_less_their_radii_bound_the_computed_energy(x, y, gri
     (e, r), (f, s) = rounded_signature(fx, grid), rounded_signature(fy, grid)
     distance = np.linalg.norm(e.astype(float) - f) - r - s
     assert 2 * (grid.high - grid.low) * max(distance, 0) ** 2 <= ao.anchor_energy(fx, fy)
+    assert np.linalg.norm(e - signature(fx, grid)) < r
     assert e.dtype == np.float32
     assert np.linalg.norm(e) <= 1 + 1e-6
 

@@ -32,6 +32,7 @@ from anchorot.io import (
 )
 from anchorot.line import ot_1d
 from anchorot.plan import anchor_energy_plan, match
+from anchorot.search import SearchIndex, SearchResult
 from anchorot.space import Space
 from anchorot.transport import Transport
 from anchorot.wasserstein import anchor_wasserstein
@@ -48,6 +49,8 @@ __all__ = [
     "LowerBounds",
     "MissingExtraError",
     "NearestSpaces",
+    "SearchIndex",
+    "SearchResult",
     "Space",
     "Transport",
     "__version__",

@@ -157,18 +157,17 @@ def signature(features: AnchorFeatures, grid: Grid) -> Float64s:
 
 
 def rounded_signature(features: AnchorFeatures, grid: Grid) -> tuple[NDArray[np.float32], float]:
-    """The signature in float32, and a radius: how far distances from it may be off.
+    """The signature in float32, and a radius that makes up for all rounding.
 
-    With D the distance of the rounded vectors of x and y, r the distance from a rounded vector to the true one, and A
-    the true Anchor Energy in units of 2 (high - low):  sqrt(A) >= D - r_x - r_y. The computed one may be less than A by
-    the errors of its sums, d = AE_ERROR (s_x + s_y), where s is how far costs reach, in units of the range. If z >= 0
-    is sqrt(A) less sqrt(AE_ERROR s_x) and sqrt(AE_ERROR s_y), then z² <= A - d: so those roots belong to the radius.
+    Let D be the distance of the rounded vectors of x and y, r_x and r_y their distances to the true ones, and A the
+    Anchor Energy in units of 2 (high - low): sqrt(A) >= D - r_x - r_y. The computed energy may be less than A, by
+    AE_ERROR (s_x + s_y) / 2 where s is how far costs reach, in units of the range. With z = sqrt(A) - sqrt(AE_ERROR
+    s_x) - sqrt(AE_ERROR s_y) >= 0 it is at least z². So the radius of x is r_x + sqrt(AE_ERROR s_x); signatures have
+    norms up to 1, so that r_x is less than 1e-7.
     """
-    exact = signature(features, grid)
-    vector = exact.astype(np.float32)
     low, high = features.span
     reach = (max(high, grid.high) - min(low, grid.low)) / (grid.high - grid.low)
-    return vector, float(np.linalg.norm(vector - exact)) + np.sqrt(AE_ERROR * reach)
+    return signature(features, grid).astype(np.float32), 1e-7 + math.sqrt(AE_ERROR * reach)
 
 
 def signature_length(grid: Grid) -> int:

@@ -1,0 +1,148 @@
+"""Rows about search among 20 000 spaces."""
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import anchorot as ao
+
+from measure import Row, seconds
+
+SPACES, QUERIES, NEAREST = 20_000, 100, 10
+GRIDS = ((8, 8), (16, 16), (32, 32), (64, 64))
+DEFAULT = (16, 16)
+
+
+def gaussian(n: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.normal(size=(n, 3)) * rng.uniform(0.2, 1.5, 3)
+
+
+def ring(n: int, rng: np.random.Generator) -> np.ndarray:
+    angle, radius = rng.uniform(0, 2 * np.pi, n), rng.uniform(0.5, 2)
+    ellipse = radius * np.column_stack([np.cos(angle), rng.uniform(0.3, 1) * np.sin(angle)])
+    return ellipse + rng.normal(size=(n, 2)) * rng.uniform(0.01, 0.2)
+
+
+def clusters(n: int, rng: np.random.Generator) -> np.ndarray:
+    centres = rng.normal(size=(rng.integers(2, 6), 3)) * rng.uniform(0.5, 2)
+    return centres[rng.integers(0, len(centres), n)] + rng.normal(size=(n, 3)) * rng.uniform(0.05, 0.4)
+
+
+def spiral(n: int, rng: np.random.Generator) -> np.ndarray:
+    t = rng.uniform(0, rng.uniform(1, 4) * np.pi, n)
+    points = rng.uniform(0.1, 0.4) * np.column_stack([t * np.cos(t), t * np.sin(t)])
+    return points + rng.normal(size=(n, 2)) * rng.uniform(0, 0.1)
+
+
+def alike(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Nothing but sampling noise tells these apart."""
+    return rng.normal(size=(n, 3))
+
+
+FAMILIES: dict[str, tuple[Callable[[int, np.random.Generator], np.ndarray], ...]] = {
+    "shapes": (gaussian, ring, clusters, spiral),
+    "all alike": (alike,),
+}
+
+
+def make(family: str, count: int, seed: int) -> list[ao.Space]:
+    """Spaces of 30 to 60 points, of each kind in turn."""
+    rng, kinds = np.random.default_rng(seed), FAMILIES[family]
+    return [ao.from_points(kinds[k % len(kinds)](int(rng.integers(30, 61)), rng)) for k in range(count)]
+
+
+def search_rows() -> list[Row]:
+    return [row for family in FAMILIES for row in family_rows(family)]
+
+
+class Truth(NamedTuple):
+    """All energies between queries and spaces, the nearest spaces by them, and the seconds a query took."""
+
+    energies: np.ndarray
+    nearest: np.ndarray
+    time: float
+
+
+def family_rows(family: str) -> list[Row]:
+    spaces, queries = make(family, SPACES, seed=0), make(family, QUERIES, seed=1)
+    truth = brute_force(spaces, queries)
+    what = f"search, {family}: brute force over {SPACES} spaces of 30 to 60 points, a query"
+    rows = [Row(what, f"{truth.time * 1e3:.0f} ms, their features ready")]
+    return rows + [row for grid in GRIDS for row in index_rows(family, grid, spaces, queries, truth)]
+
+
+def brute_force(spaces: list[ao.Space], queries: list[ao.Space]) -> Truth:
+    features, wanted = ([ao.AnchorFeatures.of(x) for x in some] for some in (spaces, queries))
+    start = time.perf_counter()
+    energies = np.array([[ao.anchor_energy(x, y) for y in features] for x in wanted])
+    nearest = np.argsort(energies, axis=1, kind="stable")[:, :NEAREST]
+    return Truth(energies, nearest, (time.perf_counter() - start) / len(queries))
+
+
+def index_rows(
+    family: str, grid: tuple[int, int], spaces: list[ao.Space], queries: list[ao.Space], truth: Truth
+) -> list[Row]:
+    start = time.perf_counter()
+    index = ao.SearchIndex.build(spaces, grid=grid)
+    building = time.perf_counter() - start
+    saving, loading, index, size = saved_and_loaded(index)
+    index.query(queries[0])
+    exact, exact_time = ask(index, queries, exact=True)
+    rough, rough_time = ask(index, queries, exact=False)
+    share = np.mean([r.n_exact for r in exact]) / SPACES
+    equal = all(
+        (r.index == n).all() and (r.distance == e[n]).all()
+        for r, n, e in zip(exact, truth.nearest, truth.energies, strict=True)
+    )
+    recall = np.mean([len(np.intersect1d(r.index, n)) / NEAREST for r, n in zip(rough, truth.nearest, strict=True)])
+    left = f"exact AE on {share:.2%} of the spaces, {max(r.n_exact for r in exact) / SPACES:.1%} at most"
+    alone = f"{plain_share(grid, spaces, queries, truth):.2%} by averages alone"
+    times = f"{exact_time * 1e3:.1f} ms a query ({truth.time / exact_time:.0f} times faster), {scan(index)}"
+    built = f"build {building:.1f} s, save {saving:.1f} s, load {loading:.2f} s, file {size / 1e6:.0f} MB"
+    bar, holds = ("under 5 %, equal", share < 0.05 and equal) if (family, grid) == ("shapes", DEFAULT) else ("", None)
+    name = f"search, {family}, {grid[0]} x {grid[1]} cells"
+    return [
+        Row(f"{name}: work", f"{left} ({alone}); {'equal' if equal else 'NOT EQUAL'} to brute force", bar, holds),
+        Row(f"{name}: time", f"{times}; exact=False {rough_time * 1e3:.1f} ms, finds {recall:.1%}"),
+        Row(f"{name}: size", built),
+    ]
+
+
+def ask(index: ao.SearchIndex, queries: list[ao.Space], exact: bool) -> tuple[list[ao.SearchResult], float]:
+    """The answers, and the seconds that one takes."""
+    start = time.perf_counter()
+    results = [index.query(x, NEAREST, exact=exact) for x in queries]
+    return results, (time.perf_counter() - start) / len(queries)
+
+
+def scan(index: ao.SearchIndex) -> str:
+    """How long FAISS looks at all vectors."""
+    vectors, times = index._vectors, 10
+    taken = seconds(lambda: [vectors.nearest(vectors.array[0], 256) for _ in range(times)]) / times
+    return f"of it a scan {taken * 1e3:.1f} ms, {vectors.array.nbytes / taken / 1e9:.0f} GB/s"
+
+
+def saved_and_loaded(index: ao.SearchIndex) -> tuple[float, float, ao.SearchIndex, int]:
+    """Seconds to save and to load, the index from the file, and the file's size."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "index"
+        saving = seconds(lambda: index.save(file))
+        start = time.perf_counter()
+        loaded = ao.SearchIndex.load(file)
+        return saving, time.perf_counter() - start, loaded, file.stat().st_size
+
+
+def plain_share(grid: tuple[int, int], spaces: list[ao.Space], queries: list[ao.Space], truth: Truth) -> float:
+    """What share of the spaces the bound of `embed` does not rule out, on a few of the queries."""
+    common, few = ao.Grid.around(spaces, grid), 10
+    vectors, wanted = ao.embed(spaces, common), ao.embed(queries[:few], common)
+    limits = np.sort(truth.energies[:few], axis=1)[:, NEAREST - 1]
+    left = [np.mean(2 * ((vectors - x) ** 2).sum(axis=1) <= limit) for x, limit in zip(wanted, limits, strict=True)]
+    return float(np.mean(left))
+
+
+SLOW = (search_rows,)

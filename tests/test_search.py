@@ -1,0 +1,403 @@
+"""Search: the answers of brute force, with few Anchor Energies; files that are right or refused."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anchorot as ao
+from anchorot import index_files, search
+from anchorot.embedding import rounded_signature
+from anchorot.vector_index import VectorIndex
+
+from strategies import spaces
+
+
+def clouds(count, seed=0):
+    """Clouds of many shapes, every third one weighted, some in float32."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for k in range(count):
+        n = int(rng.integers(5, 12))
+        x = ao.from_points(rng.normal(size=(n, 2)) * rng.uniform(0.1, 2, 2), dtype=np.float32 if k % 5 == 0 else float)
+        made.append(ao.Space(x.cost, rng.dirichlet(np.ones(n))) if k % 3 == 0 else x)
+    return made
+
+
+def brute_force(x, spaces_, k, ids=None, robust=False):
+    ids = range(len(spaces_)) if ids is None else ids
+    features = [ao.AnchorFeatures.of(s, robust=robust) for s in [x, *spaces_]]
+    energies = [(ao.anchor_energy(features[0], f, robust=robust), i) for f, i in zip(features[1:], ids, strict=True)]
+    return sorted(energies)[:k]
+
+
+def pairs(result):
+    return list(zip(result.distance.tolist(), result.index.tolist(), strict=True))
+
+
+@pytest.fixture
+def few_at_first(monkeypatch):
+    """So that small indexes, too, must be asked for more."""
+    monkeypatch.setattr(search, "FIRST_CANDIDATES", 1)
+
+
+# -- answers -------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(st.lists(spaces(), min_size=1, max_size=12), spaces(), st.data())
+def test_exact_search_is_brute_force(many, x, data):
+    many = many + many[:2]  # ties
+    k = data.draw(st.integers(1, len(many)))
+    robust = data.draw(st.booleans())
+    index = ao.SearchIndex.build(many, grid=(2, 3), robust=robust)
+    result = index.query(x, k)
+    assert pairs(result) == brute_force(x, many, k, robust=robust)
+    assert result.exact
+    assert k <= result.n_exact <= len(many)
+
+
+def test_exact_search_among_many_clouds(few_at_first):
+    many, queries = clouds(150), clouds(6, seed=1)
+    truth = [brute_force(x, many, 5) for x in queries]
+    for grid in ((1, 1), (4, 4), (16, 8)):
+        index = ao.SearchIndex.build(many, grid=grid)
+        assert [pairs(index.query(x, k=5)) for x in queries] == truth
+
+
+def test_nothing_is_computed_that_the_bounds_rule_out(few_at_first):
+    many = clouds(200)
+    index = ao.SearchIndex.build(many)
+    signatures, radii = zip(*(rounded_signature(ao.AnchorFeatures.of(y), index.grid) for y in many), strict=True)
+    for x in clouds(8, seed=1):
+        result = index.query(x, k=3)
+        vector, radius = rounded_signature(ao.AnchorFeatures.of(x), index.grid)
+        distances = np.linalg.norm(np.array(signatures, dtype=float) - vector, axis=1) - radii - radius
+        bounds = 2 * (index.grid.high - index.grid.low) * np.maximum(distances, 0) ** 2
+        assert result.n_exact <= np.sum(bounds <= result.distance[-1]) + 1  # FAISS may swap two that are equally near
+        assert result.n_exact < 0.2 * len(index)
+
+
+def test_the_first_candidates_are_but_a_hint(monkeypatch):
+    other, x = clouds(2)
+    many = [x, x, other, x, *clouds(30, seed=1), x, x, x, x]
+    index = ao.SearchIndex.build(many)
+    monkeypatch.setattr(VectorIndex, "nearest", lambda self, vector, count: (np.array([20, 37, 36]), 0.0))
+    assert pairs(index.query(x, k=3)) == [(0.0, 0), (0.0, 1), (0.0, 3)]
+    assert pairs(index.query(other, k=3)) == brute_force(other, many, 3)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.4, 0.6), (-5, -4), (100, 200), (-1e3, 1e3)])
+def test_ranges_that_do_not_fit_still_give_exact_answers(low, high, few_at_first):
+    many = clouds(40)
+    index = ao.SearchIndex.build(many, grid=ao.Grid((4, 4), low, high))
+    for x in clouds(2, seed=1):
+        assert pairs(index.query(x, k=4)) == brute_force(x, many, 4)
+
+
+def test_spaces_far_outside_the_range_are_found(few_at_first):
+    many = clouds(20)
+    large = [
+        ao.Space(s.cost.astype(float) * factor, s.weights)
+        for s in clouds(2, seed=1)
+        for factor in (1e3, 1e6, 1e9, 1e200)
+    ]
+    index = ao.SearchIndex.build(many)
+    index.add(large)
+    for x in [*large[::3], *clouds(2, seed=2), ao.Space(np.full((2, 2), -1e4))]:
+        assert pairs(index.query(x, k=4)) == brute_force(x, many + large, 4)
+
+
+def test_equally_near_spaces_come_in_the_order_of_their_ids(few_at_first):
+    other, x = clouds(2)
+    index = ao.SearchIndex.build([other, x, x, other, x, *clouds(30, seed=1), x])
+    assert pairs(index.query(x, k=3)) == [(0.0, 1), (0.0, 2), (0.0, 4)]
+    index.remove([2])
+    assert pairs(index.query(x, k=3)) == [(0.0, 1), (0.0, 4), (0.0, 35)]
+
+
+def test_fast_search_ranks_the_first_candidates():
+    many, x = clouds(100), clouds(1, seed=1)[0]
+    index = ao.SearchIndex.build(many)
+    result = index.query(x, k=3, exact=False, candidates=8)
+    assert not result.exact
+    assert result.n_exact <= 8
+    energies = {i: ao.anchor_energy(x, s) for i, s in enumerate(many)}
+    assert pairs(result) == sorted((energies[i], i) for i in result.index)
+    assert index.query(x, k=3, exact=False, candidates=3).n_exact == 3
+    assert pairs(index.query(x, k=3, exact=False, candidates=100)) == brute_force(x, many, 3)
+    assert len(index.query(x, exact=False).index) == 10
+
+
+def test_features_can_be_indexed_and_asked_for():
+    many = clouds(20)
+    index = ao.SearchIndex.build(ao.AnchorFeatures.of(x) for x in many)
+    result = index.query(ao.AnchorFeatures.of(many[7]), k=1)
+    assert pairs(result) == [(0.0, 7)]
+    assert result.names is None
+
+
+@pytest.mark.parametrize("directly", [True, False])
+def test_no_vector_within_reach_is_missed(directly, monkeypatch):
+    # Left to itself FAISS may expand squares, which for vectors so close to each other loses most digits.
+    if not directly:
+        monkeypatch.setattr(VectorIndex, "_directly", lambda self: None)
+    rng = np.random.default_rng(0)
+    centre = rng.normal(size=64)
+    array = centre + 1e-3 * rng.normal(size=(12_001, 64))
+    array = (array / np.linalg.norm(array, axis=1, keepdims=True)).astype(np.float32)
+    vectors = VectorIndex(array[1:])
+    distances = np.linalg.norm(array[1:].astype(float) - array[0], axis=1)
+    np.testing.assert_allclose(vectors.distances(array[0], np.arange(12_000)), distances, rtol=1e-12)
+    for rank in (5, 50, 500):
+        reach = np.sort(distances)[rank]
+        assert set(np.flatnonzero(distances <= reach)) <= set(vectors.within(array[0], reach).tolist())
+        places, others = vectors.nearest(array[0], rank)
+        assert np.delete(distances, places).min() >= others
+    assert vectors.nearest(array[0], 12_000)[1] == np.inf
+
+
+# -- changes -------------------------------------------------------------------------------------------------------
+
+
+def test_adding_and_removing(few_at_first):
+    many, more = clouds(30), clouds(20, seed=1)
+    index = ao.SearchIndex.build(many)
+    assert index.add(more).tolist() == list(range(30, 50))
+    index.remove([0, 7, 7, 49])
+    index.remove(31)
+    assert index.add(many[:1]).tolist() == [50]
+    assert index.add(many[1:2]).tolist() == [51]
+    kept = [k for k in range(50) if k not in (0, 7, 31, 49)] + [50, 51]
+    assert len(index) == len(kept)
+    assert index.ids.tolist() == kept
+    held = [[*many, *more, *many[:2]][k] for k in kept]
+    for x in (many[0], more[1], *clouds(3, seed=2)):
+        assert pairs(index.query(x, k=6)) == brute_force(x, held, 6, kept)
+
+
+def test_the_last_space_can_be_removed(tmp_path):
+    index = ao.SearchIndex.build([np.eye(2)], ["one"])
+    index.remove([0])
+    index.save(tmp_path / "index")
+    again = ao.SearchIndex.load(tmp_path / "index")
+    assert len(again) == 0
+    assert again.add([np.eye(3)], ["two"]).tolist() == [1]
+    assert again.query(np.eye(3), k=1).names == ("two",)
+
+
+def test_names_go_with_their_spaces(tmp_path):
+    many = clouds(12)
+    index = ao.SearchIndex.build(iter(many), [f"cloud {k}" for k in range(12)])
+    index.remove([2, 3])
+    index.add(many[2:3], ["Wölkchen"])
+    assert index.query(many[2], k=1).names == ("Wölkchen",)
+    index.save(tmp_path / "index")
+    again = ao.SearchIndex.load(tmp_path / "index")
+    for k in (0, 1, 4, 11):
+        assert index.query(many[k], k=1).names == again.query(many[k], k=1).names == (f"cloud {k}",)
+
+
+@pytest.mark.parametrize("error", [ao.InputError, KeyboardInterrupt])
+def test_an_addition_that_fails_changes_nothing(error, monkeypatch):
+    many = clouds(9)
+    index = ao.SearchIndex.build(many)
+
+    def unwilling():
+        yield from clouds(5, seed=1)
+        if error is ao.InputError:
+            yield np.zeros((2, 3))
+
+    rounded = search.rounded_signature
+    calls = []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return rounded(*arguments)
+
+    monkeypatch.setattr(search, "BLOCK", 2)
+    if error is KeyboardInterrupt:
+        monkeypatch.setattr(search, "rounded_signature", interrupted)
+    with pytest.raises(error):
+        index.add(unwilling())
+    monkeypatch.undo()
+    x = clouds(1, seed=1)[0]
+    assert index.add([x]).tolist() == [9]
+    assert pairs(index.query(x, k=10)) == brute_force(x, [*many, x], 10)
+
+
+def test_a_failed_write_spoils_no_later_one():
+    many = clouds(6)
+    index = ao.SearchIndex.build(many[:2])
+    store = index._contents.store
+    file = store._file
+
+    class FullDisk:
+        seek = file.seek
+
+        def write(self, data):
+            file.write(data[:7])
+            raise OSError("no space left on device")
+
+    store._file = FullDisk()
+    with pytest.raises(OSError, match="no space"):
+        index.add(many[2:])
+    store._file = file
+    index.add(many[2:])
+    assert pairs(index.query(many[4], k=6)) == brute_force(many[4], many, 6)
+
+
+# -- files ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("robust", [False, True])
+def test_a_saved_index_gives_the_same_bits(robust, tmp_path, few_at_first):
+    many, more = clouds(40), clouds(10, seed=1)
+    index = ao.SearchIndex.build(many, robust=robust)
+    index.remove([3, 39])
+    index.save(tmp_path / "one")
+    again = ao.SearchIndex.load(tmp_path / "one")
+    assert repr(again) == repr(index)
+    for each in (index, again):
+        each.add(more)
+        each.remove([45])
+    again.save(tmp_path / "two")
+    index.save(tmp_path / "three")
+    assert (tmp_path / "two").read_bytes() == (tmp_path / "three").read_bytes()
+    third = ao.SearchIndex.load(tmp_path / "two")
+    for x in clouds(5, seed=2):
+        results = [each.query(x, k=7) for each in (index, again, third)]
+        assert len({str((pairs(r), r.n_exact)) for r in results}) == 1
+
+
+def test_an_index_can_be_saved_over_the_file_it_came_from(tmp_path):
+    many = clouds(10)
+    ao.SearchIndex.build(many).save(tmp_path / "index")
+    index = ao.SearchIndex.load(tmp_path / "index")
+    index.remove([0])
+    index.save(tmp_path / "index")
+    for each in (index, ao.SearchIndex.load(tmp_path / "index")):
+        assert pairs(each.query(many[0], k=9)) == brute_force(many[0], many[1:], 9, range(1, 10))
+
+
+def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    many = clouds(4)
+    index = ao.SearchIndex.build(many)
+    index.save(tmp_path / "index")
+    before = (tmp_path / "index").read_bytes()
+    index.add(many)
+
+    def full_disk(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(index_files.IndexContents, "record", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        index.save(tmp_path / "index")
+    assert (tmp_path / "index").read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["index"]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A small index file, and what it answers."""
+    file = tmp_path_factory.mktemp("saved") / "index"
+    index = ao.SearchIndex.build(clouds(3), list("abc"), grid=(2, 2))
+    index.save(file)
+    return file.read_bytes(), answers(index)
+
+
+def answers(index):
+    result = index.query(clouds(2, seed=1)[1], k=len(index))
+    return pairs(result), result.names
+
+
+def refused_or_right(file, data, right):
+    """Whether an index is refused; if not, its answers must be right."""
+    file.write_bytes(data)
+    try:
+        found = answers(ao.SearchIndex.load(file))
+    except ao.InputError as error:
+        found = str(error)
+    if isinstance(found, str):
+        assert found.startswith(f"{file.name}: ")
+        return True
+    assert found == right
+    return False
+
+
+def test_flipped_bits_are_noticed_wherever_they_matter(saved, tmp_path):
+    data, right = saved
+    content = np.flatnonzero(np.frombuffer(data, np.uint8))  # nearly all bytes that are not filling
+    rng = np.random.default_rng(0)
+    places = np.unique(np.concatenate([np.arange(0, 700, 3), rng.choice(content, 250), rng.integers(0, len(data), 50)]))
+    refused = 0
+    for place in places:
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        refused += refused_or_right(tmp_path / "index", damaged, right)
+    assert refused > 350
+
+
+def test_files_cut_short_or_drawn_out_are_refused(saved, tmp_path):
+    data, right = saved
+    lengths = [0, 1, 31, 32, 100, 4095, 4096, 4097, *range(5000, len(data), 1777), len(data) - 8, len(data) - 1]
+    assert all(refused_or_right(tmp_path / "index", data[:length], right) for length in lengths)
+    assert refused_or_right(tmp_path / "index", data + b"\0", right)
+    assert not refused_or_right(tmp_path / "index", data, right)
+
+
+def test_damaged_features_are_refused_when_saved_again(saved, tmp_path):
+    data, _ = saved
+    (tmp_path / "index").write_bytes(data[:-20] + bytes(12) + data[-8:])
+    with pytest.raises(ao.InputError, match=r"index: the features at byte .* are not those that were saved"):
+        ao.SearchIndex.load(tmp_path / "index").save(tmp_path / "copy")
+
+
+def test_other_files_and_versions_are_refused(saved, tmp_path):
+    data, _ = saved
+    (tmp_path / "text").write_text("Not an index at all, but a line of text.")
+    with pytest.raises(ao.InputError, match=r"^text: not a search index of anchorot$"):
+        ao.SearchIndex.load(tmp_path / "text")
+    (tmp_path / "newer").write_bytes(data[:8] + b"\2" + data[9:])
+    with pytest.raises(ao.InputError, match="newer: version 2 of the format, but this anchorot reads version 1"):
+        ao.SearchIndex.load(tmp_path / "newer")
+    with pytest.raises(FileNotFoundError):
+        ao.SearchIndex.load(tmp_path / "nothing")
+
+
+# -- bad input -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda index: index.query(np.eye(2), k=4), "k=4 nearest spaces are asked for, but the index has only 3"),
+        (lambda index: index.query(np.eye(2), k=0), "k must be an integer >= 1"),
+        (lambda index: index.query(np.eye(2), 2, exact=False, candidates=1), "candidates must be an integer >= 2"),
+        (lambda index: index.query(np.eye(2), 2, candidates=3), "candidates is for exact=False"),
+        (lambda index: index.query(ao.AnchorFeatures.of(np.eye(2), robust=True), 1), "made with robust=True"),
+        (lambda index: index.remove([1, 8]), "there is no space of id 8 in the index"),
+        (lambda index: index.remove([0.5]), "ids must be integers, but float64 came"),
+        (lambda index: index.add([np.eye(2)], ["a"]), "names came, but the index has none"),
+        (lambda index: index.add([np.eye(2), np.ones(3)]), r"spaces\[1\]: cost has shape \(3,\)"),
+        (lambda index: ao.SearchIndex.build([np.eye(2)], ["a", "b"]), "names has 2 entries, but 1 spaces came"),
+        (lambda index: ao.SearchIndex.build([np.eye(2)], [1]), "names must be text"),
+        (lambda index: ao.SearchIndex.build([np.eye(2)], ["a"]).add([np.eye(2)]), "the index has names, but none came"),
+        (lambda index: ao.SearchIndex.build([]), "no spaces came to learn the range of costs from"),
+        (lambda index: ao.SearchIndex.build([np.eye(2)], grid=(1,)), "grid must be two numbers of cells"),
+    ],
+)
+def test_bad_input_gets_one_clear_line(call, message):
+    with pytest.raises(ao.InputError, match=message):
+        call(ao.SearchIndex.build([np.eye(2), np.eye(3), np.ones((4, 4))]))
+
+
+@pytest.mark.parametrize("call", [lambda: ao.SearchIndex.build([np.eye(2)]), lambda: ao.SearchIndex.load("nothing")])
+def test_without_faiss_the_error_names_the_extra(call, monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(ao.MissingExtraError, match=r"faiss-cpu is not installed.*anchorot\[search\]"):
+        call()
