@@ -145,7 +145,7 @@ def signature(features: AnchorFeatures, grid: Grid) -> Float64s:
     Let e be the coordinates of F on a grid DETAIL times finer both ways, in units in which the whole grid has area 1,
     so that 2 (high - low) ||e_x - e_y||² <= AE. Within a cell of the coarse grid split e into its mean, a vector of
     equal entries, and the rest r. The two are orthogonal, and ||r_x - r_y|| >= | ||r_x|| - ||r_y|| |, so a cell can
-    keep just two numbers, the norms of both: in memory that is twice the coarse grid, but it bounds as well as a
+    keep just two numbers, the norms of both: in memory that is twice the coarse grid, but it bounds about as well as a
     grid of four times as many cells.
     """
     cells_x, cells_t = grid.shape
