@@ -126,12 +126,12 @@ def test_version():
     assert anchorot("--version").stdout.strip() == ao.__version__
 
 
-COMMANDS = ["compare", "match", "pairwise", "demo", "config"]
+COMMANDS = ["compare", "match", "pairwise", "search", "demo", "config"]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, "search build", "search query"])
 def test_help_shows_an_example(command):
-    assert f"Example: anchorot {command}" in anchorot(command, "--help").stdout
+    assert f"Example: anchorot {command}" in anchorot(*command.split(), "--help").stdout
 
 
 def test_every_command_is_in_the_help():
@@ -278,6 +278,31 @@ def test_pairwise_names_a_bad_file_or_skips_it(tmp_path):
     skipped = anchorot("pairwise", *paths, "--json", "--skip-errors")
     assert json.loads(skipped.stdout)["distances"][3] == [None] * 4
     assert skipped.stderr.startswith("anchorot: note: 1 of 4 spaces cannot be used")
+
+
+def test_search_finds_what_was_built(tmp_path):
+    paths = write_lines(tmp_path)
+    built = anchorot("search", "build", *paths, "-o", "x.index", cwd=tmp_path)
+    assert built.returncode == 0, built.stderr
+    assert "index of 3 spaces" in built.stdout
+    found = json.loads(anchorot("search", "query", "x.index", "line2.csv", "-k", 2, "--json", cwd=tmp_path).stdout)
+    expected = ao.pairwise([ao.read(path) for path in paths])[1]
+    assert [row["name"] for row in found["nearest"]] == ["line2.csv", "line1.csv"]
+    assert [row["value"] for row in found["nearest"]] == [0.0, expected[0]]
+    assert found["exact"] is True
+    shown = anchorot("search", "query", "x.index", "line2.csv", "--candidates", 1, "-k", 1, cwd=tmp_path).stdout
+    assert "not proved, with 1 of 3 Anchor Energies" in shown
+
+
+def test_a_damaged_index_is_one_line(tmp_path):
+    paths = write_lines(tmp_path)
+    anchorot("search", "build", *paths, "-o", "x.index", cwd=tmp_path)
+    whole = (tmp_path / "x.index").read_bytes()
+    (tmp_path / "x.index").write_bytes(whole[: len(whole) // 2])
+    result = anchorot("search", "query", "x.index", "line1.csv", cwd=tmp_path)
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert "x.index" in result.stderr
 
 
 def test_match_prints_writes_and_reports(tmp_path):

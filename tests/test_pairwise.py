@@ -265,14 +265,14 @@ def live(monkeypatch):
         counts["now"] -= 1
 
     def counted(*args, **options):
-        features = ao.energy.features_of(*args, **options)
+        features = ao.anchors.as_features(*args, **options)
         with lock:
             counts["now"] += 1
             counts["most"] = max(counts.values())
         weakref.finalize(features, gone)
         return features
 
-    monkeypatch.setattr(metrics, "features_of", counted)
+    monkeypatch.setattr(metrics, "as_features", counted)
     return counts
 
 

@@ -12,6 +12,7 @@ from anchorot.cli.config import config
 from anchorot.cli.demo import demo
 from anchorot.cli.match import match
 from anchorot.cli.pairwise import pairwise
+from anchorot.cli.search import app as search_app
 
 app = typer.Typer(
     name="anchorot",
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.command(epilog="Example: [bold]anchorot compare cat0.mat dog0.mat --n-points 500[/]")(compare)
 app.command(epilog="Example: [bold]anchorot match cat0.mat cat1.mat --n-points 500 --report cats.html[/]")(match)
 app.command(epilog="Example: [bold]anchorot pairwise shapes/*.off --n-points 200 -o D.npz --picture D.png[/]")(pairwise)
+app.add_typer(search_app, name="search", epilog="Example: [bold]anchorot search query shapes.index cat3.off -k 5[/]")
 app.command(epilog="Example: [bold]anchorot demo --output shapes.png[/]")(demo)
 app.command(epilog="Example: [bold]anchorot config --json[/]")(config)
 

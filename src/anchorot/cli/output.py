@@ -21,10 +21,12 @@ def print_json(found: dict[str, Any]) -> None:
 
 
 def print_table(table: "Table", *lines: str) -> None:
-    """Print a table, and lines of text below it."""
+    """Print a table below its title, and lines of text below it."""
     from rich.console import Console
 
     console = Console()
+    title, table.title = table.title, None  # a title of the table itself would be as narrow as the table
+    console.print(title)
     console.print(table)
     for line in lines:
         console.print(line)
@@ -35,7 +37,7 @@ def new_table(title: str, *columns: str) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left")
+    table = Table(title=Text(title, style="italic"))
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left")
     return table

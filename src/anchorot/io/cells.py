@@ -72,8 +72,9 @@ def read_h5ad(file: Path, obsm: str | None) -> tuple[Any, list[Any]]:
     file.open("rb").close()  # what the system has to say about the file is raised as it is
     with TemporaryDirectory() as folder:
         result = Path(folder) / "cells.npz"
-        command = [sys.executable, "-I", str(PROGRAM), str(file.resolve()), obsm or "", str(result)]
         patience = PATIENCE + file.stat().st_size / SLOWEST
+        arguments = [str(file.resolve()), obsm or "", str(result), str(int(patience) + 1)]
+        command = [sys.executable, "-I", str(PROGRAM), *arguments]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=patience, check=False)
         except subprocess.TimeoutExpired:

@@ -1,10 +1,11 @@
-"""Read one array of an .h5ad file, as a program of its own: `h5ad_process.py FILE KEY RESULT`.
+"""Read one array of an .h5ad file, as a program of its own: `h5ad_process.py FILE KEY RESULT SECONDS`.
 
 The HDF5 library crashes, or never comes back, on some damaged files: then only this process is lost. KEY is in obsm,
 or empty for X. The array (in CSR or CSC parts if it is sparse) and the names of the cells are put into RESULT, an .npz
 file. Bad files end in one line on standard error and status 2.
 """
 
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,8 @@ def _names(node: Any, path: Path) -> Any:
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "alarm"):
+        signal.alarm(int(sys.argv[4]))  # ends even a loop inside HDF5, and even if nobody waits any more
     try:
         np.savez(sys.argv[3], **read(Path(sys.argv[1]), sys.argv[2]))
     except Exception as error:

@@ -1,0 +1,94 @@
+"""`anchorot search`: an index of many files, and the nearest of them to another."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import anchorot as ao
+from anchorot.cli.options import JsonOption, SpaceArgument, reads_spaces
+from anchorot.cli.output import Stopwatch, check_output, new_table, plain, print_json, print_table
+from anchorot.cli.sources import SpacesOf, find_sources
+from anchorot.progress import progress_bar
+
+app = typer.Typer(help="Find the nearest of very many spaces by Anchor Energy.", no_args_is_help=True)
+
+
+@app.command(epilog="Example: [bold]anchorot search build shapes/ --n-points 200 -o shapes.index[/]")
+@reads_spaces
+def build(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Files, folders of files, or folders of the TU collection.", show_default=False),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The index to write.", show_default=False)],
+    robust: Annotated[bool, typer.Option("--robust", help="Compare ranks of costs.")] = False,
+    cells: Annotated[int, typer.Option(help="Cells each way: more take memory, and save work in queries.", min=2)] = 16,
+    as_json: JsonOption = False,
+    *,
+    reading: dict[str, Any],
+) -> None:
+    """Make an index of spaces; queries must read theirs with the same options."""
+    check_output(output)
+    start = time.perf_counter()
+    sources = find_sources(files)
+    with progress_bar(len(sources), "reading", "spaces") as advance:
+        spaces = _told(SpacesOf(sources, reading), advance)
+        index = ao.SearchIndex.build(spaces, [source.name for source in sources], grid=(cells, cells), robust=robust)
+    index.save(output)
+    seconds = time.perf_counter() - start
+    if as_json:
+        print_json({"index": str(output), "spaces": len(index), "robust": robust, "cells": cells, "seconds": seconds})
+        return
+    table = new_table(f"index of {len(index)} spaces", "", "")
+    table.add_row("written", f"[bold]{plain(str(output))}[/]")
+    table.add_row("bytes", f"{output.stat().st_size:,}")
+    table.add_row("seconds", f"{seconds:.2f}")
+    print_table(table)
+
+
+@app.command(epilog="Example: [bold]anchorot search query shapes.index cat3.off --n-points 200 -k 5[/]")
+@reads_spaces
+def query(
+    index: Annotated[Path, typer.Argument(help="An index made by `anchorot search build`.", show_default=False)],
+    file: Annotated[Path, SpaceArgument],
+    k: Annotated[int, typer.Option("-k", help="How many to find.", min=1)] = 10,
+    candidates: Annotated[
+        int | None,
+        typer.Option(help="Only re-rank so many: faster, but not proved to be the nearest.", min=1, show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+    *,
+    reading: dict[str, Any],
+) -> None:
+    """The nearest spaces of an index, by Anchor Energy; proved unless --candidates says otherwise."""
+    stopwatch = Stopwatch()
+    with stopwatch("load", f"opening {index.name}"):
+        opened = ao.SearchIndex.load(index)
+    with stopwatch("read", f"reading {file.name}"):
+        x = ao.read(file, **reading)
+    with stopwatch("query", "searching"):
+        found = opened.query(x, k, exact=candidates is None, candidates=candidates)
+    names = found.names if found.names is not None else tuple(str(number) for number in found.index)
+    if as_json:
+        nearest = [{"name": name, "id": i, "value": value} for name, i, value in _rows(names, found)]
+        how = {"exact": found.exact, "n_exact": found.n_exact, "spaces": len(opened)}
+        print_json({"nearest": nearest, **how, "seconds": stopwatch.seconds})
+        return
+    table = new_table(f"nearest to {file.name} of {len(opened)} spaces", "space", "anchor energy")
+    for name, _, value in _rows(names, found):
+        table.add_row(plain(name), f"{value:.6g}")
+    proved, took = "proved" if found.exact else "not proved", 1000 * stopwatch.seconds["query"]
+    print_table(table, f"{proved}, with {found.n_exact} of {len(opened)} Anchor Energies, in {took:.1f} ms")
+
+
+def _told(spaces: SpacesOf, advance: Callable[[int], None]) -> Iterator[ao.Space]:
+    for i in range(len(spaces)):
+        yield spaces[i]
+        advance(1)
+
+
+def _rows(names: tuple[str, ...], found: ao.SearchResult) -> list[tuple[str, int, float]]:
+    return list(zip(names, found.index.tolist(), found.distance.tolist(), strict=True))
