@@ -90,7 +90,9 @@ def step_costs(x: StepRows, y: StepRows, p: int, threads: int) -> Float64s:
         at_x = np.minimum(np.cumsum(from_x, axis=1) - from_x, n - 1)
         at_y = np.minimum(np.cumsum(~from_x, axis=1) - ~from_x, m - 1)
         gap = np.abs(value[at_x] - np.take_along_axis(y.value, at_y, axis=1))
-        out[i] = np.sum(width * gap**p, axis=1)
+        with np.errstate(over="ignore"):  # a value beyond the range of floats is infinite
+            powers = np.multiply(width, gap**p, out=np.zeros_like(width), where=width > 0)
+        out[i] = np.sum(powers, axis=1)
     return out
 
 
