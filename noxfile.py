@@ -38,8 +38,9 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def tests_numpy(session: nox.Session) -> None:
-    """The tests, with the NumPy kernels."""
-    session.run(PYTHON, "-m", "pytest", *session.posargs, env={"ANCHOROT_KERNELS": "numpy"})
+    """The tests in which kernels matter, with the NumPy kernels."""
+    options = ("-m", "not kernel_free", *session.posargs)
+    session.run(PYTHON, "-m", "pytest", *options, env={"ANCHOROT_KERNELS": "numpy"})
 
 
 @nox.session(venv_backend="none")

@@ -11,6 +11,8 @@ from scipy.spatial.distance import cdist
 import anchorot as ao
 import anchorot.io.cells
 
+pytestmark = pytest.mark.kernel_free
+
 RNG = np.random.default_rng(0)
 COUNTS = RNG.poisson(3.0, size=(30, 8)).astype(np.float32)
 PCA = RNG.normal(size=(30, 4))

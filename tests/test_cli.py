@@ -16,6 +16,8 @@ import anchorot as ao
 
 from test_import import HEAVY
 
+pytestmark = pytest.mark.kernel_free
+
 GOLDEN = Path(__file__).parent / "golden"
 PAIR = [str(GOLDEN / "authors_1.txt"), str(GOLDEN / "authors_2.txt")]
 

@@ -4,6 +4,8 @@ import pytest
 
 from fuzz import FORMATS, SLOW, fuzz
 
+pytestmark = pytest.mark.kernel_free
+
 CASES = 320
 
 

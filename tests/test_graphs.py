@@ -14,6 +14,8 @@ from anchorot.io import shortest_paths
 
 from reference import floyd_warshall
 
+pytestmark = pytest.mark.kernel_free
+
 TWO_PARTS = [(0, 1), (1, 2), (3, 4)]
 
 

@@ -8,6 +8,8 @@ import trimesh
 import anchorot as ao
 from anchorot.io.matlab import read_matlab
 
+pytestmark = pytest.mark.kernel_free
+
 SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]), np.array([[0, 1, 2], [0, 2, 3]])
 
 

@@ -19,6 +19,8 @@ from anchorot.report.pose import eye, unit_box, upright
 
 from pages import decoded_plan, egg, embedded, unpacked
 
+pytestmark = pytest.mark.kernel_free
+
 NASTY = "</script><script>alert('<b>&amp;')</script>"
 TINY = st.floats(1e-12, 1.0) | st.just(0.0)
 

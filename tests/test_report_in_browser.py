@@ -11,6 +11,8 @@ from anchorot.report import packing, write_report
 from conftest import require_or_skip
 from pages import egg
 
+pytestmark = pytest.mark.kernel_free
+
 FLAGS = [
     "--headless",
     "--no-sandbox",
