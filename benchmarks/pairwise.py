@@ -1,10 +1,8 @@
 """Rows about all pairs of many spaces."""
 
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
-
-import numpy as np
-from scipy.io import loadmat
 
 import anchorot as ao
 
@@ -53,16 +51,31 @@ def against_rows() -> list[Row]:
 
 
 def tosca_rows(folder: Path) -> list[Row]:
-    """The same on real shapes: 100 random vertices of each, with the straight distances between them."""
-    files = sorted(folder.glob("*.mat"))
-    spaces = [_shape(file, seed) for seed, file in enumerate(files)]
-    return [*_time_rows(features_of(spaces), "TOSCA shapes"), *_against(spaces, f"{len(spaces)} TOSCA shapes")]
+    """The same on real shapes: 100 random vertices of each, with the distances along the surface between them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ao.InputNote)  # some have several components
+        spaces = [ao.read(file, n_points=POINTS, rng=seed) for seed, file in enumerate(sorted(folder.glob("*.mat")))]
+    whose = f"{len(spaces)} TOSCA shapes"
+    return [*_time_rows(features_of(spaces), "TOSCA shapes"), *_against(spaces, whose), *_cajal(spaces, whose)]
 
 
-def _shape(file: Path, seed: int) -> ao.Space:
-    surface = loadmat(file, simplify_cells=True)["surface"]
-    points = np.stack([surface[axis] for axis in "XYZ"], axis=1)
-    return ao.from_points(points).sample(POINTS, rng=seed)
+def _cajal(spaces: list[ao.Space], whose: str) -> list[Row]:
+    """CAJAL's all pairs, with two processes, over ours with two threads; if it is installed."""
+    if find_spec("cajal") is None:
+        return []
+    from cajal.combined_slb_qgw import slb_parallel_memory
+    from cajal.run_gw import gw_pairwise_parallel
+
+    ours = seconds(lambda: ao.pairwise(spaces, n_jobs=2))
+    costs, weights = [space.cost for space in spaces], [space.weights for space in spaces]
+    theirs = {
+        "CAJAL's SLB": seconds(lambda: slb_parallel_memory(costs, weights, 2, 20)),
+        "CAJAL's GW": seconds(lambda: gw_pairwise_parallel(list(zip(costs, weights, strict=True)), 2)),
+    }
+    return [
+        Row(f"{whose}: {name} over AE, features included", f"{t / ours:.0f} ({t:.1f} s / {ours:.2f} s)")
+        for name, t in theirs.items()
+    ]
 
 
 def _against(spaces: list[ao.Space], whose: str) -> list[Row]:
