@@ -63,7 +63,7 @@ def _cajal(spaces: list[ao.Space], whose: str) -> list[Row]:
     """CAJAL's all pairs, with two processes, over ours with two threads; if it is installed."""
     if find_spec("cajal") is None:
         return []
-    from cajal.combined_slb_qgw import slb_parallel_memory
+    from cajal.qgw import slb_parallel_memory
     from cajal.run_gw import gw_pairwise_parallel
 
     ours = seconds(lambda: ao.pairwise(spaces, n_jobs=2))

@@ -25,7 +25,7 @@ import anchorot as ao
 
 def spaces():
     rng = np.random.default_rng(0)
-    n = 60 if ao.config.config()["kernels"] == "numpy" else 300  # about as long to compare
+    n = 60 if ao.config.config()["kernels"] == "numpy" else 400  # about as long to compare
     return [rng.uniform(size=(n, n)) * rng.uniform(0.5, 2) for _ in range(60)]
 
 if __name__ == "__main__":
@@ -406,8 +406,8 @@ def client():
     dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with pytest.MonkeyPatch.context() as patch, dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
-        patch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "3s")  # how long workers knock at a lost one's door
+    with pytest.MonkeyPatch.context() as patch, dask.config.set({"distributed.comm.timeouts.connect": "10s"}):
+        patch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "10s")  # how long workers knock at a lost one's door
         with (
             distributed.LocalCluster(**options, silence_logs=50) as cluster,
             distributed.Client(cluster) as client,
@@ -428,6 +428,11 @@ def test_what_is_sent_away_is_little_and_means_the_same_elsewhere(tmp_path, monk
         sent.load(0)
 
 
+# What Dask's own event loop leaves behind when a machine is busy or a worker lost is not ours to answer for.
+on_a_cluster = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@on_a_cluster
 def test_a_cluster_gives_the_same_bits(client, tmp_path):
     many = [*clouds(6), tmp_path / "missing.npy"]
     np.save(tmp_path / "there.npy", clouds(1, seed=3)[0].cost)
@@ -442,6 +447,7 @@ def test_a_cluster_gives_the_same_bits(client, tmp_path):
         ao.pairwise(many, client=client)
 
 
+@on_a_cluster
 def test_a_cluster_survives_the_loss_of_a_worker(client, tmp_path, unbroken, matrices):
     folder = tmp_path / "run"
     pids = list(client.run(os.getpid).values())

@@ -7,7 +7,10 @@ from anchorot._kernels import kernels
 
 __version__ = metadata.version("anchorot")
 
-OPTIONAL_PACKAGES = ("matplotlib", "POT", "networkx", "rustworkx", "trimesh", "potpourri3d", "pygeodesic", "h5py")
+OPTIONAL_PACKAGES = (
+    *("matplotlib", "plotly", "POT", "networkx", "rustworkx", "trimesh", "potpourri3d", "pygeodesic", "h5py"),
+    *("dask", "faiss-cpu"),
+)
 
 
 def config() -> dict[str, str]:

@@ -6,13 +6,15 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from anchorot.exceptions import AnchorotError
 from anchorot.tiles import Tile
 from anchorot.workers.cache import ItemCache
 from anchorot.workers.job import Finding, Job, TileValues
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 TASKS_PER_WORKER = 2  # handed out: one at work, one in the queue
 Task = TypeVar("Task")
@@ -150,7 +152,7 @@ class _Process:
     hold: int
 
 
-def _start_process(job: Job, findings: Sequence[Finding], memory: int, link: Connection) -> None:
+def _start_process(job: Job, findings: Sequence[Finding], memory: int, link: "Connection") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the first one decides
     threading.Thread(target=_end_with_parent, args=(link,), daemon=True).start()
     budget = Budget.of(findings, memory, 1)
@@ -158,7 +160,7 @@ def _start_process(job: Job, findings: Sequence[Finding], memory: int, link: Con
     _Process.cache = ItemCache(job.prepare, budget.cache)
 
 
-def _end_with_parent(link: Connection) -> None:
+def _end_with_parent(link: "Connection") -> None:
     """End this process when the other end of the link is closed, on purpose or because the parent was killed."""
     try:
         link.recv()
