@@ -138,6 +138,14 @@ SWC = """# id, type, x, y, z, radius, parent
 """
 
 
+def test_samples_of_a_neuron_come_in_any_order(tmp_path):
+    lines = SWC.splitlines()
+    (tmp_path / "n.swc").write_text("\n".join(["9 3 3 4 5 1 7", *lines[:0:-1]]))
+    x = ao.read(tmp_path / "n.swc")
+    assert x.labels == (9, 4, 7, 2, 1)
+    assert x.cost[0].tolist() == [0, 11, 3, 5, 10]
+
+
 def test_a_neuron(tmp_path):
     (tmp_path / "n.swc").write_text(SWC)
     x = ao.read(tmp_path / "n.swc")

@@ -141,6 +141,22 @@ def test_a_header_in_an_archive_that_claims_gigabytes(tmp_path):
         ao.read(tmp_path / "x.npz")
 
 
+def test_an_archive_that_claims_gigabytes_twice_over(tmp_path):
+    claimed = 1 << 31
+    np.save(tmp_path / "cost.npy", np.zeros(0))
+    shape = f"({(claimed - 128) // 8},), ".encode()
+    data = (tmp_path / "cost.npy").read_bytes()
+    data = data.replace(b"(0,), ", shape, 1)[:127] + b"\n"
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("cost.npy", data)
+    content = bytearray((tmp_path / "x.npz").read_bytes())
+    entry = content.index(b"PK\x01\x02")
+    content[entry + 24 : entry + 28] = claimed.to_bytes(4, "little")
+    (tmp_path / "x.npz").write_bytes(content)
+    with pytest.raises(ao.InputError, match=r"x\.npz: its header promises 2\.15 GB of cost\.npy, but the file has"):
+        ao.read(tmp_path / "x.npz")
+
+
 def test_a_draw_of_points(tmp_path):
     whole = ao.Space(ao.from_points(np.random.default_rng(0).normal(size=(20, 2))).cost, labels=range(20))
     ao.write(whole, tmp_path / "x.npz")

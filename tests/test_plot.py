@@ -87,6 +87,14 @@ def test_points_on_one_spot_can_be_laid_out(n):
     assert np.isfinite(stress_layout(both)).all()
 
 
+def test_a_scene_joins_the_right_points():
+    path = ao.from_graph([(0, 1), (1, 2), (2, 3), (3, 4)]).take([3, 0, 4, 2, 1])
+    drawn = scene(path)
+    ends = drawn.positions[drawn.edges]
+    np.testing.assert_allclose(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1), 1, atol=0.01)
+    np.testing.assert_allclose(ao.from_points(drawn.positions[drawn.index]).cost, path.cost, atol=0.01)
+
+
 def test_a_scene_keeps_the_positions_a_space_came_with():
     points = np.random.default_rng(0).normal(size=(6, 3))
     drawn = scene(ao.from_points(points).take([3, 5]))

@@ -213,6 +213,17 @@ def test_geometry_follows_the_points():
         ao.Space(x.cost, geometry=part.geometry)
 
 
+def test_a_draw_of_points_keeps_their_names_and_places():
+    points = np.random.default_rng(0).normal(size=(30, 3))
+    x = ao.from_points(points, n_points=8, rng=1, labels=range(30), weights=np.arange(1, 31) / 465)
+    chosen = list(x.labels)
+    assert len(set(chosen)) == 8 < max(chosen)
+    assert x.geometry.positions.tolist() == points.tolist()  # the others are drawn too
+    assert x.geometry.index.tolist() == chosen
+    np.testing.assert_allclose(x.cost, ao.from_points(points[chosen]).cost)
+    np.testing.assert_allclose(x.weights, (np.array(chosen) + 1) / (sum(chosen) + 8))
+
+
 def test_points_of_many_dimensions_have_no_geometry():
     assert ao.from_points(np.eye(5)).geometry is None
     assert ao.from_points(np.eye(5)[:, :1]).geometry.positions.shape == (5, 2)

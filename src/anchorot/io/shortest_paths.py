@@ -15,7 +15,7 @@ BLOCK_NUMBERS = 1 << 23  # lengths computed at a time, 64 MB
 
 
 def adjacency(n: int, edges: Int64s, lengths: Float64s | None, *, directed: bool) -> "csr_array":
-    """Sparse matrix of edge lengths (1 if none are given); the shortest of parallel edges counts, loops do not.
+    """Sparse matrix of edge lengths (1 if none are given); the shortest of parallel edges counts.
 
     Undirected edges stand in both directions. Lengths of zero are kept as edges.
     """
@@ -27,7 +27,7 @@ def adjacency(n: int, edges: Int64s, lengths: Float64s | None, *, directed: bool
         heads, tails, data = np.concatenate([heads, tails]), np.concatenate([tails, heads]), np.tile(data, 2)
     order = np.lexsort((data, tails, heads))
     heads, tails, data = heads[order], tails[order], data[order]
-    first = np.append(True, (heads[1:] != heads[:-1]) | (tails[1:] != tails[:-1]))[: len(heads)] & (heads != tails)
+    first = np.append(True, (heads[1:] != heads[:-1]) | (tails[1:] != tails[:-1]))[: len(heads)]
     starts = np.searchsorted(heads[first], np.arange(n + 1))
     return csr_array((data[first], tails[first], starts), shape=(n, n))
 
