@@ -403,3 +403,13 @@ def test_wrong_input_gives_one_clear_line(picture, message):
     with pytest.raises(ao.InputError, match=message) as raised:
         picture()
     assert "\n" not in str(raised.value)
+
+
+def test_extreme_costs_can_be_laid_out():
+    points = np.random.default_rng(0).normal(size=(20, 2))
+    distances = ao.from_points(points).cost.copy()
+    for scale in (1e-300, 1e300):
+        assert np.isfinite(stress_layout(scale * distances)).all()
+    distances[0, 1:] = distances[1:, 0] = 1e18
+    distances[2, 3] = distances[3, 2] = 1e-12
+    assert np.isfinite(stress_layout(distances)).all()
