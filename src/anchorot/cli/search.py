@@ -70,7 +70,7 @@ def query(
     with stopwatch("read", f"reading {file.name}"):
         x = ao.read(file, **reading)
     with stopwatch("query", "searching"):
-        found = opened.query(x, k, exact=candidates is None, candidates=candidates)
+        found = opened.query(x, min(k, len(opened)), exact=candidates is None, candidates=candidates)
     names = found.names if found.names is not None else tuple(str(number) for number in found.index)
     if as_json:
         nearest = [{"name": name, "id": i, "value": value} for name, i, value in _rows(names, found)]
