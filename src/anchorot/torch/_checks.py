@@ -1,0 +1,99 @@
+"""Checks of tensors at the door."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from anchorot._validate import WEIGHT_SUM_TOLERANCE
+from anchorot.exceptions import InputError
+
+
+def check_tensor(value: object, name: str, needed: str) -> Tensor:
+    """Return a float tensor as it is; refuse everything else."""
+    if not isinstance(value, Tensor):
+        raise InputError(
+            f"{name} is a {type(value).__name__}, but a tensor {needed} is needed: torch.as_tensor makes one"
+        )
+    if value.dtype not in (torch.float32, torch.float64):
+        raise InputError(f"{name} has dtype {value.dtype}, but torch.float32 or torch.float64 is needed")
+    return value
+
+
+def check_costs(cost_x: object, cost_y: object) -> tuple[Tensor, Tensor]:
+    """Return two batches of square, finite cost matrices of one dtype on one device, with equal leading dimensions.
+
+    Finiteness is checked on the CPU only: elsewhere the check would wait for the device. There a cost that is not
+    finite makes the result not finite.
+    """
+    x, y = check_cost(cost_x, "C1"), check_cost(cost_y, "C2")
+    check_alike(x, y, "C1", "C2")
+    try:
+        batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    except RuntimeError:
+        shapes = f"{tuple(x.shape)} and {tuple(y.shape)}"
+        raise InputError(f"C1 and C2 have shapes {shapes}, but their batches do not broadcast") from None
+    return x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
+
+
+def check_cost(cost: object, name: str) -> Tensor:
+    """Return a batch of square, finite cost matrices."""
+    tensor = check_tensor(cost, name, "(..., n, n)")
+    if tensor.ndim < 2 or tensor.shape[-1] != tensor.shape[-2] or 0 in tensor.shape:
+        raise InputError(f"{name} has shape {tuple(tensor.shape)}, but (..., n, n) with n >= 1 is needed")
+    check_finite(tensor, name)
+    return tensor
+
+
+def check_points(points: object, name: str) -> Tensor:
+    """Return a batch of finite point clouds."""
+    tensor = check_tensor(points, name, "(..., n, d)")
+    if tensor.ndim < 2 or 0 in tensor.shape:
+        raise InputError(f"{name} has shape {tuple(tensor.shape)}, but (..., n, d) with n, d >= 1 is needed")
+    check_finite(tensor, name)
+    return tensor
+
+
+def check_alike(one: Tensor, two: Tensor, name_one: str, name_two: str) -> None:
+    """Refuse tensors of different dtypes or devices."""
+    if one.dtype != two.dtype or one.device != two.device:
+        raise InputError(
+            f"{name_one} is {one.dtype} on {one.device} and {name_two} is {two.dtype} on {two.device}, "
+            "but both must be alike: .to(...) one of them"
+        )
+
+
+def check_finite(tensor: Tensor, name: str) -> None:
+    """Refuse NaN and infinity in a tensor on the CPU."""
+    if tensor.device.type == "cpu" and not bool(torch.isfinite(tensor.detach()).all()):
+        raise InputError(f"{name} must be finite, but has infinite or NaN entries")
+
+
+def check_weights(weights: object, cost: Tensor, name: str, of: str) -> Tensor:
+    """Return weights of the points of `cost`, broadcast to its batch, of sum 1 to the last digit, in float64."""
+    tensor = check_tensor(weights, name, "(..., n)")
+    n = cost.shape[-1]
+    if tensor.ndim < 1 or tensor.shape[-1] != n:
+        raise InputError(f"{name} has shape {tuple(tensor.shape)}, but {of} has {n} points")
+    if tensor.device != cost.device:
+        raise InputError(f"{name} is on {tensor.device}, but {of} is on {cost.device}: .to(...) one of them")
+    try:
+        tensor = tensor.double().expand(*cost.shape[:-1])
+    except RuntimeError:
+        raise InputError(
+            f"{name} has shape {tuple(tensor.shape)}, but {of} has {tuple(cost.shape)}: their batches do not broadcast"
+        ) from None
+    total = tensor.sum(-1, keepdim=True)
+    least, low, high = (float(v.detach()) for v in (tensor.min(), total.min(), total.max()))
+    if not least >= 0:
+        raise InputError(f"{name} must be finite and not negative, but its smallest entry is {least:.6g}")
+    if not (abs(low - 1) <= WEIGHT_SUM_TOLERANCE and abs(high - 1) <= WEIGHT_SUM_TOLERANCE):
+        far = max(low, high, key=lambda s: math.inf if math.isnan(s) else abs(s - 1))
+        raise InputError(f"{name} must sum to 1, but sums to {far:.9g}; divide it by its sum")
+    return tensor / total
+
+
+def is_uniform(weights: Tensor) -> bool:
+    """Whether all weights of every batch entry are equal up to rounding."""
+    n = weights.shape[-1]
+    return bool(((weights * n - 1).abs() <= 1e-15 * n).all())

@@ -1,0 +1,138 @@
+r"""Anchor Energy of uniform spaces, level by level, in plain PyTorch or in anchorot's CUDA kernels.
+
+Letters: n, m points; A a side's levels, (batch * levels, points), each level sorted; B the other side's. With
+z_1 <= ... <= z_{n+m} the merged level and D_r the signed mass after r of them (algorithm of AE as 2 ∫ (F - G)²),
+
+    AE_1 = Σ_levels 2 dt Σ_r (z_{r+1} - z_r) D_r²,    ∂AE_1/∂z_r = 2 dt (D_{r-1}² - D_r²).
+
+No merge is needed: the place of z in the other side, by binary search, gives D and the number before z. Where x and y
+are equal, x comes first. D is an integer in units of 1 / (n m): exact.
+
+A *tag* is the flat index of the cost that a sorted number came from; gradients are scattered by it.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from anchorot._kernels.segments import common_segments
+from anchorot.torch import _cuda
+
+BLOCK_NUMBERS = {"cpu": 1 << 18, "cuda": 1 << 26}  # handled at a time by plain PyTorch
+
+
+@dataclass(frozen=True)
+class Side:
+    """How the levels of one side meet those of the other: segments of [0, 1], and which of them a level has."""
+
+    own: Tensor  # (segments,) level of this side
+    other: Tensor  # (segments,) level of the other side
+    width: Tensor  # (segments,) float64
+    first: Tensor  # (levels + 1,) the segments of level k are first[k], ..., first[k + 1] - 1
+
+
+class SideEnergy(NamedTuple):
+    """What one side adds to the energy, and its derivative."""
+
+    value: Tensor  # (batch,) float64
+    gradient: Tensor | None  # like the costs
+
+
+@lru_cache(maxsize=16)
+def segments(levels_x: int, levels_y: int, device: torch.device) -> tuple[Side, Side]:
+    """Segments of the common refinement of both sides' levels, as seen from either side."""
+    k, l, width = (torch.from_numpy(part).to(device) for part in common_segments(levels_x, levels_y))
+    first_x, first_y = (
+        torch.searchsorted(own, torch.arange(count + 1, device=device)) for own, count in ((k, levels_x), (l, levels_y))
+    )
+    return Side(k, l, width, first_x), Side(l, k, width, first_y)
+
+
+def sort_rows(values: Tensor, tags: Tensor | None = None, *, tagged: bool = False) -> tuple[Tensor, Tensor | None]:
+    """Sort the last dimension; carry `tags` along, or make flat indices if `tagged`."""
+    if _cuda.serves(values, tagged=tagged or tags is not None):
+        return _cuda.sort_rows(values, tags, tagged=tagged)
+    ordered, order = values.sort(dim=-1)
+    if tags is not None:
+        return ordered, tags.gather(-1, order)
+    if not tagged:
+        return ordered, None
+    width = values.shape[-1]
+    starts = torch.arange(0, values.numel(), width, device=values.device).view(*values.shape[:-1], 1)
+    return ordered, order + starts
+
+
+def quantiles(cost: Tensor, *, tagged: bool) -> tuple[Tensor, Tensor | None]:
+    """Row k of each matrix: the k-th smallest cost of every anchor. (batch, n, n) and the tags."""
+    ordered, tags = sort_rows(cost, tagged=tagged)
+    return ordered.mT.contiguous(), None if tags is None else tags.mT.contiguous()
+
+
+def level_energy(
+    cost_x: Tensor, cost_y: Tensor, wanted: tuple[bool, bool]
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """AE_1 of uniform spaces, (batch,) float64, and its gradients in the costs where wanted."""
+    x, tags_x = sort_rows(*quantiles(cost_x, tagged=wanted[0]))
+    y, tags_y = sort_rows(*quantiles(cost_y, tagged=wanted[1]))
+    side_x, side_y = segments(x.shape[-2], y.shape[-2], x.device)
+    one = side_energy(x, y, side_x, tags_x, upper=False)
+    two = side_energy(y, x, side_y, tags_y, upper=True)
+    return one.value + two.value, one.gradient, two.gradient
+
+
+def side_energy(a: Tensor, b: Tensor, side: Side, tags: Tensor | None, *, upper: bool) -> SideEnergy:
+    """Sum over the numbers of side a of their gaps times D², with b's numbers at the same place first if `upper`."""
+    if _cuda.serves(a, tagged=tags is not None):
+        return SideEnergy(*_cuda.side_energy(a, b, side.first, side.other, side.width, tags, upper))
+    return _plain_side_energy(a, b, side, tags, upper)
+
+
+def _plain_side_energy(a: Tensor, b: Tensor, side: Side, tags: Tensor | None, upper: bool) -> SideEnergy:
+    batch, (n, m) = len(a), (a.shape[-1], b.shape[-1])
+    own, other = (flat_levels(level, len(t[0]), batch) for level, t in ((side.own, a), (side.other, b)))
+    width = side.width.repeat(batch)
+    a, b = a.reshape(-1, n), b.reshape(-1, m)
+    energy = torch.empty_like(width)
+    slopes = None if tags is None else torch.zeros(a.shape, dtype=torch.float64, device=a.device)
+    place = torch.arange(n, device=a.device)
+    for block in blocks(len(width), n + m, a.device):
+        z, others = a[own[block]], b[other[block]]
+        count = torch.searchsorted(others, z, right=upper)
+        d = (place * m - count * n).double() / (n * m)
+        energy[block] = 2 * ((z.double() - _number_before(z, others, count)) * d**2).sum(-1)
+        if slopes is not None:
+            slopes.index_add_(0, own[block], 2 * width[block, None] * (d**2 - (d + 1 / n) ** 2))
+    value = (energy * width).view(batch, -1).sum(-1)
+    return SideEnergy(value, None if slopes is None or tags is None else scatter(slopes, tags, a.dtype))
+
+
+def _number_before(z: Tensor, others: Tensor, count: Tensor) -> Tensor:
+    """Of every number the one before it in the merged order; of the very first, itself."""
+    own = torch.cat([z[:, :1], z[:, :-1]], dim=-1)
+    other = others.gather(-1, (count - 1).clamp(min=0))
+    before = torch.where(count > 0, torch.maximum(own, other), own)
+    before[:, 0] = torch.where(count[:, 0] > 0, other[:, 0], z[:, 0])
+    return before.double()
+
+
+def flat_levels(level: Tensor, levels: int, batch: int) -> Tensor:
+    """Places of the given levels of every batch entry among the levels of all."""
+    starts = torch.arange(batch, device=level.device)[:, None] * levels
+    return (starts + level).flatten()
+
+
+def blocks(count: int, size: int, device: torch.device) -> list[slice]:
+    """Slices of `count` things of `size` numbers each, as many at a time as are good for the device."""
+    step = max(1, BLOCK_NUMBERS.get(device.type, 1 << 22) // size)
+    return [slice(start, min(start + step, count)) for start in range(0, count, step)]
+
+
+def scatter(slopes: Tensor, tags: Tensor, dtype: torch.dtype) -> Tensor:
+    """Bring derivatives from the sorted order back to the order of the costs."""
+    batch, levels, n = tags.shape
+    out = torch.empty(tags.numel(), dtype=dtype, device=tags.device)
+    out[tags.flatten()] = slopes.to(dtype).flatten()
+    return out.view(batch, n, levels)

@@ -1,0 +1,107 @@
+"""The Anchor Energy Plan of tensors."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from anchorot._kernels.segments import common_segments
+from anchorot.torch._checks import check_costs, check_weights, is_uniform
+from anchorot.torch._levels import blocks
+
+
+def anchor_energy_plan(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tensor | None = None) -> Tensor:  # noqa: N803
+    """Anchor Energy Plan between batches of spaces: the mean of the optimal couplings of all pairs of anchors.
+
+    See :func:`anchorot.anchor_energy_plan`. Ties are split. The plan depends on the order of costs only, so it has no
+    gradient in them: the result is detached.
+
+    Parameters
+    ----------
+    C1, C2 : tensor of shape (..., n, n) and (..., m, m)
+    a, b : tensor of shape (..., n) and (..., m), optional
+        Weights; uniform by default.
+
+    Returns
+    -------
+    tensor of shape (..., n, m)
+
+    Notes
+    -----
+    Uniform spaces: two sorts and one matrix product. With weights, O(n² m log m), one batch entry after the other.
+
+    Examples
+    --------
+    >>> path = torch.tensor([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> anchor_energy_plan(path, path)[0]
+    tensor([0.1296, 0.0741, 0.1296])
+    """
+    x, y = (cost.detach() for cost in check_costs(C1, C2))
+    batch, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
+    weights = [
+        torch.full(cost.shape[:-1], 1 / cost.shape[-1], dtype=torch.float64, device=cost.device)
+        if w is None
+        else check_weights(w, cost, name, of).detach()
+        for w, cost, name, of in ((a, x, "a", "C1"), (b, y, "b", "C2"))
+    ]
+    x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
+    if all(is_uniform(w) for w in weights):
+        plan = _uniform_plan(x, y)
+    else:
+        each = zip(x, y, weights[0].reshape(-1, n), weights[1].reshape(-1, m), strict=True)
+        plan = torch.stack([_weighted_plan(*entry) for entry in each])
+    return plan.to(x.dtype).view(*batch, n, m)
+
+
+def _uniform_plan(x: Tensor, y: Tensor) -> Tensor:
+    k, l, width = (torch.from_numpy(part).to(x.device) for part in common_segments(x.shape[-1], y.shape[-1]))
+    return (level_shares(x)[:, k] * width[:, None]).mT @ level_shares(y)[:, l]
+
+
+def level_shares(cost: Tensor) -> Tensor:
+    """Share of the rows in which each column has each rank, ties split: (batch, n levels, n points) float64."""
+    batch, n, _ = cost.shape
+    ordered, order = cost.sort(dim=-1)
+    first, end = tie_blocks(ordered)
+    share = 1 / (n * (end - first)).double()
+    # a block of equal costs spreads its share over its levels: added where it begins, subtracted where it ends
+    steps = torch.zeros(batch, (n + 1) * n, dtype=torch.float64, device=cost.device)
+    steps.scatter_add_(1, (first * n + order).flatten(1), share.flatten(1))
+    steps.scatter_add_(1, (end * n + order).flatten(1), -share.flatten(1))
+    return steps.view(batch, n + 1, n)[:, :-1].cumsum(1).clamp(min=0)
+
+
+def tie_blocks(ordered: Tensor) -> tuple[Tensor, Tensor]:
+    """For every place of every sorted row: where the block of values equal to it begins, and where it ends."""
+    n = ordered.shape[-1]
+    place = torch.arange(n, device=ordered.device)
+    is_first = pad(ordered.diff(dim=-1) != 0, (1, 0), value=True)
+    is_last = pad(is_first[..., 1:], (0, 1), value=True)
+    first = torch.where(is_first, place, 0).cummax(-1).values
+    end = torch.where(is_last, place + 1, n).flip(-1).cummin(-1).values.flip(-1)
+    return first, end
+
+
+def _weighted_plan(x: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Σ_i share_ik (G_l(end_ik) - G_l(begin_ik)), with G_l the primitive of the share of point l at level t."""
+    (begin_x, end_x, share_x), (begin_y, end_y, share_y) = _intervals(x, a), _intervals(y, b)
+    knots, order = torch.cat([begin_y, end_y]).T.contiguous().sort(dim=-1)
+    steps = torch.cat([share_y, -share_y]).T.gather(-1, order)
+    sums, moments = (pad(t.cumsum(-1), (1, 0)) for t in (steps, steps * knots))
+    plan = torch.zeros(len(b), len(a), dtype=torch.float64, device=x.device)
+    for block in blocks(len(a), 2 * x.shape[1] * len(b), x.device):
+        levels = torch.stack([begin_x[block], end_x[block]]).flatten().expand(len(b), -1).contiguous()
+        below = torch.searchsorted(knots, levels)
+        primitive = sums.gather(-1, below) * levels - moments.gather(-1, below)
+        gained = primitive.view(len(b), 2, -1, len(a)).diff(dim=1)[:, 0]
+        plan += (gained * share_x[block]).sum(1)
+    return plan.T.clamp(min=0)
+
+
+def _intervals(cost: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """[anchor, point]: from which to which level the point's block of ties goes, and the point's share of it."""
+    ordered, order = cost.sort(dim=-1, stable=True)
+    first, end = tie_blocks(ordered)
+    height = pad(weights[order].cumsum(-1), (1, 0))
+    begin, stop = (torch.empty_like(height[:, 1:]).scatter_(1, order, height.gather(1, t)) for t in (first, end))
+    share = weights[:, None] * weights / (stop - begin)
+    return begin, stop, torch.where(weights[:, None] * weights > 0, share, 0.0)

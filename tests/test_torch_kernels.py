@@ -1,0 +1,112 @@
+"""The CUDA kernels' own source, run on the CPU thread by thread, with tiles so small that every path is taken."""
+
+import contextlib
+import ctypes
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import anchorot as ao
+from conftest import require_or_skip
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import anchorot.torch as aot  # noqa: E402
+from anchorot.torch import _cuda  # noqa: E402
+
+THREADS, ITEMS = 4, 3
+HERE = Path(__file__).parent
+
+
+class OnCpu:
+    """Stands in for a compiled kernel: same arguments, run by the CPU."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def launch(self, grid, threads, arguments):
+        assert threads == THREADS
+        values = [kind(v.data_ptr() if isinstance(v, torch.Tensor) else v) for kind, v in arguments]
+        self.function(*map(ctypes.c_uint, grid), *values)
+
+
+@pytest.fixture(scope="module")
+def on_cpu(tmp_path_factory):
+    """Let anchorot.torch use its CUDA kernels for tensors on the CPU."""
+    require_or_skip(shutil.which("g++"), "there is no g++ to compile the CUDA kernels for the CPU")
+    folder = tmp_path_factory.mktemp("kernels")
+
+    @cache
+    def build(dtype, tagged):
+        key = "double" if dtype == torch.float64 else "float"
+        path = folder / f"{key}{int(tagged)}.so"
+        defines = f"-DKEY={key} -DTHREADS={THREADS} -DITEMS={ITEMS} -DTAGGED={int(tagged)}".split()
+        source = [f"-I{Path(_cuda.__file__).parent}", "-x", "c++", str(HERE / "cuda_on_cpu.hpp")]
+        options = ["-std=c++20", "-O0", "-shared", "-fPIC", "-pthread"]
+        subprocess.run(["g++", *options, *defines, *source, "-o", str(path)], check=True)
+        library = ctypes.CDLL(str(path))
+        return [OnCpu(library[f"run_{name}"]) for name in ("sort_tiles", "merge_runs", "side_energy", "distances")]
+
+    for dtype in (torch.float32, torch.float64):  # now, not in the middle of an example
+        for tagged in (False, True):
+            build(dtype, tagged)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_cuda, "serves", lambda values, tagged=False: True)
+        patch.setattr(_cuda, "_kernels", lambda dtype, threads, items, tagged, device: build(dtype, tagged))
+        patch.setattr(_cuda, "TILES", ((THREADS, ITEMS),))
+        patch.setattr(_cuda, "ENERGY_THREADS", THREADS)
+        patch.setattr(_cuda, "CHUNK", 2 * THREADS)
+        patch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+        yield
+
+
+@settings(max_examples=40)
+@given(
+    hnp.arrays(np.float64, st.tuples(st.integers(1, 3), st.integers(1, 70)), elements=st.integers(-9, 9).map(float)),
+    st.booleans(),
+    st.booleans(),
+)
+def test_rows_are_sorted_and_tags_go_along(on_cpu, rows, tagged, double):
+    values = torch.tensor(rows, dtype=torch.float64 if double else torch.float32)
+    ordered, tags = _cuda.sort_rows(values, tagged=tagged)
+    assert ordered.tolist() == values.sort(-1).values.tolist()
+    if tagged:
+        assert values.flatten()[tags.long()].tolist() == ordered.tolist()
+        assert sorted(tags.flatten().tolist()) == list(range(values.numel()))
+
+
+def test_distances_are_those_of_scipy(on_cpu):
+    points = torch.tensor(np.random.default_rng(0).normal(size=(9, 2)))
+    np.testing.assert_allclose(_cuda.distances(points[2:5], points), ao.from_points(points).cost[2:5], rtol=1e-14)
+
+
+def test_what_is_not_a_number_comes_last(on_cpu):
+    values = torch.tensor([[3.0, torch.nan, -torch.inf, torch.inf, -0.0, -1.0]] * 2).repeat(1, 3)
+    ordered, _ = _cuda.sort_rows(values)
+    np.testing.assert_array_equal(ordered, values.sort(-1).values)
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 30), st.integers(1, 30), st.booleans(), st.integers(0, 2**32))
+def test_energies_and_gradients_are_those_of_plain_pytorch(on_cpu, n, m, ties, seed):
+    rng = np.random.default_rng(seed)
+    x, y = (np.round(rng.normal(size=(2, k, k)), 1 if ties else 16) for k in (n, m))
+    tensors = [torch.tensor(t, requires_grad=True) for t in (x, y)]
+    value = aot.anchor_energy(*tensors)
+    expected = [ao.anchor_energy(*pair) for pair in zip(x, y, strict=True)]
+    np.testing.assert_allclose(value.detach(), expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(aot.anchor_energy(*(t.detach() for t in tensors)), value.detach())
+    if not ties:
+        gradients = torch.autograd.grad(value.sum(), tensors)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_cuda, "serves", lambda values, tagged=False: False)
+            plain = torch.autograd.grad(aot.anchor_energy(*tensors).sum(), tensors)
+        for one, two in zip(gradients, plain, strict=True):
+            torch.testing.assert_close(one, two, rtol=1e-12, atol=1e-15)
