@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import anchorot as ao
+
 from conftest import require_or_skip
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

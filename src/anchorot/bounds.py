@@ -114,7 +114,7 @@ def _first(x: Space, y: Space, p: int) -> float:
 
 
 def _third(x: AnchorRows, y: AnchorRows, p: int) -> Transport:
-    return exact_transport(row_costs(x, y, p, threads=1), x, y)
+    return exact_transport(row_costs(x, y, p, threads=1), x.weights, y.weights)
 
 
 @dataclass(frozen=True, eq=False)

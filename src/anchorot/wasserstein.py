@@ -107,23 +107,22 @@ def anchor_transport(
             f"costs to the power p={p} exceed the range of float64; divide all costs by their largest first"
         )
     if epsilon <= SMALLEST_EPSILON * float(np.ptp(costs)):
-        return exact_transport(costs, x, y, epsilon)
+        return exact_transport(costs, x.weights, y.weights, epsilon)
     return _entropic_transport(costs, x.weights, y.weights, epsilon, max_iter, tolerance)
 
 
-def exact_transport(costs: Float64s, x: AnchorRows, y: AnchorRows, epsilon: float = 0.0) -> Transport:
-    """Plan between two spaces' points that minimises the given costs."""
-    a, b = x.weights, y.weights
+def exact_transport(costs: Float64s, a: Float64s, b: Float64s, epsilon: float = 0.0) -> Transport:
+    """Plan between points of weights a and b that minimises the given costs."""
     n_iter, converged = 1, True
     if min(costs.shape) == 1:  # there is one plan only
         plan = np.outer(a, b)
-        potentials = (costs[:, 0], np.zeros(1)) if y.n == 1 else (np.zeros(1), costs[0])
-    elif x.is_uniform and y.is_uniform and x.n == y.n:
+        potentials = (costs[:, 0], np.zeros(1)) if len(b) == 1 else (np.zeros(1), costs[0])
+    elif len(a) == len(b) and (a == a[0]).all() and (b == b[0]).all():
         from scipy.optimize import linear_sum_assignment
 
         rows, matches = linear_sum_assignment(costs)
         plan = np.zeros(costs.shape)
-        plan[rows, matches] = 1 / x.n
+        plan[rows, matches] = 1 / len(a)
         potentials = _assignment_potentials(costs, matches)
     else:
         try:

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from anchorot._validate import check_integer, check_nonnegative
 from anchorot.exceptions import ConvergenceWarning
-from anchorot.space import Space
 from anchorot.torch._checks import check_costs, check_weights
 from anchorot.torch._row_costs import row_costs
 from anchorot.wasserstein import exact_transport
@@ -112,7 +111,7 @@ def anchor_wasserstein(
     )
     fixed = costs.detach(), wx.detach(), wy.detach()
     if epsilon == 0:
-        found = _exact(*fixed, x.detach(), y.detach())
+        found = _exact(*fixed)
     else:
         found = _sinkhorn(*fixed, epsilon, max_iter, tolerance)
         if not found.converged:
@@ -138,10 +137,10 @@ def _moved(potential: Tensor, weights: Tensor) -> Tensor:
     return (torch.where(potential.isfinite(), potential, 0.0) * (weights - weights.detach())).sum(-1)
 
 
-def _exact(costs: Tensor, a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> _Solution:
+def _exact(costs: Tensor, a: Tensor, b: Tensor) -> _Solution:
     solved = []
-    for cost, cost_x, weights_x, cost_y, weights_y in zip(*(t.cpu().numpy() for t in (costs, x, a, y, b)), strict=True):
-        solved.append(exact_transport(cost, Space(cost_x, weights_x), Space(cost_y, weights_y)))
+    for cost, weights_x, weights_y in zip(*(t.cpu().numpy() for t in (costs, a, b)), strict=True):
+        solved.append(exact_transport(cost, weights_x, weights_y))
     plan = torch.stack([torch.from_numpy(each.plan) for each in solved])
     f, g = (
         torch.stack([torch.from_numpy(each.potentials[side]) for each in solved if each.potentials]) for side in (0, 1)

@@ -1,0 +1,234 @@
+"""Anchor Energy on a CUDA device: our kernels, plain PyTorch, and the sorts alone. Needs torch, NumPy and anchorot.
+
+Parts: ``small`` (n = 2048, 16384, float64, with gradients), ``batch`` (1000 pairs of n = 100), ``weighted``, ``large``
+(100 000 points, exact), ``levels`` (50 000 points, few levels against all), ``million`` (10⁶ points, 1000 levels).
+
+    python benchmarks/gpu.py --parts small,batch --json gpu.json
+"""
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import anchorot.torch as aot
+
+Action = Callable[[], object]
+Row = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", default="small,batch,weighted,large,levels", help="comma-separated, or all")
+    parser.add_argument("--json", type=Path, help="file to write the rows to")
+    parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--scale", type=float, default=1.0, help="shrink every size, to try the script out")
+    parser.add_argument("--device", default="cuda", help="cpu tries the script out without a device")
+    options = parser.parse_args()
+    bench = Bench(options.device, options.repeat, options.scale)
+    parts = list(PARTS) if options.parts == "all" else options.parts.split(",")
+    rows: list[Row] = []
+    print(
+        f"\n{bench.name}, PyTorch {torch.__version__}\n\n| what | ours | plain PyTorch | sorts | bar | peak | holds |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for part in parts:
+        for row in PARTS[part](bench):
+            rows.append(row | {"device": bench.name, "torch": torch.__version__})
+            print(line(row), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+
+
+class Bench:
+    """A device and how to measure on it."""
+
+    def __init__(self, device: str, repeat: int, scale: float) -> None:
+        self.device, self.repeat, self.scale = torch.device(device), repeat, scale
+        self.on_cuda = self.device.type == "cuda"
+        self.name = torch.cuda.get_device_name() if self.on_cuda else "CPU"
+
+    def size(self, n: int) -> int:
+        """Return n, shrunk if so asked."""
+        return max(4, round(n * self.scale))
+
+    def costs(self, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
+        """Distances between points of Gaussian clouds."""
+        return aot.from_points(torch.randn(*shape, 3, device=self.device, dtype=dtype))
+
+    def ms(self, action: Action, repeat: int | None = None) -> float:
+        """Median time after a warm-up, in milliseconds."""
+        times = []
+        for _ in range(3 if repeat is None else 1):
+            action()
+        for _ in range(repeat or self.repeat):
+            if self.on_cuda:
+                start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                start.record()
+                action()
+                end.record()
+                end.synchronize()
+                times.append(start.elapsed_time(end))
+            else:
+                begin = time.perf_counter()
+                action()
+                times.append(1e3 * (time.perf_counter() - begin))
+        return statistics.median(times)
+
+    def once(self, action: Callable[[], Any]) -> tuple[float, float, Any]:
+        """Wall time in seconds and peak memory in GiB of one call, and what it returns."""
+        if self.on_cuda:
+            torch.cuda.synchronize()
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        begin = time.perf_counter()
+        found = action()
+        if self.on_cuda:
+            torch.cuda.synchronize()
+        return time.perf_counter() - begin, self.peak(), found
+
+    def peak(self) -> float:
+        """Return the most memory that was in use since it was last reset, in GiB."""
+        return torch.cuda.max_memory_allocated() / 2**30 if self.on_cuda else 0.0
+
+
+@contextmanager
+def plain() -> Iterator[None]:
+    """Hold anchorot to plain PyTorch."""
+    os.environ["ANCHOROT_TORCH"] = "plain"
+    try:
+        yield
+    finally:
+        del os.environ["ANCHOROT_TORCH"]
+
+
+def in_plain(action: Action) -> Action:
+    def run() -> None:
+        with plain():
+            action()
+
+    return run
+
+
+def by_sorts(x: Tensor, y: Tensor) -> Tensor:
+    """What one would write: sort rows, sort the joined columns with indices, cumulate, sum."""
+    n = x.shape[-1]
+    columns = torch.cat([x.sort(-1).values.mT, y.sort(-1).values.mT], -1).contiguous()
+    z, order = columns.sort(-1)
+    d = torch.where(order < n, 1.0, -1.0).to(x.dtype).cumsum(-1)[..., :-1]
+    return 2 / n**3 * (z.diff(dim=-1) * d**2).sum((-1, -2))
+
+
+def small(bench: Bench) -> Iterator[Row]:
+    for full, bar in ((2048, 1.2), (16384, 150.0)):
+        n = bench.size(full)
+        x, y = bench.costs(n), bench.costs(n)
+        repeat = bench.repeat if full < 10_000 else 5
+        forward = bench.ms(lambda x=x, y=y: aot.anchor_energy(x, y), repeat)
+        row = {
+            "what": f"AE, float64, n=m={n}",
+            "ours": forward,
+            "plain": bench.ms(lambda x=x, y=y: by_sorts(x, y), repeat),
+            "sorts": bench.ms(lambda x=x, y=y: (x.sort(-1), y.sort(-1)), repeat),
+            "peak": bench.once(lambda x=x, y=y: aot.anchor_energy(x, y))[1],
+            "bar": f"<= {bar} ms",
+            "holds": forward <= bar,
+        }
+        yield row | {"difference": float((aot.anchor_energy(x, y) / by_sorts(x, y) - 1).abs())}
+        own = bench.ms(in_plain(lambda x=x, y=y: aot.anchor_energy(x, y)), repeat)
+        yield {"what": f"the same without our kernels, n=m={n}", "ours": own}
+        x.requires_grad_()
+        y.requires_grad_()
+
+        def both(x: Tensor = x, y: Tensor = y) -> object:
+            return torch.autograd.grad(aot.anchor_energy(x, y), (x, y))
+
+        total = bench.ms(both, repeat)
+        yield {
+            "what": f"forward and backward, n=m={n}: {total / forward:.2f} times forward",
+            "ours": total,
+            "plain": bench.ms(in_plain(both), repeat),
+            "peak": bench.once(both)[1],
+            "bar": "<= 2.5 times forward",
+            "holds": total <= 2.5 * forward,
+        }
+        del x, y, both
+
+
+def batch(bench: Bench) -> Iterator[Row]:
+    count, n = bench.size(1000), 100
+    for dtype in (torch.float64, torch.float32):
+        x, y = (bench.costs(count, n, dtype=dtype) for _ in range(2))
+        ours = bench.ms(lambda x=x, y=y: aot.anchor_energy(x, y))
+        yield {
+            "what": f"AE of {count} pairs of n=m={n}, {str(dtype)[6:]}",
+            "ours": ours,
+            "plain": bench.ms(lambda x=x, y=y: by_sorts(x, y)),
+            "sorts": bench.ms(lambda x=x, y=y: (x.sort(-1), y.sort(-1))),
+            "bar": "<= 6 ms",
+            "holds": ours <= 6,
+        }
+
+
+def weighted(bench: Bench) -> Iterator[Row]:
+    for full in (512, 2048):
+        n = bench.size(full)
+        x, y = bench.costs(n), bench.costs(n)
+        a, b = (torch.rand(n, device=bench.device, dtype=torch.float64) for _ in range(2))
+        a, b = a / a.sum(), b / b.sum()
+        yield {"what": f"AE, any weights, n=m={n}", "ours": bench.ms(lambda: aot.anchor_energy(x, y, a, b), 3)}  # noqa: B023
+        inputs = [t.detach().requires_grad_() for t in (x, y, a, b)]
+        total = bench.ms(lambda: torch.autograd.grad(aot.anchor_energy(*inputs), inputs), 3)  # noqa: B023
+        yield {"what": f"with gradients in costs and weights, n=m={n}", "ours": total}
+
+
+def large(bench: Bench) -> Iterator[Row]:
+    n = bench.size(100_000)
+    x, y = (torch.randn(n, 3, device=bench.device) for _ in range(2))
+    aot.anchor_energy_of_points(x[:1000], y[:1000])  # compile
+    seconds, peak, found = bench.once(lambda: aot.anchor_energy_of_points(x, y))
+    bar = {"bar": "<= 4 s", "holds": seconds <= 4, "passes": found.passes}
+    yield {"what": f"AE of n=m={n} points, float32, exact", "ours": 1e3 * seconds, "peak": peak} | bar
+
+
+def levels(bench: Bench) -> Iterator[Row]:
+    n = bench.size(50_000)
+    x, y = (torch.randn(n, 3, device=bench.device) * s for s in (1.0, 1.1))
+    exact = aot.anchor_energy_of_points(x, y).value
+    for count in (100, 1000):
+        seconds, peak, few = bench.once(lambda count=count: aot.anchor_energy_of_points(x, y, count))
+        off = abs(few.value - exact)
+        what = f"{count} levels at n=m={n}: {few.value:.6g}, off by {off:.1e}, stated {few.error:.1e}"
+        yield {"what": what, "ours": 1e3 * seconds, "peak": peak, "bar": "within stated", "holds": off <= few.error}
+
+
+def million(bench: Bench) -> Iterator[Row]:
+    n = bench.size(1_000_000)
+    x, y = (torch.randn(n, 3, device=bench.device) * s for s in (1.0, 1.1))
+    aot.anchor_energy_of_points(x[:1000], y[:1000], 10)  # compile
+    seconds, peak, found = bench.once(lambda: aot.anchor_energy_of_points(x, y, 1000))
+    what = f"AE of n=m={n} points, 1000 levels: {found.value:.6g} ± {found.error:.1e}"
+    yield {"what": what, "ours": 1e3 * seconds, "peak": peak, "bar": "<= 6 min", "holds": seconds <= 360}
+
+
+PARTS = {"small": small, "batch": batch, "weighted": weighted, "large": large, "levels": levels, "million": million}
+
+
+def line(row: Row) -> str:
+    """One row of the table."""
+    times = (f"{row[key]:.3g} ms" if key in row else "" for key in ("ours", "plain", "sorts"))
+    peak = f"{row['peak']:.2f} GiB" if row.get("peak") else ""
+    holds = {True: "yes", False: "**no**", None: ""}[row.get("holds")]
+    return f"| {row['what']} | {' | '.join(times)} | {row.get('bar', '')} | {peak} | {holds} |"
+
+
+if __name__ == "__main__":
+    main()
