@@ -9,7 +9,7 @@ __version__ = metadata.version("anchorot")
 
 OPTIONAL_PACKAGES = (
     *("matplotlib", "plotly", "POT", "networkx", "rustworkx", "trimesh", "potpourri3d", "pygeodesic", "h5py"),
-    *("dask", "faiss-cpu"),
+    *("dask", "faiss-cpu", "scikit-learn", "torch"),
 )
 
 

@@ -1,0 +1,15 @@
+"""Estimators for scikit-learn, which take lists of spaces where others take rows of numbers."""
+
+from anchorot.exceptions import MissingExtraError
+
+try:
+    import sklearn  # noqa: F401
+except ImportError:
+    raise MissingExtraError("scikit-learn", "learn") from None
+
+from anchorot.estimators.kernel import AnchorKernel
+from anchorot.estimators.neighbors import AnchorNeighborsClassifier
+from anchorot.estimators.process import AnchorProcessKernel
+from anchorot.estimators.vectors import AnchorEmbedding
+
+__all__ = ["AnchorEmbedding", "AnchorKernel", "AnchorNeighborsClassifier", "AnchorProcessKernel"]

@@ -1,0 +1,169 @@
+"""Positive definite kernels from the Anchor Energy."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from anchorot._typing import Float64s
+from anchorot._validate import check_choice, check_integer, check_nonnegative
+from anchorot.estimators.training import ComparesToTraining
+from anchorot.exceptions import InputError
+
+ASYMMETRY = 1e-6  # of a matrix of energies, relative to the largest; float32 users exist
+
+
+class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, TransformerMixin, BaseEstimator):
+    r"""Turn spaces into rows of a positive definite kernel matrix, for ``SVC(kernel="precomputed")`` and the like.
+
+    For p = 1 and 2 the Anchor Energy is a squared distance in a Hilbert space. So (Schoenberg) both of
+
+    - "rbf": :math:`k(x, y) = \exp(-\gamma\,AE(x, y))`, the Gaussian kernel of that space,
+    - "distance": :math:`k(x, y) = (AE(x, o) + AE(y, o) - AE(x, y)) / 2`, its inner product seen from a reference o,
+
+    are positive definite, whatever the spaces.
+
+    Parameters
+    ----------
+    kind : {"rbf", "distance"}
+    gamma : float or "scale"
+        Of "rbf". "scale" is 1 / median of the AE between different training spaces (1 over their mean if that median
+        is 0, and 1 if all are 0). The kernel "distance" has no gamma.
+    reference : "mean" or int
+        Of "distance": o is the mean of the training spaces in the Hilbert space, which makes the training matrix that
+        of centred vectors, or the training space of this number, counted from 0.
+    metric : {"ae", "precomputed"}
+        With "precomputed" X is a matrix of Anchor Energies: (N, N) between the training spaces when fitting, (M, N)
+        from other spaces to them afterwards. Cross-validation cuts its rows and its columns.
+    robust : bool
+        Compare ranks of costs.
+    p : {1, 2}
+        Power of the costs. For p >= 3 the Anchor Energy is no squared distance and gives no kernel.
+    n_jobs : int, optional
+        Number of threads; -1 for one a core, None for 1.
+
+    Attributes
+    ----------
+    spaces_ : list of AnchorFeatures, or None
+        The training spaces, sorted; None if precomputed.
+    gamma_ : float
+        The gamma in use, for "rbf".
+    to_reference_ : ndarray of shape (training spaces,)
+        AE from each training space to the reference, for "distance".
+    n_features_in_ : int
+        The number of training spaces, if precomputed; lists of spaces have no features.
+
+    Notes
+    -----
+    Fitting compares all pairs of training spaces, N (N - 1) / 2 of them. A search over other parameters of a pipeline
+    repeats that for every candidate and fold: give the pipeline a ``memory``, or compute ``pairwise(spaces)`` once and
+    use ``metric="precomputed"``.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> rings = [ao.from_points([[np.cos(t), np.sin(t)] for t in np.arange(n) / n * 2 * np.pi]) for n in (20, 30)]
+    >>> lines = [ao.from_points([[t] for t in np.linspace(0, 2, n)]) for n in (20, 30)]
+    >>> AnchorKernel(gamma=1.0).fit_transform(rings + lines).round(1).tolist()
+    [[1.0, 0.9, 0.4, 0.4], [0.9, 1.0, 0.4, 0.4], [0.4, 0.4, 1.0, 1.0], [0.4, 0.4, 1.0, 1.0]]
+    """
+
+    _metrics = ("ae",)
+
+    def __init__(
+        self,
+        kind: str = "rbf",
+        gamma: float | str = "scale",
+        *,
+        reference: int | str = "mean",
+        metric: str = "ae",
+        robust: bool = False,
+        p: int = 1,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.kind = kind
+        self.gamma = gamma
+        self.reference = reference
+        self.metric = metric
+        self.robust = robust
+        self.p = p
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep the training spaces and learn gamma or the energies to the reference.
+
+        Parameters
+        ----------
+        X : sequence of N Space, AnchorFeatures, cost matrices or paths; or ndarray (N, N) if precomputed
+        y : None
+            Not used.
+        """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Float64s:
+        """Fit, and return the symmetric kernel matrix (N, N) of the training spaces, each pair compared once."""
+        return self._kernel(self._fit(X))
+
+    def transform(self, X: Any) -> Float64s:
+        """Return the kernel between spaces and the training spaces.
+
+        Parameters
+        ----------
+        X : sequence of M Space, AnchorFeatures, cost matrices or paths; or ndarray (M, N) if precomputed
+
+        Returns
+        -------
+        ndarray of shape (M, N)
+        """
+        return self._kernel(self._to_training(X))
+
+    def _fit(self, X: Any) -> Float64s:
+        check_choice(self.kind, "kind", ("rbf", "distance"))
+        given = self._keep(X)
+        energies = self._among_training() if given is None else _check_energies(given)
+        self._n_features_out = len(energies)
+        if self.kind == "rbf":
+            self.gamma_ = _scale(energies) if self.gamma == "scale" else check_nonnegative(self.gamma, "gamma")
+        else:
+            self._reference, self._spread = self._checked_reference(), energies.mean() / 2
+            self.to_reference_ = self._energies_to_reference(energies)
+        self._fitted_kind = self.kind
+        return energies
+
+    def _checked_reference(self) -> int | None:
+        if self.reference == "mean":
+            return None
+        number = check_integer(self.reference, "reference, unless it is 'mean',", 0)
+        if number >= self._n_features_out:
+            raise InputError(f"reference is {number}, but there are {self._n_features_out} training spaces, from 0 on")
+        return number
+
+    def _energies_to_reference(self, energies: Float64s) -> Float64s:
+        """AE to the reference. To a mean: the mean AE to its members, less their mean AE to it (Huygens)."""
+        if self._reference is None:
+            return energies.mean(axis=1) - self._spread
+        return energies[:, self._reference]
+
+    def _kernel(self, energies: Float64s) -> Float64s:
+        if self._fitted_kind == "rbf":
+            return np.exp(-self.gamma_ * energies)
+        return (self._energies_to_reference(energies)[:, None] + self.to_reference_ - energies) / 2
+
+
+def _scale(energies: Float64s) -> float:
+    """One over the usual AE between two training spaces."""
+    pairs = energies[np.triu_indices(len(energies), k=1)]
+    usual = (float(np.median(pairs)) or float(pairs.mean())) if len(pairs) else 0.0
+    return 1 / usual if usual > 0 else 1.0
+
+
+def _check_energies(energies: Float64s) -> Float64s:
+    """Return what may be Anchor Energies between training spaces; refuse a kernel matrix, say."""
+    tolerance = ASYMMETRY * float(energies.max())
+    if (np.abs(energies - energies.T) > tolerance).any() or (energies.diagonal() > tolerance).any():
+        raise InputError(
+            "the matrix of the training spaces is not symmetric with a diagonal of zeros, but Anchor Energies are "
+            "needed, such as pairwise(spaces)"
+        )
+    return energies

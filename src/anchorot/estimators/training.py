@@ -1,0 +1,95 @@
+"""What estimators share that compare spaces with those they were fitted to."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from anchorot._typing import Float64s
+from anchorot._validate import check_choice
+from anchorot.all_pairs import pairwise
+from anchorot.exceptions import InputError
+from anchorot.metrics import metric_of
+from anchorot.workers import Inputs
+
+PRECOMPUTED = "precomputed"
+
+
+def check_energy_power(p: Any) -> Any:
+    """Return a power for which the Anchor Energy is the square of a distance, in a Hilbert space; or None."""
+    if p not in (None, 1, 2):
+        raise InputError(f"p={p!r} came, but the Anchor Energy is the square of a distance for p=1 and p=2 only")
+    return p
+
+
+def load_spaces(spaces: Any) -> list[Any]:
+    """Return a list of `Space` or `AnchorFeatures` from a sequence of spaces, features, cost matrices or paths."""
+    inputs = Inputs.of(spaces, None)
+    return [inputs.load(index) for index in range(inputs.n)]
+
+
+def compare(spaces: Any, others: Any = None, metric: str = "ae", *, n_jobs: int | None, **options: Any) -> Float64s:
+    """Compare all pairs without a progress bar, None jobs being one as scikit-learn has it."""
+    return pairwise(spaces, others, metric, **options, n_jobs=1 if n_jobs is None else n_jobs, progress=False)
+
+
+class ComparesToTraining:
+    """Keeps the training spaces, and has the values of a metric from other spaces to them.
+
+    With ``metric="precomputed"`` X is a matrix of such values, with a column for each training space.
+    """
+
+    metric: str
+    robust: bool
+    p: int | None
+    epsilon: float | None = None
+    n_jobs: int | None
+    _metrics: tuple[str, ...]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        is_matrix = self.metric == PRECOMPUTED
+        tags.input_tags.two_d_array = is_matrix
+        tags.input_tags.pairwise = is_matrix  # cross-validation then cuts rows and columns
+        tags.input_tags.positive_only = is_matrix
+        return tags
+
+    def _keep(self, X: Any) -> Float64s | None:
+        """Keep the training spaces in `spaces_`; or return the checked matrix of their values, if precomputed."""
+        metric = check_choice(self.metric, "metric", (*self._metrics, PRECOMPUTED))
+        if metric == PRECOMPUTED:
+            matrix = self._checked(X, reset=True)
+            if matrix.shape[0] != matrix.shape[1]:
+                raise InputError(
+                    f"the matrix of the training spaces has shape {matrix.shape}, but metric='precomputed' needs "
+                    "values between all pairs of them; lists of spaces go with the other metrics"
+                )
+            self.spaces_: list[Any] | None = None
+            return matrix
+        if isinstance(X, np.ndarray) and X.ndim == 2:
+            raise InputError(
+                f"a matrix of shape {X.shape} came, but metric={metric!r} compares a list of spaces; "
+                "a matrix of values between them goes with metric='precomputed'"
+            )
+        self.spaces_ = load_spaces(X)
+        if metric == "ae":  # sort once
+            check_energy_power(self.p)
+            self.spaces_ = [metric_of(metric, **self._options()).prepare(x) for x in self.spaces_]
+        return None
+
+    def _among_training(self) -> Float64s:
+        """Values between the kept training spaces."""
+        return compare(self.spaces_, metric=self.metric, n_jobs=self.n_jobs, **self._options())
+
+    def _to_training(self, X: Any) -> Float64s:
+        """Values from X to the training spaces, a column for each of these."""
+        check_is_fitted(self)
+        if self.spaces_ is None:
+            return self._checked(X, reset=False)
+        return compare(X, self.spaces_, self.metric, n_jobs=self.n_jobs, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {"p": self.p, "robust": self.robust, "epsilon": self.epsilon}
+
+    def _checked(self, X: Any, reset: bool) -> Float64s:
+        return validate_data(self, X, reset=reset, dtype=np.float64, ensure_non_negative=True)

@@ -1,0 +1,82 @@
+"""Spaces as plain features."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from anchorot.embedding import Grid, check_shape, embed
+from anchorot.estimators.training import load_spaces
+
+
+class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Turn spaces into vectors, with twice the squared distance of two a lower bound of their Anchor Energy.
+
+    What :func:`~anchorot.embed` gives, over a range of costs learnt from the training spaces.
+
+    Parameters
+    ----------
+    grid : (int, int)
+        Numbers of cells along the costs x and along the levels t.
+    robust : bool
+        Embed the ranks of the costs, whose range is [0, 1].
+    low, high : float, optional
+        Ends of the range of costs; by default the smallest and the largest cost of the training spaces (of ranks 0 and
+        1). Later costs beyond them are legal: cells then see less of a space, and bounds stay bounds.
+
+    Attributes
+    ----------
+    grid_ : Grid
+        The cells in use. A row of the result reshaped to ``grid_.shape`` has x along its first axis.
+
+    Examples
+    --------
+    >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    >>> embedding = AnchorEmbedding(grid=(2, 3)).fit([line, triangle])
+    >>> embedding.grid_
+    Grid(shape=(2, 3), low=0.0, high=2.0)
+    >>> embedding.transform([line]).shape
+    (1, 6)
+    """
+
+    def __init__(
+        self,
+        grid: tuple[int, int] = (32, 32),
+        *,
+        robust: bool = False,
+        low: float | None = None,
+        high: float | None = None,
+    ) -> None:
+        self.grid = grid
+        self.robust = robust
+        self.low = low
+        self.high = high
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the range of costs.
+
+        Parameters
+        ----------
+        X : sequence of Space, AnchorFeatures, cost matrices or paths
+        y : None
+            Not used.
+        """
+        shape = check_shape(self.grid)
+        learnt = Grid.around(load_spaces(X), shape, robust=self.robust)
+        low = learnt.low if self.low is None else self.low
+        high = learnt.high if self.high is None else self.high
+        self.grid_ = Grid(shape, low, high)
+        self._n_features_out = shape[0] * shape[1]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the vectors of N spaces, float32 of shape (N, cells)."""
+        check_is_fitted(self)
+        return embed(load_spaces(X), self.grid_, robust=self.robust)
