@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import anchorot as ao
 from anchorot.estimators import AnchorEmbedding, AnchorKernel, AnchorNeighborsClassifier, AnchorProcessKernel
 from anchorot.estimators import process as process_module
+from anchorot.estimators import training as training_module
 
 from strategies import scale_of, spaces
 
@@ -114,6 +115,21 @@ def test_scale_where_most_spaces_are_alike():
 def test_transforming_the_training_spaces_gives_their_matrix(kernel):
     together = clone(kernel).fit_transform(X)
     np.testing.assert_allclose(clone(kernel).fit(X).transform(X), together, atol=1e-12)
+
+
+def counting(monkeypatch, module):
+    """Let the module's comparisons of many spaces be counted."""
+    calls, compare = [], module.compare
+    monkeypatch.setattr(module, "compare", lambda *args, **options: calls.append(args) or compare(*args, **options))
+    return calls
+
+
+def test_training_pairs_are_compared_once_and_by_neighbours_never(monkeypatch):
+    calls = counting(monkeypatch, training_module)
+    AnchorKernel().fit_transform(X)
+    assert len(calls) == 1
+    AnchorNeighborsClassifier().fit(X, Y)
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -298,14 +314,12 @@ def test_processes_classify_spaces():
 
 
 def test_processes_learn_numbers_and_compare_the_training_spaces_once(monkeypatch):
-    compared = []
-    compare = process_module.compare
-    monkeypatch.setattr(process_module, "compare", lambda *args, **kw: compared.append(args) or compare(*args, **kw))
+    calls = counting(monkeypatch, process_module)
     lengths = np.linspace(1, 3, 9)
     lines = [ao.from_points(np.linspace(0, length, 15)[:, None]) for length in lengths]
     model = GaussianProcessRegressor(AnchorProcessKernel() + WhiteKernel(1e-3, "fixed"), normalize_y=True)
     model.fit(lines, lengths)
-    assert len(compared) == 1
+    assert len(calls) == 1
     np.testing.assert_allclose(model.predict(lines), lengths, atol=0.05)
     assert "AnchorProcessKernel(gamma=" in repr(model.kernel_)
 
