@@ -1,4 +1,5 @@
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ settings.register_profile("ci", parent=settings.get_profile("default"), derandom
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=3000)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background are told to ignore Ctrl-C
 
 DATA = Path(os.environ.get("ANCHOROT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
