@@ -320,6 +320,16 @@ def test_transport_that_does_not_converge_says_so():
     assert not found.converged
 
 
+def test_transport_converges_at_small_epsilon():
+    x, y = aot.from_points(cloud(30, 0)), aot.from_points(cloud(30, 1))
+    batch = torch.stack([y, 2 * y])
+    found = aot.anchor_wasserstein(x, batch, epsilon=1e-4)
+    assert found.converged
+    for i in range(2):
+        expected = ao.anchor_wasserstein(x.numpy(), batch[i].numpy(), epsilon=1e-4).value
+        assert float(found.value[i]) == pytest.approx(expected, rel=1e-5)
+
+
 # -- beyond memory -------------------------------------------------------------------------------------------------
 
 

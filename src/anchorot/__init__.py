@@ -12,6 +12,7 @@ fast, by the distributions of costs that their points see.
 
 from anchorot.all_pairs import pairwise
 from anchorot.anchors import AnchorFeatures
+from anchorot.barycenter import Barycenter, barycenter
 from anchorot.bounds import LowerBounds, NearestSpaces, lower_bounds, nearest_gw
 from anchorot.config import __version__, show_config
 from anchorot.embedding import Grid, embed
@@ -40,6 +41,7 @@ from anchorot.wasserstein import anchor_wasserstein
 __all__ = [
     "AnchorFeatures",
     "AnchorotError",
+    "Barycenter",
     "ConvergenceWarning",
     "Geometry",
     "GraphSet",
@@ -57,6 +59,7 @@ __all__ = [
     "anchor_energy",
     "anchor_energy_plan",
     "anchor_wasserstein",
+    "barycenter",
     "embed",
     "expected_cost",
     "from_cells",

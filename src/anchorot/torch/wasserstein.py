@@ -1,4 +1,4 @@
-"""Anchor Wasserstein of tensors: log-domain Sinkhorn on the device, gradient by the envelope theorem."""
+"""Anchor Wasserstein of tensors: solved on the device, gradient by the envelope theorem."""
 
 import warnings
 from dataclasses import dataclass
@@ -10,11 +10,8 @@ from anchorot._validate import check_integer, check_nonnegative
 from anchorot.exceptions import ConvergenceWarning
 from anchorot.torch._checks import check_costs, check_weights
 from anchorot.torch._row_costs import row_costs
+from anchorot.torch._sinkhorn import Solution, solve
 from anchorot.wasserstein import exact_transport
-
-STAGE_FACTOR = 4.0  # by which epsilon falls from stage to stage
-STAGE_TOLERANCE = 1e-2  # of a stage but the last
-CHECK_EVERY = 10  # iterations between two looks at the plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +44,6 @@ class TensorTransport:
     converged: bool
 
 
-@dataclass(frozen=True)
-class _Solution:
-    plan: Tensor
-    f: Tensor
-    g: Tensor
-    n_iter: int
-    converged: bool
-
-
 def anchor_wasserstein(
     C1: Tensor,  # noqa: N803
     C2: Tensor,  # noqa: N803
@@ -82,13 +70,13 @@ def anchor_wasserstein(
     epsilon : float >= 0
         Strength of the entropic regularisation. 0 solves the problem exactly, on the CPU.
     max_iter, tolerance : int, float
-        Sinkhorn stops when the marginals are off, and the plan changes, by less than the tolerance; beyond `max_iter`
+        The solver stops when the marginals are off, and the plan changes, by less than the tolerance; beyond `max_iter`
         iterations comes a `ConvergenceWarning` and ``converged=False``.
 
     Notes
     -----
-    O(n m (n + m)) time for the costs between anchors, O(n m) an iteration; epsilon falls by stages. The CPU's solver
-    finishes with Newton's method and converges at smaller epsilon than these iterations do.
+    O(n m (n + m)) time for the costs between anchors, O(n m) an iteration of Sinkhorn, O(n m²) a step of Newton's
+    method, which finishes what Sinkhorn does not. The whole batch iterates until its last entry is done, in float64.
 
     Examples
     --------
@@ -113,9 +101,9 @@ def anchor_wasserstein(
     if epsilon == 0:
         found = _exact(*fixed)
     else:
-        found = _sinkhorn(*fixed, epsilon, max_iter, tolerance)
+        found = solve(*fixed, epsilon, max_iter, tolerance)
         if not found.converged:
-            text = f"Sinkhorn did not converge in {found.n_iter} iterations at epsilon={epsilon:g}"
+            text = f"the solver did not converge in {found.n_iter} iterations at epsilon={epsilon:g}"
             warnings.warn(f"{text}; raise max_iter or epsilon", ConvergenceWarning, stacklevel=2)
     cost = (found.plan * costs).sum((-1, -2))
     entropy = epsilon * (torch.xlogy(found.plan, found.plan) - found.plan).sum((-1, -2))
@@ -137,7 +125,7 @@ def _moved(potential: Tensor, weights: Tensor) -> Tensor:
     return (torch.where(potential.isfinite(), potential, 0.0) * (weights - weights.detach())).sum(-1)
 
 
-def _exact(costs: Tensor, a: Tensor, b: Tensor) -> _Solution:
+def _exact(costs: Tensor, a: Tensor, b: Tensor) -> Solution:
     solved = []
     for cost, weights_x, weights_y in zip(*(t.cpu().numpy() for t in (costs, a, b)), strict=True):
         solved.append(exact_transport(cost, weights_x, weights_y))
@@ -146,38 +134,4 @@ def _exact(costs: Tensor, a: Tensor, b: Tensor) -> _Solution:
         torch.stack([torch.from_numpy(each.potentials[side]) for each in solved if each.potentials]) for side in (0, 1)
     )
     device = costs.device
-    return _Solution(plan.to(device), f.to(device), g.to(device), 1, all(each.converged for each in solved))
-
-
-def _sinkhorn(costs: Tensor, a: Tensor, b: Tensor, epsilon: float, max_iter: int, tolerance: float) -> _Solution:
-    """Fit f and g to the marginals in turn, all of the batch at once, until its last entry is done."""
-    least = costs.amin((-1, -2), keepdim=True)  # a constant moves into f
-    c, log_a, log_b = costs - least, a.log(), b.log()
-    f, g = torch.zeros_like(a), torch.zeros_like(b)
-    n_iter, done, eps = 0, False, max(epsilon, float(c.max()))
-    while True:
-        goal = tolerance if eps == epsilon else STAGE_TOLERANCE
-        done = False
-        while n_iter < max_iter and not done:
-            f = eps * (log_a - ((g[:, None, :] - c) / eps).logsumexp(-1))
-            g = eps * (log_b - ((f[:, :, None] - c) / eps).logsumexp(-2))
-            n_iter += 1
-            if n_iter % CHECK_EVERY == 0 or n_iter == max_iter:
-                done = _is_done(_plan(f, g, c, eps), a, goal)
-        if eps == epsilon or n_iter == max_iter:
-            break
-        eps = max(epsilon, eps / STAGE_FACTOR)
-    return _Solution(_plan(f, g, c, eps), f + least[..., 0], g, n_iter, done and eps == epsilon)
-
-
-def _plan(f: Tensor, g: Tensor, c: Tensor, eps: float) -> Tensor:
-    return ((f[:, :, None] + g[:, None, :] - c) / eps).exp()
-
-
-def _is_done(plan: Tensor, a: Tensor, goal: float) -> bool:
-    """Whether the marginals, and the change of the plan in the next iteration, are below the goal."""
-    rows, squares = plan.sum(-1), plan.square().sum(-1)
-    relative = torch.where(rows > 0, a / rows - 1, 0.0)
-    change = ((relative**2 * squares).sum(-1) / squares.sum(-1)).sqrt()
-    error = (rows - a).abs().sum(-1)
-    return bool((torch.maximum(change, error) < goal).all())
+    return Solution(plan.to(device), f.to(device), g.to(device), 1, all(each.converged for each in solved))

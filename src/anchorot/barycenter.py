@@ -1,0 +1,272 @@
+"""Barycenters: points whose space is nearest to several spaces at once."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._typing import Float64s, RngLike
+from anchorot._validate import check_choice, check_integer, check_nonnegative, check_weights, uniform_weights
+from anchorot.exceptions import InputError
+from anchorot.io.points import from_points
+from anchorot.space import Space, as_space
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+STEP = 0.05  # of Adam, in units of the mean cost
+AW_EPSILON = 0.01  # default epsilon of AW, in units of the mean cost to the power p
+
+Loss = Callable[["Tensor"], "Tensor"]
+
+
+@dataclass(frozen=True, eq=False)
+class Barycenter:
+    """Points whose space is nearest to several spaces, and how they were found.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points, dim)
+        Centred. Only distances between them matter: any rotation or reflection is as good.
+    space : Space
+        Their Euclidean distances, uniform weights, with the points as geometry.
+    losses : ndarray of shape (iterations,)
+        Weighted sum of the distances to the spaces before every iteration of the best restart.
+    loss : float
+        The smallest of them: that of `points`.
+    restarts : ndarray of shape (restarts,)
+        The smallest loss of every restart.
+    converged : bool
+        Whether the best restart stopped because the loss no longer fell.
+    """
+
+    points: Float64s
+    space: Space
+    losses: Float64s
+    loss: float
+    restarts: Float64s
+    converged: bool
+
+    def __repr__(self) -> str:
+        n, dim = self.points.shape
+        return f"Barycenter({n} points in R^{dim}, loss={self.loss:.6g} after {len(self.losses)} iterations)"
+
+
+@dataclass(frozen=True)
+class _Descent:
+    """One restart."""
+
+    points: Float64s
+    losses: Float64s
+    converged: bool
+
+    @property
+    def loss(self) -> float:
+        return float(self.losses.min())
+
+
+def barycenter(
+    spaces: Sequence[Space | ArrayLike],
+    n_points: int,
+    dim: int = 2,
+    geometry: str = "ae",
+    *,
+    weights: ArrayLike | None = None,
+    p: int = 1,
+    epsilon: float | None = None,
+    optimizer: str = "adam",
+    max_iter: int = 500,
+    patience: int = 100,
+    tolerance: float = 1e-4,
+    restarts: int = 1,
+    start: ArrayLike | None = None,
+    rng: RngLike = None,
+    device: str = "cpu",
+    progress: bool = False,
+) -> Barycenter:
+    """Points in R^dim that minimise the weighted sum of distances to several spaces.
+
+    Only costs within each space are used, so the spaces may live anywhere, and the barycenter in another dimension than
+    any of them (the paper's appendix: barycenters in the plane of digits in space). The sum is not convex in the
+    points: restarts from random clouds help. Needs PyTorch (extra ``torch``).
+
+    Parameters
+    ----------
+    spaces : sequence of Space or array_like of shape (m, m)
+    n_points, dim : int
+        How many points, and of how many coordinates.
+    geometry : {"ae", "aw"}
+        Anchor Energy, or Anchor Wasserstein, which takes longer and tells parts of a shape apart better.
+    weights : array_like, optional
+        Weight of every space; equal by default.
+    p : int >= 1
+    epsilon : float >= 0, optional
+        Of AW. By default 0, exact transport, where all spaces are uniform and of `n_points` points; else 0.01 of the
+        mean cost (to the power p).
+    optimizer : {"adam", "lbfgs"}
+        Adam's step falls to zero over `max_iter` iterations.
+    max_iter, patience, tolerance : int, int, float
+        Stop when the loss has not fallen by `tolerance`, relatively, for `patience` iterations, or after `max_iter`.
+    restarts : int
+        The best of so many is returned.
+    start : array_like of shape (n_points, dim), optional
+        Where the first restart begins; a Gaussian cloud of the spaces' mean cost by default, as for the others.
+    rng : None, int or numpy.random.Generator
+    device : str
+        Of PyTorch: "cpu", "cuda".
+    progress : bool
+        Show a progress bar, on a terminal.
+
+    Returns
+    -------
+    Barycenter
+
+    Examples
+    --------
+    >>> triangle = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    >>> found = barycenter([triangle], n_points=3, rng=0)
+    >>> found.space.cost[0, 1].round(2)
+    np.float64(1.0)
+    """
+    check_choice(geometry, "geometry", ("ae", "aw"))
+    check_choice(optimizer, "optimizer", ("adam", "lbfgs"))
+    p, n_points, dim, restarts, max_iter, patience = (
+        check_integer(value, name, 1)
+        for value, name in (
+            (p, "p"),
+            (n_points, "n_points"),
+            (dim, "dim"),
+            (restarts, "restarts"),
+            (max_iter, "max_iter"),
+            (patience, "patience"),
+        )
+    )
+    tolerance = check_nonnegative(tolerance, "tolerance")
+    if len(spaces) == 0:
+        raise InputError("spaces is empty, but at least one space is needed")
+    checked = [as_space(space) for space in spaces]
+    shares = uniform_weights(len(checked)) if weights is None else check_weights(weights, len(checked), "spaces")
+    scale = float(np.mean([space.weights @ space.cost @ space.weights for space in checked])) or 1.0
+    if epsilon is None:
+        is_assignment = all(space.is_uniform and space.n == n_points for space in checked)
+        epsilon = 0.0 if is_assignment else AW_EPSILON * abs(scale) ** p
+    eps = check_nonnegative(epsilon, "epsilon")
+    loss = _loss(checked, shares, geometry, p, eps, device)
+    generator = np.random.default_rng(rng)
+    # the mean distance of two standard Gaussian points is about sqrt(2 dim)
+    clouds = [abs(scale) / np.sqrt(2 * dim) * generator.normal(size=(n_points, dim)) for _ in range(restarts)]
+    if start is not None:
+        clouds[0] = _check_start(start, n_points, dim)
+    found = []
+    with _progress(restarts * max_iter, progress) as advance:
+        for cloud in clouds:
+            found.append(
+                _descend(loss, cloud, optimizer, STEP * abs(scale), max_iter, patience, tolerance, device, advance)
+            )
+    best = min(found, key=lambda descent: descent.loss)
+    points = best.points - best.points.mean(axis=0)
+    smallest = np.array([descent.loss for descent in found])
+    return Barycenter(points, from_points(points), best.losses, best.loss, smallest, best.converged)
+
+
+def _check_start(start: ArrayLike, n_points: int, dim: int) -> Float64s:
+    cloud = np.asarray(start, dtype=np.float64)
+    if cloud.shape != (n_points, dim) or not np.isfinite(cloud).all():
+        raise InputError(f"start has shape {cloud.shape}, but ({n_points}, {dim}) finite coordinates are needed")
+    return cloud
+
+
+def _loss(spaces: list[Space], shares: Float64s, geometry: str, p: int, epsilon: float, device: str) -> Loss:
+    """Weighted sum of distances from points; spaces of one size and kind are one batch."""
+    import torch
+
+    import anchorot.torch as aot
+
+    def tensor(arrays: list[Any]) -> "Tensor":
+        return torch.tensor(np.stack(arrays), dtype=torch.float64, device=device)
+
+    batches: dict[tuple[int, bool], list[int]] = {}
+    for index, space in enumerate(spaces):
+        batches.setdefault((space.n, space.is_uniform), []).append(index)
+    groups = [
+        (
+            tensor([spaces[i].cost for i in members]),
+            None if uniform else tensor([spaces[i].weights for i in members]),
+            tensor([shares[i] for i in members]),
+        )
+        for (_, uniform), members in batches.items()
+    ]
+
+    def loss(points: "Tensor") -> "Tensor":
+        own, total = aot.from_points(points), points.new_zeros(())
+        for costs, weights, share in groups:
+            if geometry == "ae":
+                distance = aot.anchor_energy(own, costs, None, weights, p)
+            else:
+                distance = aot.anchor_wasserstein(own, costs, None, weights, p, epsilon).value
+            total = total + share @ distance
+        return total
+
+    return loss
+
+
+def _descend(
+    loss: Loss,
+    cloud: Float64s,
+    optimizer: str,
+    step: float,
+    max_iter: int,
+    patience: int,
+    tolerance: float,
+    device: str,
+    advance: Callable[[float], None],
+) -> _Descent:
+    """Follow the gradient from a cloud; keep the best points met."""
+    import torch
+
+    points = torch.tensor(cloud, dtype=torch.float64, device=device, requires_grad=True)
+    if optimizer == "adam":
+        method: torch.optim.Optimizer = torch.optim.Adam([points], lr=step)
+        slower = torch.optim.lr_scheduler.LambdaLR(method, lambda i: 1 - i / max_iter)
+    else:
+        method = torch.optim.LBFGS([points], max_iter=4, line_search_fn="strong_wolfe")
+
+    def evaluate() -> float:
+        method.zero_grad()
+        value = loss(points)
+        value.backward()
+        return float(value.detach())
+
+    losses: list[float] = []
+    best, best_points, last_fall, least = np.inf, cloud, 0, np.inf
+    for iteration in range(max_iter):
+        before = points.detach().clone()
+        losses.append(float(method.step(evaluate)))
+        if optimizer == "adam":
+            slower.step()
+        if losses[-1] < best:
+            best, best_points = losses[-1], before.cpu().numpy()
+        if losses[-1] < least * (1 - tolerance):
+            least, last_fall = losses[-1], iteration
+        advance(losses[-1])
+        if iteration - last_fall >= patience:
+            break
+    return _Descent(best_points, np.array(losses), iteration - last_fall >= patience)
+
+
+@contextmanager
+def _progress(total: int, enabled: bool) -> Iterator[Callable[[float], None]]:
+    """Give a function to call with the loss after every iteration; it moves a bar if enabled."""
+    if not enabled:
+        yield lambda loss: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("barycenter", total=total)
+        yield lambda loss: bar.update(task, advance=1, description=f"barycenter, loss {loss:.4g}")

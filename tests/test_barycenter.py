@@ -1,0 +1,125 @@
+"""Barycenters: the loss falls, and a shape that can be reached is reached."""
+
+import numpy as np
+import pytest
+
+import anchorot as ao
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Spaces this small gain nothing from threads, and lose much where cores are shared."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def spiral(n, noise=0.0, seed=0):
+    t = np.linspace(0.2, 1, n)
+    points = np.column_stack([t * np.cos(6 * t), t * np.sin(6 * t)])
+    return points + np.random.default_rng(seed).normal(scale=noise or 1e-12, size=points.shape)
+
+
+def in_space(points, seed):
+    """A plane shape, turned somehow in space."""
+    rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
+    return np.column_stack([points, np.zeros(len(points))]) @ rotation.T
+
+
+@pytest.mark.parametrize("geometry", ["ae", "aw"])
+@pytest.mark.parametrize("optimizer", ["adam", "lbfgs"])
+def test_the_loss_falls_and_is_that_of_the_points(geometry, optimizer):
+    spaces = [ao.from_points(in_space(spiral(20, 0.05, seed), seed)) for seed in range(3)]
+    weights = [0.5, 0.3, 0.2]
+    found = ao.barycenter(spaces, 20, 2, geometry, optimizer=optimizer, weights=weights, max_iter=60, rng=0)
+    assert found.loss < 0.5 * found.losses[0]
+    assert found.loss == found.losses.min() == found.restarts.min()
+    if geometry == "ae":
+        distances = [ao.anchor_energy(found.space, space) for space in spaces]
+    else:
+        distances = [ao.anchor_wasserstein(found.space, space, epsilon=0).value for space in spaces]
+    assert float(np.dot(weights, distances)) == pytest.approx(found.loss, rel=1e-9)
+
+
+@pytest.mark.parametrize("geometry", ["ae", "aw"])
+def test_a_triangle_in_space_is_recovered_in_the_plane(geometry):
+    corners = np.array([[0, 0], [3, 0], [0, 4.0]])
+    found = ao.barycenter([ao.from_points(in_space(corners, 1))], 3, 2, geometry, restarts=4, max_iter=300, rng=0)
+    sides = np.sort(found.space.cost[np.triu_indices(3, 1)])
+    np.testing.assert_allclose(sides, [3, 4, 5], atol=0.05)
+    assert found.points.shape == (3, 2)
+    np.testing.assert_allclose(found.points.mean(axis=0), 0, atol=1e-12)
+
+
+def test_a_spiral_in_space_is_recovered_in_the_plane():
+    points = spiral(24)
+    start = points + np.random.default_rng(0).normal(scale=0.1, size=points.shape)
+    found = ao.barycenter([ao.from_points(in_space(points, 2))], 24, 2, "aw", start=start, max_iter=300)
+    np.testing.assert_allclose(
+        np.sort(found.space.cost, axis=None), np.sort(ao.from_points(points).cost, axis=None), atol=0.05
+    )
+
+
+def test_the_barycenter_of_two_scales_lies_between():
+    small, big = (ao.from_points(scale * spiral(15)) for scale in (1, 2))
+    sizes = [
+        float(ao.barycenter([small, big], 15, weights=weights, max_iter=150, rng=0).space.cost.mean())
+        for weights in ([1, 0], [0.5, 0.5], [0, 1])
+    ]
+    assert sizes[0] < sizes[1] < sizes[2]
+
+
+def test_spaces_of_all_sizes_and_weights_go_together():
+    spaces = [
+        ao.from_points(spiral(10)),
+        ao.from_points(spiral(14)),
+        ao.from_points(spiral(6), weights=np.arange(1, 7) / 21),
+    ]
+    for geometry in ("ae", "aw"):
+        found = ao.barycenter(spaces, 8, 2, geometry, max_iter=30, rng=0)
+        assert found.loss < found.losses[0]
+
+
+def test_a_restart_more_does_no_harm_and_the_seed_decides_all():
+    spaces = [ao.from_points(spiral(12, 0.1, seed)) for seed in range(2)]
+    one, two = (ao.barycenter(spaces, 12, restarts=restarts, max_iter=40, rng=3) for restarts in (1, 3))
+    assert two.loss <= one.loss
+    assert len(two.restarts) == 3
+    assert two.restarts[0] == one.loss
+    again = ao.barycenter(spaces, 12, restarts=3, max_iter=40, rng=3)
+    np.testing.assert_array_equal(again.points, two.points)
+
+
+def test_it_stops_where_the_loss_no_longer_falls():
+    found = ao.barycenter([[[0.0]]], 1, max_iter=50, patience=5, rng=0)
+    assert found.converged
+    assert len(found.losses) == 6
+
+
+@pytest.mark.parametrize(("terminal", "progress"), [(True, True), (True, False), (False, True)])
+def test_progress_is_shown_on_a_terminal_if_asked_for(monkeypatch, capsys, terminal, progress):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1" if terminal else "0")
+    ao.barycenter([np.ones((3, 3))], 3, max_iter=5, progress=progress, rng=0)
+    output = capsys.readouterr()
+    assert ("barycenter, loss" in output.err) == (terminal and progress)
+    assert output.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([], 3), {}, "spaces is empty"),
+        (([np.eye(3)], 0), {}, "n_points must be an integer >= 1"),
+        (([np.eye(3)], 3), {"geometry": "gw"}, "geometry must be one of 'ae', 'aw'"),
+        (([np.eye(3)], 3), {"optimizer": "sgd"}, "optimizer must be one of"),
+        (([np.eye(3)], 3), {"weights": [0.5, 0.5]}, r"weights has shape \(2,\), but spaces has 1 points"),
+        (([np.eye(3)], 3), {"start": np.ones((3, 3))}, r"start has shape \(3, 3\), but \(3, 2\)"),
+        (([np.ones((2, 3))], 3), {}, "a square matrix"),
+    ],
+)
+def test_bad_input_gets_one_clear_line(arguments, options, message):
+    with pytest.raises(ao.InputError, match=message):
+        ao.barycenter(*arguments, **options)
