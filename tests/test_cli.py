@@ -128,7 +128,7 @@ def test_version():
     assert anchorot("--version").stdout.strip() == ao.__version__
 
 
-COMMANDS = ["compare", "match", "pairwise", "search", "demo", "config"]
+COMMANDS = ["compare", "match", "pairwise", "search", "barycenter", "demo", "config"]
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, "search build", "search query"])
@@ -305,6 +305,18 @@ def test_a_damaged_index_is_one_line(tmp_path):
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1
     assert "x.index" in result.stderr
+
+
+def test_barycenter_of_one_space_is_that_space(tmp_path):
+    pytest.importorskip("torch")
+    square = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    np.savetxt(tmp_path / "square.csv", square, delimiter=",")
+    arguments = ("barycenter", "square.csv", "--kind", "points", "--support", 4, "--restarts", 4, "-o", "mean.csv")
+    result = anchorot(*arguments, "--json", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["loss"] < 0.1 * found["first_loss"]
+    assert np.loadtxt(tmp_path / "mean.csv", delimiter=",").shape == (4, 2)
 
 
 def test_match_prints_writes_and_reports(tmp_path):

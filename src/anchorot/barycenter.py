@@ -1,7 +1,6 @@
 """Barycenters: points whose space is nearest to several spaces at once."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_choice, check_integer, check_nonnegative, check_weights, uniform_weights
 from anchorot.exceptions import InputError
 from anchorot.io.points import from_points
+from anchorot.progress import progress_bar
 from anchorot.space import Space, as_space
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def barycenter(
     if start is not None:
         clouds[0] = _check_start(start, n_points, dim)
     found = []
-    with _progress(restarts * max_iter, progress) as advance:
+    with progress_bar(restarts * max_iter, "barycenter", "steps", progress) as advance:
         for cloud in clouds:
             found.append(
                 _descend(loss, cloud, optimizer, STEP * abs(scale), max_iter, patience, tolerance, device, advance)
@@ -222,7 +222,7 @@ def _descend(
     patience: int,
     tolerance: float,
     device: str,
-    advance: Callable[[float], None],
+    advance: Callable[[int], None],
 ) -> _Descent:
     """Follow the gradient from a cloud; keep the best points met."""
     import torch
@@ -251,22 +251,7 @@ def _descend(
             best, best_points = losses[-1], before.cpu().numpy()
         if losses[-1] < least * (1 - tolerance):
             least, last_fall = losses[-1], iteration
-        advance(losses[-1])
+        advance(1)
         if iteration - last_fall >= patience:
             break
     return _Descent(best_points, np.array(losses), iteration - last_fall >= patience)
-
-
-@contextmanager
-def _progress(total: int, enabled: bool) -> Iterator[Callable[[float], None]]:
-    """Give a function to call with the loss after every iteration; it moves a bar if enabled."""
-    if not enabled:
-        yield lambda loss: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("barycenter", total=total)
-        yield lambda loss: bar.update(task, advance=1, description=f"barycenter, loss {loss:.4g}")

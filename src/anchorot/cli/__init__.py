@@ -7,6 +7,7 @@ from typing import Annotated, NoReturn, TextIO
 import typer
 
 import anchorot as ao
+from anchorot.cli.barycenter import barycenter
 from anchorot.cli.compare import compare
 from anchorot.cli.config import config
 from anchorot.cli.demo import demo
@@ -26,6 +27,7 @@ app.command(epilog="Example: [bold]anchorot compare cat0.mat dog0.mat --n-points
 app.command(epilog="Example: [bold]anchorot match cat0.mat cat1.mat --n-points 500 --report cats.html[/]")(match)
 app.command(epilog="Example: [bold]anchorot pairwise shapes/*.off --n-points 200 -o D.npz --picture D.png[/]")(pairwise)
 app.add_typer(search_app, name="search", epilog="Example: [bold]anchorot search query shapes.index cat3.off -k 5[/]")
+app.command(epilog="Example: [bold]anchorot barycenter digits/ --kind points --support 80 -o mean.csv[/]")(barycenter)
 app.command(epilog="Example: [bold]anchorot demo --output shapes.png[/]")(demo)
 app.command(epilog="Example: [bold]anchorot config --json[/]")(config)
 

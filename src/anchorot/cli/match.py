@@ -20,7 +20,7 @@ from anchorot.cli.options import (
     check_metric_options,
     reads_spaces,
 )
-from anchorot.cli.output import Stopwatch, check_output, new_table, plain, print_json, print_table, read_both
+from anchorot.cli.output import Stopwatch, check_endings, new_table, plain, print_json, print_table, read_both
 
 ROWS_SHOWN = 10
 NAMES = {Metric.ae: "Anchor Energy Plan", Metric.aw: "Anchor Wasserstein plan", Metric.gw: "Gromov-Wasserstein plan"}
@@ -51,10 +51,8 @@ def match(
 ) -> None:
     """Which point of one space corresponds to which of the other."""
     check_metric_options(metric, p, epsilon)
-    for path, endings in ((report, (".html", ".htm")), (output, (".csv", ".npz"))):
-        check_output(path)
-        if path is not None and path.suffix.lower() not in endings:
-            raise ao.InputError(f"{path}: a file ending in {' or '.join(endings)} is written here")
+    check_endings(report, (".html", ".htm"))
+    check_endings(output, (".csv", ".npz"))
     if report is not None:
         _check_plotly()
     stopwatch = Stopwatch()

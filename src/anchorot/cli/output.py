@@ -83,6 +83,13 @@ def read_both(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch) -
     return x, y
 
 
+def check_endings(path: Path | None, endings: tuple[str, ...]) -> None:
+    """Refuse a file of another kind than can be written, or in no folder."""
+    check_output(path)
+    if path is not None and path.suffix.lower() not in endings:
+        raise ao.InputError(f"{path}: a file ending in {' or '.join(endings)} is written here")
+
+
 def check_output(path: Path | None) -> None:
     """Refuse a file that could not be written, before the work and not after."""
     if path is not None and not path.resolve().parent.is_dir():

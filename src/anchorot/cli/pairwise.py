@@ -14,7 +14,7 @@ import typer
 import anchorot as ao
 from anchorot._typing import Float64s
 from anchorot.cli.options import EpsilonOption, JsonOption, reads_spaces
-from anchorot.cli.output import check_output, new_table, plain, print_json, print_table
+from anchorot.cli.output import check_endings, new_table, plain, print_json, print_table
 from anchorot.cli.sources import Source, SpacesOf, find_sources
 from anchorot.io.atomic import replacing
 
@@ -112,10 +112,8 @@ def pairwise(
 
 
 def _check_outputs(output: Path | None, picture: Path | None) -> None:
-    for path, endings in ((output, (".npz", ".csv")), (picture, (".png", ".svg", ".pdf"))):
-        check_output(path)
-        if path is not None and path.suffix.lower() not in endings:
-            raise ao.InputError(f"{path}: a file ending in {' or '.join(endings)} is written here")
+    check_endings(output, (".npz", ".csv"))
+    check_endings(picture, (".png", ".svg", ".pdf"))
     if picture is not None:
         from anchorot.plot import new_figure
 
