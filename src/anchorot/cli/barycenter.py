@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 import anchorot as ao
-from anchorot.cli.options import JsonOption, reads_spaces
+from anchorot.cli.options import FilesArgument, JsonOption, reads_spaces
 from anchorot.cli.output import check_endings, new_table, plain, print_json, print_table
 from anchorot.cli.sources import SpacesOf, find_sources
 from anchorot.io.atomic import replacing
@@ -23,10 +23,7 @@ class Geometry(StrEnum):
 
 @reads_spaces
 def barycenter(
-    files: Annotated[
-        list[Path],
-        typer.Argument(help="Files, folders of files, or folders of the TU collection.", show_default=False),
-    ],
+    files: FilesArgument,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Write the points as .npz or .csv.", show_default=False)
     ],

@@ -48,6 +48,9 @@ SpaceArgument = typer.Argument(
     "(.npz .npy .csv .txt).",
     show_default=False,
 )
+FilesArgument = Annotated[
+    list[Path], typer.Argument(help="Files, folders of files, or folders of the TU collection.", show_default=False)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 MetricOption = Annotated[
     Metric, typer.Option(help="Anchor Energy, Anchor Wasserstein or Gromov-Wasserstein (needs POT).")
@@ -73,7 +76,6 @@ def aw_epsilon(epsilon: float | None) -> float:
 
 
 PANEL = "Reading files"
-Reader = Callable[[Path], ao.Space]
 
 
 def _reading(

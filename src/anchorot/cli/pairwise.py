@@ -13,7 +13,7 @@ import typer
 
 import anchorot as ao
 from anchorot._typing import Float64s
-from anchorot.cli.options import EpsilonOption, JsonOption, reads_spaces
+from anchorot.cli.options import EpsilonOption, FilesArgument, JsonOption, reads_spaces
 from anchorot.cli.output import check_endings, new_table, plain, print_json, print_table
 from anchorot.cli.sources import Source, SpacesOf, find_sources
 from anchorot.io.atomic import replacing
@@ -33,10 +33,7 @@ class AllPairsMetric(StrEnum):
 
 @reads_spaces
 def pairwise(
-    files: Annotated[
-        list[Path],
-        typer.Argument(help="Files, folders of files, or folders of the TU collection.", show_default=False),
-    ],
+    files: FilesArgument,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write the matrix as .npz or .csv.", show_default=False),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import anchorot as ao
-from anchorot.cli.options import JsonOption, SpaceArgument, reads_spaces
+from anchorot.cli.options import FilesArgument, JsonOption, SpaceArgument, reads_spaces
 from anchorot.cli.output import Stopwatch, check_output, new_table, plain, print_json, print_table
 from anchorot.cli.sources import SpacesOf, find_sources
 from anchorot.progress import progress_bar
@@ -19,10 +19,7 @@ app = typer.Typer(help="Find the nearest of very many spaces by Anchor Energy.",
 @app.command(epilog="Example: [bold]anchorot search build shapes/ --n-points 200 -o shapes.index[/]")
 @reads_spaces
 def build(
-    files: Annotated[
-        list[Path],
-        typer.Argument(help="Files, folders of files, or folders of the TU collection.", show_default=False),
-    ],
+    files: FilesArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="The index to write.", show_default=False)],
     robust: Annotated[bool, typer.Option("--robust", help="Compare ranks of costs.")] = False,
     cells: Annotated[int, typer.Option(help="Cells each way: more take memory, and save work in queries.", min=2)] = 16,
