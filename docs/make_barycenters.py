@@ -37,8 +37,9 @@ def main() -> None:
         flat = [sample(image, rng) for image in chosen]
         clouds = [in_space(points, rng) for points in flat]
         for ax, points, cloud in zip(row[:3], flat, clouds, strict=False):
-            draw_cloud(ax, in_view(cloud), "#9aa1ab")
-            draw_cloud(ax.inset_axes((0.0, 0.68, 0.32, 0.32)), points, "#374151", size=1)
+            ax.axis("off")
+            draw_cloud(ax.inset_axes((0.28, 0.0, 0.72, 1.0)), in_view(cloud), "#9aa1ab")
+            draw_cloud(ax.inset_axes((0.0, 0.62, 0.34, 0.34)), points, "#374151", size=1.5)
         spaces = [ao.from_points(cloud) for cloud in clouds]
         for ax, geometry in zip(row[3:5], NAMES, strict=True):
             found = ao.barycenter(spaces, POINTS, 2, geometry, restarts=RESTARTS, max_iter=200, rng=rng, progress=True)
@@ -46,7 +47,7 @@ def main() -> None:
             draw_cloud(ax, upright(found.points, flat), COLORS[geometry], size=16)
             row[5].plot(found.losses / found.losses[0], color=COLORS[geometry], lw=1.8, label=NAMES[geometry])
         style_losses(row[5])
-    titles = [f"{SHAPES} digits as clouds in space", "", "", "AE barycenter", "AW barycenter", "loss, of its start"]
+    titles = [f"{SHAPES} digits as clouds in space", "", "", "AE barycenter", "AW barycenter", "loss, start = 1"]
     for ax, text in zip(axes[0], titles, strict=True):
         ax.set_title(text, fontsize=11, loc="left", weight="bold", color="#374151")
     axes[0, 5].legend(frameon=False, fontsize=9)

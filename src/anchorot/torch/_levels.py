@@ -134,5 +134,6 @@ def scatter(slopes: Tensor, tags: Tensor, dtype: torch.dtype) -> Tensor:
     """Bring derivatives from the sorted order back to the order of the costs."""
     batch, levels, n = tags.shape
     out = torch.empty(tags.numel(), dtype=dtype, device=tags.device)
-    out[tags.flatten()] = slopes.to(dtype).flatten()
+    places = tags.flatten().long() & 0xFFFFFFFF if tags.dtype == torch.int32 else tags.flatten()  # the kernels' tags
+    out[places] = slopes.to(dtype).flatten()
     return out.view(batch, n, levels)

@@ -53,8 +53,8 @@ class Swept:
     potential: Tensor  # (rows,) ∫ Φ(z) over all time
 
 
-def sweep(moves: Moves, mass: Tensor, p: int, end: float | Tensor, *, integrals: bool) -> Swept:
-    """Integrate the energy from the first event (of any mass) to `end`."""
+def sweep(moves: Moves, mass: Tensor, p: int, *, integrals: bool) -> Swept:
+    """Integrate the energy from the first event to the last."""
     rows, most = moves.time.shape
     flat_time, order = moves.time.flatten().sort(stable=True)
     count = int(torch.isfinite(flat_time).sum())
@@ -68,7 +68,7 @@ def sweep(moves: Moves, mass: Tensor, p: int, end: float | Tensor, *, integrals:
     stops = torch.cat([starts[1:], starts.new_tensor([count])])
     step = max(1, BLOCK_NUMBERS.get(time.device.type, 1 << 22) // (rows * (p + 1) + size**2))
     for first, last in zip(starts.split(step), stops.split(step), strict=True):
-        block = _Block(moves, mass, p, time, order, place.view(rows, most), first, last, end, size)
+        block = _Block(moves, mass, p, time, order, place.view(rows, most), first, last, size)
         total += block.total
         rise[block.event[block.inside]] = block.rise[block.inside]
         if integrals:
@@ -101,7 +101,6 @@ class _Block:
         place: Tensor,
         first: Tensor,
         last: Tensor,
-        end: float | Tensor,
         size: int,
     ) -> None:
         rows, most = moves.time.shape
@@ -109,8 +108,10 @@ class _Block:
         event = first[:, None] + torch.arange(size, device=time.device)
         self.inside = event < last[:, None]
         event = event.clamp(max=len(time) - 1)
-        stop = torch.where(last < len(time), time[last.clamp(max=len(time) - 1)], end)[:, None]
+        # from the event before the block to its last: the gap between two blocks goes with the energy that is new
+        start, stop = time[(first - 1).clamp(min=0)][:, None], time[last - 1][:, None]
         now = torch.where(self.inside, time[event], stop)
+        self.length = stop - start
         self.left = stop - now  # of the block's time after each event
         self.event = order[event]
         self.row, number = self.event // most, self.event % most
@@ -127,11 +128,11 @@ class _Block:
         self.jump = self.at_start(self.w) - self.at_start(self.v)
         mutual = (self._mutual() * earlier * self.s[:, None, :]).sum(-1)
         self.rise = 2 * self.s * (self.s * _power(self.w - self.v, p) - self.jump - mutual)
-        after = self.at_start.energy()[:, None] + self.rise.cumsum(-1)
+        energy = self.at_start.energy()[:, None]
+        after = energy + self.rise.cumsum(-1)
         if p <= 2:
             after = after.clamp(min=0)
-        until = torch.cat([now[:, 1:], stop], dim=-1)
-        self.total = (after * (until - now) * self.inside).sum()
+        self.total = (energy * (now[:, :1] - start)).sum() + (after[:, :-1] * now.diff(dim=-1)).sum()
 
     def _mutual(self) -> Tensor:
         """[e, e']: by how much a unit mass's move v' -> w' changes Φ(w) - Φ(v)."""
@@ -146,7 +147,7 @@ class _Block:
         together = torch.minimum(self.left[:, :, None], self.left[:, None, :]) * self.s[:, None, :]
         points, by_value = torch.cat([self.w, self.v], dim=-1).sort(dim=-1)
         pulls = torch.cat([self.s * self.left, -self.s * self.left], dim=-1).gather(-1, by_value)
-        of_moves, length = _Potential(points, pulls, self.p), self.left[:, :1]
+        of_moves, length = _Potential(points, pulls, self.p), self.length
         # rows as if nothing of theirs moved, then the events' corrections from their time on
         still = length * self.at_start.slope(self.z) + of_moves.slope(self.z)
         slope.index_add_(0, self.current.flatten(), still.flatten())

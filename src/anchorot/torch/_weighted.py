@@ -80,25 +80,23 @@ def _rows(cost: Tensor, weights: Tensor) -> _Rows:
 
 
 def _sweep_costs(sides: tuple[_Rows, _Rows], mass: Tensor, *, integrals: bool) -> Swept:
-    first, last = (torch.stack([f(rows.cost) for rows in sides]) for f in (torch.min, torch.max))
+    extremes = torch.stack([extreme for rows in sides for extreme in rows.cost.aminmax()])
     tables = [(rows.cost, pad(rows.height, (1, 0))) for rows in sides]
-    return _with_start(tables, mass, 1, first.min(), last.max(), integrals=integrals)
+    return _with_span(tables, mass, 1, torch.stack(extremes.aminmax()), integrals=integrals)
 
 
 def _sweep_levels(sides: tuple[_Rows, _Rows], mass: Tensor, p: int, *, integrals: bool) -> Swept:
     tables = [(rows.height[:, :-1], rows.cost) for rows in sides]
     if p == 2:
         return _mean_sweep(Moves.join(tables), mass)
-    return _with_start(tables, mass, p, mass.new_zeros(()), 1.0, integrals=integrals)
+    return _with_span(tables, mass, p, mass.new_tensor([0.0, 1.0]), integrals=integrals)
 
 
-def _with_start(
-    tables: list[tuple[Tensor, Tensor]], mass: Tensor, p: int, begin: Tensor, end: float | Tensor, *, integrals: bool
-) -> Swept:
-    """Sweep with one more row, without mass, whose only event is the beginning."""
+def _with_span(tables: list[tuple[Tensor, Tensor]], mass: Tensor, p: int, span: Tensor, *, integrals: bool) -> Swept:
+    """Sweep with one more row, without mass, whose events are the beginning and the end."""
     still = tables[0][1][:1, :1]
-    moves = Moves.join([(begin.view(1, 1), still.expand(1, 2)), *tables])
-    swept = sweep(moves, pad(mass, (1, 0)), p, end, integrals=integrals)
+    moves = Moves.join([(span.view(1, 2), still.expand(1, 3)), *tables])
+    swept = sweep(moves, pad(mass, (1, 0)), p, integrals=integrals)
     return Swept(swept.total, swept.rise[1:], swept.slope[1:], swept.potential[1:])
 
 
