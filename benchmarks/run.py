@@ -62,7 +62,8 @@ def main() -> None:
     text = f"{machine}\n\n{table(rows)}\n"
     print(text)
     if options.write:
-        RESULTS.write_text(f"# Measured by `python benchmarks/run.py{' --pot' * options.pot} --write`\n\n{text}")
+        how = f"{' --pot' * options.pot}{' --tosca FOLDER' * bool(options.tosca)} --write"
+        RESULTS.write_text(f"# Measured by `python benchmarks/run.py{how}`\n\n{text}")
 
 
 if __name__ == "__main__":
