@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 import anchorot as ao
+from anchorot.metrics import DEFAULT_EPSILON
 
 
 class Metric(StrEnum):
@@ -72,7 +73,7 @@ def check_metric_options(metric: Metric, p: int, epsilon: float | None) -> None:
 
 def aw_epsilon(epsilon: float | None) -> float:
     """Return the epsilon asked for, or the usual one of `anchor_wasserstein`."""
-    return 1e-3 if epsilon is None else epsilon
+    return DEFAULT_EPSILON if epsilon is None else epsilon
 
 
 PANEL = "Reading files"
