@@ -13,6 +13,7 @@ from anchorot.cli.config import config
 from anchorot.cli.demo import demo
 from anchorot.cli.match import match
 from anchorot.cli.pairwise import pairwise
+from anchorot.cli.reproduce import reproduce
 from anchorot.cli.search import app as search_app
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app.command(epilog="Example: [bold]anchorot match cat0.mat cat1.mat --n-points 5
 app.command(epilog="Example: [bold]anchorot pairwise shapes/*.off --n-points 200 -o D.npz --picture D.png[/]")(pairwise)
 app.add_typer(search_app, name="search", epilog="Example: [bold]anchorot search query shapes.index cat3.off -k 5[/]")
 app.command(epilog="Example: [bold]anchorot barycenter digits/ --kind points --support 80 -o mean.csv[/]")(barycenter)
+app.command(epilog="Example: [bold]anchorot reproduce node_assignment --quick[/]")(reproduce)
 app.command(epilog="Example: [bold]anchorot demo --output shapes.png[/]")(demo)
 app.command(epilog="Example: [bold]anchorot config --json[/]")(config)
 

@@ -1,0 +1,1 @@
+"""What the experiments share: their data, their clock, and the files in which their answers stand."""

@@ -1,0 +1,70 @@
+"""RESULTS.md: one page of all answers, made from the summaries that the experiments wrote."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from anchorot.io.atomic import replacing
+
+from experiments.common.study import SUMMARY
+
+PAGE = "RESULTS.md"
+INTRODUCTION = """# Results
+
+Every experiment of the paper, on real data: the paper's claim, our figure, whether it holds, and why. Made by
+`anchorot reproduce`, never by hand; seeds are fixed, times are of the machine named below.
+"""
+
+
+def write_page(output: Path, names: list[str]) -> Path:
+    """Write the page of the experiments whose summaries are there, in the order of the names."""
+    found = {name: output / name / SUMMARY for name in names if (output / name / SUMMARY).exists()}
+    summaries = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in found.items()}
+    parts = [INTRODUCTION, _overview(summaries), *(_section(name, summary) for name, summary in summaries.items())]
+    with replacing(output / PAGE) as temporary:
+        temporary.write_text("\n".join(parts), encoding="utf-8")
+    return output / PAGE
+
+
+def _overview(summaries: dict[str, dict[str, Any]]) -> str:
+    rows = [
+        {"experiment": f"[{summary['title']}](#{name})", "claim": claim["paper"], "verdict": f"**{claim['verdict']}**"}
+        for name, summary in summaries.items()
+        for claim in summary["claims"]
+    ]
+    return _markdown_table(rows)
+
+
+def _section(name: str, summary: dict[str, Any]) -> str:
+    lines = [f'<a id="{name}"></a>\n\n## {summary["title"]}\n\n{summary["question"]}\n']
+    if summary["quick"]:
+        lines.append("_A quick run: smaller than what the answers should rest on._\n")
+    for claim in summary["claims"]:
+        lines.append(f"- **Paper:** {claim['paper']}\n  **Here:** {claim['ours']}")
+        lines.append(f"  **{claim['verdict'].capitalize()}.** {claim['why']}")
+    lines += [f"\n![{picture['caption']}]({name}/{picture['file']})" for picture in summary["figures"]]
+    for table in summary["tables"]:
+        lines.append(f"\n{table['caption']} ([{table['file']}]({name}/{table['file']})):\n")
+        lines.append(_markdown_table(table["rows"]))
+    lines += ["\n" + note for note in summary["notes"]]
+    lines.append(f"\n`anchorot reproduce {name}`: {_minutes(summary['seconds'])} on {summary['machine']}.\n")
+    return "\n".join(lines)
+
+
+def _markdown_table(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return ""
+    head = list(rows[0])
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(_cell(row[key]) for key in head) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,142 @@
+"""One run of one experiment: what it may read, and where its answers go."""
+
+import csv
+import json
+import os
+import platform
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import anchorot as ao
+from anchorot.io.atomic import replacing
+
+from experiments.common.datasets import DataSets
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUMMARY = "summary.json"
+
+
+class Verdict(StrEnum):
+    """Whether a claim of the paper is borne out."""
+
+    HOLDS = "holds"
+    IN_PART = "holds in part"
+    FAILS = "does not hold"
+    BEYOND = "beyond the paper"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, what was found here, whether it holds, and why."""
+
+    paper: str
+    ours: str
+    verdict: Verdict
+    why: str
+
+
+@dataclass
+class Study:
+    """What an experiment is given; it reports through the methods.
+
+    Attributes
+    ----------
+    name : str
+        The folder of the experiment.
+    data : DataSets
+        The real data.
+    output : Path
+        Folder for pictures, tables and the summary.
+    scratch : Path
+        Folder that is kept between runs, for checkpoints of long computations.
+    quick : bool
+        Run a small form of everything, in seconds, instead of what the answers rest on.
+    n_jobs : int
+        Workers, where no time is measured.
+    """
+
+    name: str
+    data: DataSets
+    output: Path
+    scratch: Path
+    quick: bool = False
+    n_jobs: int = -1
+    claims: list[Claim] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    figures: list[dict[str, str]] = field(default_factory=list)
+    values: dict[str, dict[str, float]] = field(default_factory=dict)
+    started: float = field(default_factory=time.perf_counter)
+
+    def rng(self, *keys: int) -> np.random.Generator:
+        """Return a generator of random numbers of its own for every tuple of keys, the same in every run."""
+        return np.random.default_rng(list(keys))
+
+    def claim(self, paper: str, ours: str, verdict: Verdict, why: str) -> None:
+        """Say what the paper says, what was found, whether it holds, and why."""
+        self.claims.append(Claim(paper, ours, verdict, why))
+
+    def note(self, text: str) -> None:
+        """Say how it was done, where the paper was not followed, or what disappoints."""
+        self.notes.append(text)
+
+    def value(self, name: str, value: float, tolerance: float) -> None:
+        """Report a number that the seeds fix, and how far another machine's may lie from it."""
+        self.values[name] = {"value": float(value), "tolerance": float(tolerance)}
+
+    def table(self, name: str, rows: Iterable[dict[str, Any]], caption: str, *, shown: bool = True) -> None:
+        """Write rows of equal keys as NAME.csv; the page shows them unless told otherwise."""
+        rows = list(rows)
+        path = self.output / f"{name}.csv"
+        with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        self.tables.append({"file": path.name, "caption": caption, "rows": rows if shown else []})
+
+    def figure(self, name: str, figure: "Figure", caption: str) -> None:
+        """Write a picture as NAME.png."""
+        path = self.output / f"{name}.png"
+        with replacing(path) as temporary:
+            figure.savefig(temporary, dpi=150, facecolor="white")
+        self.figures.append({"file": path.name, "caption": caption})
+
+    def finish(self, title: str, question: str) -> None:
+        """Write the summary, from which the page of all results is made."""
+        summary = {
+            "title": title,
+            "question": question,
+            "quick": self.quick,
+            "machine": _machine(),
+            "seconds": round(time.perf_counter() - self.started, 1),
+            "claims": [asdict(claim) for claim in self.claims],
+            "notes": self.notes,
+            "tables": self.tables,
+            "figures": self.figures,
+            "values": self.values,
+        }
+        with replacing(self.output / SUMMARY) as temporary:
+            temporary.write_text(json.dumps(summary, indent=1, default=_plain) + "\n", encoding="utf-8")
+
+
+def _machine() -> str:
+    """Name the processor and the versions that figures depend on."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        processor = next(line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name"))
+    except (OSError, StopIteration):
+        processor = platform.processor() or platform.machine()
+    return f"{processor}, {os.cpu_count()} cores, Python {platform.python_version()}, anchorot {ao.__version__}"
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of NumPy as JSON's."""
+    return value.item() if isinstance(value, np.generic) else str(value)
