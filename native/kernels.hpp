@@ -82,6 +82,32 @@ constexpr double kHeightUnit = 1.0 / static_cast<double>(std::int64_t{1} << 62);
 double sweep_energy(const Events& x, const Events& y, int threads);  // AE_1
 double fenwick_expected_cost(const Events& x, const Events& y);      // E[OT_1], the paper's SL-AE
 
+// -- one pool of measures under many labellings (labelled.cpp) -----------------------------------------------------
+// Rows stand at places and move from time to time.
+struct Moves {
+  const double* time;  // ascending; a row moves once at a time
+  const std::uint32_t *row, *target;
+  std::size_t count;
+  const std::uint32_t* start;  // place of every row at the beginning
+  std::size_t rows;
+  const double* place;  // ascending
+  std::size_t places;
+  double begin, end;  // of the time; all moves lie between
+};
+// Rows belong to items, which are labelled as a whole; the masses of an item's rows sum to 1.
+struct Items {
+  const std::uint32_t* item;  // of every row
+  const double* mass;
+  std::size_t rows;
+};
+struct Labels {
+  const std::uint8_t* in_x;  // [labelling][item]: whether the item is in the first collection
+  std::size_t count, items;
+  double size_x, size_y;  // items in each collection, the same in every labelling
+};
+// out[labelling] = energy distance of the two collections
+void labelled_energies(const Moves& moves, const Items& items, const Labels& labels, double* out, int threads);
+
 // -- cell averages (cells.cpp) -------------------------------------------------------------------------------------
 // Equal cells over the range [low, high] of x and all levels t in [0, 1].
 struct CellGrid {

@@ -136,6 +136,21 @@ NB_MODULE(_native, m) {
       },
       "x"_a, "y"_a);
   m.def(
+      "labelled_energies",
+      [](Vector<const double> time, Vector<const std::uint32_t> row, Vector<const std::uint32_t> target,
+         Vector<const std::uint32_t> start, Vector<const double> place, double begin, double end,
+         Vector<const std::uint32_t> item, Vector<const double> mass, Matrix<const std::uint8_t> in_x, double size_x,
+         double size_y, Vector<double> out, int threads) {
+        const anchorot::Moves moves{time.data(),    row.data(),   target.data(),  time.shape(0), start.data(),
+                                    start.shape(0), place.data(), place.shape(0), begin,         end};
+        const anchorot::Items items{item.data(), mass.data(), mass.shape(0)};
+        const anchorot::Labels labels{in_x.data(), in_x.shape(0), in_x.shape(1), size_x, size_y};
+        nb::gil_scoped_release release;
+        anchorot::labelled_energies(moves, items, labels, out.data(), threads);
+      },
+      "time"_a, "row"_a, "target"_a, "start"_a, "place"_a, "begin"_a, "end"_a, "item"_a, "mass"_a, "in_x"_a,
+      "size_x"_a, "size_y"_a, "out"_a, "threads"_a);
+  m.def(
       "event_averages",
       [](const nb::tuple& events, double low, double high, Matrix<double> out) {
         const EventArrays x(events);

@@ -31,6 +31,7 @@ struct VecF64 {
   static VecF64 max(VecF64 a, VecF64 b) { return {_mm512_max_pd(a.v, b.v)}; }
   static VecF64 add(VecF64 a, VecF64 b) { return {_mm512_add_pd(a.v, b.v)}; }
   static VecF64 sub(VecF64 a, VecF64 b) { return {_mm512_sub_pd(a.v, b.v)}; }
+  static VecF64 mul(VecF64 a, VecF64 b) { return {_mm512_mul_pd(a.v, b.v)}; }
   static VecF64 abs(VecF64 a) { return {_mm512_abs_pd(a.v)}; }
 };
 struct VecF32 {
@@ -58,6 +59,7 @@ struct VecF64 {
   static VecF64 max(VecF64 a, VecF64 b) { return {_mm256_max_pd(a.v, b.v)}; }
   static VecF64 add(VecF64 a, VecF64 b) { return {_mm256_add_pd(a.v, b.v)}; }
   static VecF64 sub(VecF64 a, VecF64 b) { return {_mm256_sub_pd(a.v, b.v)}; }
+  static VecF64 mul(VecF64 a, VecF64 b) { return {_mm256_mul_pd(a.v, b.v)}; }
   static VecF64 abs(VecF64 a) { return {_mm256_andnot_pd(_mm256_set1_pd(-0.0), a.v)}; }
 };
 struct VecF32 {
@@ -85,6 +87,7 @@ struct VecF64 {
   static VecF64 max(VecF64 a, VecF64 b) { return {_mm_max_pd(a.v, b.v)}; }
   static VecF64 add(VecF64 a, VecF64 b) { return {_mm_add_pd(a.v, b.v)}; }
   static VecF64 sub(VecF64 a, VecF64 b) { return {_mm_sub_pd(a.v, b.v)}; }
+  static VecF64 mul(VecF64 a, VecF64 b) { return {_mm_mul_pd(a.v, b.v)}; }
   static VecF64 abs(VecF64 a) { return {_mm_andnot_pd(_mm_set1_pd(-0.0), a.v)}; }
 };
 struct VecF32 {
@@ -138,6 +141,11 @@ struct VecPlain {
   static VecPlain sub(VecPlain a, VecPlain b) {
     VecPlain r;
     for (int i = 0; i < kLanes; ++i) r.v[i] = a.v[i] - b.v[i];
+    return r;
+  }
+  static VecPlain mul(VecPlain a, VecPlain b) {
+    VecPlain r;
+    for (int i = 0; i < kLanes; ++i) r.v[i] = a.v[i] * b.v[i];
     return r;
   }
   static VecPlain abs(VecPlain a) {

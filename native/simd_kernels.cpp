@@ -3,6 +3,7 @@
 // from the copy that the processor cannot run.
 #include "simd_kernels.hpp"
 
+#include "label_sweep.hpp"
 #include "sort_network.hpp"
 
 namespace ANCHOROT_ISA {
@@ -88,6 +89,7 @@ void add_l1(const double* x, const double* y, std::size_t count, double* out, st
 extern const anchorot::KernelSet kernels;
 const anchorot::KernelSet kernels{{sort_across<double>, sort_along<double>},
                                   {sort_across<float>, sort_along<float>},
-                                  {kTileRows, 2 * sizeof(VecF64) / sizeof(double), add_l1}};
+                                  {kTileRows, 2 * sizeof(VecF64) / sizeof(double), add_l1},
+                                  {sweep_labels}};
 
 }  // namespace ANCHOROT_ISA

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace anchorot {
 
@@ -28,10 +29,43 @@ struct TileKernel {
   void (*add_l1)(const double* x, const double* y, std::size_t count, double* out, std::size_t pitch);
 };
 
+// Labellings of one pool of measures that are swept side by side; see labelled.cpp.
+constexpr std::size_t kLanes = 16;
+
+struct LabelMove {
+  std::uint32_t row, from, to;  // places by number
+};
+struct LabelGroup {
+  double time;
+  std::size_t end;  // the moves before this one, and after those of the group before, happen at the time
+};
+// A run of moves, and the places that they visit.
+struct LabelStretch {
+  // One moment after which most rows stand elsewhere: all rows by place, and `step` from each to the next. Otherwise null.
+  const std::uint32_t* order;
+  const double* place;  // ascending
+  const double* step;   // from each place to the next; 0 from the last
+  std::size_t places;
+  const std::uint32_t* start;  // place of every row before the first move
+  std::size_t rows;
+  const LabelMove* moves;
+  const LabelGroup* groups;
+  std::size_t group_count;
+  double first, next;  // when all began, and when the first move after this stretch happens
+  bool few_moments;    // then the energy is computed afresh at each of them, without a tree
+};
+struct LabelKernel {
+  // integral[lane] += integral of the energy over the stretch. signed_mass has kLanes numbers a row, scratch has
+  // label_scratch(places) numbers.
+  void (*sweep)(const LabelStretch& stretch, const double* signed_mass, double* scratch, double* integral);
+};
+constexpr std::size_t label_scratch(std::size_t places) { return (3 * places + 2) * kLanes; }
+
 struct KernelSet {
   PanelKernels<double> f64;
   PanelKernels<float> f32;
   TileKernel tile;
+  LabelKernel label;
 };
 
 const KernelSet& simd_kernels();  // for the processor at hand (dispatch.cpp)

@@ -19,7 +19,9 @@ from anchorot.embedding import Grid, embed
 from anchorot.energy import anchor_energy, expected_cost
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
 from anchorot.geometry import Geometry
+from anchorot.graph_models import graph_model_test
 from anchorot.gromov import gromov_wasserstein
+from anchorot.groups import GroupTest, PairOfGroups, group_test
 from anchorot.io import (
     GraphSet,
     from_cells,
@@ -32,10 +34,12 @@ from anchorot.io import (
     write,
 )
 from anchorot.line import ot_1d
+from anchorot.permutation import PermutationTest
 from anchorot.plan import anchor_energy_plan, match
 from anchorot.search import SearchIndex, SearchResult
 from anchorot.space import Space
 from anchorot.transport import Transport
+from anchorot.twosample import energy_distance, energy_test
 from anchorot.wasserstein import anchor_wasserstein
 
 __all__ = [
@@ -46,11 +50,14 @@ __all__ = [
     "Geometry",
     "GraphSet",
     "Grid",
+    "GroupTest",
     "InputError",
     "InputNote",
     "LowerBounds",
     "MissingExtraError",
     "NearestSpaces",
+    "PairOfGroups",
+    "PermutationTest",
     "SearchIndex",
     "SearchResult",
     "Space",
@@ -61,13 +68,17 @@ __all__ = [
     "anchor_wasserstein",
     "barycenter",
     "embed",
+    "energy_distance",
+    "energy_test",
     "expected_cost",
     "from_cells",
     "from_graph",
     "from_mesh",
     "from_neighbors",
     "from_points",
+    "graph_model_test",
     "gromov_wasserstein",
+    "group_test",
     "lower_bounds",
     "match",
     "nearest_gw",

@@ -42,11 +42,26 @@ def check_finite(array: Floats, name: str, infinity_hint: str = "") -> None:
     raise InputError(f"{name} must be finite, but {int(bad.sum())} entries are not, the first {value} at {shown}{hint}")
 
 
+def check_values(values: ArrayLike, name: str) -> Float64s:
+    """Turn `values` into one or more finite float64 numbers."""
+    array: Float64s = check_numbers(values, name).astype(np.float64)
+    if array.ndim != 1 or len(array) == 0:
+        raise InputError(f"{name} has shape {array.shape}, but values (k,) with k >= 1 are needed")
+    check_finite(array, name)
+    return array
+
+
+def check_square(values: ArrayLike, name: str) -> Floats:
+    """Turn `values` into a square matrix of numbers."""
+    array = check_numbers(values, name)
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise InputError(f"{name} has shape {array.shape}, but a square matrix (n, n) is needed")
+    return array
+
+
 def check_cost(cost: ArrayLike) -> Floats:
     """Turn `cost` into a square, finite, C-contiguous float matrix (no copy if it already is one)."""
-    array = check_numbers(cost, "cost")
-    if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise InputError(f"cost has shape {array.shape}, but a square matrix (n, n) is needed")
+    array = check_square(cost, "cost")
     if array.shape[0] == 0:
         raise InputError("cost has shape (0, 0), but a space needs at least one point")
     check_finite(array, "cost", "; unreachable pairs of a disconnected graph need a finite cost or must be left out")

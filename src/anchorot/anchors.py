@@ -11,7 +11,7 @@ from anchorot._kernels import kernels
 from anchorot._kernels.block_sweep import block_sweep
 from anchorot._kernels.events import Events, from_heights, heights_after, to_heights
 from anchorot._typing import Float64s, Floats
-from anchorot._validate import check_finite, check_integer, check_numbers, check_weights, uniform_weights
+from anchorot._validate import check_integer, check_values, check_weights, uniform_weights
 from anchorot.exceptions import InputError
 from anchorot.line import StepFunction, step_distance
 from anchorot.space import Space, as_space
@@ -123,7 +123,7 @@ class AnchorFeatures:
         """
         if len(rows) == 0:
             raise InputError("rows is empty, but at least one measure is needed")
-        values = [_check_row(row, f"rows[{i}]") for i, row in enumerate(rows)]
+        values = [check_values(row, f"rows[{i}]") for i, row in enumerate(rows)]
         mass = uniform_weights(len(rows)) if weights is None else check_weights(weights, len(rows), "rows")
         lengths = np.array([len(v) for v in values])
         if row_weights is None:
@@ -261,11 +261,3 @@ def sweep_levels(x: LevelMoves, y: LevelMoves, mass_x: Float64s, mass_y: Float64
         p=p,
         span=(0.0, 1.0),
     )
-
-
-def _check_row(row: ArrayLike, name: str) -> Float64s:
-    values = check_numbers(row, name).astype(np.float64)
-    if values.ndim != 1 or len(values) == 0:
-        raise InputError(f"{name} has shape {values.shape}, but values (k,) with k >= 1 are needed")
-    check_finite(values, name)
-    return values

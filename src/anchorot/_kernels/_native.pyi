@@ -32,5 +32,21 @@ def share_product(
 def argsort(values: Float64s, sorted: Float64s, order: Int64s, threads: int) -> None: ...
 def sweep_energy(x: Events, y: Events, threads: int) -> float: ...
 def fenwick_expected_cost(x: Events, y: Events) -> float: ...
+def labelled_energies(
+    time: Float64s,
+    row: NDArray[np.uint32],
+    target: NDArray[np.uint32],
+    start: NDArray[np.uint32],
+    place: Float64s,
+    begin: float,
+    end: float,
+    item: NDArray[np.uint32],
+    mass: Float64s,
+    in_x: NDArray[np.uint8],
+    size_x: float,
+    size_y: float,
+    out: Float64s,
+    threads: int,
+) -> None: ...
 def level_averages(levels: Floats, low: float, high: float, out: Float64s) -> None: ...
 def event_averages(events: Events, low: float, high: float, out: Float64s) -> None: ...

@@ -1,11 +1,13 @@
 """The C++ kernels (`native/`), with their results allocated here."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anchorot._kernels import _native
 from anchorot._kernels._native import fenwick_expected_cost, level_energy, sort_rows, sweep_energy
 from anchorot._kernels.cells import CellGrid
 from anchorot._kernels.events import Events
+from anchorot._kernels.moves import Items, Moves
 from anchorot._kernels.segments import common_segments
 from anchorot._kernels.share_steps import ShareSteps
 from anchorot._kernels.step_rows import StepRows
@@ -17,6 +19,7 @@ __all__ = [
     "event_averages",
     "fenwick_expected_cost",
     "l1_costs",
+    "labelled_energies",
     "level_averages",
     "level_energy",
     "level_shares",
@@ -73,6 +76,14 @@ def argsort(values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
     ordered, order = np.empty_like(values), np.empty(len(values), np.int64)
     _native.argsort(values, ordered, order, threads)
     return ordered, order
+
+
+def labelled_energies(moves: Moves, items: Items, in_x: NDArray[np.uint8], threads: int) -> Float64s:
+    """Energy distance of the two collections that each labelling makes of a pool."""
+    out = np.empty(len(in_x))
+    size_x = float(in_x[0].sum())
+    _native.labelled_energies(*moves, *items, in_x, size_x, in_x.shape[1] - size_x, out, threads)
+    return out
 
 
 def level_averages(levels: Floats, grid: CellGrid) -> Float64s:

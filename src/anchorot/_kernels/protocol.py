@@ -2,8 +2,12 @@
 
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from anchorot._kernels.cells import CellGrid
 from anchorot._kernels.events import Events
+from anchorot._kernels.moves import Items, Moves
 from anchorot._kernels.share_steps import ShareSteps
 from anchorot._kernels.step_rows import StepRows
 from anchorot._typing import Float64s, Floats, Int64s
@@ -41,6 +45,12 @@ class Kernels(Protocol):
 
     def sweep_energy(self, x: Events, y: Events, threads: int) -> float:
         """Anchor Energy (p = 1) of two collections of weighted measures."""
+
+    def labelled_energies(self, moves: Moves, items: Items, in_x: NDArray[np.uint8], threads: int) -> Float64s:
+        """(labellings,): energy distance (p = 1) of the items with in_x[labelling] = 1 from the others.
+
+        Every labelling has as many items on either side.
+        """
 
     def fenwick_expected_cost(self, x: Events, y: Events) -> float:
         """Mean transport cost (p = 1) over all pairs of measures, by the paper's SL-AE."""

@@ -15,6 +15,7 @@ from anchorot.cli.match import match
 from anchorot.cli.pairwise import pairwise
 from anchorot.cli.reproduce import reproduce
 from anchorot.cli.search import app as search_app
+from anchorot.cli.two_sample import AgainstManyFiles, two_sample
 
 app = typer.Typer(
     name="anchorot",
@@ -28,6 +29,11 @@ app.command(epilog="Example: [bold]anchorot compare cat0.mat dog0.mat --n-points
 app.command(epilog="Example: [bold]anchorot match cat0.mat cat1.mat --n-points 500 --report cats.html[/]")(match)
 app.command(epilog="Example: [bold]anchorot pairwise shapes/*.off --n-points 200 -o D.npz --picture D.png[/]")(pairwise)
 app.add_typer(search_app, name="search", epilog="Example: [bold]anchorot search query shapes.index cat3.off -k 5[/]")
+app.command(
+    name="test",
+    cls=AgainstManyFiles,
+    epilog="Example: [bold]anchorot test real/*.graphml --against model/*.graphml --statistic clustering[/]",
+)(two_sample)
 app.command(epilog="Example: [bold]anchorot barycenter digits/ --kind points --support 80 -o mean.csv[/]")(barycenter)
 app.command(epilog="Example: [bold]anchorot reproduce node_assignment --quick[/]")(reproduce)
 app.command(epilog="Example: [bold]anchorot demo --output shapes.png[/]")(demo)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anchorot as ao
-from anchorot.io.files import ENDINGS
+from anchorot.io.files import ENDINGS, read_graph
 from anchorot.io.graph_files import is_tu_folder
 
 
@@ -28,6 +28,10 @@ class Source:
             return ao.from_graph(self.content, **options)
         except ao.InputError as error:
             raise ao.InputError(f"{self.name}: {error}") from None
+
+    def graph(self, reading: dict[str, Any]) -> Any:
+        """Return it as a graph, for whoever looks at edges and not at distances."""
+        return read_graph(self.content, kind=reading["kind"]) if isinstance(self.content, Path) else self.content
 
 
 class SpacesOf(Sequence[ao.Space]):

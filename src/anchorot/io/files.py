@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from anchorot._typing import RngLike
+from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_choice
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
 from anchorot.io.cells import cell_space, read_h5ad
 from anchorot.io.foreign import about
 from anchorot.io.graph_files import is_tu_folder, read_edge_list, read_graphml
-from anchorot.io.graph_inputs import edge_table
+from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graphs import Disconnected, table_space
 from anchorot.io.matrices import MATRIX_READERS
 from anchorot.io.mesh_files import MESH_READERS, read_mesh
@@ -123,13 +123,9 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
     if file.is_dir():
         hint = " (of a TU collection: read_tu reads it)" if is_tu_folder(file) else ""
         raise InputError(f"this is a folder{hint}, but a file is needed")
-    if ending in EDGE_LIST_ENDINGS or (options.kind == "graph" and ending in (".csv", ".txt")):
-        return _graph(read_edge_list(file, options.weight, options.directed), options)
-    if ending == ".graphml":
-        return _graph(read_graphml(file, options.weight, options.directed), options)
-    if ending == ".swc":
-        tree, positions = read_swc(file)
-        return _graph(tree, options, positions)
+    graph = _edges_of(file, options)
+    if graph is not None:
+        return _graph(*graph, options)
     if ending in MESH_READERS:
         return _mesh(*read_mesh(file), file, options)
     if ending == ".h5ad":
@@ -142,7 +138,30 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
     raise InputError(f"files ending in '{file.suffix}' are not read; known endings: {', '.join(ENDINGS)}")
 
 
-def _graph(table: Any, options: ReadOptions, positions: Any = None) -> Space | list[Space]:
+def read_graph(path: str | os.PathLike[str], *, kind: str | None = None) -> EdgeTable:
+    """Read the edges of a graph, without directions and lengths; only from files that hold a graph."""
+    file = Path(path)
+    with about(file):
+        found = _edges_of(file, ReadOptions(kind=kind, directed=False))
+        if found is None:
+            graphs = ", ".join((*EDGE_LIST_ENDINGS, ".graphml", ".swc"))
+            raise InputError(
+                f"a graph is needed: {graphs}, or with kind='graph' (--kind graph) a .csv or .txt of edges"
+            )
+    return found[0]
+
+
+def _edges_of(file: Path, options: ReadOptions) -> tuple[EdgeTable, Float64s | None] | None:
+    """Return the edges and positions of a file that holds a graph, or None."""
+    ending = file.suffix.lower()
+    if ending in EDGE_LIST_ENDINGS or (options.kind == "graph" and ending in (".csv", ".txt")):
+        return read_edge_list(file, options.weight, options.directed), None
+    if ending == ".graphml":
+        return read_graphml(file, options.weight, options.directed), None
+    return read_swc(file) if ending == ".swc" else None
+
+
+def _graph(table: EdgeTable, positions: Float64s | None, options: ReadOptions) -> Space | list[Space]:
     return table_space(table, options.disconnected, n_points=options.n_points, rng=options.rng, positions=positions)
 
 
@@ -161,7 +180,7 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
         return _cloud(found, options)
     cost = found.pop("cost")
     if options.kind == "graph":
-        return _graph(edge_table(cost.tolist(), options.weight, options.directed), options)
+        return _graph(edge_table(cost.tolist(), options.weight, options.directed), None, options)
     if cost.ndim == 2 and cost.shape[0] != cost.shape[1]:
         raise InputError(
             f"a cost matrix is square, but this one is {cost.shape[0]} x {cost.shape[1]}; "

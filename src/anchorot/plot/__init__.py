@@ -7,6 +7,7 @@ writes it. Titles are left to the caller.
 from anchorot.plot.cdfs import anchor_cdfs
 from anchorot.plot.distances import distance_map, distance_matrix
 from anchorot.plot.matches import matched_graphs
+from anchorot.plot.null import null_distribution
 from anchorot.plot.plans import plan
 from anchorot.plot.shapes import shape
 from anchorot.plot.style import PALETTE, new_figure
@@ -18,6 +19,7 @@ __all__ = [
     "distance_matrix",
     "matched_graphs",
     "new_figure",
+    "null_distribution",
     "plan",
     "shape",
 ]

@@ -1,0 +1,189 @@
+// The energy of one pool of measures under kLanes labellings at once, over a stretch of moves; see labelled.cpp.
+#pragma once
+
+#include <cstddef>
+
+#include "simd.hpp"
+#include "simd_kernels.hpp"
+
+namespace ANCHOROT_ISA {
+namespace {
+
+// One number for every labelling.
+struct Lanes {
+  static constexpr std::size_t kWidth = sizeof(VecF64) / sizeof(double);
+  static constexpr std::size_t kParts = anchorot::kLanes / kWidth;
+  VecF64 part[kParts];
+
+  static Lanes fill(double x) {
+    Lanes r;
+    for (std::size_t i = 0; i < kParts; ++i) r.part[i] = VecF64::fill(x);
+    return r;
+  }
+  static Lanes load(const double* p) {
+    Lanes r;
+    for (std::size_t i = 0; i < kParts; ++i) r.part[i] = VecF64::load(p + i * kWidth);
+    return r;
+  }
+  void store(double* p) const {
+    for (std::size_t i = 0; i < kParts; ++i) part[i].store(p + i * kWidth);
+  }
+  friend Lanes operator+(Lanes a, const Lanes& b) {
+    for (std::size_t i = 0; i < kParts; ++i) a.part[i] = VecF64::add(a.part[i], b.part[i]);
+    return a;
+  }
+  friend Lanes operator-(Lanes a, const Lanes& b) {
+    for (std::size_t i = 0; i < kParts; ++i) a.part[i] = VecF64::sub(a.part[i], b.part[i]);
+    return a;
+  }
+  friend Lanes operator*(Lanes a, const Lanes& b) {
+    for (std::size_t i = 0; i < kParts; ++i) a.part[i] = VecF64::mul(a.part[i], b.part[i]);
+    return a;
+  }
+  friend Lanes operator*(double x, const Lanes& a) { return fill(x) * a; }
+  Lanes nonnegative() const {
+    Lanes r;
+    for (std::size_t i = 0; i < kParts; ++i) r.part[i] = VecF64::max(part[i], VecF64::fill(0));
+    return r;
+  }
+};
+
+void add_at(double* place, const Lanes& what) { (Lanes::load(place) + what).store(place); }
+
+// The signed mass that each labelling has at every place of a stretch.
+class MassesAt {
+ public:
+  MassesAt(const anchorot::LabelStretch& stretch, const double* signed_mass, double* memory)
+      : stretch_(stretch), memory_(memory) {
+    for (std::size_t k = 0; k < stretch.places * kLanes; ++k) memory[k] = 0;
+    for (std::size_t r = 0; r < stretch.rows; ++r) add(stretch.start[r], Lanes::load(signed_mass + r * kLanes));
+  }
+
+  void add(std::size_t number, const Lanes& mass) { add_at(memory_ + number * kLanes, mass); }
+  Lanes at(std::size_t number) const { return Lanes::load(memory_ + number * kLanes); }
+
+  // integral of D^2 over places, as a sum of squares
+  Lanes energy() const {
+    Lanes sum = Lanes::fill(0), d = Lanes::fill(0);
+    for (std::size_t v = 0; v < stretch_.places; ++v) {
+      d = d + at(v);
+      sum = sum + stretch_.step[v] * (d * d);
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t kLanes = anchorot::kLanes;
+  const anchorot::LabelStretch& stretch_;
+  double* memory_;
+};
+
+// The primitive of D, from a Fenwick tree of masses and first moments over the places.
+class PrimitiveTree {
+ public:
+  PrimitiveTree(const anchorot::LabelStretch& stretch, const MassesAt& masses, double* memory)
+      : stretch_(stretch), nodes_(memory) {
+    for (std::size_t k = 0; k < (stretch.places + 1) * kNode; ++k) memory[k] = 0;
+    for (std::size_t k = 1; k <= stretch.places; ++k) {
+      const Lanes mass = masses.at(k - 1);
+      add_to(k, mass, stretch.place[k - 1] * mass);
+      const std::size_t above = k + (k & (~k + 1));
+      if (above <= stretch.places) {
+        add_to(above, Lanes::load(nodes_ + k * kNode), Lanes::load(nodes_ + k * kNode + anchorot::kLanes));
+      }
+    }
+  }
+
+  void add(std::size_t number, const Lanes& mass) {
+    const Lanes moment = stretch_.place[number] * mass;
+    for (std::size_t k = number + 1; k <= stretch_.places; k += k & (~k + 1)) add_to(k, mass, moment);
+  }
+
+  // integral of D up to a place z: sum of s (z - z_s) over the masses s below, at places z_s
+  Lanes up_to(std::size_t number) const {
+    Lanes mass = Lanes::fill(0), moment = Lanes::fill(0);
+    for (std::size_t k = number + 1; k > 0; k -= k & (~k + 1)) {
+      mass = mass + Lanes::load(nodes_ + k * kNode);
+      moment = moment + Lanes::load(nodes_ + k * kNode + anchorot::kLanes);
+    }
+    return stretch_.place[number] * mass - moment;
+  }
+
+ private:
+  static constexpr std::size_t kNode = 2 * anchorot::kLanes;
+  void add_to(std::size_t k, const Lanes& mass, const Lanes& moment) {
+    add_at(nodes_ + k * kNode, mass);
+    add_at(nodes_ + k * kNode + anchorot::kLanes, moment);
+  }
+  const anchorot::LabelStretch& stretch_;
+  double* nodes_;
+};
+
+// Adds up gap * energy; at_moment(begin, end, afresh) makes the moves from `begin` to `end` and returns the energy.
+template <class AtMoment>
+void integrate(const anchorot::LabelStretch& stretch, double* integral, AtMoment at_moment) {
+  for (std::size_t g = 0; g < stretch.group_count; ++g) {
+    const bool last = g + 1 == stretch.group_count;
+    const double here = stretch.groups[g].time;
+    const double next = last ? stretch.next : stretch.groups[g + 1].time;
+    const std::size_t begin = g == 0 ? 0 : stretch.groups[g - 1].end;
+    // What rounding leaves of updates must not meet a gap that is long compared with the way come so far.
+    const bool afresh = last || (next - here) * 64 > next - stretch.first;
+    add_at(integral, (next - here) * at_moment(begin, stretch.groups[g].end, afresh).nonnegative());
+  }
+}
+
+// integral of D^2 over places, row by row
+Lanes energy_in_order(const anchorot::LabelStretch& stretch, const double* signed_mass) {
+  Lanes sum = Lanes::fill(0), d = Lanes::fill(0);
+  for (std::size_t k = 0; k < stretch.rows; ++k) {
+    if (k + 8 < stretch.rows) {
+      const double* ahead = signed_mass + stretch.order[k + 8] * anchorot::kLanes;
+      __builtin_prefetch(ahead);
+      __builtin_prefetch(ahead + anchorot::kLanes / 2);
+    }
+    d = d + Lanes::load(signed_mass + stretch.order[k] * anchorot::kLanes);
+    sum = sum + stretch.step[k] * (d * d);
+  }
+  return sum;
+}
+
+void sweep_labels(const anchorot::LabelStretch& stretch, const double* signed_mass, double* scratch,
+                  double* integral) {
+  if (stretch.order != nullptr) {
+    add_at(integral, (stretch.next - stretch.groups[0].time) * energy_in_order(stretch, signed_mass));
+    return;
+  }
+  MassesAt masses(stretch, signed_mass, scratch);
+  auto mass_of = [&](const anchorot::LabelMove& move) { return Lanes::load(signed_mass + move.row * anchorot::kLanes); };
+  auto shift = [&](const anchorot::LabelMove& move, const Lanes& mass) {
+    masses.add(move.from, Lanes::fill(0) - mass);
+    masses.add(move.to, mass);
+  };
+  if (stretch.few_moments) {
+    integrate(stretch, integral, [&](std::size_t begin, std::size_t end, bool) {
+      for (std::size_t k = begin; k < end; ++k) shift(stretch.moves[k], mass_of(stretch.moves[k]));
+      return masses.energy();
+    });
+    return;
+  }
+  PrimitiveTree tree(stretch, masses, scratch + stretch.places * anchorot::kLanes);
+  Lanes energy = masses.energy();
+  integrate(stretch, integral, [&](std::size_t begin, std::size_t end, bool afresh) {
+    for (std::size_t k = begin; k < end; ++k) {
+      const anchorot::LabelMove move = stretch.moves[k];
+      const Lanes mass = mass_of(move);
+      const Lanes area = tree.up_to(move.to) - tree.up_to(move.from);  // integral of D over the way up
+      const double way = stretch.place[move.to] - stretch.place[move.from];
+      energy = energy + mass * (way * mass - (area + area));
+      tree.add(move.from, Lanes::fill(0) - mass);
+      tree.add(move.to, mass);
+      shift(move, mass);
+    }
+    if (afresh) energy = masses.energy();
+    return energy;
+  });
+}
+
+}  // namespace
+}  // namespace ANCHOROT_ISA

@@ -1,0 +1,117 @@
+"""`anchorot test`: whether two collections of files come from one source."""
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+import anchorot as ao
+from anchorot.cli.options import FilesArgument, JsonOption, ThreadsOption, reads_spaces
+from anchorot.cli.output import check_endings, new_table, plain, print_json, print_table
+from anchorot.cli.sources import SpacesOf, find_sources
+from anchorot.io.atomic import replacing
+
+AGAINST = "--against"
+
+
+class Statistic(StrEnum):
+    """What stands for a graph, or for any space."""
+
+    degree = "degree"
+    clustering = "clustering"
+    anchors = "anchors"
+
+
+class AgainstManyFiles(TyperCommand):
+    """A command whose --against takes all words up to the next option, as a shell's wildcard gives them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Say --against before each of them."""
+        said: list[str] = []
+        inside = False
+        for word in args:
+            if word.startswith("-"):
+                inside = word == AGAINST
+                if not inside:
+                    said.append(word)
+            else:
+                said += [AGAINST, word] if inside else [word]
+        return super().parse_args(ctx, said)
+
+
+@reads_spaces
+def two_sample(
+    files: FilesArgument,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(AGAINST, help="The other collection: all files up to the next option.", show_default=False),
+    ] = None,
+    statistic: Annotated[
+        Statistic,
+        typer.Option(help="What stands for a graph; anchors, its distances, are of spaces of every kind."),
+    ] = Statistic.degree,
+    resamples: Annotated[int, typer.Option(help="Permutations to draw.", min=1)] = 999,
+    stop_after: Annotated[
+        int | None,
+        typer.Option(help="Stop once so many permutations reached the observed value.", min=1, show_default=False),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Draw the null distribution, as .png, .svg or .pdf.", show_default=False),
+    ] = None,
+    threads: ThreadsOption = 1,
+    as_json: JsonOption = False,
+    *,
+    reading: dict[str, Any],
+) -> None:
+    """Test whether two collections of graphs, or of other spaces, come from one distribution."""
+    if not against:
+        raise ao.InputError("say what to test against: anchorot test A... --against B...")
+    check_endings(picture, (".png", ".svg", ".pdf"))
+    sources = find_sources(files), find_sources(against)
+    start = time.perf_counter()
+    options: dict[str, Any] = {
+        "n_resamples": resamples,
+        "rng": reading["rng"],
+        "stop_after": stop_after,
+        "threads": threads,
+    }
+    if statistic is Statistic.anchors:
+        spaces_a, spaces_b = (list(SpacesOf(own, reading)) for own in sources)
+        found = ao.energy_test(spaces_a, spaces_b, **options)
+    else:
+        graphs_a, graphs_b = ([source.graph(reading) for source in own] for own in sources)
+        found = ao.graph_model_test(graphs_a, graphs_b, statistic.value, **options)
+    seconds = time.perf_counter() - start
+    if picture is not None:
+        _draw(picture, found)
+    facts = {
+        "statistic": statistic.value,
+        "energy_distance": found.statistic,
+        "pvalue": found.pvalue,
+        "permutations": len(found.null),
+    }
+    sizes = [len(own) for own in sources]
+    if as_json:
+        print_json({**facts, "stopped_early": found.stopped_early, "sizes": sizes, "seconds": seconds})
+        return
+    table = new_table(f"{sizes[0]} against {sizes[1]}, by {statistic.value}", "", "value")
+    table.add_row("energy distance", f"[bold]{found.statistic:.6g}[/]")
+    table.add_row(f"p-value of {len(found.null)} permutations", f"[bold]{found.pvalue:.4g}[/]")
+    verdict = "they differ (p <= 0.05)" if found.pvalue <= 0.05 else "no difference was found (p > 0.05)"
+    lines = [f"{verdict}; {seconds:.2f} s, reading included"]
+    if picture is not None:
+        lines.append(f"written: [bold]{plain(str(picture))}[/]")
+    print_table(table, *lines)
+
+
+def _draw(path: Path, found: ao.PermutationTest) -> None:
+    from anchorot.plot import new_figure, null_distribution
+
+    figure = new_figure(6.4, 3.6)
+    null_distribution(found, ax=figure.subplots())
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=150, facecolor="white")
