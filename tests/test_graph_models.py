@@ -14,6 +14,7 @@ pytestmark = pytest.mark.kernel_free
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from experiments.graph_models.generators import fit, links_per_node  # noqa: E402
 from experiments.graph_models.graph_files import (  # noqa: E402
     largest_component,
     load_graphs,
@@ -87,7 +88,7 @@ def test_a_model_that_saw_one_graph_alone_generates_it(dependent):
     generator = random_generator()
     cycle = nx.cycle_graph(5)
     model = GraphRNN(2, dependent=dependent, hidden=32, embedding=16)
-    losses = list(training(model, [adjacency_of(cycle)], 8, generator, batch=4))
+    losses = list(training(model, [adjacency_of(cycle)], 6, generator, batch=4))
     assert losses[-1] < losses[0] / 10
     sampled = [nx.from_numpy_array(graph) for graph in model.sample(200, 12, generator)]
     assert np.mean([nx.is_isomorphic(graph, cycle) for graph in sampled]) > 0.9
@@ -141,3 +142,29 @@ def test_graphs_survive_their_file(tmp_path):
     save_graphs(tmp_path / "graphs.npz", graphs, seed=3)
     for before, after in zip(graphs, load_graphs(tmp_path / "graphs.npz"), strict=True):
         np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("name", ["Erdős-Rényi", "Barabási-Albert"])
+def test_generators_have_the_sizes_and_the_edges_of_what_they_were_fitted_to(name):
+    rng = np.random.default_rng(0)
+    # Links are whole numbers: seen are graphs whose edges a whole number gives.
+    seen = [nx.barabasi_albert_graph(n, 3, seed=n) for n in (30, 40, 40)]
+    model = fit(name, seen)
+    drawn = model.sample(400, rng)
+    assert abs(np.mean([len(graph) for graph in drawn]) - 110 / 3) < 0.6
+    for n in (30, 40):
+        edges = [graph.number_of_edges() for graph in drawn if len(graph) == n]
+        assert abs(np.mean(edges) - 3 * (n - 3)) < 2
+
+
+def test_rule_of_links_inverts_the_number_of_edges():
+    for n, links in ((10, 1), (10, 5), (50, 2), (50, 7)):
+        assert links_per_node(n, nx.barabasi_albert_graph(n, links, seed=0).number_of_edges()) == pytest.approx(links)
+    assert links_per_node(4, 6) == 2  # a complete graph has more edges than the model can
+
+
+def test_generated_graphs_are_connected_and_fixed_by_the_seed():
+    model = fit("Erdős-Rényi", [nx.cycle_graph(30)])
+    first, second = (model.sample(10, np.random.default_rng(4)) for _ in range(2))
+    assert all(nx.is_connected(graph) for graph in first)
+    assert all(nx.utils.graphs_equal(a, b) for a, b in zip(first, second, strict=True))

@@ -181,7 +181,6 @@ class GraphRNN(nn.Module):
             state, memory = self.recurrent(self.embed(row)[:, None], memory)
             row = self.edges.sample(state[:, 0], generator)
             row[:, place + 1 :] = 0  # there are no such nodes yet
-            row = row * unended[:, None]
             unended = unended & row.any(dim=1)
             rows[:, place] = row
             if not unended.any():
