@@ -38,7 +38,7 @@ def draw_comparison(
     """Draw a panel of bars for each statistic, and below it a column of example graphs for each source."""
     statistics = list(dict.fromkeys(statistic for statistic, _ in compared))
     figure = new_figure(3.4 * max(2, len(statistics)), 6.4)
-    top, bottom = figure.subfigures(2, 1, height_ratios=[1.15, 1])
+    top, bottom = figure.subfigures(2, 1, squeeze=False, height_ratios=[1.15, 1])[:, 0]
     panels = top.subplots(1, len(statistics), squeeze=False)[0]
     panels[0].set_ylabel("root of the energy distance")
     for ax, statistic in zip(panels, statistics, strict=True):
@@ -77,7 +77,7 @@ def _graph(ax: "Axes", graph: nx.Graph, colour: str) -> None:
     ends = np.array([[places[u], places[v]] for u, v in graph.edges])
     points = np.array([places[node] for node in graph])
     ax.plot(*ends.transpose(2, 1, 0), color=colour, alpha=0.55, linewidth=0.8)
-    ax.scatter(*points.T, s=7, color=colour, zorder=2)
+    ax.scatter(points[:, 0], points[:, 1], s=7, color=colour, zorder=2)
     ax.margins(0.08)
     ax.set_aspect("equal", adjustable="datalim")
     ax.axis("off")
