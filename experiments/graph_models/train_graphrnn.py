@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _describe("real graphs", graphs)
     _describe("generated graphs", samples)
     command = (
-        f"train_graphrnn.py --epochs {options.epochs} --seed {options.seed} --samples {options.samples} "
+        f"train_graphrnn.py --epochs {len(losses)} --seed {options.seed} --samples {options.samples} "
         f"--batch {options.batch} --window {window}" + " --independent" * options.independent
     )
     facts = {"seed": options.seed, "epochs": len(losses), "window": window, "loss": losses[-1]}
