@@ -1,0 +1,64 @@
+"""The distances whose time is measured, each a function of two spaces that returns a number."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+import anchorot as ao
+
+PAPER_AW_EPSILON = 1e-5  # of a program that multiplies costs by a_i b_j: times n m in AW's own definition
+PAPER_GW_EPSILON = 10.0  # alpha of Solomon et al.; POT's is 4 alpha
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to compare two spaces."""
+
+    label: str
+    compare: Callable[[ao.Space, ao.Space], float]
+    is_energy: bool  # whether it computes AE, so that its values must be those of all others that do
+    on_numpy: bool = False
+
+
+def naive_energy(x: ao.Space, y: ao.Space) -> float:
+    """AE (Eq. 3) with every optimal transport on its own: sorted rows, then all pairs of them, in O(n³).
+
+    The sums of absolute differences are SciPy's, in C++ and without temporary arrays. For uniform weights and spaces of
+    one size.
+    """
+    rows_x, rows_y = np.sort(x.cost, axis=1), np.sort(y.cost, axis=1)
+
+    def mean_transport(rows: np.ndarray, others: np.ndarray) -> float:
+        return float(cdist(rows, others, "cityblock").mean()) / rows.shape[1]
+
+    return 2 * mean_transport(rows_x, rows_y) - mean_transport(rows_x, rows_x) - mean_transport(rows_y, rows_y)
+
+
+def paper_energy(x: ao.Space, y: ao.Space) -> float:
+    """AE by the paper's sweep line over Fenwick trees."""
+    return ao.anchor_energy(x, y, method="fenwick")
+
+
+def wasserstein(x: ao.Space, y: ao.Space) -> float:
+    """AW at the paper's epsilon."""
+    return ao.anchor_wasserstein(x, y, epsilon=PAPER_AW_EPSILON * x.n * y.n).value
+
+
+def gromov(x: ao.Space, y: ao.Space) -> float:
+    """GW at the paper's epsilon. POT's inner loop stops at its limit of iterations, and says so every time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ao.ConvergenceWarning)
+        return ao.gromov_wasserstein(x, y, epsilon=4 * PAPER_GW_EPSILON).value
+
+
+METHODS = {
+    "ae": Method("AE, anchorot", ao.anchor_energy, is_energy=True),
+    "ae_numpy": Method("AE, anchorot without C++", ao.anchor_energy, is_energy=True, on_numpy=True),
+    "ae_fenwick": Method("AE, the paper's SL-AE", paper_energy, is_energy=True),
+    "ae_naive": Method("AE, naive", naive_energy, is_energy=True),
+    "aw": Method("AW, epsilon 1e-5 n m", wasserstein, is_energy=False),
+    "gw": Method("GW, epsilon 40 (POT)", gromov, is_energy=False),
+}
