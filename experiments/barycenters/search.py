@@ -40,6 +40,7 @@ class Found:
     repetition: int
     points: np.ndarray
     loss: float
+    energy: float  # mean AE to its shapes, whatever its own geometry
     look: dict[int, float]  # in the plane, by eye: aligned Chamfer distance to clean digits
     measure: dict[int, float]  # by its own geometry, to clouds in space
 
@@ -91,8 +92,9 @@ def find(task: Task, unseen: Sequence[Digit]) -> Found:
             rng=np.random.default_rng(seed),
         )
         look = mean_distances(unseen, lambda digit: aligned_distance(best.points, digit.flat))
+        energy = float(np.mean([ao.anchor_energy(best.space, space) for space in spaces]))
         measure = mean_distances(unseen, lambda digit: _distance(task.geometry, best.space, digit))
-    return Found(task.label, task.geometry, task.repetition, best.points, best.loss, look, measure)
+    return Found(task.label, task.geometry, task.repetition, best.points, best.loss, energy, look, measure)
 
 
 def mean_distances(unseen: Sequence[Digit], distance: Callable[[Digit], float]) -> dict[int, float]:
