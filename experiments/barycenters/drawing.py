@@ -1,6 +1,6 @@
 """The picture of digits and their barycenters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,7 @@ INK, GREY = "#374151", "#9aa1ab"
 REACH = 13.0  # half the width of every drawing, in pixels of the images
 
 
-def draw_barycenters(examples: dict[int, Sequence[Digit]], found: Sequence[Found]) -> "Figure":
+def draw_barycenters(examples: Mapping[int, Sequence[Digit]], found: Sequence[Found]) -> "Figure":
     """Draw one row a digit: an example in the plane and in space, then the barycenters of all repetitions."""
     labels = list(examples)
     repetitions = 1 + max(one.repetition for one in found)
@@ -60,6 +60,6 @@ def _in_view(cloud: np.ndarray) -> np.ndarray:
 
 def _draw_points(ax: "Axes", points: np.ndarray, color: str, size: float = 7) -> None:
     """Draw points without a frame, all at one scale."""
-    ax.scatter(*points.T, s=size, color=color, linewidths=0)
+    ax.scatter(points[:, 0], points[:, 1], s=size, color=color, linewidths=0)
     ax.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), xticks=[], yticks=[], aspect="equal")
     ax.spines[:].set_visible(False)

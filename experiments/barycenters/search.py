@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -91,7 +92,7 @@ def find(task: Task, unseen: Sequence[Digit]) -> Found:
             max_iter=task.max_iter,
             rng=np.random.default_rng(seed),
         )
-        look = mean_distances(unseen, lambda digit: aligned_distance(best.points, digit.flat))
+        look = mean_distances(unseen, partial(_look_distance, best.points))
         energy = float(np.mean([ao.anchor_energy(best.space, space) for space in spaces]))
         measure = mean_distances(unseen, lambda digit: _distance(task.geometry, best.space, digit))
     return Found(task.label, task.geometry, task.repetition, best.points, best.loss, energy, look, measure)
@@ -108,11 +109,12 @@ def single_digits_read(unseen: Sequence[Digit]) -> float:
     right = 0
     for i, one in enumerate(unseen):
         others = [*unseen[:i], *unseen[i + 1 :]]
-        flat = one.flat
-        right += (
-            nearest(mean_distances(others, lambda digit, flat=flat: aligned_distance(flat, digit.flat))) == one.label
-        )
+        right += nearest(mean_distances(others, partial(_look_distance, one.flat))) == one.label
     return right / len(unseen)
+
+
+def _look_distance(points: np.ndarray, digit: Digit) -> float:
+    return aligned_distance(points, digit.flat)
 
 
 def _distance(geometry: str, space: ao.Space, digit: Digit) -> float:
