@@ -34,5 +34,5 @@ def aligned_distance(points: np.ndarray, goal: np.ndarray) -> float:
 
 def upright(points: np.ndarray, goals: Sequence[np.ndarray]) -> np.ndarray:
     """Turn and mirror points so that they lie on the goals: distances fix a shape up to that only."""
-    best = sum(distances(points, goal) for goal in goals).argmin()
+    best = np.sum([distances(points, goal) for goal in goals], axis=0).argmin()
     return turned(points)[best]
