@@ -22,7 +22,7 @@ LEVEL = 0.05
 STATISTICS = {
     "degree": "degrees",
     "clustering": "clustering coefficients",
-    "distance": "shortest-path anchors",
+    "anchors": "shortest-path anchors",
 }
 
 Source = Callable[[int, np.random.Generator], list[nx.Graph]]

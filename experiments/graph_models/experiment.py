@@ -57,7 +57,7 @@ def run(study: Study) -> None:
     _claim_models(study, compared, larger)
     _claim_distances(study, compared, _describe(study, test, found))
     _claim_training(study, compared, splits)
-    if "distance" in statistics:
+    if "anchors" in statistics:
         _claim_paths(study, compared)
     _draw(study, compared, test, found)
     _note(study, len(training), len(test))
@@ -116,10 +116,10 @@ def _claim_training(study: Study, compared: Compared, splits: Mapping[str, Compa
 
 def _claim_paths(study: Study, compared: Compared) -> None:
     """The same with the costs that the rest of the paper compares."""
-    apart = [compared["distance", name].rejected for name in WEAK]
+    apart = [compared["anchors", name].rejected for name in WEAK]
     study.claim(
         paper="Not in the paper: the same test on shortest-path anchors, what every node sees of its graph.",
-        ours=_decisions(compared, "distance", (TRAINING, *WEAK, *_learned(compared))) + ".",
+        ours=_decisions(compared, "anchors", (TRAINING, *WEAK, *_learned(compared))) + ".",
         verdict=Verdict.BEYOND,
         why="Paths see the whole graph, where degrees and triangles are of a neighbourhood; and they see its size. "
         f"{sum(apart)} of {len(apart)} weak models are found out.",
