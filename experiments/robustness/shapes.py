@@ -1,0 +1,95 @@
+"""The shapes of the database, and the queries made from them: scaled, and scaled with noise."""
+
+import tarfile
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+import anchorot as ao
+
+SCALES = {1: 0.9, 2: 1.2, 3: 0.7, 4: 1.75, 5: 0.5}  # of SHREC's levels, measured on its official files
+NOISE = 3.43e-4  # at level k, times 3k + 1, a share of the diagonal of the bounding box; measured likewise
+KINDS = ("scale", "scale + noise")
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Vertices (N, 3) and faces (F, 3)."""
+
+    vertices: NDArray[np.float64]
+    faces: NDArray[np.int64]
+
+    @property
+    def diagonal(self) -> float:
+        """Length of the diagonal of the bounding box."""
+        return float(np.linalg.norm(np.ptp(self.vertices, axis=0)))
+
+    def scaled(self, factor: float) -> "Mesh":
+        """Return the mesh in another size."""
+        return Mesh(self.vertices * factor, self.faces)
+
+    def noisy(self, share: float, rng: np.random.Generator) -> "Mesh":
+        """Move every coordinate by Gaussian noise; sigma is a share of the diagonal."""
+        sigma = share * self.diagonal
+        return Mesh(self.vertices + rng.normal(scale=sigma, size=self.vertices.shape), self.faces)
+
+    def space(self, n_points: int, rng: np.random.Generator) -> ao.Space:
+        """Return a draw of vertices with distances along the surface."""
+        return ao.from_mesh((self.vertices, self.faces), n_points, rng=rng)
+
+
+def noise_share(level: int) -> float:
+    """Sigma of SHREC's noise as a share of the diagonal of the bounding box."""
+    return NOISE * (3 * level + 1)
+
+
+def query(mesh: Mesh, level: int, kind: str, rng: np.random.Generator) -> Mesh:
+    """Transform a shape of the database as SHREC does at this level."""
+    scaled = mesh.scaled(SCALES[level])
+    return scaled if kind == "scale" else scaled.noisy(noise_share(level), rng)
+
+
+def tosca(folder: Path) -> dict[str, list[Path]]:
+    """Return the TOSCA files of every class."""
+    classes = defaultdict(list)
+    for file in sorted(folder.glob("*.mat")):
+        classes[file.stem.rstrip("0123456789")].append(file)
+    return dict(classes)
+
+
+def shrec11(archive: Path) -> dict[str, list[str]]:
+    """Return the members of the SHREC'11 archive of every class."""
+    classes = defaultdict(list)
+    with tarfile.open(archive) as tar:
+        for name in sorted(member.name for member in tar.getmembers() if member.name.endswith(".obj")):
+            classes[name.split("/")[1]].append(name)
+    return dict(classes)
+
+
+def read_tosca(files: list[Path]) -> list[Mesh]:
+    """Read TOSCA shapes."""
+    return [_read(file) for file in files]
+
+
+def read_shrec11(archive: Path, members: list[str]) -> list[Mesh]:
+    """Read shapes out of the SHREC'11 archive."""
+    with TemporaryDirectory() as folder, tarfile.open(archive) as tar:
+        for member in members:
+            tar.extract(member, folder, filter="data")
+        return [_read(Path(folder) / member) for member in members]
+
+
+def read_official(file: Path) -> Mesh:
+    """Read an official SHREC mesh."""
+    with np.load(file) as arrays:
+        return Mesh(arrays["V"].astype(np.float64), arrays["F"].astype(np.int64))
+
+
+def _read(file: Path) -> Mesh:
+    """Read the largest component of a mesh file, as anchorot does."""
+    geometry = ao.read(file, n_points=2, rng=0).geometry
+    return Mesh(geometry.positions, geometry.faces)
