@@ -1,0 +1,1 @@
+"""Beyond the paper: cells measured by two assays, and the shapes of neurons."""
