@@ -3,6 +3,7 @@
     python benchmarks/run.py                  print the table, in about a minute
     python benchmarks/run.py --pot            with the rows that wait for POT's Sinkhorn, in about ten
     python benchmarks/run.py --search         the rows about search alone, in about five
+    python benchmarks/run.py --tests          the rows about permutation tests alone, in about three
     python benchmarks/run.py --pot --write    also write it to benchmarks/RESULTS.md
     python benchmarks/run.py --tosca FOLDER   with all pairs of the shapes in FOLDER/*.mat
 
@@ -23,6 +24,7 @@ import energy
 import pairwise
 import plans
 import search
+import twosample
 from measure import table
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -39,6 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pot", action="store_true", help="wait for POT's Sinkhorn too")
     parser.add_argument("--search", action="store_true", help="print the rows about search alone")
+    parser.add_argument("--tests", action="store_true", help="print the rows about permutation tests alone")
     parser.add_argument("--write", action="store_true", help=f"also write {RESULTS.name}")
     parser.add_argument("--peak-memory", action="store_true", help="print the figure of row (e) alone")
     parser.add_argument("--sort-rows", action="store_true", help="print rows (a) and (c) alone")
@@ -52,6 +55,9 @@ def main() -> None:
         return
     if options.search:
         print(table([row for part in search.SLOW for row in part()]))
+        return
+    if options.tests:
+        print(table([row for part in twosample.SLOW for row in part()]))
         return
     parts = [*energy.ALL, *plans.ALL, *pairwise.ALL, *(plans.SLOW if options.pot else ())]
     rows = [row for part in parts for row in part()]
