@@ -1,0 +1,163 @@
+"""How well a match keeps the latent order of nodes, in three ways of numbering them and of breaking ties."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+import anchorot as ao
+
+from experiments.node_assignment.matchings import (
+    CENTRALITIES,
+    Labelled,
+    anchor_plan,
+    centrality_levels,
+    energy_plan,
+    gromov_plan,
+    match_in_order,
+    proximal_plan,
+    signal_plan,
+)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Matcher = Callable[[np.random.Generator | None], Ints]  # ties by number or, with an rng, at random
+DRAWS = 20  # of ties
+
+
+@dataclass(frozen=True)
+class Score:
+    """One method on one pair of graphs: correlations, and seconds.
+
+    Attributes
+    ----------
+    as_generated : float
+        Of the latent orders of matched nodes, where nodes are numbered in that order and ties broken by number.
+    shuffled : float
+        The same with nodes numbered at random.
+    split : float
+        Numbered at random, ties split: the mean over random choices among equal ones.
+    leak : float
+        Between the random numbers themselves, ties broken by number: 0 if numbers mean nothing to the method.
+    expected : float or None
+        Of a node's order and the mean order under its row of the plan, ties split; None where there is no plan.
+    coupled : float or None
+        Of both orders under the plan itself, ties split.
+    seconds : float
+    """
+
+    as_generated: float
+    shuffled: float
+    split: float
+    leak: float
+    expected: float | None
+    coupled: float | None
+    seconds: float
+
+
+def plans(quick: bool) -> dict[str, Callable[[Labelled, Labelled], Floats]]:
+    """Return the methods that give a plan, all but the Anchor Energy Plan."""
+    found: dict[str, Callable[[Labelled, Labelled], Floats]] = {}
+    found["AW (exact)"] = partial(anchor_plan, epsilon=0)
+    for epsilon in (0.1,) if quick else (0.001, 0.01, 0.1):
+        found[f"AW (epsilon {epsilon:g})"] = partial(anchor_plan, epsilon=epsilon)
+    found["GW (no epsilon)"] = partial(gromov_plan, epsilon=None)
+    for epsilon in (1.0,) if quick else (0.1, 0.2, 0.5, 1.0, 2.0):
+        found[f"GW (epsilon {epsilon:g})"] = partial(gromov_plan, epsilon=epsilon)
+    for epsilon in (20.0,) if quick else (1.0, 5.0, 20.0):
+        found[f"GWL (epsilon {epsilon:g})"] = partial(proximal_plan, epsilon=epsilon)
+    n_iter = 10 if quick else 200
+    found[f"GOT ({n_iter} steps)"] = partial(signal_plan, n_iter=n_iter)
+    return found
+
+
+def scores(x: Labelled, y: Labelled, rng: np.random.Generator, *, quick: bool) -> dict[str, Score]:
+    """Match two graphs by every method."""
+    labels, ties = rng.spawn(2)
+    generated, shuffled = (x, y), (x.shuffled(labels), y.shuffled(labels))
+    found = {"AEP": _energy_score(generated, shuffled, ties)}
+    for name, plan in plans(quick).items():
+        found[name] = _plan_score(generated, shuffled, plan, ties)
+    for name in CENTRALITIES:
+        found[name] = _centrality_score(generated, shuffled, name, ties)
+    return found
+
+
+def correlation(x: Labelled, y: Labelled, match: Ints) -> float:
+    """Correlation of the latent orders of matched nodes; 0 if all have one match."""
+    if (match == match[0]).all():
+        return 0.0
+    return float(np.corrcoef(x.order, y.order[match])[0, 1])
+
+
+def coupling_correlation(x: Labelled, y: Labelled, plan: Floats) -> float:
+    """Correlation of the latent orders of two nodes drawn by the plan."""
+    mass = plan / plan.sum()
+    ends = []
+    for graph, weights in ((x, mass.sum(axis=1)), (y, mass.sum(axis=0))):
+        centred = graph.order - weights @ graph.order
+        ends.append(centred / np.sqrt(weights @ centred**2))
+    return float(ends[0] @ mass @ ends[1])
+
+
+def _energy_score(generated: tuple[Labelled, ...], shuffled: tuple[Labelled, ...], rng: np.random.Generator) -> Score:
+    by_number = [energy_plan(*pair, ties="index") for pair in (generated, shuffled)]
+    start = time.perf_counter()
+    split = energy_plan(*shuffled, ties="split")
+    seconds = time.perf_counter() - start
+    matchers = [_plan_matcher(plan) for plan in (*by_number, split)]
+    return _score(generated, shuffled, matchers, rng, seconds, split)
+
+
+def _plan_score(
+    generated: tuple[Labelled, ...],
+    shuffled: tuple[Labelled, ...],
+    make: Callable[[Labelled, Labelled], Floats],
+    rng: np.random.Generator,
+) -> Score:
+    first = make(*generated)
+    start = time.perf_counter()
+    plan = make(*shuffled)
+    seconds = time.perf_counter() - start
+    matchers = [_plan_matcher(first), _plan_matcher(plan), _plan_matcher(plan)]
+    return _score(generated, shuffled, matchers, rng, seconds, plan)
+
+
+def _centrality_score(
+    generated: tuple[Labelled, ...], shuffled: tuple[Labelled, ...], name: str, rng: np.random.Generator
+) -> Score:
+    first = [centrality_levels(graph, name) for graph in generated]
+    start = time.perf_counter()
+    levels = [centrality_levels(graph, name) for graph in shuffled]
+    seconds = time.perf_counter() - start
+    matchers: list[Matcher] = [partial(match_in_order, *pair) for pair in (first, levels, levels)]
+    return _score(generated, shuffled, matchers, rng, seconds, None)
+
+
+def _plan_matcher(plan: Floats) -> Matcher:
+    return lambda rng: ao.match(plan) if rng is None else ao.match(plan, ties="random", rng=rng)
+
+
+def _score(
+    generated: tuple[Labelled, ...],
+    shuffled: tuple[Labelled, ...],
+    matchers: list[Matcher],
+    rng: np.random.Generator,
+    seconds: float,
+    plan: Floats | None,
+) -> Score:
+    by_number, by_random_number, by_chance = matchers
+    x, y = shuffled
+    found = by_random_number(None)
+    return Score(
+        as_generated=correlation(*generated, by_number(None)),
+        shuffled=correlation(x, y, found),
+        split=float(np.mean([correlation(x, y, by_chance(rng)) for _ in range(DRAWS)])),
+        leak=float(np.corrcoef(np.arange(len(found)), found)[0, 1]),
+        expected=None if plan is None else float(np.corrcoef(x.order, plan @ y.order / plan.sum(axis=1))[0, 1]),
+        coupled=None if plan is None else coupling_correlation(x, y, plan),
+        seconds=seconds,
+    )
