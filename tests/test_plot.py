@@ -17,6 +17,7 @@ from anchorot.geometry import Geometry
 from anchorot.mds import classical_mds, stress_layout
 from anchorot.plot.cdfs import share_field
 from anchorot.plot.drawing import view
+from anchorot.plot.style import BLUE, NOTHING
 from anchorot.scene import scene
 
 import reference
@@ -45,6 +46,7 @@ PICTURES = {
     "anchor_cdfs": lambda **ax: plot.anchor_cdfs(CLOUD, TREE, **ax),
     "matched_graphs": lambda **ax: plot.matched_graphs(TREE, TREE, np.arange(9), **ax),
     "shape": lambda **ax: plot.shape(mesh(), np.arange(8), **ax),
+    "null_distribution": lambda **ax: plot.null_distribution(ao.PermutationTest(0.3, 0.5, np.array([0.2, 0.4])), **ax),
 }
 every_picture = pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES.keys())
 
@@ -413,3 +415,22 @@ def test_extreme_costs_can_be_laid_out():
     distances[0, 1:] = distances[1:, 0] = 1e18
     distances[2, 3] = distances[3, 2] = 1e-12
     assert np.isfinite(stress_layout(distances)).all()
+
+
+def bars_of(ax, colour):
+    from matplotlib.colors import to_hex
+
+    return sum(bar.get_height() for bar in ax.patches if to_hex(bar.get_facecolor()) == colour)
+
+
+@pytest.mark.parametrize("observed", [0.25, 5.0, 0.0, np.inf])
+def test_blue_bars_are_the_permutations_that_the_pvalue_counts(observed):
+    null = np.linspace(0.1, 0.5, 41)
+    reached = np.count_nonzero(null >= observed)
+    ax = drawn(plot.null_distribution(ao.PermutationTest(observed, (reached + 1) / 42, null)))
+    assert (bars_of(ax, BLUE), bars_of(ax, NOTHING)) == (reached, 41 - reached)
+    assert ax.get_xscale() == ("log" if observed == 5.0 else "linear")
+
+
+def test_a_null_of_one_value_can_be_drawn():
+    drawn(plot.null_distribution(ao.PermutationTest(0.0, 1.0, np.zeros(9))))

@@ -4,11 +4,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anchorot._typing import Float64s
 from anchorot.permutation import PermutationTest
 from anchorot.plot.style import BLUE, INK, NOTHING, QUIET, RED, axes_or_new, quiet_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+BINS = 60
+FAR = 4.0  # times the largest of the null: an observed statistic beyond is drawn on a logarithmic axis
 
 
 def null_distribution(test: PermutationTest, *, ax: "Axes | None" = None) -> "Axes":
@@ -22,23 +26,28 @@ def null_distribution(test: PermutationTest, *, ax: "Axes | None" = None) -> "Ax
         Where to draw; a new figure by default.
     """
     ax = axes_or_new(ax, 6.4, 3.6)
-    finite = test.null[np.isfinite(test.null)]
-    shown = np.append(finite, test.statistic) if np.isfinite(test.statistic) else finite
-    low, high = (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 1.0)
-    bins = np.linspace(low, high if high > low else low + 1.0, 61).tolist()
-    # bars beyond the observed statistic are what the p-value counts
-    for part, colour in ((finite[finite < test.statistic], NOTHING), (finite[finite >= test.statistic], BLUE)):
-        ax.hist(part, bins=bins, color=colour, edgecolor="white", linewidth=0.4)
-    if np.isfinite(test.statistic):
-        ax.axvline(test.statistic, color=RED, lw=1.8)
-    on_right = test.statistic > 0.6 * low + 0.4 * high  # the text goes where there is room
+    null = test.null[np.isfinite(test.null)]
+    observed = test.statistic if np.isfinite(test.statistic) else None
+    low, high = _range(null if observed is None else np.append(null, observed))
+    far = low > 0 and len(null) > 0 and high > FAR * null.max()  # on a plain axis the null would be one thin bar
+    bins = np.geomspace(low, high, BINS + 1) if far else np.linspace(low, high, BINS + 1)
+    # bars from the observed statistic on are what the p-value counts
+    for part, colour in ((null[null < test.statistic], NOTHING), (null[null >= test.statistic], BLUE)):
+        ax.hist(part, bins=bins.tolist(), color=colour, edgecolor="white", linewidth=0.4)
+    if far:
+        ax.set_xscale("log")
+    if observed is not None:
+        ax.axvline(observed, color=RED, lw=1.8)
+    beside = (
+        observed is not None and observed >= bins[BINS // 2]
+    )  # left of the line, else in the corner: tails are thin
     ax.annotate(
         f"observed {test.statistic:.4g}\np = {test.pvalue:.3g}",
-        (test.statistic if np.isfinite(test.statistic) else high, 0.95),
-        xycoords=("data", "axes fraction"),
-        xytext=(-6 if on_right else 6, 0),
+        (observed if beside else 1.0, 0.95),
+        xycoords=("data" if beside else "axes fraction", "axes fraction"),
+        xytext=(-6, 0),
         textcoords="offset points",
-        ha="right" if on_right else "left",
+        ha="right",
         va="top",
         color=RED,
         fontsize=9,
@@ -48,3 +57,10 @@ def null_distribution(test: PermutationTest, *, ax: "Axes | None" = None) -> "Ax
     ax.spines[["top", "right"]].set_visible(False)
     quiet_frame(ax)
     return ax
+
+
+def _range(values: Float64s) -> tuple[float, float]:
+    if len(values) == 0:
+        return 0.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    return (low, high) if high > low else (low, low + 1.0)
