@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.kernel_free
 
-SIDE = 40
+SIDE = 60
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,10 @@ def checkout(monkeypatch):
 def mesh():
     from experiments.robustness.shapes import Mesh
 
-    return Mesh(np.random.default_rng(0).uniform(size=(SIDE**2, 3)), np.array([[0, 1, 2]]))
+    number = np.arange(SIDE**2).reshape(SIDE, SIDE)
+    corner, right, below = number[:-1, :-1].ravel(), number[:-1, 1:].ravel(), number[1:, :-1].ravel()
+    places = np.argwhere(number >= 0) / SIDE
+    return Mesh(np.column_stack([places, np.zeros(SIDE**2)]), np.column_stack([corner, right, below]))
 
 
 def test_query_of_scale_is_the_shape_in_another_size(mesh):
@@ -30,14 +33,26 @@ def test_query_of_scale_is_the_shape_in_another_size(mesh):
     np.testing.assert_allclose(found.vertices, 0.5 * mesh.vertices)
 
 
-def test_noise_of_a_query_is_a_share_of_its_size(mesh):
+def test_noise_of_a_query_is_along_normals_and_a_share_of_its_size(mesh):
     from experiments.robustness.shapes import SCALES, query
 
     for level in (1, 5):
         found = query(mesh, level, "scale + noise", np.random.default_rng(0))
-        moved = found.vertices - SCALES[level] * mesh.vertices
-        sigma = 3.43e-4 * (3 * level + 1) * SCALES[level] * mesh.diagonal
-        assert moved.std() == pytest.approx(sigma, rel=0.05)
+        moved = found.vertices[:-1] - SCALES[level] * mesh.vertices[:-1]  # the last is of no face
+        sigma = np.sqrt(3) * 3.43e-4 * (3 * level + 1) * SCALES[level] * mesh.diagonal
+        assert (moved[:, :2] == 0).all()
+        assert moved[:, 2].std() == pytest.approx(sigma, rel=0.05)
+
+
+def test_scale_and_noise_are_measured_though_vertices_are_shuffled(mesh):
+    from experiments.robustness.official import noise_between, scale_between
+    from experiments.robustness.shapes import Mesh
+
+    noisy = mesh.noisy(0.01, np.random.default_rng(0))
+    order = np.random.default_rng(1).permutation(SIDE**2)
+    shuffled = Mesh(noisy.vertices[order], np.argsort(order)[noisy.faces])
+    assert noise_between(mesh, shuffled) == pytest.approx(0.01, rel=0.05)
+    assert scale_between(mesh, mesh.scaled(0.7)) == pytest.approx(0.7)
 
 
 def test_perfect_alignment_has_nothing_closer_than_the_true_match():

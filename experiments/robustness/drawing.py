@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import anchorot as ao
 from anchorot import plot
 
 from experiments.robustness.retrieval import DISTANCES, Accuracy
@@ -85,8 +84,7 @@ def draw_queries(meshes: dict[str, Mesh], rng: np.random.Generator) -> "Figure":
 
 
 def _draw_mesh(ax: "Axes", mesh: Mesh, factor: float, title: str) -> None:
-    # The points of the space are not drawn on a surface, and costs are not needed: edges are the fastest.
-    plot.shape(ao.from_mesh((mesh.vertices, mesh.faces), 2, geodesic="edge", rng=0), color="#a9bcd6", ax=ax)
+    plot.shape(mesh.space(2, np.random.default_rng(0)), color="#a9bcd6", ax=ax)
     reach = 1.05 / factor  # a shape is drawn in its own size: this undoes it
     ax.set_aspect("equal", adjustable="box")
     ax.set_xlim(-reach, reach)

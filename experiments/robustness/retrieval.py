@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import joblib
 import numpy as np
@@ -19,18 +20,11 @@ EPSILON = {False: 1e-6, True: 1e-8}  # of AW and robust AW in the paper, to be m
 
 
 @dataclass(frozen=True)
-class Queries:
-    """Which queries there are of every shape: both kinds at all levels, and those among them that GW is asked."""
+class Trial:
+    """How often, and at which levels of the queries, a distance is tried."""
 
     levels: tuple[int, ...]
-    gw_levels: tuple[int, ...]
-    gw_draws: int
-
-    def groups(self, distance: str, draw: int) -> list[tuple[str, int]]:
-        """Return the kinds and levels at which a distance is tried in one draw."""
-        if distance == "GW":
-            return list(product(KINDS, self.gw_levels)) if draw < self.gw_draws else []
-        return list(product(KINDS, self.levels))
+    draws: int
 
 
 @dataclass(frozen=True)
@@ -46,20 +40,21 @@ class Accuracy:
     value: float
 
 
-def retrieve(study: Study, data: str, meshes: list[Mesh], n_points: int, queries: Queries, draw: int) -> list[Accuracy]:
-    """Compare all queries of one draw with the database by all distances."""
+def retrieve(
+    study: Study, data: str, meshes: list[Mesh], n_points: int, trials: dict[str, Trial], draw: int
+) -> list[Accuracy]:
+    """Compare all queries of one draw with the database by all distances that are tried in it."""
     rng = study.rng(2, draw, n_points)
+    trials = {distance: trial for distance, trial in trials.items() if draw < trial.draws}
+    groups = list(product(KINDS, sorted({level for trial in trials.values() for level in trial.levels})))
     database = _spaces(study, meshes, n_points, rng)
-    groups = list(product(KINDS, queries.levels))
     changed = [query(mesh, level, kind, rng) for kind, level in groups for mesh in meshes]
     made = _spaces(study, changed, n_points, rng)
     asked = {group: made[k * len(meshes) : (k + 1) * len(meshes)] for k, group in enumerate(groups)}
     found = []
-    for distance, robust in product(DISTANCES, (False, True)):
-        chosen = queries.groups(distance, draw)
+    for distance, robust in product(trials, (False, True)):
+        chosen = [group for group in groups if group[1] in trials[distance].levels]
         spaces = [space for group in chosen for space in asked[group]]
-        if not spaces:
-            continue
         name = f"{data}-{draw}-{distance}-{'robust' if robust else 'plain'}"
         nearest = _nearest(study, name, spaces, database, distance, robust).reshape(len(chosen), len(meshes))
         right = (nearest == np.arange(len(meshes))).mean(axis=1)
@@ -72,21 +67,15 @@ def retrieve(study: Study, data: str, meshes: list[Mesh], n_points: int, queries
 
 def _spaces(study: Study, meshes: Sequence[Mesh], n_points: int, rng: np.random.Generator) -> list[ao.Space]:
     """Draw the vertices of every mesh on its own, and measure along its surface."""
-    work = [
-        joblib.delayed(_space)(mesh, n_points, own) for mesh, own in zip(meshes, rng.spawn(len(meshes)), strict=True)
-    ]
-    return joblib.Parallel(n_jobs=_workers(study))(work)
+    draws = zip(meshes, rng.spawn(len(meshes)), strict=True)
+    return _in_parallel(study, [joblib.delayed(mesh.space)(n_points, own) for mesh, own in draws])
 
 
-def _workers(study: Study) -> int:
-    """Processes take longer to start than a quick run has work for."""
-    return 1 if study.quick else study.n_jobs
-
-
-def _space(mesh: Mesh, n_points: int, rng: np.random.Generator) -> ao.Space:
+def _in_parallel(study: Study, work: list[Any]) -> list[Any]:
+    """Do all the work, in processes unless they would take longer to start than there is work for."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ao.InputNote)  # some TOSCA shapes have small loose parts
-        return mesh.space(n_points, rng)
+        warnings.simplefilter("ignore", UserWarning)  # idle processes end, and joblib says so
+        return list(joblib.Parallel(n_jobs=1 if study.quick else study.n_jobs)(work))
 
 
 def _nearest(
@@ -95,7 +84,7 @@ def _nearest(
     """Return the nearest shape of the database to each query."""
     if distance == "GW":  # bounds rule out most of the database without changing the answer
         work = [joblib.delayed(ao.nearest_gw)(space, database, robust=robust) for space in queries]
-        return np.array([found.indices[0] for found in joblib.Parallel(n_jobs=_workers(study))(work)])
+        return np.array([found.indices[0] for found in _in_parallel(study, work)])
     epsilon = EPSILON[robust] * queries[0].n * database[0].n if distance == "AW" else None
     values = ao.pairwise(
         queries,

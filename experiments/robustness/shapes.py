@@ -1,6 +1,7 @@
 """The shapes of the database, and the queries made from them: scaled, and scaled with noise."""
 
 import tarfile
+import warnings
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 import anchorot as ao
 
 SCALES = {1: 0.9, 2: 1.2, 3: 0.7, 4: 1.75, 5: 0.5}  # of SHREC's levels, measured on its official files
-NOISE = 3.43e-4  # at level k, times 3k + 1, a share of the diagonal of the bounding box; measured likewise
+NOISE = 3.43e-4  # at level k, times 3k + 1: deviation of a coordinate as a share of the bounding box's diagonal
 KINDS = ("scale", "scale + noise")
 
 
@@ -33,17 +34,32 @@ class Mesh:
         return Mesh(self.vertices * factor, self.faces)
 
     def noisy(self, share: float, rng: np.random.Generator) -> "Mesh":
-        """Move every coordinate by Gaussian noise; sigma is a share of the diagonal."""
-        sigma = share * self.diagonal
-        return Mesh(self.vertices + rng.normal(scale=sigma, size=self.vertices.shape), self.faces)
+        """Move every vertex along its normal by Gaussian noise, of deviation sqrt(3) shares of the diagonal.
+
+        So a share is the deviation of a coordinate, where normals point in all directions alike.
+        """
+        sigma = np.sqrt(3) * share * self.diagonal
+        moves = rng.normal(scale=sigma, size=(len(self.vertices), 1))
+        return Mesh(self.vertices + moves * self.normals(), self.faces)
+
+    def normals(self) -> NDArray[np.float64]:
+        """Return the unit normal of every vertex: the mean of its faces' ones, by area."""
+        a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
+        total = np.zeros_like(self.vertices)
+        for k in range(3):
+            np.add.at(total, self.faces[:, k], np.cross(b - a, c - a))
+        lengths = np.linalg.norm(total, axis=1, keepdims=True)
+        return np.divide(total, lengths, out=total, where=lengths > 0)
 
     def space(self, n_points: int, rng: np.random.Generator) -> ao.Space:
         """Return a draw of vertices with distances along the surface."""
-        return ao.from_mesh((self.vertices, self.faces), n_points, rng=rng)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ao.InputNote)  # small loose parts, as some TOSCA shapes have, are left out
+            return ao.from_mesh((self.vertices, self.faces), n_points, rng=rng)
 
 
 def noise_share(level: int) -> float:
-    """Sigma of SHREC's noise as a share of the diagonal of the bounding box."""
+    """Return the deviation of a coordinate by SHREC's noise, as a share of the diagonal of the bounding box."""
     return NOISE * (3 * level + 1)
 
 
@@ -90,6 +106,8 @@ def read_official(file: Path) -> Mesh:
 
 
 def _read(file: Path) -> Mesh:
-    """Read the largest component of a mesh file, as anchorot does."""
-    geometry = ao.read(file, n_points=2, rng=0).geometry
+    """Read a mesh file by anchorot."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ao.InputNote)  # some TOSCA shapes have small loose parts
+        geometry = ao.read(file, n_points=2, rng=0).geometry
     return Mesh(geometry.positions, geometry.faces)
