@@ -18,7 +18,7 @@ from experiments.trade_off.shapes import RANKS, Shapes, hits, read_shapes
 
 TITLE = "Speed against accuracy on 3-D shapes (the paper's figures 3, 6 and 7)"
 QUESTION = "How often is a shape's nearest neighbour of its class, and what does one comparison cost?"
-COMPARABLE = 0.05  # accuracies that differ by no more are called comparable
+COMPARABLE = 0.05  # accuracies that differ by no more, or within twice the error, are called comparable
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +92,13 @@ def run(study: Study) -> None:
 def _find(study: Study, method: Method, draws: list[Shapes]) -> Finding:
     n = len(draws[0].spaces)
     queries = np.arange(n) if method.queries is None else draws[0].queries(method.queries, study.rng(10))
+    n_jobs = 1 if study.quick else study.n_jobs  # to start workers takes longer than a quick run's pairs
     right = []
     for k, shapes in enumerate(draws):
         checkpoint = None if study.quick else study.scratch / f"{method.name} {k}"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ao.ConvergenceWarning)  # of GW at small epsilons
-            distances = method.all_pairs(shapes.spaces, queries, study.n_jobs, checkpoint)
+            distances = method.all_pairs(shapes.spaces, queries, n_jobs, checkpoint)
         right.append(hits(distances, queries, shapes.classes))
     return Finding(method, queries, np.array(right), _seconds(study, method, draws[0].spaces))
 
@@ -120,7 +121,7 @@ def _claim(study: Study, findings: list[Finding]) -> None:
     for family in ("AW", "GW"):
         best = max((f for f in rivals if f.method.family == family), key=lambda f: f.lead_over(energy)[0])
         row, (lead, error) = best.row(), best.lead_over(energy)
-        n_level += lead <= COMPARABLE
+        n_level += lead <= max(COMPARABLE, 2 * error)
         found.append(f"{row['method']} {row['top-1']:.3f}, {row['top-5']:.3f} and {1e3 * best.seconds:.2g} ms")
         gaps.append(f"{row['method']} {lead:+.3f} ± {error:.3f}")
     faster = min(finding.seconds for finding in rivals) / energy.seconds
@@ -132,8 +133,8 @@ def _claim(study: Study, findings: list[Finding]) -> None:
         f"{1e3 * energy.seconds:.2g} ms; the best settings of the others, {'; '.join(found)}.",
         verdict,
         f"On the same queries and draws the others are better than AE by: {', '.join(gaps)} (standard error over "
-        f"shapes; up to {COMPARABLE:g} is called comparable). Their fastest setting takes {faster:.1f} times as long "
-        f"as AE. On the Pareto front of top-1 are: {front}. {more['method']} has {more['top-1']:.3f}.",
+        f"shapes; up to {COMPARABLE:g} or two errors is comparable). Their fastest setting takes {faster:.1f} times "
+        f"as long as AE. On the Pareto front of top-1 are: {front}. {more['method']} has {more['top-1']:.3f}.",
     )
 
 
