@@ -207,20 +207,20 @@ def _explain(study: Study, trials: dict[str, Trial]) -> None:
         "shapes of SHREC'11 (simplified meshes of about 252 vertices) and TOSCA with what was measured on the "
         "official files of the benchmark: factors 0.9, 1.2, 0.7, 1.75, 0.5 for levels 1 to 5, and Gaussian noise "
         "along the normals of vertices, at level k of deviation sqrt(3) 3.43e-4 (3k + 1) of the diagonal of the "
-        "bounding box (3.43e-4 (3k + 1) a coordinate). That official noise is along normals shows in the area: noise "
-        "of the same size in all directions makes it more than twice as large at level 5. So levels mean what they "
-        "mean in the paper, but accuracies are not comparable number by number."
+        "bounding box (3.43e-4 (3k + 1) a coordinate). That official noise is along normals shows in the area, "
+        "which noise of the same size in all directions makes far larger (table of official queries). So levels "
+        "mean what they mean in the paper, but accuracies are not comparable number by number."
     )
     draws = "; ".join(f"{name} {trial.draws}, levels {trial.levels}" for name, trial in trials.items())
     study.note(
         f"Draws of the shape of each class, of the vertices and of the noise: {draws}; AW and GW have fewer because of "
         "the time they take. Vertices of query and database are drawn each on its own, 300 of 2000 to 3400 of a TOSCA "
-        "mesh, but 200 of about 252 of a SHREC'11 mesh: there both share four in five, which helps all distances (the "
-        "table by points says how much). Costs are distances along the surface by the heat method."
+        "mesh, but 200 of about 252 of a SHREC'11 mesh: there both share four in five, which helps (the table "
+        "by points says how much, for robust AE). Costs are distances along the surface by the heat method."
     )
     study.note(
         "AW has the paper's epsilon, 1e-6 and robust 1e-8, times the numbers of points of both shapes (its program's "
         "units). GW is POT's conditional gradient without regularisation, for plain and ranked costs alike: the "
-        "paper's entropic GW (epsilon 100, in POT's convention 400) took about 5 times as long a pair of "
-        "TOSCA shapes, and its epsilon makes no sense on costs of other scale, such as ranks."
+        "paper's entropic GW (epsilon 100, in POT's convention 400) takes several times as long, and its "
+        "epsilon makes no sense on costs of other scale, such as ranks."
     )

@@ -28,6 +28,9 @@ def compare_with_official(study: Study) -> None:
         grown = {whose: _area(mesh) / _area(posed) for whose, mesh in (("official", official), ("ours", ours))}
         row = {"official query": f"{kind} {level}", "measured": measured, "stated": stated}
         row |= {f"area {whose}": share for whose, share in grown.items()}
+        row["area, noise in all directions"] = (
+            None if is_scale else _area_of_even_noise(posed, level, study.rng(3, number))
+        )
         study.value(f"official {kind} {level}", measured, 0.002 * stated)
         study.value(f"official {kind} {level}, our area by theirs", grown["ours"] / grown["official"], 0.01)
         rows.append(row if shape is None else row | _energies(shape, official, ours, study.rng(4, number)))
@@ -39,6 +42,12 @@ def compare_with_official(study: Study) -> None:
     )
     more = f". AE to the untransformed shape, {N_POINTS} points drawn of each: of the official query, and of ours"
     study.table("official", rows, text if study.quick else text + more)
+
+
+def _area_of_even_noise(mesh: Mesh, level: int, rng: np.random.Generator) -> float:
+    """Return what the area would grow to if noise of the same size were not along normals."""
+    moves = rng.normal(scale=noise_share(level) * mesh.diagonal, size=mesh.vertices.shape)
+    return _area(Mesh(mesh.vertices + moves, mesh.faces)) / _area(mesh)
 
 
 def scale_between(mesh: Mesh, other: Mesh) -> float:
