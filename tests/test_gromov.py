@@ -183,3 +183,12 @@ def test_bounds_spare_most_of_the_work():
 def test_more_neighbours_than_spaces_are_refused():
     with pytest.raises(ao.InputError, match="k=2 nearest spaces are asked for, but there are only 1"):
         ao.nearest_gw(np.eye(2), [np.eye(2)], k=2)
+
+
+def test_a_plan_that_misses_its_marginals_is_no_answer():
+    """POT's entropic solver underflows at a small epsilon, and returns a plan of zeros of value 0."""
+    rng = np.random.default_rng(0)
+    x, y = (ao.from_points(100 * rng.normal(size=(30, 3))) for _ in range(2))
+    with pytest.warns(ao.ConvergenceWarning, match="misses its marginals by .*; a larger epsilon may help"):
+        found = ao.gromov_wasserstein(x, y, epsilon=1.0)
+    assert not found.converged

@@ -359,7 +359,17 @@ def test_groups_without_dispersion_differ_infinitely():
 
 
 def test_all_spaces_alike_have_p_one():
-    assert ao.group_test(np.zeros((4, 4)), [0, 0, 1, 1], rng=0).pvalue == 1
+    found = ao.group_test(np.zeros((4, 4)), [0, 0, 1, 1], rng=0)
+    assert (found.statistic, found.pvalue) == (0, 1)
+
+
+def test_the_diagonal_is_not_looked_at():
+    """Entropic distances of a space to itself are not zero."""
+    distances, labels = points_and_groups(4)
+    plain, other = (
+        ao.group_test(d, labels, rng=0, post_hoc=False) for d in (distances, distances + np.eye(len(labels)))
+    )
+    assert np.array_equal(plain.null, other.null)
 
 
 def test_labels_may_be_of_any_kind_and_order():

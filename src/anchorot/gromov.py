@@ -13,6 +13,7 @@ from anchorot.space import Space, as_space, with_unit_costs
 from anchorot.transport import Transport, marginal_error
 
 _warnings_lock = threading.Lock()  # catching warnings changes what all threads share
+MOST_MISSED = 0.05  # of the mass: a plan that misses its marginals by more is no answer
 LARGEST_EPSILON = 1e6  # in units of the largest squared cost: beyond, the plan is the product of the weights
 
 
@@ -103,15 +104,18 @@ def gromov_transport(
             )
             n_iter = min(10 * len(log["err"]), limit)  # POT looks at its error every ten iterations
     loss = float(log["gw_dist"])
-    problem = _problem(plan, loss, told, n_iter >= limit)
+    missed = marginal_error(plan, a, b)
+    problem = _problem(plan, loss, missed, told, n_iter >= limit)
     value = loss * scale * scale
-    found = Transport(value, value, plan, None, epsilon, n_iter, problem == "", marginal_error(plan, a, b))
+    found = Transport(value, value, plan, None, epsilon, n_iter, problem == "", missed)
     return found, problem
 
 
-def _problem(plan: np.ndarray, loss: float, told: list[Any], at_limit: bool) -> str:
+def _problem(plan: np.ndarray, loss: float, missed: float, told: list[Any], at_limit: bool) -> str:
     if not (np.isfinite(plan).all() and np.isfinite(loss)):
         return "the plan is not finite; a larger epsilon may help"
+    if missed > MOST_MISSED:  # POT's Sinkhorn underflows at a small epsilon, and returns zeros without a word
+        return f"the plan misses its marginals by {missed:.2g}; a larger epsilon may help"
     if at_limit:
         return "the limit of iterations was reached; raise max_iter"
     return next((str(warning.message) for warning in told if "onverge" in str(warning.message)), "")

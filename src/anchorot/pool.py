@@ -60,7 +60,7 @@ class Pool:
         other = next((i for i, item in enumerate(items) if not isinstance(item, Space)), None)
         if other is not None:
             raise InputError(f"{name} mixes spaces with others: {name}[{other}] is a {type(items[other]).__name__}")
-        spaces = [space if space.weights.all() else space.take(np.flatnonzero(space.weights)) for space in items]
+        spaces: Sequence[Space] = items
         sizes = np.array([space.n for space in spaces])
         rows = np.arange(sizes.sum(), dtype=np.uint32)
         values = np.concatenate([space.cost.ravel() for space in spaces]).astype(np.float64, copy=False)
