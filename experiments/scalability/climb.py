@@ -21,7 +21,7 @@ from experiments.common.clock import one_core, seconds
 from experiments.scalability.methods import METHODS, Method
 
 CHECKOUT = Path(__file__).parents[2]
-LONG, LONG_REPETITIONS = 10.0, 3  # what takes longer than that is repeated less often
+FEWER_REPETITIONS = {10.0: 3, 60.0: 1}  # of what is predicted to take that many seconds or more
 SHORT, SHORT_CALLS = 0.2, 3  # what takes less than that is called several times, and the least time taken
 
 
@@ -62,7 +62,8 @@ def climb(key: str, cats: Sequence[ao.Space], plan: Plan) -> list[Measurement]:
         for n in plan.sizes:
             if predicted > plan.longest:
                 break
-            for repetition in range(plan.repetitions if predicted < LONG else min(plan.repetitions, LONG_REPETITIONS)):
+            allowed = [most for limit, most in FEWER_REPETITIONS.items() if predicted >= limit]
+            for repetition in range(min([plan.repetitions, *allowed])):
                 pair = [draw(cat, n, repetition, side) for side, cat in enumerate(cats)]
                 time, value = _timed(method, pair, predicted)
                 found.append(Measurement(key, n, repetition, time, value))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import linregress
 
 from experiments.scalability.climb import Measurement
 
@@ -33,8 +34,10 @@ class Curve:
 
     @property
     def deviation(self) -> np.ndarray:
-        """Standard deviation of the time at every size, between draws of points."""
-        return np.nanstd(self.seconds, axis=1, ddof=1)
+        """Standard deviation of the time at every size, between draws of points; 0 of a single one."""
+        squares = np.nansum((self.seconds - self.mean[:, None]) ** 2, axis=1)
+        draws = np.isfinite(self.seconds).sum(axis=1)
+        return np.sqrt(squares / np.maximum(draws - 1, 1))
 
     @property
     def fitted(self) -> np.ndarray:
@@ -42,11 +45,12 @@ class Curve:
         return self.sizes[-FITTED_SIZES:]
 
     def exponent(self) -> tuple[float, float]:
-        """Slope of log time over log n on the largest sizes: mean and standard deviation over repetitions."""
+        """Slope of log time over log n on the largest sizes, over all draws, and its standard error."""
         times = self.seconds[-FITTED_SIZES:]
-        complete = times[:, np.isfinite(times).all(axis=0)]
-        slopes = np.polyfit(np.log(self.fitted), np.log(complete), 1)[0]
-        return float(slopes.mean()), float(slopes.std(ddof=1))
+        sizes = np.broadcast_to(self.fitted[:, None], times.shape)
+        there = np.isfinite(times)
+        slope = linregress(np.log(sizes[there]), np.log(times[there]))
+        return float(slope.slope), float(slope.stderr)
 
     def at(self, n: int) -> float:
         """Mean time at a size."""
