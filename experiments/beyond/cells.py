@@ -110,7 +110,9 @@ def align(pair: Pair, method: str, n_neighbors: int | None, epsilon: float | Non
         start = time.perf_counter()
         plan, converged = PLANS[method](*spaces, epsilon)
         seconds = time.perf_counter() - start
-    projected = plan @ pair.second / plan.sum(axis=1, keepdims=True)
+    mass = plan.sum(axis=1, keepdims=True)
+    # where POT's solver underflows, cells lose all their mass: they are put in the middle
+    projected = np.where(mass > 0, plan @ pair.second / np.where(mass > 0, mass, 1), pair.second.mean(axis=0))
     closer = foscttm(projected, pair.second)
     right = label_transfer(projected, pair.second, pair.types)
     return Alignment(pair.name, method, n_neighbors, epsilon, converged, seconds, projected, closer, right)

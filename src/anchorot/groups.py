@@ -60,7 +60,7 @@ class GroupTest(PermutationTest):
 
 def group_test(
     distances: ArrayLike,
-    labels: Sequence[Any],
+    labels: Sequence[Any] | NDArray[Any],
     *,
     power: float = 1.0,
     post_hoc: bool = True,
@@ -191,7 +191,7 @@ def _check_distances(distances: ArrayLike) -> Float64s:
     return matrix
 
 
-def _codes(labels: Sequence[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
+def _codes(labels: Sequence[Any] | NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
     """Return the different labels, sorted where they can be, and the number of each."""
     plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
     different = list(dict.fromkeys(plain))
