@@ -91,7 +91,12 @@ w = ao.Space(x.cost, rng.dirichlet(np.ones(130)))
 wide = [ao.anchor_energy(x, y), ao.anchor_energy(w, y), ao.anchor_energy(x, y, p=3)]
 narrow = ao.anchor_energy(x.cost.astype("f4"), y.cost.astype("f4"))
 costs = ao.row_costs.row_costs(x, y, 1, 1).sum().item()
-print([value.hex() for value in (*wide, narrow, costs)], ao.config.config()["kernels"])
+samples = [rng.normal(size=n).round(d) for d in (1, 9) for n in rng.integers(1, 9, 60)]
+equal = rng.normal(size=(60, 5))
+tests = [ao.energy_test(rows[:25], rows[25:], n_resamples=20, rng=0, method="sweep")
+         for rows in (samples[:60], samples[60:], list(equal))]
+nulls = [value.item() for test in tests for value in test.null]
+print([value.hex() for value in (*wide, narrow, costs, *nulls)], ao.config.config()["kernels"])
 """
 
 

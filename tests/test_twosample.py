@@ -230,6 +230,8 @@ def test_method_is_chosen_by_size():
     any_values = [rng.normal(size=n) for n in rng.integers(20, 60, 100)]
     assert not twosample._use_matrix(Pool.of(few_values, None, "x"), 999, "auto")
     assert twosample._use_matrix(Pool.of(any_values, None, "x"), 999, "auto")
+    one_long = [*any_values, rng.normal(size=200_000)]
+    assert not twosample._use_matrix(Pool.of(one_long, None, "x"), 999, "auto")
     many = [rng.normal(size=n) for n in rng.integers(1, 3, 5000)]
     assert not twosample._use_matrix(Pool.of(many, None, "x"), 999, "auto")
 
@@ -237,12 +239,12 @@ def test_method_is_chosen_by_size():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([], [[1.0]]), "x is empty, but at least one item is needed"),
-        (([[1.0], []], [[1.0]]), r"x\[1\] has shape \(0,\), but values \(k,\) with k >= 1 are needed"),
-        (([[1.0]], [[np.nan]]), r"y\[0\] must be finite"),
-        (([[1.0]], [[1.0]], [[0.5], [0.5]]), "there are 2 weights for x, but 1 items in it"),
+        (([], [[1.0]]), "rows_x is empty, but at least one item is needed"),
+        (([[1.0], []], [[1.0]]), r"rows_x\[1\] has shape \(0,\), but values \(k,\) with k >= 1 are needed"),
+        (([[1.0]], [[np.nan]]), r"rows_y\[0\] must be finite"),
+        (([[1.0]], [[1.0]], [[0.5], [0.5]]), "there are 2 weights for rows_x, but 1 items in it"),
         (([[1.0, 2.0]], [[1.0]], [[0.5, 0.6]]), "weights must sum to 1"),
-        (([ao.Space([[0.0]]), [1.0]], [[1.0]]), r"x mixes spaces with others: x\[1\] is a list"),
+        (([ao.Space([[0.0]]), [1.0]], [[1.0]]), r"rows_x mixes spaces with others: rows_x\[1\] is a list"),
         (([ao.Space([[0.0]])], [ao.Space([[0.0]])], [[1.0]]), "spaces bring their own weights"),
     ],
 )

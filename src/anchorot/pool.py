@@ -16,8 +16,6 @@ from anchorot._validate import check_values, check_weights
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 
-STRETCH = 32768  # least number of moves that the kernel sweeps with one set of places
-
 
 class Pool:
     """Measures of two collections, the first collection's items first.
@@ -98,11 +96,16 @@ class Pool:
         """Whether an atom is the last of its measure."""
         return np.append(self.row[1:] != self.row[:-1], True)
 
+    @property
+    def longest(self) -> int:
+        """Largest number of atoms of a measure."""
+        return int(np.bincount(self.row).max())
+
     @cached_property
     def moves(self) -> Moves:
         """How the measures move: over positions or over levels, whichever takes less time to sweep."""
         over_positions, over_levels = self._over_positions(), self._over_levels()
-        return min(over_positions, over_levels, key=sweep_steps)
+        return min(over_positions, over_levels, key=kernels.labelled_steps)
 
     def _over_positions(self) -> Moves:
         """CDF heights, from 0 to 1, as the position runs over the line."""
@@ -126,17 +129,6 @@ class Pool:
         # beyond its last atom a measure stays there, over no level at all
         at = np.minimum(ends[:, None] - lengths[:, None] + 1 + np.arange(lengths.max()), ends[:, None])
         return StepRows(self.value[at], self.height[at])
-
-
-def sweep_steps(moves: Moves) -> float:
-    """How long the kernel sweeps over moves, in passes over one place."""
-    rows = len(moves.start)
-    _, moving = np.unique(moves.time, return_counts=True)
-    at_once = (2 * moving >= rows) & (len(moves.place) > rows)  # moments at which all rows are put in order
-    places = min(len(moves.place), rows + max(rows, STRETCH))
-    rest = float(moving[~at_once].sum())
-    by_place = np.count_nonzero(~at_once) * places + 4 * rest
-    return float(rows * (1 + 3 * np.count_nonzero(at_once)) + min(by_place, rest * (10 + 6 * np.log2(places))))
 
 
 def _sorted_pool(row: NDArray[np.uint32], values: Float64s, weights: Float64s | None, items: Items) -> Pool:

@@ -10,19 +10,20 @@ from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_choice, check_integer
 from anchorot.exceptions import InputError
 from anchorot.permutation import PermutationTest, permutation_test
-from anchorot.pool import Pool, sweep_steps
+from anchorot.pool import Pool
 from anchorot.space import Space
 
 METHODS = ("auto", "sweep", "matrix")
 MOST_MATRIX_ROWS = 4096  # a matrix of costs between more measures would be large, 128 MB and more
+MOST_PADDED = 1 << 24  # numbers, if one long measure makes all quantile functions as long, another 128 MB
 # Measured, in passes of the sweep over one place for one labelling (about 0.15 ns):
 PRODUCT_STEP = 0.6  # one entry of the matrix of costs, for one labelling
 COST_STEP = 15.0  # one step of a quantile function, for one entry of the matrix
 
 
 def energy_distance(
-    x: Sequence[ArrayLike | Space],
-    y: Sequence[ArrayLike | Space],
+    rows_x: Sequence[ArrayLike | Space],
+    rows_y: Sequence[ArrayLike | Space],
     weights_x: Sequence[ArrayLike] | None = None,
     weights_y: Sequence[ArrayLike] | None = None,
     *,
@@ -30,7 +31,7 @@ def energy_distance(
 ) -> float:
     r"""Energy distance between two collections of measures on the line, exactly.
 
-    The ground distance is the 1-D Wasserstein distance: for items h, h' of x and g, g' of y
+    The ground distance is the 1-D Wasserstein distance: for items h, h' of rows_x and g, g' of rows_y
 
     .. math:: 2\,E[W_1(h, g)] - E[W_1(h, h')] - E[W_1(g, g')]
 
@@ -42,7 +43,7 @@ def energy_distance(
 
     Parameters
     ----------
-    x, y : sequence of array_like, or of Space
+    rows_x, rows_y : sequence of array_like, or of Space
         The values of each measure; of different lengths if need be.
     weights_x, weights_y : sequence of array_like, optional
         The weights of the values of each measure; uniform by default.
@@ -65,14 +66,14 @@ def energy_distance(
     >>> round(energy_distance(paths, rings), 4)
     1.0833
     """
-    pool, labels = _pooled(x, y, weights_x, weights_y)
+    pool, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
     items = pool.items
     return float(kernels.labelled_energies(pool.moves, items, labels[None], check_integer(threads, "threads", 1))[0])
 
 
 def energy_test(
-    x: Sequence[ArrayLike | Space],
-    y: Sequence[ArrayLike | Space],
+    rows_x: Sequence[ArrayLike | Space],
+    rows_y: Sequence[ArrayLike | Space],
     weights_x: Sequence[ArrayLike] | None = None,
     weights_y: Sequence[ArrayLike] | None = None,
     *,
@@ -87,7 +88,7 @@ def energy_test(
 
     Parameters
     ----------
-    x, y, weights_x, weights_y
+    rows_x, rows_y, weights_x, weights_y
         Two collections, as for :func:`energy_distance`.
     n_resamples : int
         Permutations to draw.
@@ -125,7 +126,7 @@ def energy_test(
     >>> energy_test(x, y, rng=0).pvalue
     0.001
     """
-    pool, labels = _pooled(x, y, weights_x, weights_y)
+    pool, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
     threads = check_integer(threads, "threads", 1)
     if _use_matrix(pool, n_resamples, check_choice(method, "method", METHODS)):
         steps = pool.steps()
@@ -154,12 +155,12 @@ def matrix_energies(costs: Float64s, in_x: NDArray[np.uint8]) -> Float64s:
 
 
 def _pooled(
-    x: Sequence[ArrayLike | Space],
-    y: Sequence[ArrayLike | Space],
+    rows_x: Sequence[ArrayLike | Space],
+    rows_y: Sequence[ArrayLike | Space],
     weights_x: Sequence[ArrayLike] | None,
     weights_y: Sequence[ArrayLike] | None,
 ) -> tuple[Pool, NDArray[np.uint8]]:
-    pool_x, pool_y = Pool.of(x, weights_x, "x"), Pool.of(y, weights_y, "y")
+    pool_x, pool_y = Pool.of(rows_x, weights_x, "rows_x"), Pool.of(rows_y, weights_y, "rows_y")
     labels = np.repeat(np.array([1, 0], np.uint8), [pool_x.n_items, pool_y.n_items])
     return pool_x + pool_y, labels
 
@@ -170,7 +171,7 @@ def _use_matrix(pool: Pool, n_resamples: int, method: str) -> bool:
         raise InputError("method='matrix' is for single measures; spaces need method='sweep'")
     if method != "auto":
         return method == "matrix"
-    if rows != pool.n_items or rows > MOST_MATRIX_ROWS:
+    if rows != pool.n_items or rows > MOST_MATRIX_ROWS or rows * pool.longest > MOST_PADDED:
         return False
     costs = COST_STEP * rows * 2 * len(pool.value)
-    return costs + PRODUCT_STEP * n_resamples * rows**2 < n_resamples * sweep_steps(pool.moves)
+    return costs + PRODUCT_STEP * n_resamples * rows**2 < n_resamples * kernels.labelled_steps(pool.moves)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from anchorot._typing import Float64s
 
+ROW_STEPS = 30  # one row, in passes of the C++ kernel over one place
 BLOCK_NUMBERS = 1 << 20  # masses summed at a time: 8 MB
 
 
@@ -52,3 +53,9 @@ def labelled_energies(moves: Moves, items: Items, in_x: NDArray[np.uint8], threa
             signed = np.where(in_x[block][:, items.item[order]], size_y, -size_x) * items.mass[order]
             energies[block] += np.cumsum(signed, axis=1)[:, :-1] ** 2 @ area
     return 2 * (energies / size_x / size_y / size_x / size_y)
+
+
+def labelled_steps(moves: Moves) -> float:
+    """Tell how long `labelled_energies` takes: a sum over all rows at every moment."""
+    moments = 1 + np.count_nonzero(np.diff(moves.time))
+    return float(ROW_STEPS * moments * len(moves.start))

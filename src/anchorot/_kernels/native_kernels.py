@@ -20,6 +20,7 @@ __all__ = [
     "fenwick_expected_cost",
     "l1_costs",
     "labelled_energies",
+    "labelled_steps",
     "level_averages",
     "level_energy",
     "level_shares",
@@ -29,6 +30,8 @@ __all__ = [
     "step_costs",
     "sweep_energy",
 ]
+
+STRETCH = 32768  # least number of moves that are swept with one set of places, as in labelled.cpp
 
 
 def description() -> str:
@@ -84,6 +87,17 @@ def labelled_energies(moves: Moves, items: Items, in_x: NDArray[np.uint8], threa
     size_x = float(in_x[0].sum())
     _native.labelled_energies(*moves, *items, in_x, size_x, in_x.shape[1] - size_x, out, threads)
     return out
+
+
+def labelled_steps(moves: Moves) -> float:
+    """Tell how long `labelled_energies` takes, in passes over one place."""
+    rows = len(moves.start)
+    _, moving = np.unique(moves.time, return_counts=True)
+    at_once = (2 * moving >= rows) & (len(moves.place) > rows)  # moments at which all rows are put in order
+    places = min(len(moves.place), rows + max(rows, STRETCH))
+    rest = float(moving[~at_once].sum())
+    by_place = np.count_nonzero(~at_once) * places + 4 * rest
+    return float(rows * (1 + 3 * np.count_nonzero(at_once)) + min(by_place, rest * (10 + 6 * np.log2(places))))
 
 
 def level_averages(levels: Floats, grid: CellGrid) -> Float64s:

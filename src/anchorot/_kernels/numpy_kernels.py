@@ -7,7 +7,7 @@ from anchorot._kernels.cells import event_averages, level_averages
 from anchorot._kernels.events import Events, from_heights, heights_after
 from anchorot._kernels.fenwick_tree import fenwick_expected_cost
 from anchorot._kernels.gap_energy import gap_energy
-from anchorot._kernels.moves import labelled_energies
+from anchorot._kernels.moves import labelled_energies, labelled_steps
 from anchorot._kernels.segments import common_segments
 from anchorot._kernels.share_steps import ShareSteps
 from anchorot._kernels.step_rows import StepRows
@@ -21,6 +21,7 @@ __all__ = [
     "fenwick_expected_cost",
     "l1_costs",
     "labelled_energies",
+    "labelled_steps",
     "level_averages",
     "level_energy",
     "level_shares",

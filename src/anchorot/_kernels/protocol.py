@@ -52,6 +52,9 @@ class Kernels(Protocol):
         Every labelling has as many items on either side.
         """
 
+    def labelled_steps(self, moves: Moves) -> float:
+        """How long `labelled_energies` takes for one labelling, in units of 0.15 ns or so."""
+
     def fenwick_expected_cost(self, x: Events, y: Events) -> float:
         """Mean transport cost (p = 1) over all pairs of measures, by the paper's SL-AE."""
 
