@@ -84,7 +84,7 @@ def _reading(
         int | None,
         typer.Option(help="Keep at most so many points of each.", min=1, show_default=False, rich_help_panel=PANEL),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the draw of points.", min=0, rich_help_panel=PANEL)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of random draws.", min=0, rich_help_panel=PANEL)] = 0,
     kind: Annotated[
         Kind | None,
         typer.Option(help="What .npy, .csv and .txt files hold.", show_default="cost", rich_help_panel=PANEL),
