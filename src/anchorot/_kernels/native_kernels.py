@@ -31,6 +31,7 @@ __all__ = [
     "sweep_energy",
 ]
 
+CACHED_PLACES = 8192  # whose masses, 128 bytes each, fit the second cache; beyond, steps take several times as long
 STRETCH = 32768  # least number of moves that are swept with one set of places, as in labelled.cpp
 
 
@@ -97,7 +98,8 @@ def labelled_steps(moves: Moves) -> float:
     places = min(len(moves.place), rows + max(rows, STRETCH))
     rest = float(moving[~at_once].sum())
     by_place = np.count_nonzero(~at_once) * places + 4 * rest
-    return float(rows * (1 + 3 * np.count_nonzero(at_once)) + min(by_place, rest * (10 + 6 * np.log2(places))))
+    steps = min(by_place, rest * (10 + 6 * np.log2(places)))
+    return float(rows * (1 + 3 * np.count_nonzero(at_once)) + steps * (1 if places <= CACHED_PLACES else 8))
 
 
 def level_averages(levels: Floats, grid: CellGrid) -> Float64s:
