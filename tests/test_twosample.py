@@ -82,6 +82,20 @@ def test_large_collections_agree_with_anchor_features(kind):
     assert ao.energy_distance(x, y, weights_x, weights_y) == pytest.approx(expected, rel=1e-9)
 
 
+def test_what_rounding_leaves_does_not_meet_a_large_gap():
+    """A twentieth of every measure lies far away, so the way there counts for nothing, however long it is."""
+    rng = np.random.default_rng(8)
+    rows = [rng.normal(size=20 * n) for n in rng.integers(1, 6, size=300)]
+    labels = rng.permuted(np.repeat(np.repeat(np.array([[1, 0]], np.uint8), 150, axis=1), 20, axis=0), axis=1)
+
+    def energies(far):
+        moved = [np.concatenate([row[: len(row) * 19 // 20], np.full(len(row) // 20, far)]) for row in rows]
+        pool = Pool.of(moved, None, "rows")
+        return kernels.labelled_energies(pool._over_positions(), pool.items, labels, 1)
+
+    assert energies(1e18) == pytest.approx(energies(10.0), rel=1e-9)
+
+
 @given(spaces(), spaces())
 def test_two_single_spaces_are_at_their_anchor_energy(x, y):
     expected = ao.anchor_energy(x, y)
@@ -226,7 +240,7 @@ def test_early_stop_that_never_comes_is_the_full_test():
 
 def test_method_is_chosen_by_size():
     rng = np.random.default_rng(0)
-    few_values = [rng.poisson(3, 30) for _ in range(100)]
+    few_values = [rng.poisson(3, 30) for _ in range(1500)]
     any_values = [rng.normal(size=n) for n in rng.integers(20, 60, 100)]
     assert not twosample._use_matrix(Pool.of(few_values, None, "x"), 999, "auto")
     assert twosample._use_matrix(Pool.of(any_values, None, "x"), 999, "auto")
