@@ -33,3 +33,11 @@ def scale_of(*spaces):
     """What rounding errors are compared with: the range of all costs."""
     values = np.concatenate([space.cost.ravel() for space in spaces])
     return float(np.ptp(values)) or 1.0
+
+
+def samples(seed, s=25, t=30, shift=0.0, sizes=(3, 12)):
+    """Two collections of normal samples of different sizes."""
+    rng = np.random.default_rng(seed)
+    x = [rng.normal(size=n) for n in rng.integers(*sizes, size=s)]
+    y = [rng.normal(size=n) + shift for n in rng.integers(*sizes, size=t)]
+    return x, y

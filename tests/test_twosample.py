@@ -9,12 +9,11 @@ from scipy import stats
 import anchorot as ao
 from anchorot import twosample
 from anchorot._kernels import kernels
-from anchorot.groups import f_statistics, holm
 from anchorot.permutation import permutation_test
 from anchorot.pool import Pool
 
 import reference
-from strategies import COSTS, spaces
+from strategies import COSTS, samples, spaces
 
 
 @st.composite
@@ -116,13 +115,6 @@ def test_splitting_a_value_in_two_halves_changes_nothing(x, seed):
     other = [np.random.default_rng(seed).normal(size=3)]
     doubled = [np.repeat(row, 2) for row in rows]
     assert ao.energy_distance(rows, other) == pytest.approx(ao.energy_distance(doubled, other), abs=1e-10)
-
-
-def samples(seed, s=25, t=30, shift=0.0, sizes=(3, 12)):
-    rng = np.random.default_rng(seed)
-    x = [rng.normal(size=n) for n in rng.integers(*sizes, size=s)]
-    y = [rng.normal(size=n) + shift for n in rng.integers(*sizes, size=t)]
-    return x, y
 
 
 @pytest.mark.parametrize("round_to", [None, 0])
@@ -289,140 +281,6 @@ def test_spaces_have_no_matrix():
         ao.energy_test([one], [one], method="matrix")
 
 
-# -- groups ------------------------------------------------------------------------------------------------------------
-
-
-def naive_f(powers, labels):
-    """F from its definition, by loops."""
-    count, groups = len(powers), sorted(set(labels))
-    total = sum(powers[i][j] for i in range(count) for j in range(count)) / (2 * count)
-    within = 0.0
-    for group in groups:
-        members = [i for i in range(count) if labels[i] == group]
-        within += sum(powers[i][j] for i in members for j in members) / (2 * len(members))
-    return ((total - within) / (len(groups) - 1)) / (within / (count - len(groups)))
-
-
-def points_and_groups(seed, sizes=(6, 7, 8), shifts=(0.0, 0.0, 0.0)):
-    rng = np.random.default_rng(seed)
-    points = np.concatenate([rng.normal(size=(n, 2)) + shift for n, shift in zip(sizes, shifts, strict=True)])
-    distances = np.linalg.norm(points[:, None] - points, axis=-1)
-    return distances, np.repeat(list("abc")[: len(sizes)], sizes)
-
-
-@pytest.mark.parametrize("power", [1.0, 2.0, 0.5])
-def test_group_statistic_is_its_definition(power):
-    distances, labels = points_and_groups(0)
-    found = ao.group_test(distances, labels, power=power, n_resamples=9, rng=0)
-    assert found.statistic == pytest.approx(naive_f(distances**power, list(labels)))
-    drawn = np.random.default_rng(0)
-    for value in found.null:
-        assert value == pytest.approx(naive_f(distances**power, list(labels[drawn.permutation(len(labels))])))
-
-
-def test_squared_distances_of_numbers_give_the_f_of_analysis_of_variance():
-    rng = np.random.default_rng(1)
-    groups = [rng.normal(size=n) + n / 10 for n in (8, 11, 6)]
-    values = np.concatenate(groups)
-    labels = np.repeat([0, 1, 2], [8, 11, 6])
-    found = ao.group_test((values[:, None] - values) ** 2, labels, rng=0, post_hoc=False)
-    expected = stats.f_oneway(*groups)
-    assert found.statistic == pytest.approx(expected.statistic)
-    assert found.pvalue == pytest.approx(expected.pvalue, abs=0.05)
-
-
-def test_two_groups_of_distances_rank_labellings_as_their_energy_distance_does():
-    """DISCO of two groups is the energy test: the same p-value from the same permutations."""
-    x, y = samples(6, s=9, t=12, shift=0.3)
-    steps = (Pool.of(x, None, "x") + Pool.of(y, None, "y")).steps()
-    distances = kernels.step_costs(steps, steps, 1, 1)
-    by_groups = ao.group_test(distances, ["x"] * 9 + ["y"] * 12, n_resamples=299, rng=5)
-    assert by_groups.pvalue == ao.energy_test(x, y, n_resamples=299, rng=5).pvalue
-
-
-def test_group_test_finds_the_group_that_differs():
-    distances, labels = points_and_groups(2, shifts=(0.0, 0.0, 3.0))
-    found = ao.group_test(distances, labels, rng=0)
-    assert found.pvalue == 0.001
-    adjusted = {(pair.first, pair.second): pair.adjusted_pvalue for pair in found.pairs}
-    assert adjusted["a", "c"] <= 0.01
-    assert adjusted["b", "c"] <= 0.01
-    assert adjusted["a", "b"] > 0.05
-    assert (found.groups, found.sizes) == (("a", "b", "c"), (6, 7, 8))
-
-
-def test_group_test_level():
-    rejected = sum(
-        ao.group_test(*points_and_groups(seed), n_resamples=99, rng=seed, post_hoc=False).pvalue <= 0.05
-        for seed in range(400)
-    )
-    low, high = stats.binom.ppf([0.0005, 0.9995], 400, 0.05)
-    assert low <= rejected <= high
-
-
-def test_holm_against_its_textbook_example():
-    """Sorted p-values 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1, never falling."""
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.5, 0.9]) == [1.0, 1.0]
-
-
-def test_groups_without_dispersion_differ_infinitely():
-    distances = np.array([[0.0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 0], [1, 1, 0, 0]])
-    found = ao.group_test(distances, [0, 0, 1, 1], n_resamples=300, rng=0)
-    assert found.statistic == np.inf
-    assert found.pvalue == (np.count_nonzero(np.isinf(found.null)) + 1) / 301
-    assert np.isfinite(found.null).any()
-
-
-def test_all_spaces_alike_have_p_one():
-    found = ao.group_test(np.zeros((4, 4)), [0, 0, 1, 1], rng=0)
-    assert (found.statistic, found.pvalue) == (0, 1)
-
-
-def test_the_diagonal_is_not_looked_at():
-    """Entropic distances of a space to itself are not zero."""
-    distances, labels = points_and_groups(4)
-    plain, other = (
-        ao.group_test(d, labels, rng=0, post_hoc=False) for d in (distances, distances + np.eye(len(labels)))
-    )
-    assert np.array_equal(plain.null, other.null)
-
-
-def test_labels_may_be_of_any_kind_and_order():
-    distances, labels = points_and_groups(3)
-    mixed = [{"a": 1, "b": "one", "c": None}[label] for label in labels]
-    plain, other = (ao.group_test(distances, own, rng=0, post_hoc=False) for own in (labels, mixed))
-    assert plain.statistic == pytest.approx(other.statistic)
-    assert set(other.groups) == {1, "one", None}
-
-
-@pytest.mark.parametrize(
-    ("distances", "labels", "message"),
-    [
-        (np.zeros((2, 3)), [0, 1], r"distances has shape \(2, 3\)"),
-        (np.zeros((3, 3)), [0, 1], "there are 2 labels, but distances between 3 spaces"),
-        (np.zeros((2, 2)), ["a", "a"], "all labels are 'a', but at least two groups are needed"),
-        (np.zeros((2, 2)), ["a", "b"], "every group has one member"),
-        (-np.ones((3, 3)), [0, 0, 1], "distances must not be negative"),
-        (np.triu(np.ones((3, 3))), [0, 0, 1], "distances must be symmetric"),
-        (np.full((3, 3), np.nan), [0, 0, 1], "leave out|must be finite"),
-        (np.zeros((0, 0)), [], "at least two groups"),
-    ],
-)
-def test_bad_groups_are_refused(distances, labels, message):
-    with pytest.raises(ao.InputError, match=message):
-        ao.group_test(distances, labels)
-
-
-def test_many_groups_need_no_more_memory_than_labels_allow():
-    """More than 255 groups: their numbers no longer fit a byte."""
-    labels = np.repeat(np.arange(300), 2)
-    distances = 1.0 - np.equal.outer(labels, labels)
-    found = ao.group_test(distances, labels, n_resamples=9, rng=0, post_hoc=False)
-    assert found.statistic == np.inf
-    assert f_statistics(distances, labels[None])[0] == np.inf
-
-
 def test_permutations_are_those_of_the_generator():
     labels = np.arange(5, dtype=np.uint8)
     seen = []
@@ -434,70 +292,3 @@ def test_permutations_are_those_of_the_generator():
     permutation_test(labels, statistics, n_resamples=3, rng=11)
     drawn = np.random.default_rng(11)
     assert seen == [[0, 1, 2, 3, 4], *(drawn.permutation(5).tolist() for _ in range(3))]
-
-
-# -- graphs ------------------------------------------------------------------------------------------------------------
-
-
-def test_graph_statistics_are_those_of_networkx():
-    import networkx as nx
-
-    from anchorot.graph_statistics import clustering, degrees, tables_of
-
-    graphs = [nx.gnp_random_graph(n, 0.4, seed=n) for n in (1, 2, 9, 15)] + [nx.star_graph(5), nx.complete_graph(4)]
-    tables = tables_of(graphs, "graphs")
-    for graph, own_degrees, own_clustering in zip(graphs, degrees(tables), clustering(tables), strict=True):
-        assert own_degrees.tolist() == [d for _, d in graph.degree()]
-        assert own_clustering.tolist() == pytest.approx(list(nx.clustering(graph).values()))
-
-
-def test_directions_loops_and_parallel_edges_do_not_count():
-    plain = [[(0, 1), (1, 2)]]
-    odd = [[(1, 0), (1, 2), (2, 1), (1, 1)]]
-    assert ao.graph_model_test(plain, odd, n_resamples=1).statistic == 0
-
-
-@pytest.mark.parametrize("statistic", ["degree", "clustering", "anchors"])
-def test_graph_model_test_tells_models_apart_and_not_a_model_from_itself(statistic):
-    import networkx as nx
-
-    rng = np.random.default_rng(1)
-    rings = [nx.connected_watts_strogatz_graph(20, 4, 0.1, seed=int(rng.integers(1000))) for _ in range(40)]
-    trees = [nx.barabasi_albert_graph(20, 1, seed=int(rng.integers(1000))) for _ in range(20)]
-    assert ao.graph_model_test(rings[:20], trees, statistic, rng=0).pvalue == 0.001
-    assert ao.graph_model_test(rings[:20], rings[20:], statistic, rng=0).pvalue > 0.01
-
-
-def test_graph_model_test_takes_graphs_of_all_makes():
-    import igraph
-    import networkx as nx
-    from scipy.sparse import csr_array
-
-    edges = [(0, 1), (1, 2), (2, 0), (2, 3)]
-    dense = np.zeros((4, 4))
-    dense[tuple(np.transpose(edges))] = 1
-    makes = [edges, nx.Graph(edges), igraph.Graph(edges=edges), csr_array(dense)]
-    for statistic in ("degree", "clustering", "anchors"):
-        found = ao.graph_model_test(makes, [edges], statistic, n_resamples=1)
-        assert found.statistic == pytest.approx(0, abs=1e-15)
-
-
-def test_bad_graphs_are_named():
-    with pytest.raises(ao.InputError, match=r"graphs_b\[1\]: the graph has no nodes"):
-        ao.graph_model_test([[(0, 1)]], [[(0, 1)], []])
-    with pytest.raises(ao.InputError, match=r"graphs_a\[0\]: the graph has 2 components .* disconnected='largest'"):
-        ao.graph_model_test([[(0, 1), (2, 3)]], [[(0, 1)]], "anchors")
-    with pytest.raises(ao.InputError, match="graphs_a is empty"):
-        ao.graph_model_test([], [[(0, 1)]])
-    with pytest.raises(ao.InputError, match="statistic must be one of 'degree', 'clustering', 'anchors'"):
-        ao.graph_model_test([[(0, 1)]], [[(0, 1)]], "colour")
-
-
-def test_enzymes_halves_are_alike(data):
-    graphs = ao.read_tu(data / "tu" / "ENZYMES")
-    order = np.random.default_rng(0).permutation(600)
-    halves = [[graphs.graphs[i] for i in part] for part in (order[:300], order[300:])]
-    for statistic in ("degree", "clustering"):
-        assert ao.graph_model_test(*halves, statistic, rng=0).pvalue > 0.01
-    mutag = ao.read_tu(data / "tu" / "MUTAG")
-    assert ao.graph_model_test(graphs, mutag, rng=0).pvalue == 0.001

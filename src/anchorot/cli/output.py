@@ -90,6 +90,15 @@ def check_endings(path: Path | None, endings: tuple[str, ...]) -> None:
         raise ao.InputError(f"{path}: a file ending in {' or '.join(endings)} is written here")
 
 
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture that could not be drawn or written, before the work and not after."""
+    check_endings(path, (".png", ".svg", ".pdf"))
+    if path is not None:
+        from anchorot.plot import new_figure
+
+        new_figure(1, 1)  # tells of a missing matplotlib
+
+
 def check_output(path: Path | None) -> None:
     """Refuse a file that could not be written, before the work and not after."""
     if path is not None and not path.resolve().parent.is_dir():

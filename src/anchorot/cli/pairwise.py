@@ -14,7 +14,7 @@ import typer
 import anchorot as ao
 from anchorot._typing import Float64s
 from anchorot.cli.options import EpsilonOption, FilesArgument, JsonOption, reads_spaces
-from anchorot.cli.output import check_endings, new_table, plain, print_json, print_table
+from anchorot.cli.output import check_endings, check_picture, new_table, plain, print_json, print_table
 from anchorot.cli.sources import Source, SpacesOf, find_sources
 from anchorot.io.atomic import replacing
 
@@ -66,7 +66,8 @@ def pairwise(
     reading: dict[str, Any],
 ) -> None:
     """Distances between all pairs of spaces."""
-    _check_outputs(output, picture)
+    check_endings(output, (".npz", ".csv"))
+    check_picture(picture)
     sources = find_sources(files)
     if output is None and picture is None and not as_json and len(sources) > MOST_PRINTED:
         raise ao.InputError(f"a matrix of {len(sources)} spaces is too large to print; say where to put it: -o D.npz")
@@ -106,15 +107,6 @@ def pairwise(
     lines = [f"{count} pairs in {seconds:.2f} s, reading included"]
     lines += [f"written: [bold]{plain(str(path))}[/]" for path in (output, picture) if path is not None]
     print_table(table, *lines)
-
-
-def _check_outputs(output: Path | None, picture: Path | None) -> None:
-    check_endings(output, (".npz", ".csv"))
-    check_endings(picture, (".png", ".svg", ".pdf"))
-    if picture is not None:
-        from anchorot.plot import new_figure
-
-        new_figure(1, 1)  # a missing matplotlib should be told before the work, not after
 
 
 def _client(address: str | None) -> Any:

@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 
 import anchorot as ao
 from anchorot.cli.options import FilesArgument, JsonOption, ThreadsOption, reads_spaces
-from anchorot.cli.output import check_endings, new_table, plain, print_json, print_table
+from anchorot.cli.output import check_picture, new_table, plain, print_json, print_table
 from anchorot.cli.sources import SpacesOf, find_sources
 from anchorot.io.atomic import replacing
 
@@ -70,7 +70,7 @@ def two_sample(
     """Test whether two collections of graphs, or of other spaces, come from one distribution."""
     if not against:
         raise ao.InputError("say what to test against: anchorot test A... --against B...")
-    check_endings(picture, (".png", ".svg", ".pdf"))
+    check_picture(picture)
     sources = find_sources(files), find_sources(against)
     start = time.perf_counter()
     options: dict[str, Any] = {
