@@ -118,3 +118,18 @@ def test_an_interrupted_experiment_leaves_the_last_answers(tmp_path, monkeypatch
         runner.run("beyond", DataSets(tmp_path), tmp_path, quick=True, n_jobs=1)
     assert [path.name for path in tmp_path.iterdir() if path.name != "checkout"] == ["beyond"]
     assert (tmp_path / "beyond" / "summary.json").read_text() == "{}"
+
+
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
+    import anchorot as ao
+
+    from experiments.common import runner
+    from experiments.common.datasets import DataSets
+
+    def missing(name):
+        raise ModuleNotFoundError(f"No module named 'networkx' for {name}", name="networkx")
+
+    monkeypatch.setattr(runner, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(runner, "import_module", missing)
+    with pytest.raises(ao.InputError, match="beyond needs the package networkx; pip install"):
+        runner.run("beyond", DataSets(tmp_path), tmp_path, quick=True, n_jobs=1)

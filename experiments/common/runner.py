@@ -46,7 +46,12 @@ def run(name: str, data: DataSets, output: Path, *, quick: bool, n_jobs: int) ->
     scratch = CHECKOUT / "build" / "experiments" / ("quick" if quick else "full") / name
     scratch.mkdir(parents=True, exist_ok=True)
     output.mkdir(parents=True, exist_ok=True)
-    experiment = import_module(f"experiments.{name}.experiment")
+    try:
+        experiment = import_module(f"experiments.{name}.experiment")
+    except ModuleNotFoundError as error:
+        raise ao.InputError(
+            f"{name} needs the package {error.name}; pip install '.[test]' brings all that the experiments need"
+        ) from None
     with TemporaryDirectory(dir=output, prefix=f".{name}-") as temporary:  # an interrupted run leaves the last answers
         folder = Path(temporary) / name
         folder.mkdir()
