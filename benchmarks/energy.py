@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import anchorot as ao
-from anchorot import anchors
-from anchorot._kernels import numpy_kernels
+from anchorot._kernels import numpy as numpy_kernels
+from anchorot.anchors import features as anchors
 
 from measure import Action, Row, alternating, at_least, at_most, cloud, ms, python, seconds
 

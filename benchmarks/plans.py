@@ -9,8 +9,8 @@ from scipy.spatial.distance import cdist
 
 import anchorot as ao
 from anchorot._kernels import kernels
-from anchorot.row_costs import row_costs
-from anchorot.transport import marginal_error
+from anchorot.anchors.rows import row_costs
+from anchorot.distances.transport import marginal_error
 
 from measure import Row, alternating, at_least, cloud, ms, seconds
 

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import numpy as np
 
 import anchorot as ao
-from anchorot.graph_statistics import clustering, degrees, tables_of
+from anchorot.stats.graph_statistics import clustering, degrees, tables_of
 
 from measure import Row, seconds
 
@@ -86,7 +86,7 @@ def peers(what: str, x: Rows, y: Rows, ours: float, bar: float | None) -> list[R
 
 def all_distances(x: Rows, y: Rows) -> np.ndarray:
     from anchorot._kernels import kernels
-    from anchorot.pool import Pool
+    from anchorot.stats.measures import Pool
 
     steps = (Pool.of(x, None, "x") + Pool.of(y, None, "y")).steps()
     return kernels.step_costs(steps, steps, 1, 1)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.workers import Inputs
+from anchorot.many.workers import Inputs
 
 PROGRAM = """
 import sys

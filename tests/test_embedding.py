@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot._kernels import cells, kernels
-from anchorot.embedding import cell_averages, rounded_signature, signature
+from anchorot._kernels import kernels
+from anchorot._kernels.numpy import grid as numpy_grid
+from anchorot._kernels.records import GridSpec
+from anchorot.search.embedding import cell_averages, rounded_signature, signature
 
 import reference
 from strategies import scale_of, spaces
@@ -57,12 +59,16 @@ def test_levels_and_events_have_the_same_averages(x, grid):
 @pytest.mark.parametrize("n", [1, 5, 32, 70])
 def test_both_sets_of_kernels_agree_and_blocks_do_not_matter(n, monkeypatch):
     rng = np.random.default_rng(n)
-    grid = cells.CellGrid(9, 7, 0.3, 2.0)
+    grid = GridSpec(9, 7, 0.3, 2.0)
     x = ao.from_points(rng.normal(size=(n, 2)))
     levels, events = ao.AnchorFeatures.of(x).levels, ao.AnchorFeatures.of(x).events
-    monkeypatch.setattr(cells, "BLOCK_NUMBERS", 50)
-    np.testing.assert_allclose(cells.level_averages(levels, grid), kernels.level_averages(levels, grid), atol=1e-12)
-    np.testing.assert_allclose(cells.event_averages(events, grid), kernels.event_averages(events, grid), atol=1e-12)
+    monkeypatch.setattr(numpy_grid, "BLOCK_NUMBERS", 50)
+    np.testing.assert_allclose(
+        numpy_grid.level_averages(levels, grid), kernels.level_averages(levels, grid), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        numpy_grid.event_averages(events, grid), kernels.event_averages(events, grid), atol=1e-12
+    )
 
 
 def test_ragged_collections_can_be_embedded():

@@ -6,8 +6,8 @@ from scipy import stats
 
 import anchorot as ao
 from anchorot._kernels import kernels
-from anchorot.groups import f_statistics, holm
-from anchorot.pool import Pool
+from anchorot.stats.groups import f_statistics, holm
+from anchorot.stats.measures import Pool
 
 from strategies import samples
 

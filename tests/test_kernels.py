@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from anchorot._kernels import kernels
-from anchorot._kernels.events import Events, to_heights
+from anchorot._kernels.heights import to_heights
+from anchorot._kernels.records import Events
 
 SIZES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 129, 255, 257]
 

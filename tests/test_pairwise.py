@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot import metrics
-from anchorot.progress import progress_bar
-from anchorot.tiles import strips, tile_side, walk_tiles
-from anchorot.workers.cache import ItemCache
+from anchorot._progress import progress_bar
+from anchorot.many import metrics
+from anchorot.many.tiles import strips, tile_side, walk_tiles
+from anchorot.many.workers.cache import ItemCache
 
 from strategies import spaces
 

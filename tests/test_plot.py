@@ -12,13 +12,13 @@ from scipy.spatial.distance import pdist, squareform
 
 import anchorot as ao
 from anchorot import plot
+from anchorot._drawing.layout import classical_mds, stress_layout
+from anchorot._drawing.scene import scene
 from anchorot.examples import sphere, torus, tree
 from anchorot.geometry import Geometry
-from anchorot.mds import classical_mds, stress_layout
 from anchorot.plot.cdfs import share_field
 from anchorot.plot.drawing import view
 from anchorot.plot.style import BLUE, NOTHING
-from anchorot.scene import scene
 
 import reference
 from strategies import spaces

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import anchorot as ao
+from anchorot._drawing.pose import eye, unit_box, upright
 from anchorot.geometry import Geometry
 from anchorot.report import drawing, packing, write_report
 from anchorot.report.colours import NO_COLOUR, place_colours
-from anchorot.report.pose import eye, unit_box, upright
 
 from pages import decoded_plan, egg, embedded, unpacked
 

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot import index_files, search
-from anchorot.embedding import rounded_signature
-from anchorot.vector_index import VectorIndex
+from anchorot.search import file as index_file
+from anchorot.search import index as search
+from anchorot.search.embedding import rounded_signature
+from anchorot.search.vectors import VectorIndex
 
 from strategies import spaces
 
@@ -294,7 +295,7 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     def full_disk(*_):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(index_files.IndexContents, "record", full_disk)
+    monkeypatch.setattr(index_file.IndexContents, "record", full_disk)
     with pytest.raises(OSError, match="no space"):
         index.save(tmp_path / "index")
     assert (tmp_path / "index").read_bytes() == before

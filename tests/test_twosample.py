@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import anchorot as ao
-from anchorot import twosample
 from anchorot._kernels import kernels
-from anchorot.permutation import permutation_test
-from anchorot.pool import Pool
+from anchorot.stats import energy_test as twosample
+from anchorot.stats.measures import Pool
+from anchorot.stats.permutation import permutation_test
 
 import reference
 from strategies import COSTS, samples, spaces
@@ -145,7 +145,7 @@ def test_threads_and_batches_change_nothing(monkeypatch):
     alone = ao.energy_test(x, y, n_resamples=300, rng=3, method="sweep")
     together = ao.energy_test(x, y, n_resamples=300, rng=3, method="sweep", threads=2)
     assert np.array_equal(alone.null, together.null)
-    monkeypatch.setattr("anchorot.permutation.BATCH", 7)
+    monkeypatch.setattr("anchorot.stats.permutation.BATCH", 7)
     assert ao.energy_test(x, y, n_resamples=300, rng=3, method="sweep").null == pytest.approx(alone.null, rel=1e-12)
 
 

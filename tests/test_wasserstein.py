@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import anchorot as ao
-from anchorot.entropic import entropic_plan
-from anchorot.row_costs import row_costs
+from anchorot.anchors.rows import row_costs
+from anchorot.distances.sinkhorn import entropic_plan
 
 import reference
 from strategies import scale_of, spaces
@@ -221,7 +221,7 @@ def test_newton_finishes_what_sinkhorn_cannot(monkeypatch):
     costs = row_costs(x, y, 1, 1)
     problem = (costs, x.weights, y.weights, 1e-3 * costs.mean(), 10_000, 1e-6)
     assert entropic_plan(*problem).converged
-    monkeypatch.setattr("anchorot.entropic._newton", lambda *_: None)
+    monkeypatch.setattr("anchorot.distances.sinkhorn._newton", lambda *_: None)
     assert not entropic_plan(*problem).converged
 
 

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 import anchorot as ao
-from anchorot.progress import progress_bar
+from anchorot._progress import progress_bar
 
 from experiments.barycenters.alignment import aligned_distance
 from experiments.barycenters.digits import Digit

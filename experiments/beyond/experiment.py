@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorot.progress import progress_bar
+from anchorot._progress import progress_bar
 
 from experiments.beyond.cells import (
     AW_EPSILONS,

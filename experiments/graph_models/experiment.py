@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import networkx as nx
 import numpy as np
 
-from anchorot.progress import progress_bar
+from anchorot._progress import progress_bar
 
 from experiments.common.study import Study, Verdict
 from experiments.graph_models.comparing import (

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot.progress import progress_bar
+from anchorot._progress import progress_bar
 
 from experiments.common.clock import one_core
 from experiments.common.study import Study, Verdict

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorot.progress import progress_bar
+from anchorot._progress import progress_bar
 
 from experiments.common.study import Study, Verdict
 from experiments.robustness.drawing import draw_accuracy, draw_queries

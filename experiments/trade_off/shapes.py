@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-from anchorot.progress import progress_bar
+from anchorot._progress import progress_bar
 
 RANKS = (1, 3, 5)
 

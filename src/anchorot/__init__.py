@@ -10,18 +10,18 @@ fast, by the distributions of costs that their points see.
 0.0
 """
 
-from anchorot.all_pairs import pairwise
-from anchorot.anchors import AnchorFeatures
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.line import ot_1d
 from anchorot.barycenter import Barycenter, barycenter
-from anchorot.bounds import LowerBounds, NearestSpaces, lower_bounds, nearest_gw
 from anchorot.config import __version__, show_config
-from anchorot.embedding import Grid, embed
-from anchorot.energy import anchor_energy, expected_cost
+from anchorot.distances.bounds import LowerBounds, NearestSpaces, lower_bounds, nearest_gw
+from anchorot.distances.energy import anchor_energy, expected_cost
+from anchorot.distances.gromov import gromov_wasserstein
+from anchorot.distances.plan import anchor_energy_plan, match
+from anchorot.distances.transport import Transport
+from anchorot.distances.wasserstein import anchor_wasserstein
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
 from anchorot.geometry import Geometry
-from anchorot.graph_models import graph_model_test
-from anchorot.gromov import gromov_wasserstein
-from anchorot.groups import GroupTest, PairOfGroups, group_test
 from anchorot.io import (
     GraphSet,
     from_cells,
@@ -33,14 +33,14 @@ from anchorot.io import (
     read_tu,
     write,
 )
-from anchorot.line import ot_1d
-from anchorot.permutation import PermutationTest
-from anchorot.plan import anchor_energy_plan, match
-from anchorot.search import SearchIndex, SearchResult
+from anchorot.many.pairwise import pairwise
+from anchorot.search.embedding import Grid, embed
+from anchorot.search.index import SearchIndex, SearchResult
 from anchorot.space import Space
-from anchorot.transport import Transport
-from anchorot.twosample import energy_distance, energy_test
-from anchorot.wasserstein import anchor_wasserstein
+from anchorot.stats.energy_test import energy_distance, energy_test
+from anchorot.stats.graphs import graph_model_test
+from anchorot.stats.groups import GroupTest, PairOfGroups, group_test
+from anchorot.stats.permutation import PermutationTest
 
 __all__ = [
     "AnchorFeatures",

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_choice, check_integer, check_nonnegative, check_weights, uniform_weights
 from anchorot.exceptions import InputError
 from anchorot.io.points import from_points
-from anchorot.progress import progress_bar
 from anchorot.space import Space, as_space
 
 if TYPE_CHECKING:

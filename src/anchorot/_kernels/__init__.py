@@ -17,15 +17,15 @@ def _choose(wanted: str) -> Kernels:
         raise InputError(f"ANCHOROT_KERNELS must be 'native' or 'numpy', but {wanted!r} came")
     if wanted != "numpy":
         try:
-            from anchorot._kernels import native_kernels
+            from anchorot._kernels import native
 
-            return native_kernels
+            return native
         except ImportError as error:
             if wanted == "native":
                 raise AnchorotError(f"ANCHOROT_KERNELS=native, but the C++ kernels were not built: {error}") from None
-    from anchorot._kernels import numpy_kernels
+    from anchorot._kernels import numpy
 
-    return numpy_kernels
+    return numpy
 
 
 kernels = _choose(os.environ.get("ANCHOROT_KERNELS", ""))

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._kernels.events import Events
+from anchorot._kernels.records import Events
 from anchorot._typing import Float64s, Floats, Int64s
 
 def simd_level() -> str: ...

@@ -1,15 +1,11 @@
-"""What a set of kernels offers; `native_kernels` and `numpy_kernels` are two such sets."""
+"""What a set of kernels offers; `native` and `numpy` are two such sets."""
 
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._kernels.cells import CellGrid
-from anchorot._kernels.events import Events
-from anchorot._kernels.moves import Items, Moves
-from anchorot._kernels.share_steps import ShareSteps
-from anchorot._kernels.step_rows import StepRows
+from anchorot._kernels.records import Events, GridSpec, PlaceMoves, RowItems, ShareSteps, StepRows
 from anchorot._typing import Float64s, Floats, Int64s
 
 
@@ -46,20 +42,20 @@ class Kernels(Protocol):
     def sweep_energy(self, x: Events, y: Events, threads: int) -> float:
         """Anchor Energy (p = 1) of two collections of weighted measures."""
 
-    def labelled_energies(self, moves: Moves, items: Items, in_x: NDArray[np.uint8], threads: int) -> Float64s:
+    def labelled_energies(self, moves: PlaceMoves, items: RowItems, in_x: NDArray[np.uint8], threads: int) -> Float64s:
         """(labellings,): energy distance (p = 1) of the items with in_x[labelling] = 1 from the others.
 
         Every labelling has as many items on either side.
         """
 
-    def labelled_steps(self, moves: Moves) -> float:
+    def labelled_steps(self, moves: PlaceMoves) -> float:
         """How long `labelled_energies` takes for one labelling, in units of 0.15 ns or so."""
 
     def fenwick_expected_cost(self, x: Events, y: Events) -> float:
         """Mean transport cost (p = 1) over all pairs of measures, by the paper's SL-AE."""
 
-    def level_averages(self, levels: Floats, grid: CellGrid) -> Float64s:
+    def level_averages(self, levels: Floats, grid: GridSpec) -> Float64s:
         """(cells_x, cells_t): averages over a grid's cells of F(x, t), the share of the numbers at level t up to x."""
 
-    def event_averages(self, events: Events, grid: CellGrid) -> Float64s:
+    def event_averages(self, events: Events, grid: GridSpec) -> Float64s:
         """(cells_x, cells_t): averages over a grid's cells of F(x, t), the mass of the rows with a quantile up to x."""

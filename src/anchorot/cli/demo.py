@@ -16,7 +16,7 @@ def demo(
     as_json: JsonOption = False,
 ) -> None:
     """Compare shapes and graphs of several kinds and sizes; needs no files and no network."""
-    from anchorot import demo as demonstration
+    from anchorot.cli import demonstration
     from anchorot.plot import new_figure
 
     new_figure(1, 1)  # a missing matplotlib should be told before the work, not after

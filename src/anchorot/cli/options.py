@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 import anchorot as ao
-from anchorot.metrics import DEFAULT_EPSILON
+from anchorot.many.metrics import DEFAULT_EPSILON
 
 
 class Metric(StrEnum):

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 import anchorot as ao
+from anchorot._progress import progress_bar
 from anchorot.cli.options import FilesArgument, JsonOption, SpaceArgument, reads_spaces
 from anchorot.cli.output import Stopwatch, check_output, new_table, plain, print_json, print_table
 from anchorot.cli.sources import SpacesOf, find_sources
-from anchorot.progress import progress_bar
 
 app = typer.Typer(help="Find the nearest of very many spaces by Anchor Energy.", no_args_is_help=True)
 

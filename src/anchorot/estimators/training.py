@@ -7,10 +7,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from anchorot._typing import Float64s
 from anchorot._validate import check_choice
-from anchorot.all_pairs import pairwise
 from anchorot.exceptions import InputError
-from anchorot.metrics import metric_of
-from anchorot.workers import Inputs
+from anchorot.many.metrics import metric_of
+from anchorot.many.pairwise import pairwise
+from anchorot.many.workers import Inputs
 
 PRECOMPUTED = "precomputed"
 

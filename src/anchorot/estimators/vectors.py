@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anchorot.embedding import Grid, check_shape, embed
 from anchorot.estimators.training import load_spaces
+from anchorot.search.embedding import Grid, check_shape, embed
 
 
 class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s
 from anchorot._validate import check_integer
-from anchorot.energy import anchor_energy
+from anchorot.distances.energy import anchor_energy
 from anchorot.plot.style import BLUE, INK, RED, axes_or_new, quiet_frame, slim_colorbar
 from anchorot.space import Space, as_space
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anchorot._drawing.scene import scene
 from anchorot._typing import Float64s, Int64s
-from anchorot.scene import scene
 from anchorot.space import Space
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_numbers
+from anchorot.distances.plan import match
+from anchorot.distances.transport import Transport
 from anchorot.exceptions import InputError
-from anchorot.plan import match
 from anchorot.plot.drawing import View, dot_areas, draw, view
 from anchorot.plot.plans import check_plan
 from anchorot.plot.shapes import check_values, colour_scale, one_colour
 from anchorot.plot.style import INK, NOTHING, axes_or_new, hide_axes
 from anchorot.space import Space, as_space
-from anchorot.transport import Transport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

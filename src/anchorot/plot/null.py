@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anchorot._typing import Float64s
-from anchorot.permutation import PermutationTest
 from anchorot.plot.style import BLUE, INK, NOTHING, QUIET, RED, axes_or_new, quiet_frame
+from anchorot.stats.permutation import PermutationTest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_finite, check_numbers
+from anchorot.distances.plan import match
+from anchorot.distances.transport import Transport
 from anchorot.exceptions import InputError
-from anchorot.plan import match
 from anchorot.plot.style import BLUE, INK, RED, axes_or_new, quiet_frame, sharpness, slim_colorbar
-from anchorot.transport import Transport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s
 from anchorot._validate import check_finite, check_numbers
+from anchorot.distances.plan import match
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.atomic import replacing
-from anchorot.plan import match
 from anchorot.report.colours import NO_COLOUR, place_colours
 from anchorot.report.drawing import Drawing
 from anchorot.report.packing import N_BEST_ALONE, deflate, pack_plan

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from anchorot._drawing.pose import eye, unit_box, upright
+from anchorot._drawing.scene import Scene, scene
 from anchorot._typing import Float64s, Int64s
 from anchorot.report.packing import pack, pack_indices
-from anchorot.report.pose import eye, unit_box, upright
-from anchorot.scene import Scene, scene
 from anchorot.space import Space
 
 MAX_FACES, MAX_EDGES, MAX_DOTS = 60_000, 30_000, 20_000

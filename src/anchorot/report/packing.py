@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from anchorot._typing import Float64s, Int64s
-from anchorot.plan import EQUAL
+from anchorot.distances.plan import EQUAL
 
 N_BEST = 10  # rows of the page's table
 N_BEST_ALONE = 50  # matches kept of each point where the whole plan is too large

@@ -1,8 +1,8 @@
 """Entropic transport for a batch of problems: Sinkhorn's iteration in the log domain, finished by Newton's method.
 
-The same plan as :mod:`anchorot.entropic`: epsilon falls by stages, each starts from the last one's potentials, and what
-a few dozen iterations do not bring to the goal is finished by Newton steps on the (concave) dual, one Cholesky
-factorisation of a Schur complement each. Letters: c costs, a, b marginals, f, g potentials, P the plan.
+The same plan as :mod:`anchorot.distances.sinkhorn`: epsilon falls by stages, each starts from the last one's
+potentials, and what a few dozen iterations do not bring to the goal is finished by Newton steps on the (concave) dual,
+one Cholesky factorisation of a Schur complement each. Letters: c costs, a, b marginals, f, g potentials, P the plan.
 """
 
 from dataclasses import dataclass

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from anchorot._kernels.events import HEIGHT_BITS
-from anchorot.energy import anchor_energy
+from anchorot._kernels.heights import HEIGHT_BITS
+from anchorot.distances.energy import anchor_energy
 from anchorot.space import Space
 from anchorot.torch._sweep import Moves, Swept, sweep
 

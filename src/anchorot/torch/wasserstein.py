@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from anchorot._validate import check_integer, check_nonnegative
+from anchorot.distances.wasserstein import exact_transport
 from anchorot.exceptions import ConvergenceWarning
 from anchorot.torch._checks import check_costs, check_weights
 from anchorot.torch._row_costs import row_costs
 from anchorot.torch._sinkhorn import Solution, solve
-from anchorot.wasserstein import exact_transport
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,1 @@
+"""What pictures and pages share: where things stand, and how they are turned."""

@@ -1,0 +1,264 @@
+"""Anchor features: what of a space the Anchor Energy needs, computed once and compared many times."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from anchorot._kernels import kernels
+from anchorot._kernels.heights import from_heights, heights_after, to_heights
+from anchorot._kernels.numpy.sweep import block_sweep
+from anchorot._kernels.records import Events
+from anchorot._typing import Float64s, Floats
+from anchorot._validate import check_integer, check_values, check_weights, uniform_weights
+from anchorot.anchors.line import StepFunction, step_distance
+from anchorot.exceptions import InputError
+from anchorot.space import Space, as_space
+
+
+class LevelMoves(NamedTuple):
+    """How the quantiles of a collection of measures move as the level t rises from 0 to 1."""
+
+    level: Float64s  # (moves,) ascending
+    row: NDArray[np.uint32]  # (moves,) which measure
+    before: Float64s  # (moves,) its quantile below that level
+    after: Float64s  # (moves,) and above
+    start: Float64s  # (rows,) quantiles at t = 0
+
+
+class AnchorFeatures:
+    """The anchors of a space (its rows, as measures on the line), sorted and ready to be compared.
+
+    Make one with :meth:`of` or :meth:`of_rows` and give it to :func:`~anchorot.anchor_energy` in place of the space:
+    the sorts, which are most of the work, are then done once per space instead of once per pair.
+
+    A space of n equally weighted points is kept as its *levels*: row k holds, sorted, the k-th smallest cost of
+    every anchor. Its rows stay sorted when its columns are, and that matrix is all AE needs. Any other collection is
+    kept as *events*: every jump of every anchor's CDF, by position. Either can be had from the other.
+
+    Attributes
+    ----------
+    levels : ndarray of shape (levels, anchors) or None
+        None unless all anchors and all their points weigh the same.
+    robust : bool
+        Whether the costs were replaced by their ranks.
+    is_mean_only : bool
+        Whether the mean quantile function is all that was kept, which serves p = 2 only.
+    """
+
+    def __init__(
+        self,
+        *,
+        levels: Floats | None = None,
+        events: Events | None = None,
+        mean_quantile: StepFunction | None = None,
+        robust: bool = False,
+    ) -> None:
+        self.levels = levels
+        self.robust = robust
+        self.is_mean_only = levels is None and events is None
+        if events is not None:
+            self.events = events  # fills the cached properties of these names
+        if mean_quantile is not None:
+            self.mean_quantile = mean_quantile
+
+    @classmethod
+    def of(cls, x: Space | ArrayLike, *, robust: bool = False, mean_only: bool = False, threads: int = 1) -> Self:
+        """Features of a space, or of the uniform space of a cost matrix. O(n² log n) time, O(n²) memory.
+
+        Parameters
+        ----------
+        x : Space or array_like of shape (n, n)
+        robust : bool
+            Use ranks instead of costs, see :meth:`Space.ranked`.
+        mean_only : bool
+            Keep the mean quantile function only, n numbers instead of n² for a uniform space: all that p = 2 needs.
+        threads : int
+            Threads to sort with; the answer does not depend on it.
+
+        Examples
+        --------
+        >>> AnchorFeatures.of([[0, 3], [1, 0]]).levels.tolist()
+        [[0.0, 0.0], [1.0, 3.0]]
+        """
+        threads = check_integer(threads, "threads", 1)
+        space = as_space(x, robust=robust)
+        if not space.weights.all():  # points of weight zero change nothing
+            space = space.take(np.flatnonzero(space.weights))
+        if space.is_uniform:
+            levels = kernels.quantiles(space.cost, threads)
+            if mean_only:
+                return cls(mean_quantile=mean_of_levels(levels), robust=robust)
+            kernels.sort_rows(levels, threads)
+            return cls(levels=levels, robust=robust)
+        values = space.cost.ravel().astype(np.float64, copy=False)
+        position, order = kernels.argsort(values, threads)
+        row = order // space.n
+        jump = to_heights(space.weights)[order - row * space.n]
+        full = cls(events=Events(position, row.astype(np.uint32), jump, space.weights), robust=robust)
+        return cls(mean_quantile=full.mean_quantile, robust=robust) if mean_only else full
+
+    @classmethod
+    def of_rows(
+        cls,
+        rows: Sequence[ArrayLike],
+        row_weights: Sequence[ArrayLike] | None = None,
+        weights: ArrayLike | None = None,
+    ) -> Self:
+        """Features of any collection of measures on the line, of different lengths if need be.
+
+        Parameters
+        ----------
+        rows : sequence of array_like
+            The values of each measure.
+        row_weights : sequence of array_like, optional
+            The weights of the values of each measure; uniform by default.
+        weights : array_like, optional
+            The weights of the measures; uniform by default.
+
+        Examples
+        --------
+        >>> two_graphs = AnchorFeatures.of_rows([[1, 2, 2, 3], [2, 2, 2]])
+        """
+        if len(rows) == 0:
+            raise InputError("rows is empty, but at least one measure is needed")
+        values = [check_values(row, f"rows[{i}]") for i, row in enumerate(rows)]
+        mass = uniform_weights(len(rows)) if weights is None else check_weights(weights, len(rows), "rows")
+        lengths = np.array([len(v) for v in values])
+        if row_weights is None:
+            jump = np.repeat(to_heights(1 / lengths), lengths)
+        else:
+            if len(row_weights) != len(rows):
+                raise InputError(f"row_weights has {len(row_weights)} entries, but there are {len(rows)} rows")
+            checked = [
+                check_weights(w, len(v), f"rows[{i}]") for i, (w, v) in enumerate(zip(row_weights, values, strict=True))
+            ]
+            jump = to_heights(np.concatenate(checked))
+        if row_weights is None and (lengths == lengths[0]).all() and (mass == mass[0]).all():
+            levels = kernels.quantiles(np.stack(values), threads=1)
+            kernels.sort_rows(levels, threads=1)
+            return cls(levels=levels)
+        row = np.repeat(np.arange(len(rows), dtype=np.uint32), lengths)
+        position, order = kernels.argsort(np.concatenate(values), threads=1)
+        moves = (jump[order] > 0) & (mass[row[order]] > 0)
+        order, position = order[moves], position[moves]
+        return cls(events=Events(position, row[order], jump[order], mass))
+
+    @cached_property
+    def events(self) -> Events:
+        """Every jump of every anchor's CDF, by position (of a level matrix: column i is as good an anchor as any)."""
+        if self.levels is None:
+            raise InputError("these features were made with mean_only=True, which serves p=2 only")
+        count, anchors = self.levels.shape
+        position, order = kernels.argsort(self.levels.ravel().astype(np.float64, copy=False), threads=1)
+        row = (order % anchors).astype(np.uint32)
+        jump = np.broadcast_to(to_heights(np.array(1 / count)), row.shape).copy()
+        return Events(position, row, jump, uniform_weights(anchors))
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The smallest and the largest cost."""
+        if self.levels is not None:
+            return float(self.levels[0, 0]), float(self.levels[-1, -1])
+        return float(self.events.position[0]), float(self.events.position[-1])
+
+    @cached_property
+    def mean_quantile(self) -> StepFunction:
+        """Mean over the anchors of their quantile functions."""
+        if self.levels is not None:
+            return mean_of_levels(self.levels)
+        moves = self.level_moves
+        first = float(self.events.mass @ moves.start)
+        rises = np.cumsum(self.events.mass[moves.row] * (moves.after - moves.before))
+        return StepFunction(np.append(first, first + rises), np.append(moves.level, 1.0))
+
+    @cached_property
+    def level_moves(self) -> LevelMoves:
+        """The anchors' quantiles as the level t rises from 0 to 1: each steps on at its cumulated weights."""
+        position, row, jump, mass = self.events
+        height = heights_after(row, jump)
+        by_row = np.argsort(row, kind="stable")  # within a row still by position
+        is_last = np.append(row[by_row[1:]] != row[by_row[:-1]], True)
+        is_first = np.roll(is_last, 1)
+        start = np.zeros(len(mass))
+        start[row[by_row[is_first]]] = position[by_row[is_first]]
+        here, there = by_row[~is_last], by_row[~is_first]
+        level, order = kernels.argsort(from_heights(height[here]), threads=1)
+        return LevelMoves(level, row[here][order], position[here][order], position[there][order], start)
+
+    def energy_to(self, other: "AnchorFeatures", p: int = 1, *, threads: int = 1) -> float:
+        """Anchor Energy between two features, by levels if both have them, else by a sweep; see `anchor_energy`."""
+        if p == 2:
+            return 2 * step_distance(self.mean_quantile, other.mean_quantile, p=2)
+        if self.levels is None or other.levels is None:
+            return self.sweep_energy_to(other, p, threads=threads)
+        dtype = np.result_type(self.levels, other.levels)
+        levels = self.levels.astype(dtype, copy=False), other.levels.astype(dtype, copy=False)
+        return kernels.level_energy(*levels, p, threads)
+
+    def sweep_energy_to(self, other: "AnchorFeatures", p: int = 1, *, threads: int = 1) -> float:
+        """Anchor Energy between two features by a sweep over their events (p = 1) or over the levels."""
+        if p == 1:
+            return kernels.sweep_energy(self.events, other.events, threads)
+        return sweep_levels(self.level_moves, other.level_moves, self.events.mass, other.events.mass, p)
+
+    def self_cost(self, p: int = 1) -> float:
+        """Mean transport cost E[OT_p] between two independent anchors.
+
+        By the Anchor Energy to a space of one point at cost c: AE_p(x, c) = 2 E|cost - c|^p - E[OT_p(x, x)].
+        """
+        if self.levels is not None:
+            c = float(self.levels.mean(dtype=np.float64))
+            to_point = float(np.mean(np.abs(self.levels.astype(np.float64, copy=False) - c) ** p))
+        else:
+            share = self.events.mass[self.events.row] * from_heights(self.events.jump)
+            c = float(share @ self.events.position)
+            to_point = float(share @ np.abs(self.events.position - c) ** p)
+        return 2 * to_point - self.energy_to(AnchorFeatures(levels=np.full((1, 1), c)), p)
+
+    def __repr__(self) -> str:
+        if self.is_mean_only:
+            kept = "mean only"
+        elif self.levels is not None:
+            kept = f"levels of {self.levels.shape[1]} anchors"
+        else:
+            kept = f"events of {len(self.events.mass)} anchors"
+        return f"AnchorFeatures({kept}, robust={self.robust})"
+
+
+def as_features(
+    x: Space | AnchorFeatures | ArrayLike, *, robust: bool, threads: int = 1, mean_only: bool = False
+) -> AnchorFeatures:
+    """Return x if it is features (made with the same `robust`), else the features of the space or cost matrix x."""
+    if not isinstance(x, AnchorFeatures):
+        return AnchorFeatures.of(x, robust=robust, mean_only=mean_only, threads=threads)
+    if x.robust != robust:
+        raise InputError(f"the features were made with robust={x.robust}, but robust={robust} is asked for")
+    return x
+
+
+def mean_of_levels(levels: Floats) -> StepFunction:
+    """Mean quantile function from a matrix whose row k holds the anchors' quantiles at level k, in any order."""
+    count = len(levels)
+    return StepFunction(levels.mean(axis=1, dtype=np.float64), np.arange(1, count + 1) / count)
+
+
+def sweep_levels(x: LevelMoves, y: LevelMoves, mass_x: Float64s, mass_y: Float64s, p: int) -> float:
+    """Integrate the energy distance at level t over t in [0, 1], as quantiles move one at a time."""
+    order = np.argsort(np.concatenate([x.level, y.level]), kind="stable")
+
+    def merged(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.concatenate([a, b])[order]
+
+    return block_sweep(
+        time=merged(x.level, y.level),
+        row=merged(x.row, y.row + np.uint32(len(mass_x))),
+        before=merged(x.before, y.before),
+        after=merged(x.after, y.after),
+        start=np.concatenate([x.start, y.start]),
+        signed_mass=np.concatenate([mass_x, -mass_y]),
+        p=p,
+        span=(0.0, 1.0),
+    )

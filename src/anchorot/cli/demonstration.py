@@ -1,0 +1,65 @@
+"""The demonstration: shapes and graphs in several sizes, told apart by Anchor Energy and its robust form."""
+
+import os
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from anchorot._typing import Float64s, RngLike
+from anchorot.examples import Example, gallery
+from anchorot.io.atomic import replacing
+from anchorot.many.pairwise import pairwise
+from anchorot.plot import distance_map, distance_matrix, new_figure
+
+
+class Comparison(NamedTuple):
+    """All pairs of the examples under one distance."""
+
+    name: str
+    distances: Float64s  # square root of the Anchor Energy, (N, N)
+    seconds: float
+
+    def nearest(self) -> list[int]:
+        """Return the nearest other example of each."""
+        return [int(i) for i in np.argmin(self.distances + np.diag([np.inf] * len(self.distances)), axis=1)]
+
+
+def compare_all(examples: list[Example], *, robust: bool) -> Comparison:
+    """Square root of the Anchor Energy between all pairs."""
+    start = time.perf_counter()
+    distances = np.sqrt(pairwise([example.space for example in examples], robust=robust))
+    return Comparison("robust AE" if robust else "AE", distances, time.perf_counter() - start)
+
+
+def run(n_points: int, rng: RngLike) -> tuple[list[Example], list[Comparison]]:
+    """Make the examples, compare them all both ways."""
+    examples = gallery(n_points, rng)
+    return examples, [compare_all(examples, robust=robust) for robust in (False, True)]
+
+
+def same_kind(examples: list[Example], comparison: Comparison) -> Iterator[bool]:
+    """Whether each example's nearest neighbour is of its own kind."""
+    for example, nearest in zip(examples, comparison.nearest(), strict=True):
+        yield examples[nearest].kind == example.kind
+
+
+def draw(examples: list[Example], comparisons: list[Comparison], path: str | os.PathLike[str]) -> None:
+    """Write one picture: for each distance its matrix and its map."""
+    kinds = [example.kind for example in examples]
+    sizes = [example.size for example in examples]
+    figure = new_figure(11, 4.9 * len(comparisons))
+    axes = figure.subplots(len(comparisons), 2, width_ratios=(1, 1.15))
+    titles = ("AE sees shape and size", "robust AE sees shape alone")
+    for (left, right), comparison, title in zip(axes, comparisons, titles, strict=True):
+        distance_matrix(comparison.distances, kinds, ax=left)
+        left.set_title(f"{comparison.name}: all pairs", fontsize=11, loc="left", color="#374151")
+        distance_map(comparison.distances, kinds, sizes=sizes, legend=False, ax=right)
+        right.set_title(title, fontsize=13, loc="left", weight="bold")
+    handles, labels = axes[0, 1].get_legend_handles_labels()
+    legend = figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    for handle in legend.legend_handles:
+        handle.set_sizes([70])  # type: ignore[union-attr]
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=130, facecolor="white")

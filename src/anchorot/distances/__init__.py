@@ -1,0 +1,1 @@
+"""Two spaces in, a number or a plan out."""

@@ -1,0 +1,184 @@
+"""The Anchor Energy Plan: which point of one space corresponds to which of the other."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._kernels import kernels
+from anchorot._kernels.heights import from_heights, to_heights
+from anchorot._kernels.levels import common_segments, tie_blocks
+from anchorot._kernels.records import ShareSteps
+from anchorot._typing import Float64s, Floats, Int64s, RngLike
+from anchorot._validate import check_choice, check_finite, check_numbers
+from anchorot.exceptions import InputError
+from anchorot.space import Space, as_space
+
+FEW_ROWS = 8  # of a plan: counting is faster than sorting up to about so many
+EQUAL = 1e-9  # entries of a plan that differ by less than this, relatively, are equal to `match`
+
+
+def anchor_energy_plan(
+    x: Space | ArrayLike,
+    y: Space | ArrayLike,
+    robust: bool = False,
+    *,
+    rows: Sequence[int] | None = None,
+    ties: str = "split",
+) -> Float64s:
+    r"""Anchor Energy Plan: the mean of the optimal couplings of all pairs of anchors.
+
+    .. math:: AEP = \sum_{ij} a_i b_j \arg\min_{P} \sum_{kl} P_{kl} |C_{ik} - C'_{jl}|^p
+
+    An optimal coupling on the line matches equal quantiles, whatever p, so :math:`AEP_{kl} = \int A_t(k) B_t(l)\,dt`
+    with :math:`A_t(k)` the share of anchors whose quantile at level t is the point k: a product of two matrices.
+
+    Parameters
+    ----------
+    x, y : Space or array_like of shape (n, n)
+        A bare cost matrix stands for a uniform space.
+    robust : bool
+        Use ranks. The plan depends on the order of costs only, which ranks keep: this changes nothing.
+    rows : sequence of int, optional
+        Compute only these rows of the plan, without the rest.
+    ties : {"split", "index"}
+        Where points tie in an anchor's view, as most do on graphs, the coupling is not unique. "split" shares their
+        levels between them in proportion to their weights: the only choice that does not depend on how points are
+        numbered. "index" takes them in the order of their numbers, as the authors' program does; the plan then leaks
+        that order.
+
+    Returns
+    -------
+    ndarray of shape (n, m) or (len(rows), m)
+        Its rows sum to ``x.weights``, its columns (of the whole plan) to ``y.weights``.
+
+    Notes
+    -----
+    Uniform spaces: two sorts and one matrix product, O(n m (n + m)) operations at the speed of BLAS. With weights every
+    step of one space's shares meets the primitives of the other's, O(n² m).
+
+    Examples
+    --------
+    >>> path = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+    >>> anchor_energy_plan(path, path).round(3).tolist()
+    [[0.13, 0.074, 0.13], [0.074, 0.185, 0.074], [0.13, 0.074, 0.13]]
+    """
+    check_choice(ties, "ties", ("split", "index"))
+    space_x, space_y = as_space(x), as_space(y)
+    atoms = np.arange(space_x.n) if rows is None else _check_rows(rows, space_x.n)
+    if len(atoms) == 0:
+        return np.zeros((0, space_y.n))
+    if space_x.is_uniform and space_y.is_uniform:
+        return _uniform_plan(space_x, space_y, atoms, ties)
+    return _weighted_plan(space_x, space_y, atoms, ties)
+
+
+def match(plan: ArrayLike, method: str = "argmax", *, ties: str = "first", rng: RngLike = None) -> Int64s:
+    """Match of every point of the first space in the second, from a plan.
+
+    Parameters
+    ----------
+    plan : array_like of shape (n, m)
+    method : {"argmax", "assignment"}
+        "argmax": where most of the point's mass goes; several points may have the same match. "assignment": one to one,
+        with the largest total mass.
+    ties : {"first", "random"}
+        Which of several equally good matches "argmax" takes.
+    rng : None, int or numpy.random.Generator
+        Source of randomness for ``ties="random"``.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Index of the match; -1 for the n - m points that a one-to-one assignment must leave out if n > m.
+
+    Examples
+    --------
+    >>> match([[0.4, 0.1], [0.3, 0.2]]).tolist(), match([[0.4, 0.1], [0.3, 0.2]], "assignment").tolist()
+    ([0, 0], [0, 1])
+    """
+    check_choice(method, "method", ("argmax", "assignment"))
+    check_choice(ties, "ties", ("first", "random"))
+    array = check_numbers(plan, "plan")
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(f"plan has shape {array.shape}, but (n, m) with n, m >= 1 is needed")
+    check_finite(array, "plan")
+    if method == "assignment":
+        from scipy.optimize import linear_sum_assignment
+
+        found = np.full(len(array), -1)
+        points, matches = linear_sum_assignment(array, maximize=True)
+        found[points] = matches
+        return found
+    best = array >= array.max(axis=1, keepdims=True) * (1 - EQUAL)
+    if ties == "first":
+        return best.argmax(axis=1)
+    return np.where(best, np.random.default_rng(rng).uniform(size=best.shape), -1.0).argmax(axis=1)
+
+
+def _check_rows(rows: Sequence[int], n: int) -> Int64s:
+    index = np.asarray(rows) if len(rows) else np.empty(0, np.int64)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise InputError(f"rows must be a list of integers, but {rows!r} came")
+    if index.size and (index.min() < -n or index.max() >= n):
+        raise InputError(f"rows has entries from {index.min()} to {index.max()}, but there are {n} points")
+    return index.astype(np.int64) % n
+
+
+def _shares_of_few(cost: Floats, atoms: Int64s) -> Float64s:
+    """Columns `atoms` of the level shares with split ties, by counting smaller and equal costs instead of sorting."""
+    n = len(cost)
+    steps = np.zeros((n + 1, len(atoms)))
+    for column, k in enumerate(atoms):
+        below = np.count_nonzero(cost < cost[:, [k]], axis=1)
+        block = np.count_nonzero(cost == cost[:, [k]], axis=1)
+        share = 1 / (n * block)
+        steps[:, column] = np.bincount(below, share, n + 1) - np.bincount(below + block, share, n + 1)
+    return np.maximum(np.cumsum(steps[:-1], axis=0), 0)
+
+
+def _uniform_plan(x: Space, y: Space, atoms: Int64s, ties: str) -> Float64s:
+    split = ties == "split"
+    if split and len(atoms) < FEW_ROWS:
+        shares_x = _shares_of_few(x.cost, atoms)
+    else:
+        shares_x = kernels.level_shares(x.cost.astype(np.float64, copy=False), split)[:, atoms]
+    shares_y = kernels.level_shares(y.cost.astype(np.float64, copy=False), split)
+    if x.n == y.n:
+        return shares_x.T @ shares_y / x.n
+    k, l, width = common_segments(x.n, y.n)
+    return (shares_x[k] * width[:, None]).T @ shares_y[l]
+
+
+def _weighted_plan(x: Space, y: Space, atoms: Int64s, ties: str) -> Float64s:
+    steps_x, steps_y = _share_steps(x, atoms, ties), _share_steps(y, np.arange(y.n), ties)
+    return np.maximum(kernels.share_product(steps_x, len(atoms), steps_y, y.n, threads=1), 0)
+
+
+def _share_steps(space: Space, atoms: Int64s, ties: str) -> ShareSteps:
+    """A_t(k) for the chosen points: each anchor gives each of them a_i a_k / |block| on the levels of its block."""
+    anchors, heavy = np.flatnonzero(space.weights), np.flatnonzero(space.weights[atoms])
+    heights = to_heights(space.weights)
+    below, block = _blocks(space.cost[anchors], heights, atoms[heavy], ties)
+    begin, end = from_heights(below).ravel(), from_heights(below + block).ravel()
+    share = (np.outer(space.weights[anchors], space.weights[atoms[heavy]]) / from_heights(block)).ravel()
+    point = np.tile(heavy.astype(np.uint32), len(anchors))
+    level, order = kernels.argsort(np.concatenate([begin, end]), threads=1)
+    return ShareSteps(level, np.tile(point, 2)[order], np.concatenate([share, -share])[order])
+
+
+def _blocks(cost: Floats, heights: Int64s, atoms: Int64s, ties: str) -> tuple[Int64s, Int64s]:
+    """Of every anchor and chosen point: total weight at smaller cost, and at the same cost, in integers."""
+    order = np.argsort(cost, axis=1, kind="stable")
+    ends = np.cumsum(heights[order], axis=1)
+    if ties == "index":
+        below, block = ends - heights[order], heights[order]
+    else:
+        ordered = np.take_along_axis(cost, order, axis=1)
+        first, end = tie_blocks(ordered)
+        below = np.take_along_axis(ends - heights[order], first, axis=1)
+        block = np.take_along_axis(ends, end - 1, axis=1) - below
+    place_of = np.empty_like(order)
+    np.put_along_axis(place_of, order, np.broadcast_to(np.arange(cost.shape[1]), cost.shape), axis=1)
+    chosen = place_of[:, atoms]
+    return np.take_along_axis(below, chosen, axis=1), np.take_along_axis(block, chosen, axis=1)

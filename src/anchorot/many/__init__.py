@@ -1,0 +1,1 @@
+"""Many spaces in, a matrix out."""

@@ -1,0 +1,137 @@
+"""Finished tiles on disk, so that a run that was killed goes on where it was.
+
+A checkpoint is a folder::
+
+    manifest.json             what is compared and how: options, software, digests of all spaces; the tiles' side
+    000000-000016.npy         a finished tile, by its first row and column; np.load reads it
+    .000016-000016-x7d.npy    a tile that was being written when the run was killed; removed by and by
+
+Files appear whole, by renaming, and the manifest first, so a run may be killed at any moment. Each tile ends in a seal,
+a digest of its values with the manifest as the key: a tile that is damaged, or was made for anything else, is not
+taken for finished. Two runs of the same thing may share a folder; they write the same bits.
+"""
+
+import io
+import json
+import struct
+import time
+import warnings
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anchorot.exceptions import InputError, InputNote
+from anchorot.io.atomic import replacing
+from anchorot.many.tiles import Tile
+from anchorot.many.workers import TileValues
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+STALE_SECONDS = 3600.0  # after which a half-written file is nobody's
+SEAL_BYTES = 32
+COUNT = struct.Struct("<q")
+
+
+class Checkpoint:
+    """An open checkpoint of one run; see the module for what is on disk."""
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self._folder = folder
+        self._key = blake2b(_text(manifest).encode(), digest_size=SEAL_BYTES).digest()
+
+    @classmethod
+    def open(cls, folder: Path, run: dict[str, Any], side: int) -> "Checkpoint":
+        """Begin a checkpoint, or go on with one if it is of the same run; an `InputError` says what differs."""
+        wanted = {"format": FORMAT, "side": side, **run}
+        found = read_manifest(folder)
+        if found is None:
+            folder.mkdir(parents=True, exist_ok=True)
+            with replacing(folder / MANIFEST) as temporary:
+                temporary.write_text(_text(wanted))
+            found = read_manifest(folder)  # another run may have been quicker, or slower
+        if difference := _difference(found or {}, wanted):
+            raise InputError(f"checkpoint {folder} is of another run: {difference}; take another folder, or delete it")
+        _remove_stale(folder)
+        return cls(folder, wanted)
+
+    def read(self, tile: Tile) -> TileValues | None:
+        """Return a tile that was finished before; None if it was not, or if its file is damaged, which is told."""
+        path = self._folder / f"{tile.name}.npy"
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        body = content[:-SEAL_BYTES]
+        if content[-SEAL_BYTES:] != self._seal(tile, body):
+            warnings.warn(f"{path}: the file is damaged; the tile is computed again", InputNote, stacklevel=4)
+            return None
+        (n_unconverged,) = COUNT.unpack(body[-COUNT.size :])
+        return TileValues(np.load(io.BytesIO(body), allow_pickle=False), n_unconverged)
+
+    def write(self, tile: Tile, found: TileValues) -> None:
+        """Put a finished tile on disk, whole or not at all."""
+        buffer = io.BytesIO()
+        np.save(buffer, found.values)
+        buffer.write(COUNT.pack(found.n_unconverged))
+        body = buffer.getvalue()
+        with replacing(self._folder / f"{tile.name}.npy") as temporary:
+            temporary.write_bytes(body + self._seal(tile, body))
+
+    def _seal(self, tile: Tile, body: bytes) -> bytes:
+        place = f"{tile.name} {len(tile.rows)} x {len(tile.columns)} "
+        return blake2b(place.encode() + body, key=self._key, digest_size=SEAL_BYTES).digest()
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest of a checkpoint, or None if the folder is empty or not there."""
+    try:
+        found = json.loads((folder / MANIFEST).read_text())
+    except FileNotFoundError:
+        names = sorted(path.name for path in folder.glob("[!.]*"))
+        if MANIFEST in names:
+            return read_manifest(folder)  # it appeared just now
+        if names:
+            raise InputError(
+                f"checkpoint {folder}: the folder holds {names[0]} but no {MANIFEST}; take a new or empty one"
+            ) from None
+        return None
+    except NotADirectoryError:
+        raise InputError(f"checkpoint {folder} is a file, but a folder is needed") from None
+    except ValueError as error:
+        raise InputError(f"checkpoint {folder}: {MANIFEST} is damaged ({error}); delete the folder") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise InputError(f"checkpoint {folder}: {MANIFEST} is not of this version of anchorot; take another folder")
+    return found
+
+
+def _text(manifest: dict[str, Any]) -> str:
+    return json.dumps(manifest, indent=0, sort_keys=True)
+
+
+def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
+    """Say what is not the same, or nothing; all values come from JSON or could."""
+    for name in sorted(found.keys() | wanted.keys()):
+        there, here = found.get(name), wanted.get(name)
+        if there == here:
+            continue
+        if isinstance(there, dict) and isinstance(here, dict):
+            return _difference(there, here)
+        if not (isinstance(there, list) and isinstance(here, list)):
+            return f"{name} is {there!r} there and {here!r} here"
+        if len(there) != len(here):
+            return f"it has {len(there)} {name}, and here are {len(here)}"
+        changed = [i for i, (a, b) in enumerate(zip(there, here, strict=True)) if a != b]
+        return f"{len(changed)} of the {name} have changed, the first {name}[{changed[0]}]"
+    return ""
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove what killed runs left half-written, but nothing that a run may still be writing."""
+    for path in (*folder.glob(".*-*.npy"), *folder.glob(".manifest-*.json")):
+        try:
+            if time.time() - path.stat().st_mtime > STALE_SECONDS:
+                path.unlink()
+        except FileNotFoundError:
+            pass  # its owner was quicker

@@ -1,0 +1,223 @@
+"""All pairs of many spaces."""
+
+import os
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anchorot._progress import progress_bar
+from anchorot._typing import Float64s
+from anchorot._validate import check_bytes, check_choice, check_integer
+from anchorot.config import config
+from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
+from anchorot.many.checkpoint import Checkpoint, read_manifest
+from anchorot.many.metrics import Metric, metric_of
+from anchorot.many.tiles import Tile, strips, tile_side, walk_tiles
+from anchorot.many.workers import Finding, Inputs, Job, ProcessWorkers, ThreadWorkers, TileValues, Workers
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+BACKENDS = ("threads", "processes")
+
+
+def pairwise(
+    spaces: Sequence[Any],
+    others: Sequence[Any] | None = None,
+    metric: str = "ae",
+    *,
+    p: int | None = None,
+    robust: bool = False,
+    epsilon: float | None = None,
+    n_jobs: int = -1,
+    backend: str | None = None,
+    client: "Client | None" = None,
+    progress: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    errors: str = "raise",
+    memory: int | str = "2GiB",
+    tile: int | None = None,
+    out: Float64s | None = None,
+) -> Float64s:
+    """Compare all pairs of spaces, or all spaces with all others.
+
+    Every space is prepared once (sorted, ranked), then pairs are compared tile by tile. A value depends on its two
+    spaces alone: it is the same to the last bit whoever computes it, in whatever tiles, and the same as that of the
+    metric's public function, called with the earlier space first.
+
+    Parameters
+    ----------
+    spaces, others : sequence of Space, array_like of shape (n, n) or path
+        Paths are read by :func:`read`. For "ae" there may be `AnchorFeatures` too. Any object with a length and
+        ``[i]`` will do: entries are asked for when they are needed, so that a sequence may load or make them then.
+        Sizes and weights mix freely. Without `others`, all pairs of `spaces`.
+    metric : {"ae", "aw", "gw", "slb", "tlb"}
+        - "ae": :func:`anchor_energy`, the square of a distance.
+        - "aw": the transport cost of :func:`anchor_wasserstein`, ``.cost``, which has no entropy term.
+        - "gw": :func:`gromov_wasserstein`, ``.value``; needs the extra ``pot``.
+        - "slb", "tlb": the second and the third bound of :func:`lower_bounds`.
+    p : int, optional
+        Power of the costs: 1 by default for "ae" and "aw", 2 for the bounds, always 2 for "gw".
+    robust : bool
+        Compare ranks of costs.
+    epsilon : float, optional
+        Strength of the entropic regularisation: of "aw" (1e-3 by default, 0 is exact) and "gw" (none by default). With
+        one, a space is not at 0 from itself, and the diagonal says how far.
+    n_jobs : int
+        Number of workers; -1 for one a core.
+    backend : {"threads", "processes"}, optional
+        Threads share the prepared spaces. Processes prepare their own, and pay for metrics that spend their time in
+        Python; "gw" takes them by default, everything else takes threads. A script that uses processes must begin its
+        work under ``if __name__ == "__main__":``.
+    client : dask.distributed.Client, optional
+        Compute on its cluster instead; `n_jobs`, `backend` and `memory` are then Dask's affair. Losing workers costs
+        time only.
+    progress : bool
+        Show a bar, if standard error is a terminal.
+    checkpoint : path, optional
+        A folder for finished tiles. A later call with the same spaces and options goes on from them; one with other
+        spaces or options is refused. The folder may be deleted when the result is safe.
+    errors : {"raise", "skip"}
+        What to do about a space that cannot be read or prepared: raise an `InputError` that names it, or leave NaN in
+        its row and column, go on, and warn with an `InputNote`.
+    memory : int or str
+        Bytes of prepared spaces to keep, as in ``"500MB"``; shared by the workers of this machine. Spaces that do not
+        fit are loaded again, as seldom as possible. The result comes on top, and so does what each worker needs to
+        load one space or compare one pair.
+    tile : int, optional
+        Side of a tile; by default small enough for many of them. One checkpoint keeps to one side.
+    out : ndarray of float64, shape (N, N) or (N, M), optional
+        Where to put the result, such as a memory-mapped file.
+
+    Returns
+    -------
+    ndarray of shape (N, N) or (N, M)
+        The former is symmetric, with a diagonal of zeros but for epsilon.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a solver did not converge for some pairs.
+
+    Examples
+    --------
+    >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    >>> pairwise([line, triangle]).round(3).tolist()
+    [[0.0, 0.296], [0.296, 0.0]]
+    """
+    chosen = metric_of(metric, p, robust, epsilon)
+    inputs = Inputs.of(spaces, others)
+    check_choice(errors, "errors", ("raise", "skip"))
+    folder = None if checkpoint is None else Path(checkpoint)
+    values = _result(out, inputs)
+    side = _side(folder, tile, inputs, chosen)
+    job = Job(chosen, inputs, with_digests=folder is not None)
+    with _workers(job, n_jobs, backend, client, check_bytes(memory, "memory")) as workers:
+        findings = _survey(workers, inputs, side, errors, progress)
+        store = None if folder is None else Checkpoint.open(folder, _run(chosen, inputs, findings), side)
+        sizes = [finding.n_bytes for finding in findings[: inputs.n]]
+        tiles = list(walk_tiles(inputs.n, inputs.m, side, sizes, workers.room(findings)))
+        n_unconverged = 0
+        with closing(_finished(workers, store, tiles, findings, progress)) as finished:
+            for place, found in finished:
+                _put(values, place, found.values, mirrored=inputs.m is None)
+                n_unconverged += found.n_unconverged
+    if n_unconverged:
+        warnings.warn(f"the solver did not converge for {n_unconverged} pairs", ConvergenceWarning, stacklevel=2)
+    return values
+
+
+def _result(out: Float64s | None, inputs: Inputs) -> Float64s:
+    shape = (inputs.n, inputs.n if inputs.m is None else inputs.m)
+    if out is None:
+        return np.empty(shape)
+    if out.shape != shape or out.dtype != np.float64:
+        raise InputError(f"out has shape {out.shape} and dtype {out.dtype}, but float64 of shape {shape} is needed")
+    return out
+
+
+def _put(values: Float64s, tile: Tile, found: Float64s, mirrored: bool) -> None:
+    rows, columns = (slice(part.start, part.stop) for part in (tile.rows, tile.columns))
+    values[rows, columns] = found
+    if mirrored:
+        values[columns, rows] = found.T
+
+
+def _side(folder: Path | None, tile: int | None, inputs: Inputs, metric: Metric) -> int:
+    """Side of the tiles: the checkpoint's, else what is asked for, else what suits."""
+    manifest = None if folder is None else read_manifest(folder)
+    if manifest is not None:
+        return check_integer(manifest.get("side"), "side of the checkpoint's tiles", 1)
+    if tile is not None:
+        return check_integer(tile, "tile", 1)
+    return tile_side(inputs.n, inputs.n if inputs.m is None else inputs.m, metric.side)
+
+
+def _workers(job: Job, n_jobs: int, backend: str | None, client: Any, memory: int) -> Workers:
+    n_workers = _cores() if n_jobs == -1 else check_integer(n_jobs, "n_jobs", 1)
+    kind = job.metric.backend if backend is None else check_choice(backend, "backend", BACKENDS)
+    if client is not None:
+        from anchorot.many.workers.cluster import ClusterWorkers
+
+        return ClusterWorkers(job, client)
+    if kind == "threads" or n_workers == 1:
+        return ThreadWorkers(job, n_workers, memory)
+    return ProcessWorkers(job, n_workers, memory)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _survey(workers: Workers, inputs: Inputs, side: int, errors: str, progress: bool) -> list[Finding]:
+    """Prepare all spaces, see which are good, and know bad ones before any work is spent on pairs."""
+    parts = strips(inputs.n, side)
+    parts += [range(inputs.n + part.start, inputs.n + part.stop) for part in strips(inputs.m or 0, side)]
+    findings: dict[int, Finding] = {}
+    with progress_bar(len(inputs), "preparing", "spaces", progress) as advance:
+        for part, found in workers.survey(parts):
+            findings.update(zip(part, found, strict=True))
+            problems = [finding.problem for finding in found if finding.problem is not None]
+            if problems and errors == "raise":
+                raise InputError(problems[0])
+            advance(len(part))
+    problems = [problem for index in range(len(inputs)) if (problem := findings[index].problem) is not None]
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        text = f"{len(problems)} of {len(inputs)} spaces cannot be used and have NaN for values: {problems[0]}{more}"
+        warnings.warn(text, InputNote, stacklevel=3)
+    return [findings[index] for index in range(len(inputs))]
+
+
+def _run(metric: Metric, inputs: Inputs, findings: list[Finding]) -> dict[str, Any]:
+    """All that the values depend on, for the manifest of a checkpoint; a bad space is None."""
+    versions = config()
+    kernels = versions["kernels"].partition(" ")[0]  # all instruction sets give the same bits
+    software = {name: versions[name] for name in ("anchorot", *metric.packages)} | {"kernels": kernels}
+    digests = [finding.digest for finding in findings]
+    others = None if inputs.m is None else digests[inputs.n :]
+    return {"options": metric.options, "software": software, "spaces": digests[: inputs.n], "others": others}
+
+
+def _finished(
+    workers: Workers, store: Checkpoint | None, tiles: list[Tile], findings: list[Finding], progress: bool
+) -> Generator[tuple[Tile, TileValues]]:
+    """Yield all tiles: first those on disk, then the others as they are computed and put there."""
+    todo, done, total = [], 0, sum(tile.n_pairs for tile in tiles)
+    for tile in tiles:
+        found = None if store is None else store.read(tile)
+        if found is None:
+            todo.append(tile)
+        else:
+            done += tile.n_pairs
+            yield tile, found
+    with progress_bar(total, "comparing", "pairs", progress, done=done) as advance:
+        for tile, found in workers.run(todo, findings):
+            if store is not None:
+                store.write(tile, found)
+            advance(tile.n_pairs)
+            yield tile, found

@@ -1,0 +1,117 @@
+"""Workers on a Dask cluster.
+
+Each strip of spaces is one task, whose result stays on the cluster, and each tile is a task on two of those. The inputs
+are part of the tasks, so Dask makes again what a lost worker held. Scattered data it could not.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Self
+
+from anchorot.exceptions import InputError
+from anchorot.many.tiles import Tile
+from anchorot.many.workers.job import Entry, Finding, Job, TileValues
+
+RETRIES = 3  # of a task that fails, as when a file system does for a moment
+WINDOW = 256  # tasks handed to the cluster at a time
+Block = dict[int, Entry | InputError]  # the spaces of a strip: prepared, or why not
+
+
+class ClusterWorkers:
+    """The workers of a `dask.distributed.Client`; their memory is Dask's affair."""
+
+    def __init__(self, job: Job, client: Any) -> None:
+        if not hasattr(client, "scheduler_info") or client.asynchronous:
+            raise InputError(f"client must be a dask.distributed.Client that is not asynchronous, but {client!r} came")
+        self._job = job
+        self._client = client
+        self._blocks: dict[int, Any] = {}  # futures of strips, by their first space
+        self._pending: dict[Any, Any] = {}  # tasks under way, by their futures
+
+    def __enter__(self) -> Self:
+        """Enter."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Take back what was handed out and is not done; let go of the prepared spaces."""
+        self._client.cancel([*self._pending, *self._blocks.values()])
+        self._blocks.clear()
+        self._pending.clear()
+
+    def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[Finding]]]:
+        """Prepare all spaces on the cluster, where they stay."""
+        job = self._job.only(range(0))
+
+        def hand_out(strip: range) -> Any:
+            block = self._client.submit(make_block, self._job.only(strip), strip, pure=False, retries=RETRIES)
+            self._blocks[strip.start] = block
+            return self._client.submit(survey_block, job, block, pure=False, retries=RETRIES)
+
+        return self._completed(hand_out, strips)
+
+    def room(self, findings: Sequence[Finding]) -> int:
+        """All stay."""
+        return sum(finding.n_bytes for finding in findings)
+
+    def run(self, tiles: Iterable[Tile], findings: Sequence[Finding]) -> Iterator[tuple[Tile, TileValues]]:
+        """Compute tiles on the cluster."""
+        inputs = self._job.inputs
+        job = self._job.only(range(0))
+        offset = 0 if inputs.m is None else inputs.n
+
+        def hand_out(tile: Tile) -> Any:
+            columns = range(offset + tile.columns.start, offset + tile.columns.stop)
+            known = {index: findings[index] for index in (*tile.rows, *columns)}
+            blocks = self._blocks[tile.rows.start], self._blocks[columns.start]
+            return self._client.submit(compute_tile, job, tile, known, *blocks, pure=False, retries=RETRIES)
+
+        return self._completed(hand_out, tiles)
+
+    def _completed(self, hand_out: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        from distributed import as_completed
+
+        waiting = iter(tasks)
+        finished: Any = as_completed([], loop=self._client.loop)  # type: ignore[no-untyped-call]
+        while True:
+            for task in waiting:
+                future = hand_out(task)
+                self._pending[future] = task
+                finished.add(future)
+                if len(self._pending) >= WINDOW:
+                    break
+            if not self._pending:
+                return
+            batch = finished.next_batch()
+            # gathered rather than taken one by one: what was lost since it was finished is made again
+            for future, result in zip(batch, self._client.gather(batch), strict=True):
+                yield self._pending.pop(future), result
+
+
+def make_block(job: Job, strip: range) -> Block:
+    """Prepare the spaces of a strip."""
+    block: Block = {}
+    for index in strip:
+        try:
+            block[index] = job.prepare(index)
+        except InputError as error:
+            block[index] = error
+    return block
+
+
+def survey_block(job: Job, block: Block) -> list[Finding]:
+    """Tell what there is to know about the spaces of a strip."""
+    return [job.survey(index, partial(_entry, block)) for index in block]
+
+
+def compute_tile(
+    job: Job, tile: Tile, findings: dict[int, Finding], row_block: Block, column_block: Block
+) -> TileValues:
+    """Compare all pairs of a tile."""
+    return job.compute(tile, findings, partial(_entry, row_block | column_block), len(tile.rows))
+
+
+def _entry(block: Block, index: int) -> Entry:
+    found = block[index]
+    if isinstance(found, InputError):
+        raise found
+    return found

@@ -1,0 +1,107 @@
+"""Spaces that are there, or come when asked for; and what they hold, in a few bytes."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.exceptions import InputError
+from anchorot.io import read
+from anchorot.space import Space, as_space
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """One or two sequences of spaces, as one: first the n spaces, then the m others.
+
+    Entries may be spaces, features, square arrays or paths, and are asked of the sequences only when needed.
+    """
+
+    spaces: Any
+    others: Any
+    n: int
+    m: int | None
+
+    @classmethod
+    def of(cls, spaces: Sequence[Any], others: Sequence[Any] | None) -> "Inputs":
+        """Check that these are sequences, without looking into them."""
+        m = None if others is None else _length(others, "others")
+        return cls(spaces, others, _length(spaces, "spaces"), m)
+
+    def __len__(self) -> int:
+        return self.n + (self.m or 0)
+
+    def name(self, index: int) -> str:
+        """What the caller knows the space as."""
+        return f"spaces[{index}]" if index < self.n else f"others[{index - self.n}]"
+
+    def load(self, index: int) -> Space | AnchorFeatures:
+        """Get a space; whatever goes wrong is an `InputError` that names it."""
+        name = self.name(index)
+        try:
+            entry = self.spaces[index] if index < self.n else self.others[index - self.n]
+            if isinstance(entry, str | os.PathLike):
+                name = f"{name} ({os.fspath(entry)})"
+                return read(entry)
+            return entry if isinstance(entry, AnchorFeatures) else as_space(entry)
+        except Exception as error:
+            raise InputError(f"{name}: {_reason(error)}") from error
+
+    def only(self, indices: Iterable[int]) -> "Inputs":
+        """Return the same inputs, with no more in them than the given entries: light enough to be sent away.
+
+        A sequence other than a list, tuple or array makes its entries on demand; it is kept as it is.
+        """
+        wanted = list(indices)
+        spaces = _pick(self.spaces, [i for i in wanted if i < self.n])
+        return replace(self, spaces=spaces, others=_pick(self.others, [i - self.n for i in wanted if i >= self.n]))
+
+
+def _length(spaces: Any, name: str) -> int:
+    is_one = isinstance(spaces, str | os.PathLike | Space | AnchorFeatures)
+    if is_one or not (hasattr(spaces, "__getitem__") and hasattr(spaces, "__len__")):
+        kind = type(spaces).__name__
+        raise InputError(f"{name} must be a sequence of spaces, arrays or paths, but a {kind} came; make it a list")
+    if len(spaces) == 0:
+        raise InputError(f"{name} is empty, but at least one space is needed")
+    return len(spaces)
+
+
+def _pick(spaces: Any, indices: list[int]) -> Any:
+    if not isinstance(spaces, list | tuple | np.ndarray):
+        return spaces
+    return {i: _anywhere(spaces[i]) for i in indices}
+
+
+def _anywhere(entry: Any) -> Any:
+    """Return a path that means the same file in another working directory."""
+    return os.path.abspath(entry) if isinstance(entry, str | os.PathLike) else entry
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+
+
+def digest(space: Space | AnchorFeatures) -> str:
+    """Return 128 bits that tell apart spaces whose costs or weights differ in any bit."""
+    if isinstance(space, Space):
+        kind, arrays = "space", [space.cost, space.weights]
+    else:
+        kind, arrays = f"features, robust={space.robust}", _kept(space)
+    state = blake2b(kind.encode(), digest_size=16)
+    for array in arrays:
+        state.update(f"{array.dtype.str} {array.shape} ".encode())
+        state.update(np.ascontiguousarray(array).data)
+    return state.hexdigest()
+
+
+def _kept(features: AnchorFeatures) -> list[Any]:
+    if features.is_mean_only:
+        return list(features.mean_quantile)
+    return list(features.events) if features.levels is None else [features.levels]

@@ -1,0 +1,136 @@
+"""The work itself, the same for all workers: prepare a space, compare the spaces of a tile."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anchorot._typing import Float64s
+from anchorot.exceptions import InputError
+from anchorot.many.metrics import Metric, Outcome
+from anchorot.many.tiles import Tile
+from anchorot.many.workers.cache import held_bytes
+from anchorot.many.workers.inputs import Inputs, digest
+
+
+class Entry(NamedTuple):
+    """A prepared space."""
+
+    item: Any
+    digest: str | None
+
+
+class Finding(NamedTuple):
+    """What the survey found of a space."""
+
+    n_bytes: int
+    digest: str | None
+    problem: str | None = None  # why it cannot be used
+
+
+class TileValues(NamedTuple):
+    """A finished tile."""
+
+    values: Float64s
+    n_unconverged: int = 0
+
+
+class Stopped(Exception):  # noqa: N818 - nobody's error
+    """Somebody asked the workers to stop."""
+
+
+def never() -> bool:
+    """Nobody asks to stop."""
+    return False
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to compare, and how.
+
+    Attributes
+    ----------
+    with_digests : bool
+        Take digests of the spaces, and check them whenever a space is loaded again.
+    """
+
+    metric: Metric
+    inputs: Inputs
+    with_digests: bool
+
+    def only(self, indices: range) -> "Job":
+        """Return the same job with no more inputs than these."""
+        return replace(self, inputs=self.inputs.only(indices))
+
+    def prepare(self, index: int) -> Entry:
+        """Load and prepare a space; an `InputError` names it."""
+        space = self.inputs.load(index)
+        try:
+            return Entry(self.metric.prepare(space), digest(space) if self.with_digests else None)
+        except InputError as error:
+            raise InputError(f"{self.inputs.name(index)}: {error}") from error
+
+    def survey(self, index: int, get: Callable[[int], Entry]) -> Finding:
+        """Tell what there is to know about a space before it is compared."""
+        try:
+            entry = get(index)
+        except InputError as error:
+            return Finding(0, None, str(error))
+        return Finding(held_bytes(entry), entry.digest)
+
+    def compute(
+        self,
+        tile: Tile,
+        findings: Sequence[Finding] | Mapping[int, Finding],
+        get: Callable[[int], Entry],
+        hold: int,
+        stopped: Callable[[], bool] = never,
+    ) -> TileValues:
+        """Compare all pairs of a tile, with at most `hold` of its rows in hand at a time."""
+        values = np.full((len(tile.rows), len(tile.columns)), np.nan)
+        offset = 0 if self.inputs.m is None else self.inputs.n
+        n_unconverged = 0
+
+        def item(index: int) -> Any:
+            return self._checked(index, findings[index], get)
+
+        for first in range(0, len(tile.rows), hold):
+            rows = [i for i in tile.rows[first : first + hold] if findings[i].problem is None]
+            held = [(i, item(i)) for i in rows]
+            for column, j in enumerate(tile.columns):
+                if findings[offset + j].problem is not None:
+                    continue
+                wanted = [(i, x) for i, x in held if not tile.is_diagonal or i < j or (i == j and self._compares_self)]
+                y = item(offset + j) if wanted else None
+                for i, x in wanted:
+                    if stopped():
+                        raise Stopped
+                    value, converged = self._compare(i, x, offset + j, y)
+                    values[i - tile.rows.start, column] = value
+                    n_unconverged += not converged
+                if tile.is_diagonal and not self._compares_self:
+                    values[column, column] = 0.0
+        if tile.is_diagonal:
+            below = np.tril_indices(len(values), -1)
+            values[below] = values.T[below]
+        return TileValues(values, n_unconverged)
+
+    @property
+    def _compares_self(self) -> bool:
+        return not self.metric.zero_to_itself
+
+    def _compare(self, i: int, x: Any, j: int, y: Any) -> Outcome:
+        try:
+            return self.metric.compare(x, y)
+        except InputError as error:
+            raise InputError(f"{self.inputs.name(i)} and {self.inputs.name(j)}: {error}") from error
+
+    def _checked(self, index: int, finding: Finding, get: Callable[[int], Entry]) -> Any:
+        try:
+            entry = get(index)
+        except InputError as error:
+            raise InputError(f"{error} (it was fine when the run began)") from error
+        if entry.digest != finding.digest:
+            raise InputError(f"{self.inputs.name(index)} has changed since the run began")
+        return entry.item

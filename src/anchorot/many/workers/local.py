@@ -1,0 +1,195 @@
+"""Workers on this machine: threads, which share everything, and processes, which share nothing."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from anchorot.exceptions import AnchorotError
+from anchorot.many.tiles import Tile
+from anchorot.many.workers.cache import ItemCache
+from anchorot.many.workers.job import Finding, Job, TileValues
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+TASKS_PER_WORKER = 2  # handed out: one at work, one in the queue
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How the memory of one process is spent.
+
+    Attributes
+    ----------
+    cache : int
+        Bytes of prepared spaces to keep.
+    room : int
+        Bytes of them that may stay while others pass by.
+    hold : int
+        Spaces that one thread may have in hand, whether or not they are still kept.
+    """
+
+    cache: int
+    room: int
+    hold: int
+
+    @classmethod
+    def of(cls, findings: Sequence[Finding], memory: int, n_threads: int) -> "Budget":
+        """All for keeping if everything fits; else half for keeping, half in hand."""
+        if sum(finding.n_bytes for finding in findings) <= memory:
+            return cls(memory, memory, len(findings))
+        largest = max(finding.n_bytes for finding in findings)
+        return cls(memory // 2, memory // 4, max(1, memory // 2 // (n_threads * largest) - 1))
+
+
+class ThreadWorkers:
+    """Threads of this process: no copies, no pickling. One thread is the caller's own."""
+
+    def __init__(self, job: Job, n_jobs: int, memory: int) -> None:
+        self._job = job
+        self._n_jobs = n_jobs
+        self._memory = memory
+        self._cache = ItemCache(job.prepare, memory)
+        self._stop = threading.Event()
+        self._executor = ThreadPoolExecutor(n_jobs, "anchorot") if n_jobs > 1 else None
+
+    def __enter__(self) -> Self:
+        """Enter."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Stop after the pairs that are being compared."""
+        self._stop.set()
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+
+    def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[Finding]]]:
+        """Prepare all spaces, and keep what fits."""
+
+        def look(strip: range) -> list[Finding]:
+            return [self._job.survey(index, self._cache.get) for index in strip if not self._stop.is_set()]
+
+        return completed(self._executor, look, strips, TASKS_PER_WORKER * self._n_jobs)
+
+    def room(self, findings: Sequence[Finding]) -> int:
+        """Bytes of prepared spaces that may stay while others pass by."""
+        return Budget.of(findings, self._memory, self._n_jobs).room
+
+    def run(self, tiles: Iterable[Tile], findings: Sequence[Finding]) -> Iterator[tuple[Tile, TileValues]]:
+        """Compute tiles from shared prepared spaces."""
+        budget = Budget.of(findings, self._memory, self._n_jobs)
+        self._cache.limit = budget.cache
+
+        def compute(tile: Tile) -> TileValues:
+            return self._job.compute(tile, findings, self._cache.get, budget.hold, self._stop.is_set)
+
+        return completed(self._executor, compute, tiles, TASKS_PER_WORKER * self._n_jobs)
+
+
+class ProcessWorkers:
+    """Processes that load and prepare spaces for themselves, for metrics that spend their time in Python."""
+
+    def __init__(self, job: Job, n_jobs: int, memory: int) -> None:
+        self._job = job
+        self._n_jobs = n_jobs
+        self._memory = memory // n_jobs
+        self._surveyors = ThreadWorkers(job, n_jobs, memory=0)
+        self._executor: Executor | None = None
+        self._link: Connection | None = None
+
+    def __enter__(self) -> Self:
+        """Enter."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """End the processes, at once if something went wrong."""
+        self._surveyors.__exit__(*exception)
+        if self._link is not None and any(exception):
+            self._link.close()
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+        if self._link is not None:
+            self._link.close()
+
+    def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[Finding]]]:
+        """Look at all spaces in threads of this process, and keep none."""
+        return self._surveyors.survey(strips)
+
+    def room(self, findings: Sequence[Finding]) -> int:
+        """Bytes of prepared spaces that may stay in a process while others pass by."""
+        return Budget.of(findings, self._memory, 1).room
+
+    def run(self, tiles: Iterable[Tile], findings: Sequence[Finding]) -> Iterator[tuple[Tile, TileValues]]:
+        """Compute tiles in processes that are started now."""
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        context = get_context("spawn")  # a fork would copy locks that other threads hold
+        link, self._link = context.Pipe(duplex=False)
+        arguments = (self._job, list(findings), self._memory, link)
+        self._executor = ProcessPoolExecutor(self._n_jobs, context, initializer=_start_process, initargs=arguments)
+        try:
+            yield from completed(self._executor, _compute_in_process, tiles, TASKS_PER_WORKER * self._n_jobs)
+        except BrokenExecutor:
+            raise AnchorotError(
+                "a worker process ended before its work was done: it was killed, ran out of memory or could not start; "
+                "a script that uses processes must begin its work under `if __name__ == '__main__':`"
+            ) from None
+
+
+class _Process:
+    """What a worker process keeps from tile to tile."""
+
+    job: Job
+    findings: Sequence[Finding]
+    cache: ItemCache
+    hold: int
+
+
+def _start_process(job: Job, findings: Sequence[Finding], memory: int, link: "Connection") -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the first one decides
+    threading.Thread(target=_end_with_parent, args=(link,), daemon=True).start()
+    budget = Budget.of(findings, memory, 1)
+    _Process.job, _Process.findings, _Process.hold = job, findings, budget.hold
+    _Process.cache = ItemCache(job.prepare, budget.cache)
+
+
+def _end_with_parent(link: "Connection") -> None:
+    """End this process when the other end of the link is closed, on purpose or because the parent was killed."""
+    try:
+        link.recv()
+    except (EOFError, OSError):
+        os._exit(1)
+
+
+def _compute_in_process(tile: Tile) -> TileValues:
+    return _Process.job.compute(tile, _Process.findings, _Process.cache.get, _Process.hold)
+
+
+def completed(
+    executor: Executor | None, function: Callable[[Task], Result], tasks: Iterable[Task], window: int
+) -> Iterator[tuple[Task, Result]]:
+    """Yield tasks with their results as they are finished, with at most `window` of them handed out at a time."""
+    if executor is None:
+        for task in tasks:
+            yield task, function(task)
+        return
+    pending: dict[Future[Result], Task] = {}
+    for task in tasks:
+        pending[executor.submit(function, task)] = task
+        if len(pending) >= window:
+            yield from _finished(pending)
+    while pending:
+        yield from _finished(pending)
+
+
+def _finished(pending: dict[Future[Result], Task]) -> Iterator[tuple[Task, Result]]:
+    done, _ = wait(pending, return_when=FIRST_COMPLETED)
+    for future in done:
+        yield pending.pop(future), future.result()

@@ -1,0 +1,1 @@
+"""Many spaces in, the nearest out."""

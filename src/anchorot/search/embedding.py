@@ -1,0 +1,193 @@
+"""Spaces as vectors whose distances never exceed the Anchor Energy: F(x, t), averaged over the cells of a grid."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from anchorot._kernels import kernels
+from anchorot._kernels.records import GridSpec
+from anchorot._typing import Float64s
+from anchorot._validate import check_integer
+from anchorot.anchors.features import AnchorFeatures, as_features
+from anchorot.exceptions import InputError
+from anchorot.space import Space, as_space
+
+DETAIL = 4  # a finer grid bounds hardly better
+AE_ERROR = 1e-12  # of a computed Anchor Energy, in units of how far the costs reach
+NARROWEST, WIDEST = 1e-70, 1e70  # roots of ranges beyond these are no float32 numbers
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Equal cells over a range of costs x and all levels t in [0, 1].
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Cells along x and along t.
+    low, high : float
+        The range of costs. Costs outside it are legal: cells then see less of a space, and bounds stay bounds.
+
+    Examples
+    --------
+    >>> Grid.around([[[0, 3], [1, 0]]], shape=(8, 8))
+    Grid(shape=(8, 8), low=0.0, high=3.0)
+    """
+
+    shape: tuple[int, int]
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+        if not NARROWEST < self.high - self.low < WIDEST:
+            needed = f"low < high, between {NARROWEST:g} and {WIDEST:g} apart,"
+            raise InputError(f"a grid from low={self.low} to high={self.high} came, but {needed} is needed")
+        object.__setattr__(self, "shape", check_shape(self.shape))
+
+    @classmethod
+    def around(
+        cls,
+        spaces: Iterable[Space | AnchorFeatures | ArrayLike],
+        shape: tuple[int, int] = (32, 32),
+        *,
+        robust: bool = False,
+    ) -> Self:
+        """Grid over the range of all costs of the spaces; of ranks, if `robust`, over [0, 1]."""
+        return cls.over((0.0, 1.0) if robust else common_span(map(_span, spaces)), shape)
+
+    @classmethod
+    def over(cls, span: tuple[float, float], shape: tuple[int, int]) -> Self:
+        """Grid over costs from the first to the second number, widened if they are (nearly) equal."""
+        low, high = span
+        return cls(shape, low, high if high - low > NARROWEST else low + max(abs(low), 1.0))
+
+    @property
+    def cell_area(self) -> float:
+        """Area of a cell in the (x, t) plane."""
+        return (self.high - self.low) / math.prod(self.shape)
+
+
+def embed(
+    spaces: Sequence[Space | AnchorFeatures | ArrayLike],
+    grid: tuple[int, int] | Grid = (32, 32),
+    *,
+    robust: bool = False,
+) -> NDArray[np.float32]:
+    r"""Vectors of spaces, with twice the squared Euclidean distance of two a lower bound of their Anchor Energy.
+
+    AE (p = 1) is :math:`2\,\|F - G\|^2` of the functions :math:`F(x, t) = \sum_i a_i [Q_i(t) \le x]` of two spaces,
+    Q_i being the quantile function of anchor i. A vector holds the exact averages of F over the cells of a grid, times
+    the root of a cell's area: the coordinates of F's projection on functions constant in each cell. Projections bring
+    functions closer, so
+
+        2 * ||e_x - e_y||²  <=  anchor_energy(x, y)     (to the rounding of float32)
+
+    and the two sides meet as the grid becomes finer. Where costs lie outside the grid's range the law holds too: the
+    grid then sees a part of the integral of a square. The vectors serve any model that takes plain features.
+
+    There is nothing like it for p >= 3, where AE is no distance; for p = 2 the mean quantile function
+    (``AnchorFeatures.of(x, mean_only=True)``) is such a vector by itself.
+
+    Parameters
+    ----------
+    spaces : sequence of N Space, AnchorFeatures or array_like
+        It is gone through twice, one space at a time, unless a `Grid` is given or `robust` is.
+    grid : (int, int) or Grid
+        How many cells along x and along t, over the range of all costs; or a grid to share with other spaces.
+    robust : bool
+        Embed the ranks of the costs (:meth:`Space.ranked`).
+
+    Returns
+    -------
+    ndarray of shape (N, cells), float32
+        Row k reshaped to `grid` has x along its first axis. O(n²) time a space, after its sorts.
+
+    Examples
+    --------
+    >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    >>> e = embed([line, triangle], grid=(2, 3))
+    >>> round(2 * float(((e[0] - e[1]) ** 2).sum()), 6)  # of an Anchor Energy of 0.296296
+    0.296296
+    """
+    if not isinstance(grid, Grid):
+        grid = Grid.around(spaces, check_shape(grid), robust=robust)
+    out = np.empty((len(spaces), math.prod(grid.shape)), np.float32)
+    for k, x in enumerate(spaces):
+        averages = cell_averages(as_features(x, robust=robust), grid)
+        out[k] = np.sqrt(grid.cell_area) * averages.ravel()
+    return out
+
+
+def check_shape(shape: object) -> tuple[int, int]:
+    """Return the numbers of cells along x and along t as two ints."""
+    if not isinstance(shape, Sequence) or len(shape) != 2:
+        raise InputError(f"grid must be two numbers of cells, along x and along t, but {shape!r} came")
+    return check_integer(shape[0], "grid[0]", 1), check_integer(shape[1], "grid[1]", 1)
+
+
+def cell_averages(features: AnchorFeatures, grid: Grid) -> Float64s:
+    """Averages of F(x, t) over the cells of a grid, as an array of its shape. O(n²) time."""
+    cells = GridSpec(*grid.shape, grid.low, grid.high)
+    if features.levels is not None:
+        return kernels.level_averages(features.levels, cells)
+    return kernels.event_averages(features.events, cells)
+
+
+def signature(features: AnchorFeatures, grid: Grid) -> Float64s:
+    """Cell averages with a spread each: what search compares. 2 (high - low) ||s_x - s_y||² <= AE(x, y).
+
+    Let e be the coordinates of F on a grid DETAIL times finer both ways, in units in which the whole grid has area 1,
+    so that 2 (high - low) ||e_x - e_y||² <= AE. Within a cell of the coarse grid split e into its mean, a vector of
+    equal entries, and the rest r. The two are orthogonal, and ||r_x - r_y|| >= | ||r_x|| - ||r_y|| |, so a cell can
+    keep just two numbers, the norms of both: in memory that is twice the coarse grid, but it bounds about as well as a
+    grid of four times as many cells.
+    """
+    cells_x, cells_t = grid.shape
+    fine = Grid((DETAIL * cells_x, DETAIL * cells_t), grid.low, grid.high)
+    e = cell_averages(features, fine).reshape(cells_x, DETAIL, cells_t, DETAIL)
+    mean = e.mean(axis=(1, 3), keepdims=True)
+    spread = np.sqrt(((e - mean) ** 2).mean(axis=(1, 3)))
+    return np.concatenate([mean.ravel(), spread.ravel()]) / math.sqrt(cells_x * cells_t)
+
+
+def rounded_signature(features: AnchorFeatures, grid: Grid) -> tuple[NDArray[np.float32], float]:
+    """The signature in float32, and a radius that makes up for all rounding.
+
+    Let D be the distance of the rounded vectors of x and y, r_x and r_y their distances to the true ones, and A the
+    Anchor Energy in units of 2 (high - low): sqrt(A) >= D - r_x - r_y. The computed energy may be less than A, by
+    AE_ERROR (s_x + s_y) / 2 where s is how far costs reach, in units of the range. With z = sqrt(A) - sqrt(AE_ERROR
+    s_x) - sqrt(AE_ERROR s_y) >= 0 it is at least z². So the radius of x is r_x + sqrt(AE_ERROR s_x); signatures have
+    norms up to 1, so that r_x is less than 1e-7.
+    """
+    low, high = features.span
+    reach = (max(high, grid.high) - min(low, grid.low)) / (grid.high - grid.low)
+    return signature(features, grid).astype(np.float32), 1e-7 + math.sqrt(AE_ERROR * reach)
+
+
+def signature_length(grid: Grid) -> int:
+    """How many numbers a signature has."""
+    return 2 * math.prod(grid.shape)
+
+
+def _span(x: Space | AnchorFeatures | ArrayLike) -> tuple[float, float]:
+    """Smallest and largest cost between points of positive weight, found without sorting."""
+    if isinstance(x, AnchorFeatures):
+        return x.span
+    space = as_space(x)
+    if not space.weights.all():
+        space = space.take(np.flatnonzero(space.weights))
+    return float(space.cost.min()), float(space.cost.max())
+
+
+def common_span(spans: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The smallest and the largest of all costs."""
+    all_spans = np.array(list(spans))
+    if len(all_spans) == 0:
+        raise InputError("no spaces came to learn the range of costs from; give a Grid instead")
+    return float(all_spans[:, 0].min()), float(all_spans[:, 1].max())

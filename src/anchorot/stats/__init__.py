@@ -1,0 +1,1 @@
+"""Collections in, a p-value out."""

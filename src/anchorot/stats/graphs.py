@@ -1,0 +1,84 @@
+"""Does a model generate graphs like the real ones? Two collections of graphs, tested by what their nodes look like."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from anchorot._typing import RngLike
+from anchorot._validate import check_choice
+from anchorot.exceptions import InputError
+from anchorot.io.graph_files import GraphSet
+from anchorot.io.graphs import Disconnected, from_graph
+from anchorot.space import Space
+from anchorot.stats.energy_test import energy_test
+from anchorot.stats.graph_statistics import clustering, degrees, tables_of
+from anchorot.stats.permutation import PermutationTest
+
+STATISTICS = ("degree", "clustering", "anchors")
+
+
+def graph_model_test(
+    graphs_a: Sequence[Any] | GraphSet,
+    graphs_b: Sequence[Any] | GraphSet,
+    statistic: str = "degree",
+    *,
+    disconnected: Disconnected = "error",
+    n_resamples: int = 999,
+    rng: RngLike = None,
+    stop_after: int | None = None,
+    threads: int = 1,
+    progress: bool = True,
+) -> PermutationTest:
+    """Test whether two collections of graphs come from one distribution, by the energy distance (the paper's Q5).
+
+    Parameters
+    ----------
+    graphs_a, graphs_b : sequences of graphs
+        networkx or igraph graphs, SciPy sparse matrices, lists of edges, or what :func:`read_tu` returns. Directions,
+        loops, lengths and parallel edges do not count.
+    statistic : {"degree", "clustering", "anchors"}
+        What stands for a graph:
+
+        - "degree": the distribution of its nodes' degrees;
+        - "clustering": that of its nodes' clustering coefficients;
+        - "anchors": all its anchors, the distributions of the lengths of shortest paths from each node. With one
+          graph on either side the statistic is their Anchor Energy.
+    disconnected
+        Of "anchors": what to do with graphs in several parts, as for :func:`from_graph`.
+    n_resamples, rng, stop_after, threads, progress
+        As for :func:`energy_test`.
+
+    Returns
+    -------
+    PermutationTest
+        With `.statistic` (the energy distance), `.pvalue` and `.null`.
+
+    Examples
+    --------
+    >>> rings = [[(i, (i + 1) % n) for i in range(n)] for n in range(5, 25)]
+    >>> stars = [[(0, i) for i in range(1, n)] for n in range(5, 25)]
+    >>> graph_model_test(rings, stars, rng=0).pvalue
+    0.001
+    """
+    check_choice(statistic, "statistic", STATISTICS)
+    a, b = (
+        _items(graphs, statistic, disconnected, name)
+        for graphs, name in ((graphs_a, "graphs_a"), (graphs_b, "graphs_b"))
+    )
+    return energy_test(
+        a, b, n_resamples=n_resamples, rng=rng, stop_after=stop_after, threads=threads, progress=progress
+    )
+
+
+def _items(graphs: Sequence[Any] | GraphSet, statistic: str, disconnected: Disconnected, name: str) -> Sequence[Any]:
+    tables = tables_of(graphs.graphs if isinstance(graphs, GraphSet) else graphs, name)
+    if statistic == "degree":
+        return degrees(tables)
+    if statistic == "clustering":
+        return clustering(tables)
+    spaces: list[Space] = []
+    for i, table in enumerate(tables):
+        try:
+            spaces.append(from_graph(table, disconnected=disconnected))
+        except InputError as error:
+            raise InputError(f"{name}[{i}]: {error}") from None
+    return spaces
