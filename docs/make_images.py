@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 import anchorot as ao
 from anchorot import plot
@@ -26,11 +27,54 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make the pictures of the documentation.")
     parser.add_argument("tosca", nargs="?", type=Path, help="folder of the TOSCA shapes")
     folder = parser.parse_args().tosca
+    save(plane(), "plane.png")
     save(cdfs(), "cdfs.png")
     save(matched_graphs(), "matched_graphs.png")
     save(plans(), "plan.png")
     if folder is not None:
         save(tosca_map(folder), "tosca_map.png")
+
+
+def plane() -> Figure:
+    """Draw the (x, t) plane of a space of five points: events, moves, a level, and a cell of the grid."""
+    space = ao.from_points([[0.0, 0.0], [1.0, 0.2], [2.3, 0.0], [2.9, 1.6], [4.2, 0.9]])
+    quantiles = np.sort(space.cost, axis=1)  # [i, k]: quantile of anchor i between the levels k / n and (k + 1) / n
+    n, width = space.n, 4.6
+    x = np.linspace(0, width, 600)
+    shares = (quantiles.T[:, None, :] <= x[:, None]).mean(axis=2)  # F(x, t), one row a level
+    figure = plot.new_figure(9.6, 5.2)
+    ax = figure.subplots()
+    image = ax.imshow(shares, origin="lower", extent=(0, width, 0, 1), aspect="auto", cmap="Greys", vmax=2.6, vmin=0)
+    image.set_interpolation("nearest")
+    for own, colour in zip(quantiles, plot.PALETTE, strict=False):
+        ax.stairs(np.arange(1, n + 1) / n, np.append(own, width), baseline=0, color=colour, linewidth=1.8)
+    _mark_plane(ax, quantiles)
+    ax.set(xlim=(0, width), ylim=(0, 1.005), xlabel="x: a cost", ylabel="t: a share of the points")
+    title(ax, "Five anchors in the (x, t) plane: their CDFs, and F(x, t) in grey")
+    return figure
+
+
+def _mark_plane(ax: Axes, quantiles: np.ndarray) -> None:
+    """Point out one of everything that the kernels speak of."""
+    n = quantiles.shape[1]
+    ax.axhspan(1 / n, 2 / n, color="#e07b39", alpha=0.14, linewidth=0)
+    ax.set_xticks(np.linspace(0, 4.6, 9)[1:-1], minor=True)
+    ax.set_yticks(np.linspace(0, 1, 9)[1:-1], minor=True)
+    ax.grid(which="minor", color="white", linewidth=0.8)
+    ax.tick_params(length=0, which="both")
+    ax.add_patch(Rectangle((2.875, 0.75), 0.575, 0.125, fill=False, edgecolor="#374151", linewidth=2.2, zorder=4))
+    event, move = quantiles[3, 3], quantiles[4, 2]
+    ax.plot([event, event], [3 / n, 4 / n], color="#374151", linewidth=4, solid_capstyle="butt")
+    ax.plot([move, quantiles[4, 3]], [3 / n, 3 / n], color="#374151", linewidth=4, solid_capstyle="butt")
+    for text, place, at in (
+        ("event: at this x one CDF jumps", (event, 0.75), (0.15, 0.9)),
+        ("move: at this t one quantile steps on", (move + 0.15, 3 / n), (0.05, 0.68)),
+        ("level: the anchors' second smallest costs, sorted", (3.3, 1.4 / n), (2.55, 0.1)),
+        ("cell of the grid: the average of F over it is kept", (3.25, 0.75), (2.55, 0.47)),
+    ):
+        arrow = {"arrowstyle": "-", "color": "#6b7280", "linewidth": 0.9}
+        box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "#d1d5db", "alpha": 0.95}
+        ax.annotate(text, place, at, fontsize=9, color="#374151", arrowprops=arrow, bbox=box)
 
 
 def cdfs() -> Figure:

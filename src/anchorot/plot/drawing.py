@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anchorot._drawing.normals import face_normals, unit
 from anchorot._drawing.scene import scene
 from anchorot._typing import Float64s, Int64s
 from anchorot.space import Space
@@ -103,9 +104,7 @@ def _draw_faces(ax: "Axes", seen: View, faces: Int64s, colours: Float64s) -> Non
     from scipy.spatial import cKDTree
 
     corners = seen.sites[faces]
-    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-    normals = np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)
+    normals = unit(face_normals(corners))
     normals *= np.where(normals[:, 2:] < 0, -1, 1)  # whichever way a face is listed, the reader sees this side
     brightness = np.clip(normals @ LIGHT, 0, 1)
     _, nearest = cKDTree(seen.points).query(corners.mean(axis=1))

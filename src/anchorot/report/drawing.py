@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from anchorot._drawing.normals import vertex_normals
 from anchorot._drawing.pose import eye, unit_box, upright
 from anchorot._drawing.scene import Scene, scene
 from anchorot._typing import Float64s, Int64s
@@ -55,7 +56,7 @@ class Drawing:
     def _mesh(self, placed: Scene, sites: Float64s) -> dict[str, Any] | None:
         if placed.faces is None or not len(placed.faces) or sites.shape[1] != 3:
             return None
-        normals = _normals(sites, placed.faces)
+        normals = vertex_normals(sites, placed.faces)
         vertices, faces = _coarser(sites, placed.faces)
         if len(faces) < len(placed.faces):
             self.notes.append(f"the surface is drawn with {len(faces)} of {len(placed.faces)} triangles")
@@ -93,17 +94,6 @@ class Drawing:
             "shares": pack(shares, "u1"),
             "neighbours": k,
         }
-
-
-def _normals(vertices: Float64s, faces: Int64s) -> Float64s:
-    """Unit normals at the vertices, outwards if the triangles enclose a volume."""
-    corners = vertices[faces]
-    areas = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inside_out = np.einsum("fi,fi->", corners[:, 0], areas) < 0
-    normals = np.zeros_like(vertices)
-    for corner in faces.T:
-        np.add.at(normals, corner, -areas if inside_out else areas)
-    return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
 
 
 def _coarser(vertices: Float64s, faces: Int64s) -> tuple[Float64s, Int64s]:
