@@ -14,10 +14,13 @@ from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.line import ot_1d
 from anchorot.barycenter import Barycenter, barycenter
 from anchorot.config import __version__, show_config
+from anchorot.distances.align import align
+from anchorot.distances.alignment import Alignment, Rival, Start
 from anchorot.distances.bounds import LowerBounds, NearestSpaces, lower_bounds, nearest_gw
 from anchorot.distances.energy import anchor_energy, expected_cost
 from anchorot.distances.gromov import gromov_wasserstein
 from anchorot.distances.plan import anchor_energy_plan, match
+from anchorot.distances.scores import AlignmentScores, alignment_scores
 from anchorot.distances.transport import Transport
 from anchorot.distances.wasserstein import anchor_wasserstein
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
@@ -43,6 +46,8 @@ from anchorot.stats.groups import GroupTest, PairOfGroups, group_test
 from anchorot.stats.permutation import PermutationTest
 
 __all__ = [
+    "Alignment",
+    "AlignmentScores",
     "AnchorFeatures",
     "AnchorotError",
     "Barycenter",
@@ -58,11 +63,15 @@ __all__ = [
     "NearestSpaces",
     "PairOfGroups",
     "PermutationTest",
+    "Rival",
     "SearchIndex",
     "SearchResult",
     "Space",
+    "Start",
     "Transport",
     "__version__",
+    "align",
+    "alignment_scores",
     "anchor_energy",
     "anchor_energy_plan",
     "anchor_wasserstein",

@@ -1,0 +1,311 @@
+"""Which point is which: Gromov-Wasserstein, started from anchors and finished by assignment."""
+
+import time
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot._validate import check_choice, check_finite, check_integer, check_nonnegative, check_numbers
+from anchorot.distances.alignment import Alignment, Start, runner_up
+from anchorot.distances.annealing import COOL, anneal, entropic_step
+from anchorot.distances.bounds import lower_bounds
+from anchorot.distances.partial import Limits, Partial
+from anchorot.distances.quadratic import Quadratic, plan_loss, spread
+from anchorot.distances.sharpening import Sharp, conditional_gradient, round_to_marginals, sharpen
+from anchorot.distances.starts import STARTS, StartingPlan, starting_plans
+from anchorot.exceptions import InputError
+from anchorot.space import Space, as_space, with_unit_costs
+
+SAME = 0.05  # of the mass: soft plans that differ by less lead to the same sharp one
+AS_GOOD = 0.01  # of the way from the best objective to that of the product plan: about as good
+ANOTHER = 0.1  # of the points matched otherwise make another answer
+TRIMMED = 4.0  # deviations from the median distortion: beyond, a point is not matched if the mass is free
+ROUNDS = 4  # of trimming
+
+
+class Found(NamedTuple):
+    """Where one start ended."""
+
+    plan: Float64s
+    soft: Float64s
+    objective: float
+    name: str
+    seconds: float
+    n_iter: int
+    converged: bool
+
+
+class Setting(NamedTuple):
+    """A problem in units of the largest cost, without points of weight zero."""
+
+    x: Space  # float64
+    y: Space
+    features: Float64s | None
+    alpha: float
+    threads: int
+
+    def problem(self, dtype: type) -> Quadratic:
+        """The objective, computed in float32 or float64."""
+        features: Any = None if self.features is None else self.features.astype(dtype)
+        return Quadratic(self.x.cost.astype(dtype), self.y.cost.astype(dtype), features, self.alpha)
+
+    def objective(self, plan: Float64s) -> float:
+        """The objective of a plan, summed so that nothing cancels."""
+        loss = plan_loss(self.x.cost, self.y.cost, plan)
+        if self.features is None:
+            return loss
+        return self.alpha * loss + (1 - self.alpha) * float((self.features * plan).sum())
+
+
+def align(
+    x: Space | ArrayLike,
+    y: Space | ArrayLike,
+    *,
+    start: str | ArrayLike = "anchors",
+    features: tuple[ArrayLike, ArrayLike] | None = None,
+    alpha: float = 0.5,
+    mass: float | str | None = None,
+    robust: bool = False,
+    rng: RngLike = None,
+    threads: int = 1,
+) -> Alignment:
+    r"""Find which point of one space is which of another.
+
+    Minimises the Gromov-Wasserstein loss :math:`\sum_{ijkl} (C_{ij} - C'_{kl})^2 P_{ik} P_{jl}` over plans between the
+    points, without a parameter to choose. Gromov-Wasserstein is not convex, and a solver that starts from the product
+    of the weights stops in the nearest hole. Here several starts are tried, from plans between the spaces' anchors seen
+    at different ranges and from the product; each is annealed (entropic steps while a temperature falls, relative to
+    the spread of the costs) and sharpened (assignment and conditional-gradient steps); the one of the smallest
+    objective is kept.
+
+    Parameters
+    ----------
+    x, y : Space or array_like of shape (n, n)
+        Of any sizes and weights; a bare cost matrix stands for a uniform space.
+    start : {"anchors", "near", "middle", "aw", "aep", "product"} or array_like of shape (n, m)
+        "anchors" tries several and keeps the best. One name, or a plan, starts from there only.
+    features : (array_like of shape (n, d), array_like of shape (m, d)), optional
+        The points' own features, comparable between the spaces. Squared distances between them join the objective
+        (fused Gromov-Wasserstein), scaled so that both parts vary equally over the plans; `feature_scale` of the result
+        says by how much.
+    alpha : float in [0, 1]
+        Share of the structure where there are features: 1 is structure alone, 0 features alone.
+    mass : float in (0, 1] or "free", optional
+        Match only this share of the mass, for missing parts, outliers, or types that one side lacks. "free" leaves out
+        the points that fit far worse than the rest.
+    robust : bool
+        Align the ranks of the costs.
+    rng : None, int or numpy.random.Generator
+        Decides between matches that symmetry makes equal: of a ring of points, which one the first is matched with.
+    threads : int
+        Threads for the costs between anchors; matrix products use those of the BLAS at hand.
+
+    Returns
+    -------
+    Alignment
+        With `plan`, `matches`, `value`, the `bound` that certifies it, all `starts`, a `runner_up` if another answer is
+        about as good, and more.
+
+    Notes
+    -----
+    O(n² m + n m²) a step, some dozens of steps a start, and O(n³) at worst an assignment. Uniform spaces of one size
+    need SciPy alone, others POT (extra ``pot``).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> points, order = rng.normal(size=(30, 3)), rng.permutation(30)
+    >>> x, y = (Space(np.linalg.norm(p[:, None] - p, axis=2)) for p in (points, points[order]))
+    >>> found = align(x, y)
+    >>> bool((order[found.matches] == np.arange(30)).all()), round(found.value, 12)
+    (True, 0.0)
+    """
+    threads = check_integer(threads, "threads", 1)
+    share = _check_mass(mass)
+    whole = as_space(x, robust=robust), as_space(y, robust=robust)
+    kept = [np.flatnonzero(space.weights) for space in whole]
+    heavy = [space if len(own) == space.n else space.take(own) for space, own in zip(whole, kept, strict=True)]
+    units, scale = with_unit_costs(*heavy)
+    costs, factor = _feature_costs(features, *whole, *units)
+    if costs is not None:
+        costs = costs[np.ix_(*kept)]
+    setting = Setting(units[0], units[1], costs, _check_share(alpha, "alpha"), threads)
+    chosen = _chosen_starts(start, setting, kept, (whole[0].n, whole[1].n), rng)
+    found = _free(setting, chosen) if isinstance(share, str) else _solve(setting, chosen, share)
+    return _result(found, setting, whole, kept, scale, factor, is_whole=share is None)
+
+
+def _check_share(value: float, name: str) -> float:
+    number = check_nonnegative(value, name)
+    if number > 1:
+        raise InputError(f"{name} must be a number from 0 to 1, but got {value!r}")
+    return number
+
+
+def _check_mass(mass: float | str | None) -> float | str | None:
+    if mass is None or mass == "free":
+        return mass
+    share = _check_share(mass, "mass") if not isinstance(mass, str) else 0.0
+    if share == 0:
+        raise InputError(f"mass must be a share of the mass above 0, up to 1, or 'free', but got {mass!r}")
+    return share
+
+
+def _feature_costs(
+    features: tuple[ArrayLike, ArrayLike] | None, x: Space, y: Space, unit_x: Space, unit_y: Space
+) -> tuple[Float64s | None, float]:
+    """Squared distances between features, scaled to the spread of the structure's gradient; and that factor."""
+    if features is None:
+        return None, 0.0
+    from scipy.spatial.distance import cdist
+
+    arrays = [check_numbers(values, "features").astype(np.float64) for values in features]
+    arrays = [array[:, None] if array.ndim == 1 else array for array in arrays]
+    for array, space in zip(arrays, (x, y), strict=True):
+        check_finite(array, "features")
+        if array.ndim != 2 or len(array) != space.n or array.shape[1] != arrays[0].shape[1]:
+            raise InputError(
+                f"features of shapes {arrays[0].shape} and {arrays[1].shape}, but ({x.n}, d) and ({y.n}, d) are needed"
+            )
+    costs = cdist(*arrays, "sqeuclidean")
+    product = np.outer(unit_x.weights, unit_y.weights)
+    structure = float(spread(Quadratic(unit_x.cost, unit_y.cost).slope(product))[0, 0])
+    factor = structure / float(spread(costs)[0, 0])
+    return factor * costs, factor
+
+
+def _chosen_starts(
+    start: str | ArrayLike, setting: Setting, kept: list[Int64s], shape: tuple[int, int], rng: RngLike
+) -> list[StartingPlan]:
+    if isinstance(start, str):
+        check_choice(start, "start", ("anchors", *STARTS))
+        return starting_plans(start, setting.x, setting.y, rng, setting.threads)
+    plan = check_numbers(start, "start").astype(np.float64)
+    if plan.shape != shape or (plan < 0).any() or not np.isfinite(plan).all() or not plan.sum() > 0:
+        raise InputError(f"start has shape {plan.shape}, but a plan {shape} of positive mass, not negative, is needed")
+    inner = plan[np.ix_(*kept)]
+    return [StartingPlan("plan", round_to_marginals(inner / plan.sum(), setting.x.weights, setting.y.weights), ())]
+
+
+def _solve(setting: Setting, starts: list[StartingPlan], share: float | None) -> list[Found]:
+    """Go from all starts; the best comes first."""
+    quick, exact = setting.problem(np.float32), setting.problem(np.float64)
+    limits = None if share is None else Limits.of(setting.x, setting.y, share)
+    found: list[Found] = []
+    for start in starts:
+        begin = time.perf_counter()
+        soft, n_iter = _annealed(quick, setting, start, limits)
+        twin = next((other for other in found if np.abs(other.soft - soft).sum() < SAME * soft.sum()), None)
+        if twin is None:
+            best = min((other.objective for other in found), default=np.inf)
+            sharp = _sharpened(exact, setting, soft, limits, best)
+            n_iter += sharp.n_steps
+            twin = Found(sharp.plan, soft, setting.objective(sharp.plan), start.name, 0.0, 0, sharp.converged)
+        found.append(twin._replace(name=start.name, seconds=time.perf_counter() - begin, n_iter=n_iter))
+    return sorted(found, key=lambda one: one.objective)
+
+
+def _annealed(quick: Quadratic, setting: Setting, start: StartingPlan, limits: Limits | None) -> tuple[Float64s, int]:
+    """The plan at the end of a start's temperatures, and the number of steps."""
+    if not start.temperatures:
+        return start.plan, 0
+    if limits is None:
+        a, b = setting.x.weights, setting.y.weights
+        soft = anneal(quick, _single(start.plan), _single(a), _single(b), start.temperatures)
+        return round_to_marginals(soft.plan.astype(np.float64), a, b), soft.n_steps
+    plan, a, b = limits.extended(start.plan), limits.a, limits.b
+    soft = anneal(Partial(quick), _single(plan), _single(a), _single(b), start.temperatures)
+    return soft.plan[:-1, :-1].astype(np.float64), soft.n_steps
+
+
+def _single(array: Float64s) -> NDArray[np.float32]:
+    return array.astype(np.float32)
+
+
+def _sharpened(exact: Quadratic, setting: Setting, soft: Float64s, limits: Limits | None, best: float) -> Sharp:
+    if limits is None:
+        return sharpen(exact, soft, setting.x.weights, setting.y.weights, best)
+    sharp = conditional_gradient(Partial(exact), limits.extended(soft), *limits)
+    return sharp._replace(plan=sharp.plan[:-1, :-1])
+
+
+def _free(setting: Setting, starts: list[StartingPlan]) -> list[Found]:
+    """Match all that can be, then leave out what fits far worse than the rest, until that stays the same."""
+    share = 1.0
+    for _ in range(ROUNDS):
+        found = _solve(setting, starts, share)
+        kept = share * _share_well_matched(setting.problem(np.float64), found[0].plan)
+        if kept > share - 1e-3:
+            break
+        share = kept
+    return found
+
+
+def _share_well_matched(problem: Quadratic, plan: Float64s) -> float:
+    """Share of the matched mass whose points are not distorted far more than the median point, on the worse side."""
+    cost = problem.slope(plan) * plan
+    shares = []
+    for axis in (1, 0):
+        mass = plan.sum(axis=axis)
+        own = cost.sum(axis=axis)[mass > 0] / mass[mass > 0]
+        middle = np.median(own)
+        deviation = 1.4826 * np.median(np.abs(own - middle))
+        shares.append(float(mass[mass > 0][own <= middle + TRIMMED * deviation].sum() / mass.sum()))
+    return min(shares)
+
+
+def _result(
+    found: list[Found],
+    setting: Setting,
+    whole: tuple[Space, Space],
+    kept: list[Int64s],
+    scale: float,
+    factor: float,
+    is_whole: bool,
+) -> Alignment:
+    """Put points of weight zero back, and everything into the units of the costs."""
+    inside = np.ix_(*kept)
+
+    def in_units(number: float) -> float:
+        return number * scale * scale  # in this order: 0 stays 0 where the square of the scale is infinite
+
+    def full(plan: Float64s) -> Float64s:
+        out = np.zeros((whole[0].n, whole[1].n))
+        out[inside] = plan
+        return out
+
+    problem = setting.problem(np.float64)
+    product = float(problem.value(np.outer(setting.x.weights, setting.y.weights)))
+    room = AS_GOOD * max(0.0, product - found[0].objective)
+    best, *others = (one._replace(plan=full(one.plan)) for one in found)
+    value = in_units(plan_loss(setting.x.cost, setting.y.cost, found[0].plan))
+    rival = runner_up(best, others, whole[0].weights, room, ANOTHER)
+    return Alignment(
+        plan=best.plan,
+        soft=full(_softened(problem, best.plan[inside], setting)),
+        value=value,
+        objective=in_units(best.objective),
+        bound=min(value, lower_bounds(*whole).loss()) if is_whole else 0.0,
+        starts=tuple(Start(one.name, in_units(one.objective), *one[4:]) for one in found),
+        runner_up=None if rival is None else replace(rival, objective=in_units(rival.objective)),
+        converged=best.converged,
+        feature_scale=factor,
+        weights=(whole[0].weights, whole[1].weights),
+    )
+
+
+def _softened(problem: Quadratic, plan: Float64s, setting: Setting) -> Float64s:
+    """Where a point might belong if all others stay: the entropic plan of the gradient at the last temperature."""
+    slope = problem.slope(plan)
+    a, b = plan.sum(axis=1), plan.sum(axis=0)
+    rows, columns = np.flatnonzero(a), np.flatnonzero(b)
+    inside = np.ix_(rows, columns)
+    part, _, _ = entropic_step(
+        slope[inside], COOL[-1] * spread(slope), a[rows], b[columns], 0 * a[rows], 0 * b[columns]
+    )
+    out = np.zeros_like(plan)
+    out[inside] = round_to_marginals(part, a[rows], b[columns])
+    return out

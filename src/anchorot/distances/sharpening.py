@@ -1,0 +1,156 @@
+"""From a soft plan to a sharp one that is no worse: assignment steps, swaps, conditional gradient.
+
+Between uniform spaces of one size plans are matchings. An assignment step replaces the plan by the matching of least
+linearised cost, which cannot raise a concave objective; where it no longer helps, exchanging the matches of two points
+may, and one product of matrices tells the gain of every exchange. Other plans take conditional-gradient steps: the
+transport plan of least linearised cost, and the exact minimum of the objective on the way there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anchorot._typing import Float64s, Int64s
+from anchorot.distances.annealing import entropic_step
+from anchorot.distances.quadratic import Objective, Quadratic
+from anchorot.exceptions import MissingExtraError
+
+MOST_STEPS = 60  # of assignment, or of conditional gradient
+MOST_ROUNDS = 12  # of swaps between two assignment steps
+LEAST_GAIN = 1e-6  # of the objective, by a swap
+HOPELESS = 1.05  # times the best objective so far: from where swaps, which gain a few percent, are not tried
+SMALL = 1e-9  # of the objective of the product plan: a gain below this is the end
+HINT = 0.03  # temperature of the potentials that make assignments quick
+
+
+class Sharp(NamedTuple):
+    """Where sharpening ended."""
+
+    plan: Float64s
+    objective: float
+    n_steps: int
+    converged: bool
+
+
+def sharpen(problem: Quadratic, plan: Float64s, a: Float64s, b: Float64s, best: float = np.inf) -> Sharp:
+    """Lower the objective from a plan of marginals a, b until no step helps; the result has those marginals exactly.
+
+    What ends far above `best` is not worth its last steps.
+    """
+    if not are_equal_points(a, b):
+        return conditional_gradient(problem, round_to_marginals(plan, a, b), a, b)
+    matches, n_steps, converged = _match(problem, plan, a, b, HOPELESS * best)
+    found = conditional_gradient(problem, plan_of(matches), a, b)
+    return found._replace(n_steps=found.n_steps + n_steps, converged=found.converged and converged)
+
+
+def conditional_gradient(problem: Objective, plan: Float64s, a: Float64s, b: Float64s) -> Sharp:
+    """Go from vertex to vertex of the set of plans, each time as far as the objective falls."""
+    product = problem.product(plan)
+    value = float(problem.value(plan, product))
+    least = SMALL * (abs(float(problem.value(np.outer(a, b) / a.sum()))) or 1.0)
+    for step in range(MOST_STEPS):
+        slope = problem.slope(plan, product)
+        towards = cheapest_plan(slope, a, b)
+        way = towards - plan
+        fall = float((slope * way).sum())
+        if fall > -least:
+            return Sharp(plan, value, step, True)
+        product_there = problem.product(towards)
+        bend = float(problem.value(towards, product_there)) - value - fall  # value + t fall + t² bend along the way
+        length = 1.0 if bend <= 0 else min(1.0, -fall / (2 * bend))
+        plan = plan + length * way if length < 1 else towards
+        product = product + length * (product_there - product) if length < 1 else product_there
+        before, value = value, float(problem.value(plan, product))
+        if before - value < least:
+            return Sharp(plan, value, step + 1, True)
+    return Sharp(plan, value, MOST_STEPS, False)
+
+
+def cheapest_plan(costs: Float64s, a: Float64s, b: Float64s) -> Float64s:
+    """Plan of marginals a, b that minimises linear costs: assignment for equal points, else the network simplex."""
+    if are_equal_points(a, b):
+        return plan_of(_assignment(costs))
+    try:
+        from ot.lp import emd
+    except ImportError:
+        raise MissingExtraError("POT", "pot") from None
+    unit = np.ascontiguousarray((costs - costs.min()) / (float(np.ptp(costs)) or 1.0))
+    return emd(a, b, unit, numItermax=10_000_000, check_marginals=False)
+
+
+def are_equal_points(a: Float64s, b: Float64s) -> bool:
+    """Whether plans between points of these weights can be matchings."""
+    return len(a) == len(b) and bool((a == a[0]).all() and (b == b[0]).all())
+
+
+def round_to_marginals(plan: Float64s, a: Float64s, b: Float64s) -> Float64s:
+    """Bring a plan that nearly has the marginals to them exactly (Altschuler, Weed and Rigollet, 2017)."""
+    found = plan * np.minimum(1.0, a / np.maximum(plan.sum(axis=1), 1e-300))[:, None]
+    found *= np.minimum(1.0, b / np.maximum(found.sum(axis=0), 1e-300))
+    missing_a, missing_b = a - found.sum(axis=1), b - found.sum(axis=0)
+    total = missing_a.sum()
+    return found if total <= 0 else found + np.outer(missing_a, missing_b / total)
+
+
+def plan_of(matches: Int64s) -> Float64s:
+    """Plan of a matching i -> matches[i]."""
+    n = len(matches)
+    plan = np.zeros((n, n))
+    plan[np.arange(n), matches] = 1 / n
+    return plan
+
+
+def _assignment(costs: Float64s, f: Float64s | float = 0.0, g: Float64s | float = 0.0) -> Int64s:
+    """Matching of least costs; potentials that are nearly right make it several times as fast, and change nothing."""
+    from scipy.optimize import linear_sum_assignment
+
+    reduced = costs - np.reshape(f, (-1, 1)) - g
+    reduced -= reduced.min(axis=1, keepdims=True)
+    reduced -= reduced.min(axis=0)
+    return linear_sum_assignment(reduced)[1]
+
+
+def _match(problem: Quadratic, plan: Float64s, a: Float64s, b: Float64s, limit: float) -> tuple[Int64s, int, bool]:
+    """Assignment steps and swaps in turn, until neither helps."""
+    slope = problem.slope(plan)
+    _, f, g = entropic_step(slope, HINT * problem.spread(slope), a, b, 0 * a, 0 * b)
+    matches = _assignment(slope, f, g)
+    value = problem.value_of_matches(matches)
+    for step in range(MOST_STEPS):
+        better = _assignment(problem.slope_of_matches(matches), f, g)
+        there = problem.value_of_matches(better)
+        if there >= value * (1 - LEAST_GAIN) and value <= limit:
+            better, there = _swap(problem, matches, value)
+        if there >= value * (1 - LEAST_GAIN):
+            return matches, step + 1, True
+        matches, value = better, there
+    return matches, MOST_STEPS, False
+
+
+def _swap(problem: Quadratic, matches: Int64s, value: float) -> tuple[Int64s, float]:
+    """Exchange the matches of pairs of points as long as that helps."""
+    for _ in range(MOST_ROUNDS):
+        change = problem.changes_by_swap(matches)
+        partner = change.argmin(axis=1)
+        gain = -change[np.arange(len(matches)), partner]
+        order = np.argsort(-gain, kind="stable")
+        order = order[gain[order] > LEAST_GAIN * abs(value)]
+        several, there = _swapped(problem, matches, partner, order)
+        if there >= value:
+            several, there = _swapped(problem, matches, partner, order[:1])
+        if there >= value:
+            break
+        matches, value = several, there
+    return matches, value
+
+
+def _swapped(problem: Quadratic, matches: Int64s, partner: Int64s, order: Int64s) -> tuple[Int64s, float]:
+    """Carry out the swaps of the given points in this order, each point taking part in one at most."""
+    swapped, moved = matches.copy(), np.zeros(len(matches), bool)
+    for i in order:
+        j = partner[i]
+        if not (moved[i] or moved[j]):
+            swapped[i], swapped[j] = matches[j], matches[i]
+            moved[i] = moved[j] = True
+    return swapped, problem.value_of_matches(swapped)

@@ -1,0 +1,98 @@
+"""Where an alignment begins: plans between anchors, seen at several ranges, and the product plan.
+
+An anchor cut off at a range sees its neighbourhood only. Near anchors tell left from right and front from back where
+whole ones, which see everything, are nearly equal; whole ones tell the parts of a shape apart. No range is best for all
+pairs, but the objective tells which one was.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anchorot._typing import Float64s, RngLike
+from anchorot.anchors.rows import AnchorRows, row_costs
+from anchorot.distances.annealing import COOL, WARM, entropic_step
+from anchorot.distances.plan import anchor_energy_plan
+from anchorot.distances.quadratic import spread
+from anchorot.space import Space
+
+BLUR = 0.1  # epsilon of a plan between anchors, in units of the spread of their costs
+LITTLE_BLUR = 0.02
+
+
+class StartingPlan(NamedTuple):
+    """A plan to begin from, and the temperatures to go through."""
+
+    name: str
+    plan: Float64s
+    temperatures: tuple[float, ...]
+
+
+RANGES = {  # name of a start: share of all costs that anchors see, blur, temperatures
+    "near": (0.1, LITTLE_BLUR, ()),
+    "near, annealed": (0.1, BLUR, COOL),
+    "middle": (0.5, BLUR, COOL),
+    "aw": (1.0, BLUR, COOL),
+}
+STARTS = (*RANGES, "aep", "product", "pinned")
+ANCHOR_STARTS = ("near", "near, annealed", "middle", "product")  # what start="anchors" tries
+CERTAIN = 0.7  # Σ of squared shares of a point's mass: from here on it has one match
+PINS = 6  # points that are pinned to a match before the others' are clear
+
+
+def starting_plans(name: str, x: Space, y: Space, rng: RngLike, threads: int) -> list[StartingPlan]:
+    """Return the starts of that name between two spaces without points of weight zero; "anchors" means several."""
+    if name == "product":
+        return [StartingPlan(name, np.outer(x.weights, y.weights), WARM)]
+    if name == "aep":
+        return [StartingPlan(name, anchor_energy_plan(x, y), (0.25, *COOL))]
+    if name == "pinned":
+        return [StartingPlan(name, _pinned(anchor_costs(x, y, 1.0, threads), x, y, rng), ())]
+    if name != "anchors":
+        return [_from_range(name, x, y, threads)]
+    plans = [plan for one in ANCHOR_STARTS for plan in starting_plans(one, x, y, rng, threads)]
+    whole = anchor_costs(x, y, 1.0, threads)
+    if _are_mostly_tied(whole):
+        plans.append(StartingPlan("pinned", _pinned(whole, x, y, rng), ()))
+    return plans
+
+
+def _from_range(name: str, x: Space, y: Space, threads: int) -> StartingPlan:
+    share, blur, temperatures = RANGES[name]
+    costs = anchor_costs(x, y, share, threads)
+    return StartingPlan(name, _blurred(costs, blur, x, y), temperatures)
+
+
+def anchor_costs(x: Space, y: Space, share: float, threads: int) -> Float64s:
+    """Transport costs between anchors that see costs up to a quantile of all, the rest as far as that."""
+    if share < 1:
+        reach = np.quantile(np.concatenate([x.cost.ravel(), y.cost.ravel()]), share)
+        x, y = (Space(np.minimum(space.cost, reach), space.weights, copy=False) for space in (x, y))
+    return row_costs(AnchorRows.of(x, threads), AnchorRows.of(y, threads), 1, threads)
+
+
+def _blurred(costs: Float64s, blur: float, x: Space, y: Space) -> Float64s:
+    """Entropic plan at an epsilon in units of the spread of the costs."""
+    a, b = x.weights, y.weights
+    return entropic_step(costs, blur * spread(costs), a, b, 0 * a, 0 * b)[0]
+
+
+def _are_mostly_tied(costs: Float64s) -> bool:
+    """Whether most anchors have several equally near ones, as where a symmetry exchanges points."""
+    tied = costs <= costs.min(axis=1, keepdims=True) + 1e-9 * np.ptp(costs)
+    return bool(np.median(tied.sum(axis=1)) > 1)
+
+
+def _pinned(costs: Float64s, x: Space, y: Space, rng: RngLike) -> Float64s:
+    """Break symmetry: match one undecided point after the other, and let the costs to it tell the rest apart."""
+    generator = np.random.default_rng(rng)
+    unit = float(spread(np.subtract.outer(x.cost[0], y.cost[0]))[0, 0])
+    told = costs / float(spread(costs)[0, 0])
+    for _ in range(min(PINS, x.n)):
+        plan = _blurred(told, LITTLE_BLUR, x, y)
+        share = plan / plan.sum(axis=1, keepdims=True)
+        certain = (share**2).sum(axis=1) + 1e-6 * generator.uniform(size=x.n)
+        point = int(np.where(certain < CERTAIN, certain, 0).argmax())  # of a small class of equals, if there is one
+        match = int((share[point] + 1e-3 * generator.uniform(size=y.n)).argmax())
+        told = told + np.abs(x.cost[point][:, None] - y.cost[match]) / unit
+    return _blurred(told, LITTLE_BLUR, x, y)
