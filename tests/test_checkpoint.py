@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
+from anchorot.many import metrics
 from anchorot.many.workers import Inputs
 
 PROGRAM = """
@@ -196,12 +197,12 @@ def test_another_number_of_workers_and_another_memory_go_on(tmp_path):
 
 
 def test_convergence_of_finished_tiles_is_remembered(tmp_path, monkeypatch):
-    real = ao.metrics.anchor_transport
-    monkeypatch.setattr(ao.metrics, "anchor_transport", lambda *args: real(*args, max_iter=1))
+    real = metrics.anchor_transport
+    monkeypatch.setattr(metrics, "anchor_transport", lambda *args: real(*args, max_iter=1))
     for _ in range(2):
         with pytest.warns(ao.ConvergenceWarning, match="did not converge for 3 pairs"):
             ao.pairwise(clouds(3), metric="aw", checkpoint=tmp_path / "run")
-        monkeypatch.setattr(ao.metrics, "anchor_transport", None)
+        monkeypatch.setattr(metrics, "anchor_transport", None)
 
 
 @pytest.mark.parametrize(

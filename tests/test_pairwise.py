@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import anchorot as ao
 from anchorot._progress import progress_bar
+from anchorot.anchors.features import as_features
 from anchorot.many import metrics
 from anchorot.many.tiles import strips, tile_side, walk_tiles
 from anchorot.many.workers.cache import ItemCache
@@ -265,7 +266,7 @@ def live(monkeypatch):
         counts["now"] -= 1
 
     def counted(*args, **options):
-        features = ao.anchors.as_features(*args, **options)
+        features = as_features(*args, **options)
         with lock:
             counts["now"] += 1
             counts["most"] = max(counts.values())
