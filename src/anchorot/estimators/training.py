@@ -18,7 +18,7 @@ PRECOMPUTED = "precomputed"
 def check_energy_power(p: Any) -> Any:
     """Return a power for which the Anchor Energy is the square of a distance, in a Hilbert space; or None."""
     if p not in (None, 1, 2):
-        raise InputError(f"p={p!r} came, but the Anchor Energy is the square of a distance for p=1 and p=2 only")
+        raise InputError(f"got p={p!r}, but the Anchor Energy is the square of a distance for p=1 and p=2 only")
     return p
 
 
@@ -68,7 +68,7 @@ class ComparesToTraining:
             return matrix
         if isinstance(X, np.ndarray) and X.ndim == 2:
             raise InputError(
-                f"a matrix of shape {X.shape} came, but metric={metric!r} compares a list of spaces; "
+                f"got a matrix of shape {X.shape}, but metric={metric!r} compares a list of spaces; "
                 "a matrix of values between them goes with metric='precomputed'"
             )
         self.spaces_ = load_spaces(X)

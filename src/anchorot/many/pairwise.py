@@ -17,7 +17,7 @@ from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
 from anchorot.many.checkpoint import Checkpoint, read_manifest
 from anchorot.many.metrics import Metric, metric_of
 from anchorot.many.tiles import Tile, strips, tile_side, walk_tiles
-from anchorot.many.workers import Finding, Inputs, Job, ProcessWorkers, ThreadWorkers, TileValues, Workers
+from anchorot.many.workers import Inputs, Job, ProcessWorkers, SpaceSummary, ThreadWorkers, TileValues, Workers
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -117,12 +117,12 @@ def pairwise(
     side = _side(folder, tile, inputs, chosen)
     job = Job(chosen, inputs, with_digests=folder is not None)
     with _workers(job, n_jobs, backend, client, check_bytes(memory, "memory")) as workers:
-        findings = _survey(workers, inputs, side, errors, progress)
-        store = None if folder is None else Checkpoint.open(folder, _run(chosen, inputs, findings), side)
-        sizes = [finding.n_bytes for finding in findings[: inputs.n]]
-        tiles = list(walk_tiles(inputs.n, inputs.m, side, sizes, workers.room(findings)))
+        summaries = _survey(workers, inputs, side, errors, progress)
+        store = None if folder is None else Checkpoint.open(folder, _run(chosen, inputs, summaries), side)
+        sizes = [summary.n_bytes for summary in summaries[: inputs.n]]
+        tiles = list(walk_tiles(inputs.n, inputs.m, side, sizes, workers.room(summaries)))
         n_unconverged = 0
-        with closing(_finished(workers, store, tiles, findings, progress)) as finished:
+        with closing(_finished(workers, store, tiles, summaries, progress)) as finished:
             for place, found in finished:
                 _put(values, place, found.values, mirrored=inputs.m is None)
                 n_unconverged += found.n_unconverged
@@ -173,38 +173,38 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _survey(workers: Workers, inputs: Inputs, side: int, errors: str, progress: bool) -> list[Finding]:
+def _survey(workers: Workers, inputs: Inputs, side: int, errors: str, progress: bool) -> list[SpaceSummary]:
     """Prepare all spaces, see which are good, and know bad ones before any work is spent on pairs."""
     parts = strips(inputs.n, side)
     parts += [range(inputs.n + part.start, inputs.n + part.stop) for part in strips(inputs.m or 0, side)]
-    findings: dict[int, Finding] = {}
+    summaries: dict[int, SpaceSummary] = {}
     with progress_bar(len(inputs), "preparing", "spaces", progress) as advance:
         for part, found in workers.survey(parts):
-            findings.update(zip(part, found, strict=True))
-            problems = [finding.problem for finding in found if finding.problem is not None]
+            summaries.update(zip(part, found, strict=True))
+            problems = [summary.problem for summary in found if summary.problem is not None]
             if problems and errors == "raise":
                 raise InputError(problems[0])
             advance(len(part))
-    problems = [problem for index in range(len(inputs)) if (problem := findings[index].problem) is not None]
+    problems = [problem for index in range(len(inputs)) if (problem := summaries[index].problem) is not None]
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         text = f"{len(problems)} of {len(inputs)} spaces cannot be used and have NaN for values: {problems[0]}{more}"
         warnings.warn(text, InputNote, stacklevel=3)
-    return [findings[index] for index in range(len(inputs))]
+    return [summaries[index] for index in range(len(inputs))]
 
 
-def _run(metric: Metric, inputs: Inputs, findings: list[Finding]) -> dict[str, Any]:
+def _run(metric: Metric, inputs: Inputs, summaries: list[SpaceSummary]) -> dict[str, Any]:
     """All that the values depend on, for the manifest of a checkpoint; a bad space is None."""
     versions = config()
     kernels = versions["kernels"].partition(" ")[0]  # all instruction sets give the same bits
     software = {name: versions[name] for name in ("anchorot", *metric.packages)} | {"kernels": kernels}
-    digests = [finding.digest for finding in findings]
+    digests = [summary.digest for summary in summaries]
     others = None if inputs.m is None else digests[inputs.n :]
     return {"options": metric.options, "software": software, "spaces": digests[: inputs.n], "others": others}
 
 
 def _finished(
-    workers: Workers, store: Checkpoint | None, tiles: list[Tile], findings: list[Finding], progress: bool
+    workers: Workers, store: Checkpoint | None, tiles: list[Tile], summaries: list[SpaceSummary], progress: bool
 ) -> Generator[tuple[Tile, TileValues]]:
     """Yield all tiles: first those on disk, then the others as they are computed and put there."""
     todo, done, total = [], 0, sum(tile.n_pairs for tile in tiles)
@@ -216,7 +216,7 @@ def _finished(
             done += tile.n_pairs
             yield tile, found
     with progress_bar(total, "comparing", "pairs", progress, done=done) as advance:
-        for tile, found in workers.run(todo, findings):
+        for tile, found in workers.run(todo, summaries):
             if store is not None:
                 store.write(tile, found)
             advance(tile.n_pairs)

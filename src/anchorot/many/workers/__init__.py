@@ -2,7 +2,7 @@
 
 from anchorot.many.workers.base import Workers
 from anchorot.many.workers.inputs import Inputs
-from anchorot.many.workers.job import Finding, Job, TileValues
+from anchorot.many.workers.job import Job, SpaceSummary, TileValues
 from anchorot.many.workers.local import ProcessWorkers, ThreadWorkers
 
-__all__ = ["Finding", "Inputs", "Job", "ProcessWorkers", "ThreadWorkers", "TileValues", "Workers"]
+__all__ = ["Inputs", "Job", "ProcessWorkers", "SpaceSummary", "ThreadWorkers", "TileValues", "Workers"]

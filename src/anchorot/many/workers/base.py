@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, Self
 
 from anchorot.many.tiles import Tile
-from anchorot.many.workers.job import Finding, TileValues
+from anchorot.many.workers.job import SpaceSummary, TileValues
 
 
 class Workers(Protocol):
@@ -16,11 +16,11 @@ class Workers(Protocol):
     def __exit__(self, *exception: object) -> None:
         """Stop at once if there is an exception, and let go of everything."""
 
-    def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[Finding]]]:
-        """Prepare all spaces, strip by strip as they come, and tell what was found of each."""
+    def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[SpaceSummary]]]:
+        """Prepare all spaces; yield each strip with the summaries of its spaces, as strips are finished."""
 
-    def room(self, findings: Sequence[Finding]) -> int:
+    def room(self, summaries: Sequence[SpaceSummary]) -> int:
         """Bytes of prepared spaces that may stay while others pass by; called once, after the survey."""
 
-    def run(self, tiles: Iterable[Tile], findings: Sequence[Finding]) -> Iterator[tuple[Tile, TileValues]]:
-        """Compute tiles, taken from the iterator when there is somebody to work on them, as they are finished."""
+    def run(self, tiles: Iterable[Tile], summaries: Sequence[SpaceSummary]) -> Iterator[tuple[Tile, TileValues]]:
+        """Compute tiles, taken from the iterator when a worker is free; yield them as they are finished."""

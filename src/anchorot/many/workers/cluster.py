@@ -10,11 +10,11 @@ from typing import Any, Self
 
 from anchorot.exceptions import InputError
 from anchorot.many.tiles import Tile
-from anchorot.many.workers.job import Entry, Finding, Job, TileValues
+from anchorot.many.workers.job import Job, PreparedSpace, SpaceSummary, TileValues
 
 RETRIES = 3  # of a task that fails, as when a file system does for a moment
 WINDOW = 256  # tasks handed to the cluster at a time
-Block = dict[int, Entry | InputError]  # the spaces of a strip: prepared, or why not
+Block = dict[int, PreparedSpace | InputError]  # the spaces of a strip: prepared, or why not
 
 
 class ClusterWorkers:
@@ -22,7 +22,7 @@ class ClusterWorkers:
 
     def __init__(self, job: Job, client: Any) -> None:
         if not hasattr(client, "scheduler_info") or client.asynchronous:
-            raise InputError(f"client must be a dask.distributed.Client that is not asynchronous, but {client!r} came")
+            raise InputError(f"client must be a dask.distributed.Client that is not asynchronous, but got {client!r}")
         self._job = job
         self._client = client
         self._blocks: dict[int, Any] = {}  # futures of strips, by their first space
@@ -38,7 +38,7 @@ class ClusterWorkers:
         self._blocks.clear()
         self._pending.clear()
 
-    def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[Finding]]]:
+    def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[SpaceSummary]]]:
         """Prepare all spaces on the cluster, where they stay."""
         job = self._job.only(range(0))
 
@@ -49,11 +49,11 @@ class ClusterWorkers:
 
         return self._completed(hand_out, strips)
 
-    def room(self, findings: Sequence[Finding]) -> int:
+    def room(self, summaries: Sequence[SpaceSummary]) -> int:
         """All stay."""
-        return sum(finding.n_bytes for finding in findings)
+        return sum(summary.n_bytes for summary in summaries)
 
-    def run(self, tiles: Iterable[Tile], findings: Sequence[Finding]) -> Iterator[tuple[Tile, TileValues]]:
+    def run(self, tiles: Iterable[Tile], summaries: Sequence[SpaceSummary]) -> Iterator[tuple[Tile, TileValues]]:
         """Compute tiles on the cluster."""
         inputs = self._job.inputs
         job = self._job.only(range(0))
@@ -61,7 +61,7 @@ class ClusterWorkers:
 
         def hand_out(tile: Tile) -> Any:
             columns = range(offset + tile.columns.start, offset + tile.columns.stop)
-            known = {index: findings[index] for index in (*tile.rows, *columns)}
+            known = {index: summaries[index] for index in (*tile.rows, *columns)}
             blocks = self._blocks[tile.rows.start], self._blocks[columns.start]
             return self._client.submit(compute_tile, job, tile, known, *blocks, pure=False, retries=RETRIES)
 
@@ -98,19 +98,19 @@ def make_block(job: Job, strip: range) -> Block:
     return block
 
 
-def survey_block(job: Job, block: Block) -> list[Finding]:
-    """Tell what there is to know about the spaces of a strip."""
+def survey_block(job: Job, block: Block) -> list[SpaceSummary]:
+    """Sum up the spaces of a strip."""
     return [job.survey(index, partial(_entry, block)) for index in block]
 
 
 def compute_tile(
-    job: Job, tile: Tile, findings: dict[int, Finding], row_block: Block, column_block: Block
+    job: Job, tile: Tile, summaries: dict[int, SpaceSummary], row_block: Block, column_block: Block
 ) -> TileValues:
     """Compare all pairs of a tile."""
-    return job.compute(tile, findings, partial(_entry, row_block | column_block), len(tile.rows))
+    return job.compute(tile, summaries, partial(_entry, row_block | column_block), len(tile.rows))
 
 
-def _entry(block: Block, index: int) -> Entry:
+def _entry(block: Block, index: int) -> PreparedSpace:
     found = block[index]
     if isinstance(found, InputError):
         raise found

@@ -1,4 +1,4 @@
-"""Spaces that are there, or come when asked for; and what they hold, in a few bytes."""
+"""Spaces in memory or loaded on demand, and digests of what they hold."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -65,7 +65,7 @@ def _length(spaces: Any, name: str) -> int:
     is_one = isinstance(spaces, str | os.PathLike | Space | AnchorFeatures)
     if is_one or not (hasattr(spaces, "__getitem__") and hasattr(spaces, "__len__")):
         kind = type(spaces).__name__
-        raise InputError(f"{name} must be a sequence of spaces, arrays or paths, but a {kind} came; make it a list")
+        raise InputError(f"{name} must be a sequence of spaces, arrays or paths, but got a {kind}; make it a list")
     if len(spaces) == 0:
         raise InputError(f"{name} is empty, but at least one space is needed")
     return len(spaces)

@@ -7,22 +7,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anchorot._typing import Float64s
-from anchorot.exceptions import InputError
+from anchorot.exceptions import AnchorotError, InputError
 from anchorot.many.metrics import Metric, Outcome
 from anchorot.many.tiles import Tile
 from anchorot.many.workers.cache import held_bytes
 from anchorot.many.workers.inputs import Inputs, digest
 
 
-class Entry(NamedTuple):
-    """A prepared space."""
+class PreparedSpace(NamedTuple):
+    """A space as `Metric.prepare` made it, with its digest if a checkpoint asks for one."""
 
     item: Any
     digest: str | None
 
 
-class Finding(NamedTuple):
-    """What the survey found of a space."""
+class SpaceSummary(NamedTuple):
+    """What is known of a space before it is compared: how much memory it takes, and whether it can be used."""
 
     n_bytes: int
     digest: str | None
@@ -36,12 +36,12 @@ class TileValues(NamedTuple):
     n_unconverged: int = 0
 
 
-class Stopped(Exception):  # noqa: N818 - nobody's error
-    """Somebody asked the workers to stop."""
+class StoppedError(AnchorotError):
+    """The run was stopped while this tile was being computed."""
 
 
 def never() -> bool:
-    """Nobody asks to stop."""
+    """Tell a worker that cannot be stopped to go on."""
     return False
 
 
@@ -63,27 +63,27 @@ class Job:
         """Return the same job with no more inputs than these."""
         return replace(self, inputs=self.inputs.only(indices))
 
-    def prepare(self, index: int) -> Entry:
+    def prepare(self, index: int) -> PreparedSpace:
         """Load and prepare a space; an `InputError` names it."""
         space = self.inputs.load(index)
         try:
-            return Entry(self.metric.prepare(space), digest(space) if self.with_digests else None)
+            return PreparedSpace(self.metric.prepare(space), digest(space) if self.with_digests else None)
         except InputError as error:
             raise InputError(f"{self.inputs.name(index)}: {error}") from error
 
-    def survey(self, index: int, get: Callable[[int], Entry]) -> Finding:
-        """Tell what there is to know about a space before it is compared."""
+    def survey(self, index: int, get: Callable[[int], PreparedSpace]) -> SpaceSummary:
+        """Prepare a space and sum it up; a space that cannot be used is no error here."""
         try:
             entry = get(index)
         except InputError as error:
-            return Finding(0, None, str(error))
-        return Finding(held_bytes(entry), entry.digest)
+            return SpaceSummary(0, None, str(error))
+        return SpaceSummary(held_bytes(entry), entry.digest)
 
     def compute(
         self,
         tile: Tile,
-        findings: Sequence[Finding] | Mapping[int, Finding],
-        get: Callable[[int], Entry],
+        summaries: Sequence[SpaceSummary] | Mapping[int, SpaceSummary],
+        get: Callable[[int], PreparedSpace],
         hold: int,
         stopped: Callable[[], bool] = never,
     ) -> TileValues:
@@ -93,19 +93,19 @@ class Job:
         n_unconverged = 0
 
         def item(index: int) -> Any:
-            return self._checked(index, findings[index], get)
+            return self._checked(index, summaries[index], get)
 
         for first in range(0, len(tile.rows), hold):
-            rows = [i for i in tile.rows[first : first + hold] if findings[i].problem is None]
+            rows = [i for i in tile.rows[first : first + hold] if summaries[i].problem is None]
             held = [(i, item(i)) for i in rows]
             for column, j in enumerate(tile.columns):
-                if findings[offset + j].problem is not None:
+                if summaries[offset + j].problem is not None:
                     continue
                 wanted = [(i, x) for i, x in held if not tile.is_diagonal or i < j or (i == j and self._compares_self)]
                 y = item(offset + j) if wanted else None
                 for i, x in wanted:
                     if stopped():
-                        raise Stopped
+                        raise StoppedError
                     value, converged = self._compare(i, x, offset + j, y)
                     values[i - tile.rows.start, column] = value
                     n_unconverged += not converged
@@ -126,11 +126,11 @@ class Job:
         except InputError as error:
             raise InputError(f"{self.inputs.name(i)} and {self.inputs.name(j)}: {error}") from error
 
-    def _checked(self, index: int, finding: Finding, get: Callable[[int], Entry]) -> Any:
+    def _checked(self, index: int, summary: SpaceSummary, get: Callable[[int], PreparedSpace]) -> Any:
         try:
             entry = get(index)
         except InputError as error:
             raise InputError(f"{error} (it was fine when the run began)") from error
-        if entry.digest != finding.digest:
+        if entry.digest != summary.digest:
             raise InputError(f"{self.inputs.name(index)} has changed since the run began")
         return entry.item

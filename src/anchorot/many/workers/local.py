@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from anchorot.exceptions import AnchorotError
 from anchorot.many.tiles import Tile
 from anchorot.many.workers.cache import ItemCache
-from anchorot.many.workers.job import Finding, Job, TileValues
+from anchorot.many.workers.job import Job, SpaceSummary, TileValues
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -40,11 +40,11 @@ class Budget:
     hold: int
 
     @classmethod
-    def of(cls, findings: Sequence[Finding], memory: int, n_threads: int) -> "Budget":
+    def of(cls, summaries: Sequence[SpaceSummary], memory: int, n_threads: int) -> "Budget":
         """All for keeping if everything fits; else half for keeping, half in hand."""
-        if sum(finding.n_bytes for finding in findings) <= memory:
-            return cls(memory, memory, len(findings))
-        largest = max(finding.n_bytes for finding in findings)
+        if sum(summary.n_bytes for summary in summaries) <= memory:
+            return cls(memory, memory, len(summaries))
+        largest = max(summary.n_bytes for summary in summaries)
         return cls(memory // 2, memory // 4, max(1, memory // 2 // (n_threads * largest) - 1))
 
 
@@ -69,25 +69,25 @@ class ThreadWorkers:
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
 
-    def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[Finding]]]:
+    def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[SpaceSummary]]]:
         """Prepare all spaces, and keep what fits."""
 
-        def look(strip: range) -> list[Finding]:
+        def look(strip: range) -> list[SpaceSummary]:
             return [self._job.survey(index, self._cache.get) for index in strip if not self._stop.is_set()]
 
         return completed(self._executor, look, strips, TASKS_PER_WORKER * self._n_jobs)
 
-    def room(self, findings: Sequence[Finding]) -> int:
+    def room(self, summaries: Sequence[SpaceSummary]) -> int:
         """Bytes of prepared spaces that may stay while others pass by."""
-        return Budget.of(findings, self._memory, self._n_jobs).room
+        return Budget.of(summaries, self._memory, self._n_jobs).room
 
-    def run(self, tiles: Iterable[Tile], findings: Sequence[Finding]) -> Iterator[tuple[Tile, TileValues]]:
+    def run(self, tiles: Iterable[Tile], summaries: Sequence[SpaceSummary]) -> Iterator[tuple[Tile, TileValues]]:
         """Compute tiles from shared prepared spaces."""
-        budget = Budget.of(findings, self._memory, self._n_jobs)
+        budget = Budget.of(summaries, self._memory, self._n_jobs)
         self._cache.limit = budget.cache
 
         def compute(tile: Tile) -> TileValues:
-            return self._job.compute(tile, findings, self._cache.get, budget.hold, self._stop.is_set)
+            return self._job.compute(tile, summaries, self._cache.get, budget.hold, self._stop.is_set)
 
         return completed(self._executor, compute, tiles, TASKS_PER_WORKER * self._n_jobs)
 
@@ -117,22 +117,22 @@ class ProcessWorkers:
         if self._link is not None:
             self._link.close()
 
-    def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[Finding]]]:
+    def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[SpaceSummary]]]:
         """Look at all spaces in threads of this process, and keep none."""
         return self._surveyors.survey(strips)
 
-    def room(self, findings: Sequence[Finding]) -> int:
+    def room(self, summaries: Sequence[SpaceSummary]) -> int:
         """Bytes of prepared spaces that may stay in a process while others pass by."""
-        return Budget.of(findings, self._memory, 1).room
+        return Budget.of(summaries, self._memory, 1).room
 
-    def run(self, tiles: Iterable[Tile], findings: Sequence[Finding]) -> Iterator[tuple[Tile, TileValues]]:
+    def run(self, tiles: Iterable[Tile], summaries: Sequence[SpaceSummary]) -> Iterator[tuple[Tile, TileValues]]:
         """Compute tiles in processes that are started now."""
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
         context = get_context("spawn")  # a fork would copy locks that other threads hold
         link, self._link = context.Pipe(duplex=False)
-        arguments = (self._job, list(findings), self._memory, link)
+        arguments = (self._job, list(summaries), self._memory, link)
         self._executor = ProcessPoolExecutor(self._n_jobs, context, initializer=_start_process, initargs=arguments)
         try:
             yield from completed(self._executor, _compute_in_process, tiles, TASKS_PER_WORKER * self._n_jobs)
@@ -147,16 +147,16 @@ class _Process:
     """What a worker process keeps from tile to tile."""
 
     job: Job
-    findings: Sequence[Finding]
+    summaries: Sequence[SpaceSummary]
     cache: ItemCache
     hold: int
 
 
-def _start_process(job: Job, findings: Sequence[Finding], memory: int, link: "Connection") -> None:
+def _start_process(job: Job, summaries: Sequence[SpaceSummary], memory: int, link: "Connection") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the first one decides
     threading.Thread(target=_end_with_parent, args=(link,), daemon=True).start()
-    budget = Budget.of(findings, memory, 1)
-    _Process.job, _Process.findings, _Process.hold = job, findings, budget.hold
+    budget = Budget.of(summaries, memory, 1)
+    _Process.job, _Process.summaries, _Process.hold = job, summaries, budget.hold
     _Process.cache = ItemCache(job.prepare, budget.cache)
 
 
@@ -169,7 +169,7 @@ def _end_with_parent(link: "Connection") -> None:
 
 
 def _compute_in_process(tile: Tile) -> TileValues:
-    return _Process.job.compute(tile, _Process.findings, _Process.cache.get, _Process.hold)
+    return _Process.job.compute(tile, _Process.summaries, _Process.cache.get, _Process.hold)
 
 
 def completed(
