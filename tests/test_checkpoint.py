@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -374,6 +375,13 @@ def test_processes_give_the_same_bits(tmp_path):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.usefixtures("native_only")
+def test_processes_with_other_kernels_are_refused(monkeypatch):
+    monkeypatch.setenv("ANCHOROT_KERNELS", "numpy")  # too late for this process, but not for those it starts
+    with pytest.raises(ao.AnchorotError, match=r"worker process \d+: kernels is 'numpy' there and 'native' here"):
+        ao.pairwise(clouds(), n_jobs=2, backend="processes")
+
+
 class Deadly:
     """Spaces that end any process but the one they are made in, leaving a note."""
 
@@ -419,12 +427,16 @@ def client():
 def test_what_is_sent_away_is_little_and_means_the_same_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("here.npy", np.eye(3))
-    inputs = Inputs.of([np.eye(2), "here.npy"], clouds(3))
-    sent = pickle.loads(pickle.dumps(inputs.only([1, 3])))
+    large = [partial(np.full, (100, 100), float(i)) for i in range(3)] + [partial(np.copy, np.ones((100, 100)))]
+    inputs = Inputs.of([np.eye(2), "here.npy", *large], clouds(3))
+    sent = pickle.dumps(inputs.only([1, 3, 7]))
+    assert len(sent) < 10_000  # all but what is asked for stays at home
+    sent = pickle.loads(sent)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     np.testing.assert_array_equal(sent.load(1).cost, np.eye(3))
-    np.testing.assert_array_equal(sent.load(3).cost, clouds(3)[1].cost)
+    assert (sent.load(3).cost == 1).all()
+    np.testing.assert_array_equal(sent.load(7).cost, clouds(3)[1].cost)
     with pytest.raises(ao.InputError, match=r"spaces\[0\]: KeyError"):
         sent.load(0)
 

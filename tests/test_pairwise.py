@@ -4,6 +4,7 @@ import sys
 import threading
 import warnings
 import weakref
+from functools import partial
 from io import StringIO
 
 import numpy as np
@@ -124,6 +125,7 @@ def test_arrays_features_files_and_spaces_are_the_same(tmp_path):
         [ao.AnchorFeatures.of(x) for x in many],
         [tmp_path / "x.npz", str(tmp_path / "y.npy")],
         (many[0].cost.tolist(), tmp_path / "y.npy"),
+        [lambda: many[0], partial(ao.read, tmp_path / "y.npy")],
     ):
         np.testing.assert_array_equal(ao.pairwise(same), expected)
     stacked = np.stack([many[0].cost, many[0].cost * 2])

@@ -2,9 +2,13 @@
 
 import csv
 import json
+import logging
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +19,7 @@ import anchorot as ao
 from anchorot._typing import Float64s
 from anchorot.cli.options import EpsilonOption, FilesArgument, JsonOption, reads_spaces
 from anchorot.cli.output import check_endings, check_picture, new_table, plain, print_json, print_table
-from anchorot.cli.sources import Source, SpacesOf, find_sources
+from anchorot.cli.sources import Source, find_sources
 from anchorot.io.atomic import replacing
 
 MOST_PRINTED = 12  # spaces whose matrix fits on a screen
@@ -74,7 +78,7 @@ def pairwise(
     start = time.perf_counter()
     with _client(dask) as client:
         distances = ao.pairwise(
-            SpacesOf(sources, reading),
+            [_reader(source, reading) for source in sources],
             metric=metric.value,
             p=p,
             robust=robust,
@@ -109,6 +113,12 @@ def pairwise(
     print_table(table, *lines)
 
 
+def _reader(source: Source, reading: dict[str, Any]) -> Callable[[], ao.Space]:
+    """Return what reads a source, also in another process that has another working directory."""
+    content = source.content.absolute() if isinstance(source.content, Path) else source.content
+    return partial(replace(source, content=content).read, reading)
+
+
 def _client(address: str | None) -> Any:
     if address is None:
         return nullcontext()
@@ -116,6 +126,7 @@ def _client(address: str | None) -> Any:
         from distributed import Client
     except ImportError:
         raise ao.MissingExtraError("distributed", "dask") from None
+    logging.disable(logging.ERROR)  # Dask logs tracebacks of what this command says in one line
     try:
         return Client(address, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:

@@ -12,12 +12,12 @@ import numpy as np
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s
 from anchorot._validate import check_bytes, check_choice, check_integer
-from anchorot.config import config
 from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
 from anchorot.many.checkpoint import Checkpoint, read_manifest
 from anchorot.many.metrics import Metric, metric_of
 from anchorot.many.tiles import Tile, strips, tile_side, walk_tiles
 from anchorot.many.workers import Inputs, Job, ProcessWorkers, SpaceSummary, ThreadWorkers, TileValues, Workers
+from anchorot.many.workers.software import installed_software
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -53,7 +53,8 @@ def pairwise(
     ----------
     spaces, others : sequence of Space, array_like of shape (n, n) or path
         Paths are read by :func:`read`. For "ae" there may be `AnchorFeatures` too. Any object with a length and
-        ``[i]`` will do: entries are asked for when they are needed, so that a sequence may load or make them then.
+        ``[i]`` will do: entries are asked for when they are needed, so that a sequence may load or make them then. An
+        entry may also be a function without arguments that returns one of these, such as ``partial(read, path, ...)``.
         Sizes and weights mix freely. Without `others`, all pairs of `spaces`.
     metric : {"ae", "aw", "gw", "slb", "tlb"}
         - "ae": :func:`anchor_energy`, the square of a distance.
@@ -115,10 +116,10 @@ def pairwise(
     folder = None if checkpoint is None else Path(checkpoint)
     values = _result(out, inputs)
     side = _side(folder, tile, inputs, chosen)
-    job = Job(chosen, inputs, with_digests=folder is not None)
+    job = Job(chosen, inputs, installed_software(chosen.packages), with_digests=folder is not None)
     with _workers(job, n_jobs, backend, client, check_bytes(memory, "memory")) as workers:
         summaries = _survey(workers, inputs, side, errors, progress)
-        store = None if folder is None else Checkpoint.open(folder, _run(chosen, inputs, summaries), side)
+        store = None if folder is None else Checkpoint.open(folder, _run(job, summaries), side)
         sizes = [summary.n_bytes for summary in summaries[: inputs.n]]
         tiles = list(walk_tiles(inputs.n, inputs.m, side, sizes, workers.room(summaries)))
         n_unconverged = 0
@@ -193,14 +194,12 @@ def _survey(workers: Workers, inputs: Inputs, side: int, errors: str, progress: 
     return [summaries[index] for index in range(len(inputs))]
 
 
-def _run(metric: Metric, inputs: Inputs, summaries: list[SpaceSummary]) -> dict[str, Any]:
+def _run(job: Job, summaries: list[SpaceSummary]) -> dict[str, Any]:
     """All that the values depend on, for the manifest of a checkpoint; a bad space is None."""
-    versions = config()
-    kernels = versions["kernels"].partition(" ")[0]  # all instruction sets give the same bits
-    software = {name: versions[name] for name in ("anchorot", *metric.packages)} | {"kernels": kernels}
+    n, m = job.inputs.n, job.inputs.m
     digests = [summary.digest for summary in summaries]
-    others = None if inputs.m is None else digests[inputs.n :]
-    return {"options": metric.options, "software": software, "spaces": digests[: inputs.n], "others": others}
+    others = None if m is None else digests[n:]
+    return {"options": job.metric.options, "software": job.software, "spaces": digests[:n], "others": others}
 
 
 def _finished(

@@ -5,12 +5,17 @@ are part of the tasks, so Dask makes again what a lost worker held. Scattered da
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Self
+from uuid import uuid4
 
-from anchorot.exceptions import InputError
+from anchorot.exceptions import AnchorotError, InputError, first_line
 from anchorot.many.tiles import Tile
 from anchorot.many.workers.job import Job, PreparedSpace, SpaceSummary, TileValues
+from anchorot.many.workers.remote import call, pickled, work
+from anchorot.many.workers.software import check_software, installed_software
 
 RETRIES = 3  # of a task that fails, as when a file system does for a moment
 WINDOW = 256  # tasks handed to the cluster at a time
@@ -25,16 +30,25 @@ class ClusterWorkers:
             raise InputError(f"client must be a dask.distributed.Client that is not asynchronous, but got {client!r}")
         self._job = job
         self._client = client
+        self._address = client.scheduler.address if client.scheduler is not None else "an unknown address"
         self._blocks: dict[int, Any] = {}  # futures of strips, by their first space
         self._pending: dict[Any, Any] = {}  # tasks under way, by their futures
 
     def __enter__(self) -> Self:
-        """Enter."""
+        """Refuse workers with other software; those that join later find out by themselves."""
+        with self._failing_in_one_line():
+            found = self._client.run(call, pickled(installed_software, self._job.metric.packages), on_error="return")
+        for address, software in found.items():
+            if isinstance(software, ImportError):
+                raise AnchorotError(str(software).replace("a worker", f"worker {address}", 1))
+            if isinstance(software, dict):  # else it was lost just now
+                check_software(software, self._job.software, f"worker {address}")
         return self
 
     def __exit__(self, *exception: object) -> None:
         """Take back what was handed out and is not done; let go of the prepared spaces."""
-        self._client.cancel([*self._pending, *self._blocks.values()])
+        with suppress(Exception):  # where the scheduler is lost there is nobody to tell
+            self._client.cancel([*self._pending, *self._blocks.values()])
         self._blocks.clear()
         self._pending.clear()
 
@@ -43,9 +57,9 @@ class ClusterWorkers:
         job = self._job.only(range(0))
 
         def hand_out(strip: range) -> Any:
-            block = self._client.submit(make_block, self._job.only(strip), strip, pure=False, retries=RETRIES)
+            block = self._submit(make_block, self._job.only(strip), strip)
             self._blocks[strip.start] = block
-            return self._client.submit(survey_block, job, block, pure=False, retries=RETRIES)
+            return self._submit(survey_block, job, blocks=(block,))
 
         return self._completed(hand_out, strips)
 
@@ -63,9 +77,13 @@ class ClusterWorkers:
             columns = range(offset + tile.columns.start, offset + tile.columns.stop)
             known = {index: summaries[index] for index in (*tile.rows, *columns)}
             blocks = self._blocks[tile.rows.start], self._blocks[columns.start]
-            return self._client.submit(compute_tile, job, tile, known, *blocks, pure=False, retries=RETRIES)
+            return self._submit(compute_tile, job, tile, known, blocks=blocks)
 
         return self._completed(hand_out, tiles)
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any, blocks: tuple[Any, ...] = ()) -> Any:
+        key = f"{function.__name__}-{uuid4()}"  # Dask shows the name, and learns from it how long such tasks take
+        return self._client.submit(call, pickled(work, function, *arguments), *blocks, key=key, retries=RETRIES)
 
     def _completed(self, hand_out: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         from distributed import as_completed
@@ -73,18 +91,44 @@ class ClusterWorkers:
         waiting = iter(tasks)
         finished: Any = as_completed([], loop=self._client.loop)  # type: ignore[no-untyped-call]
         while True:
-            for task in waiting:
-                future = hand_out(task)
-                self._pending[future] = task
-                finished.add(future)
-                if len(self._pending) >= WINDOW:
-                    break
-            if not self._pending:
-                return
-            batch = finished.next_batch()
-            # gathered rather than taken one by one: what was lost since it was finished is made again
-            for future, result in zip(batch, self._client.gather(batch), strict=True):
+            with self._failing_in_one_line():
+                for task in waiting:
+                    future = hand_out(task)
+                    self._pending[future] = task
+                    finished.add(future)
+                    if len(self._pending) >= WINDOW:
+                        break
+                if not self._pending:
+                    return
+                batch = finished.next_batch()
+                # gathered rather than taken one by one: what was lost since it was finished is made again
+                results = self._client.gather(batch)
+            for future, result in zip(batch, results, strict=True):
                 yield self._pending.pop(future), result
+
+    @contextmanager
+    def _failing_in_one_line(self) -> Iterator[None]:
+        """Say in one line what has become of the cluster."""
+        from distributed import KilledWorker
+        from distributed.client import ClosedClientError
+
+        try:
+            yield
+        except AnchorotError:
+            raise
+        except ImportError as error:
+            raise AnchorotError(str(error)) from None
+        except KilledWorker as error:
+            raise AnchorotError(
+                f"{error.allowed_failures + 1} Dask workers ended over one task, the last {error.last_worker.address}: "
+                "they were killed or ran out of memory; their logs may say more"
+            ) from None
+        except (CancelledError, ClosedClientError, OSError) as error:
+            if self._client.status == "running" and isinstance(error, CancelledError):
+                raise AnchorotError(f"the tasks on the Dask cluster were cancelled ({first_line(error)})") from None
+            raise AnchorotError(
+                f"the Dask scheduler at {self._address} was lost; a run with a checkpoint goes on from finished tiles"
+            ) from None
 
 
 def make_block(job: Job, strip: range) -> Block:

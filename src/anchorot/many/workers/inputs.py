@@ -18,7 +18,8 @@ from anchorot.space import Space, as_space
 class Inputs:
     """One or two sequences of spaces, as one: first the n spaces, then the m others.
 
-    Entries may be spaces, features, square arrays or paths, and are asked of the sequences only when needed.
+    Entries may be spaces, features, square arrays, paths, or functions that return one of these; they are asked of the
+    sequences only when needed.
     """
 
     spaces: Any
@@ -44,12 +45,14 @@ class Inputs:
         name = self.name(index)
         try:
             entry = self.spaces[index] if index < self.n else self.others[index - self.n]
+            if callable(entry):
+                entry = entry()
             if isinstance(entry, str | os.PathLike):
                 name = f"{name} ({os.fspath(entry)})"
                 return read(entry)
             return entry if isinstance(entry, AnchorFeatures) else as_space(entry)
         except Exception as error:
-            raise InputError(f"{name}: {_reason(error)}") from error
+            raise InputError(f"{name}: {_reason(error, name)}") from error
 
     def only(self, indices: Iterable[int]) -> "Inputs":
         """Return the same inputs, with no more in them than the given entries: light enough to be sent away.
@@ -82,9 +85,10 @@ def _anywhere(entry: Any) -> Any:
     return os.path.abspath(entry) if isinstance(entry, str | os.PathLike) else entry
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, name: str) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror
+        file = "" if error.filename is None else os.fsdecode(error.filename)
+        return error.strerror if file in name else f"{file}: {error.strerror}"
     return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
 
 

@@ -51,12 +51,15 @@ class Job:
 
     Attributes
     ----------
+    software : dict
+        Versions that the values depend on, by name; every worker must have them.
     with_digests : bool
         Take digests of the spaces, and check them whenever a space is loaded again.
     """
 
     metric: Metric
     inputs: Inputs
+    software: dict[str, str]
     with_digests: bool
 
     def only(self, indices: range) -> "Job":

@@ -12,6 +12,7 @@ from anchorot.exceptions import AnchorotError
 from anchorot.many.tiles import Tile
 from anchorot.many.workers.cache import ItemCache
 from anchorot.many.workers.job import Job, SpaceSummary, TileValues
+from anchorot.many.workers.software import check_software, installed_software
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -169,7 +170,9 @@ def _end_with_parent(link: "Connection") -> None:
 
 
 def _compute_in_process(tile: Tile) -> TileValues:
-    return _Process.job.compute(tile, _Process.summaries, _Process.cache.get, _Process.hold)
+    job = _Process.job
+    check_software(installed_software(job.metric.packages), job.software, f"worker process {os.getpid()}")
+    return job.compute(tile, _Process.summaries, _Process.cache.get, _Process.hold)
 
 
 def completed(

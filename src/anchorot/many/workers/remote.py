@@ -1,0 +1,49 @@
+"""What is sent to a Dask worker, so that even one without anchorot can say what it lacks.
+
+Dask pickles functions by their names. A worker that cannot import what a name stands for ends at once without a word,
+and a scheduler refuses the task. Therefore a task is a pickle inside the arguments of `call`, and `call` itself is
+pickled by value.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from anchorot.many.workers.job import Job
+from anchorot.many.workers.software import check_software, installed_software
+
+
+def call(pickled: bytes, *arguments: Any) -> Any:
+    """Call a pickled function on a worker; an `ImportError` says what the worker lacks for that."""
+    import pickle
+
+    try:
+        function = pickle.loads(pickled)
+    except Exception as error:
+        from distributed import get_worker
+
+        try:
+            name = f"worker {get_worker().address}"
+        except ValueError:  # outside of tasks
+            name = "a worker"
+        problem = str(error) or type(error).__name__
+        raise ImportError(f"{name}: {problem}; workers need anchorot, and all that the spaces are made by") from None
+    return function(*arguments)
+
+
+call.__module__ = "__main__"  # what is defined there is pickled by value
+
+
+def pickled(function: Callable[..., Any], *arguments: Any) -> bytes:
+    """Return what `call` calls."""
+    from distributed.protocol.pickle import dumps
+
+    return dumps(partial(function, *arguments))  # type: ignore[no-untyped-call]
+
+
+def work(function: Callable[..., Any], job: Job, *arguments: Any) -> Any:
+    """Do a part of a job on a worker, unless its software is not the caller's: it may have joined just now."""
+    from distributed import get_worker
+
+    check_software(installed_software(job.metric.packages), job.software, f"worker {get_worker().address}")
+    return function(job, *arguments)
