@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -373,6 +374,12 @@ def test_processes_give_the_same_bits(tmp_path):
     with pytest.warns(ao.InputNote, match="1 of 7"):
         found = ao.pairwise(many, metric="slb", errors="skip", n_jobs=2, backend="processes", tile=2)
     np.testing.assert_array_equal(found, expected)
+
+
+def test_a_worker_of_another_pool_starts_no_processes():
+    with get_context("spawn").Pool(1) as pool:  # of daemons, which may have no children
+        found = pool.apply(ao.pairwise, (clouds(),), {"backend": "processes", "n_jobs": 2})
+    np.testing.assert_array_equal(found, ao.pairwise(clouds()))
 
 
 @pytest.mark.usefixtures("native_only")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
@@ -291,6 +292,42 @@ def test_cross_validation_cuts_rows_and_columns_of_a_matrix(model):
     np.testing.assert_array_equal(cross_val_predict(given, ENERGIES, labels, cv=folds), expected)
     assert 0 < (expected == labels).mean() < 1
     assert cross_val_score(given, ENERGIES, Y, cv=folds).mean() > 0.9
+
+
+CROSS_VALIDATION = """
+import numpy as np
+import anchorot as ao
+from anchorot.estimators import AnchorNeighborsClassifier
+from sklearn.model_selection import cross_val_score
+
+rng = np.random.default_rng(0)
+spaces = [ao.from_points(rng.normal(size=(8, 2)) * (1, 0.1 if k % 2 else 1)) for k in range(8)]
+for n_jobs in (1, 2):
+    model = AnchorNeighborsClassifier(metric="gw", n_jobs=n_jobs)
+    print(cross_val_score(model, spaces, np.arange(8) % 2, cv=2, n_jobs=n_jobs, error_score="raise"))
+"""
+
+
+def test_cross_validation_in_processes_gives_the_same_and_needs_no_guard(tmp_path):
+    pytest.importorskip("ot")
+    (tmp_path / "script.py").write_text(CROSS_VALIDATION)
+    done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    alone, together = done.stdout.splitlines()
+    assert alone == together
+
+
+@pytest.mark.parametrize(("n_jobs", "nested"), [(-1, 1), (None, 1), (3, 3)])
+def test_inside_joblib_all_cores_are_one(monkeypatch, n_jobs, nested):
+    asked, compare = [], training_module.pairwise
+    monkeypatch.setattr(
+        training_module,
+        "pairwise",
+        lambda *args, **options: asked.append(options["n_jobs"]) or compare(*args, **options),
+    )
+    AnchorKernel(n_jobs=n_jobs).fit(X[:4])
+    Parallel(2, backend="threading")(delayed(AnchorKernel(n_jobs=n_jobs).fit)(X[:4]) for _ in range(2))
+    assert asked == [n_jobs or 1, nested, nested]
 
 
 # -- Gaussian processes --------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
     p : {1, 2}
         Power of the costs. For p >= 3 the Anchor Energy is no squared distance and gives no kernel.
     n_jobs : int, optional
-        Number of threads; -1 for one a core, None for 1.
+        Number of threads; -1 for one a core (inside joblib's workers for 1), None for 1.
 
     Attributes
     ----------

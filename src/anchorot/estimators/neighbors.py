@@ -29,7 +29,7 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
     robust, p, epsilon
         Options of the metric, see :func:`~anchorot.pairwise`.
     n_jobs : int, optional
-        Number of workers; -1 for one a core, None for 1.
+        Number of workers; -1 for one a core (inside joblib's workers for 1), None for 1.
 
     Attributes
     ----------

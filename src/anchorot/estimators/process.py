@@ -26,7 +26,7 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
     p : {1, 2}
         Power of the costs.
     n_jobs : int, optional
-        Number of threads; -1 for one a core, None for 1.
+        Number of threads; -1 for one a core (inside joblib's workers for 1), None for 1.
 
     Examples
     --------

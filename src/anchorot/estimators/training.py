@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from joblib.parallel import get_active_backend
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from anchorot._typing import Float64s
@@ -29,8 +30,14 @@ def load_spaces(spaces: Any) -> list[Any]:
 
 
 def compare(spaces: Any, others: Any = None, metric: str = "ae", *, n_jobs: int | None, **options: Any) -> Float64s:
-    """Compare all pairs without a progress bar, None jobs being one as scikit-learn has it."""
-    return pairwise(spaces, others, metric, **options, n_jobs=1 if n_jobs is None else n_jobs, progress=False)
+    """Compare all pairs without a progress bar."""
+    return pairwise(spaces, others, metric, **options, n_jobs=_own_jobs(n_jobs), progress=False)
+
+
+def _own_jobs(n_jobs: int | None) -> int:
+    """Return 1 for None, as scikit-learn has it, and for -1 inside joblib's workers, who have all cores at work."""
+    is_nested = get_active_backend()[0].nesting_level > 0
+    return 1 if n_jobs is None or (n_jobs == -1 and is_nested) else n_jobs
 
 
 class ComparesToTraining:

@@ -17,6 +17,7 @@ from anchorot.many.checkpoint import Checkpoint, read_manifest
 from anchorot.many.metrics import Metric, metric_of
 from anchorot.many.tiles import Tile, strips, tile_side, walk_tiles
 from anchorot.many.workers import Inputs, Job, ProcessWorkers, SpaceSummary, ThreadWorkers, TileValues, Workers
+from anchorot.many.workers.local import is_pool_worker
 from anchorot.many.workers.software import installed_software
 
 if TYPE_CHECKING:
@@ -69,11 +70,12 @@ def pairwise(
         Strength of the entropic regularisation: of "aw" (1e-3 by default, 0 is exact) and "gw" (none by default). With
         one, a space is not at 0 from itself, and the diagonal says how far.
     n_jobs : int
-        Number of workers; -1 for one a core.
+        Number of workers; -1 for one a core, or for one alone inside a worker process of joblib or multiprocessing.
     backend : {"threads", "processes"}, optional
         Threads share the prepared spaces. Processes prepare their own, and pay for metrics that spend their time in
         Python; "gw" takes them by default, everything else takes threads. A script that uses processes must begin its
-        work under ``if __name__ == "__main__":``.
+        work under ``if __name__ == "__main__":``. Inside a worker process of joblib or multiprocessing, which can start
+        no others, threads are taken always.
     client : dask.distributed.Client, optional
         Compute on its cluster instead; `n_jobs`, `backend` and `memory` are then Dask's affair. Losing workers costs
         time only.
@@ -159,13 +161,14 @@ def _side(folder: Path | None, tile: int | None, inputs: Inputs, metric: Metric)
 
 
 def _workers(job: Job, n_jobs: int, backend: str | None, client: Any, memory: int) -> Workers:
-    n_workers = _cores() if n_jobs == -1 else check_integer(n_jobs, "n_jobs", 1)
+    nested = is_pool_worker()
+    n_workers = check_integer(n_jobs, "n_jobs", 1) if n_jobs != -1 else 1 if nested else _cores()
     kind = job.metric.backend if backend is None else check_choice(backend, "backend", BACKENDS)
     if client is not None:
         from anchorot.many.workers.cluster import ClusterWorkers
 
         return ClusterWorkers(job, client)
-    if kind == "threads" or n_workers == 1:
+    if kind == "threads" or nested or n_workers == 1:
         return ThreadWorkers(job, n_workers, memory)
     return ProcessWorkers(job, n_workers, memory)
 

@@ -49,6 +49,17 @@ class Budget:
         return cls(memory // 2, memory // 4, max(1, memory // 2 // (n_threads * largest) - 1))
 
 
+def is_pool_worker() -> bool:
+    """Whether this process is a worker of joblib or of a multiprocessing pool, which has all cores at work already.
+
+    Such a process cannot start others: a daemon may not, and joblib's lack what a spawned one needs of ``__main__``.
+    """
+    from multiprocessing import current_process
+
+    process = current_process()
+    return process.daemon or type(process).__name__ == "LokyProcess"
+
+
 class ThreadWorkers:
     """Threads of this process: no copies, no pickling. One thread is the caller's own."""
 
