@@ -148,6 +148,33 @@ def test_solvers_that_stop_early_are_counted_once(monkeypatch):
     assert len(told) == 1
 
 
+@pytest.fixture
+def equal_sizes_fail(monkeypatch):
+    """Let a metric have no value for spaces of equal sizes: three pairs of `mixed(7)`."""
+    real = ao.AnchorFeatures.energy_to
+
+    def energy_to(self, other, p):
+        n, m = self.levels.shape[1], other.levels.shape[1]
+        return real(self, other, p) if n != m else np.inf if n == 12 else np.nan
+
+    monkeypatch.setattr(ao.AnchorFeatures, "energy_to", energy_to)
+
+
+@pytest.mark.parametrize("options", [{"tile": 2}, {"n_jobs": 2, "tile": 3}, {"n_jobs": 1, "memory": 1}])
+def test_pairs_without_a_value_are_nan_and_counted_once(equal_sizes_fail, tmp_path, options):
+    many = [*(ao.Space(x.cost) for x in mixed(7)), tmp_path / "missing.npy"]
+    for _ in range(2):  # computed, then read
+        with pytest.warns(match="cannot be used|have no value") as told:
+            found = ao.pairwise(many, errors="skip", checkpoint=tmp_path / "run", **options)
+        assert [warning.category for warning in told] == [ao.InputNote, ao.ConvergenceWarning]
+        assert str(told[1].message).startswith("3 pairs have no value and are NaN")
+        assert told[1].filename == __file__
+        failed = np.zeros((7, 7), bool)
+        failed[[0, 1, 2, 4, 5, 6], [4, 5, 6, 0, 1, 2]] = True
+        np.testing.assert_array_equal(np.isnan(found[:7, :7]), failed)
+        assert np.isfinite(found[:7, :7][~failed]).all()
+
+
 # -- what is refused -----------------------------------------------------------------------------------------------
 
 

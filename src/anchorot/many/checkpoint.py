@@ -27,11 +27,11 @@ from anchorot.io.atomic import replacing
 from anchorot.many.tiles import Tile
 from anchorot.many.workers import TileValues
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 STALE_SECONDS = 3600.0  # after which a half-written file is nobody's
 SEAL_BYTES = 32
-COUNT = struct.Struct("<q")
+COUNTS = struct.Struct("<qq")  # pairs that did not converge, and that have no value
 
 
 class Checkpoint:
@@ -67,14 +67,14 @@ class Checkpoint:
         if content[-SEAL_BYTES:] != self._seal(tile, body):
             warnings.warn(f"{path}: the file is damaged; the tile is computed again", InputNote, stacklevel=4)
             return None
-        (n_unconverged,) = COUNT.unpack(body[-COUNT.size :])
-        return TileValues(np.load(io.BytesIO(body), allow_pickle=False), n_unconverged)
+        counts = COUNTS.unpack(body[-COUNTS.size :])
+        return TileValues(np.load(io.BytesIO(body), allow_pickle=False), *counts)
 
     def write(self, tile: Tile, found: TileValues) -> None:
         """Put a finished tile on disk, whole or not at all."""
         buffer = io.BytesIO()
         np.save(buffer, found.values)
-        buffer.write(COUNT.pack(found.n_unconverged))
+        buffer.write(COUNTS.pack(found.n_unconverged, found.n_failed))
         body = buffer.getvalue()
         with replacing(self._folder / f"{tile.name}.npy") as temporary:
             temporary.write_bytes(body + self._seal(tile, body))

@@ -104,7 +104,7 @@ def pairwise(
     Warns
     -----
     ConvergenceWarning
-        If a solver did not converge for some pairs.
+        If a solver did not converge for some pairs, or failed and left NaN for their values; it says for how many.
 
     Examples
     --------
@@ -124,13 +124,17 @@ def pairwise(
         store = None if folder is None else Checkpoint.open(folder, _run(job, summaries), side)
         sizes = [summary.n_bytes for summary in summaries[: inputs.n]]
         tiles = list(walk_tiles(inputs.n, inputs.m, side, sizes, workers.room(summaries)))
-        n_unconverged = 0
+        n_unconverged = n_failed = 0
         with closing(_finished(workers, store, tiles, summaries, progress)) as finished:
             for place, found in finished:
                 _put(values, place, found.values, mirrored=inputs.m is None)
                 n_unconverged += found.n_unconverged
+                n_failed += found.n_failed
     if n_unconverged:
         warnings.warn(f"the solver did not converge for {n_unconverged} pairs", ConvergenceWarning, stacklevel=2)
+    if n_failed:
+        text = f"{n_failed} pairs have no value and are NaN: the solver failed, or numbers exceed the range of floats"
+        warnings.warn(text, ConvergenceWarning, stacklevel=2)
     return values
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,8 +33,9 @@ class SpaceSummary(NamedTuple):
 class TileValues(NamedTuple):
     """A finished tile."""
 
-    values: Float64s
-    n_unconverged: int = 0
+    values: Float64s  # NaN for pairs without one: of spaces that cannot be used, and of those that a solver failed on
+    n_unconverged: int = 0  # pairs whose value a solver did not finish
+    n_failed: int = 0  # pairs of good spaces that have no value
 
 
 class StoppedError(AnchorotError):
@@ -93,7 +95,7 @@ class Job:
         """Compare all pairs of a tile, with at most `hold` of its rows in hand at a time."""
         values = np.full((len(tile.rows), len(tile.columns)), np.nan)
         offset = 0 if self.inputs.m is None else self.inputs.n
-        n_unconverged = 0
+        n_unconverged = n_failed = 0
 
         def item(index: int) -> Any:
             return self._checked(index, summaries[index], get)
@@ -110,6 +112,9 @@ class Job:
                     if stopped():
                         raise StoppedError
                     value, converged = self._compare(i, x, offset + j, y)
+                    if not isfinite(value):
+                        n_failed += 1
+                        continue
                     values[i - tile.rows.start, column] = value
                     n_unconverged += not converged
                 if tile.is_diagonal and not self._compares_self:
@@ -117,7 +122,7 @@ class Job:
         if tile.is_diagonal:
             below = np.tril_indices(len(values), -1)
             values[below] = values.T[below]
-        return TileValues(values, n_unconverged)
+        return TileValues(values, n_unconverged, n_failed)
 
     @property
     def _compares_self(self) -> bool:
