@@ -260,6 +260,31 @@ def test_bad_spaces_can_be_skipped(tmp_path, options):
     np.testing.assert_array_equal(found[np.ix_(good, good)], ao.pairwise([many[i] for i in good], **options))
 
 
+def test_notes_of_skipped_files_arrive_whatever_threads_read_them(tmp_path):
+    for number in range(40):
+        ao.write(ao.Space(np.eye(3)), tmp_path / f"{number:02d}.npz")
+        (tmp_path / f"{number:02d}.graphml").write_text("<graphml")
+    before = list(warnings.filters)
+    for _ in range(10):
+        with pytest.warns(ao.InputNote, match="40 of 80 spaces cannot be used"):
+            ao.pairwise(sorted(tmp_path.iterdir()), errors="skip", n_jobs=4, tile=1)
+    assert warnings.filters == before
+
+
+def test_pairwise_leaves_the_filters_of_warnings_alone():
+    class Watching(Lazy):
+        seen = ()
+
+        def __getitem__(self, index):
+            self.seen = (*self.seen, warnings.filters)
+            return super().__getitem__(index)
+
+    watching, before = Watching(uniform(12)), warnings.filters
+    ao.pairwise(watching, n_jobs=3, tile=1, memory=1)
+    assert len(watching.seen) > 12
+    assert all(filters is before for filters in (*watching.seen, warnings.filters))
+
+
 def test_a_bad_other_can_be_skipped(tmp_path):
     many = with_bad_ones(tmp_path)
     with pytest.warns(ao.InputNote, match=r"1 of 5 spaces cannot be used .*others\[1\]"):
