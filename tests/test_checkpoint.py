@@ -418,17 +418,24 @@ def test_errors_of_workers_can_be_sent_home():
 
 
 @pytest.fixture(scope="module")
-def client():
+def client(tmp_path_factory):
     dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
     distributed = pytest.importorskip("distributed")
+    timeout = "distributed.comm.timeouts.connect"
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with pytest.MonkeyPatch.context() as patch, dask.config.set({"distributed.comm.timeouts.connect": "10s"}):
-        patch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "10s")  # how long workers knock at a lost one's door
-        with (
-            distributed.LocalCluster(**options, silence_logs=50) as cluster,
-            distributed.Client(cluster) as client,
-        ):
-            yield client
+    options |= {"local_directory": str(tmp_path_factory.mktemp("dask")), "silence_logs": 50}
+
+    def hurry():
+        dask.config.set({timeout: "10s"})  # how long workers knock at a lost one's door
+
+    with (
+        dask.config.set({timeout: "60s"}),  # a busy machine may take long to start processes and to let them in
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.wait_for_workers(2, timeout=60)
+        client.run(hurry)
+        yield client
 
 
 def test_what_is_sent_away_is_little_and_means_the_same_elsewhere(tmp_path, monkeypatch):
