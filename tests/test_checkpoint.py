@@ -422,8 +422,9 @@ def client(tmp_path_factory):
     dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
     distributed = pytest.importorskip("distributed")
     timeout = "distributed.comm.timeouts.connect"
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    options |= {"local_directory": str(tmp_path_factory.mktemp("dask")), "silence_logs": 50}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "silence_logs": 50}
+    options |= {"local_directory": str(tmp_path_factory.mktemp("dask"))}
+    options |= {"dashboard_address": ":0"}  # Dask's own port may be another cluster's: a warning, and here an error
 
     def hurry():
         dask.config.set({timeout: "10s"})  # how long workers knock at a lost one's door

@@ -29,7 +29,7 @@ import distributed
 
 async def main():
     if kind == "scheduler":
-        server = distributed.Scheduler(host="127.0.0.1", port=0, dashboard=False)
+        server = distributed.Scheduler(host="127.0.0.1", port=0, dashboard_address=":0")
     else:
         server = distributed.Worker(address, nthreads=1, host="127.0.0.1")
     async with server:

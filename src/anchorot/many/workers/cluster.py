@@ -40,7 +40,7 @@ class ClusterWorkers:
             found = self._client.run(call, pickled(installed_software, self._job.metric.packages), on_error="return")
         for address, software in found.items():
             if isinstance(software, ImportError):
-                raise AnchorotError(str(software).replace("a worker", f"worker {address}", 1))
+                raise AnchorotError(f"worker {address}: {software}")
             if isinstance(software, dict):  # else it was lost just now
                 check_software(software, self._job.software, f"worker {address}")
         return self

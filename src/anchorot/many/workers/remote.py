@@ -23,11 +23,11 @@ def call(pickled: bytes, *arguments: Any) -> Any:
         from distributed import get_worker
 
         try:
-            name = f"worker {get_worker().address}"
-        except ValueError:  # outside of tasks
-            name = "a worker"
+            name = f"worker {get_worker().address}: "
+        except ValueError:  # outside of tasks, where the caller knows whom it asked
+            name = ""
         problem = str(error) or type(error).__name__
-        raise ImportError(f"{name}: {problem}; workers need anchorot, and all that the spaces are made by") from None
+        raise ImportError(f"{name}{problem}; workers need anchorot, and all that the spaces are made by") from None
     return function(*arguments)
 
 
