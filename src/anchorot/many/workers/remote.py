@@ -13,12 +13,12 @@ from anchorot.many.workers.job import Job
 from anchorot.many.workers.software import check_software, installed_software
 
 
-def call(pickled: bytes, *arguments: Any) -> Any:
+def call(content: bytes, *arguments: Any) -> Any:
     """Call a pickled function on a worker; an `ImportError` says what the worker lacks for that."""
     import pickle
 
     try:
-        function = pickle.loads(pickled)
+        function = pickle.loads(content)
     except Exception as error:
         from distributed import get_worker
 
@@ -26,7 +26,7 @@ def call(pickled: bytes, *arguments: Any) -> Any:
             name = f"worker {get_worker().address}: "
         except ValueError:  # outside of tasks, where the caller knows whom it asked
             name = ""
-        problem = str(error) or type(error).__name__
+        problem = (str(error) or type(error).__name__).splitlines()[0]
         raise ImportError(f"{name}{problem}; workers need anchorot, and all that the spaces are made by") from None
     return function(*arguments)
 
