@@ -492,3 +492,9 @@ def test_a_cluster_survives_the_loss_of_a_worker(client, tmp_path, unbroken, mat
     killer.join()
     assert left[0] > 0  # it was in the middle
     np.testing.assert_array_equal(found, unbroken)
+
+
+@on_a_cluster
+def test_a_space_that_ends_every_worker_is_one_line(client):
+    with pytest.raises(ao.AnchorotError, match=r"^4 Dask workers ended over one task, the last tcp://\S+: .*$"):
+        ao.pairwise([np.eye(2), partial(os._exit, 1)], client=client)

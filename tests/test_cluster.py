@@ -14,8 +14,11 @@ import anchorot as ao
 
 distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
 
-# What Dask's own event loop leaves behind when a machine is busy or a worker lost is not ours to answer for.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = [
+    pytest.mark.kernel_free,
+    # what Dask's own event loop leaves behind when a machine is busy or a worker lost is not ours to answer for
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 PROGRAM = """
 import asyncio, sys
