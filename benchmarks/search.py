@@ -112,7 +112,7 @@ def index_rows(
     ]
 
 
-def ask(index: ao.SearchIndex, queries: list[ao.Space], exact: bool) -> tuple[list[ao.SearchResult], float]:
+def ask(index: ao.SearchIndex, queries: list[ao.Space], exact: bool) -> tuple[list[ao.Neighbors], float]:
     """The answers, and the seconds that one takes."""
     start = time.perf_counter()
     results = [index.query(x, NEAREST, exact=exact) for x in queries]

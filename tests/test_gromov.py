@@ -156,8 +156,8 @@ def test_nearest_equals_the_full_scan(k, robust):
     query = ao.from_points(rng.normal(size=(10, 3)))
     losses = [ao.gromov_wasserstein(query, shape, robust=robust).value for shape in shapes]
     found = ao.nearest_gw(query, shapes, k, robust=robust)
-    np.testing.assert_array_equal(found.indices, np.argsort(losses, kind="stable")[:k])
-    np.testing.assert_allclose(found.values, np.sort(losses)[:k])
+    np.testing.assert_array_equal(found.index, np.argsort(losses, kind="stable")[:k])
+    np.testing.assert_allclose(found.distance, np.sort(losses)[:k])
 
 
 def test_a_tight_bound_does_not_hide_the_nearest():
@@ -169,15 +169,15 @@ def test_a_tight_bound_does_not_hide_the_nearest():
     far_loss, near_loss = (ao.gromov_wasserstein(query, space).value for space in (far, near))
     far_bound, near_bound = (ao.lower_bounds(query, space).loss() for space in (far, near))
     assert far_bound < 0.5 * far_loss < near_bound < near_loss < far_loss
-    assert ao.nearest_gw(query, [far, near]).indices.tolist() == [1]
+    assert ao.nearest_gw(query, [far, near]).index.tolist() == [1]
 
 
 def test_bounds_spare_most_of_the_work():
     rng = np.random.default_rng(7)
     shapes = [ao.from_points(rng.normal(size=(10, 3)) * size) for size in range(1, 21)]
     found = ao.nearest_gw(shapes[4], shapes)
-    assert found.indices.tolist() == [4]
-    assert found.n_solved < 10
+    assert found.index.tolist() == [4]
+    assert found.n_exact < 10
 
 
 def test_more_neighbours_than_spaces_are_refused():

@@ -84,7 +84,7 @@ def _nearest(
     """Return the nearest shape of the database to each query."""
     if distance == "GW":  # bounds rule out most of the database without changing the answer
         work = [joblib.delayed(ao.nearest_gw)(space, database, robust=robust) for space in queries]
-        return np.array([found.indices[0] for found in _in_parallel(study, work)])
+        return np.array([found.index[0] for found in _in_parallel(study, work)])
     epsilon = EPSILON[robust] * queries[0].n * database[0].n if distance == "AW" else None
     values = ao.pairwise(
         queries,

@@ -16,9 +16,10 @@ from anchorot.barycenter import Barycenter, barycenter
 from anchorot.config import __version__, show_config
 from anchorot.distances.align import align
 from anchorot.distances.alignment import Alignment, Rival, Start
-from anchorot.distances.bounds import LowerBounds, NearestSpaces, lower_bounds, nearest_gw
+from anchorot.distances.bounds import LowerBounds, lower_bounds, nearest_gw
 from anchorot.distances.energy import anchor_energy, expected_cost
 from anchorot.distances.gromov import gromov_wasserstein
+from anchorot.distances.neighbors import NearestSpaces, Neighbors, SearchResult
 from anchorot.distances.plan import anchor_energy_plan, match
 from anchorot.distances.scores import AlignmentScores, alignment_scores
 from anchorot.distances.transport import Transport
@@ -38,7 +39,7 @@ from anchorot.io import (
 )
 from anchorot.many.pairwise import pairwise
 from anchorot.search.embedding import Grid, embed
-from anchorot.search.index import SearchIndex, SearchResult
+from anchorot.search.index import SearchIndex
 from anchorot.space import Space
 from anchorot.stats.energy_test import energy_distance, energy_test
 from anchorot.stats.graphs import graph_model_test
@@ -61,6 +62,7 @@ __all__ = [
     "LowerBounds",
     "MissingExtraError",
     "NearestSpaces",
+    "Neighbors",
     "PairOfGroups",
     "PermutationTest",
     "Rival",

@@ -87,5 +87,5 @@ def _told(spaces: SpacesOf, advance: Callable[[int], None]) -> Iterator[ao.Space
         advance(1)
 
 
-def _rows(names: tuple[str, ...], found: ao.SearchResult) -> list[tuple[str, int, float]]:
+def _rows(names: tuple[str, ...], found: ao.Neighbors) -> list[tuple[str, int, float]]:
     return list(zip(names, found.index.tolist(), found.distance.tolist(), strict=True))

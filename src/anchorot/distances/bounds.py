@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_integer
 from anchorot.anchors.line import StepFunction, quantile_function, step_distance
 from anchorot.anchors.rows import AnchorRows, row_costs
 from anchorot.distances.gromov import gromov_wasserstein
+from anchorot.distances.neighbors import Neighbors
 from anchorot.distances.transport import Transport
 from anchorot.distances.wasserstein import STOPPED_EARLY, exact_transport
 from anchorot.exceptions import ConvergenceWarning, InputError
@@ -117,28 +117,9 @@ def _third(x: AnchorRows, y: AnchorRows, p: int) -> Transport:
     return exact_transport(row_costs(x, y, p, threads=1), x.weights, y.weights)
 
 
-@dataclass(frozen=True, eq=False)
-class NearestSpaces:
-    """The nearest spaces to a query.
-
-    Attributes
-    ----------
-    indices : ndarray of shape (k,)
-        Which spaces, nearest first.
-    values : ndarray of shape (k,)
-        Their Gromov-Wasserstein loss to the query, in the scale of `gromov_wasserstein`.
-    n_solved : int
-        For how many spaces Gromov-Wasserstein was computed; lower bounds ruled out the rest.
-    """
-
-    indices: Int64s
-    values: Float64s
-    n_solved: int
-
-
 def nearest_gw(
     query: Space | ArrayLike, spaces: Sequence[Space | ArrayLike], k: int = 1, *, robust: bool = False
-) -> NearestSpaces:
+) -> Neighbors:
     """The k spaces nearest to a query by Gromov-Wasserstein, computing it only where a lower bound allows.
 
     Bounds are tried from the cheapest to the dearest: eccentricities and all costs (FLB, SLB) for all spaces, then, in
@@ -154,6 +135,11 @@ def nearest_gw(
         How many; at most ``len(spaces)``.
     robust : bool
         Compare ranks of costs.
+
+    Returns
+    -------
+    Neighbors
+        `index` counts the entries of `spaces`; `distance` is in the scale of `gromov_wasserstein`.
     """
     k = check_integer(k, "k", 1)
     if k > len(spaces):
@@ -162,16 +148,16 @@ def nearest_gw(
     costs, rows = all_costs(x), AnchorRows.of(x)
     cheap = [max(_first(x, y, 2), step_distance(costs, all_costs(y), 2)) for y in others]
     found: list[tuple[float, int]] = []  # the k best losses so far, with their spaces
-    n_solved = 0
-    for index in np.argsort(cheap, kind="stable"):
+    n_exact = 0
+    for place in np.argsort(cheap, kind="stable"):
         limit = found[-1][0] if len(found) == k else np.inf
         slack = 1e-9 * abs(limit) if np.isfinite(limit) else 0.0
-        if cheap[index] > limit + slack:
+        if cheap[place] > limit + slack:
             break
-        if _third(rows, AnchorRows.of(others[index]), 2).cost > limit + slack:
+        if _third(rows, AnchorRows.of(others[place]), 2).cost > limit + slack:
             continue
-        n_solved += 1
-        loss = gromov_wasserstein(x, others[index]).value
-        found = sorted([*found, (loss, int(index))])[:k]
-    values, indices = zip(*found, strict=True)
-    return NearestSpaces(np.array(indices), np.array(values), n_solved)
+        n_exact += 1
+        loss = gromov_wasserstein(x, others[place]).value
+        found = sorted([*found, (loss, int(place))])[:k]
+    losses, places = zip(*found, strict=True)
+    return Neighbors(np.array(places), np.array(losses), None, n_exact, exact=True)

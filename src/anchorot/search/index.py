@@ -3,7 +3,6 @@
 import os
 from bisect import insort
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer
 from anchorot.anchors.features import AnchorFeatures, as_features
+from anchorot.distances.neighbors import Neighbors
 from anchorot.exceptions import InputError
 from anchorot.search.embedding import Grid, check_shape, common_span, rounded_signature, signature_length
 from anchorot.search.file import ENTRY, IndexContents, load_index, save_index
@@ -23,31 +23,6 @@ SpaceLike = Space | AnchorFeatures | ArrayLike
 
 FIRST_CANDIDATES = 256  # looked at before the whole index is asked for more
 BLOCK = 1024  # vectors computed before they go to FAISS
-
-
-@dataclass(frozen=True, eq=False)
-class SearchResult:
-    """The nearest spaces to a query, nearest first; equally near ones in the order in which they were added.
-
-    Attributes
-    ----------
-    index : ndarray of shape (k,)
-        Their ids.
-    distance : ndarray of shape (k,)
-        Their Anchor Energy to the query (the square of a distance).
-    names : tuple of k str, or None
-        Their names, if the index has names.
-    n_exact : int
-        How many Anchor Energies were computed.
-    exact : bool
-        Whether these are proved to be the nearest.
-    """
-
-    index: Int64s
-    distance: Float64s
-    names: tuple[str, ...] | None
-    n_exact: int
-    exact: bool
 
 
 class SearchIndex:
@@ -178,7 +153,7 @@ class SearchIndex:
             gone = set(places.tolist())
             self._contents.names = [name for k, name in enumerate(self._contents.names) if k not in gone]
 
-    def query(self, x: SpaceLike, k: int = 10, exact: bool = True, *, candidates: int | None = None) -> SearchResult:
+    def query(self, x: SpaceLike, k: int = 10, exact: bool = True, *, candidates: int | None = None) -> Neighbors:
         """Find the k spaces nearest to x.
 
         Parameters
@@ -223,11 +198,11 @@ class SearchIndex:
         certain = self._vectors.distances(query.vector, places) - radius
         return query.scale * np.maximum(certain, 0) ** 2
 
-    def _result(self, query: "_Query", exact: bool) -> SearchResult:
+    def _result(self, query: "_Query", exact: bool) -> Neighbors:
         values, places = zip(*query.found, strict=True)
         names = None if self._contents.names is None else tuple(self._contents.names[place] for place in places)
         ids = self._contents.entries["id"][list(places)]
-        return SearchResult(ids, np.array(values), names, query.n_exact, exact)
+        return Neighbors(ids, np.array(values), names, query.n_exact, exact)
 
     def _add_records(self, records: list[Record], names: Sequence[str] | None) -> Int64s:
         contents = self._contents

@@ -1,0 +1,38 @@
+"""What every search for nearest spaces returns."""
+
+from dataclasses import dataclass
+
+from anchorot._typing import Float64s, Int64s
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbors:
+    """The nearest spaces to a query, nearest first; equally near ones in the order in which they were given.
+
+    :meth:`SearchIndex.query` and :func:`nearest_gw` return one. `SearchResult` and `NearestSpaces` are other names of
+    this class.
+
+    Attributes
+    ----------
+    index : ndarray of shape (k,)
+        Which spaces: ids of an index, or places in a sequence.
+    distance : ndarray of shape (k,)
+        What they were compared by: the Anchor Energy to the query (the square of a distance), or the loss of
+        `gromov_wasserstein`.
+    names : tuple of k str, or None
+        Their names, if they have names.
+    n_exact : int
+        How many times that was computed; lower bounds ruled out the rest.
+    exact : bool
+        Whether the answer is proved to be that of computing it for all spaces.
+    """
+
+    index: Int64s
+    distance: Float64s
+    names: tuple[str, ...] | None
+    n_exact: int
+    exact: bool
+
+
+SearchResult = Neighbors
+NearestSpaces = Neighbors
