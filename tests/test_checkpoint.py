@@ -1,16 +1,19 @@
 """Runs that are killed, interrupted or spread over processes and clusters, and give the same bits."""
 
+import io
 import json
 import os
 import pickle
 import random
 import re
 import signal
+import struct
 import subprocess
 import sys
 import threading
 import time
 from functools import partial
+from hashlib import blake2b
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -295,6 +298,62 @@ def test_a_tile_cut_short_is_computed_again(tmp_path, length):
     expected = ao.pairwise(clouds(), checkpoint=tmp_path / "run", tile=4)
     path = tiles_of(tmp_path / "run")[1]
     path.write_bytes(path.read_bytes()[:length])
+    with pytest.warns(ao.InputNote, match="damaged"):
+        np.testing.assert_array_equal(ao.pairwise(clouds(), checkpoint=tmp_path / "run"), expected)
+
+
+def npy(values, count=0):
+    """A tile's file but for its seal."""
+    buffer = io.BytesIO()
+    np.save(buffer, values, allow_pickle=True)
+    return buffer.getvalue() + struct.pack("<q", count)
+
+
+def declared(shape):
+    """An .npy file that promises more than it holds."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return buffer.getvalue() + bytes(8 * 16 + 8)
+
+
+CRAFTED = {
+    "another shape": npy(np.ones((2, 8))),
+    "one number, to be spread": npy(np.ones((1, 1))),
+    "float32": npy(np.ones((4, 4), np.float32)),
+    "columns first": npy(np.asfortranarray(np.arange(16.0).reshape(4, 4))),
+    "an object": npy(np.array({"a": 1}, dtype=object)),
+    "infinity": npy(np.full((4, 4), np.inf)),
+    "a negative count": npy(np.ones((4, 4)), -1),
+    "too high a count": npy(np.ones((4, 4)), 17),
+    "a promise of terabytes": declared((10**6, 10**6)),
+    "no array": b"no array at all",
+    "no count": b"123",
+    "nothing": b"",
+    "an endless file": npy(np.ones((4, 4))) + bytes(10_000),
+}
+
+
+@pytest.mark.parametrize("what", CRAFTED)
+def test_a_tile_that_no_run_can_have_written_is_computed_again_though_its_seal_fits(tmp_path, what):
+    expected = ao.pairwise(clouds(), checkpoint=tmp_path / "run", tile=4)
+    path = tiles_of(tmp_path / "run")[1]
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    key = blake2b(json.dumps(manifest, indent=0, sort_keys=True).encode(), digest_size=32).digest()
+
+    def sealed(body):
+        return body + blake2b(f"{path.stem} 4 x 4 ".encode() + body, key=key, digest_size=32).digest()
+
+    assert sealed(path.read_bytes()[:-32]) == path.read_bytes()
+    path.write_bytes(sealed(CRAFTED[what]))
+    with pytest.warns(ao.InputNote, match="damaged"):
+        np.testing.assert_array_equal(ao.pairwise(clouds(), checkpoint=tmp_path / "run"), expected)
+
+
+def test_a_pipe_is_no_tile(tmp_path):
+    expected = ao.pairwise(clouds(), checkpoint=tmp_path / "run", tile=4)
+    path = tiles_of(tmp_path / "run")[1]
+    path.unlink()
+    os.mkfifo(path)
     with pytest.warns(ao.InputNote, match="damaged"):
         np.testing.assert_array_equal(ao.pairwise(clouds(), checkpoint=tmp_path / "run"), expected)
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorot._typing import Float64s
 from anchorot.exceptions import InputError, InputNote
 from anchorot.io.atomic import replacing
 from anchorot.many.tiles import Tile
@@ -29,8 +30,9 @@ from anchorot.many.workers import TileValues
 
 FORMAT = 2
 MANIFEST = "manifest.json"
-STALE_SECONDS = 3600.0  # after which a half-written file is nobody's
+STALE_SECONDS = 3600.0  # after which a half-written file belongs to no run
 SEAL_BYTES = 32
+MOST_REST = 4096  # bytes that a tile's file may have besides its values
 COUNTS = struct.Struct("<qq")  # pairs that did not converge, and that have no value
 
 
@@ -60,15 +62,12 @@ class Checkpoint:
         """Return a tile that was finished before; None if it was not, or if its file is damaged, which is told."""
         path = self._folder / f"{tile.name}.npy"
         try:
-            content = path.read_bytes()
+            found = self._opened(tile, _content(path, 8 * len(tile.rows) * len(tile.columns) + MOST_REST))
         except FileNotFoundError:
             return None
-        body = content[:-SEAL_BYTES]
-        if content[-SEAL_BYTES:] != self._seal(tile, body):
+        if found is None:
             warnings.warn(f"{path}: the file is damaged; the tile is computed again", InputNote, stacklevel=4)
-            return None
-        counts = COUNTS.unpack(body[-COUNTS.size :])
-        return TileValues(np.load(io.BytesIO(body), allow_pickle=False), *counts)
+        return found
 
     def write(self, tile: Tile, found: TileValues) -> None:
         """Put a finished tile on disk, whole or not at all."""
@@ -78,6 +77,17 @@ class Checkpoint:
         body = buffer.getvalue()
         with replacing(self._folder / f"{tile.name}.npy") as temporary:
             temporary.write_bytes(body + self._seal(tile, body))
+
+    def _opened(self, tile: Tile, content: bytes) -> TileValues | None:
+        """The values in a tile's file, if it has a seal that fits and values that a tile can have."""
+        body = content[:-SEAL_BYTES]
+        if len(body) < COUNTS.size or content[-SEAL_BYTES:] != self._seal(tile, body):
+            return None
+        values = _values(body[: -COUNTS.size], (len(tile.rows), len(tile.columns)))
+        counts = COUNTS.unpack(body[-COUNTS.size :])
+        if values is None or np.isinf(values).any() or not all(0 <= count <= values.size for count in counts):
+            return None
+        return TileValues(values, *counts)
 
     def _seal(self, tile: Tile, body: bytes) -> bytes:
         place = f"{tile.name} {len(tile.rows)} x {len(tile.columns)} "
@@ -99,11 +109,30 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         return None
     except NotADirectoryError:
         raise InputError(f"checkpoint {folder} is a file, but a folder is needed") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"checkpoint {folder}: {MANIFEST} is damaged ({error}); delete the folder") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError(f"checkpoint {folder}: {MANIFEST} is not of this version of anchorot; take another folder")
     return found
+
+
+def _content(path: Path, most: int) -> bytes:
+    """What is in a tile's file; nothing if that cannot be a tile."""
+    if not path.is_file() and path.exists():  # a pipe, say, which one would wait for
+        return b""
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    return content if len(content) <= most else b""
+
+
+def _values(data: bytes, shape: tuple[int, int]) -> Float64s | None:
+    """The array of an .npy file if that is of float64 and of this shape; other headers are not so much as parsed."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    start, n_bytes = header.tell(), 8 * shape[0] * shape[1]
+    if len(data) != start + n_bytes or not data.startswith(header.getvalue()):
+        return None
+    return np.frombuffer(data, "<f8", offset=start).reshape(shape)
 
 
 def _text(manifest: dict[str, Any]) -> str:
