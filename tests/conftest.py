@@ -43,3 +43,9 @@ def pytest_report_header(config):
 def native_only():
     if kernels.description() == "numpy":
         pytest.skip("the native kernels are not in use")
+
+
+@pytest.fixture
+def few_at_first(monkeypatch):
+    """So that small search indexes, too, must be asked for more."""
+    monkeypatch.setattr("anchorot.search.query.FIRST_CANDIDATES", 1)

@@ -174,11 +174,11 @@ def test_spaces_all_alike_have_a_grid_too():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ao.embed([]), "no spaces came to learn the range of costs from"),
-        (lambda: ao.embed([np.eye(2)], (0, 3)), r"grid\[0\] must be an integer >= 1, but 0 came"),
-        (lambda: ao.embed([np.eye(2)], 7), "grid must be two numbers of cells, along x and along t, but 7 came"),
-        (lambda: ao.Grid((2, 2), 1.0, 1.0), "from low=1.0 to high=1.0 came, but low < high"),
-        (lambda: ao.Grid((2, 2), 0.0, np.inf), "to high=inf came"),
+        (lambda: ao.embed([]), "got no spaces to learn the range of costs from"),
+        (lambda: ao.embed([np.eye(2)], (0, 3)), r"grid\[0\] must be an integer >= 1"),
+        (lambda: ao.embed([np.eye(2)], 7), "grid must be two numbers of cells, along x and along t, but got 7"),
+        (lambda: ao.Grid((2, 2), 1.0, 1.0), "got a grid from low=1.0 to high=1.0, but low < high"),
+        (lambda: ao.Grid((2, 2), 0.0, np.inf), "to high=inf, but low < high"),
         (lambda: ao.embed([ao.AnchorFeatures.of(np.eye(2))], robust=True), "made with robust=False"),
     ],
 )

@@ -54,7 +54,9 @@ def query(
     k: Annotated[int, typer.Option("-k", help="How many to find.", min=1)] = 10,
     candidates: Annotated[
         int | None,
-        typer.Option(help="Only re-rank so many: faster, but not proved to be the nearest.", min=1, show_default=False),
+        typer.Option(
+            help="Compare only this many: faster, but not proved to be the nearest.", min=1, show_default=False
+        ),
     ] = None,
     as_json: JsonOption = False,
     *,
@@ -67,7 +69,7 @@ def query(
     with stopwatch("read", f"reading {file.name}"):
         x = ao.read(file, **reading)
     with stopwatch("query", "searching"):
-        found = opened.query(x, min(k, len(opened)), exact=candidates is None, candidates=candidates)
+        found = opened.query(x, min(k, max(1, len(opened))), exact=candidates is None, candidates=candidates)
     names = found.names if found.names is not None else tuple(str(number) for number in found.index)
     if as_json:
         nearest = [{"name": name, "id": i, "value": value} for name, i, value in _rows(names, found)]

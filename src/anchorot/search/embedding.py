@@ -18,6 +18,9 @@ from anchorot.space import Space, as_space
 
 DETAIL = 4  # a finer grid bounds hardly better
 AE_ERROR = 1e-12  # of a computed Anchor Energy, in units of how far the costs reach
+LEAST_RADIUS = 1e-7  # of a signature: what rounding to float32 may move it by
+MOST_RADIUS = 4.0  # signatures are at most 2 apart, so that a larger one says no more
+MOST_CELLS = 1 << 20  # of a search index: signatures of 8 MB
 NARROWEST, WIDEST = 1e-70, 1e70  # roots of ranges beyond these are no float32 numbers
 
 
@@ -47,7 +50,7 @@ class Grid:
         object.__setattr__(self, "high", float(self.high))
         if not NARROWEST < self.high - self.low < WIDEST:
             needed = f"low < high, between {NARROWEST:g} and {WIDEST:g} apart,"
-            raise InputError(f"a grid from low={self.low} to high={self.high} came, but {needed} is needed")
+            raise InputError(f"got a grid from low={self.low} to high={self.high}, but {needed} is needed")
         object.__setattr__(self, "shape", check_shape(self.shape))
 
     @classmethod
@@ -127,7 +130,7 @@ def embed(
 def check_shape(shape: object) -> tuple[int, int]:
     """Return the numbers of cells along x and along t as two ints."""
     if not isinstance(shape, Sequence) or len(shape) != 2:
-        raise InputError(f"grid must be two numbers of cells, along x and along t, but {shape!r} came")
+        raise InputError(f"grid must be two numbers of cells, along x and along t, but got {shape!r}")
     return check_integer(shape[0], "grid[0]", 1), check_integer(shape[1], "grid[1]", 1)
 
 
@@ -163,11 +166,18 @@ def rounded_signature(features: AnchorFeatures, grid: Grid) -> tuple[NDArray[np.
     Anchor Energy in units of 2 (high - low): sqrt(A) >= D - r_x - r_y. The computed energy may be less than A, by
     AE_ERROR (s_x + s_y) / 2 where s is how far costs reach, in units of the range. With z = sqrt(A) - sqrt(AE_ERROR
     s_x) - sqrt(AE_ERROR s_y) >= 0 it is at least z². So the radius of x is r_x + sqrt(AE_ERROR s_x); signatures have
-    norms up to 1, so that r_x is less than 1e-7.
+    norms up to 1, so that r_x is less than LEAST_RADIUS.
     """
     low, high = features.span
     reach = (max(high, grid.high) - min(low, grid.low)) / (grid.high - grid.low)
-    return signature(features, grid).astype(np.float32), 1e-7 + math.sqrt(AE_ERROR * reach)
+    radius = min(LEAST_RADIUS + math.sqrt(AE_ERROR * reach), MOST_RADIUS)
+    return signature(features, grid).astype(np.float32), radius
+
+
+def check_cells(grid: Grid) -> None:
+    """Refuse a grid that is too fine to search with."""
+    if math.prod(grid.shape) > MOST_CELLS:
+        raise InputError(f"grid has shape {grid.shape}, but an index takes at most {MOST_CELLS} cells; take fewer")
 
 
 def signature_length(grid: Grid) -> int:
@@ -189,5 +199,5 @@ def common_span(spans: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """The smallest and the largest of all costs."""
     all_spans = np.array(list(spans))
     if len(all_spans) == 0:
-        raise InputError("no spaces came to learn the range of costs from; give a Grid instead")
+        raise InputError("got no spaces to learn the range of costs from; give a Grid instead")
     return float(all_spans[:, 0].min()), float(all_spans[:, 1].max())

@@ -1,150 +1,139 @@
 """Search indexes as files: one file each, which appears whole or not at all. Nothing here ever unpickles.
 
 A file is, in this order: a prefix (what it is, the version of its format, the length and the checksum of the header),
-the header in JSON (the grid, and where each of the following lies, with its checksum), the entries, the vectors, the
+the header in JSON (the grid, and how long each of the following is, with its checksum), the entries, the vectors, the
 names and the features. The checksums of the features stand in the entries, one a space, and are looked at when the
 space is first read: opening an index reads everything but the features.
 """
 
 import json
-import mmap
 import os
 import struct
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NoReturn
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
-from anchorot.search.embedding import Grid, signature_length
-from anchorot.search.store import FeatureStore, Record, padded
+from anchorot.search.checks import refuse
+from anchorot.search.handle import Handle
+from anchorot.search.store import Saved, padded
 
 MAGIC = b"anchorot"
 VERSION = 1
 PREFIX = struct.Struct("<8sII16s")  # magic, version, length and checksum of the header
 PAGE = 4096  # parts begin at multiples of it
+PARTS = ("entries", "vectors", "names")  # and features
 
-ENTRY = np.dtype(
-    [
-        ("id", "<i8"),
-        ("offset", "<i8"),  # these five are a Record
-        ("length", "<i8"),
-        ("anchors", "<u4"),
-        ("item_bytes", "<u4"),
-        ("crc", "<u4"),
-        ("radius", "<f8"),
-    ]
-)
+Bytes = bytes | bytearray | memoryview
 
 
-@dataclass
-class IndexContents:
-    """All that a search index consists of but its vectors; name k, like vector k, belongs to entry k."""
-
-    grid: Grid
-    robust: bool
-    next_id: int
-    entries: np.ndarray  # of dtype ENTRY, ids ascending
-    names: list[str] | None
-    store: FeatureStore
-
-    def record(self, place: int) -> Record:
-        """Where the features of entry `place` lie."""
-        return Record(*self.entries[place].item()[1:6])
-
-
-def save_index(contents: IndexContents, vectors: NDArray[np.float32], path: str | os.PathLike[str]) -> None:
-    """Write an index to a file."""
-    entries = contents.entries.copy()
-    sizes = [padded(int(length)) for length in entries["length"]]
-    entries["offset"] = np.cumsum([0, *sizes])[: len(entries)]
-    names = json.dumps(contents.names).encode()
-    parts: dict[str, bytes | memoryview] = {
-        "entries": entries.tobytes(),
-        "vectors": vectors.data.cast("B") if len(vectors) else b"",
-        "names": names,
-    }
-    lengths = {name: len(part) for name, part in parts.items()} | {"features": sum(sizes)}
-    header = {
-        "shape": contents.grid.shape,
-        "low": contents.grid.low,
-        "high": contents.grid.high,
-        "robust": contents.robust,
-        "next_id": contents.next_id,
-        "lengths": lengths,
-        "checksums": {name: _checksum(part).hex() for name, part in parts.items()},
-    }
-    text = json.dumps(header).encode()
+def write_file(
+    path: str | os.PathLike[str],
+    about: Mapping[str, Any],
+    parts: Mapping[str, Bytes],
+    features: Iterable[bytes],
+    n_bytes: int,
+) -> None:
+    """Write an index: what its header says about it, its parts, and its features, which take `n_bytes` when padded."""
+    lengths = {name: len(parts[name]) for name in PARTS} | {"features": n_bytes}
+    checksums = {name: _checksum(parts[name]).hex() for name in PARTS}
+    text = json.dumps({**about, "lengths": lengths, "checksums": checksums}).encode()
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(PREFIX.pack(MAGIC, VERSION, len(text), _checksum(text)) + text)
-        for part in parts.values():
+        for name in PARTS:
             file.write(bytes(-file.tell() % PAGE))
-            file.write(part)
+            file.write(parts[name])
         file.write(bytes(-file.tell() % PAGE))
-        for place, size in enumerate(sizes):
-            data = contents.store.bytes_of(contents.record(place))
+        for data in features:
             file.write(data)
-            file.write(bytes(size - len(data)))
+            file.write(bytes(padded(len(data)) - len(data)))
 
 
-def load_index(path: str | os.PathLike[str]) -> tuple[IndexContents, NDArray[np.float32]]:
-    """Map the contents and the vectors of a file; all is checked but the features, which are when they are read."""
-    file = Path(path)
-    data = _mapped(file)
-    header, end = _header(file, data)
-    parts: dict[str, memoryview] = {}
-    for name, length in header["lengths"].items():
-        start = end + -end % PAGE
-        end = start + length
-        parts[name] = data[start:end]
-    if len(data) != end:
-        _refuse(file, f"it has {len(data)} bytes, but its header promises {end}")
-    for name, checksum in header["checksums"].items():
-        if _checksum(parts[name]).hex() != checksum:
-            _refuse(file, f"its {name} are not those that were saved")
-    grid = Grid(tuple(header["shape"]), header["low"], header["high"])
-    contents = IndexContents(
-        grid=grid,
-        robust=header["robust"],
-        next_id=header["next_id"],
-        entries=np.frombuffer(parts["entries"], ENTRY),
-        names=json.loads(bytes(parts["names"])),
-        store=FeatureStore(header["robust"], parts["features"], file.name),
+class IndexFile:
+    """An open index file: its header and its length have been checked, a part is when it is read.
+
+    Attributes
+    ----------
+    name : str
+        What errors call it.
+    about : dict
+        What its header says.
+    features : Saved
+        Where its features are.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.name = Path(path).name
+        self._handle = Handle.of(path)
+        self.about, end = self._header()
+        lengths, checksums = self.about.get("lengths"), self.about.get("checksums")
+        if not isinstance(lengths, dict) or not _are_lengths(lengths) or not isinstance(checksums, dict):
+            refuse(self.name, "its header does not say what follows")
+        self._checksums = checksums
+        self._places: dict[str, tuple[int, int]] = {}
+        for part in (*PARTS, "features"):
+            start = end + -end % PAGE
+            end = start + lengths[part]
+            self._places[part] = start, lengths[part]
+        if self._handle.stamp[0] != end:
+            refuse(self.name, f"it has {self._handle.stamp[0]} bytes, but its header promises {end}")
+        self.features = Saved(self._handle, *self._places["features"], self.name)
+
+    def length(self, part: str) -> int:
+        """How many bytes a part has."""
+        return self._places[part][1]
+
+    def read(self, part: str) -> bytearray:
+        """Return a part."""
+        out = bytearray(self.length(part))
+        self.read_into(part, memoryview(out))
+        return out
+
+    def read_into(self, part: str, out: memoryview) -> None:
+        """Read a part to where there is room for it."""
+        n_bytes = self._handle.read_into(self._places[part][0], out)
+        if n_bytes != len(out) or _checksum(out).hex() != self._checksums.get(part):
+            refuse(self.name, f"its {part} are not those that were saved")
+
+    def json(self, part: str) -> Any:
+        """Return what a part says that is written in JSON."""
+        return self._parse(self.read(part), part)
+
+    def _header(self) -> tuple[dict[str, Any], int]:
+        """The header, and where it ends."""
+        prefix = self._handle.read(0, PREFIX.size)
+        if len(prefix) < PREFIX.size:
+            refuse(self.name, "it is too short to be a search index")
+        magic, version, length, checksum = PREFIX.unpack(prefix)
+        if magic != MAGIC:
+            raise InputError(f"{self.name}: not a search index of anchorot")
+        if version != VERSION:
+            raise InputError(
+                f"{self.name}: version {version} of the format, but this anchorot reads version {VERSION}; "
+                "build the index again, or take the anchorot that wrote it"
+            )
+        text = self._handle.read(PREFIX.size, min(length, self._handle.stamp[0]))
+        if _checksum(text) != checksum:
+            refuse(self.name, "its header is not the one that was saved")
+        header = self._parse(text, "header")
+        if not isinstance(header, dict):
+            refuse(self.name, "its header is no JSON object")
+        return header, PREFIX.size + length
+
+    def _parse(self, text: Bytes, what: str) -> Any:
+        try:
+            return json.loads(bytes(text))
+        except (ValueError, RecursionError) as error:
+            refuse(self.name, f"its {what} cannot be read ({error})")
+
+
+def _are_lengths(lengths: dict[str, Any]) -> bool:
+    return set(lengths) == {*PARTS, "features"} and all(
+        type(length) is int and 0 <= length < 1 << 62 for length in lengths.values()
     )
-    return contents, np.frombuffer(parts["vectors"], np.float32).reshape(-1, signature_length(grid))
 
 
-def _mapped(file: Path) -> memoryview:
-    with file.open("rb") as handle:
-        if os.fstat(handle.fileno()).st_size < PREFIX.size:
-            _refuse(file, "it is too short to be a search index")
-        return memoryview(mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def _header(file: Path, data: memoryview) -> tuple[dict[str, Any], int]:
-    """The header, and where it ends."""
-    magic, version, length, checksum = PREFIX.unpack(data[: PREFIX.size])
-    if magic != MAGIC:
-        raise InputError(f"{file.name}: not a search index of anchorot")
-    if version != VERSION:
-        raise InputError(
-            f"{file.name}: version {version} of the format, but this anchorot reads version {VERSION}; "
-            "build the index again, or take the anchorot that wrote it"
-        )
-    end = PREFIX.size + length
-    text = bytes(data[PREFIX.size : end])
-    if _checksum(text) != checksum:
-        _refuse(file, "its header is not the one that was saved")
-    return json.loads(text), end
-
-
-def _checksum(data: bytes | memoryview) -> bytes:
+def _checksum(data: Bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
-
-
-def _refuse(file: Path, what: str) -> NoReturn:
-    raise InputError(f"{file.name}: {what}; the file is damaged: build the index again")

@@ -1,28 +1,29 @@
 """Nearest spaces by Anchor Energy among very many: vectors in FAISS bound it, features on disk decide."""
 
+import json
 import os
-from bisect import insort
-from collections.abc import Iterable, Sequence
-from typing import Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.distances.neighbors import Neighbors
 from anchorot.exceptions import InputError
-from anchorot.search.embedding import Grid, check_shape, common_span, rounded_signature, signature_length
-from anchorot.search.file import ENTRY, IndexContents, load_index, save_index
+from anchorot.search.checks import check_vectors, checked_header, checked_names, refuse
+from anchorot.search.embedding import Grid, check_cells, check_shape, common_span, rounded_signature, signature_length
+from anchorot.search.entries import checked_entries, laid_out, new_entries, record_of
+from anchorot.search.file import Bytes, IndexFile, write_file
+from anchorot.search.query import Query
+from anchorot.search.sharing import SharedLock
 from anchorot.search.store import FeatureStore, Record
 from anchorot.search.vectors import VectorIndex, import_faiss
 from anchorot.space import Space
 
 SpaceLike = Space | AnchorFeatures | ArrayLike
-
-FIRST_CANDIDATES = 256  # looked at before the whole index is asked for more
-BLOCK = 1024  # vectors computed before they go to FAISS
 
 
 class SearchIndex:
@@ -31,6 +32,10 @@ class SearchIndex:
     In memory it keeps a vector a space (cell averages and spreads of F(x, t), see :func:`embed`), in FAISS; on disk,
     the space's sorted features. Distances of vectors are lower bounds of AE, so a query computes AE only for spaces
     whose bound allows them among the nearest.
+
+    Threads may use one index at the same time: queries run side by side, and each sees an addition or a removal whole
+    or not at all. A forked process has the index as it was at the fork; from then on each changes its own. To send an
+    index elsewhere, save it and load it there; it cannot be pickled or copied.
 
     Attributes
     ----------
@@ -47,9 +52,22 @@ class SearchIndex:
     ('line',)
     """
 
-    def __init__(self, contents: IndexContents, vectors: VectorIndex) -> None:
-        self._contents = contents
+    def __init__(
+        self,
+        grid: Grid,
+        store: FeatureStore,
+        vectors: VectorIndex,
+        entries: np.ndarray,
+        names: tuple[str, ...] | None,
+        next_id: int,
+    ) -> None:
+        self._grid = grid
+        self._store = store
+        self._lock = SharedLock()  # of the following: vector k and name k belong to entry k
         self._vectors = vectors
+        self._entries = entries  # ids ascend
+        self._names = names
+        self._next_id = next_id
 
     @classmethod
     def build(
@@ -76,6 +94,11 @@ class SearchIndex:
             Compare the ranks of the costs (:meth:`Space.ranked`).
         folder : path, optional
             Where features lie as long as they are in no saved file; the system's temporary folder by default.
+
+        Returns
+        -------
+        SearchIndex
+            With ids 0, 1, ... in the order of `spaces`.
         """
         import_faiss()  # before any work is done
         shape = grid.shape if isinstance(grid, Grid) else check_shape(grid)
@@ -83,10 +106,11 @@ class SearchIndex:
         records, spans = _store(store, spaces)
         if not isinstance(grid, Grid):
             grid = Grid.over((0.0, 1.0) if robust else common_span(spans), shape)
-        nothing = IndexContents(grid, robust, 0, np.empty(0, ENTRY), None if names is None else [], store)
-        index = cls(nothing, VectorIndex(np.empty((0, signature_length(grid)), np.float32)))
-        index._add_records(records, names)
-        return index
+        check_cells(grid)
+        checked = _check_names(names, len(records), names is not None)
+        vectors = VectorIndex(len(records), signature_length(grid))
+        radii = _fill(vectors.array, store, records, grid)
+        return cls(grid, store, vectors, new_entries(records, radii, 0), checked, len(records))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -95,36 +119,65 @@ class SearchIndex:
         Raises
         ------
         InputError
-            If the file is no index, of another version, damaged or cut short; features are checked when a query first
-            reads them.
+            If the file is no index, of another version, damaged, cut short, or holds what no index can; features are
+            checked when a query first reads them.
         OSError
             If it cannot be read.
         """
         import_faiss()
-        contents, vectors = load_index(path)
-        return cls(contents, VectorIndex(vectors))
+        file = IndexFile(path)
+        grid, robust, next_id = checked_header(file.about, file.name)
+        entries = checked_entries(file.read("entries"), file.features.length, next_id, file.name)
+        names = checked_names(file.json("names"), len(entries), file.name)
+        length = signature_length(grid)
+        if file.length("vectors") != 4 * length * len(entries):
+            refuse(file.name, f"its vectors are not {len(entries)} of {length} numbers")
+        vectors = VectorIndex(len(entries), length)
+        file.read_into("vectors", _bytes(vectors.array))
+        check_vectors(vectors.array, file.name)
+        return cls(grid, FeatureStore(robust, file.features), vectors, entries, names, next_id)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to one file, which appears whole or not at all; removed spaces are left out."""
-        save_index(self._contents, self._vectors.array, path)
+        with self._lock.shared():
+            self._store.notice_changes()
+            entries, n_bytes = laid_out(self._entries)
+            about = {
+                "shape": self.grid.shape,
+                "low": self.grid.low,
+                "high": self.grid.high,
+                "robust": self.robust,
+                "next_id": self._next_id,
+            }
+            names = json.dumps(self._names).encode()
+            parts: dict[str, Bytes] = {
+                "entries": entries.tobytes(),
+                "vectors": _bytes(self._vectors.array),
+                "names": names,
+            }
+            features = (self._store.bytes_of(record_of(self._entries, place)) for place in range(len(self)))
+            write_file(path, about, parts, features, n_bytes)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a SearchIndex cannot be pickled or copied; save() it, and load() the file where it is needed")
 
     @property
     def grid(self) -> Grid:
         """The cells of the vectors."""
-        return self._contents.grid
+        return self._grid
 
     @property
     def robust(self) -> bool:
         """Whether ranks of costs are compared."""
-        return self._contents.robust
+        return self._store.robust
 
     @property
     def ids(self) -> Int64s:
         """Ids of the spaces in the index, ascending."""
-        return self._contents.entries["id"].copy()
+        return self._entries["id"].copy()
 
     def __len__(self) -> int:
-        return len(self._contents.entries)
+        return len(self._entries)
 
     def __repr__(self) -> str:
         return f"SearchIndex({len(self)} spaces, {self.grid}, robust={self.robust})"
@@ -132,26 +185,41 @@ class SearchIndex:
     def add(self, spaces: Iterable[SpaceLike], names: Sequence[str] | None = None) -> Int64s:
         """Add spaces, all or none of them, and return their ids.
 
-        Ids count from 0 and are never given again. Names must come if the index has names, and only then. Costs may
+        Ids count from 0 and are never given again. Names must be given if the index has names, and only then. Costs may
         lie outside the range of the grid.
         """
-        records, _ = _store(self._contents.store, spaces)
-        return self._add_records(records, names)
+        records, _ = _store(self._store, spaces)
+        added = _check_names(names, len(records), self._names is not None)
+        vectors = np.empty((len(records), signature_length(self.grid)), np.float32)
+        radii = _fill(vectors, self._store, records, self.grid)
+        with self._lock.exclusive():
+            entries = new_entries(records, radii, self._next_id)
+            self._next_id += len(records)
+            grown = None if self._names is None or added is None else self._names + added
+            self._change(lambda: self._vectors.add(vectors), np.concatenate([self._entries, entries]), grown)
+        return entries["id"].copy()
 
     def remove(self, ids: ArrayLike) -> None:
         """Remove the spaces of the given ids. Their features stay on disk until the index is saved and loaded."""
         wanted = np.unique(np.asarray(ids))
         if wanted.size and wanted.dtype.kind not in "iu":
-            raise InputError(f"ids must be integers, but {wanted.dtype} came")
-        present = np.isin(wanted, self._contents.entries["id"])
-        if not present.all():
-            raise InputError(f"there is no space of id {wanted[~present][0]} in the index")
-        places = np.searchsorted(self._contents.entries["id"], wanted)
-        self._vectors.remove(places)
-        self._contents.entries = np.delete(self._contents.entries, places)
-        if self._contents.names is not None:
+            raise InputError(f"ids must be integers, but got {wanted.dtype}")
+        with self._lock.exclusive():
+            present = np.isin(wanted, self._entries["id"])
+            if not present.all():
+                raise InputError(f"there is no space of id {wanted[~present][0]} in the index")
+            places = np.searchsorted(self._entries["id"], wanted)
             gone = set(places.tolist())
-            self._contents.names = [name for k, name in enumerate(self._contents.names) if k not in gone]
+            kept = None if self._names is None else tuple(n for k, n in enumerate(self._names) if k not in gone)
+            self._change(lambda: self._vectors.remove(places), np.delete(self._entries, places), kept)
+
+    def _change(self, vectors_change: Callable[[], None], entries: np.ndarray, names: tuple[str, ...] | None) -> None:
+        """Change vectors, entries and names together, even if an interrupt arrives between."""
+        try:
+            vectors_change()
+        finally:
+            if len(self._vectors) == len(entries):
+                self._entries, self._names = entries, names
 
     def query(self, x: SpaceLike, k: int = 10, exact: bool = True, *, candidates: int | None = None) -> Neighbors:
         """Find the k spaces nearest to x.
@@ -166,87 +234,30 @@ class SearchIndex:
             answer is that of computing all Anchor Energies. False: the best among the first `candidates` by bound.
         candidates : int, optional
             For ``exact=False``; 10 k by default.
+
+        Returns
+        -------
+        Neighbors
+            `index` holds ids, `distance` Anchor Energies.
+
+        Raises
+        ------
+        InputError
+            If there are fewer than k spaces, or if features in the file that the index was loaded from are damaged.
         """
         k = check_integer(k, "k", 1)
-        if k > len(self):
-            raise InputError(f"k={k} nearest spaces are asked for, but the index has only {len(self)}")
         if exact and candidates is not None:
             raise InputError("candidates is for exact=False; exact=True looks at as many as it needs")
-        count = check_integer(10 * k if candidates is None else candidates, "candidates", k)
-        query = _Query(as_features(x, robust=self.robust), self.grid, k)
-        count = min(len(self), max(FIRST_CANDIDATES, 4 * k) if exact else count)
-        first, others = self._vectors.nearest(query.vector, count)
-        self._refine(query, first)
-        reach = np.sqrt(query.limit / query.scale) + query.radius + self._contents.entries["radius"].max()
-        if exact and others <= reach:
-            rest = np.setdiff1d(self._vectors.within(query.vector, reach), first, assume_unique=True)
-            self._refine(query, rest)
-        return self._result(query, exact)
-
-    def _refine(self, query: "_Query", places: Int64s) -> None:
-        """Compute AE to the spaces at these places by increasing bound, as long as the bounds allow."""
-        bounds = self._bounds(query, places)
-        for order in np.argsort(bounds, kind="stable"):
-            if bounds[order] > query.limit:
-                break
-            place = int(places[order])
-            query.meet(place, self._contents.store.read(self._contents.record(place)))
-
-    def _bounds(self, query: "_Query", places: Int64s) -> Float64s:
-        """Lower bounds of the computed AE: `scale` times the square of the vectors' distance, less the two radii."""
-        radius = self._contents.entries["radius"][places] + query.radius
-        certain = self._vectors.distances(query.vector, places) - radius
-        return query.scale * np.maximum(certain, 0) ** 2
-
-    def _result(self, query: "_Query", exact: bool) -> Neighbors:
-        values, places = zip(*query.found, strict=True)
-        names = None if self._contents.names is None else tuple(self._contents.names[place] for place in places)
-        ids = self._contents.entries["id"][list(places)]
-        return Neighbors(ids, np.array(values), names, query.n_exact, exact)
-
-    def _add_records(self, records: list[Record], names: Sequence[str] | None) -> Int64s:
-        contents = self._contents
-        added = _check_names(names, len(records), contents.names is not None)
-        entries = np.empty(len(records), ENTRY)
-        entries["id"] = contents.next_id + np.arange(len(records))
-        for field, column in zip(Record._fields, zip(*records, strict=True), strict=False):
-            entries[field] = column
-        try:
-            for start in range(0, len(records), BLOCK):
-                block = records[start : start + BLOCK]
-                pairs = [rounded_signature(contents.store.read(record), contents.grid) for record in block]
-                self._vectors.add(np.stack([vector for vector, _ in pairs]))
-                entries["radius"][start : start + BLOCK] = [radius for _, radius in pairs]
-        except BaseException:  # interrupted, say: the index stays as it was
-            self._vectors.truncate(len(self))
-            raise
-        contents.entries = np.concatenate([contents.entries, entries])
-        contents.next_id += len(records)
-        if contents.names is not None:
-            contents.names = [*contents.names, *added]
-        return entries["id"].copy()
-
-
-class _Query:
-    """A query on its way through an index: the best k so far, and how many energies that took."""
-
-    def __init__(self, features: AnchorFeatures, grid: Grid, k: int) -> None:
-        self.features, self.k = features, k
-        self.vector, self.radius = rounded_signature(features, grid)
-        self.scale = 2 * (grid.high - grid.low)
-        self.found: list[tuple[float, int]] = []  # energy and place, ascending; places ascend with ids
-        self.n_exact = 0
-
-    @property
-    def limit(self) -> float:
-        """What a space must not exceed to be among the nearest."""
-        return self.found[-1][0] if len(self.found) == self.k else np.inf
-
-    def meet(self, place: int, features: AnchorFeatures) -> None:
-        """Compute the energy to a space, and keep it if it is among the nearest."""
-        self.n_exact += 1
-        insort(self.found, (self.features.energy_to(features), place))
-        del self.found[self.k :]
+        candidates = check_integer(10 * k if candidates is None else candidates, "candidates", k)
+        query = Query(as_features(x, robust=self.robust), self.grid, k)
+        with self._lock.shared():
+            if k > len(self):
+                raise InputError(f"k={k} nearest spaces are asked for, but the index has only {len(self)}")
+            self._store.notice_changes()
+            query.search(self._vectors, self._entries, self._store, exact, candidates)
+            values, places = zip(*query.found, strict=True)
+            names = None if self._names is None else tuple(self._names[place] for place in places)
+            return Neighbors(self._entries["id"][list(places)], np.array(values), names, query.n_exact, exact)
 
 
 def _store(store: FeatureStore, spaces: Iterable[SpaceLike]) -> tuple[list[Record], list[tuple[float, float]]]:
@@ -262,13 +273,25 @@ def _store(store: FeatureStore, spaces: Iterable[SpaceLike]) -> tuple[list[Recor
     return records, spans
 
 
-def _check_names(names: Sequence[str] | None, count: int, has_names: bool) -> list[str]:
+def _fill(out: NDArray[np.float32], store: FeatureStore, records: list[Record], grid: Grid) -> Float64s:
+    """Put the vectors of all records into the rows of `out`; return their radii."""
+    radii = np.empty(len(records))
+    for k, record in enumerate(records):
+        out[k], radii[k] = rounded_signature(store.read(record), grid)
+    return radii
+
+
+def _bytes(array: NDArray[np.float32]) -> memoryview:
+    return array.view(np.uint8).reshape(-1).data
+
+
+def _check_names(names: Sequence[str] | None, count: int, has_names: bool) -> tuple[str, ...] | None:
     if (names is not None) != has_names:
-        raise InputError("the index has names, but none came" if has_names else "names came, but the index has none")
+        raise InputError("the index has names, but got none" if has_names else "got names, but the index has none")
     if names is None:
-        return []
+        return None
     if len(names) != count:
-        raise InputError(f"names has {len(names)} entries, but {count} spaces came")
+        raise InputError(f"names has {len(names)} entries, but got {count} spaces")
     if not all(isinstance(name, str) for name in names):
         raise InputError("names must be text")
-    return list(names)
+    return tuple(names)

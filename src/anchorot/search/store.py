@@ -1,19 +1,20 @@
-"""Anchor features on disk, memory-mapped: a pair of spaces reads the bytes of those two and no others."""
+"""Anchor features on disk: comparing two spaces reads the bytes of those two and no others."""
 
-import mmap
 import os
-import tempfile
-import weakref
 import zlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anchorot._kernels.records import Events
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.exceptions import InputError
+from anchorot.search.checks import are_sound, refuse
+from anchorot.search.handle import Handle
+from anchorot.search.sharing import SharedLock
 
-ALIGNMENT = 8  # of every record, so that arrays can be used where they lie
+ALIGNMENT = 8  # of every record
+LEVEL: dict[int, np.dtype[np.floating[Any]]] = {4: np.dtype("<f4"), 8: np.dtype("<f8")}  # by item_bytes
+POSITION, JUMP, ROW = np.dtype("<f8"), np.dtype("<i8"), np.dtype("<u4")
 
 
 class Record(NamedTuple):
@@ -26,83 +27,106 @@ class Record(NamedTuple):
     crc: int
 
 
+class Saved(NamedTuple):
+    """The records of a saved index: a part of its file."""
+
+    handle: Handle
+    start: int
+    length: int
+    name: str  # what errors call the file
+
+
+class _File(NamedTuple):
+    """A file with the records from one offset of the store on, up to those of the next file."""
+
+    offset: int
+    handle: Handle
+    start: int  # where in the file that offset is
+
+
 class FeatureStore:
     """Records of features: those of a saved index, never written to, and after them new ones in a file of no name.
+
+    Threads may read and append at the same time. After a fork both processes still read what was there before, and what
+    the child appends goes to a file of its own.
 
     Parameters
     ----------
     robust : bool
         Whether the features are of ranks.
-    saved : memoryview, optional
-        The mapped bytes of saved records. They are checked when they are first read.
-    name : str
-        What errors call the file that those bytes are from.
+    saved : Saved, optional
+        Saved records. They are checked when they are first read, and again once their file has changed.
     folder : path, optional
         Where new records go; the system's temporary folder by default. The space is given back when the store, or the
         process, is gone.
     """
 
-    def __init__(
-        self,
-        robust: bool,
-        saved: memoryview | None = None,
-        name: str = "",
-        folder: str | os.PathLike[str] | None = None,
-    ) -> None:
+    def __init__(self, robust: bool, saved: Saved | None = None, folder: str | os.PathLike[str] | None = None) -> None:
         self.robust = robust
-        self._saved = memoryview(b"") if saved is None else saved
-        self._name = name
+        self._saved = saved
+        self._name = "" if saved is None else saved.name
+        self._folder = folder
         self._checked: set[int] = set()  # offsets of saved records
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the store is
-        weakref.finalize(self, self._file.close)
-        self._size = 0
-        self._mapped = memoryview(b"")
+        self._stamp = None if saved is None else saved.handle.stamp
+        self._files: tuple[_File, ...] = () if saved is None else (_File(0, saved.handle, saved.start),)
+        self._size = 0 if saved is None else saved.length
+        self._appending = SharedLock()
+        self._writer: int | None = None  # the process that the last file belongs to
 
     def append(self, features: AnchorFeatures) -> Record:
         """Write features to the end of the store."""
-        parts = _arrays(features)
-        data = b"".join(part.tobytes() for part in parts)
+        data = b"".join(part.tobytes() for part in _arrays(features))
         item_bytes = 0 if features.levels is None else features.levels.itemsize
         anchors = len(features.events.mass) if features.levels is None else features.levels.shape[1]
-        record = Record(len(self._saved) + self._size, len(data), anchors, item_bytes, zlib.crc32(data))
-        self._file.seek(self._size)  # a write that failed may have left the file longer
-        self._file.write(data.ljust(padded(len(data)), b"\0"))
-        self._size += padded(len(data))
+        with self._appending.exclusive():
+            if self._writer != os.getpid():
+                self._files = (*self._files, _File(self._size, Handle.temporary(self._folder), 0))
+                self._writer = os.getpid()
+            file = self._files[-1]
+            file.handle.write(self._size - file.offset, data.ljust(padded(len(data)), b"\0"))
+            record = Record(self._size, len(data), anchors, item_bytes, zlib.crc32(data))
+            self._size += padded(len(data))
         return record
 
-    def bytes_of(self, record: Record) -> memoryview:
-        """The bytes of a record, where they lie."""
-        start = record.offset - len(self._saved)
-        if start >= 0:
-            return self._new(start + record.length)[start : start + record.length]
-        data = self._saved[record.offset : record.offset + record.length]
-        if record.offset not in self._checked:
-            if zlib.crc32(data) != record.crc:
-                raise InputError(
-                    f"{self._name}: the features at byte {record.offset} are not those that were saved; "
-                    "the file is damaged: build the index again"
-                )
-            self._checked.add(record.offset)
+    def bytes_of(self, record: Record) -> bytes:
+        """The bytes of a record."""
+        file = self._files[-1]
+        if file.offset > record.offset:
+            file = next(file for file in reversed(self._files) if file.offset <= record.offset)
+        data = file.handle.read(file.start + record.offset - file.offset, record.length)
+        is_saved = self._saved is not None and file.handle is self._saved.handle
+        if is_saved and (record.offset not in self._checked or len(data) != record.length):
+            self._check(record, data)
         return data
 
     def read(self, record: Record) -> AnchorFeatures:
-        """The features of a record; their arrays are views of the mapped file."""
-        data = self.bytes_of(record)
+        """The features of a record."""
+        return self._parse(record, self.bytes_of(record))
+
+    def notice_changes(self) -> None:
+        """Check saved records again if their file has changed. For once a query: it takes as long as reading one."""
+        if self._saved is not None and (stamp := self._saved.handle.stamp) != self._stamp:
+            self._checked.clear()
+            self._stamp = stamp
+
+    def _check(self, record: Record, data: bytes) -> None:
+        what = f"the features at byte {record.offset} are not"
+        if len(data) != record.length or zlib.crc32(data) != record.crc:
+            refuse(self._name, f"{what} those that were saved")
+        if not are_sound(self._parse(record, data)):
+            refuse(self._name, f"{what} sorted costs of points whose weights have the sum 1")
+        self._checked.add(record.offset)
+
+    def _parse(self, record: Record, data: bytes) -> AnchorFeatures:
         if record.item_bytes:
-            levels = np.frombuffer(data, f"<f{record.item_bytes}").reshape(-1, record.anchors)
+            levels = np.frombuffer(data, LEVEL[record.item_bytes]).reshape(-1, record.anchors)
             return AnchorFeatures(levels=levels, robust=self.robust)
         count = (record.length - 8 * record.anchors) // 20
-        position, jump = (np.frombuffer(data, t, count, at) for t, at in (("<f8", 0), ("<i8", 8 * count)))
-        mass = np.frombuffer(data, "<f8", record.anchors, 16 * count)
-        row = np.frombuffer(data, "<u4", count, 16 * count + 8 * record.anchors)
+        position = np.frombuffer(data, POSITION, count)
+        jump = np.frombuffer(data, JUMP, count, 8 * count)
+        mass = np.frombuffer(data, POSITION, record.anchors, 16 * count)
+        row = np.frombuffer(data, ROW, count, 16 * count + 8 * record.anchors)
         return AnchorFeatures(events=Events(position, row, jump, mass), robust=self.robust)
-
-    def _new(self, end: int) -> memoryview:
-        """The new records, mapped at least up to `end`."""
-        if len(self._mapped) < end:
-            self._file.flush()
-            self._mapped = memoryview(mmap.mmap(self._file.fileno(), self._size, access=mmap.ACCESS_READ))
-        return self._mapped
 
 
 def padded(length: int) -> int:

@@ -1,6 +1,5 @@
 """Vectors in FAISS, asked for one query at a time."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,17 @@ BLOCK = 1024  # vectors compared in float64 at a time
 class VectorIndex:
     """Vectors of norms up to 1, by place: removing some moves those behind them up."""
 
-    def __init__(self, vectors: NDArray[np.float32]) -> None:
+    def __init__(self, count: int, length: int) -> None:
+        """Make room for `count` vectors, to be filled in by way of `array`."""
         self._faiss = import_faiss()
-        self._index = self._faiss.IndexFlatL2(vectors.shape[1])
-        self._index.add(vectors)
+        self._index = self._faiss.IndexFlatL2(length)
+        self._index.codes.resize(4 * count * length)
+        self._index.ntotal = count
         # Whether FAISS adds up squares or expands them, with norms up to 1 it errs by less than this:
-        self._error = 4 * (vectors.shape[1] + 16) * 2.0**-24
+        self._error = 4 * (length + 16) * 2.0**-24
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
 
     def add(self, vectors: NDArray[np.float32]) -> None:
         """Add vectors at the end."""
@@ -29,10 +33,6 @@ class VectorIndex:
     def remove(self, places: Int64s) -> None:
         """Remove the vectors at these places."""
         self._index.remove_ids(places)
-
-    def truncate(self, count: int) -> None:
-        """Keep the first `count` vectors only."""
-        self.remove(np.arange(count, self._index.ntotal))
 
     @property
     def array(self) -> NDArray[np.float32]:
@@ -59,8 +59,9 @@ class VectorIndex:
         out = np.empty(len(places))
         for start in range(0, len(places), BLOCK):
             block = slice(start, start + BLOCK)
-            difference = array[places[block]] - wanted
-            out[block] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+            difference = array[places[block]].astype(np.float64)
+            difference -= wanted
+            out[block] = np.sqrt(np.vecdot(difference, difference))
         return out
 
     def _directly(self) -> Any:
@@ -71,9 +72,7 @@ class VectorIndex:
 def import_faiss() -> Any:
     """Return the module faiss, or say how to get it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of the wrapper generator that FAISS uses
-            import faiss
+        import faiss
     except ImportError:
         raise MissingExtraError("faiss-cpu", "search") from None
     return faiss
