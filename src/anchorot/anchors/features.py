@@ -194,9 +194,10 @@ class AnchorFeatures:
             return 2 * step_distance(self.mean_quantile, other.mean_quantile, p=2)
         if self.levels is None or other.levels is None:
             return self.sweep_energy_to(other, p, threads=threads)
-        dtype = np.result_type(self.levels, other.levels)
-        levels = self.levels.astype(dtype, copy=False), other.levels.astype(dtype, copy=False)
-        return kernels.level_energy(*levels, p, threads)
+        x, y = self.levels, other.levels
+        if x.dtype != y.dtype:  # float32 and float64
+            x, y = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
+        return kernels.level_energy(x, y, p, threads)
 
     def sweep_energy_to(self, other: "AnchorFeatures", p: int = 1, *, threads: int = 1) -> float:
         """Anchor Energy between two features by a sweep over their events (p = 1) or over the levels."""

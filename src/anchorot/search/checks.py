@@ -5,6 +5,7 @@ possible is a file whose vectors are not those of its features: its answers are 
 the nearest.
 """
 
+import math
 from typing import Any, NoReturn
 
 import numpy as np
@@ -65,18 +66,23 @@ def are_sound(features: AnchorFeatures) -> bool:
 
 
 def _sound_levels(levels: Floats) -> bool:
-    ascends = (levels[:, 1:] >= levels[:, :-1]).all() and (levels[1:] >= levels[:-1]).all()
-    return bool(ascends and np.isfinite(levels[0, 0]) and np.isfinite(levels[-1, -1]))
+    finite = math.isfinite(levels.item(0)) and math.isfinite(levels.item(-1))
+    return finite and _all(levels[:, 1:] >= levels[:, :-1]) and _all(levels[1:] >= levels[:-1])
 
 
 def _sound_events(events: Events) -> bool:
     position, row, jump, mass = events
-    if not (np.isfinite(position[[0, -1]]).all() and (position[1:] >= position[:-1]).all()):
+    if not (math.isfinite(position.item(0)) and math.isfinite(position.item(-1))):
         return False
-    if not ((mass >= 0).all() and abs(mass.sum() - 1) <= SUM_TOLERANCE):
+    if not (_all(position[1:] >= position[:-1]) and _all(row < len(mass)) and _all(jump >= 0)):
         return False
-    if row.max() >= len(mass) or jump.min() < 0:
+    if not (_all(mass >= 0) and abs(mass.sum() - 1) <= SUM_TOLERANCE):
         return False
     heights = np.bincount(row, from_heights(jump), len(mass))
     # A row of no mass may have lost its events.
-    return bool((heights <= 1 + SUM_TOLERANCE).all() and (heights[mass > 0] >= 1 - SUM_TOLERANCE).all())
+    return _all(heights <= 1 + SUM_TOLERANCE) and _all((heights >= 1 - SUM_TOLERANCE) | (mass == 0))
+
+
+def _all(holds: NDArray[np.bool_]) -> bool:
+    """``holds.all()``, in half the time for the few numbers of a space."""
+    return np.count_nonzero(holds) == holds.size

@@ -43,9 +43,10 @@ class Handle:
     def read(self, start: int, length: int) -> bytes:
         """Bytes from `start` on; fewer than `length` if the file ends before."""
         data = os.pread(self._number, length, start)
-        while len(data) < length and (more := os.pread(self._number, length - len(data), start + len(data))):
-            data += more  # the system gives no more than 2 GiB at a time
-        return data
+        if len(data) == length:
+            return data
+        whole = bytearray(length)  # the file ends here, or the system gave no more than 2 GiB at a time
+        return bytes(memoryview(whole)[: self.read_into(start, memoryview(whole))])
 
     def read_into(self, start: int, out: memoryview) -> int:
         """Fill memory with the bytes from `start` on, as far as the file goes; return how many there were."""
