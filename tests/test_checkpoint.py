@@ -306,14 +306,14 @@ def npy(values, count=0):
     """A tile's file but for its seal."""
     buffer = io.BytesIO()
     np.save(buffer, values, allow_pickle=True)
-    return buffer.getvalue() + struct.pack("<q", count)
+    return buffer.getvalue() + struct.pack("<qq", count, 0)
 
 
 def declared(shape):
     """An .npy file that promises more than it holds."""
     buffer = io.BytesIO()
     np.lib.format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": shape})
-    return buffer.getvalue() + bytes(8 * 16 + 8)
+    return buffer.getvalue() + bytes(8 * 16 + 16)
 
 
 CRAFTED = {
