@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,16 +15,16 @@ CHECKOUT = Path(__file__).parents[1]
 NAMES = sorted(path.parent.name for path in CHECKOUT.glob("experiments/*/experiment.py"))
 
 
-def reproduce(*arguments, cwd=CHECKOUT, **environment):
-    command = [sys.executable, "-c", "from anchorot.cli import main; main()", "reproduce", *map(str, arguments)]
+def experiments(*arguments):
+    command = [sys.executable, "-m", "experiments", *map(str, arguments)]
     return subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, check=False, env=os.environ | {"COLUMNS": "100"} | environment
+        command, capture_output=True, text=True, cwd=CHECKOUT, check=False, env=os.environ | {"COLUMNS": "100"}
     )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_quick_form_finds_what_is_expected(name, data, tmp_path):
-    result = reproduce(name, "--quick", "--data", data, "--output", tmp_path, "--json")
+    result = experiments(name, "--quick", "--data", data, "--output", tmp_path, "--json")
     assert result.returncode == 0, result.stdout + result.stderr
     found = json.loads(result.stdout)
     assert found["experiments"][name]["values"]
@@ -50,33 +51,43 @@ def test_every_experiment_has_a_folder_and_every_folder_is_listed():
         (["scalability", "--expect"], "--expect is of --quick"),
     ],
 )
-def test_reproduce_refuses_bad_arguments_in_one_line(arguments, message):
-    result = reproduce(*arguments)
+def test_bad_arguments_are_refused_in_one_line(arguments, message):
+    result = experiments(*arguments)
     assert (result.returncode, result.stdout) == (2, "")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
 
 
-def test_reproduce_needs_a_checkout(tmp_path):
-    result = reproduce("all", cwd=tmp_path)
-    assert result.returncode == 2
-    assert "is not in a checkout of anchorot" in result.stderr
+@pytest.mark.parametrize("arguments", [[], ["all"], ["beyond", "--quick", "--json"]])
+def test_the_installed_command_executes_nothing_that_lies_about(arguments, tmp_path):
+    planted = tmp_path / "experiments" / "common" / "runner.py"
+    planted.parent.mkdir(parents=True)
+    planted.write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
+    for folder in (tmp_path, planted.parent):
+        command = [sys.executable, "-c", "from anchorot.cli import main; main()", "reproduce", *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+        assert not (tmp_path / "executed").exists()
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "python -m experiments" in result.stderr
+        assert result.stderr.count("\n") == 1
 
 
 def test_missing_data_are_named_with_where_to_get_them(tmp_path):
-    result = reproduce("scalability", "--quick", "--data", tmp_path, "--output", tmp_path / "out")
-    assert result.returncode == 2
-    assert f"there is no tosca_nonrigid3d in {tmp_path}; say where with --data or ANCHOROT_DATA" in result.stderr
+    (tmp_path / "tu").mkdir()
+    result = experiments("all", "--quick", "--data", tmp_path, "--output", tmp_path / "out")
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert "there is no tosca_nonrigid3d, shrec11_meshcnn, shrec11_robust, mnist_100_per_class.npz" in result.stderr
+    assert f" in {tmp_path}; say where with --data or ANCHOROT_DATA" in result.stderr
     assert "TOSCA of the Technion" in result.stderr
-    assert not list((tmp_path / "out").iterdir())
+    assert "Morris" not in result.stderr
+    assert not (tmp_path / "out").exists()  # said before the work
 
 
 @pytest.fixture
 def study(tmp_path):
-    from experiments.common.datasets import DataSets
     from experiments.common.study import Study
 
-    return Study("scalability", DataSets(tmp_path), tmp_path, tmp_path, quick=True)
+    return Study("scalability", {}, tmp_path, tmp_path, quick=True)
 
 
 def test_a_value_out_of_tolerance_is_a_surprise(study, monkeypatch, tmp_path):
@@ -101,10 +112,7 @@ def test_a_value_out_of_tolerance_is_a_surprise(study, monkeypatch, tmp_path):
 
 
 def test_an_interrupted_experiment_leaves_the_last_answers(tmp_path, monkeypatch):
-    from types import SimpleNamespace
-
     from experiments.common import runner
-    from experiments.common.datasets import DataSets
 
     def interrupted(study):
         study.note("half")
@@ -113,9 +121,9 @@ def test_an_interrupted_experiment_leaves_the_last_answers(tmp_path, monkeypatch
     (tmp_path / "beyond").mkdir()
     (tmp_path / "beyond" / "summary.json").write_text("{}")
     monkeypatch.setattr(runner, "CHECKOUT", tmp_path / "checkout")
-    monkeypatch.setattr(runner, "import_module", lambda name: SimpleNamespace(run=interrupted))
+    prepared = runner.Prepared("beyond", SimpleNamespace(run=interrupted), {})
     with pytest.raises(KeyboardInterrupt):
-        runner.run("beyond", DataSets(tmp_path), tmp_path, quick=True, n_jobs=1)
+        runner.run(prepared, tmp_path, quick=True, n_jobs=1)
     assert [path.name for path in tmp_path.iterdir() if path.name != "checkout"] == ["beyond"]
     assert (tmp_path / "beyond" / "summary.json").read_text() == "{}"
 
@@ -124,12 +132,10 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     import anchorot as ao
 
     from experiments.common import runner
-    from experiments.common.datasets import DataSets
 
     def missing(name):
         raise ModuleNotFoundError(f"No module named 'networkx' for {name}", name="networkx")
 
-    monkeypatch.setattr(runner, "CHECKOUT", tmp_path)
     monkeypatch.setattr(runner, "import_module", missing)
     with pytest.raises(ao.InputError, match="beyond needs the package networkx; pip install"):
-        runner.run("beyond", DataSets(tmp_path), tmp_path, quick=True, n_jobs=1)
+        runner.prepare(["beyond"], tmp_path)

@@ -14,6 +14,7 @@ TITLE = "Barycenters"
 QUESTION = (
     "Do AE and AW barycenters in the plane summarise handwritten digits that live in space, each turned its own way?"
 )
+DATA = ("mnist_100_per_class.npz",)
 
 DIGITS = (0, 1, 2, 3, 4)
 HARD = (2, 3)  # those the paper says AE fails on
@@ -44,7 +45,7 @@ def run(study: Study) -> None:
 
 
 def _read(study: Study) -> dict[int, np.ndarray]:
-    with np.load(study.data.path("mnist_100_per_class.npz")) as file:
+    with np.load(study.data["mnist_100_per_class.npz"]) as file:
         images, labels = file["x"], file["y"]
     return {label: images[labels == label] for label in (QUICK_DIGITS if study.quick else DIGITS)}
 

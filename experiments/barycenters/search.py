@@ -11,11 +11,11 @@ from functools import partial
 import numpy as np
 
 import anchorot as ao
-from anchorot._progress import progress_bar
 
 from experiments.barycenters.alignment import aligned_distance
 from experiments.barycenters.digits import Digit
 from experiments.common.clock import one_core
+from experiments.common.progress import progress_bar
 
 GEOMETRIES = {"ae": "AE", "aw": "AW"}
 

@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from anchorot._progress import progress_bar
-
 from experiments.beyond.cells import (
     AW_EPSILONS,
     GW_EPSILONS,
@@ -21,6 +19,7 @@ from experiments.beyond.cells import (
 )
 from experiments.beyond.drawing import Choice, draw_alignments, draw_neurons, draw_scores
 from experiments.beyond.neurons import DISTANCES, Separation, read_neurons, separate
+from experiments.common.progress import progress_bar
 from experiments.common.study import Study, Verdict
 
 TITLE = "Beyond the paper: cells and neurons"
@@ -28,6 +27,7 @@ QUESTION = (
     "Do AEP and AW align cells that were measured by two assays, where Gromov-Wasserstein is in use (SCOT)? Do AE "
     "and AW tell kinds of neurons apart by the shape of their trees?"
 )
+DATA = ("singlecell", "neurons")
 NEIGHBORS = {"scGEM": (20, 35, 50), "SNARE-seq": (30, 110)}
 EPSILONS: dict[str, tuple[float | None, ...]] = {"AEP": (None,), "AW": AW_EPSILONS, "GW": GW_EPSILONS}
 USUAL_AW = 1e-3  # the library's
@@ -41,7 +41,7 @@ def run(study: Study) -> None:
 
 
 def _align_cells(study: Study) -> None:
-    folder = study.data.path("singlecell")
+    folder = study.data["singlecell"]
     pairs = [scgem(folder / "scGEM")] if study.quick else [scgem(folder / "scGEM"), snare(folder / "SNARE")]
     work = [(pair, setting) for pair in pairs for setting in _settings(study, pair)]
     found: list[Alignment] = []
@@ -152,7 +152,7 @@ def _explain_cells(study: Study, pairs: list[Pair]) -> None:
 
 
 def _compare_neurons(study: Study) -> None:
-    spaces, kinds = read_neurons(study.data.path("neurons"))
+    spaces, kinds = read_neurons(study.data["neurons"])
     if study.quick:
         spaces, kinds = spaces[::4], kinds[::4]
     found = [separate(study, spaces, kinds, distance) for distance in DISTANCES]

@@ -4,15 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from anchorot.io.atomic import replacing
-
+from experiments.common.files import write_whole
 from experiments.common.study import SUMMARY
 
 PAGE = "RESULTS.md"
 INTRODUCTION = """# Results
 
 Every experiment of the paper, on real data: the paper's claim, our figure, whether it holds, and why. Made by
-`anchorot reproduce`, never by hand; seeds are fixed, times are of the machine named below.
+`python -m experiments`, never by hand; seeds are fixed, times are of the machine named below.
 """
 
 
@@ -21,8 +20,7 @@ def write_page(output: Path, names: list[str]) -> Path:
     found = {name: output / name / SUMMARY for name in names if (output / name / SUMMARY).exists()}
     summaries = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in found.items()}
     parts = [INTRODUCTION, _overview(summaries), *(_section(name, summary) for name, summary in summaries.items())]
-    with replacing(output / PAGE) as temporary:
-        temporary.write_text("\n".join(parts), encoding="utf-8")
+    write_whole(output / PAGE, "\n".join(parts))
     return output / PAGE
 
 
@@ -47,7 +45,7 @@ def _section(name: str, summary: dict[str, Any]) -> str:
         lines.append(f"\n{table['caption']} ([{table['file']}]({name}/{table['file']})):\n")
         lines.append(_markdown_table(table["rows"]))
     lines += ["\n" + note for note in summary["notes"]]
-    lines.append(f"\n`anchorot reproduce {name}`: {_minutes(summary['seconds'])} on {summary['machine']}.\n")
+    lines.append(f"\n`python -m experiments {name}`: {_minutes(summary['seconds'])} on {summary['machine']}.\n")
     return "\n".join(lines)
 
 

@@ -3,14 +3,16 @@
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import anchorot as ao
-from anchorot.io.atomic import replacing
 
-from experiments.common.datasets import DataSets
+from experiments.common.datasets import find_data
+from experiments.common.files import write_whole
 from experiments.common.page import write_page
 from experiments.common.study import Study
 
@@ -41,21 +43,41 @@ def default_output(quick: bool) -> Path:
     return CHECKOUT / "build" / "quick" if quick else HERE / "results"
 
 
-def run(name: str, data: DataSets, output: Path, *, quick: bool, n_jobs: int) -> Study:
-    """Run one experiment, write its files, and bring the page of all results up to date."""
-    scratch = CHECKOUT / "build" / "experiments" / ("quick" if quick else "full") / name
-    scratch.mkdir(parents=True, exist_ok=True)
-    output.mkdir(parents=True, exist_ok=True)
+@dataclass(frozen=True)
+class Prepared:
+    """An experiment of which nothing is missing: its code, and where its data lie."""
+
+    name: str
+    code: Any
+    data: dict[str, Path]
+
+
+def prepare(names: Sequence[str], folder: Path) -> list[Prepared]:
+    """Import the experiments and find their data, so that what is missing is said before the work and not after."""
+    code = {name: _load(name) for name in names}
+    data = find_data(dict.fromkeys(needed for one in code.values() for needed in one.DATA), folder)
+    return [Prepared(name, one, {needed: data[needed] for needed in one.DATA}) for name, one in code.items()]
+
+
+def _load(name: str) -> Any:
     try:
-        experiment = import_module(f"experiments.{name}.experiment")
+        return import_module(f"experiments.{name}.experiment")
     except ModuleNotFoundError as error:
         raise ao.InputError(
             f"{name} needs the package {error.name}; pip install '.[test]' brings all that the experiments need"
         ) from None
+
+
+def run(prepared: Prepared, output: Path, *, quick: bool, n_jobs: int) -> Study:
+    """Run one experiment, write its files, and bring the page of all results up to date."""
+    name, experiment = prepared.name, prepared.code
+    scratch = CHECKOUT / "build" / "experiments" / ("quick" if quick else "full") / name
+    scratch.mkdir(parents=True, exist_ok=True)
+    output.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=output, prefix=f".{name}-") as temporary:  # an interrupted run leaves the last answers
         folder = Path(temporary) / name
         folder.mkdir()
-        study = Study(name, data, folder, scratch, quick, n_jobs)
+        study = Study(name, prepared.data, folder, scratch, quick, n_jobs)
         experiment.run(study)
         study.finish(experiment.TITLE, experiment.QUESTION)
         shutil.rmtree(output / name, ignore_errors=True)
@@ -85,5 +107,4 @@ def differences(study: Study) -> list[str]:
 
 def expect(study: Study) -> None:
     """Make the values of this quick run the expected ones."""
-    with replacing(HERE / study.name / EXPECTED) as temporary:
-        temporary.write_text(json.dumps(study.values, indent=1) + "\n", encoding="utf-8")
+    write_whole(HERE / study.name / EXPECTED, json.dumps(study.values, indent=1) + "\n")

@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import anchorot as ao
-from anchorot.io.atomic import replacing
-
-from experiments.common.datasets import DataSets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,8 +48,8 @@ class Study:
     ----------
     name : str
         The folder of the experiment.
-    data : DataSets
-        The real data.
+    data : dict of str to Path
+        Where the real data sets lie that the experiment asks for.
     output : Path
         Folder for pictures, tables and the summary.
     scratch : Path
@@ -64,7 +61,7 @@ class Study:
     """
 
     name: str
-    data: DataSets
+    data: dict[str, Path]
     output: Path
     scratch: Path
     quick: bool = False
@@ -96,7 +93,7 @@ class Study:
         """Write rows of equal keys as NAME.csv; the page shows them unless told otherwise."""
         rows = list(rows)
         path = self.output / f"{name}.csv"
-        with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
+        with path.open("w", newline="", encoding="utf-8") as handle:
             writer = csv.DictWriter(handle, list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
@@ -105,8 +102,7 @@ class Study:
     def figure(self, name: str, figure: "Figure", caption: str) -> None:
         """Write a picture as NAME.png."""
         path = self.output / f"{name}.png"
-        with replacing(path) as temporary:
-            figure.savefig(temporary, dpi=150, facecolor="white")
+        figure.savefig(path, dpi=150, facecolor="white")
         self.figures.append({"file": path.name, "caption": caption})
 
     def finish(self, title: str, question: str) -> None:
@@ -123,8 +119,8 @@ class Study:
             "figures": self.figures,
             "values": self.values,
         }
-        with replacing(self.output / SUMMARY) as temporary:
-            temporary.write_text(json.dumps(summary, indent=1, default=_plain) + "\n", encoding="utf-8")
+        text = json.dumps(summary, indent=1, default=_plain) + "\n"
+        (self.output / SUMMARY).write_text(text, encoding="utf-8")
 
 
 def _machine() -> str:

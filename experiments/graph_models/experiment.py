@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import networkx as nx
 import numpy as np
 
-from anchorot._progress import progress_bar
-
+from experiments.common.progress import progress_bar
 from experiments.common.study import Study, Verdict
 from experiments.graph_models.comparing import (
     LEVEL,
@@ -25,6 +24,7 @@ from experiments.graph_models.graph_files import read_graphs, split
 
 TITLE = "Graph model comparison (Q5)"
 QUESTION = "Is the energy distance between statistics of graphs useful for testing whether a model generates real ones?"
+DATA = ("tu",)
 
 PAPERS = ("degree", "clustering")  # the statistics of the paper; the third is ours
 MODEL = "GraphRNN"
@@ -36,7 +36,7 @@ Compared = Mapping[tuple[str, str], Comparison]
 
 def run(study: Study) -> None:
     """Compare the test graphs with the training graphs and with the graphs of each model."""
-    real = read_graphs(study.data.path("tu") / "ENZYMES")
+    real = read_graphs(study.data["tu"] / "ENZYMES")
     training, test = map(as_networkx, split(real))
     statistics = list(PAPERS if study.quick else STATISTICS)
     n_draws, n_splits, n_resamples = (2, 4, 199) if study.quick else (10, 20, 999)

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._progress import progress_bar
-
 from experiments.common.clock import one_core
+from experiments.common.progress import progress_bar
 from experiments.common.study import Study, Verdict
 from experiments.node_assignment.drawing import WAYS, draw_bars, draw_roles
 from experiments.node_assignment.matchings import CENTRALITIES, Labelled
@@ -20,6 +19,7 @@ QUESTION = (
     "Two graphs are grown by the same rule. Does the Anchor Energy Plan match nodes that joined at like times, "
     "better than other methods do?"
 )
+DATA: tuple[str, ...] = ()
 FAMILIES = ("AW", "GW", "GWL", "GOT")
 
 Table = dict[str, dict[str, NDArray[np.float64]]]

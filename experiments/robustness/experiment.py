@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorot._progress import progress_bar
-
+from experiments.common.progress import progress_bar
 from experiments.common.study import Study, Verdict
 from experiments.robustness.drawing import draw_accuracy, draw_queries
 from experiments.robustness.official import compare_with_official
@@ -18,6 +17,7 @@ QUESTION = (
     "Are the robust forms of AE, AW and GW, on ranks of costs, robust against scale and noise? A database of one shape "
     "of each class is asked for the shape that a scaled, or scaled and noisy, query was made from."
 )
+DATA = ("tosca_nonrigid3d", "shrec11_meshcnn", "shrec11_robust")
 SETS = {"SHREC'11": 200, "TOSCA": 300}  # points drawn of each shape
 FULL = {"AE": Trial((1, 2, 3, 4, 5), 5), "AW": Trial((1, 3, 5), 3), "GW": Trial((1, 3, 5), 1)}
 QUICK = {"AE": Trial((1, 5), 1), "AW": Trial((1, 5), 1), "GW": Trial((1, 5), 1)}
@@ -79,9 +79,9 @@ def _database(study: Study, data: str, draw: int) -> dict[str, Mesh]:
     """Draw one shape of each class."""
     rng = study.rng(1, draw)
     if data == "TOSCA":
-        classes: dict[str, list[Any]] = tosca(study.data.path("tosca_nonrigid3d"))
+        classes: dict[str, list[Any]] = tosca(study.data["tosca_nonrigid3d"])
     else:
-        archive = study.data.path("shrec11_meshcnn") / "shrec_16.tar.gz"
+        archive = study.data["shrec11_meshcnn"] / "shrec_16.tar.gz"
         classes = shrec11(archive)
     chosen = {name: members[rng.integers(len(members))] for name, members in sorted(classes.items())}
     if study.quick:

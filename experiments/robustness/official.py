@@ -13,7 +13,7 @@ N_POINTS = 100
 
 def compare_with_official(study: Study) -> None:
     """Measure scale and noise of the official queries, and how far they and ours are from their shape."""
-    folder = study.data.path("shrec11_robust")
+    folder = study.data["shrec11_robust"]
     null = read_official(folder / "0001.null.0.npz")
     # Official queries are in a pose of their own, and their vertices are shuffled: this is the shape in that pose.
     posed = read_official(folder / "0001.scaling.5.npz").scaled(1 / SCALES[5])

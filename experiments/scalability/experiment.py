@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import anchorot as ao
-from anchorot._progress import progress_bar
 
+from experiments.common.progress import progress_bar
 from experiments.common.study import Study, Verdict
 from experiments.scalability.climb import Measurement, Plan, climb, climb_on_numpy
 from experiments.scalability.drawing import draw_times
@@ -20,6 +20,7 @@ TITLE = "Scalability"
 QUESTION = (
     "How does the time of each distance grow with the number of points, and how fast is SL-AE against a naive AE?"
 )
+DATA = ("tosca_nonrigid3d",)
 
 CATS = ("cat0.mat", "cat1.mat")
 FULL = Plan(sizes=(32, 64, 128, 256, 512, 1024, 2048, 4096, 8192), repetitions=5, longest=400)  # the paper ends at 2048
@@ -55,7 +56,7 @@ def run(study: Study) -> None:
 
 
 def _measure(study: Study) -> list[Measurement]:
-    folder = study.data.path("tosca_nonrigid3d")
+    folder = study.data["tosca_nonrigid3d"]
     vertices = QUICK_VERTICES if study.quick else None
     cats = [ao.from_mesh(folder / name, vertices, "heat", rng=0) for name in CATS]
     plan = QUICK if study.quick else FULL

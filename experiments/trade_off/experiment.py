@@ -18,6 +18,7 @@ from experiments.trade_off.shapes import RANKS, Shapes, hits, read_shapes
 
 TITLE = "Speed against accuracy on 3-D shapes (the paper's figures 3, 6 and 7)"
 QUESTION = "How often is a shape's nearest neighbour of its class, and what does one comparison cost?"
+DATA = ("tosca_nonrigid3d",)
 COMPARABLE = 0.05  # accuracies that differ by no more, or within twice the error, are called comparable
 
 
@@ -66,7 +67,7 @@ def run(study: Study) -> None:
     """Compare all shapes by all methods, in several draws of points."""
     n_small, n_large, n_reads = (80, 160, 1) if study.quick else (100, 500, 2)
     kept = (7, 3) if study.quick else (None, None)  # classes, and shapes of each
-    folder = study.data.path("tosca_nonrigid3d")
+    folder = study.data["tosca_nonrigid3d"]
     reads = [read_shapes(folder, n_large, study.rng(k), *kept) for k in range(n_reads)]
     unit = float(np.median([np.median(space.cost**2) for space in reads[0].spaces]))
     findings = []

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-from anchorot._progress import progress_bar
+
+from experiments.common.progress import progress_bar
 
 RANKS = (1, 3, 5)
 

@@ -35,7 +35,10 @@ app.command(
     epilog="Example: [bold]anchorot test real/*.graphml --against model/*.graphml --statistic clustering[/]",
 )(two_sample)
 app.command(epilog="Example: [bold]anchorot barycenter digits/ --kind points --support 80 -o mean.csv[/]")(barycenter)
-app.command(epilog="Example: [bold]anchorot reproduce node_assignment --quick[/]")(reproduce)
+app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    epilog="From a checkout: [bold]python -m experiments node_assignment --quick[/]",
+)(reproduce)
 app.command(epilog="Example: [bold]anchorot demo --output shapes.png[/]")(demo)
 app.command(epilog="Example: [bold]anchorot config --json[/]")(config)
 

@@ -1,0 +1,109 @@
+"""Run experiments of the paper from a checkout: `python -m experiments NAME|all`."""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import anchorot as ao
+
+from experiments.common import runner
+from experiments.common.datasets import data_folder
+from experiments.common.study import Study
+
+PROGRAM = "python -m experiments"
+COLOURS = {"holds": "green", "does not hold": "red"}
+
+app = typer.Typer(
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+@app.command(epilog=f"Example: [bold]{PROGRAM} node_assignment --quick[/]")
+def experiments(
+    names: Annotated[list[str] | None, typer.Argument(help="Experiments by name, or all.", show_default=False)] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small form, in seconds; compared with what is expected.")
+    ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the data sets.", show_default="ANCHOROT_DATA, or ../shared/data"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder to write to.", show_default="experiments/results"),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Workers, where no time is measured; -1 for one a core.", min=-1)] = -1,
+    expect: Annotated[
+        bool, typer.Option("--expect", help="With --quick: make what is found the expected values.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Run experiments of the paper: pictures, tables, and RESULTS.md, which says what holds."""
+    if not names:
+        raise ao.InputError(f"say which experiment: {', '.join(runner.NAMES)}, or all")
+    if expect and not quick:
+        raise ao.InputError("--expect is of --quick: only quick runs are compared with expected values")
+    chosen = runner.choose(names)
+    folder = output or runner.default_output(quick)
+    prepared = runner.prepare(chosen, data_folder(data))
+    studies = [runner.run(one, folder, quick=quick, n_jobs=jobs) for one in prepared]
+    if expect:
+        for study in studies:
+            runner.expect(study)
+    surprises = [line for study in studies if quick for line in runner.differences(study)]
+    if as_json:
+        found = {s.name: {"verdicts": [c.verdict for c in s.claims], "values": s.values} for s in studies}
+        typer.echo(json.dumps({"output": str(folder), "quick": quick, "experiments": found, "surprises": surprises}))
+    else:
+        _print(studies, folder, surprises)
+    if surprises:
+        raise typer.Exit(1)
+
+
+def _print(studies: list[Study], folder: Path, surprises: list[str]) -> None:
+    table = Table("claim", "verdict", "here")
+    for study in studies:
+        for claim in study.claims:
+            colour = COLOURS.get(claim.verdict, "yellow")
+            table.add_row(escape(claim.paper), f"[{colour}]{claim.verdict}[/]", escape(claim.ours), end_section=True)
+    console = Console()
+    console.print("what the paper claims", style="italic")
+    console.print(table)
+    console.print(f"written: [bold]{escape(str(folder / 'RESULTS.md'))}[/]")
+    for line in surprises:
+        console.print(escape(line), style="red")
+
+
+def _show_note(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show a warning as one line."""
+    print(f"experiments: note: {message}", file=sys.stderr)
+
+
+def main() -> None:
+    """Run the command; bad input ends in one line on standard error and status 2."""
+    warnings.showwarning = _show_note
+    try:
+        app(prog_name=PROGRAM)
+    except (ao.AnchorotError, OSError) as error:
+        print(f"experiments: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":  # workers import this file again
+    main()
