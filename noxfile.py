@@ -21,7 +21,7 @@ def lint(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def types(session: nox.Session) -> None:
     """Static types."""
-    session.run(PYTHON, "-m", "mypy", "src/anchorot")
+    session.run(PYTHON, "-m", "mypy", "src/anchorot", "experiments")
 
 
 @nox.session(venv_backend="none")

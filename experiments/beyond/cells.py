@@ -103,12 +103,12 @@ def snare(folder: Path) -> Pair:
 
 def align(pair: Pair, method: str, n_neighbors: int | None, epsilon: float | None) -> Alignment:
     """Compute a plan between the two assays, carry the first over to the second, and see how well that went."""
-    spaces = [_space(profiles, n_neighbors) for profiles in (pair.first, pair.second)]
+    x, y = (_space(profiles, n_neighbors) for profiles in (pair.first, pair.second))
     with one_core(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ao.ConvergenceWarning)  # reported with the figures
         PLANS[method](TINY, TINY, epsilon)  # imports take no part in the time
         start = time.perf_counter()
-        plan, converged = PLANS[method](*spaces, epsilon)
+        plan, converged = PLANS[method](x, y, epsilon)
         seconds = time.perf_counter() - start
     mass = plan.sum(axis=1, keepdims=True)
     # where POT's solver underflows, cells lose all their mass: they are put in the middle
@@ -151,6 +151,7 @@ def _unit(profiles: NDArray[np.float64]) -> NDArray[np.float64]:
 def _space(profiles: NDArray[np.float64], n_neighbors: int | None) -> ao.Space:
     """Return the cells with shortest paths on their graph of neighbours, or Euclidean distances, of largest cost 1."""
     space = ao.from_points(profiles) if n_neighbors is None else ao.from_neighbors(profiles, n_neighbors)
+    assert isinstance(space, ao.Space)  # of one graph; several would be a list
     return ao.Space(space.cost / space.cost.max())
 
 

@@ -67,7 +67,7 @@ def draw_alignments(pairs: list[Pair], chosen: Choice) -> "Figure":
         row[0].set_title(f"{pair.name}: {pair.assays[1]}", fontsize=10)
         for ax, method in zip(row[1:], METHODS, strict=True):
             found = chosen[pair.name][method]
-            ax.scatter(*reference.T, s=9, color=FRAME, linewidth=0)
+            ax.scatter(reference[:, 0], reference[:, 1], s=9, color=FRAME, linewidth=0)
             _draw_cells(ax, (found.projected - centre) @ axes, pair.types, "^", legend=False)
             ax.set_title(f"{pair.assays[0]} by {method}\n{found.setting}", fontsize=10)
             ax.set_xlim(row[0].get_xlim())
@@ -78,10 +78,18 @@ def draw_alignments(pairs: list[Pair], chosen: Choice) -> "Figure":
 def _draw_cells(ax: "Axes", places: NDArray[np.float64], types: NDArray[np.str_], marker: str, *, legend: bool) -> None:
     for number, kind in enumerate(dict.fromkeys(types)):
         chosen = places[types == kind]
-        ax.scatter(*chosen.T, s=14, marker=marker, color=plot.PALETTE[number], alpha=0.7, linewidth=0, label=kind)
+        across, up = chosen.T
+        ax.scatter(across, up, s=14, marker=marker, color=plot.PALETTE[number], alpha=0.7, linewidth=0, label=kind)
     if legend:
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncols": 3}
-        ax.legend(frameon=False, fontsize=8.5, handletextpad=0.1, columnspacing=0.8, **below)
+        ax.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            ncols=3,
+            frameon=False,
+            fontsize=8.5,
+            handletextpad=0.1,
+            columnspacing=0.8,
+        )
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_color(FRAME)

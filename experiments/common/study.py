@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class Study:
         """Say how it was done, where the paper was not followed, or what disappoints."""
         self.notes.append(text)
 
-    def value(self, name: str, value: float, tolerance: float) -> None:
+    def value(self, name: str, value: SupportsFloat, tolerance: float) -> None:
         """Report a number that the seeds fix, and how far another machine's may lie from it."""
         self.values[name] = {"value": float(value), "tolerance": float(tolerance)}
 

@@ -13,6 +13,7 @@ from experiments.node_assignment.roles import Role
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
     from matplotlib.figure import Figure
 
 WAYS = {
@@ -34,7 +35,7 @@ def draw_bars(table: dict[str, dict[str, NDArray[np.float64]]]) -> "Figure":
         colour = (plot.PALETTE[9], plot.PALETTE[5], plot.PALETTE[0])[k]
         whiskers = {"elinewidth": 0.9, "ecolor": "#374151"}
         ax.bar(places + 0.27 * (k - 1), means, 0.25, yerr=spreads, color=colour, label=label, error_kw=whiskers)
-    ax.axhline(np.mean(table["AEP"]["split"]), color=plot.PALETTE[0], linewidth=0.8, linestyle=":", zorder=0)
+    ax.axhline(float(np.mean(table["AEP"]["split"])), color=plot.PALETTE[0], linewidth=0.8, linestyle=":", zorder=0)
     ax.set_xticks(places, [name.replace(" ", "\n", 1) for name in table], fontsize=8)
     ax.set(ylabel="correlation of the latent orders\nof matched nodes", ylim=(0, 1), xlim=(-0.6, len(table) - 0.4))
     ax.spines[["top", "right"]].set_visible(False)
@@ -68,7 +69,7 @@ def draw_roles(x: Labelled, y: Labelled, central: Role, peripheral: Role) -> "Fi
 
 def _draw_graph(
     ax: "Axes", graph: Labelled, places: dict[int, NDArray[np.float64]], values: NDArray[np.float64], top: float
-) -> object:
+) -> "PathCollection":
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -79,7 +80,8 @@ def _draw_graph(
     order = np.argsort(values)  # the heaviest on top
     low = float(values.min()) if values.any() else 0.0
     dots = ax.scatter(
-        *spots[order].T,
+        spots[order, 0],
+        spots[order, 1],
         s=22,
         c=values[order],
         cmap=scale,

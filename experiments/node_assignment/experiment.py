@@ -28,7 +28,7 @@ Table = dict[str, dict[str, NDArray[np.float64]]]
 def run(study: Study) -> None:
     """Compare all methods on pairs of graphs, numbered and with ties broken in three ways."""
     n, n_pairs = (80, 4) if study.quick else (200, 10)
-    pairs = [tuple(Labelled.grown(n, study.rng(k, side)) for side in (0, 1)) for k in range(n_pairs)]
+    pairs = [(Labelled.grown(n, study.rng(k, 0)), Labelled.grown(n, study.rng(k, 1))) for k in range(n_pairs)]
     table: Table = {}
     with one_core(), progress_bar(n_pairs, "matching", "pairs of graphs") as advance:
         for k, (x, y) in enumerate(pairs):
@@ -120,7 +120,7 @@ def _claim_others_fail(study: Study, shown: Table) -> None:
     )
 
 
-def _show_roles(study: Study, pairs: list[tuple[Labelled, ...]]) -> None:
+def _show_roles(study: Study, pairs: list[tuple[Labelled, Labelled]]) -> None:
     found: list[tuple[Role, Role]] = [roles(*pair) for pair in pairs]
     central, peripheral = ([pair[side] for pair in found] for side in (0, 1))
     right = [a.best <= 0.1 and b.best >= 0.5 for a, b in found]

@@ -24,6 +24,7 @@ from experiments.node_assignment.matchings import (
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Couple = tuple[Labelled, Labelled]
 Matcher = Callable[[np.random.Generator | None], Ints]  # ties by number or, with an rng, at random
 DRAWS = 20  # of ties
 
@@ -103,18 +104,18 @@ def coupling_correlation(x: Labelled, y: Labelled, plan: Floats) -> float:
     return float(ends[0] @ mass @ ends[1])
 
 
-def _energy_score(generated: tuple[Labelled, ...], shuffled: tuple[Labelled, ...], rng: np.random.Generator) -> Score:
-    by_number = [energy_plan(*pair, ties="index") for pair in (generated, shuffled)]
+def _energy_score(generated: Couple, shuffled: Couple, rng: np.random.Generator) -> Score:
+    by_number = [energy_plan(x, y, "index") for x, y in (generated, shuffled)]
     start = time.perf_counter()
-    split = energy_plan(*shuffled, ties="split")
+    split = energy_plan(*shuffled, "split")
     seconds = time.perf_counter() - start
     matchers = [_plan_matcher(plan) for plan in (*by_number, split)]
     return _score(generated, shuffled, matchers, rng, seconds, split)
 
 
 def _plan_score(
-    generated: tuple[Labelled, ...],
-    shuffled: tuple[Labelled, ...],
+    generated: Couple,
+    shuffled: Couple,
     make: Callable[[Labelled, Labelled], Floats],
     rng: np.random.Generator,
 ) -> Score:
@@ -126,15 +127,17 @@ def _plan_score(
     return _score(generated, shuffled, matchers, rng, seconds, plan)
 
 
-def _centrality_score(
-    generated: tuple[Labelled, ...], shuffled: tuple[Labelled, ...], name: str, rng: np.random.Generator
-) -> Score:
-    first = [centrality_levels(graph, name) for graph in generated]
+def _centrality_score(generated: Couple, shuffled: Couple, name: str, rng: np.random.Generator) -> Score:
+    first = _levels(generated, name)
     start = time.perf_counter()
-    levels = [centrality_levels(graph, name) for graph in shuffled]
+    levels = _levels(shuffled, name)
     seconds = time.perf_counter() - start
     matchers: list[Matcher] = [partial(match_in_order, *pair) for pair in (first, levels, levels)]
     return _score(generated, shuffled, matchers, rng, seconds, None)
+
+
+def _levels(graphs: Couple, name: str) -> tuple[Ints, Ints]:
+    return centrality_levels(graphs[0], name), centrality_levels(graphs[1], name)
 
 
 def _plan_matcher(plan: Floats) -> Matcher:
@@ -142,8 +145,8 @@ def _plan_matcher(plan: Floats) -> Matcher:
 
 
 def _score(
-    generated: tuple[Labelled, ...],
-    shuffled: tuple[Labelled, ...],
+    generated: Couple,
+    shuffled: Couple,
     matchers: list[Matcher],
     rng: np.random.Generator,
     seconds: float,

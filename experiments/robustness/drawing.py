@@ -52,7 +52,7 @@ def _draw_panel(ax: "Axes", found: list[Accuracy], chance: float) -> None:
             ax.errorbar(
                 np.array(levels) + 0.07 * (number - 1),  # side by side, where curves agree
                 [np.mean(of_level) for of_level in values],
-                [np.std(of_level, ddof=1) if len(of_level) > 1 else 0 for of_level in values],
+                [float(np.std(of_level, ddof=1)) if len(of_level) > 1 else 0.0 for of_level in values],
                 color=plot.PALETTE[number],
                 linestyle="-" if robust else (0, (4, 2)),
                 marker="osD"[number],

@@ -110,4 +110,6 @@ def _read(file: Path) -> Mesh:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ao.InputNote)  # some TOSCA shapes have small loose parts
         geometry = ao.read(file, n_points=2, rng=0).geometry
+    if geometry is None or geometry.positions is None or geometry.faces is None:
+        raise ao.InputError(f"{file}: got no triangles, but a mesh is needed")
     return Mesh(geometry.positions, geometry.faces)

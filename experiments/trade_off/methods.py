@@ -1,6 +1,5 @@
 """The distances compared, with their parameters."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,8 +56,9 @@ class Method:
             return _got_cost(x, y, options["n_iter"])
         if metric == "ae":
             return ao.anchor_energy(x, y, **options)
-        compare: Callable[..., Any] = {"aw": ao.anchor_wasserstein, "gw": ao.gromov_wasserstein}[metric]
-        return compare(x, y, **options).cost
+        if metric == "aw":
+            return ao.anchor_wasserstein(x, y, **options).cost
+        return ao.gromov_wasserstein(x, y, **options).cost
 
     def all_pairs(
         self, spaces: list[ao.Space], queries: NDArray[np.int64], n_jobs: int, checkpoint: Path | None
@@ -92,8 +92,8 @@ def methods(unit: float, n_small: int, n_large: int, quick: bool) -> list[Method
 
 
 def _got_cost(x: ao.Space, y: ao.Space, n_iter: int) -> float:
-    weights = (np.exp(-space.cost / SIGMA) for space in (x, y))
-    return got(*weights, n_iter, np.random.default_rng(0), n_samples=3).cost
+    weights_x, weights_y = (np.exp(-space.cost / SIGMA) for space in (x, y))
+    return got(weights_x, weights_y, n_iter, np.random.default_rng(0), n_samples=3).cost
 
 
 def _got_pairs(spaces: list[ao.Space], queries: NDArray[np.int64], n_iter: int, n_jobs: int) -> NDArray[np.float64]:
