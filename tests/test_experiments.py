@@ -4,10 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
+
+import anchorot as ao
+
+from experiments.__main__ import app
+from experiments.common import runner
+from experiments.common.study import Study, Verdict
 
 pytestmark = pytest.mark.kernel_free
 
@@ -23,12 +31,14 @@ def experiments(*arguments):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_quick_form_finds_what_is_expected(name, data, tmp_path):
-    result = experiments(name, "--quick", "--data", data, "--output", tmp_path, "--json")
-    assert result.returncode == 0, result.stdout + result.stderr
-    found = json.loads(result.stdout)
-    assert found["experiments"][name]["values"]
-    assert found["experiments"][name]["verdicts"]
+def test_quick_form_finds_what_is_expected(name, request, tmp_path):
+    needed = import_module(f"experiments.{name}.experiment").DATA
+    folder = request.getfixturevalue("data") if needed else tmp_path
+    (prepared,) = runner.prepare([name], folder)
+    study = runner.run(prepared, tmp_path, quick=True, n_jobs=1)
+    assert runner.differences(study) == []
+    assert study.values
+    assert study.claims
     page = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
     summary = json.loads((tmp_path / name / "summary.json").read_text(encoding="utf-8"))
     assert summary["figures"]
@@ -38,9 +48,7 @@ def test_quick_form_finds_what_is_expected(name, data, tmp_path):
 
 
 def test_every_experiment_has_a_folder_and_every_folder_is_listed():
-    from experiments.common.runner import NAMES as LISTED
-
-    assert sorted(LISTED) == NAMES
+    assert sorted(runner.NAMES) == NAMES
 
 
 @pytest.mark.parametrize(
@@ -85,14 +93,10 @@ def test_missing_data_are_named_with_where_to_get_them(tmp_path):
 
 @pytest.fixture
 def study(tmp_path):
-    from experiments.common.study import Study
-
     return Study("scalability", {}, tmp_path, tmp_path, quick=True)
 
 
 def test_a_value_out_of_tolerance_is_a_surprise(study, monkeypatch, tmp_path):
-    from experiments.common import runner
-
     monkeypatch.setattr(runner, "HERE", tmp_path)
     (tmp_path / "scalability").mkdir()
     assert runner.differences(study) == ["scalability: there is no expected.json"]
@@ -111,9 +115,29 @@ def test_a_value_out_of_tolerance_is_a_surprise(study, monkeypatch, tmp_path):
     ]
 
 
-def test_an_interrupted_experiment_leaves_the_last_answers(tmp_path, monkeypatch):
-    from experiments.common import runner
+def test_the_command_tells_what_holds_and_fails_on_a_surprise(study, monkeypatch, tmp_path):
+    monkeypatch.setattr(runner, "HERE", tmp_path)
+    monkeypatch.setattr(runner, "run", lambda *_, **__: study)
+    (tmp_path / "scalability").mkdir()
+    study.claim("AE is [bold] and fast", "so it is", Verdict.HOLDS, "sorting")
+    study.value("accuracy", 0.5, 0.01)
+    arguments = ["node_assignment", "--quick", "--output", str(tmp_path)]
+    asked = CliRunner().invoke(app, [*arguments, "--expect", "--json"])
+    assert asked.exit_code == 0, asked.output
+    found = json.loads(asked.stdout)
+    assert found["experiments"]["scalability"] == {
+        "verdicts": ["holds"],
+        "values": {"accuracy": {"value": 0.5, "tolerance": 0.01}},
+    }
+    assert found["surprises"] == []
+    study.value("accuracy", 0.6, 0.01)
+    asked = CliRunner().invoke(app, arguments)
+    assert asked.exit_code == 1
+    assert "AE is [bold] and fast" in asked.stdout
+    assert "accuracy is 0.6, expected 0.5 ± 0.01" in asked.stdout
 
+
+def test_an_interrupted_experiment_leaves_the_last_answers(tmp_path, monkeypatch):
     def interrupted(study):
         study.note("half")
         raise KeyboardInterrupt
@@ -128,11 +152,23 @@ def test_an_interrupted_experiment_leaves_the_last_answers(tmp_path, monkeypatch
     assert (tmp_path / "beyond" / "summary.json").read_text() == "{}"
 
 
+@pytest.mark.parametrize("quick", [True, False])
+def test_only_long_runs_resume_from_what_was_kept(quick, tmp_path, monkeypatch):
+    kept = []
+
+    def once(study):
+        kept.append([path.name for path in study.scratch.iterdir()])
+        (study.scratch / "checkpoint").touch()
+
+    code = SimpleNamespace(run=once, TITLE="", QUESTION="")
+    monkeypatch.setattr(runner, "CHECKOUT", tmp_path / "checkout")
+    for _ in range(2):
+        runner.run(runner.Prepared("beyond", code, {}), tmp_path, quick=quick, n_jobs=1)
+    assert kept == [[], [] if quick else ["checkpoint"]]
+    assert [path.name for path in (tmp_path / "beyond").iterdir()] == ["summary.json"]
+
+
 def test_a_missing_package_is_named(tmp_path, monkeypatch):
-    import anchorot as ao
-
-    from experiments.common import runner
-
     def missing(name):
         raise ModuleNotFoundError(f"No module named 'networkx' for {name}", name="networkx")
 

@@ -71,12 +71,13 @@ def _load(name: str) -> Any:
 def run(prepared: Prepared, output: Path, *, quick: bool, n_jobs: int) -> Study:
     """Run one experiment, write its files, and bring the page of all results up to date."""
     name, experiment = prepared.name, prepared.code
-    scratch = CHECKOUT / "build" / "experiments" / ("quick" if quick else "full") / name
-    scratch.mkdir(parents=True, exist_ok=True)
     output.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=output, prefix=f".{name}-") as temporary:  # an interrupted run leaves the last answers
         folder = Path(temporary) / name
         folder.mkdir()
+        # A quick run computes all anew: what it is compared with must not be what an older program kept.
+        scratch = Path(temporary) / "scratch" if quick else CHECKOUT / "build" / "experiments" / "full" / name
+        scratch.mkdir(parents=True, exist_ok=True)
         study = Study(name, prepared.data, folder, scratch, quick, n_jobs)
         experiment.run(study)
         study.finish(experiment.TITLE, experiment.QUESTION)

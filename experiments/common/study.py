@@ -53,7 +53,7 @@ class Study:
     output : Path
         Folder for pictures, tables and the summary.
     scratch : Path
-        Folder that is kept between runs, for checkpoints of long computations.
+        Folder for checkpoints of long computations, kept between runs unless they are quick.
     quick : bool
         Run a small form of everything, in seconds, instead of what the answers rest on.
     n_jobs : int

@@ -41,7 +41,7 @@ def run(study: Study) -> None:
     statistics = list(PAPERS if study.quick else STATISTICS)
     n_draws, n_splits, n_resamples = (2, 4, 199) if study.quick else (10, 20, 999)
     found = sources(training)
-    n_larger = 2 * len(test) if study.quick else len(training)
+    n_larger = len(test) + len(test) // 2 if study.quick else len(training)
     with progress_bar(len(statistics) * (len(found) * (n_draws + 1) + n_splits), "testing", "tests") as advance:
         bench = Bench(study, test, n_resamples, advance)
         compared, larger = (

@@ -27,7 +27,7 @@ Table = dict[str, dict[str, NDArray[np.float64]]]
 
 def run(study: Study) -> None:
     """Compare all methods on pairs of graphs, numbered and with ties broken in three ways."""
-    n, n_pairs = (80, 4) if study.quick else (200, 10)
+    n, n_pairs = (60, 3) if study.quick else (200, 10)
     pairs = [(Labelled.grown(n, study.rng(k, 0)), Labelled.grown(n, study.rng(k, 1))) for k in range(n_pairs)]
     table: Table = {}
     with one_core(), progress_bar(n_pairs, "matching", "pairs of graphs") as advance:

@@ -70,7 +70,7 @@ def plans(quick: bool) -> dict[str, Callable[[Labelled, Labelled], Floats]]:
         found[f"GW (epsilon {epsilon:g})"] = partial(gromov_plan, epsilon=epsilon)
     for epsilon in (20.0,) if quick else (1.0, 5.0, 20.0):
         found[f"GWL (epsilon {epsilon:g})"] = partial(proximal_plan, epsilon=epsilon)
-    n_iter = 10 if quick else 200
+    n_iter = 5 if quick else 200
     found[f"GOT ({n_iter} steps)"] = partial(signal_plan, n_iter=n_iter)
     return found
 

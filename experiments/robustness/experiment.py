@@ -23,7 +23,7 @@ FULL = {"AE": Trial((1, 2, 3, 4, 5), 5), "AW": Trial((1, 3, 5), 3), "GW": Trial(
 QUICK = {"AE": Trial((1, 5), 1), "AW": Trial((1, 5), 1), "GW": Trial((1, 5), 1)}
 SAMPLES = (100, 150, 200)  # points of a SHREC'11 mesh, to see what sharing vertices is worth
 QUICK_SHAPES = {"SHREC'11": 6, "TOSCA": 4}
-QUICK_POINTS = 60
+QUICK_POINTS = 40
 FALLS = 0.1  # accuracy lost from the first to the last level that is more than chance in so few queries
 CLAIMS = {
     "scale": (

@@ -24,7 +24,7 @@ DATA = ("tosca_nonrigid3d",)
 
 CATS = ("cat0.mat", "cat1.mat")
 FULL = Plan(sizes=(32, 64, 128, 256, 512, 1024, 2048, 4096, 8192), repetitions=5, longest=400)  # the paper ends at 2048
-QUICK = Plan(sizes=(32, 64), repetitions=2, longest=600)  # what is measured must not hang on the machine
+QUICK = Plan(sizes=(24, 48), repetitions=2, longest=600)  # what is measured must not hang on the machine
 QUICK_VERTICES = 250
 QUADRATIC, CUBIC = 2.5, 2.7  # fitted powers of n up to the one, and from the other on, are called so
 EXACT = 1e-9  # relative differences below are rounding

@@ -65,8 +65,8 @@ class Finding:
 
 def run(study: Study) -> None:
     """Compare all shapes by all methods, in several draws of points."""
-    n_small, n_large, n_reads = (80, 160, 1) if study.quick else (100, 500, 2)
-    kept = (7, 3) if study.quick else (None, None)  # classes, and shapes of each
+    n_small, n_large, n_reads = (60, 120, 1) if study.quick else (100, 500, 2)
+    kept = (5, 3) if study.quick else (None, None)  # classes, and shapes of each
     folder = study.data["tosca_nonrigid3d"]
     reads = [read_shapes(folder, n_large, study.rng(k), *kept) for k in range(n_reads)]
     unit = float(np.median([np.median(space.cost**2) for space in reads[0].spaces]))
