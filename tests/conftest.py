@@ -1,6 +1,9 @@
 import os
 import signal
+from collections import Counter
 from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch and BLAS: what tests compute is too small for more
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,7 +23,7 @@ DATA = Path(os.environ.get("ANCHOROT_DATA", Path(__file__).parents[2] / "shared"
 
 
 def require_or_skip(condition, reason):
-    """Skip a test whose means are missing; but where everything must be there, fail."""
+    """Skip a test whose means are missing; but where everything that can be installed must be there, fail."""
     if condition:
         return
     if os.environ.get("ANCHOROT_REQUIRE_ALL"):
@@ -30,13 +33,10 @@ def require_or_skip(condition, reason):
 
 @pytest.fixture
 def data():
-    """Folder of real data sets, which are not part of the project."""
-    require_or_skip(DATA.is_dir(), "the folder of real data sets is not there (ANCHOROT_DATA)")
+    """Folder of real data sets, which are not part of the project and cannot be installed."""
+    if not DATA.is_dir():
+        pytest.skip(f"there are no data sets in {DATA} (ANCHOROT_DATA)")
     return DATA
-
-
-def pytest_report_header(config):
-    return f"anchorot kernels: {kernels.description()}"
 
 
 @pytest.fixture
@@ -49,3 +49,29 @@ def native_only():
 def few_at_first(monkeypatch):
     """So that small search indexes, too, must be asked for more."""
     monkeypatch.setattr("anchorot.search.query.FIRST_CANDIDATES", 1)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow as well")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--slow"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if item not in slow]
+
+
+def pytest_report_header(config):
+    return f"anchorot kernels: {kernels.description()}"
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Name what was skipped, and why, in one line."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+    if reasons:
+        terminalreporter.write_line(
+            "skipped: " + "; ".join(f"{count} because {reason}" for reason, count in reasons.most_common())
+        )

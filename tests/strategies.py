@@ -1,4 +1,4 @@
-"""Spaces of all sorts, for hypothesis."""
+"""Spaces of all sorts: for hypothesis, and drawn at random."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -33,6 +33,22 @@ def scale_of(*spaces):
     """What rounding errors are compared with: the range of all costs."""
     values = np.concatenate([space.cost.ravel() for space in spaces])
     return float(np.ptp(values)) or 1.0
+
+
+def clouds(sizes=9, seed=0, *, dim=2, weighted=None):
+    """Random clouds of points as spaces, each stretched its own way.
+
+    `sizes` is how many points each has, or how many clouds there are. Every third is weighted unless told otherwise,
+    and some are of float32.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(5, 12, size=sizes) if isinstance(sizes, int) else sizes
+    made = []
+    for k, n in enumerate(sizes):
+        points = rng.normal(size=(n, dim)) * rng.uniform(0.2, 2, dim)
+        masses = rng.dirichlet(np.ones(n)) if (k % 3 == 0 if weighted is None else weighted) else None
+        made.append(ao.from_points(points, weights=masses, dtype=np.float32 if k % 5 == 4 else np.float64))
+    return made
 
 
 def samples(seed, s=25, t=30, shift=0.0, sizes=(3, 12)):

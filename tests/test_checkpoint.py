@@ -24,6 +24,8 @@ import anchorot as ao
 from anchorot.many import metrics
 from anchorot.many.workers import Inputs
 
+from strategies import clouds
+
 PROGRAM = """
 import sys
 import numpy as np
@@ -57,11 +59,6 @@ def matrices(program):
 @pytest.fixture(scope="module")
 def unbroken(matrices):
     return ao.pairwise(matrices, n_jobs=1)
-
-
-def clouds(count=9, n=10, seed=0):
-    rng = np.random.default_rng(seed)
-    return [ao.from_points(rng.normal(size=(n + i % 3, 3))) for i in range(count)]
 
 
 def tiles_of(folder):

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import anchorot as ao
@@ -206,12 +206,6 @@ def test_tiny_and_huge_costs(factor):
 
 
 # -- options -------------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=20)
-@given(spaces(n=6), spaces(n=4), st.integers(2, 5))
-def test_threads_change_no_bit(x, y, threads):
-    assert ao.anchor_energy(x, y, threads=threads) == ao.anchor_energy(x, y)
 
 
 def test_float32_costs_are_used_as_they_are():

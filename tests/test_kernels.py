@@ -60,21 +60,6 @@ def random_events(rng, rows, atoms, spread=1.0):
     return Events(values.ravel()[order], row, to_heights(weights.ravel())[order], rng.dirichlet(np.ones(rows)))
 
 
-@pytest.mark.parametrize("threads", [2, 3, 7])
-def test_threads_change_no_bit_of_large_sweeps(threads):
-    rng = np.random.default_rng(2)
-    x, y = random_events(rng, 60, 1500), random_events(rng, 50, 1500)
-    assert kernels.sweep_energy(x, y, threads) == kernels.sweep_energy(x, y, 1)
-
-
-@pytest.mark.parametrize("threads", [2, 3, 7])
-def test_threads_change_no_bit_of_level_energies(threads):
-    rng = np.random.default_rng(3)
-    x, y = (np.sort(np.sort(rng.normal(size=(n, n)), axis=0), axis=1) for n in (61, 75))
-    for p in (1, 3):
-        assert kernels.level_energy(x, y, p, threads) == kernels.level_energy(x, y, p, 1)
-
-
 def test_sweep_with_thousands_of_crossings_an_event(native_only):
     # Many rows of few, large jumps, all alike: each event passes more than the 400 others at which the sorted sweep
     # gives up and the tree takes over (kManyCrossings in sweep.cpp). The reference tree agrees.
@@ -86,12 +71,13 @@ def test_sweep_with_thousands_of_crossings_an_event(native_only):
 
 PROGRAM = """
 import numpy as np, anchorot as ao
+from anchorot.anchors.rows import row_costs
 rng = np.random.default_rng(0)
 x, y = (ao.from_points(rng.normal(size=(n, 3))) for n in (130, 77))
 w = ao.Space(x.cost, rng.dirichlet(np.ones(130)))
 wide = [ao.anchor_energy(x, y), ao.anchor_energy(w, y), ao.anchor_energy(x, y, p=3)]
 narrow = ao.anchor_energy(x.cost.astype("f4"), y.cost.astype("f4"))
-costs = ao.row_costs.row_costs(x, y, 1, 1).sum().item()
+costs = row_costs(x, y, 1, 1).sum().item()
 samples = [rng.normal(size=n).round(d) for d in (1, 9) for n in rng.integers(1, 9, 60)]
 equal = rng.normal(size=(60, 5))
 tests = [ao.energy_test(rows[:25], rows[25:], n_resamples=20, rng=0, method="sweep")

@@ -19,7 +19,7 @@ from anchorot.many import metrics
 from anchorot.many.tiles import strips, tile_side, walk_tiles
 from anchorot.many.workers.cache import ItemCache
 
-from strategies import spaces
+from strategies import clouds, spaces
 
 PUBLIC = {
     "ae": lambda x, y, o: ao.anchor_energy(x, y, o["p"], o["robust"]),
@@ -37,14 +37,6 @@ def options_of(draw, name):
     epsilon = draw(st.sampled_from(EPSILONS.get(name, [None])))
     robust = bool(epsilon) or draw(st.booleans())  # ranks have a scale that epsilon can be of
     return {"p": draw(st.sampled_from(POWERS[name])), "robust": robust, "epsilon": epsilon}
-
-
-def mixed(count, seed=0, n=12):
-    """Spaces of all sizes around n, every third of them with weights."""
-    rng = np.random.default_rng(seed)
-    sizes = [n + i % 4 for i in range(count)]
-    weights = [rng.dirichlet(np.ones(size)) if i % 3 == 2 else None for i, size in enumerate(sizes)]
-    return [ao.from_points(rng.normal(size=(k, 3)), weights=w) for k, w in zip(sizes, weights, strict=True)]
 
 
 # -- values --------------------------------------------------------------------------------------------------------
@@ -76,7 +68,7 @@ def test_values_are_those_of_the_public_function(name, data):
 @pytest.mark.parametrize("name", PUBLIC)
 def test_defaults_are_those_of_the_public_function(name):
     pytest.importorskip("ot")
-    x, y = mixed(2)
+    x, y = clouds(2)
     function = {"ae": ao.anchor_energy, "aw": ao.anchor_wasserstein, "gw": ao.gromov_wasserstein}
     found = function.get(name, ao.lower_bounds)(x, y)
     expected = found if name == "ae" else getattr(found, {"aw": "cost", "gw": "value"}.get(name, name))
@@ -87,20 +79,20 @@ def test_defaults_are_those_of_the_public_function(name):
 def test_symmetric_whatever_the_solver_does(name):
     if name != "ae":
         pytest.importorskip("ot")
-    found = ao.pairwise(mixed(7), metric=name, n_jobs=1, tile=3)
+    found = ao.pairwise(clouds(7), metric=name, n_jobs=1, tile=3)
     np.testing.assert_array_equal(found, found.T)
     assert (found[~np.eye(7, dtype=bool)] > 0).all()
 
 
 def test_a_space_is_not_at_zero_from_itself_with_entropy():
-    x = mixed(1)[0]
+    x = clouds(1)[0]
     found = ao.pairwise([x], metric="aw", epsilon=0.3)
     assert found[0, 0] == ao.anchor_wasserstein(x, x, epsilon=0.3).cost > 0
 
 
 @pytest.mark.parametrize("options", [{"n_jobs": 2}, {"n_jobs": 3, "tile": 2}, {"tile": 1}, {"memory": 1}])
 def test_neither_threads_nor_tiles_nor_memory_change_a_bit(options):
-    many, others = mixed(11), mixed(5, seed=1)
+    many, others = clouds(11), clouds(5, seed=1)
     for second in (None, others):
         expected = ao.pairwise(many, second, n_jobs=1, tile=100)
         np.testing.assert_array_equal(ao.pairwise(many, second, **options), expected)
@@ -115,7 +107,7 @@ def test_no_pair_is_compared_twice(monkeypatch):
 
 
 def test_arrays_features_files_and_spaces_are_the_same(tmp_path):
-    many = mixed(6)[:2]
+    many = clouds(6)[:2]
     many = [ao.Space(x.cost) for x in many]
     ao.write(many[0], tmp_path / "x.npz")
     np.save(tmp_path / "y.npy", many[1].cost)
@@ -133,7 +125,7 @@ def test_arrays_features_files_and_spaces_are_the_same(tmp_path):
 
 
 def test_result_goes_where_it_is_wanted(tmp_path):
-    many = mixed(5)
+    many = clouds(5)
     out = np.lib.format.open_memmap(tmp_path / "d.npy", mode="w+", shape=(5, 5))
     assert ao.pairwise(many, out=out) is out
     out.flush()
@@ -144,7 +136,7 @@ def test_solvers_that_stop_early_are_counted_once(monkeypatch):
     real = metrics.anchor_transport
     monkeypatch.setattr(metrics, "anchor_transport", lambda *args: real(*args, max_iter=1))
     with pytest.warns(ao.ConvergenceWarning, match="did not converge for 3 pairs") as told:
-        ao.pairwise(mixed(3), metric="aw", epsilon=1e-5)
+        ao.pairwise(clouds(3), metric="aw", epsilon=1e-5)
     assert len(told) == 1
 
 
@@ -231,7 +223,7 @@ def test_a_pair_that_cannot_be_compared_is_named():
 
 
 def with_bad_ones(folder):
-    many = mixed(8)
+    many = clouds(8)
     (folder / "broken.npz").write_text("no archive")
     many[3], many[6] = folder / "broken.npz", folder / "missing.npy"
     return many

@@ -134,7 +134,7 @@ def driver(tmp_path_factory):
     browser.quit()
 
 
-def clouds():
+def towns():
     """Two small clouds in the plane with names, the first with a point that weighs nothing."""
     rng = np.random.default_rng(0)
     weights = np.append(np.full(11, 1 / 11), 0)
@@ -170,7 +170,7 @@ def assert_lit(page, side, shares):
 
 
 def test_a_click_in_the_plane_lights_up_where_the_mass_goes(driver, tmp_path):
-    x, y = clouds()
+    x, y = towns()
     plan = ao.anchor_energy_plan(x, y)
     page = opened(driver, tmp_path, x, y, plan)
     assert driver.title == "A and B"
@@ -220,7 +220,7 @@ def test_a_click_on_a_surface_means_the_nearest_point_and_turning_it_means_none(
 
 
 def test_a_click_on_a_row_marks_the_match(driver, tmp_path):
-    x, y = clouds()
+    x, y = towns()
     page = opened(driver, tmp_path, x, y, ao.anchor_energy_plan(x, y))
     page.find(1, "3")
     assert "town 3 in B comes from" in page.text("found-title")
@@ -234,7 +234,7 @@ def test_a_click_on_a_row_marks_the_match(driver, tmp_path):
 
 
 def test_points_are_found_by_label_and_number_and_names_are_only_text(driver, tmp_path):
-    x, y = clouds()
+    x, y = towns()
     page = opened(driver, tmp_path, x, y, ao.anchor_energy_plan(x, y), names=(NASTY, "B"))
     for text, name in (("city 1", "city 1"), ("CITY 11", "city 11"), ("3", "city 9")):
         page.find(0, text)
@@ -264,7 +264,7 @@ def test_a_name_on_a_pin_is_only_text(driver, tmp_path):
 def test_a_plan_too_large_to_keep_lights_up_the_best_matches(driver, tmp_path, monkeypatch):
     monkeypatch.setattr(packing, "LEVELS", ())
     monkeypatch.setattr(packing, "N_BEST_ALONE", 7)
-    x, y = clouds()
+    x, y = towns()
     plan = ao.anchor_energy_plan(x, y)
     page = opened(driver, tmp_path, x, y, plan)
     page.find(0, "4")

@@ -14,18 +14,7 @@ from anchorot.search import index as search
 from anchorot.search.embedding import rounded_signature
 from anchorot.search.vectors import VectorIndex
 
-from strategies import spaces
-
-
-def clouds(count, seed=0):
-    """Clouds of many shapes, every third one weighted, some in float32."""
-    rng = np.random.default_rng(seed)
-    made = []
-    for k in range(count):
-        n = int(rng.integers(5, 12))
-        x = ao.from_points(rng.normal(size=(n, 2)) * rng.uniform(0.1, 2, 2), dtype=np.float32 if k % 5 == 0 else float)
-        made.append(ao.Space(x.cost, rng.dirichlet(np.ones(n))) if k % 3 == 0 else x)
-    return made
+from strategies import clouds, spaces
 
 
 def brute_force(x, spaces_, k, ids=None, robust=False):
