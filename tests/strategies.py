@@ -42,9 +42,9 @@ def clouds(sizes=9, seed=0, *, dim=2, weighted=None):
     and some are of float32.
     """
     rng = np.random.default_rng(seed)
-    sizes = rng.integers(5, 12, size=sizes) if isinstance(sizes, int) else sizes
     made = []
-    for k, n in enumerate(sizes):
+    for k in range(sizes if isinstance(sizes, int) else len(sizes)):
+        n = rng.integers(5, 12) if isinstance(sizes, int) else sizes[k]
         points = rng.normal(size=(n, dim)) * rng.uniform(0.2, 2, dim)
         masses = rng.dirichlet(np.ones(n)) if (k % 3 == 0 if weighted is None else weighted) else None
         made.append(ao.from_points(points, weights=masses, dtype=np.float32 if k % 5 == 4 else np.float64))
