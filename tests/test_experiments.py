@@ -15,6 +15,7 @@ import anchorot as ao
 
 from experiments.__main__ import app
 from experiments.common import runner
+from experiments.common.datasets import data_folder
 from experiments.common.study import Study, Verdict
 
 pytestmark = pytest.mark.kernel_free
@@ -91,6 +92,14 @@ def test_missing_data_are_named_with_where_to_get_them(tmp_path):
     assert not (tmp_path / "out").exists()  # said before the work
 
 
+def test_data_are_looked_for_where_it_was_said_and_then_beside_the_checkout(tmp_path, monkeypatch):
+    monkeypatch.delenv("ANCHOROT_DATA", raising=False)
+    assert data_folder() == CHECKOUT.parent / "shared" / "data"
+    monkeypatch.setenv("ANCHOROT_DATA", str(tmp_path))
+    assert data_folder() == tmp_path
+    assert data_folder("elsewhere") == Path("elsewhere")
+
+
 @pytest.fixture
 def study(tmp_path):
     return Study("scalability", {}, tmp_path, tmp_path, quick=True)
@@ -104,8 +113,8 @@ def test_a_value_out_of_tolerance_is_a_surprise(study, monkeypatch, tmp_path):
     study.value("error", 2.0, 1.0)
     runner.expect(study)
     assert runner.differences(study) == []
-    study.value("accuracy", 0.52, 1.0)
-    assert runner.differences(study) == ["scalability: accuracy is 0.52, expected 0.5 ± 0.01"]
+    study.value("accuracy", 0.512, 1.0)
+    assert runner.differences(study) == ["scalability: accuracy is 0.512, expected 0.5 ± 0.01"]
     study.value("accuracy", float("nan"), 1.0)
     assert len(runner.differences(study)) == 1
     study.values = {"error": {"value": 2.0, "tolerance": 0}, "new": {"value": 0.0, "tolerance": 0}}
