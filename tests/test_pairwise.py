@@ -154,7 +154,7 @@ def equal_sizes_fail(monkeypatch):
 
 @pytest.mark.parametrize("options", [{"tile": 2}, {"n_jobs": 2, "tile": 3}, {"n_jobs": 1, "memory": 1}])
 def test_pairs_without_a_value_are_nan_and_counted_once(equal_sizes_fail, tmp_path, options):
-    many = [*(ao.Space(x.cost) for x in mixed(7)), tmp_path / "missing.npy"]
+    many = [*(ao.Space(x.cost) for x in clouds(7)), tmp_path / "missing.npy"]
     for _ in range(2):  # computed, then read
         with pytest.warns(match="cannot be used|have no value") as told:
             found = ao.pairwise(many, errors="skip", checkpoint=tmp_path / "run", **options)
