@@ -1,24 +1,73 @@
 """Files that appear whole or not at all."""
 
+import errno
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+LONGEST_STEM, LONGEST_SUFFIX = 24, 16  # of a temporary name, which is longer than the name it stands for
+
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path beside `path` to write to; when the block ends well, rename it to `path`."""
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=target.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    """Give a temporary path beside `path` to write to; when the block ends well, rename it to `path`.
+
+    A link is followed, and nothing but a regular file is replaced. Whatever goes wrong in writing is an `OSError` that
+    names `path`.
+    """
+    with _naming(path, None):
+        target = _target(path)
+        temporary = _new_file_beside(target)
     try:
-        yield temporary
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)  # as an ordinary new file would be
-        temporary.replace(target)
+        with _naming(path, temporary):
+            yield temporary
+            temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise the `OSError` that `replacing` would raise before anything is written; leaves nothing behind."""
+    with _naming(path, None):
+        _new_file_beside(_target(path)).unlink()
+
+
+@contextmanager
+def _naming(path: str | os.PathLike[str], temporary: Path | None) -> Iterator[None]:
+    """Let an error tell of `path`, which the caller knows, and not of the temporary file, or of no file at all."""
+    try:
+        yield
+    except OSError as error:
+        is_about_another = temporary is not None and error.filename not in (None, str(temporary), temporary)
+        if is_about_another:
+            raise
+        raise OSError(error.errno or errno.EIO, error.strerror or str(error), os.fspath(path)) from error
+
+
+def _target(path: str | os.PathLike[str]) -> Path:
+    """Return the file behind links; it need not be there."""
+    target = Path(os.path.realpath(path))
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return target
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "this is a folder, but a file is to be written")
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "this is no regular file, and is not replaced by one")
+    return target
+
+
+def _new_file_beside(target: Path) -> Path:
+    """Create an empty file with the rights of any new file, which the system takes from the process's umask."""
+    suffix = target.suffix if len(target.suffix) <= LONGEST_SUFFIX else ""
+    while True:
+        temporary = target.with_name(f".{target.stem[:LONGEST_STEM]}-{secrets.token_hex(4)}{suffix}")
+        try:
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        except FileExistsError:
+            continue
+        return temporary
