@@ -12,6 +12,7 @@ from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_choice, check_integer, check_nonnegative, check_weights, uniform_weights
 from anchorot.exceptions import InputError
 from anchorot.io.points import from_points
+from anchorot.many.metrics import WITH_GRADIENT
 from anchorot.space import Space, as_space
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def barycenter(
     >>> found.space.cost[0, 1].round(2)
     np.float64(1.0)
     """
-    check_choice(geometry, "geometry", ("ae", "aw"))
+    check_choice(geometry, "geometry", WITH_GRADIENT)
     check_choice(optimizer, "optimizer", ("adam", "lbfgs"))
     p, n_points, dim, restarts, max_iter, patience = (
         check_integer(value, name, 1)

@@ -9,6 +9,7 @@ from anchorot._typing import Float64s
 from anchorot._validate import check_choice, check_integer, check_nonnegative
 from anchorot.estimators.training import ComparesToTraining
 from anchorot.exceptions import InputError
+from anchorot.many.metrics import SQUARED
 
 ASYMMETRY = 1e-6  # of a matrix of energies, relative to the largest; float32 users exist
 
@@ -68,7 +69,7 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
     [[1.0, 0.9, 0.4, 0.4], [0.9, 1.0, 0.4, 0.4], [0.4, 0.4, 1.0, 1.0], [0.4, 0.4, 1.0, 1.0]]
     """
 
-    _metrics = ("ae",)
+    _metrics = SQUARED
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from anchorot._typing import Float64s, Int64s
 from anchorot.estimators.training import PRECOMPUTED, ComparesToTraining
+from anchorot.many.metrics import METRICS
 
 
 class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimator):
@@ -57,7 +58,7 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
     ['ring', 'line']
     """
 
-    _metrics = ("ae", "aw", "gw", "slb", "tlb")
+    _metrics = tuple(METRICS)
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
-"""The distances that many spaces can be compared by, each split into what is done once a space and what once a pair.
+"""What spaces can be compared by, in one list: `METRICS`, by name, with the options each takes and the plan it gives.
 
 A metric prepares every space once and compares two prepared ones; what it gives for two spaces is to the last bit what
-its public function gives.
+its public function gives. `pairwise`, the estimators, barycenters and the command line take their names and their
+options from here.
 """
 
 from collections.abc import Callable
@@ -9,13 +10,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from anchorot._typing import Float64s
 from anchorot._validate import check_choice, check_integer, check_nonnegative
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.line import StepFunction
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.bounds import all_costs, check_bound_power, second_bound, third_bound
-from anchorot.distances.gromov import check_gromov_epsilon, gromov_transport
-from anchorot.distances.wasserstein import anchor_transport
+from anchorot.distances.gromov import check_gromov_epsilon, gromov_transport, gromov_wasserstein
+from anchorot.distances.plan import anchor_energy_plan
+from anchorot.distances.wasserstein import anchor_transport, anchor_wasserstein
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space
 
@@ -60,24 +63,78 @@ class Metric:
     packages: tuple[str, ...]
 
 
-def metric_of(name: str, p: int | None = None, robust: bool = False, epsilon: float | None = None) -> Metric:
-    """Return the metric of that name; None stands for the default of its public function."""
-    check_choice(name, "metric", tuple(MAKERS))
-    if epsilon is not None and name not in ("aw", "gw"):
-        raise InputError(f"metric {name!r} has no epsilon, but epsilon={epsilon!r} came; 'aw' and 'gw' have")
-    return MAKERS[name](p, bool(robust), epsilon)
+class PlanMaker(NamedTuple):
+    """How a metric matches points: `make` turns a metric's options and two spaces into a plan of shape (n, m)."""
+
+    title: str
+    make: Callable[[dict[str, Any], Space, Space], Float64s]
+    has_p: bool = True  # whether the plan depends on p
+
+
+@dataclass(frozen=True)
+class MetricKind:
+    """A way to compare spaces, its options still open.
+
+    Attributes
+    ----------
+    title, value_name : str
+        What people call it, and what a value of it is called in results.
+    power : int
+        The p it takes by default.
+    make : callable
+        Turns p, robust, epsilon (None: the default) and threads into a `Metric`.
+    has_epsilon : bool
+        Whether it may be regularised.
+    is_squared : bool
+        Whether its value is the square of a distance, in a Hilbert space.
+    has_gradient : bool
+        Whether `anchorot.torch` has it too, so that barycenters can follow its gradient.
+    plan : PlanMaker, optional
+        How it matches points, if it does.
+    """
+
+    title: str
+    value_name: str
+    power: int
+    make: Callable[[int, bool, float | None, int], Metric]
+    has_epsilon: bool = False
+    is_squared: bool = False
+    has_gradient: bool = False
+    plan: PlanMaker | None = None
+
+
+def metric_of(
+    name: str, p: int | None = None, robust: bool = False, epsilon: float | None = None, *, threads: int = 1
+) -> Metric:
+    """Return the metric of that name; None stands for the default of its public function, threads change no value."""
+    kind = METRICS[check_choice(name, "metric", tuple(METRICS))]
+    if epsilon is not None and not kind.has_epsilon:
+        regularised = " and ".join(repr(other) for other, it in METRICS.items() if it.has_epsilon)
+        raise InputError(f"metric {name!r} has no epsilon, but got epsilon={epsilon!r}; {regularised} have one")
+    return kind.make(kind.power if p is None else p, bool(robust), epsilon, threads)
+
+
+def plan_of(
+    name: str, p: int | None = None, robust: bool = False, epsilon: float | None = None
+) -> Callable[[Space, Space], Float64s]:
+    """Return what makes the plan between two spaces by the metric of that name; refuse options it would ignore."""
+    maker = METRICS[check_choice(name, "metric", WITH_PLAN)].plan
+    assert maker is not None
+    if p is not None and not maker.has_p:
+        raise InputError(f"the {maker.title} is the same for every p, but got p={p!r}; leave p out")
+    return partial(maker.make, metric_of(name, p, robust, epsilon).options)
 
 
 def _options(metric: str, p: int, robust: bool, epsilon: float | None = None) -> dict[str, Any]:
     return {"metric": metric, "p": p, "robust": robust, "epsilon": epsilon}
 
 
-def _ae(p: int | None, robust: bool, epsilon: None) -> Metric:
-    p = 1 if p is None else check_integer(p, "p", 1)
+def _ae(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
+    p = check_integer(p, "p", 1)
     return Metric(
         options=_options("ae", p, robust),
-        prepare=partial(_features, p=p, robust=robust),
-        compare=partial(_energy, p=p),
+        prepare=partial(_features, p=p, robust=robust, threads=threads),
+        compare=partial(_energy, p=p, threads=threads),
         zero_to_itself=True,
         backend="threads",
         side=16,
@@ -85,24 +142,24 @@ def _ae(p: int | None, robust: bool, epsilon: None) -> Metric:
     )
 
 
-def _features(x: Any, p: int, robust: bool) -> AnchorFeatures:
-    features = as_features(x, robust=robust, threads=1, mean_only=p == 2)
+def _features(x: Any, p: int, robust: bool, threads: int) -> AnchorFeatures:
+    features = as_features(x, robust=robust, threads=threads, mean_only=p == 2)
     if features.is_mean_only and p != 2:
         raise InputError(f"the features were made with mean_only=True, which serves p=2 only, but p={p} is asked for")
     return features
 
 
-def _energy(x: AnchorFeatures, y: AnchorFeatures, p: int) -> Outcome:
-    return Outcome(x.energy_to(y, p))
+def _energy(x: AnchorFeatures, y: AnchorFeatures, p: int, threads: int) -> Outcome:
+    return Outcome(x.energy_to(y, p, threads=threads))
 
 
-def _aw(p: int | None, robust: bool, epsilon: float | None) -> Metric:
-    p = 1 if p is None else check_integer(p, "p", 1)
+def _aw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
+    p = check_integer(p, "p", 1)
     strength = DEFAULT_EPSILON if epsilon is None else check_nonnegative(epsilon, "epsilon")
     return Metric(
         options=_options("aw", p, robust, strength),
-        prepare=partial(_rows, robust=robust),
-        compare=partial(_anchor_cost, p=p, epsilon=strength),
+        prepare=partial(_rows, robust=robust, threads=threads),
+        compare=partial(_anchor_cost, p=p, epsilon=strength, threads=threads),
         zero_to_itself=strength == 0,
         backend="threads",
         side=8,
@@ -110,18 +167,18 @@ def _aw(p: int | None, robust: bool, epsilon: float | None) -> Metric:
     )
 
 
-def _rows(x: Any, robust: bool) -> AnchorRows:
-    return AnchorRows.of(_space(x, robust))
+def _rows(x: Any, robust: bool, threads: int) -> AnchorRows:
+    return AnchorRows.of(_space(x, robust), threads)
 
 
-def _anchor_cost(x: AnchorRows, y: AnchorRows, p: int, epsilon: float) -> Outcome:
-    found = anchor_transport(x, y, p, epsilon)
+def _anchor_cost(x: AnchorRows, y: AnchorRows, p: int, epsilon: float, threads: int) -> Outcome:
+    found = anchor_transport(x, y, p, epsilon, threads=threads)
     return Outcome(found.cost, found.converged)
 
 
-def _gw(p: int | None, robust: bool, epsilon: float | None) -> Metric:
-    if p not in (None, 2):
-        raise InputError(f"metric 'gw' has the square loss, p=2, but p={p!r} came")
+def _gw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
+    if p != 2:
+        raise InputError(f"metric 'gw' has the square loss, p=2, but got p={p!r}")
     strength = check_gromov_epsilon(epsilon)
     return Metric(
         options=_options("gw", 2, robust, strength),
@@ -144,8 +201,8 @@ def _gromov_loss(x: Space, y: Space, epsilon: float | None) -> Outcome:
     return Outcome(found.value, problem == "")
 
 
-def _slb(p: int | None, robust: bool, epsilon: None) -> Metric:
-    p = 2 if p is None else check_bound_power(p)
+def _slb(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
+    p = check_bound_power(p)
     return Metric(
         options=_options("slb", p, robust),
         prepare=partial(_all_costs, robust=robust),
@@ -165,11 +222,11 @@ def _second_bound(x: StepFunction, y: StepFunction, p: int) -> Outcome:
     return Outcome(second_bound(x, y, p))
 
 
-def _tlb(p: int | None, robust: bool, epsilon: None) -> Metric:
-    p = 2 if p is None else check_bound_power(p)
+def _tlb(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
+    p = check_bound_power(p)
     return Metric(
         options=_options("tlb", p, robust),
-        prepare=partial(_rows, robust=robust),
+        prepare=partial(_rows, robust=robust, threads=threads),
         compare=partial(_third_bound, p=p),
         zero_to_itself=True,
         backend="threads",
@@ -188,4 +245,48 @@ def _space(x: Any, robust: bool) -> Space:
     return as_space(x, robust=robust)
 
 
-MAKERS: dict[str, Callable[..., Metric]] = {"ae": _ae, "aw": _aw, "gw": _gw, "slb": _slb, "tlb": _tlb}
+def _energy_plan(options: dict[str, Any], x: Space, y: Space) -> Float64s:
+    return anchor_energy_plan(x, y)
+
+
+def _anchor_plan(options: dict[str, Any], x: Space, y: Space) -> Float64s:
+    return anchor_wasserstein(x, y, options["p"], options["epsilon"], options["robust"]).plan
+
+
+def _gromov_plan(options: dict[str, Any], x: Space, y: Space) -> Float64s:
+    return gromov_wasserstein(x, y, options["epsilon"], options["robust"]).plan
+
+
+METRICS: dict[str, MetricKind] = {
+    "ae": MetricKind(
+        "Anchor Energy",
+        "anchor_energy",
+        power=1,
+        make=_ae,
+        is_squared=True,
+        has_gradient=True,
+        plan=PlanMaker("Anchor Energy Plan", _energy_plan, has_p=False),
+    ),
+    "aw": MetricKind(
+        "Anchor Wasserstein",
+        "anchor_wasserstein",
+        power=1,
+        make=_aw,
+        has_epsilon=True,
+        has_gradient=True,
+        plan=PlanMaker("Anchor Wasserstein plan", _anchor_plan),
+    ),
+    "gw": MetricKind(
+        "Gromov-Wasserstein",
+        "gromov_wasserstein",
+        power=2,
+        make=_gw,
+        has_epsilon=True,
+        plan=PlanMaker("Gromov-Wasserstein plan", _gromov_plan),
+    ),
+    "slb": MetricKind("second lower bound of Gromov-Wasserstein", "second_lower_bound", power=2, make=_slb),
+    "tlb": MetricKind("third lower bound of Gromov-Wasserstein", "third_lower_bound", power=2, make=_tlb),
+}
+SQUARED = tuple(name for name, kind in METRICS.items() if kind.is_squared)
+WITH_GRADIENT = tuple(name for name, kind in METRICS.items() if kind.has_gradient)
+WITH_PLAN = tuple(name for name, kind in METRICS.items() if kind.plan is not None)
