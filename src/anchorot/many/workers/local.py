@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -146,6 +147,9 @@ class ProcessWorkers:
         link, self._link = context.Pipe(duplex=False)
         arguments = (self._job, list(summaries), self._memory, link)
         self._executor = ProcessPoolExecutor(self._n_jobs, context, initializer=_start_process, initargs=arguments)
+        with _ctrl_c_kept_from_children():
+            for _ in range(self._n_jobs):  # a task, whatever it is, starts a process while none is idle
+                self._executor.submit(int)
         try:
             yield from completed(self._executor, _compute_in_process, tiles, TASKS_PER_WORKER * self._n_jobs)
         except BrokenExecutor:
@@ -153,6 +157,22 @@ class ProcessWorkers:
                 "a worker process ended before its work was done: it was killed, ran out of memory or could not start; "
                 "a script that uses processes must begin its work under `if __name__ == '__main__':`"
             ) from None
+
+
+@contextmanager
+def _ctrl_c_kept_from_children() -> Iterator[None]:
+    """Let processes started in a block never hear Ctrl-C, not even while they are importing; ours comes after it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # it would unblock the signal when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # children inherit what is blocked
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Process:
