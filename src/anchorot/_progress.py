@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from anchorot.exceptions import printable
+
 if TYPE_CHECKING:
     from rich.progress import Task
 
@@ -35,7 +37,7 @@ def progress_bar(
             return Text(_speed(task.finished_speed or task.speed, unit), style="progress.data.speed")
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit),
@@ -43,7 +45,7 @@ def progress_bar(
         TimeRemainingColumn(elapsed_when_finished=True),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(description, total=total, completed=done)
+        task = bar.add_task(printable(description), total=total, completed=done)
         yield lambda count: bar.advance(task, count)
 
 

@@ -1,5 +1,7 @@
 """The errors anchorot raises on purpose; each is also the built-in kind that callers expect."""
 
+import errno
+
 
 class AnchorotError(Exception):
     """Base of all errors that anchorot raises on purpose."""
@@ -29,7 +31,29 @@ class MissingExtraError(AnchorotError, ImportError):
         return type(self), self._arguments
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """Return the first line of what an error says, or its kind if it says nothing."""
     said = str(error).strip()
     return said.splitlines()[0] if said else type(error).__name__
+
+
+def find_shortage(error: BaseException | None) -> BaseException | None:
+    """Return the shortage of memory that an error is, or that it was raised because of; None if it is about another."""
+    while error is not None:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def printable(text: str) -> str:
+    r"""Return text that is safe in one line of a terminal: control characters, line ends and bad bytes as escapes.
+
+    Names of files, labels and graphs come from outside, and may hold what moves a cursor or forges a line.
+
+    Examples
+    --------
+    >>> printable("caf\u00e9\x1b[31m\n")
+    'caf\u00e9\\x1b[31m\\n'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -1,8 +1,6 @@
 """The command line: parse, call, print."""
 
-import sys
-import warnings
-from typing import Annotated, NoReturn, TextIO
+from typing import Annotated
 
 import typer
 
@@ -11,6 +9,7 @@ from anchorot.cli.barycenter import barycenter
 from anchorot.cli.compare import compare
 from anchorot.cli.config import config
 from anchorot.cli.demo import demo
+from anchorot.cli.ending import run
 from anchorot.cli.match import match
 from anchorot.cli.pairwise import pairwise
 from anchorot.cli.reproduce import reproduce
@@ -60,27 +59,4 @@ def _options(
 
 def main() -> None:
     """Run the command line; bad input ends in one line on standard error and status 2."""
-    warnings.showwarning = _show_note
-    try:
-        app(prog_name="anchorot")
-    except ao.AnchorotError as error:
-        _leave(str(error))
-    except OSError as error:
-        _leave(f"{error.filename}: {error.strerror}" if error.filename is not None else str(error))
-
-
-def _show_note(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Show a warning as one line, without the place in the source that nobody at a terminal asks for."""
-    print(f"anchorot: note: {message}", file=sys.stderr)
-
-
-def _leave(message: str) -> NoReturn:
-    print(f"anchorot: {message}", file=sys.stderr)
-    sys.exit(2)
+    run(app)

@@ -1,17 +1,17 @@
 """The demonstration: shapes and graphs in several sizes, told apart by Anchor Energy and its robust form."""
 
-import os
 import time
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from anchorot._typing import Float64s, RngLike
 from anchorot.examples import Example, gallery
-from anchorot.io.atomic import replacing
 from anchorot.many.pairwise import pairwise
 from anchorot.plot import distance_map, distance_matrix, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Comparison(NamedTuple):
@@ -24,6 +24,10 @@ class Comparison(NamedTuple):
     def nearest(self) -> list[int]:
         """Return the nearest other example of each."""
         return [int(i) for i in np.argmin(self.distances + np.diag([np.inf] * len(self.distances)), axis=1)]
+
+    def count_same_kind(self, examples: list[Example]) -> int:
+        """Return how many examples have a nearest neighbour of their own kind."""
+        return sum(examples[i].kind == example.kind for example, i in zip(examples, self.nearest(), strict=True))
 
 
 def compare_all(examples: list[Example], *, robust: bool) -> Comparison:
@@ -39,14 +43,8 @@ def run(n_points: int, rng: RngLike) -> tuple[list[Example], list[Comparison]]:
     return examples, [compare_all(examples, robust=robust) for robust in (False, True)]
 
 
-def same_kind(examples: list[Example], comparison: Comparison) -> Iterator[bool]:
-    """Whether each example's nearest neighbour is of its own kind."""
-    for example, nearest in zip(examples, comparison.nearest(), strict=True):
-        yield examples[nearest].kind == example.kind
-
-
-def draw(examples: list[Example], comparisons: list[Comparison], path: str | os.PathLike[str]) -> None:
-    """Write one picture: for each distance its matrix and its map."""
+def draw(examples: list[Example], comparisons: list[Comparison]) -> "Figure":
+    """Draw one picture: for each distance its matrix and its map."""
     kinds = [example.kind for example in examples]
     sizes = [example.size for example in examples]
     figure = new_figure(11, 4.9 * len(comparisons))
@@ -61,5 +59,4 @@ def draw(examples: list[Example], comparisons: list[Comparison], path: str | os.
     legend = figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     for handle in legend.legend_handles:
         handle.set_sizes([70])  # type: ignore[union-attr]
-    with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=130, facecolor="white")
+    return figure

@@ -1,6 +1,6 @@
 """`anchorot match`: which point of one file corresponds to which of another."""
 
-import csv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,35 +9,30 @@ import typer
 
 import anchorot as ao
 from anchorot._typing import Float64s, Int64s
-from anchorot.cli.options import (
-    EpsilonOption,
-    JsonOption,
-    Metric,
-    MetricOption,
-    POption,
-    SpaceArgument,
-    aw_epsilon,
-    check_metric_options,
-    reads_spaces,
-)
-from anchorot.cli.output import Stopwatch, check_endings, new_table, plain, print_json, print_table, read_both
+from anchorot.cli.metric_options import EpsilonOption, PlanOption, POption
+from anchorot.cli.options import JsonOption, SpaceArgument, reads_spaces
+from anchorot.cli.output import Stopwatch, check_extra, new_table, plain, print_json, print_table, read_both
+from anchorot.cli.writing import Outputs, write_csv
+from anchorot.exceptions import printable
+from anchorot.many.metrics import METRICS, plan_of
 
 ROWS_SHOWN = 10
-NAMES = {Metric.ae: "Anchor Energy Plan", Metric.aw: "Anchor Wasserstein plan", Metric.gw: "Gromov-Wasserstein plan"}
 
 
 @reads_spaces
 def match(
     a: Annotated[Path, SpaceArgument],
     b: Annotated[Path, typer.Argument(help="The space to find its points in.", show_default=False)],
-    metric: MetricOption = Metric.ae,
-    robust: Annotated[bool, typer.Option("--robust", help="Of ranks; of aw and gw (ae never changes by it).")] = False,
-    p: POption = 1,
+    metric: PlanOption = "ae",
+    robust: Annotated[
+        bool, typer.Option("--robust", help="Compare ranks of costs; the plan of ae is the same by either.")
+    ] = False,
+    p: POption = None,
     epsilon: EpsilonOption = None,
     one_to_one: Annotated[bool, typer.Option("--one-to-one", help="No two points may have the same match.")] = False,
     report: Annotated[
         Path | None,
-        typer.Option(help="Write an HTML page with both side by side; needs no network.", show_default=False),
+        typer.Option(help="Write an HTML page (.html) with both side by side; needs no network.", show_default=False),
     ] = None,
     output: Annotated[
         Path | None,
@@ -50,46 +45,39 @@ def match(
     reading: dict[str, Any],
 ) -> None:
     """Which point of one space corresponds to which of the other."""
-    check_metric_options(metric, p, epsilon)
-    check_endings(report, (".html", ".htm"))
-    check_endings(output, (".csv", ".npz"))
+    make_plan = plan_of(metric, p, robust, epsilon)
+    outputs = Outputs()
+    outputs.announce(report, ".html", ".htm")
+    outputs.announce(output, ".csv", ".npz")
     if report is not None:
-        _check_plotly()
+        check_extra("plotly", "report")
     stopwatch = Stopwatch()
     x, y = read_both(a, b, reading, stopwatch)
-    with stopwatch("plan", f"matching by the {NAMES[metric]}"):
-        plan = _plan(x, y, metric, p, epsilon, robust)
+    with stopwatch("plan", f"computing the {_title(metric)}"):
+        plan = make_plan(x, y)
         matches = ao.match(plan, "assignment" if one_to_one else "argmax")
     with stopwatch("write", "writing"):
-        if output is not None:
-            _write(output, x, y, plan, matches)
-        if report is not None:
-            from anchorot.report import write_report
-
-            details = {"plan": NAMES[metric], "points": f"{x.n} and {y.n}"}
-            write_report(report, x, y, plan, names=(a.name, b.name), details=details)
+        outputs.save(output, lambda path: _write(path, x, y, plan, matches))
+        outputs.save(report, lambda path: _report(path, a, b, x, y, plan, _title(metric)))
     if as_json:
-        found = {"a": str(a), "b": str(b), "n": x.n, "m": y.n, "metric": metric.value}
+        found = {"a": str(a), "b": str(b), "n": x.n, "m": y.n, "metric": metric}
         labels = {"labels_a": _labels(x), "labels_b": _labels(y)}
         print_json({**found, "match": matches.tolist(), **labels, "seconds": stopwatch.seconds})
-        return
-    _print(a, b, x, y, plan, matches, [path for path in (output, report) if path is not None], stopwatch)
+    else:
+        _print(a, b, x, y, plan, matches, outputs.lines(), stopwatch)
+    outputs.settle()
 
 
-def _check_plotly() -> None:
-    """Tell of a missing plotly before the work, not after."""
-    from importlib.util import find_spec
-
-    if find_spec("plotly") is None:
-        raise ao.MissingExtraError("plotly", "report")
+def _title(metric: str) -> str:
+    maker = METRICS[metric].plan
+    return "" if maker is None else maker.title
 
 
-def _plan(x: ao.Space, y: ao.Space, metric: Metric, p: int, epsilon: float | None, robust: bool) -> Float64s:
-    if metric is Metric.ae:
-        return ao.anchor_energy_plan(x, y, robust)
-    if metric is Metric.aw:
-        return ao.anchor_wasserstein(x, y, p, aw_epsilon(epsilon), robust).plan
-    return ao.gromov_wasserstein(x, y, epsilon, robust).plan
+def _report(path: Path, a: Path, b: Path, x: ao.Space, y: ao.Space, plan: Float64s, title: str) -> None:
+    from anchorot.report import write_report
+
+    details = {"plan": title, "points": f"{x.n} and {y.n}"}
+    write_report(path, x, y, plan, names=(printable(a.name), printable(b.name)), details=details)
 
 
 def _labels(space: ao.Space) -> list[str]:
@@ -103,18 +91,17 @@ def _shares(x: ao.Space, plan: Float64s, matches: Int64s) -> Float64s:
 
 
 def _write(path: Path, x: ao.Space, y: ao.Space, plan: Float64s, matches: Int64s) -> None:
-    from anchorot.io.atomic import replacing
+    if path.suffix.lower() == ".npz":
+        np.savez_compressed(path, plan=plan, match=matches, labels_a=_labels(x), labels_b=_labels(y))
+    else:
+        write_csv(path, _rows(x, y, plan, matches))
 
-    with replacing(path) as temporary:
-        if path.suffix.lower() == ".npz":
-            np.savez_compressed(temporary, plan=plan, match=matches, labels_a=_labels(x), labels_b=_labels(y))
-            return
-        names_x, names_y = _labels(x), _labels(y)
-        with temporary.open("w", newline="", encoding="utf-8") as handle:
-            writer = csv.writer(handle)
-            writer.writerow(["a", "b", "share"])
-            for i, (j, share) in enumerate(zip(matches, _shares(x, plan, matches), strict=True)):
-                writer.writerow([names_x[i], names_y[j] if j >= 0 else "", f"{share:.9g}"])
+
+def _rows(x: ao.Space, y: ao.Space, plan: Float64s, matches: Int64s) -> Iterator[list[str]]:
+    names_x, names_y = _labels(x), _labels(y)
+    yield ["a", "b", "share"]
+    for i, (j, share) in enumerate(zip(matches, _shares(x, plan, matches), strict=True)):
+        yield [names_x[i], names_y[j] if j >= 0 else "", f"{share:.9g}"]
 
 
 def _print(
@@ -124,7 +111,7 @@ def _print(
     y: ao.Space,
     plan: Float64s,
     matches: Int64s,
-    written: list[Path],
+    written: list[str],
     stopwatch: Stopwatch,
 ) -> None:
     names_x, names_y, shares = _labels(x), _labels(y), _shares(x, plan, matches)
@@ -135,5 +122,5 @@ def _print(
         table.add_row(plain(names_x[i]), plain(match_name), f"{shares[i]:.2%}")
     used = len(np.unique(matches[matches >= 0]))
     took = ", ".join(f"{name.replace('_', ' ')} {seconds:.2f} s" for name, seconds in stopwatch.seconds.items())
-    lines = [f"{used} of {y.n} points of {plain(b.name)} are someone's match", f"[dim]{took}[/]"]
-    print_table(table, *lines, *(f"written: [bold]{plain(str(path))}[/]" for path in written))
+    lines = [f"{used} of {y.n} points of {plain(b.name)} are matched", f"[dim]{took}[/]"]
+    print_table(table, *lines, *written)

@@ -9,17 +9,6 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-import anchorot as ao
-from anchorot.many.metrics import DEFAULT_EPSILON
-
-
-class Metric(StrEnum):
-    """Ways to compare two spaces."""
-
-    ae = "ae"
-    aw = "aw"
-    gw = "gw"
-
 
 class Kind(StrEnum):
     """What the numbers in a plain file are."""
@@ -53,27 +42,7 @@ FilesArgument = Annotated[
     list[Path], typer.Argument(help="Files, folders of files, or folders of the TU collection.", show_default=False)
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
-MetricOption = Annotated[
-    Metric, typer.Option(help="Anchor Energy, Anchor Wasserstein or Gromov-Wasserstein (needs POT).")
-]
-POption = Annotated[int, typer.Option("--p", help="Power of the cost; of ae and aw.", min=1)]
-EpsilonOption = Annotated[
-    float | None, typer.Option(help="Entropic regularisation; of aw (0: exact) and gw.", min=0, show_default=False)
-]
 ThreadsOption = Annotated[int, typer.Option(help="Threads to compute with.", min=1)]
-
-
-def check_metric_options(metric: Metric, p: int, epsilon: float | None) -> None:
-    """Refuse options that would be ignored."""
-    if metric is Metric.gw and p != 1:
-        raise ao.InputError("--p is of ae and aw; gw always has the square loss")
-    if metric is Metric.ae and epsilon is not None:
-        raise ao.InputError("--epsilon is of aw and gw; ae is exact and needs none")
-
-
-def aw_epsilon(epsilon: float | None) -> float:
-    """Return the epsilon asked for, or the usual one of `anchor_wasserstein`."""
-    return DEFAULT_EPSILON if epsilon is None else epsilon
 
 
 PANEL = "Reading files"

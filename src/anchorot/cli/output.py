@@ -1,23 +1,33 @@
 """What the commands share in speaking to people and to programs."""
 
 import json
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 import anchorot as ao
+from anchorot.cli.ending import no_memory, writes_to_stdout
+from anchorot.exceptions import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
 def print_json(found: dict[str, Any]) -> None:
-    """Print one JSON object."""
-    typer.echo(json.dumps(found))
+    """Print one JSON object; numbers that JSON has no word for, NaN and infinity, are null."""
+    with writes_to_stdout():
+        print(json.dumps(_finite(found), allow_nan=False))
+
+
+def _finite(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {name: _finite(value) for name, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [_finite(value) for value in found]
+    return None if isinstance(found, float) and not math.isfinite(found) else found
 
 
 def print_table(table: "Table", *lines: str) -> None:
@@ -26,28 +36,49 @@ def print_table(table: "Table", *lines: str) -> None:
 
     console = Console()
     title, table.title = table.title, None  # a title of the table itself would be as narrow as the table
-    console.print(title)
-    console.print(table)
-    for line in lines:
-        console.print(line)
+    with writes_to_stdout():
+        console.print(title)
+        console.print(table)
+        for line in lines:
+            console.print(line)
 
 
 def new_table(title: str, *columns: str) -> "Table":
-    """Return an empty table; columns after the first are flush right."""
+    """Return an empty table; columns after the first are flush right, and no text is taken for markup."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title, style="italic"))
+    table = Table(title=Text(printable(title), style="italic"))
     for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left")
+        table.add_column(plain(column), justify="right" if number else "left")
     return table
 
 
 def plain(text: str) -> str:
-    """Return text in which rich finds no markup of its own."""
+    """Return text from outside, such as a name, in which neither rich nor a terminal finds orders."""
     from rich.markup import escape
 
-    return escape(text)
+    return escape(printable(text))
+
+
+@contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Name what is under way if the memory does not suffice for it."""
+    try:
+        yield
+    except Exception as error:
+        if (shortage := no_memory(error, what)) is None:
+            raise
+        raise shortage from None
+
+
+@contextmanager
+def _status(shown: str) -> Iterator[None]:
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status(plain(shown)) if console.is_terminal else nullcontext():
+        yield
 
 
 class Stopwatch:
@@ -60,18 +91,17 @@ class Stopwatch:
     def __call__(self, name: str, shown: str) -> Iterator[None]:
         """Time a block of code under a name; `shown` is what a person reads meanwhile."""
         start = time.perf_counter()
-        with _status(shown):
+        with _status(shown), doing(shown):
             yield
         self.seconds[name] = time.perf_counter() - start
 
 
-@contextmanager
-def _status(shown: str) -> Iterator[None]:
-    from rich.console import Console
+def check_extra(package: str, extra: str) -> None:
+    """Tell of a missing package before the work, not after."""
+    from importlib.util import find_spec
 
-    console = Console(stderr=True)
-    with console.status(plain(shown)) if console.is_terminal else nullcontext():
-        yield
+    if find_spec(package) is None:
+        raise ao.MissingExtraError(package, extra)
 
 
 def read_both(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch) -> tuple[ao.Space, ao.Space]:
@@ -81,25 +111,3 @@ def read_both(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch) -
     with stopwatch("read_b", f"reading {b.name}"):
         y = ao.read(b, **reading)
     return x, y
-
-
-def check_endings(path: Path | None, endings: tuple[str, ...]) -> None:
-    """Refuse a file of another kind than can be written, or in no folder."""
-    check_output(path)
-    if path is not None and path.suffix.lower() not in endings:
-        raise ao.InputError(f"{path}: a file ending in {' or '.join(endings)} is written here")
-
-
-def check_picture(path: Path | None) -> None:
-    """Refuse a picture that could not be drawn or written, before the work and not after."""
-    check_endings(path, (".png", ".svg", ".pdf"))
-    if path is not None:
-        from anchorot.plot import new_figure
-
-        new_figure(1, 1)  # tells of a missing matplotlib
-
-
-def check_output(path: Path | None) -> None:
-    """Refuse a file that could not be written, before the work and not after."""
-    if path is not None and not path.resolve().parent.is_dir():
-        raise ao.InputError(f"{path}: there is no folder {path.resolve().parent}")

@@ -1,38 +1,33 @@
 """`anchorot pairwise`: all pairs of many files."""
 
-import csv
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 import anchorot as ao
 from anchorot._typing import Float64s
-from anchorot.cli.options import EpsilonOption, FilesArgument, JsonOption, reads_spaces
-from anchorot.cli.output import check_endings, check_picture, new_table, plain, print_json, print_table
+from anchorot.cli.metric_options import EpsilonOption, MetricOption, POption
+from anchorot.cli.options import FilesArgument, JsonOption, reads_spaces
+from anchorot.cli.output import doing, new_table, plain, print_json, print_table
 from anchorot.cli.sources import Source, find_sources
-from anchorot.io.atomic import replacing
+from anchorot.cli.writing import Outputs, drawable, write_csv
+from anchorot.many.metrics import SQUARED, metric_of
 
-MOST_PRINTED = 12  # spaces whose matrix fits on a screen
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.table import Table
 
-
-class AllPairsMetric(StrEnum):
-    """Ways to compare many spaces."""
-
-    ae = "ae"
-    aw = "aw"
-    gw = "gw"
-    slb = "slb"
-    tlb = "tlb"
+MOST_PRINTED = 12  # spaces whose matrix may fit on a screen
+VALUE_WIDTH, FRAME_WIDTH = 9, 3  # letters of a value, and around it
 
 
 @reads_spaces
@@ -46,13 +41,9 @@ def pairwise(
         Path | None,
         typer.Option(help="Draw the matrix and a map of all, as .png, .svg or .pdf.", show_default=False),
     ] = None,
-    metric: Annotated[
-        AllPairsMetric, typer.Option(help="As for compare; also the bounds slb and tlb of gw.")
-    ] = AllPairsMetric.ae,
+    metric: MetricOption = "ae",
     robust: Annotated[bool, typer.Option("--robust", help="Compare ranks of costs.")] = False,
-    p: Annotated[
-        int | None, typer.Option("--p", help="Power of the cost.", min=1, show_default="1; 2 for gw, slb and tlb")
-    ] = None,
+    p: POption = None,
     epsilon: EpsilonOption = None,
     jobs: Annotated[int, typer.Option(help="Workers; -1 for one a core.", min=-1)] = -1,
     checkpoint: Annotated[
@@ -70,47 +61,52 @@ def pairwise(
     reading: dict[str, Any],
 ) -> None:
     """Distances between all pairs of spaces."""
-    check_endings(output, (".npz", ".csv"))
-    check_picture(picture)
+    options = metric_of(metric, p, robust, epsilon).options
+    outputs = Outputs()
+    outputs.announce(output, ".npz", ".csv")
+    outputs.announce_picture(picture)
+    outputs.announce_folder(checkpoint)
     sources = find_sources(files)
     if output is None and picture is None and not as_json and len(sources) > MOST_PRINTED:
         raise ao.InputError(f"a matrix of {len(sources)} spaces is too large to print; say where to put it: -o D.npz")
     start = time.perf_counter()
-    with _client(dask) as client:
+    with _client(dask) as client, doing(f"comparing {len(sources)} spaces"):
         distances = ao.pairwise(
             [_reader(source, reading) for source in sources],
-            metric=metric.value,
-            p=p,
-            robust=robust,
-            epsilon=epsilon,
+            **options,
             n_jobs=jobs,
             client=client,
             checkpoint=checkpoint,
             errors="skip" if skip_errors else "raise",
         )
     seconds = time.perf_counter() - start
-    options = {"metric": metric.value, "robust": robust, "p": p, "epsilon": epsilon}
-    if output is not None:
-        _write(output, distances, sources, options)
-    if picture is not None:
-        _draw(picture, distances, sources, squared=metric is AllPairsMetric.ae)
-    names = [source.name for source in sources]
+    outputs.save(output, lambda path: _write(path, distances, sources, options))
+    outputs.save_picture(picture, lambda: _draw(distances, sources, squared=metric in SQUARED))
     if as_json:
-        values = [[None if np.isnan(value) else value for value in row] for row in distances.tolist()]
-        print_json({**options, "names": names, "distances": values, "seconds": seconds})
-        return
-    count = len(sources) * (len(sources) - 1) // 2
-    table = new_table(f"{metric.value}{' of ranks' * robust} of {len(sources)} spaces", "", *map(plain, names))
-    if len(sources) <= MOST_PRINTED:
+        names = [source.name for source in sources]
+        print_json({**options, "names": names, "distances": distances.tolist(), "seconds": seconds})
+    else:
+        count = len(sources) * (len(sources) - 1) // 2
+        table = _table(f"{metric}{' of ranks' * robust} of {len(sources)} spaces", distances, sources)
+        print_table(table, f"{count} pairs in {seconds:.2f} s, reading included", *outputs.lines())
+    outputs.settle()
+
+
+def _table(title: str, distances: Float64s, sources: list[Source]) -> "Table":
+    """Return the whole matrix if it fits on a screen, else the closest pairs."""
+    from rich.console import Console
+
+    names = [source.name for source in sources]
+    widths = [max(len(name), VALUE_WIDTH) + FRAME_WIDTH for name in ("x" * max(map(len, names)), *names)]
+    if len(sources) <= MOST_PRINTED and sum(widths) < Console().width:
+        table = new_table(title, "", *names)
         for name, row in zip(names, distances, strict=True):
             table.add_row(plain(name), *(f"{value:.4g}" for value in row))
-    else:
-        table = new_table(f"{metric.value}{' of ranks' * robust} of {len(sources)} spaces", "nearest", "to", "value")
-        for i, j in _closest(distances):
-            table.add_row(plain(names[i]), plain(names[j]), f"{distances[i, j]:.6g}")
-    lines = [f"{count} pairs in {seconds:.2f} s, reading included"]
-    lines += [f"written: [bold]{plain(str(path))}[/]" for path in (output, picture) if path is not None]
-    print_table(table, *lines)
+        return table
+    table = new_table(title, "nearest", "to", "value")
+    for i, j in _closest(distances):
+        table.add_row(plain(names[i]), plain(names[j]), f"{distances[i, j]:.6g}")
+    return table
 
 
 def _reader(source: Source, reading: dict[str, Any]) -> Callable[[], ao.Space]:
@@ -142,28 +138,28 @@ def _closest(distances: Float64s) -> list[tuple[int, int]]:
 
 def _write(path: Path, distances: Float64s, sources: list[Source], options: dict[str, Any]) -> None:
     names = [source.name for source in sources]
-    with replacing(path) as temporary:
-        if path.suffix.lower() == ".npz":
-            groups = [source.group for source in sources]
-            how = json.dumps(options)
-            np.savez_compressed(temporary, distances=distances, names=names, groups=groups, options=how)
-            return
-        with temporary.open("w", newline="", encoding="utf-8") as handle:
-            writer = csv.writer(handle)
-            writer.writerow(["", *names])
-            writer.writerows([name, *map(repr, row)] for name, row in zip(names, distances.tolist(), strict=True))
+    if path.suffix.lower() == ".npz":
+        groups = [source.group for source in sources]
+        np.savez_compressed(path, distances=distances, names=names, groups=groups, options=json.dumps(options))
+    else:
+        write_csv(path, _rows(names, distances))
 
 
-def _draw(path: Path, distances: Float64s, sources: list[Source], *, squared: bool) -> None:
+def _rows(names: list[str], distances: Float64s) -> Iterator[list[Any]]:
+    yield ["", *names]
+    for name, row in zip(names, distances.tolist(), strict=True):
+        yield [name, *row]
+
+
+def _draw(distances: Float64s, sources: list[Source], *, squared: bool) -> "Figure":
     from anchorot.plot import distance_map, distance_matrix, new_figure
 
     good = np.flatnonzero(~np.isnan(distances).all(axis=1))
     order = good[np.argsort([sources[i].group for i in good], kind="stable")]
     shown = np.maximum(distances[np.ix_(order, order)], 0)
-    groups = [sources[i].group for i in order]
+    groups = [drawable(sources[i].group) for i in order]
     figure = new_figure(13.5, 5.6)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.1))
     distance_matrix(np.sqrt(shown) if squared else shown, groups, ax=left)
     distance_map(shown, groups, squared=squared, ax=right)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=130, facecolor="white")
+    return figure

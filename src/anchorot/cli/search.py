@@ -10,8 +10,9 @@ import typer
 import anchorot as ao
 from anchorot._progress import progress_bar
 from anchorot.cli.options import FilesArgument, JsonOption, SpaceArgument, reads_spaces
-from anchorot.cli.output import Stopwatch, check_output, new_table, plain, print_json, print_table
+from anchorot.cli.output import Stopwatch, doing, new_table, plain, print_json, print_table
 from anchorot.cli.sources import SpacesOf, find_sources
+from anchorot.cli.writing import Outputs
 
 app = typer.Typer(help="Find the nearest of very many spaces by Anchor Energy.", no_args_is_help=True)
 
@@ -28,22 +29,27 @@ def build(
     reading: dict[str, Any],
 ) -> None:
     """Make an index of spaces; queries must read theirs with the same options."""
-    check_output(output)
+    outputs = Outputs()
+    outputs.announce(output)
     start = time.perf_counter()
     sources = find_sources(files)
-    with progress_bar(len(sources), "reading", "spaces") as advance:
+    with (
+        doing(f"building an index of {len(sources)} spaces"),
+        progress_bar(len(sources), "reading", "spaces") as advance,
+    ):
         spaces = _told(SpacesOf(sources, reading), advance)
         index = ao.SearchIndex.build(spaces, [source.name for source in sources], grid=(cells, cells), robust=robust)
-    index.save(output)
+    outputs.save(output, index.save)
     seconds = time.perf_counter() - start
     if as_json:
         print_json({"index": str(output), "spaces": len(index), "robust": robust, "cells": cells, "seconds": seconds})
-        return
-    table = new_table(f"index of {len(index)} spaces", "", "")
-    table.add_row("written", f"[bold]{plain(str(output))}[/]")
-    table.add_row("bytes", f"{output.stat().st_size:,}")
-    table.add_row("seconds", f"{seconds:.2f}")
-    print_table(table)
+    else:
+        table = new_table(f"index of {len(index)} spaces", "", "")
+        if outputs.lines():
+            table.add_row("bytes", f"{output.stat().st_size:,}")
+        table.add_row("seconds", f"{seconds:.2f}")
+        print_table(table, *outputs.lines())
+    outputs.settle()
 
 
 @app.command(epilog="Example: [bold]anchorot search query shapes.index cat3.off --n-points 200 -k 5[/]")
@@ -55,7 +61,9 @@ def query(
     candidates: Annotated[
         int | None,
         typer.Option(
-            help="Compare only this many: faster, but not proved to be the nearest.", min=1, show_default=False
+            help="Compare at most this many exactly: faster, but not proved to be the nearest.",
+            min=1,
+            show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,

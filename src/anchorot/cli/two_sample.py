@@ -3,16 +3,19 @@
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 import anchorot as ao
 from anchorot.cli.options import FilesArgument, JsonOption, ThreadsOption, reads_spaces
-from anchorot.cli.output import check_picture, new_table, plain, print_json, print_table
-from anchorot.cli.sources import SpacesOf, find_sources
-from anchorot.io.atomic import replacing
+from anchorot.cli.output import doing, new_table, print_json, print_table
+from anchorot.cli.sources import Source, SpacesOf, find_sources
+from anchorot.cli.writing import Outputs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 AGAINST = "--against"
 
@@ -56,7 +59,7 @@ def two_sample(
     resamples: Annotated[int, typer.Option(help="Permutations to draw.", min=1)] = 999,
     stop_after: Annotated[
         int | None,
-        typer.Option(help="Stop once so many permutations reached the observed value.", min=1, show_default=False),
+        typer.Option(help="Stop once this many permutations reached the observed value.", min=1, show_default=False),
     ] = None,
     picture: Annotated[
         Path | None,
@@ -70,7 +73,8 @@ def two_sample(
     """Test whether two collections of graphs, or of other spaces, come from one distribution."""
     if not against:
         raise ao.InputError("say what to test against: anchorot test A... --against B...")
-    check_picture(picture)
+    outputs = Outputs()
+    outputs.announce_picture(picture)
     sources = find_sources(files), find_sources(against)
     start = time.perf_counter()
     options: dict[str, Any] = {
@@ -79,15 +83,10 @@ def two_sample(
         "stop_after": stop_after,
         "threads": threads,
     }
-    if statistic is Statistic.anchors:
-        spaces_a, spaces_b = (list(SpacesOf(own, reading)) for own in sources)
-        found = ao.energy_test(spaces_a, spaces_b, **options)
-    else:
-        graphs_a, graphs_b = ([source.graph(reading) for source in own] for own in sources)
-        found = ao.graph_model_test(graphs_a, graphs_b, statistic.value, **options)
+    with doing(f"testing {len(sources[0])} against {len(sources[1])} spaces"):
+        found = _test(sources, statistic, reading, options)
     seconds = time.perf_counter() - start
-    if picture is not None:
-        _draw(picture, found)
+    outputs.save_picture(picture, lambda: _draw(found))
     facts = {
         "statistic": statistic.value,
         "energy_distance": found.statistic,
@@ -97,21 +96,28 @@ def two_sample(
     sizes = [len(own) for own in sources]
     if as_json:
         print_json({**facts, "stopped_early": found.stopped_early, "sizes": sizes, "seconds": seconds})
-        return
-    table = new_table(f"{sizes[0]} against {sizes[1]}, by {statistic.value}", "", "value")
-    table.add_row("energy distance", f"[bold]{found.statistic:.6g}[/]")
-    table.add_row(f"p-value of {len(found.null)} permutations", f"[bold]{found.pvalue:.4g}[/]")
-    verdict = "they differ (p <= 0.05)" if found.pvalue <= 0.05 else "no difference was found (p > 0.05)"
-    lines = [f"{verdict}; {seconds:.2f} s, reading included"]
-    if picture is not None:
-        lines.append(f"written: [bold]{plain(str(picture))}[/]")
-    print_table(table, *lines)
+    else:
+        table = new_table(f"{sizes[0]} against {sizes[1]}, by {statistic.value}", "", "value")
+        table.add_row("energy distance", f"[bold]{found.statistic:.6g}[/]")
+        table.add_row(f"p-value of {len(found.null)} permutations", f"[bold]{found.pvalue:.4g}[/]")
+        verdict = "they differ (p <= 0.05)" if found.pvalue <= 0.05 else "no difference was found (p > 0.05)"
+        print_table(table, f"{verdict}; {seconds:.2f} s, reading included", *outputs.lines())
+    outputs.settle()
 
 
-def _draw(path: Path, found: ao.PermutationTest) -> None:
+def _test(
+    sources: tuple[list[Source], list[Source]], statistic: Statistic, reading: dict[str, Any], options: dict[str, Any]
+) -> ao.PermutationTest:
+    if statistic is Statistic.anchors:
+        spaces_a, spaces_b = (list(SpacesOf(own, reading)) for own in sources)
+        return ao.energy_test(spaces_a, spaces_b, **options)
+    graphs_a, graphs_b = ([source.graph(reading) for source in own] for own in sources)
+    return ao.graph_model_test(graphs_a, graphs_b, statistic.value, **options)
+
+
+def _draw(found: ao.PermutationTest) -> "Figure":
     from anchorot.plot import new_figure, null_distribution
 
     figure = new_figure(6.4, 3.6)
     null_distribution(found, ax=figure.subplots())
-    with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=150, facecolor="white")
+    return figure

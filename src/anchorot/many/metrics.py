@@ -49,7 +49,7 @@ class Metric:
     backend : {"threads", "processes"}
         Which workers suit it: threads if most of the time is spent where the GIL is released.
     side : int
-        Least side of a tile: so many pairs squared take some hundredths of a second or more.
+        Smallest side of a tile: its pairs together take some hundredths of a second or more.
     packages : tuple of str
         Packages that the last bits of a value depend on.
     """

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.exceptions import InputError
+from anchorot.exceptions import InputError, find_shortage
 from anchorot.io import read
 from anchorot.space import Space, as_space
 
@@ -41,7 +41,7 @@ class Inputs:
         return f"spaces[{index}]" if index < self.n else f"others[{index - self.n}]"
 
     def load(self, index: int) -> Space | AnchorFeatures:
-        """Get a space; whatever goes wrong is an `InputError` that names it."""
+        """Get a space; whatever goes wrong, but for a shortage of memory, is an `InputError` that names it."""
         name = self.name(index)
         try:
             entry = self.spaces[index] if index < self.n else self.others[index - self.n]
@@ -52,7 +52,8 @@ class Inputs:
                 return read(entry)
             return entry if isinstance(entry, AnchorFeatures) else as_space(entry)
         except Exception as error:
-            raise InputError(f"{name}: {_reason(error, name)}") from error
+            kind = InputError if find_shortage(error) is None else MemoryError  # which is not the fault of the space
+            raise kind(f"{name}: {_reason(error, name)}") from error
 
     def only(self, indices: Iterable[int]) -> "Inputs":
         """Return the same inputs, with no more in them than the given entries: light enough to be sent away.

@@ -1,0 +1,59 @@
+"""Options that say what spaces are compared by, from the list of metrics."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from anchorot.many.metrics import METRICS, WITH_GRADIENT, WITH_PLAN
+
+USUAL_POWER = 1
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def _checked(names: tuple[str, ...]) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if value not in names:
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(names)}")
+        return value
+
+    return check
+
+
+def _completed(names: tuple[str, ...]) -> Callable[[str], list[tuple[str, str]]]:
+    def complete(incomplete: str) -> list[tuple[str, str]]:
+        return [(name, METRICS[name].title) for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+def _choice(names: tuple[str, ...], *flags: str) -> Any:
+    """Return an option whose value is one of these metrics."""
+    titles = ", ".join(f"{name} ({METRICS[name].title})" for name in names)
+    return typer.Option(
+        *(flags or ("--metric",)),
+        metavar=f"[{'|'.join(names)}]",
+        callback=_checked(names),
+        autocompletion=_completed(names),
+        help=f"What spaces are compared by: {titles}. Distances between points of one space are --point-metric.",
+    )
+
+
+def _powers() -> str:
+    others = tuple(name for name, kind in METRICS.items() if kind.power != USUAL_POWER)
+    return f"{USUAL_POWER}; {METRICS[others[0]].power} for {_listed(others)}"
+
+
+_REGULARISED = _listed(tuple(name for name, kind in METRICS.items() if kind.has_epsilon))
+
+MetricOption = Annotated[str, _choice(tuple(METRICS))]
+PlanOption = Annotated[str, _choice(WITH_PLAN)]
+GradientOption = Annotated[str, _choice(WITH_GRADIENT, "--metric", "--geometry")]
+POption = Annotated[int | None, typer.Option("--p", help="Power of the costs.", min=1, show_default=_powers())]
+EpsilonOption = Annotated[
+    float | None,
+    typer.Option(help=f"Entropic regularisation, of {_REGULARISED} (aw: 0 is exact).", min=0, show_default=False),
+]

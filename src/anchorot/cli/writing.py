@@ -1,0 +1,141 @@
+"""Files that the commands write: refused before the work, or saved elsewhere after it, but never lost."""
+
+import csv
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anchorot as ao
+from anchorot.cli.ending import told
+from anchorot.cli.output import plain
+from anchorot.exceptions import printable
+from anchorot.io.atomic import check_writable, replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PICTURES = (".png", ".svg", ".pdf")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet would compute
+
+
+class Outputs:
+    """The files that a command is asked to write.
+
+    A command announces them before its work, saves them after it, tells of its results, and settles: a file that could
+    not be written where it was wanted is then the command's error, and the result is in the temporary folder.
+    """
+
+    def __init__(self) -> None:
+        self._written: list[Path] = []
+        self._missed: list[str] = []
+
+    def announce(self, path: Path | None, *endings: str) -> None:
+        """Refuse a file that could not be written, or of another kind than is written here (any, without endings)."""
+        if path is None:
+            return
+        if endings and path.suffix.lower() not in endings:
+            raise ao.InputError(f"{path}: a file ending in {' or '.join(endings)} is written here")
+        _check_parent(path)
+        check_writable(path)
+
+    def announce_picture(self, path: Path | None) -> None:
+        """Refuse a picture that could not be drawn or written."""
+        self.announce(path, *PICTURES)
+        if path is not None:
+            from anchorot.plot import new_figure
+
+            new_figure(1, 1)  # tells of a missing matplotlib
+
+    def announce_folder(self, path: Path | None) -> None:
+        """Refuse a folder that could not be made or written to."""
+        if path is None:
+            return
+        there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+        if not there.is_dir():
+            raise ao.InputError(f"{path}: a folder is needed, but {there} is a file")
+        try:
+            check_writable(there / "probe")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from None
+
+    def save(self, path: Path | None, write: Callable[[Path], object]) -> None:
+        """Write a file whole or not at all; if that fails, write it to the temporary folder."""
+        if path is None:
+            return
+        try:
+            with replacing(path) as temporary:
+                write(temporary)
+        except OSError as error:
+            self._missed.append(f"{told(error)}; {_rescued(path, write)}")
+        else:
+            self._written.append(path)
+
+    def save_picture(self, path: Path | None, draw: Callable[[], "Figure"]) -> None:
+        """Draw a picture, if one is wanted, and save it."""
+        if path is not None:
+            figure = draw()
+            self.save(path, lambda temporary: figure.savefig(temporary, dpi=130, facecolor="white"))
+
+    def lines(self) -> list[str]:
+        """Return a line for each file written, for `print_table`."""
+        return [f"written: [bold]{plain(str(path))}[/]" for path in self._written]
+
+    def settle(self) -> None:
+        """Raise an error if a file is not where it was wanted."""
+        if self._missed:
+            raise ao.AnchorotError("; ".join(self._missed))
+
+
+def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows of numbers and of names, which come from outside: see `cell`."""
+    with path.open("w", newline="", encoding="utf-8", errors="backslashreplace") as handle:
+        csv.writer(handle).writerows(
+            [cell(value) if isinstance(value, str) else value for value in row] for row in rows
+        )
+
+
+def cell(name: str) -> str:
+    """Return a name that no spreadsheet takes for a formula; numbers stay numbers.
+
+    Examples
+    --------
+    >>> cell("=1+1"), cell("-7"), cell("cat")
+    ("'=1+1", '-7', 'cat')
+    """
+    return f"'{name}" if name.startswith(FORMULA_STARTS) and not _is_number(name) else name
+
+
+def drawable(name: str) -> str:
+    """Return a name in which matplotlib finds no formula of its own."""
+    return printable(name).replace("$", r"\$")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_parent(path: Path) -> None:
+    parent = path.resolve().parent
+    if not parent.is_dir():
+        raise ao.InputError(f"{path}: there is no folder {parent}")
+
+
+def _rescued(path: Path, write: Callable[[Path], object]) -> str:
+    """Save a result that could not be saved where it was wanted, and say where it is."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="anchorot-"))
+    except OSError as error:
+        return f"nor is there a temporary folder to save it in ({error.strerror})"
+    rescued = folder / f"result{path.suffix}"
+    try:
+        write(rescued)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        return f"nor could it be saved in {folder.parent} ({error.strerror or error})"
+    return f"it is saved as {rescued} instead"

@@ -1,0 +1,119 @@
+"""The command line, run as a user runs it; and what is true of all its commands."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from typer.main import get_command
+
+import anchorot as ao
+from anchorot.cli import app
+
+from conftest import require_or_skip
+
+GOLDEN = Path(__file__).parent / "golden"
+PAIR = [str(GOLDEN / "authors_1.txt"), str(GOLDEN / "authors_2.txt")]
+PROGRAM = "from anchorot.cli import main; main()"
+EACH = """
+import io, json, sys
+from anchorot.cli import main
+stdout, results = sys.stdout, []
+for words in json.loads(sys.argv[1]):
+    sys.argv[1:] = words
+    sys.stdout, sys.stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    try:
+        main()
+    except SystemExit as end:
+        told = {}
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            stream.flush()
+            told[name] = stream.buffer.getvalue().decode("utf-8", "surrogateescape")
+        results.append({"returncode": end.code, **told})
+stdout.write(json.dumps(results))
+"""
+
+
+def anchorot(*arguments, cwd=None, program=PROGRAM, **environment):
+    """Run a command in a process of its own; `program` may change something before it calls main()."""
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        cwd=cwd,
+        check=False,
+        env=os.environ | {"COLUMNS": "100"} | environment,
+    )
+
+
+def anchorot_each(*runs, cwd=None, program=""):
+    """Run several commands one after the other in one process, which saves the time to start; a result for each."""
+    done = anchorot(json.dumps([[*map(str, words)] for words in runs]), cwd=cwd, program=program + EACH)
+    assert done.returncode == 0, done.stderr
+    return [SimpleNamespace(**result) for result in json.loads(done.stdout)]
+
+
+def find_commands(command=None, words=()):
+    """All commands that do something, with the words that call them: what the program has, not what a list says."""
+    command = get_command(app) if command is None else command
+    below = getattr(command, "commands", None)
+    if below is None:
+        return {" ".join(words): command}
+    return {name: c for word, sub in below.items() for name, c in find_commands(sub, (*words, word)).items()}
+
+
+COMMANDS = find_commands()
+# Words that make each command work in a folder that `write_inputs` has filled; all but "reproduce", which computes
+# nothing where it is installed.
+RUNS = {
+    "compare": "a.npy b.npy",
+    "match": "a.npy b.npy",
+    "pairwise": "a.npy b.npy",
+    "search build": "a.npy b.npy -o new.index",
+    "search query": "x.index a.npy",
+    "test": "a.npy --against b.npy --statistic anchors --resamples 9",
+    "barycenter": "a.npy b.npy -o mean.csv --support 3 --max-iter 2",
+    "demo": "--n-points 6 -o demo.png",
+    "config": "",
+}
+AT_WORK = [name for name in RUNS if name != "config"]
+# Do something at the moment when a command has made a space.
+MIDDLE = """
+import os, signal, anchorot.space
+made = anchorot.space.Space.__init__
+def middle(self, *arguments, **options):
+    made(self, *arguments, **options)
+    {}
+anchorot.space.Space.__init__ = middle
+"""
+
+
+def need_extras(*names):
+    """Skip a test if a package that these commands need is not there."""
+    for name in names:
+        package = {"barycenter": "torch", "demo": "matplotlib"}.get(name, "numpy")
+        require_or_skip(find_spec(package) is not None, f"{package} is not installed")
+
+
+def write_inputs(folder, a="a.npy", b="b.npy"):
+    """Write what the words of `RUNS` speak of, and return the folder."""
+    rng = np.random.default_rng(0)
+    spaces = [ao.from_points(rng.normal(size=(n, 2))) for n in (5, 4)]
+    for name, space in zip((a, b), spaces, strict=True):
+        np.save(folder / name, space.cost)
+    ao.SearchIndex.build(spaces, [a, b]).save(folder / "x.index")
+    return folder
+
+
+def assert_one_line(result, *parts, status=2):
+    assert result.returncode == status, result.stderr
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert result.stderr.startswith("anchorot")
+    assert all(part in result.stderr for part in parts), result.stderr

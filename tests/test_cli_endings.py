@@ -1,0 +1,214 @@
+"""However a command ends, it is one line, a status that scripts know, and nothing lost or left behind."""
+
+import inspect
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import numpy as np
+import pytest
+
+from command_line import (
+    AT_WORK,
+    COMMANDS,
+    MIDDLE,
+    PROGRAM,
+    RUNS,
+    anchorot,
+    anchorot_each,
+    assert_one_line,
+    need_extras,
+    write_inputs,
+)
+
+pytestmark = pytest.mark.kernel_free
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    return write_inputs(tmp_path)
+
+
+def output_options():
+    """Every option of every command that names a file or a folder to write, with an ending that it takes."""
+    for name in RUNS:
+        hints = get_type_hints(inspect.unwrap(COMMANDS[name].callback), include_extras=True)
+        for option in COMMANDS[name].params:
+            kind = get_args(hints.get(option.name, None) or int)
+            if option.param_type_name == "option" and kind and kind[0] in (Path, Path | None):
+                ending = re.search(r"\.[a-z]+", option.help)
+                yield name, option.opts[0], ending[0] if ending else ""
+
+
+OUTPUTS = list(output_options())
+
+
+def test_no_output_is_left_out():
+    options = {f"{name} {option}" for name, option, _ in OUTPUTS}
+    assert {name for name in RUNS if "-o" in RUNS[name].split()} <= {name.rpartition(" ")[0] for name in options}
+    assert {"match --report", "pairwise --picture", "pairwise --checkpoint", "test --picture"} <= options
+
+
+def with_output(name, option, value):
+    """Words of a command with an output option set, in place of the one it may have."""
+    words = RUNS[name].split()
+    if option == "--output" and "-o" in words:
+        at = words.index("-o")
+        del words[at : at + 2]
+    return [*name.split(), *words, option, value]
+
+
+@pytest.mark.parametrize(("name", "option", "ending"), OUTPUTS)
+def test_outputs_are_checked_before_any_work(tmp_path, name, option, ending):
+    need_extras(name)
+    (tmp_path / "file").touch()
+    (tmp_path / f"folder{ending}").mkdir()
+    missing, instead = f"no/such/folder/x{ending}", f"folder{ending}"
+    if option == "--checkpoint":  # which is a folder, and is made
+        missing, instead = "file/no/such/folder", "file"
+    wrong = [
+        missing,
+        instead,
+        f"/proc/x{ending}",  # nobody may write there, not even root
+        f"{'x' * 256}{ending}",
+        f"file/x{ending}",
+    ]
+    before = sorted(tmp_path.iterdir())
+    results = anchorot_each(*(with_output(name, option, path) for path in wrong), cwd=tmp_path)
+    for path, result in zip(wrong, results, strict=True):
+        assert_one_line(result, f"anchorot: {path}: ")  # and not of a.npy, which is not there either
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(("name", "option", "ending"), [output for output in OUTPUTS if output[1] != "--checkpoint"])
+def test_a_result_that_cannot_be_written_is_saved_elsewhere(inputs, name, option, ending):
+    need_extras(name)
+    spare = inputs / "spare"
+    spare.mkdir()
+    wanted = f"wanted{ending}"
+    program = (
+        "import errno, os, pathlib; from anchorot.cli import main\n"
+        "replace = pathlib.Path.replace\n"
+        "def full(self, target):\n"
+        f"    if target.name == {wanted!r}: raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
+        "    return replace(self, target)\n"
+        "pathlib.Path.replace = full; main()"
+    )
+    before = sorted(inputs.iterdir())
+    result = anchorot(*with_output(name, option, wanted), cwd=inputs, program=program, TMPDIR=str(spare))
+    assert result.returncode == 2
+    assert result.stdout != ""  # what was found is told all the same
+    assert "written: wanted" not in result.stdout
+    (rescued,) = spare.glob("anchorot-*/*")
+    message = f"anchorot: {wanted}: No space left on device; it is saved as {rescued} instead\n"
+    assert result.stderr == message
+    assert rescued.suffix == ending
+    assert rescued.stat().st_size > 0
+    assert sorted(inputs.iterdir()) == before
+
+
+def test_a_result_that_can_be_saved_nowhere_is_told(inputs):
+    program = (
+        "import resource; from anchorot.cli import main\nresource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)); main()"
+    )
+    result = anchorot("pairwise", "a.npy", "b.npy", "-o", "D.npz", cwd=inputs, program=program)
+    assert result.returncode == 2
+    assert "1 pairs in" in result.stdout
+    assert "anchorot: D.npz: File too large; nor could it be saved in" in result.stderr
+    assert not (inputs / "D.npz").exists()
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_full_standard_output_is_one_line(inputs, name):
+    need_extras(name)
+    program = "import os, sys; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); from anchorot.cli import main; main()"
+    result = anchorot(*name.split(), *RUNS[name].split(), cwd=inputs, program=program)
+    assert_one_line(result, "anchorot: standard output: No space left on device")
+
+
+@pytest.mark.parametrize("error", ["MemoryError('Unable to allocate 7 GiB')", "OSError(12, os.strerror(12))"])
+def test_a_shortage_of_memory_is_one_line_that_says_what_helps(inputs, error):
+    for name in AT_WORK:
+        need_extras(name)
+    before = sorted(inputs.iterdir())
+    runs = [[*name.split(), *RUNS[name].split()] for name in AT_WORK]
+    results = anchorot_each(*runs, cwd=inputs, program=MIDDLE.format(f"raise {error}"))
+    for result in results:
+        assert_one_line(result, "anchorot: out of memory while ", "; keep fewer points of each space with --n-points")
+    assert sorted(inputs.iterdir()) == before
+
+
+def test_a_real_shortage_of_memory_is_one_line(tmp_path):
+    np.save(tmp_path / "big.npy", np.zeros((3000, 3000), np.float32))
+    program = (
+        "import resource, anchorot as ao; from anchorot.cli import main\n"
+        "ao.read('small.npy'); ao.anchor_energy([[0.0]], [[0.0]])\n"
+        "size = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (size + 2**25, size + 2**25)); main()"
+    )
+    np.save(tmp_path / "small.npy", np.zeros((2, 2)))
+    result = anchorot("compare", "big.npy", "big.npy", cwd=tmp_path, program=program)
+    assert_one_line(result, "anchorot: out of memory while reading big.npy (", "--n-points")
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "said"), [("SIGINT", 130, "anchorot: interrupted\n"), ("SIGTERM", 143, "")]
+)
+@pytest.mark.parametrize("name", AT_WORK)
+def test_signals_end_a_command_tidily(inputs, name, number, status, said):
+    need_extras(name)
+    before = sorted(inputs.iterdir())
+    program = MIDDLE.format(f"os.kill(os.getpid(), signal.{number})")
+    result = anchorot(*name.split(), *RUNS[name].split(), cwd=inputs, program=program + PROGRAM)
+    assert (result.returncode, result.stdout, result.stderr) == (status, "", said)
+    assert sorted(inputs.iterdir()) == before
+
+
+def test_ctrl_c_while_worker_processes_start_is_one_line(inputs):
+    pytest.importorskip("ot")
+    program = (
+        "import os, signal, time; from concurrent.futures import ProcessPoolExecutor; from anchorot.cli import main\n"
+        "os.setsid()\n"
+        "submit = ProcessPoolExecutor.submit\n"
+        "def submit_and_interrupt(self, *task):\n"
+        "    future = submit(self, *task)\n"
+        "    if len(self._processes) < 2: return future\n"
+        "    ProcessPoolExecutor.submit = submit\n"
+        "    time.sleep(0.4)  # they are importing\n"
+        "    os.killpg(0, signal.SIGINT)  # as a terminal does, which tells all its processes\n"
+        "    return future\n"
+        "ProcessPoolExecutor.submit = submit_and_interrupt\n"
+        "if __name__ == '__main__': main()"
+    )
+    result = anchorot("pairwise", "a.npy", "b.npy", "--metric", "gw", "--jobs", 2, cwd=inputs, program=program)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "anchorot: interrupted\n")
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_signals_leave_the_cursor_visible(inputs, number):
+    program = MIDDLE.format(f"import time; time.sleep(0.3); os.kill(os.getpid(), signal.{number})")
+    seen = run_on_a_terminal(inputs, program + PROGRAM, "compare", "a.npy", "b.npy")
+    assert b"reading a.npy" in seen
+    assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
+
+
+def run_on_a_terminal(folder, program, *words):
+    """Run a command with a terminal for its standard error, and return what that has shown."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", program, *words]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(command, cwd=folder, stderr=theirs, stdout=subprocess.DEVNULL, env=environment) as running:
+        os.close(theirs)
+        seen = b""
+        try:
+            while part := os.read(ours, 4096):
+                seen += part
+        except OSError:  # the other end is closed
+            pass
+        running.wait()
+    os.close(ours)
+    return seen
