@@ -171,7 +171,7 @@ def test_interrupted_it_leaves_at_once_and_whole(tmp_path, program, unbroken, ba
 
 
 def test_interrupted_in_the_middle_of_a_tile_no_thread_goes_on(monkeypatch):
-    monkeypatch.setattr(ao.AnchorFeatures, "energy_to", lambda *args: time.sleep(0.02) or 1.0)
+    monkeypatch.setattr(ao.AnchorFeatures, "energy_to", lambda *args, **options: time.sleep(0.02) or 1.0)
     timer = threading.Timer(0.5, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
     timer.start()
     begin = time.monotonic()
@@ -200,7 +200,7 @@ def test_another_number_of_workers_and_another_memory_go_on(tmp_path):
 
 def test_convergence_of_finished_tiles_is_remembered(tmp_path, monkeypatch):
     real = metrics.anchor_transport
-    monkeypatch.setattr(metrics, "anchor_transport", lambda *args: real(*args, max_iter=1))
+    monkeypatch.setattr(metrics, "anchor_transport", lambda *args, **options: real(*args, **options, max_iter=1))
     for _ in range(2):
         with pytest.warns(ao.ConvergenceWarning, match="did not converge for 3 pairs"):
             ao.pairwise(clouds(3), metric="aw", checkpoint=tmp_path / "run")

@@ -101,7 +101,9 @@ def test_neither_threads_nor_tiles_nor_memory_change_a_bit(options):
 def test_no_pair_is_compared_twice(monkeypatch):
     compared = []
     real = ao.AnchorFeatures.energy_to
-    monkeypatch.setattr(ao.AnchorFeatures, "energy_to", lambda *args: compared.append(1) or real(*args))
+    monkeypatch.setattr(
+        ao.AnchorFeatures, "energy_to", lambda *args, **options: compared.append(1) or real(*args, **options)
+    )
     ao.pairwise(uniform(10), tile=4)
     assert len(compared) == 45
 
@@ -134,7 +136,7 @@ def test_result_goes_where_it_is_wanted(tmp_path):
 
 def test_solvers_that_stop_early_are_counted_once(monkeypatch):
     real = metrics.anchor_transport
-    monkeypatch.setattr(metrics, "anchor_transport", lambda *args: real(*args, max_iter=1))
+    monkeypatch.setattr(metrics, "anchor_transport", lambda *args, **options: real(*args, **options, max_iter=1))
     with pytest.warns(ao.ConvergenceWarning, match="did not converge for 3 pairs") as told:
         ao.pairwise(clouds(3), metric="aw", epsilon=1e-5)
     assert len(told) == 1
