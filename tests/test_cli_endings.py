@@ -155,6 +155,13 @@ def test_a_real_shortage_of_memory_is_one_line(tmp_path):
     assert_one_line(result, "anchorot: out of memory while reading big.npy (", "--n-points")
 
 
+def test_a_shortage_of_torch_is_one_line_too(inputs):
+    need_extras("barycenter")
+    result = anchorot("barycenter", "a.npy", "-o", "mean.csv", "--support", 5_000_000, cwd=inputs)
+    assert_one_line(result, "out of memory while looking for the barycenter of 1 spaces (", "--support")
+    assert not (inputs / "mean.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("number", "status", "said"), [("SIGINT", 130, "anchorot: interrupted\n"), ("SIGTERM", 143, "")]
 )

@@ -53,7 +53,7 @@ def printable(text: str) -> str:
 
     Examples
     --------
-    >>> printable("caf\u00e9\x1b[31m\n")
-    'caf\u00e9\\x1b[31m\\n'
+    >>> printable("cat\x1b[31m\n")
+    'cat\\x1b[31m\\n'
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

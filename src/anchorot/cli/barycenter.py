@@ -37,7 +37,7 @@ def barycenter(
     with doing("reading"):
         spaces = list(SpacesOf(find_sources(files), reading))
     options = {"restarts": restarts, "max_iter": max_iter, "rng": reading["rng"], "progress": True}
-    with doing(f"looking for the barycenter of {len(spaces)} spaces"):
+    with doing(f"looking for the barycenter of {len(spaces)} spaces", ", or take fewer with --support"):
         found = ao.barycenter(spaces, support, dim, metric, **options)
     outputs.save(output, lambda path: _write(path, found.points))
     if as_json:

@@ -65,7 +65,7 @@ def leave(message: str, status: int = FAILED, command: str = "anchorot") -> NoRe
     sys.exit(status)
 
 
-def no_memory(error: Exception, doing: str = "") -> ao.AnchorotError | None:
+def no_memory(error: Exception, doing: str = "", also: str = "") -> ao.AnchorotError | None:
     """Return what to tell of an error that is a shortage of memory; None if it is another."""
     shortage = find_shortage(error)
     if shortage is None and isinstance(error, RuntimeError) and any(words in str(error) for words in TORCH_SHORTAGE):
@@ -74,9 +74,8 @@ def no_memory(error: Exception, doing: str = "") -> ao.AnchorotError | None:
         return None
     said = first_line(shortage)
     reason = "" if said in ("MemoryError", "std::bad_alloc") else f" ({said})"
-    return ao.AnchorotError(
-        f"out of memory{' while ' * bool(doing)}{doing}{reason}; keep fewer points of each space with --n-points"
-    )
+    when = f" while {doing}" if doing else ""
+    return ao.AnchorotError(f"out of memory{when}{reason}; keep fewer points of each space with --n-points{also}")
 
 
 def told(error: OSError) -> str:

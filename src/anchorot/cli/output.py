@@ -62,12 +62,12 @@ def plain(text: str) -> str:
 
 
 @contextmanager
-def doing(what: str) -> Iterator[None]:
-    """Name what is under way if the memory does not suffice for it."""
+def doing(what: str, also: str = "") -> Iterator[None]:
+    """Name what is under way if the memory does not suffice for it, and what helps beside fewer points."""
     try:
         yield
     except Exception as error:
-        if (shortage := no_memory(error, what)) is None:
+        if (shortage := no_memory(error, what, also)) is None:
             raise
         raise shortage from None
 

@@ -70,7 +70,7 @@ def pairwise(
     if output is None and picture is None and not as_json and len(sources) > MOST_PRINTED:
         raise ao.InputError(f"a matrix of {len(sources)} spaces is too large to print; say where to put it: -o D.npz")
     start = time.perf_counter()
-    with _client(dask) as client, doing(f"comparing {len(sources)} spaces"):
+    with _client(dask) as client, doing(f"comparing {len(sources)} spaces", ", or take fewer --jobs"):
         distances = ao.pairwise(
             [_reader(source, reading) for source in sources],
             **options,

@@ -147,10 +147,10 @@ class ProcessWorkers:
         link, self._link = context.Pipe(duplex=False)
         arguments = (self._job, list(summaries), self._memory, link)
         self._executor = ProcessPoolExecutor(self._n_jobs, context, initializer=_start_process, initargs=arguments)
-        with _ctrl_c_kept_from_children():
-            for _ in range(self._n_jobs):  # a task, whatever it is, starts a process while none is idle
-                self._executor.submit(int)
         try:
+            with _ctrl_c_kept_from_children():
+                for _ in range(self._n_jobs):  # a task, whatever it is, starts a process while none is idle
+                    self._executor.submit(int)
             yield from completed(self._executor, _compute_in_process, tiles, TASKS_PER_WORKER * self._n_jobs)
         except BrokenExecutor:
             raise AnchorotError(
