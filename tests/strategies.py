@@ -51,6 +51,28 @@ def clouds(sizes=9, seed=0, *, dim=2, weighted=None):
     return made
 
 
+def shifted(space, shift):
+    """The space with all costs moved by a number; exact for costs on a grid of eighths and shifts below 2**50."""
+    return ao.Space(space.cost + shift, space.weights)
+
+
+@st.composite
+def spaces_of_eighths(draw):
+    """Spaces whose costs stay exact when they are moved far from zero."""
+    space = draw(spaces())
+    return ao.Space(np.round(8 * space.cost) / 8, space.weights)
+
+
+FAR = st.integers(20, 49).map(lambda k: 2.0**k)
+
+
+def with_a_light_point(space, weight, cost):
+    """The space and one more point of the given weight, at one cost from and to all."""
+    larger = np.full((space.n + 1, space.n + 1), cost)
+    larger[:-1, :-1] = space.cost
+    return ao.Space(larger, np.append(space.weights, weight))
+
+
 def samples(seed, s=25, t=30, shift=0.0, sizes=(3, 12)):
     """Two collections of normal samples of different sizes."""
     rng = np.random.default_rng(seed)

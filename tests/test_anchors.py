@@ -6,9 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
+from anchorot.anchors.rows import row_costs
 
 import reference
-from strategies import COSTS, scale_of, spaces, weight_vectors
+from strategies import (
+    COSTS,
+    FAR,
+    scale_of,
+    shifted,
+    spaces,
+    spaces_of_eighths,
+    weight_vectors,
+)
 
 
 @given(spaces(), spaces(), st.integers(1, 4), st.booleans())
@@ -33,6 +42,12 @@ def test_self_cost_is_the_mean_cost_between_own_anchors(x, p):
     assert ao.AnchorFeatures.of(x).self_cost(p) == pytest.approx(ref, rel=1e-10, abs=1e-12 * scale_of(x) ** p)
 
 
+@given(spaces_of_eighths(), st.integers(1, 4), FAR)
+def test_an_exact_shift_of_all_costs_leaves_the_self_cost(x, p, shift):
+    near, far = (ao.AnchorFeatures.of(space).self_cost(p) for space in (x, shifted(x, shift)))
+    assert far == pytest.approx(near, rel=1e-10, abs=1e-12 * scale_of(x) ** p)
+
+
 @given(spaces(), spaces())
 def test_the_mean_alone_serves_p_two(x, y):
     fx, fy = (ao.AnchorFeatures.of(s, mean_only=True) for s in (x, y))
@@ -53,6 +68,35 @@ def test_repr_says_what_is_kept(options):
     assert repr(ao.AnchorFeatures.of(np.eye(2), **options)) == f"AnchorFeatures({kept}, robust=False)"
     weighted = ao.AnchorFeatures.of(ao.Space(np.eye(2), [0.2, 0.8]), **options)
     assert repr(weighted) == f"AnchorFeatures({kept.replace('levels', 'events')}, robust=False)"
+
+
+# -- costs between anchors -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("p", [1, 2, 3, 4])
+@pytest.mark.parametrize(("n", "m"), [(7, 7), (5, 3), (1, 6)])
+def test_an_exact_shift_changes_no_cost_between_anchors(n, m, p, weighted):
+    rng = np.random.default_rng(n)
+    x, y = (
+        ao.Space(rng.integers(-16, 24, (k, k)) / 8, rng.dirichlet(np.ones(k)) if weighted else None) for k in (n, m)
+    )
+    near, far = (row_costs(*pair, p, threads=1) for pair in ((x, y), (shifted(x, 2.0**49), shifted(y, 2.0**49))))
+    np.testing.assert_allclose(far, near, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("weight", [0, 1e-20, 1e-300])
+@pytest.mark.parametrize("cost", [-1e15, 1e15])
+def test_a_weightless_point_changes_no_cost_between_the_other_anchors(weight, cost):
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        y = ao.Space(rng.normal(size=(4, 4)))
+        heavy, larger = rng.dirichlet(np.ones(9)), np.full((10, 10), cost)
+        larger[:9, :9] = rng.normal(size=(9, 9))
+        without, extended = ao.Space(larger[:9, :9], heavy), ao.Space(larger, np.append(heavy, weight))
+        for p in (1, 2, 3):
+            expected = row_costs(without, y, p, threads=1)
+            np.testing.assert_allclose(row_costs(extended, y, p, threads=1)[:-1], expected, rtol=1e-12)
 
 
 # -- ragged collections --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import anchorot as ao
 
 import reference
-from strategies import scale_of, spaces
+from strategies import FAR, scale_of, shifted, spaces, spaces_of_eighths, with_a_light_point
 
 POWERS = st.integers(1, 5)
 
@@ -106,10 +106,28 @@ def test_splitting_an_atom_changes_nothing(x, y, p, share):
 
 @given(spaces(), spaces(), POWERS, st.floats(-1e3, 1e3), st.booleans())
 def test_a_point_of_weight_zero_changes_nothing(x, y, p, cost, robust):
-    larger = np.full((x.n + 1, x.n + 1), cost)
-    larger[:-1, :-1] = x.cost
-    extended = ao.Space(larger, np.append(x.weights, 0))
+    extended = with_a_light_point(x, 0, cost)
     assert close(ao.anchor_energy(extended, y, p, robust), ao.anchor_energy(x, y, p, robust), scale_of(x, y), p)
+
+
+@given(spaces(), spaces(), POWERS, st.floats(-1e3, 1e3), st.booleans(), st.sampled_from([1e-20, 1e-300]))
+def test_a_weight_that_no_height_can_show_is_zero(x, y, p, cost, robust, weight):
+    light, weightless = (with_a_light_point(x, w, cost) for w in (weight, 0))
+    for function in (ao.anchor_energy, ao.expected_cost):
+        assert function(light, y, p, robust) == function(weightless, y, p, robust)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4])
+@pytest.mark.parametrize("share", [1e-16, 1e-17, 1e-18])
+@pytest.mark.parametrize("others", [[8, 4, 4, 6, 8, 7, 4, 7, 7], [5, 5, 4, 5, 5, 5, 2, 3, 5]])
+def test_a_point_of_next_to_no_weight_changes_next_to_nothing(p, share, others):
+    """The rounded weights of the other points sum to more than one."""
+    cost = np.full((10, 10), 9.0)
+    cost[:9, :9] = np.arange(81).reshape(9, 9) % 7
+    heavy = np.array(others) / sum(others)
+    light, weightless = (ao.Space(cost, np.append(heavy, w)) for w in (share, 0))
+    for function in (ao.anchor_energy, ao.expected_cost):
+        assert function(light, np.eye(3), p) == pytest.approx(function(weightless, np.eye(3), p), rel=1e-12)
 
 
 @given(spaces(), spaces(), POWERS, st.floats(1e-3, 1e3))
@@ -124,6 +142,25 @@ def test_shifting_all_costs_changes_nothing(x, y, p, shift):
     shifted = [ao.Space(s.cost + shift, s.weights) for s in (x, y)]
     scale = scale_of(x, y) + abs(shift)
     assert close(ao.anchor_energy(*shifted, p), ao.anchor_energy(x, y, p), scale, p)
+
+
+@given(spaces_of_eighths(), spaces_of_eighths(), st.integers(1, 4), FAR, st.sampled_from(["auto", "sweep"]))
+def test_an_exact_shift_of_all_costs_changes_nothing(x, y, p, shift, method):
+    moved = [shifted(s, shift) for s in (x, y)]
+    for function in (ao.anchor_energy, ao.expected_cost):
+        assert close(function(*moved, p, method=method), function(x, y, p, method=method), scale_of(x, y), p)
+
+
+def test_costs_far_from_zero_keep_all_the_digits_that_they_have():
+    rng = np.random.default_rng(4)
+    cost_x, cost_y = 1e15 + rng.normal(size=(40, 40)), 1e15 + 3 * rng.normal(size=(30, 30))
+    for weights in ((None, None), (rng.dirichlet(np.ones(40)), rng.dirichlet(np.ones(30)))):
+        for p in (1, 2, 3, 4):
+            far, near = (
+                ao.anchor_energy(ao.Space(cost_x - c, weights[0]), ao.Space(cost_y - c, weights[1]), p)
+                for c in (0.0, 1e15)
+            )
+            assert far == pytest.approx(near, rel=1e-12)
 
 
 @given(spaces(), spaces(), spaces(), st.sampled_from([1, 2]))
@@ -203,6 +240,30 @@ def test_tiny_and_huge_costs(factor):
         plain = ao.anchor_energy(ao.Space(cost_x, w), ao.Space(cost_y, w))
         scaled = ao.anchor_energy(ao.Space(cost_x * factor, w), ao.Space(cost_y * factor, w))
         assert scaled / factor == pytest.approx(plain, rel=1e-10)
+
+
+@pytest.mark.parametrize(("factor", "p"), [(1.5e308, 1), (1e200, 2), (1e300, 3), (1e300, 4), (1e100, 5)])
+@pytest.mark.parametrize("weights", [None, [0.25, 0.75]])
+@pytest.mark.parametrize("method", ["auto", "sweep", "fenwick"])
+def test_overflow_is_one_clear_line(factor, p, weights, method):
+    x, y = (ao.Space(sign * factor * np.array([[1.0, 1.0], [1.0, 0.9]]), weights) for sign in (-1, 1))
+    power = "differences of costs" if p == 1 else f"costs to the power p={p}"
+    if method == "fenwick" and p > 1:
+        power = "computes p=1 only"
+    for function in (ao.anchor_energy, ao.expected_cost):
+        with pytest.raises(ao.InputError, match=power) as caught:
+            function(x, y, p, method=method)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_costs_whose_powers_fit_are_numbers(p):
+    factor = 1e306 ** (1 / p)
+    cost = np.array([[-1.0, 1.0], [1.0, 0.5]])
+    huge, unit = (
+        ao.anchor_energy(ao.Space(scale * cost), ao.Space(-scale * cost, [0.25, 0.75]), p) for scale in (factor, 1)
+    )
+    assert huge / 1e306 == pytest.approx(unit, rel=1e-9)
 
 
 # -- options -------------------------------------------------------------------------------------------------------

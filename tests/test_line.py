@@ -36,6 +36,16 @@ def test_a_shift_costs_its_power():
     assert ao.ot_1d(x, x + 2, p=3) == pytest.approx(8)
 
 
+def test_values_of_weight_zero_change_nothing():
+    assert ao.ot_1d([1e300, 1, 2], [3, 5], [0, 0.5, 0.5], p=3) == ao.ot_1d([1, 2], [3, 5], p=3)
+
+
+@pytest.mark.parametrize(("factor", "p"), [(1.5e308, 1), (1e200, 2), (1e110, 3)])
+def test_overflow_is_one_clear_line(factor, p):
+    with pytest.raises(ao.InputError, match="exceed the range of float64; divide all costs by their largest first"):
+        ao.ot_1d([-factor], [factor], p=p)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Float64s, Floats
+from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.exceptions import InputError
 
 WEIGHT_SUM_TOLERANCE = 1e-6  # float32 users exist
+LEAST_WEIGHT = 2.0**-63  # half the unit that CDF heights are counted in: up to this, a weight rounds to nothing
 
 
 def check_numbers(values: ArrayLike, name: str) -> Floats:
@@ -87,7 +88,7 @@ def uniform_weights(n: int) -> Float64s:
 
 
 def check_weights(weights: ArrayLike, n: int, of: str) -> Float64s:
-    """Turn `weights` into n non-negative float64 numbers of sum 1."""
+    """Turn `weights` into n non-negative float64 numbers of sum 1; what is too small to count becomes 0."""
     array: Float64s = check_numbers(weights, "weights").astype(np.float64)
     if array.shape != (n,):
         raise InputError(f"weights has shape {array.shape}, but {of} has {n} points")
@@ -98,7 +99,16 @@ def check_weights(weights: ArrayLike, n: int, of: str) -> Float64s:
     total = math.fsum(array)
     if abs(total - 1) > WEIGHT_SUM_TOLERANCE:
         raise InputError(f"weights must sum to 1, but they sum to {total:.9g}; divide them by their sum")
-    return array / total
+    shares: Float64s = array / total
+    shares[shares <= LEAST_WEIGHT] = 0.0
+    return shares
+
+
+def check_overflow(found: float | Float64s, p: int) -> None:
+    """Refuse results that are no numbers because powers of costs, or differences of costs, are beyond float64."""
+    if not np.isfinite(found).all():
+        what = "differences of costs" if p == 1 else f"costs to the power p={p}"
+        raise InputError(f"{what} exceed the range of float64; divide all costs by their largest first")
 
 
 def check_integer(value: Any, name: str, least: int) -> int:
@@ -110,6 +120,16 @@ def check_integer(value: Any, name: str, least: int) -> int:
     if number < least:
         raise InputError(f"{name} must be an integer >= {least}, but {number} came")
     return number
+
+
+def check_indices(values: ArrayLike, name: str, n: int) -> Int64s:
+    """Turn `values` into indices of n points; negative ones count from the end."""
+    index = np.asarray(values)
+    if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
+        raise InputError(f"{name} must be a list of integers, but got {values!r}")
+    if index.size and (index.min() < -n or index.max() >= n):
+        raise InputError(f"{name} has entries from {index.min()} to {index.max()}, but there are {n} points")
+    return index.astype(np.int64) % n
 
 
 def check_nonnegative(value: Any, name: str) -> float:

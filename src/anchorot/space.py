@@ -1,5 +1,6 @@
 """Spaces: what anchorot compares."""
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, Floats, RngLike
-from anchorot._validate import check_cost, check_integer, check_weights, uniform_weights
+from anchorot._validate import check_cost, check_indices, check_integer, check_weights, uniform_weights
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry
 
@@ -25,7 +26,7 @@ class Space:
         float64 or float32 is kept as it is; other real numbers become float64.
     weights : array_like of shape (n,), optional
         Non-negative, of sum 1 within 1e-6 (then renormalised); uniform by default. A point of weight zero is
-        legal and changes nothing.
+        legal and changes nothing. Weights up to 2**-63, about 1e-19, are taken for zero.
     labels : sequence of n objects, optional
         Names of the points.
     geometry : Geometry, optional
@@ -132,8 +133,19 @@ class Space:
         return self.take(np.random.default_rng(rng).choice(candidates, size=k, replace=False))
 
     def take(self, points: ArrayLike) -> "Space":
-        """Return the sub-space of the given points, in that order, weights renormalised."""
-        index = np.asarray(points)
+        """Return the sub-space of the given points, in that order, weights renormalised.
+
+        Parameters
+        ----------
+        points : array_like of shape (k,)
+            Their indices, negative ones from the end; their total weight must be positive.
+
+        Examples
+        --------
+        >>> Space([[0, 5, 6], [5, 0, 7], [6, 7, 0]]).take([2, 0]).cost.tolist()
+        [[0.0, 6.0], [6.0, 0.0]]
+        """
+        index = check_indices(points, "points", self.n)
         weights = self._weights[index]
         total = weights.sum()
         if not total > 0:
@@ -150,10 +162,20 @@ class Space:
         return f"Space(n={self.n}, {kind}, {self._cost.dtype})"
 
 
+def heavy_part(space: Space) -> Space:
+    """Return the sub-space of the points of positive weight; the others change nothing."""
+    return space if space.weights.all() else space.take(np.flatnonzero(space.weights))
+
+
+def unit_of(largest: float) -> float:
+    """Return the power of two that brings `largest` into [1, 2): to divide by it rounds nothing. 1 if that is 0."""
+    return math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest else 1.0
+
+
 def with_unit_costs(*spaces: Space) -> tuple[list[Space], float]:
-    """Divide all costs by the largest of them, so that no power of them can overflow; return that number too."""
-    scale = max(float(np.abs(space.cost).max()) for space in spaces) or 1.0
-    return [Space(space.cost / scale, space.weights, copy=False) for space in spaces], scale
+    """Divide all costs by the unit of the largest, so that no power of them can overflow; return that unit too."""
+    unit = unit_of(max(float(np.abs(space.cost).max()) for space in spaces))
+    return [Space(space.cost / unit, space.weights, copy=False) for space in spaces], unit
 
 
 def _strict_ranks(cost: Floats) -> Float64s:

@@ -12,10 +12,12 @@ from anchorot._kernels.heights import from_heights, heights_after, to_heights
 from anchorot._kernels.numpy.sweep import block_sweep
 from anchorot._kernels.records import Events
 from anchorot._typing import Float64s, Floats
-from anchorot._validate import check_integer, check_values, check_weights, uniform_weights
+from anchorot._validate import check_integer, check_overflow, check_values, check_weights, uniform_weights
 from anchorot.anchors.line import StepFunction, step_distance
 from anchorot.exceptions import InputError
-from anchorot.space import Space, as_space
+from anchorot.space import Space, as_space, heavy_part
+
+BLOCK_NUMBERS = 1 << 18  # averaged at a time: 2 MB of temporary numbers
 
 
 class LevelMoves(NamedTuple):
@@ -84,9 +86,7 @@ class AnchorFeatures:
         [[0.0, 0.0], [1.0, 3.0]]
         """
         threads = check_integer(threads, "threads", 1)
-        space = as_space(x, robust=robust)
-        if not space.weights.all():  # points of weight zero change nothing
-            space = space.take(np.flatnonzero(space.weights))
+        space = heavy_part(as_space(x, robust=robust))
         if space.is_uniform:
             levels = kernels.quantiles(space.cost, threads)
             if mean_only:
@@ -169,10 +169,12 @@ class AnchorFeatures:
         """Mean over the anchors of their quantile functions."""
         if self.levels is not None:
             return mean_of_levels(self.levels)
-        moves = self.level_moves
-        first = float(self.events.mass @ moves.start)
-        rises = np.cumsum(self.events.mass[moves.row] * (moves.after - moves.before))
-        return StepFunction(np.append(first, first + rises), np.append(moves.level, 1.0))
+        moves, mass = self.level_moves, self.events.mass
+        origin = float(self.events.position[len(self.events.position) // 2])
+        with np.errstate(over="ignore", invalid="ignore"):
+            first = mass @ (moves.start - origin)
+            rises = np.cumsum(mass[moves.row] * (moves.after - moves.before))
+        return StepFunction(np.append(first, first + rises), np.append(moves.level, 1.0), origin)
 
     @cached_property
     def level_moves(self) -> LevelMoves:
@@ -185,11 +187,26 @@ class AnchorFeatures:
         start = np.zeros(len(mass))
         start[row[by_row[is_first]]] = position[by_row[is_first]]
         here, there = by_row[~is_last], by_row[~is_first]
-        level, order = kernels.argsort(from_heights(height[here]), threads=1)
+        levels = np.minimum(from_heights(height[here]), 1.0)  # rounded weights may sum to more
+        level, order = kernels.argsort(levels, threads=1)
         return LevelMoves(level, row[here][order], position[here][order], position[there][order], start)
 
     def energy_to(self, other: "AnchorFeatures", p: int = 1, *, threads: int = 1) -> float:
-        """Anchor Energy between two features, by levels if both have them, else by a sweep; see `anchor_energy`."""
+        """Anchor Energy between two features, by levels if both have them, else by a sweep; see `anchor_energy`.
+
+        Parameters
+        ----------
+        other : AnchorFeatures
+            Made with the same `robust`, which is not looked at here.
+        p : int >= 1
+            Power of the cost.
+        threads : int
+            The answer does not depend on it.
+
+        Returns
+        -------
+        float
+        """
         if p == 2:
             return 2 * step_distance(self.mean_quantile, other.mean_quantile, p=2)
         if self.levels is None or other.levels is None:
@@ -197,26 +214,35 @@ class AnchorFeatures:
         x, y = self.levels, other.levels
         if x.dtype != y.dtype:  # float32 and float64
             x, y = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-        return kernels.level_energy(x, y, p, threads)
+        with np.errstate(over="ignore", invalid="ignore"):
+            energy = kernels.level_energy(x, y, p, threads)
+        check_overflow(energy, p)
+        return energy
 
     def sweep_energy_to(self, other: "AnchorFeatures", p: int = 1, *, threads: int = 1) -> float:
         """Anchor Energy between two features by a sweep over their events (p = 1) or over the levels."""
-        if p == 1:
-            return kernels.sweep_energy(self.events, other.events, threads)
-        return sweep_levels(self.level_moves, other.level_moves, self.events.mass, other.events.mass, p)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if p == 1:
+                energy = kernels.sweep_energy(self.events, other.events, threads)
+            else:
+                energy = sweep_levels(self.level_moves, other.level_moves, self.events.mass, other.events.mass, p)
+        check_overflow(energy, p)
+        return energy
 
     def self_cost(self, p: int = 1) -> float:
         """Mean transport cost E[OT_p] between two independent anchors.
 
-        By the Anchor Energy to a space of one point at cost c: AE_p(x, c) = 2 E|cost - c|^p - E[OT_p(x, x)].
+        By the Anchor Energy to a space of one point at any cost c: AE_p(x, c) = 2 E|cost - c|^p - E[OT_p(x, x)].
         """
         if self.levels is not None:
-            c = float(self.levels.mean(dtype=np.float64))
-            to_point = float(np.mean(np.abs(self.levels.astype(np.float64, copy=False) - c) ** p))
+            c = float(self.levels[self.levels.shape[0] // 2, self.levels.shape[1] // 2])
+            costs, share = self.levels.ravel(), np.full(self.levels.size, 1 / self.levels.size)
         else:
-            share = self.events.mass[self.events.row] * from_heights(self.events.jump)
-            c = float(share @ self.events.position)
-            to_point = float(share @ np.abs(self.events.position - c) ** p)
+            costs, share = self.events.position, self.events.mass[self.events.row] * from_heights(self.events.jump)
+            c = float(costs[len(costs) // 2])
+        with np.errstate(over="ignore", invalid="ignore"):
+            to_point = float(share @ np.abs(np.subtract(costs, c, dtype=np.float64)) ** p)
+        check_overflow(2 * to_point, p)
         return 2 * to_point - self.energy_to(AnchorFeatures(levels=np.full((1, 1), c)), p)
 
     def __repr__(self) -> str:
@@ -242,8 +268,15 @@ def as_features(
 
 def mean_of_levels(levels: Floats) -> StepFunction:
     """Mean quantile function from a matrix whose row k holds the anchors' quantiles at level k, in any order."""
-    count = len(levels)
-    return StepFunction(levels.mean(axis=1, dtype=np.float64), np.arange(1, count + 1) / count)
+    count, anchors = levels.shape
+    origin = float(levels[count // 2, 0])
+    value = np.empty(count)
+    step = max(1, BLOCK_NUMBERS // anchors)
+    for start in range(0, count, step):
+        block = slice(start, start + step)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value[block] = np.subtract(levels[block], origin, dtype=np.float64).mean(axis=1)
+    return StepFunction(value, np.arange(1, count + 1) / count, origin)
 
 
 def sweep_levels(x: LevelMoves, y: LevelMoves, mass_x: Float64s, mass_y: Float64s, p: int) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Floats
-from anchorot._validate import check_finite, check_integer, check_numbers, check_weights
+from anchorot._validate import check_finite, check_integer, check_numbers, check_overflow, check_weights
 from anchorot.exceptions import InputError
 
 
@@ -45,14 +45,21 @@ def ot_1d(
 
 
 class StepFunction(NamedTuple):
-    """An increasing step function on [0, 1]: ``value[i]`` up to the level ``end[i]``, the last of which is 1."""
+    """An increasing step function on [0, 1]: ``origin + value[i]`` up to the level ``end[i]``, the last of which is 1.
+
+    Values that are averages are counted from an origin among the numbers averaged, so that they keep their digits
+    however far from zero those lie.
+    """
 
     value: Float64s
     end: Float64s
+    origin: float = 0.0
 
 
 def quantile_function(values: Floats, weights: Float64s) -> StepFunction:
-    """Quantile function of weighted values, the weights being of sum 1."""
+    """Quantile function of weighted values, the weights being of sum 1; those of weight zero are left out."""
+    if not weights.all():
+        values, weights = values[weights > 0], weights[weights > 0]
     order = np.argsort(values, kind="stable")
     end = np.minimum(np.cumsum(weights[order]), 1.0)
     end[-1] = 1.0
@@ -71,8 +78,11 @@ def _checked_quantile_function(values: ArrayLike, weights: ArrayLike | None, nam
 
 
 def step_distance(x: StepFunction, y: StepFunction, p: int) -> float:
-    """Integral over [0, 1] of |x - y|^p."""
+    """Integral over [0, 1] of |x - y|^p; an `InputError` if that is beyond the range of floats."""
     cuts = np.union1d(x.end, y.end)
     width = np.diff(cuts, prepend=0.0)
-    with np.errstate(over="ignore"):  # a value beyond the range of floats is infinite
-        return float(width @ np.abs(x.value[np.searchsorted(x.end, cuts)] - y.value[np.searchsorted(y.end, cuts)]) ** p)
+    value_x, value_y = (steps.value[np.searchsorted(steps.end, cuts)] for steps in (x, y))
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(width @ np.abs((value_x - value_y) + (x.origin - y.origin)) ** p)
+    check_overflow(total, p)
+    return total

@@ -17,7 +17,7 @@ class AnchorRows:
     """The anchors of a space, each sorted: what the costs to another space's anchors need, computed once.
 
     A uniform space is kept as its quantiles, [k, i] the k-th smallest cost of anchor i, and any other as step functions
-    of the level.
+    of the level. Points of weight zero are anchors too, but no anchor sees them.
     """
 
     def __init__(self, weights: Float64s, *, quantiles: Float64s | None = None, steps: StepRows | None = None) -> None:
@@ -32,9 +32,11 @@ class AnchorRows:
         if space.is_uniform:
             quantiles = kernels.quantiles(space.cost, threads).astype(np.float64, copy=False)
             return cls(space.weights, quantiles=quantiles)
-        order = np.argsort(space.cost, axis=1, kind="stable")
-        value = np.take_along_axis(space.cost, order, axis=1).astype(np.float64, copy=False)
-        end = from_heights(np.cumsum(to_heights(space.weights)[order], axis=1))
+        seen = np.flatnonzero(space.weights)
+        cost, heights = space.cost[:, seen], to_heights(space.weights[seen])
+        order = np.argsort(cost, axis=1, kind="stable")
+        value = np.take_along_axis(cost, order, axis=1).astype(np.float64, copy=False)
+        end = np.minimum(from_heights(np.cumsum(heights[order], axis=1)), 1.0)  # rounded weights may sum to more
         end[:, -1] = 1.0
         return cls(space.weights, steps=StepRows(value, end))
 
@@ -77,7 +79,14 @@ def row_costs(x: Space | AnchorRows, y: Space | AnchorRows, p: int, threads: int
     qx, qy = rows_x.quantiles, rows_y.quantiles
     if qx is None or qy is None or p > 2:
         return kernels.step_costs(rows_x.steps, rows_y.steps, p, threads)
-    return kernels.l1_costs(qx, qy, threads) if p == 1 else _squared_costs(qx, qy)
+    return _absolute_costs(qx, qy, threads) if p == 1 else _squared_costs(qx, qy)
+
+
+def _absolute_costs(qx: Float64s, qy: Float64s, threads: int) -> Float64s:
+    """Σ_s width_s |qx[k_s, i] - qy[l_s, j]|, counted from a cost in the middle: products of large costs would round."""
+    origin = qx[len(qx) // 2, 0]
+    with np.errstate(over="ignore"):
+        return kernels.l1_costs(qx - origin, qy - origin, threads)
 
 
 def _squared_costs(qx: Float64s, qy: Float64s) -> Float64s:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._validate import check_choice, check_integer
+from anchorot._validate import check_choice, check_integer, check_overflow
 from anchorot.anchors.line import StepFunction, quantile_function, step_distance
 from anchorot.anchors.rows import AnchorRows, row_costs
 from anchorot.distances.gromov import gromov_wasserstein
@@ -15,7 +15,7 @@ from anchorot.distances.neighbors import Neighbors
 from anchorot.distances.transport import Transport
 from anchorot.distances.wasserstein import STOPPED_EARLY, exact_transport
 from anchorot.exceptions import ConvergenceWarning, InputError
-from anchorot.space import Space, as_space, with_unit_costs
+from anchorot.space import Space, as_space, heavy_part, unit_of, with_unit_costs
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,9 @@ class LowerBounds:
     def loss(self) -> float:
         """Return the best bound in the scale of `gromov_wasserstein` and of POT, (2 GW_p)^p."""
         root = 2 * max(self.flb, self.slb, self.tlb)
-        return root * root if self.p == 2 else root  # a product may become infinite, where ** would raise
+        loss = root * root if self.p == 2 else root
+        check_overflow(loss, self.p)
+        return loss
 
 
 def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust: bool = False) -> LowerBounds:
@@ -61,6 +63,12 @@ def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust:
     robust : bool
         Bounds of the distance between the ranks of the costs.
 
+    Returns
+    -------
+    LowerBounds
+        With `.flb`, `.slb` and `.tlb`, in the scale of :math:`GW_p`, and `.loss()`, the best of them in that of
+        :func:`gromov_wasserstein`. O(n m (n + m)) time for the costs between all anchors, and O(n³) for the third.
+
     Examples
     --------
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
@@ -69,13 +77,13 @@ def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust:
     (0.111111, 0.111111, 0.111111)
     """
     p = check_bound_power(p)
-    space_x, space_y = as_space(x, robust=robust), as_space(y, robust=robust)
-    (unit_x, unit_y), scale = with_unit_costs(space_x, space_y)
+    space_x, space_y = (heavy_part(as_space(space, robust=robust)) for space in (x, y))
+    (unit_x, unit_y), unit = with_unit_costs(space_x, space_y)
     tlb, converged = third_bound(AnchorRows.of(space_x), AnchorRows.of(space_y), p)
     if not converged:
         warnings.warn(STOPPED_EARLY, ConvergenceWarning, stacklevel=2)
     return LowerBounds(
-        flb=0.5 * scale * _first(unit_x, unit_y, p) ** (1 / p),
+        flb=0.5 * unit * _first(unit_x, unit_y, p) ** (1 / p),
         slb=second_bound(all_costs(space_x), all_costs(space_y), p),
         tlb=tlb,
         p=p,
@@ -95,22 +103,39 @@ def all_costs(space: Space) -> StepFunction:
 
 
 def second_bound(x: StepFunction, y: StepFunction, p: int) -> float:
-    """SLB between two spaces, from the quantile functions of all their costs, in units of their largest cost."""
-    scale = max(float(np.abs(steps.value).max()) for steps in (x, y)) or 1.0
-    unit_x, unit_y = (StepFunction(steps.value / scale, steps.end) for steps in (x, y))
-    return 0.5 * scale * step_distance(unit_x, unit_y, p) ** (1 / p)
+    """SLB between two spaces, from the quantile functions of all their costs."""
+    unit = unit_of(max(float(np.abs(steps.value).max()) for steps in (x, y)))
+    unit_x, unit_y = (StepFunction(steps.value / unit, steps.end) for steps in (x, y))
+    return 0.5 * unit * step_distance(unit_x, unit_y, p) ** (1 / p)
 
 
 def third_bound(x: AnchorRows, y: AnchorRows, p: int) -> tuple[float, bool]:
     """TLB between two spaces from their anchors, and whether the solver was done."""
-    scale = max(x.largest, y.largest) or 1.0
-    found = _third(x.divided_by(scale), y.divided_by(scale), p)
-    return 0.5 * scale * max(found.cost, 0.0) ** (1 / p), found.converged
+    unit = unit_of(max(x.largest, y.largest))
+    found = _third(x.divided_by(unit), y.divided_by(unit), p)
+    return 0.5 * unit * max(found.cost, 0.0) ** (1 / p), found.converged
 
 
 def _first(x: Space, y: Space, p: int) -> float:
-    steps_x, steps_y = (quantile_function((np.abs(s.cost) ** p @ s.weights) ** (1 / p), s.weights) for s in (x, y))
+    steps_x, steps_y = (_eccentricities(space, p) for space in (x, y))
     return step_distance(steps_x, steps_y, p)
+
+
+def _eccentricities(space: Space, p: int) -> StepFunction:
+    """Quantile function of s_i = (Σ_j a_j |C_ij|^p)^(1/p), counted from c = |C_11|, so that it keeps its digits.
+
+    s - c is Σ a (|C| - c) for p = 1 and Σ a (|C|² - c²) / (s + c) for p = 2.
+    """
+    size = np.abs(space.cost.astype(np.float64, copy=False))
+    origin = float(size[0, 0])
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows here, `step_distance` refuses
+        if p == 1:
+            excess = (size - origin) @ space.weights
+        else:
+            norm = np.sqrt(size**2 @ space.weights)
+            squares = ((size - origin) * (size + origin)) @ space.weights
+            excess = np.divide(squares, norm + origin, out=np.zeros_like(norm), where=norm + origin > 0)
+    return quantile_function(excess, space.weights)._replace(origin=origin)
 
 
 def _third(x: AnchorRows, y: AnchorRows, p: int) -> Transport:
@@ -144,7 +169,7 @@ def nearest_gw(
     k = check_integer(k, "k", 1)
     if k > len(spaces):
         raise InputError(f"k={k} nearest spaces are asked for, but there are only {len(spaces)}")
-    x, *others = (as_space(s, robust=robust) for s in [query, *spaces])
+    x, *others = (heavy_part(as_space(s, robust=robust)) for s in [query, *spaces])
     costs, rows = all_costs(x), AnchorRows.of(x)
     cheap = [max(_first(x, y, 2), step_distance(costs, all_costs(y), 2)) for y in others]
     found: list[tuple[float, int]] = []  # the k best losses so far, with their spaces

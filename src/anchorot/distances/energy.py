@@ -1,9 +1,10 @@
 """Anchor Energy: the energy distance between two spaces' anchors."""
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
-from anchorot._validate import check_choice, check_integer
+from anchorot._validate import check_choice, check_integer, check_overflow
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.exceptions import InputError
 from anchorot.space import Space
@@ -72,7 +73,9 @@ def anchor_energy(
     fx, fy = (as_features(s, robust=robust, threads=threads, mean_only=mean_only) for s in (x, y))
     if method == "fenwick":
         cross, own_x, own_y = (_fenwick_cost(a, b, p) for a, b in ((fx, fy), (fx, fx), (fy, fy)))
-        return 2 * cross - own_x - own_y
+        energy = 2 * cross - own_x - own_y
+        check_overflow(energy, p)
+        return energy
     if method == "sweep":
         return fx.sweep_energy_to(fy, p, threads=threads)
     if method == "sort" and (fx.levels is None or fy.levels is None):
@@ -94,6 +97,11 @@ def expected_cost(
     The first of the three terms of the Anchor Energy (what the paper's authors' program prints). It is not a
     distance: ``expected_cost(x, x)`` is not 0. Parameters are those of :func:`anchor_energy`.
 
+    Returns
+    -------
+    float
+        In units of the costs to the power p; never negative but for rounding.
+
     Examples
     --------
     >>> expected_cost([[0, 1], [1, 0]], [[0, 3], [3, 0]])
@@ -106,10 +114,15 @@ def expected_cost(
     if method == "fenwick":
         return _fenwick_cost(fx, fy, p)
     # AE = 2 E_xy - E_xx - E_yy, solved for the cross term
-    return (anchor_energy(fx, fy, p, robust, method, threads=threads) + fx.self_cost(p) + fy.self_cost(p)) / 2
+    cost = (anchor_energy(fx, fy, p, robust, method, threads=threads) + fx.self_cost(p) + fy.self_cost(p)) / 2
+    check_overflow(cost, p)
+    return cost
 
 
 def _fenwick_cost(x: AnchorFeatures, y: AnchorFeatures, p: int) -> float:
     if p != 1:
-        raise InputError(f"method='fenwick' computes p=1 only, but p={p} came; method='auto' takes any integer p")
-    return kernels.fenwick_expected_cost(x.events, y.events)
+        raise InputError(f"method='fenwick' computes p=1 only, but got p={p}; method='auto' takes any integer p")
+    with np.errstate(over="ignore", invalid="ignore"):
+        cost = kernels.fenwick_expected_cost(x.events, y.events)
+    check_overflow(cost, p)
+    return cost

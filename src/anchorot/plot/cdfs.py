@@ -9,7 +9,7 @@ from anchorot._typing import Float64s
 from anchorot._validate import check_integer
 from anchorot.distances.energy import anchor_energy
 from anchorot.plot.style import BLUE, INK, RED, axes_or_new, quiet_frame, slim_colorbar
-from anchorot.space import Space, as_space
+from anchorot.space import Space, as_space, heavy_part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +75,7 @@ def anchor_cdfs(
     >>> ax.get_legend().get_title().get_text()
     'AE = 0.2963'
     """
-    red, blue = (_heavy(as_space(space, robust=robust)) for space in (x, y))
+    red, blue = (heavy_part(as_space(space, robust=robust)) for space in (x, y))
     n_curves = check_integer(n_curves, "n_curves", 0)
     field = share_field(red, blue, check_integer(resolution, "resolution", 2))
     ax = axes_or_new(ax, 6.8, 4.6)
@@ -147,10 +147,6 @@ def _outline(edges: Float64s, heights: Float64s) -> Float64s:
     flat = np.repeat(heights, 2, axis=-1)
     whole = np.concatenate([flat, np.ones((*flat.shape[:-1], 1))], axis=-1)
     return np.stack(np.broadcast_arrays(np.repeat(edges, 2)[1:], whole), axis=-1)
-
-
-def _heavy(space: Space) -> Space:
-    return space if space.weights.all() else space.take(np.flatnonzero(space.weights))
 
 
 def _red_and_blue() -> "Colormap":

@@ -14,7 +14,7 @@ from anchorot._typing import Float64s
 from anchorot._validate import check_integer
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.exceptions import InputError
-from anchorot.space import Space, as_space
+from anchorot.space import Space, as_space, heavy_part
 
 DETAIL = 4  # a finer grid bounds hardly better
 AE_ERROR = 1e-12  # of a computed Anchor Energy, in units of how far the costs reach
@@ -189,9 +189,7 @@ def _span(x: Space | AnchorFeatures | ArrayLike) -> tuple[float, float]:
     """Smallest and largest cost between points of positive weight, found without sorting."""
     if isinstance(x, AnchorFeatures):
         return x.span
-    space = as_space(x)
-    if not space.weights.all():
-        space = space.take(np.flatnonzero(space.weights))
+    space = heavy_part(as_space(x))
     return float(space.cost.min()), float(space.cost.max())
 
 

@@ -108,5 +108,5 @@ def digest(space: Space | AnchorFeatures) -> str:
 
 def _kept(features: AnchorFeatures) -> list[Any]:
     if features.is_mean_only:
-        return list(features.mean_quantile)
+        return [np.asarray(part) for part in features.mean_quantile]
     return list(features.events) if features.levels is None else [features.levels]
