@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import anchorot as ao
 
 import reference
-from strategies import scale_of, spaces
+from strategies import scale_of, spaces, with_a_light_point
 
 TIES = st.sampled_from(["split", "index"])
 
@@ -84,10 +84,18 @@ def test_one_row_of_a_larger_plan():
 
 
 @given(spaces(), spaces(), TIES)
-def test_ranks_change_nothing(x, y, ties):
-    plan = ao.anchor_energy_plan(x, y, ties=ties)
-    np.testing.assert_array_equal(ao.anchor_energy_plan(x, y, robust=True, ties=ties), plan)
-    np.testing.assert_allclose(ao.anchor_energy_plan(x.ranked(), y.ranked(), ties=ties), plan, atol=1e-14)
+def test_the_robust_plan_is_that_of_ranked_spaces_and_of_the_costs(x, y, ties):
+    ranked = ao.anchor_energy_plan(x.ranked(), y.ranked(), ties=ties)
+    for robust in (False, True):
+        np.testing.assert_allclose(ao.anchor_energy_plan(x, y, robust, ties=ties), ranked, atol=1e-14)
+
+
+@given(spaces(), spaces(), TIES, st.floats(-1e3, 1e3), st.sampled_from([1e-17, 1e-20, 1e-300]))
+def test_a_point_of_next_to_no_weight_changes_next_to_nothing(x, y, ties, cost, weight):
+    light, weightless = (with_a_light_point(x, w, cost) for w in (weight, 0))
+    for pair in ((light, weightless), (y, y)), ((y, y), (light, weightless)):
+        plans = [ao.anchor_energy_plan(first, second, ties=ties) for first, second in zip(*pair, strict=True)]
+        np.testing.assert_allclose(*plans, atol=1e-14)
 
 
 @given(spaces(), spaces(), TIES)
@@ -142,8 +150,22 @@ def test_assignment_is_one_to_one():
 
 @pytest.mark.parametrize(
     ("plan", "message"),
-    [(np.ones(3), r"plan has shape \(3,\)"), ([[np.nan]], "plan must be finite"), (np.ones((0, 2)), "n, m >= 1")],
+    [
+        (np.ones(3), r"plan has shape \(3,\)"),
+        ([[np.nan]], "plan must be finite"),
+        (np.ones((0, 2)), "n, m >= 1"),
+        ([[-3.0, -1.0], [1.0, 0.0]], r"plan must not be negative, but plan\[0, 0\] is -3"),
+    ],
 )
 def test_bad_plans_get_one_clear_line(plan, message):
     with pytest.raises(ao.InputError, match=message):
         ao.match(plan)
+
+
+def test_what_rounding_leaves_below_zero_is_no_mass():
+    assert ao.match([[-1e-18, -1e-17], [0.4, 0.6]]).tolist() == [0, 1]
+
+
+def test_a_transport_stands_for_its_plan():
+    found = ao.anchor_wasserstein([[0, 1], [1, 0]], [[0, 3], [3, 0]], epsilon=0)
+    assert ao.match(found).tolist() == ao.match(found.plan).tolist()

@@ -8,6 +8,7 @@ from scipy.sparse import eye_array
 from scipy.spatial.distance import cdist, pdist, squareform
 
 import anchorot as ao
+from anchorot._kernels.heights import to_heights
 
 import reference
 from strategies import spaces
@@ -153,6 +154,34 @@ def test_samples_are_reproducible():
 def test_a_sample_cannot_be_larger_than_the_space():
     with pytest.raises(ao.InputError, match="cannot sample 3 points: only 1 points have positive weight"):
         ao.Space(np.eye(2), [1, 0]).sample(3)
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ([0.5], "points must be a list of integers"),
+        ([True, False, True], "points must be a list of integers"),
+        ([[0, 1]], "points must be a list of integers"),
+        ([0, 3], "points has entries from 0 to 3, but there are 3 points"),
+        ([-4], "points has entries from -4 to -4, but there are 3 points"),
+    ],
+)
+def test_bad_points_to_take_get_one_clear_line(points, message):
+    with pytest.raises(ao.InputError, match=message):
+        ao.Space(np.eye(3), labels="abc").take(points)
+
+
+def test_points_may_be_counted_from_the_end():
+    assert ao.Space(np.eye(3), labels="abc").take([-1, 0]).labels == ("c", "a")
+
+
+def test_weights_that_no_height_can_show_are_zero():
+    """CDF heights are counted in units of 2**-62: half a unit is rounded away, any more is not."""
+    light = [2.0**-63, np.nextafter(2.0**-63, 1)]
+    weights = ao.Space(np.eye(4), [0.5, 0.5, *light]).weights
+    np.testing.assert_array_equal(weights > 0, to_heights(weights) > 0)
+    assert weights[2:].tolist() == [0, light[1]]
+    np.testing.assert_array_equal(to_heights(np.array(light)), [0, 1])
 
 
 def test_taking_only_weightless_points_is_refused():

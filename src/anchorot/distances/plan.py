@@ -10,11 +10,12 @@ from anchorot._kernels.heights import from_heights, to_heights
 from anchorot._kernels.levels import common_segments, tie_blocks
 from anchorot._kernels.records import ShareSteps
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
-from anchorot._validate import check_choice, check_finite, check_numbers
+from anchorot._validate import check_choice, check_finite, check_indices, check_numbers
+from anchorot.distances.transport import Transport
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space
 
-FEW_ROWS = 8  # of a plan: counting is faster than sorting up to about so many
+FEW_ROWS = 8  # of a plan: for fewer than about this number, counting is faster than sorting
 EQUAL = 1e-9  # entries of a plan that differ by less than this, relatively, are equal to `match`
 
 
@@ -38,7 +39,8 @@ def anchor_energy_plan(
     x, y : Space or array_like of shape (n, n)
         A bare cost matrix stands for a uniform space.
     robust : bool
-        Use ranks. The plan depends on the order of costs only, which ranks keep: this changes nothing.
+        Accepted as by the other distances, and never read: the plan depends on the order of each anchor's costs alone,
+        which ranks keep, so that the plan of the ranked spaces is this one.
     rows : sequence of int, optional
         Compute only these rows of the plan, without the rest.
     ties : {"split", "index"}
@@ -65,7 +67,7 @@ def anchor_energy_plan(
     """
     check_choice(ties, "ties", ("split", "index"))
     space_x, space_y = as_space(x), as_space(y)
-    atoms = np.arange(space_x.n) if rows is None else _check_rows(rows, space_x.n)
+    atoms = np.arange(space_x.n) if rows is None else check_indices(rows, "rows", space_x.n)
     if len(atoms) == 0:
         return np.zeros((0, space_y.n))
     if space_x.is_uniform and space_y.is_uniform:
@@ -73,12 +75,13 @@ def anchor_energy_plan(
     return _weighted_plan(space_x, space_y, atoms, ties)
 
 
-def match(plan: ArrayLike, method: str = "argmax", *, ties: str = "first", rng: RngLike = None) -> Int64s:
+def match(plan: Transport | ArrayLike, method: str = "argmax", *, ties: str = "first", rng: RngLike = None) -> Int64s:
     """Match of every point of the first space in the second, from a plan.
 
     Parameters
     ----------
-    plan : array_like of shape (n, m)
+    plan : Transport or array_like of shape (n, m)
+        Mass between every point of the one and of the other space, not negative.
     method : {"argmax", "assignment"}
         "argmax": where most of the point's mass goes; several points may have the same match. "assignment": one to one,
         with the largest total mass.
@@ -99,10 +102,7 @@ def match(plan: ArrayLike, method: str = "argmax", *, ties: str = "first", rng: 
     """
     check_choice(method, "method", ("argmax", "assignment"))
     check_choice(ties, "ties", ("first", "random"))
-    array = check_numbers(plan, "plan")
-    if array.ndim != 2 or 0 in array.shape:
-        raise InputError(f"plan has shape {array.shape}, but (n, m) with n, m >= 1 is needed")
-    check_finite(array, "plan")
+    array = check_plan(plan)
     if method == "assignment":
         from scipy.optimize import linear_sum_assignment
 
@@ -116,13 +116,21 @@ def match(plan: ArrayLike, method: str = "argmax", *, ties: str = "first", rng: 
     return np.where(best, np.random.default_rng(rng).uniform(size=best.shape), -1.0).argmax(axis=1)
 
 
-def _check_rows(rows: Sequence[int], n: int) -> Int64s:
-    index = np.asarray(rows) if len(rows) else np.empty(0, np.int64)
-    if index.ndim != 1 or index.dtype.kind not in "iu":
-        raise InputError(f"rows must be a list of integers, but {rows!r} came")
-    if index.size and (index.min() < -n or index.max() >= n):
-        raise InputError(f"rows has entries from {index.min()} to {index.max()}, but there are {n} points")
-    return index.astype(np.int64) % n
+def check_plan(plan: Transport | ArrayLike, shape: tuple[int, int] | None = None) -> Float64s:
+    """Turn a plan into a float64 matrix of finite masses, of the given shape if there is one."""
+    array: Float64s = check_numbers(plan.plan if isinstance(plan, Transport) else plan, "plan").astype(
+        np.float64, copy=False
+    )
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(f"plan has shape {array.shape}, but (n, m) with n, m >= 1 is needed")
+    if shape is not None and array.shape != shape:
+        raise InputError(f"plan has shape {array.shape}, but the spaces have {shape[0]} and {shape[1]} points")
+    check_finite(array, "plan")
+    least = array.min()
+    if least < -EQUAL * array.max():  # more than what rounding leaves
+        i, j = (int(k) for k in np.unravel_index(array.argmin(), array.shape))
+        raise InputError(f"plan must not be negative, but plan[{i}, {j}] is {least}")
+    return np.maximum(array, 0) if least < 0 else array
 
 
 def _shares_of_few(cost: Floats, atoms: Int64s) -> Float64s:

@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_numbers
-from anchorot.distances.plan import match
+from anchorot.distances.plan import check_plan, match
 from anchorot.distances.transport import Transport
 from anchorot.exceptions import InputError
 from anchorot.plot.drawing import View, dot_areas, draw, view
-from anchorot.plot.plans import check_plan
 from anchorot.plot.shapes import check_values, colour_scale, one_colour
 from anchorot.plot.style import INK, NOTHING, axes_or_new, hide_axes
 from anchorot.space import Space, as_space
@@ -93,10 +92,7 @@ def _check_match(plan_or_match: Transport | ArrayLike, n: int, m: int) -> Int64s
         if found.min() < -1 or found.max() >= m:
             raise InputError(f"the match goes from {found.min()} to {found.max()}, but must be from -1 to {m - 1}")
         return found
-    plan = check_plan(numbers)
-    if plan.shape != (n, m):
-        raise InputError(f"plan has shape {plan.shape}, but the spaces have {n} and {m} points")
-    return match(plan, "assignment")
+    return match(check_plan(numbers, (n, m)), "assignment")
 
 
 def _check_points(points: Sequence[int], n: int) -> Int64s:

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_choice, check_finite, check_numbers
-from anchorot.distances.plan import match
+from anchorot._validate import check_choice
+from anchorot.distances.plan import check_plan, match
 from anchorot.distances.transport import Transport
-from anchorot.exceptions import InputError
 from anchorot.plot.style import BLUE, INK, RED, axes_or_new, quiet_frame, sharpness, slim_colorbar
 
 if TYPE_CHECKING:
@@ -65,15 +64,6 @@ def plan(
     if max(n, m) > 3 * min(n, m):
         ax.set_aspect("auto")
     return ax
-
-
-def check_plan(plan: Transport | ArrayLike) -> Float64s:
-    """Turn a plan into a float64 matrix."""
-    array = check_numbers(plan.plan if isinstance(plan, Transport) else plan, "plan")
-    if array.ndim != 2 or 0 in array.shape:
-        raise InputError(f"plan has shape {array.shape}, but (n, m) with n, m >= 1 is needed")
-    check_finite(array, "plan")
-    return array.astype(np.float64, copy=False)
 
 
 def _columns_by_match(array: Float64s) -> Int64s:

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Float64s
-from anchorot._validate import check_finite, check_numbers
-from anchorot.distances.plan import match
-from anchorot.exceptions import InputError, MissingExtraError
+from anchorot.distances.plan import check_plan, match
+from anchorot.distances.transport import Transport
+from anchorot.exceptions import MissingExtraError
 from anchorot.io.atomic import replacing
 from anchorot.report.colours import NO_COLOUR, place_colours
 from anchorot.report.drawing import Drawing
@@ -30,7 +29,7 @@ def write_report(
     path: str | os.PathLike[str],
     x: Space,
     y: Space,
-    plan: ArrayLike,
+    plan: Transport | ArrayLike,
     *,
     names: tuple[str, str] = ("A", "B"),
     title: str | None = None,
@@ -48,7 +47,7 @@ def write_report(
     path : path
         The page; an old one is replaced once the new one is complete.
     x, y : Space
-    plan : array_like of shape (n, m)
+    plan : Transport or array_like of shape (n, m)
         Mass between every point of x and of y, as of :func:`anchorot.anchor_energy_plan`.
     names : (str, str)
         What to call the two spaces.
@@ -64,7 +63,7 @@ def write_report(
     ...     write_report(f"{folder}/page.html", square, square, ao.anchor_energy_plan(square, square))
     """
     library, version = _plotly()
-    mass = _check_plan(plan, x, y)
+    mass = check_plan(plan, (x.n, y.n))
     drawings = Drawing(x), Drawing(y)
     colours = place_colours(drawings[0].points)
     carried = colours[match(mass.T)]
@@ -99,20 +98,6 @@ def _plotly() -> tuple[str, str]:
     except ImportError:
         raise MissingExtraError("plotly", "report") from None
     return get_plotlyjs(), get_plotlyjs_version()
-
-
-def _check_plan(plan: ArrayLike, x: Space, y: Space) -> Float64s:
-    array = check_numbers(plan, "plan").astype(np.float64, copy=False)
-    needed = x.n, y.n
-    if array.shape != needed:
-        raise InputError(
-            f"plan has shape {array.shape}, but the spaces have {x.n} and {y.n} points: shape {needed} is needed"
-        )
-    check_finite(array, "plan")
-    if array.min() < 0:
-        i, j = (int(k) for k in np.unravel_index(array.argmin(), array.shape))
-        raise InputError(f"plan must not be negative, but plan[{i}, {j}] is {array[i, j]}")
-    return array
 
 
 def _notes(drawings: tuple[Drawing, Drawing], names: tuple[str, str], packed: Mapping[str, Any]) -> list[str]:
