@@ -1,5 +1,7 @@
 """Gromov-Wasserstein and its lower bounds."""
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -11,7 +13,7 @@ from scipy.stats import wasserstein_distance
 import anchorot as ao
 
 import reference
-from strategies import clouds, scale_of, spaces
+from strategies import clouds, scale_of, shifted, spaces, with_a_light_point
 
 pytest.importorskip("ot", reason="Gromov-Wasserstein needs POT (the extra 'pot')")
 
@@ -108,6 +110,39 @@ def test_other_powers_are_refused():
         ao.lower_bounds(np.eye(2), np.eye(2), p=3)
 
 
+@pytest.mark.parametrize("weight", [0, 1e-20, 1e-300])
+@pytest.mark.parametrize("far", [1e9, 1e200])
+@pytest.mark.parametrize("p", [1, 2])
+def test_weightless_points_change_no_bound(weight, far, p):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x, y = (ao.Space(s.cost, rng.dirichlet(np.ones(s.n))) for s in clouds(seed, (9, 7)))
+        plain, extended = (ao.lower_bounds(space, y, p) for space in (x, with_a_light_point(x, weight, far)))
+        assert [extended.flb, extended.slb, extended.tlb] == pytest.approx([plain.flb, plain.slb, plain.tlb], rel=1e-12)
+
+
+@pytest.mark.parametrize("weight", [0, 1e-20])
+@pytest.mark.parametrize("epsilon", [None, 0.5])
+def test_weightless_points_take_no_part_in_gromov_wasserstein(weight, epsilon):
+    x, y = clouds(3, (9, 7))
+    extended = with_a_light_point(x, weight, 1e9)
+    plain, found = (ao.gromov_wasserstein(space, y, epsilon) for space in (x, extended))
+    assert found.value == pytest.approx(plain.value, rel=1e-9)
+    np.testing.assert_allclose(found.plan, np.vstack([plain.plan, np.zeros(7)]), atol=1e-9)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_an_exact_shift_of_all_costs_leaves_the_bounds(p):
+    """But for the first at p = 2: sizes of costs are not their differences."""
+    rng = np.random.default_rng(2)
+    for weights in ((None, None), (rng.dirichlet(np.ones(8)), rng.dirichlet(np.ones(6)))):
+        x, y = (ao.Space(rng.integers(0, 80, (n, n)) / 8, w) for n, w in zip((8, 6), weights, strict=True))
+        near, far = (ao.lower_bounds(*pair, p) for pair in ((x, y), (shifted(x, 2.0**49), shifted(y, 2.0**49))))
+        assert far.slb == pytest.approx(near.slb, rel=1e-12)
+        assert far.tlb == pytest.approx(near.tlb, rel=1e-12)
+        assert far.flb == pytest.approx(near.flb, rel=1e-12) if p == 1 else far.flb <= far.tlb * (1 + 1e-12)
+
+
 EXTREMES = {
     "constant": (np.ones((4, 4)), np.ones((3, 3))),
     "single points": (np.zeros((1, 1)), np.full((1, 1), 3.0)),
@@ -131,13 +166,36 @@ def test_bounds_of_extreme_costs_are_numbers(name, p):
 
 @pytest.mark.parametrize("name", EXTREMES)
 @pytest.mark.parametrize("epsilon", [None, 0.05])
-def test_gromov_wasserstein_of_extreme_costs_is_no_nan(name, epsilon):
+def test_gromov_wasserstein_of_extreme_costs_is_a_number_or_an_error(name, epsilon):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ao.ConvergenceWarning)
+        if name == "huge":
+            with pytest.raises(ao.InputError, match=r"exceed the range of float64|no answer at epsilon=0\.05"):
+                ao.gromov_wasserstein(*EXTREMES[name], epsilon)
+            return
         found = ao.gromov_wasserstein(*EXTREMES[name], epsilon)
-    assert not np.isnan(found.value)
-    if found.converged:
-        assert np.isfinite(found.plan).all()
+    assert np.isfinite(found.value)
+    assert np.isfinite(found.plan).all()
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.5])
+def test_an_exact_shift_of_all_costs_leaves_gromov_wasserstein(epsilon):
+    rng = np.random.default_rng(2)
+    x, y = (ao.Space(rng.integers(0, 80, (n, n)) / 8) for n in (8, 6))
+    near, far = (ao.gromov_wasserstein(*pair, epsilon) for pair in ((x, y), (shifted(x, 2.0**49), shifted(y, 2.0**49))))
+    assert far.value == near.value
+    np.testing.assert_array_equal(far.plan, near.plan)
+
+
+def test_a_loss_beyond_the_largest_float_is_refused():
+    bounds = ao.lower_bounds(1e200 * np.eye(4), np.zeros((3, 3)))
+    assert np.isfinite(bounds.tlb)
+    with pytest.raises(ao.InputError, match="costs to the power p=2 exceed the range of float64; divide all costs"):
+        bounds.loss()
+    with pytest.raises(ao.InputError, match="costs to the power p=2 exceed the range of float64; divide all costs"):
+        ao.nearest_gw(1e200 * np.eye(4), [np.eye(3)])
+    with pytest.raises(ao.InputError, match="differences of costs exceed the range of float64; divide all costs"):
+        ao.gromov_wasserstein([[-1.5e308]], [[1.5e308]])
 
 
 # -- nearest spaces ------------------------------------------------------------------------------------------------
@@ -180,10 +238,41 @@ def test_more_neighbours_than_spaces_are_refused():
         ao.nearest_gw(np.eye(2), [np.eye(2)], k=2)
 
 
-def test_a_plan_that_misses_its_marginals_is_no_answer():
-    """POT's entropic solver underflows at a small epsilon, and returns a plan of zeros of value 0."""
+# -- where POT's entropic solver underflows, and returns a plan of zeros of value 0 --------------------------------
+
+
+def points_of_cosine_distances():
     rng = np.random.default_rng(0)
-    x, y = (ao.from_points(100 * rng.normal(size=(30, 3))) for _ in range(2))
-    with pytest.warns(ao.ConvergenceWarning, match="misses its marginals by .*; a larger epsilon may help"):
-        found = ao.gromov_wasserstein(x, y, epsilon=1.0)
-    assert not found.converged
+    return [rng.normal(size=(n, 5)) for n in (20, 15)]
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-300])
+def test_a_plan_without_its_mass_is_an_error(epsilon):
+    x, y = (ao.from_points(points, metric="cosine") for points in points_of_cosine_distances())
+    with pytest.raises(ao.InputError, match=r"no answer at epsilon=.*: the plan .*; a larger epsilon") as caught:
+        ao.gromov_wasserstein(x, y, epsilon)
+    assert "\n" not in str(caught.value)
+
+
+def test_pairs_without_an_answer_are_nan_and_counted():
+    x, y = (ao.from_points(points, metric="cosine") for points in points_of_cosine_distances())
+    same = ao.Space(np.ones((3, 3)))
+    with pytest.warns(ao.ConvergenceWarning, match=r"not converge for 1 pairs; where it has no answer .* is NaN"):
+        found = ao.pairwise([x, same], [y, same], metric="gw", epsilon=1e-3, n_jobs=1)
+    assert np.isnan(found).tolist() == [[True, False], [False, False]]
+
+
+@pytest.mark.parametrize("command", ["compare", "match"])
+def test_the_command_line_says_so_in_one_line(command, tmp_path):
+    paths = []
+    for name, points in zip("ab", points_of_cosine_distances(), strict=True):
+        paths.append(str(tmp_path / f"{name}.npy"))
+        np.save(paths[-1], ao.from_points(points, metric="cosine").cost)
+    code = "from anchorot.cli import main; main()"
+    options = ["--metric", "gw", "--epsilon", "1e-5"] + (["--no-robust"] if command == "compare" else [])
+    result = subprocess.run(
+        [sys.executable, "-c", code, command, *paths, *options], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 2
+    assert "no answer at epsilon=1e-05" in result.stderr
+    assert len(result.stderr.splitlines()) == 1

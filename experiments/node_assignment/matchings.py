@@ -69,7 +69,10 @@ def gromov_plan(x: Labelled, y: Labelled, epsilon: float | None) -> Floats:
     """Plan of Gromov-Wasserstein; at most 100 steps, after which small epsilons creep."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ao.ConvergenceWarning)
-        return ao.gromov_wasserstein(x.space, y.space, epsilon, max_iter=None if epsilon is None else 100).plan
+        try:
+            return ao.gromov_wasserstein(x.space, y.space, epsilon, max_iter=None if epsilon is None else 100).plan
+        except ao.InputError:  # POT's solver underflowed: no mass goes anywhere
+            return np.zeros((x.space.n, y.space.n))
 
 
 def proximal_plan(x: Labelled, y: Labelled, epsilon: float) -> Floats:

@@ -55,7 +55,7 @@ def read_shapes(
 
 def hits(distances: NDArray[np.float64], queries: NDArray[np.int64], classes: NDArray[np.str_]) -> NDArray[np.bool_]:
     """Return for each query (rows) whether its class is among that of the 1, 3 and 5 nearest other shapes (columns)."""
-    others = distances.copy()
+    others = np.nan_to_num(distances, nan=np.finfo(np.float64).max)  # pairs without an answer are far apart
     others[np.arange(len(queries)), queries] = np.inf
     nearest = np.argsort(others, axis=1, kind="stable")[:, : max(RANKS)]
     right = classes[nearest] == classes[queries, None]
