@@ -86,9 +86,9 @@ def peers(what: str, x: Rows, y: Rows, ours: float, bar: float | None) -> list[R
 
 def all_distances(x: Rows, y: Rows) -> np.ndarray:
     from anchorot._kernels import kernels
-    from anchorot.stats.measures import Pool
+    from anchorot.stats.measures import PooledMeasures
 
-    steps = (Pool.of(x, None, "x") + Pool.of(y, None, "y")).steps()
+    steps = (PooledMeasures.of(x, None, "x") + PooledMeasures.of(y, None, "y")).steps()
     return kernels.step_costs(steps, steps, 1, 1)
 
 

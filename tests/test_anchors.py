@@ -117,6 +117,33 @@ def test_ragged_collections_agree_with_the_naive_sum(one, two):
     assert ao.anchor_energy(fx, fy) == pytest.approx(ref, rel=1e-10, abs=1e-12 * scale)
 
 
+@given(collections(), collections(), st.integers(1, 4))
+def test_measures_and_values_of_weight_zero_are_as_good_as_left_out(one, two, p):
+    (rows, weights, a), other = one, ao.AnchorFeatures.of_rows(*two)
+    kept = [(np.array(row)[w > 0], w[w > 0]) for row, w, mass in zip(rows, weights, a, strict=True) if mass > 0]
+    alone = ao.AnchorFeatures.of_rows([row for row, _ in kept], [w for _, w in kept], a[a > 0])
+    scale = np.ptp(np.concatenate([*rows, *two[0]])) or 1.0
+    expected = ao.anchor_energy(alone, other, p)
+    found = ao.anchor_energy(ao.AnchorFeatures.of_rows(rows, weights, a), other, p)
+    assert found == pytest.approx(expected, rel=1e-10, abs=1e-12 * scale**p)
+
+
+def test_a_measure_of_weight_zero_does_not_spoil_digits_far_from_zero():
+    rng = np.random.default_rng(3)
+    rows, other = ([rng.integers(0, 80, n) / 8 for n in sizes] for sizes in ((3, 5, 2, 4), (2, 6, 3)))
+    mass = np.array([0.5, 0.25, 0, 0.25])
+    for p in (1, 2, 3, 4):
+        near, far = (
+            ao.anchor_energy(
+                ao.AnchorFeatures.of_rows([row + shift for row in rows], weights=mass),
+                ao.AnchorFeatures.of_rows([row + shift for row in other]),
+                p,
+            )
+            for shift in (0, 2.0**49)
+        )
+        assert far == pytest.approx(near, rel=1e-12)
+
+
 @pytest.mark.parametrize("lengths", [(3, 3, 3, 3), (1, 4, 2)])
 def test_equally_weighted_collections(lengths):
     rng = np.random.default_rng(0)
@@ -133,7 +160,7 @@ def test_equally_weighted_collections(lengths):
         (([],), "rows is empty"),
         (([[1], []],), r"rows\[1\] has shape \(0,\)"),
         (([[1], [np.nan]],), r"rows\[1\] must be finite"),
-        (([[1], [2]], [[1]]), "row_weights has 1 entries, but there are 2 rows"),
+        (([[1], [2]], [[1]]), "got 1 arrays of weights for the 2 measures of rows"),
         (([[1], [2]], None, [1]), r"weights has shape \(1,\), but rows has 2 points"),
     ],
 )

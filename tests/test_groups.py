@@ -7,7 +7,7 @@ from scipy import stats
 import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot.stats.groups import f_statistics, holm
-from anchorot.stats.measures import Pool
+from anchorot.stats.measures import PooledMeasures
 
 from strategies import samples
 
@@ -54,7 +54,7 @@ def test_squared_distances_of_numbers_give_the_f_of_analysis_of_variance():
 def test_two_groups_of_distances_rank_labellings_as_their_energy_distance_does():
     """DISCO of two groups is the energy test: the same p-value from the same permutations."""
     x, y = samples(6, s=9, t=12, shift=0.3)
-    steps = (Pool.of(x, None, "x") + Pool.of(y, None, "y")).steps()
+    steps = (PooledMeasures.of(x, None, "x") + PooledMeasures.of(y, None, "y")).steps()
     distances = kernels.step_costs(steps, steps, 1, 1)
     by_groups = ao.group_test(distances, ["x"] * 9 + ["y"] * 12, n_resamples=299, rng=5)
     assert by_groups.pvalue == ao.energy_test(x, y, n_resamples=299, rng=5).pvalue

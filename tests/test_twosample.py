@@ -9,7 +9,7 @@ from scipy import stats
 import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot.stats import energy_test as twosample
-from anchorot.stats.measures import Pool
+from anchorot.stats.measures import PooledMeasures
 from anchorot.stats.permutation import permutation_test
 
 import reference
@@ -56,7 +56,7 @@ def test_energy_distance_is_the_quadratic_formula(x, y):
 
 @given(collections(), collections())
 def test_both_directions_of_the_sweep_agree(x, y):
-    pool = Pool.of(x[0], x[1], "x") + Pool.of(y[0], y[1], "y")
+    pool = PooledMeasures.of(x[0], x[1], "x") + PooledMeasures.of(y[0], y[1], "y")
     labels = np.array([[1] * len(x[0]) + [0] * len(y[0])], np.uint8)
     over_positions, over_levels = (
         kernels.labelled_energies(moves, pool.items, labels, 1)[0]
@@ -89,7 +89,7 @@ def test_what_rounding_leaves_does_not_meet_a_large_gap():
 
     def energies(far):
         moved = [np.concatenate([row[: len(row) * 19 // 20], np.full(len(row) // 20, far)]) for row in rows]
-        pool = Pool.of(moved, None, "rows")
+        pool = PooledMeasures.of(moved, None, "rows")
         return kernels.labelled_energies(pool._over_positions(), pool.items, labels, 1)
 
     assert energies(1e18) == pytest.approx(energies(10.0), rel=1e-9)
@@ -232,21 +232,21 @@ def test_method_is_chosen_by_size():
     rng = np.random.default_rng(0)
     few_values = [rng.poisson(3, 30) for _ in range(1500)]
     any_values = [rng.normal(size=n) for n in rng.integers(20, 60, 100)]
-    assert not twosample._use_matrix(Pool.of(few_values, None, "x"), 999, "auto")
-    assert twosample._use_matrix(Pool.of(any_values, None, "x"), 999, "auto")
+    assert not twosample._use_matrix(PooledMeasures.of(few_values, None, "x"), 999, "auto")
+    assert twosample._use_matrix(PooledMeasures.of(any_values, None, "x"), 999, "auto")
     one_long = [*any_values, rng.normal(size=200_000)]
-    assert not twosample._use_matrix(Pool.of(one_long, None, "x"), 999, "auto")
+    assert not twosample._use_matrix(PooledMeasures.of(one_long, None, "x"), 999, "auto")
     many = [rng.normal(size=n) for n in rng.integers(1, 3, 5000)]
-    assert not twosample._use_matrix(Pool.of(many, None, "x"), 999, "auto")
+    assert not twosample._use_matrix(PooledMeasures.of(many, None, "x"), 999, "auto")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([], [[1.0]]), "rows_x is empty, but at least one item is needed"),
+        (([], [[1.0]]), "rows_x is empty, but at least one measure is needed"),
         (([[1.0], []], [[1.0]]), r"rows_x\[1\] has shape \(0,\), but values \(k,\) with k >= 1 are needed"),
         (([[1.0]], [[np.nan]]), r"rows_y\[0\] must be finite"),
-        (([[1.0]], [[1.0]], [[0.5], [0.5]]), "there are 2 weights for rows_x, but 1 items in it"),
+        (([[1.0]], [[1.0]], [[0.5], [0.5]]), "got 2 arrays of weights for the 1 measures of rows_x"),
         (([[1.0, 2.0]], [[1.0]], [[0.5, 0.6]]), "weights must sum to 1"),
         (([ao.Space([[0.0]]), [1.0]], [[1.0]]), r"rows_x mixes spaces with others: rows_x\[1\] is a list"),
         (([ao.Space([[0.0]])], [ao.Space([[0.0]])], [[1.0]]), "spaces bring their own weights"),

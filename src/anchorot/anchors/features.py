@@ -12,8 +12,9 @@ from anchorot._kernels.heights import from_heights, heights_after, to_heights
 from anchorot._kernels.numpy.sweep import block_sweep
 from anchorot._kernels.records import Events
 from anchorot._typing import Float64s, Floats
-from anchorot._validate import check_integer, check_overflow, check_values, check_weights, uniform_weights
+from anchorot._validate import check_integer, check_overflow, check_weights, uniform_weights
 from anchorot.anchors.line import StepFunction, step_distance
+from anchorot.anchors.ragged import RaggedMeasures, level_steps
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
@@ -21,7 +22,10 @@ BLOCK_NUMBERS = 1 << 18  # averaged at a time: 2 MB of temporary numbers
 
 
 class LevelMoves(NamedTuple):
-    """How the quantiles of a collection of measures move as the level t rises from 0 to 1."""
+    """How the quantiles of a collection of measures move as the level t rises from 0 to 1, by value.
+
+    The kernels' `PlaceMoves` say the same of numbered places, over levels or over positions.
+    """
 
     level: Float64s  # (moves,) ascending
     row: NDArray[np.uint32]  # (moves,) which measure
@@ -122,29 +126,17 @@ class AnchorFeatures:
         --------
         >>> two_graphs = AnchorFeatures.of_rows([[1, 2, 2, 3], [2, 2, 2]])
         """
-        if len(rows) == 0:
-            raise InputError("rows is empty, but at least one measure is needed")
-        values = [check_values(row, f"rows[{i}]") for i, row in enumerate(rows)]
+        measures = RaggedMeasures.of(rows, row_weights, "rows")
         mass = uniform_weights(len(rows)) if weights is None else check_weights(weights, len(rows), "rows")
-        lengths = np.array([len(v) for v in values])
-        if row_weights is None:
-            jump = np.repeat(to_heights(1 / lengths), lengths)
-        else:
-            if len(row_weights) != len(rows):
-                raise InputError(f"row_weights has {len(row_weights)} entries, but there are {len(rows)} rows")
-            checked = [
-                check_weights(w, len(v), f"rows[{i}]") for i, (w, v) in enumerate(zip(row_weights, values, strict=True))
-            ]
-            jump = to_heights(np.concatenate(checked))
-        if row_weights is None and (lengths == lengths[0]).all() and (mass == mass[0]).all():
-            levels = kernels.quantiles(np.stack(values), threads=1)
+        lengths = measures.lengths
+        if measures.weight is None and (lengths == lengths[0]).all() and (mass == mass[0]).all():
+            levels = kernels.quantiles(measures.value.reshape(len(rows), -1), threads=1)
             kernels.sort_rows(levels, threads=1)
             return cls(levels=levels)
-        row = np.repeat(np.arange(len(rows), dtype=np.uint32), lengths)
-        position, order = kernels.argsort(np.concatenate(values), threads=1)
-        moves = (jump[order] > 0) & (mass[row[order]] > 0)
-        order, position = order[moves], position[moves]
-        return cls(events=Events(position, row[order], jump[order], mass))
+        if not mass.all():
+            measures, mass = measures.only(mass > 0), mass[mass > 0]
+        position, order = kernels.argsort(measures.value, threads=1)
+        return cls(events=Events(position, measures.row[order], measures.jumps()[order], mass))
 
     @cached_property
     def events(self) -> Events:
@@ -179,17 +171,13 @@ class AnchorFeatures:
     @cached_property
     def level_moves(self) -> LevelMoves:
         """The anchors' quantiles as the level t rises from 0 to 1: each steps on at its cumulated weights."""
-        position, row, jump, mass = self.events
-        height = heights_after(row, jump)
-        by_row = np.argsort(row, kind="stable")  # within a row still by position
-        is_last = np.append(row[by_row[1:]] != row[by_row[:-1]], True)
-        is_first = np.roll(is_last, 1)
-        start = np.zeros(len(mass))
-        start[row[by_row[is_first]]] = position[by_row[is_first]]
-        here, there = by_row[~is_last], by_row[~is_first]
-        levels = np.minimum(from_heights(height[here]), 1.0)  # rounded weights may sum to more
-        level, order = kernels.argsort(levels, threads=1)
-        return LevelMoves(level, row[here][order], position[here][order], position[there][order], start)
+        by_row = np.argsort(self.events.row, kind="stable")  # within a row still by position
+        position, row = self.events.position[by_row], self.events.row[by_row]
+        height = heights_after(self.events.row, self.events.jump)[by_row]
+        steps = level_steps(row, np.minimum(from_heights(height), 1.0))  # rounded weights may sum to more
+        start = np.zeros(len(self.events.mass))
+        start[row[steps.first]] = position[steps.first]
+        return LevelMoves(steps.level, row[steps.before], position[steps.before], position[steps.after], start)
 
     def energy_to(self, other: "AnchorFeatures", p: int = 1, *, threads: int = 1) -> float:
         """Anchor Energy between two features, by levels if both have them, else by a sweep; see `anchor_energy`.

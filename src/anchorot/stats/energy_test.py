@@ -10,7 +10,7 @@ from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_choice, check_integer
 from anchorot.exceptions import InputError
 from anchorot.space import Space
-from anchorot.stats.measures import Pool
+from anchorot.stats.measures import PooledMeasures
 from anchorot.stats.permutation import PermutationTest, permutation_test
 
 METHODS = ("auto", "sweep", "matrix")
@@ -66,9 +66,10 @@ def energy_distance(
     >>> round(energy_distance(paths, rings), 4)
     1.0833
     """
-    pool, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
-    items = pool.items
-    return float(kernels.labelled_energies(pool.moves, items, labels[None], check_integer(threads, "threads", 1))[0])
+    measures, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
+    return float(
+        kernels.labelled_energies(measures.moves, measures.items, labels[None], check_integer(threads, "threads", 1))[0]
+    )
 
 
 def energy_test(
@@ -126,10 +127,10 @@ def energy_test(
     >>> energy_test(x, y, rng=0).pvalue
     0.001
     """
-    pool, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
+    measures, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
     threads = check_integer(threads, "threads", 1)
-    if _use_matrix(pool, n_resamples, check_choice(method, "method", METHODS)):
-        steps = pool.steps()
+    if _use_matrix(measures, n_resamples, check_choice(method, "method", METHODS)):
+        steps = measures.steps()
         costs = kernels.step_costs(steps, steps, 1, threads)
 
         def statistics(in_x: NDArray[np.uint8]) -> Float64s:
@@ -137,7 +138,7 @@ def energy_test(
     else:
 
         def statistics(in_x: NDArray[np.uint8]) -> Float64s:
-            return kernels.labelled_energies(pool.moves, pool.items, in_x, threads)
+            return kernels.labelled_energies(measures.moves, measures.items, in_x, threads)
 
     return permutation_test(
         labels, statistics, n_resamples=n_resamples, rng=rng, stop_after=stop_after, progress=progress
@@ -159,19 +160,19 @@ def _pooled(
     rows_y: Sequence[ArrayLike | Space],
     weights_x: Sequence[ArrayLike] | None,
     weights_y: Sequence[ArrayLike] | None,
-) -> tuple[Pool, NDArray[np.uint8]]:
-    pool_x, pool_y = Pool.of(rows_x, weights_x, "rows_x"), Pool.of(rows_y, weights_y, "rows_y")
-    labels = np.repeat(np.array([1, 0], np.uint8), [pool_x.n_items, pool_y.n_items])
-    return pool_x + pool_y, labels
+) -> tuple[PooledMeasures, NDArray[np.uint8]]:
+    """Both collections in one, and for each item 1 if it is of the first."""
+    x, y = PooledMeasures.of(rows_x, weights_x, "rows_x"), PooledMeasures.of(rows_y, weights_y, "rows_y")
+    return x + y, np.repeat(np.array([1, 0], np.uint8), [x.n_items, y.n_items])
 
 
-def _use_matrix(pool: Pool, n_resamples: int, method: str) -> bool:
-    rows = pool.n_rows
-    if method == "matrix" and rows != pool.n_items:
+def _use_matrix(measures: PooledMeasures, n_resamples: int, method: str) -> bool:
+    rows = measures.n_rows
+    if method == "matrix" and rows != measures.n_items:
         raise InputError("method='matrix' is for single measures; spaces need method='sweep'")
     if method != "auto":
         return method == "matrix"
-    if rows != pool.n_items or rows > MOST_MATRIX_ROWS or rows * pool.longest > MOST_PADDED:
+    if rows != measures.n_items or rows > MOST_MATRIX_ROWS or rows * measures.longest > MOST_PADDED:
         return False
-    costs = COST_STEP * rows * 2 * len(pool.value)
-    return costs + PRODUCT_STEP * n_resamples * rows**2 < n_resamples * kernels.labelled_steps(pool.moves)
+    costs = COST_STEP * rows * 2 * len(measures.value)
+    return costs + PRODUCT_STEP * n_resamples * rows**2 < n_resamples * kernels.labelled_steps(measures.moves)
