@@ -99,6 +99,14 @@ def test_a_weightless_point_changes_no_cost_between_the_other_anchors(weight, co
             np.testing.assert_allclose(row_costs(extended, y, p, threads=1)[:-1], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("weights", [None, [0.25, 0.75]])
+@pytest.mark.parametrize(("factor", "p"), [(1.5e308, 1), (1.5e308, 2), (1.5e308, 3), (1e200, 2)])
+def test_costs_between_anchors_that_overflow_are_refused(factor, p, weights):
+    x, y = (ao.Space(sign * factor * np.array([[1.0, 1.0], [1.0, 0.9]]), weights) for sign in (-1, 1))
+    with pytest.raises(ao.InputError, match="exceed the range of float64; divide all costs by their largest first"):
+        ao.anchor_wasserstein(x, y, p)
+
+
 # -- ragged collections --------------------------------------------------------------------------------------------
 
 

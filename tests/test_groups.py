@@ -127,11 +127,28 @@ def test_labels_may_be_of_any_kind_and_order():
         (np.triu(np.ones((3, 3))), [0, 0, 1], "distances must be symmetric"),
         (np.full((3, 3), np.nan), [0, 0, 1], "leave out|must be finite"),
         (np.zeros((0, 0)), [], "at least two groups"),
+        (np.zeros((4, 4)), ["a", "b", float("nan"), float("nan")], r"labels\[2\] is NaN, .*leave it out"),
+        (np.zeros((3, 3)), np.array([0, np.nan, 1]), r"labels\[1\] is NaN"),
+        (np.zeros((3, 3)), [[0], [0], [1]], r"labels must be .*: unhashable type"),
     ],
 )
 def test_bad_groups_are_refused(distances, labels, message):
     with pytest.raises(ao.InputError, match=message):
         ao.group_test(distances, labels)
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0, 7.0])
+@pytest.mark.parametrize("factor", [1e-300, 1e300])
+def test_the_scale_of_the_distances_changes_nothing(factor, power):
+    """Neither the statistic nor its powers and sums on the way leave the range of floats."""
+    distances, labels = points_and_groups(5)
+    plain, scaled = (
+        ao.group_test(scale * distances / distances.max(), labels, power=power, n_resamples=99, rng=0)
+        for scale in (1, factor)
+    )
+    assert scaled.statistic == pytest.approx(plain.statistic, rel=1e-9)
+    assert scaled.null == pytest.approx(plain.null, rel=1e-9)
+    assert scaled.pvalue == plain.pvalue
 
 
 def test_many_groups_need_no_more_memory_than_labels_allow():

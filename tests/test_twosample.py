@@ -13,7 +13,7 @@ from anchorot.stats.measures import PooledMeasures
 from anchorot.stats.permutation import permutation_test
 
 import reference
-from strategies import COSTS, samples, spaces
+from strategies import COSTS, samples, spaces, with_a_light_point
 
 
 @st.composite
@@ -271,6 +271,52 @@ def test_bad_collections_are_refused_in_one_line(arguments, message):
 def test_bad_options_are_refused(options, message):
     with pytest.raises(ao.InputError, match=message):
         ao.energy_test([[1.0]], [[2.0]], **options)
+
+
+OVERFLOW = "differences of costs exceed the range of float64; divide all costs by their largest first"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("method", ["sweep", "matrix"])
+def test_overflow_is_one_clear_line(method, weighted):
+    far = [[-1.5e308, -1.4e308], [-1.5e308, -1.3e308, -1e308]], [[1.5e308, 1.4e308], [1.5e308, 1.3e308]]
+    weights = ([[0.25, 0.75], [0.5, 0.25, 0.25]], [[0.5, 0.5]] * 2) if weighted else (None, None)
+    with pytest.raises(ao.InputError, match=OVERFLOW):
+        ao.energy_test(*far, *weights, method=method, n_resamples=9)
+    with pytest.raises(ao.InputError, match=OVERFLOW):
+        ao.energy_distance(*far, *weights)
+
+
+@pytest.mark.parametrize("method", ["sweep", "matrix"])
+def test_no_statistic_is_negative(method):
+    """Labellings that split pairs of equals have an energy distance of 0, but for rounding."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = [rng.normal(size=n) for n in rng.integers(1, 8, rng.integers(2, 9))]
+        found = ao.energy_test(x, x[::-1], n_resamples=60, rng=seed, method=method)
+        assert found.statistic >= 0
+        assert found.null.min() >= 0
+
+
+@pytest.mark.parametrize("weight", [1e-17, 1e-20, 1e-300])
+def test_values_of_next_to_no_weight_change_next_to_nothing(weight):
+    rng = np.random.default_rng(1)
+    rows = [np.append(rng.normal(size=n), 3.0) for n in (9, 4, 6)]
+    other = [rng.normal(size=5)]
+    heavy = [rng.integers(1, 9, len(row) - 1) for row in rows]
+    light, none = ([np.append(w / w.sum(), last) for w in heavy] for last in (weight, 0))
+    expected = ao.energy_distance(rows, other, none)
+    assert ao.energy_distance(rows, other, light) == pytest.approx(expected, rel=1e-12)
+    for method in ("sweep", "matrix"):
+        found, plain = (ao.energy_test(rows, other, w, method=method, n_resamples=20, rng=0) for w in (light, none))
+        assert found.null == pytest.approx(plain.null, rel=1e-12)
+
+
+@given(spaces(), spaces(), st.sampled_from([0, 1e-20, 1e-300]), st.sampled_from([-1e12, 1e300]))
+def test_weightless_points_of_spaces_change_nothing(x, y, weight, far):
+    assert ao.energy_distance([with_a_light_point(x, weight, far)], [y]) == pytest.approx(
+        ao.energy_distance([x], [y]), rel=1e-12, abs=1e-13 * range_of(x.cost, y.cost)
+    )
 
 
 def test_spaces_have_no_matrix():

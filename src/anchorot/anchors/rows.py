@@ -73,20 +73,21 @@ def row_costs(x: Space | AnchorRows, y: Space | AnchorRows, p: int, threads: int
     """M[i, j] = OT_p between the costs that point i of x and point j of y see; shape (n, m).
 
     O(n m (n + m)) time and O(n² + m² + n m) memory: sums of absolute differences in register tiles for p = 1, a
-    matrix product for p = 2, both for uniform weights; merges of step functions for everything else.
+    matrix product for p = 2, both for uniform weights; merges of step functions for everything else. What is beyond the
+    range of floats is infinite or NaN; callers refuse it.
     """
     rows_x, rows_y = (rows if isinstance(rows, AnchorRows) else AnchorRows.of(rows, threads) for rows in (x, y))
     qx, qy = rows_x.quantiles, rows_y.quantiles
-    if qx is None or qy is None or p > 2:
-        return kernels.step_costs(rows_x.steps, rows_y.steps, p, threads)
-    return _absolute_costs(qx, qy, threads) if p == 1 else _squared_costs(qx, qy)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if qx is None or qy is None or p > 2:
+            return kernels.step_costs(rows_x.steps, rows_y.steps, p, threads)
+        return _absolute_costs(qx, qy, threads) if p == 1 else _squared_costs(qx, qy)
 
 
 def _absolute_costs(qx: Float64s, qy: Float64s, threads: int) -> Float64s:
     """Σ_s width_s |qx[k_s, i] - qy[l_s, j]|, counted from a cost in the middle: products of large costs would round."""
     origin = qx[len(qx) // 2, 0]
-    with np.errstate(over="ignore"):
-        return kernels.l1_costs(qx - origin, qy - origin, threads)
+    return kernels.l1_costs(qx - origin, qy - origin, threads)
 
 
 def _squared_costs(qx: Float64s, qy: Float64s) -> Float64s:
@@ -96,6 +97,5 @@ def _squared_costs(qx: Float64s, qy: Float64s) -> Float64s:
     centre = 0.5 * a.mean(axis=1, keepdims=True) + 0.5 * b.mean(axis=1, keepdims=True)
     root = np.sqrt(width)[:, None]
     a, b = (a - centre) * root, (b - centre) * root
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = np.sum(a * a, axis=0)[:, None] + np.sum(b * b, axis=0) - 2 * (a.T @ b)
+    squares = np.sum(a * a, axis=0)[:, None] + np.sum(b * b, axis=0) - 2 * (a.T @ b)
     return np.maximum(squares, 0)

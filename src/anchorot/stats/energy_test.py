@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_choice, check_integer
+from anchorot._validate import check_choice, check_integer, check_overflow
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 from anchorot.stats.measures import PooledMeasures
@@ -67,9 +67,7 @@ def energy_distance(
     1.0833
     """
     measures, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
-    return float(
-        kernels.labelled_energies(measures.moves, measures.items, labels[None], check_integer(threads, "threads", 1))[0]
-    )
+    return float(sweep_energies(measures, labels[None], check_integer(threads, "threads", 1))[0])
 
 
 def energy_test(
@@ -96,8 +94,8 @@ def energy_test(
     rng : None, int or numpy.random.Generator
         Source of randomness for the permutations; the same seed gives the same answer, whatever the method and threads.
     stop_after : int, optional
-        Stop once so many permutations have reached the observed statistic, which on equal collections is soon. The
-        p-value is then #{null >= statistic} / #{null} and as valid as the full one (Besag and Clifford, Sequential
+        Stop as soon as this many permutations have reached the observed statistic: early, if the collections are alike.
+        The p-value is then #{null >= statistic} / #{null} and as valid as the full one (Besag and Clifford, Sequential
         Monte Carlo p-values, Biometrika 1991). 10 to 20 is usual.
     method : {"auto", "sweep", "matrix"}
         - "sweep": sort once, then sweep over many permutations together. Never holds a matrix of costs.
@@ -131,28 +129,40 @@ def energy_test(
     threads = check_integer(threads, "threads", 1)
     if _use_matrix(measures, n_resamples, check_choice(method, "method", METHODS)):
         steps = measures.steps()
-        costs = kernels.step_costs(steps, steps, 1, threads)
+        with np.errstate(over="ignore"):
+            costs = kernels.step_costs(steps, steps, 1, threads)
 
         def statistics(in_x: NDArray[np.uint8]) -> Float64s:
             return matrix_energies(costs, in_x)
     else:
 
         def statistics(in_x: NDArray[np.uint8]) -> Float64s:
-            return kernels.labelled_energies(measures.moves, measures.items, in_x, threads)
+            return sweep_energies(measures, in_x, threads)
 
     return permutation_test(
         labels, statistics, n_resamples=n_resamples, rng=rng, stop_after=stop_after, progress=progress
     )
 
 
+def sweep_energies(measures: PooledMeasures, in_x: NDArray[np.uint8], threads: int) -> Float64s:
+    """Energy distance of the two collections that each labelling makes, by one sweep over all measures."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        energies = kernels.labelled_energies(measures.moves, measures.items, in_x, threads)
+    check_overflow(energies, 1)
+    return energies
+
+
 def matrix_energies(costs: Float64s, in_x: NDArray[np.uint8]) -> Float64s:
     """Energy distance of the two collections that each labelling makes, from the costs between all items.
 
-    -sᵀ W s with the signed masses s = 1 / size_x on one side, -1 / size_y on the other.
+    -sᵀ W s with the signed masses s = 1 / size_x on one side, -1 / size_y on the other; it is no less than 0.
     """
     size_x = int(in_x[0].sum())
     signed = np.where(in_x, 1 / size_x, -1 / (in_x.shape[1] - size_x))
-    return -np.einsum("bi,bi->b", signed @ costs, signed)
+    with np.errstate(over="ignore", invalid="ignore"):
+        energies = -np.einsum("bi,bi->b", signed @ costs, signed)
+    check_overflow(energies, 1)
+    return np.maximum(energies, 0.0)
 
 
 def _pooled(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def tables_of(graphs: Sequence[Any], name: str) -> list[EdgeTable]:
-    """Read graphs of all makes; `name` is what messages call the collection."""
+    """Read graphs of any library, or lists of edges; `name` is what messages call the collection."""
     if len(graphs) == 0:
         raise InputError(f"{name} is empty, but at least one graph is needed")
     tables = []

@@ -1,5 +1,6 @@
 """Do groups of spaces differ? Permutation tests on a matrix of all-pairs distances."""
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -89,7 +90,8 @@ def group_test(
     distances : array_like of shape (N, N)
         Symmetric and not negative: what :func:`pairwise` returns. The diagonal is not looked at.
     labels : sequence of length N
-        The group of each; at least two groups, and one of them with two members or more.
+        The group of each, anything that can be a key of a dict, but not NaN; at least two groups, and one of them with
+        two members or more.
     power : float > 0
         Of the distances.
     post_hoc : bool
@@ -118,15 +120,17 @@ def group_test(
         raise InputError(f"there are {len(labels)} labels, but distances between {len(matrix)} spaces")
     strength = check_nonnegative(power, "power")
     if strength == 0:
-        raise InputError("power must be positive, but 0 came")
+        raise InputError("power must be positive, but got 0")
     groups, codes = _codes(labels)
     sizes = np.bincount(codes)
     if len(groups) < 2:
-        came = f"all labels are {groups[0]!r}" if groups else "there are no labels"
-        raise InputError(f"{came}, but at least two groups are needed")
+        found_one = f"all labels are {groups[0]!r}" if groups else "there are no labels"
+        raise InputError(f"{found_one}, but at least two groups are needed")
     if sizes.max() < 2:
         raise InputError("every group has one member, but at least one of two or more is needed")
-    powers = matrix**strength
+    powers = (
+        matrix / (matrix.max() or 1.0)
+    ) ** strength  # F is the same at any scale, and nothing overflows at this one
     generator = np.random.default_rng(rng)
 
     def tested(members: NDArray[np.intp], show: bool) -> PermutationTest:
@@ -194,8 +198,14 @@ def _check_distances(distances: ArrayLike) -> Float64s:
 def _codes(labels: Sequence[Any] | NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
     """Return the different labels, sorted where they can be, and the number of each."""
     plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
-    different = list(dict.fromkeys(plain))
-    with suppress(TypeError):  # labels of several types stay in the order they came in
+    for i, label in enumerate(plain):
+        if isinstance(label, float) and math.isnan(label):
+            raise InputError(f"labels[{i}] is NaN, but every space needs a group; leave it out, or name its group")
+    try:
+        different = list(dict.fromkeys(plain))
+    except TypeError as error:
+        raise InputError(f"labels must be numbers, texts or other keys of a dict: {error}") from None
+    with suppress(TypeError):  # labels of several types stay in the order in which they are given
         different.sort()
     number = {label: i for i, label in enumerate(different)}
     return tuple(different), np.array([number[label] for label in plain], np.intp)

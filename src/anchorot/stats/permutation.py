@@ -24,7 +24,7 @@ class PermutationTest:
     Attributes
     ----------
     statistic : float
-        Of the labels as they came.
+        Of the labels as given.
     pvalue : float
         (#{null >= statistic} + 1) / (len(null) + 1), ties included; of a test that stopped early
         #{null >= statistic} / len(null).
@@ -52,8 +52,8 @@ def permutation_test(
     """Compare the statistic of some labels with those of random permutations of them.
 
     The permutations drawn depend on `rng` alone. With `stop_after` = h the test ends at the h-th permutation whose
-    statistic reaches the observed one, l say, and p = h / l (Besag and Clifford 1991): a valid p-value, because under
-    the null hypothesis the chance that so few permutations are needed is what it says.
+    statistic reaches the observed one, and p = h / l if l permutations were drawn by then (Besag and Clifford 1991): a
+    valid p-value, because under the null hypothesis l is that small with a probability of at most p.
     """
     count = check_integer(n_resamples, "n_resamples", 1)
     enough = None if stop_after is None else check_integer(stop_after, "stop_after", 1)
