@@ -202,18 +202,16 @@ class AnchorFeatures:
         x, y = self.levels, other.levels
         if x.dtype != y.dtype:  # float32 and float64
             x, y = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-        with np.errstate(over="ignore", invalid="ignore"):
-            energy = kernels.level_energy(x, y, p, threads)
+        energy = kernels.level_energy(x, y, p, threads)
         check_overflow(energy, p)
         return energy
 
     def sweep_energy_to(self, other: "AnchorFeatures", p: int = 1, *, threads: int = 1) -> float:
         """Anchor Energy between two features by a sweep over their events (p = 1) or over the levels."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            if p == 1:
-                energy = kernels.sweep_energy(self.events, other.events, threads)
-            else:
-                energy = sweep_levels(self.level_moves, other.level_moves, self.events.mass, other.events.mass, p)
+        if p == 1:
+            energy = kernels.sweep_energy(self.events, other.events, threads)
+        else:
+            energy = sweep_levels(self.level_moves, other.level_moves, self.events.mass, other.events.mass, p)
         check_overflow(energy, p)
         return energy
 
@@ -222,14 +220,13 @@ class AnchorFeatures:
 
         By the Anchor Energy to a space of one point at any cost c: AE_p(x, c) = 2 E|cost - c|^p - E[OT_p(x, x)].
         """
-        if self.levels is not None:
-            c = float(self.levels[self.levels.shape[0] // 2, self.levels.shape[1] // 2])
-            costs, share = self.levels.ravel(), np.full(self.levels.size, 1 / self.levels.size)
-        else:
-            costs, share = self.events.position, self.events.mass[self.events.row] * from_heights(self.events.jump)
-            c = float(costs[len(costs) // 2])
+        if self.levels is None:
+            share = self.events.mass[self.events.row] * from_heights(self.events.jump)
+        costs = self.events.position if self.levels is None else self.levels.ravel()
+        c = float(costs[len(costs) // 2])
         with np.errstate(over="ignore", invalid="ignore"):
-            to_point = float(share @ np.abs(np.subtract(costs, c, dtype=np.float64)) ** p)
+            powers = np.abs(np.subtract(costs, c, dtype=np.float64)) ** p
+            to_point = float(share @ powers if self.levels is None else powers.mean())
         check_overflow(2 * to_point, p)
         return 2 * to_point - self.energy_to(AnchorFeatures(levels=np.full((1, 1), c)), p)
 
@@ -267,6 +264,7 @@ def mean_of_levels(levels: Floats) -> StepFunction:
     return StepFunction(value, np.arange(1, count + 1) / count, origin)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def sweep_levels(x: LevelMoves, y: LevelMoves, mass_x: Float64s, mass_y: Float64s, p: int) -> float:
     """Integrate the energy distance at level t over t in [0, 1], as quantiles move one at a time."""
     order = np.argsort(np.concatenate([x.level, y.level]), kind="stable")

@@ -48,6 +48,7 @@ def sort_rows(matrix: Floats, threads: int) -> None:
     matrix.sort(axis=1)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # as in C++, what overflows is infinite or NaN; callers refuse it
 def level_energy(x: Floats, y: Floats, p: int, threads: int) -> float:
     """Integrate the energy distance of the two samples x[k], y[l] over the common refinement of the levels."""
     (levels_x, n), (levels_y, m) = x.shape, y.shape
@@ -131,6 +132,7 @@ def argsort(values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
     return values[order], order
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def sweep_energy(x: Events, y: Events, threads: int) -> float:
     """Sweep over the positions; the CDF heights are the values that move."""
     order = np.argsort(np.concatenate([x.position, y.position]), kind="stable")
