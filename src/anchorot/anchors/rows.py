@@ -62,6 +62,13 @@ class AnchorRows:
         """Largest absolute cost."""
         return float(np.abs(self.steps.value if self.quantiles is None else self.quantiles).max())
 
+    def heavy(self) -> "AnchorRows":
+        """Return the anchors of positive weight alone."""
+        if self.quantiles is not None or self.weights.all():
+            return self
+        kept = self.weights > 0
+        return AnchorRows(self.weights[kept], steps=StepRows(self.steps.value[kept], self.steps.end[kept]))
+
     def divided_by(self, scale: float) -> "AnchorRows":
         """Return the anchors of the space with all costs divided by a positive number, which keeps their order."""
         if self.quantiles is not None:

@@ -77,8 +77,8 @@ def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust:
     (0.111111, 0.111111, 0.111111)
     """
     p = check_bound_power(p)
-    space_x, space_y = (heavy_part(as_space(space, robust=robust)) for space in (x, y))
-    (unit_x, unit_y), unit = with_unit_costs(space_x, space_y)
+    space_x, space_y = as_space(x, robust=robust), as_space(y, robust=robust)
+    (unit_x, unit_y), unit = with_unit_costs(heavy_part(space_x), heavy_part(space_y))
     tlb, converged = third_bound(AnchorRows.of(space_x), AnchorRows.of(space_y), p)
     if not converged:
         warnings.warn(STOPPED_EARLY, ConvergenceWarning, stacklevel=2)
@@ -111,6 +111,7 @@ def second_bound(x: StepFunction, y: StepFunction, p: int) -> float:
 
 def third_bound(x: AnchorRows, y: AnchorRows, p: int) -> tuple[float, bool]:
     """TLB between two spaces from their anchors, and whether the solver was done."""
+    x, y = x.heavy(), y.heavy()
     unit = unit_of(max(x.largest, y.largest))
     found = _third(x.divided_by(unit), y.divided_by(unit), p)
     return 0.5 * unit * max(found.cost, 0.0) ** (1 / p), found.converged
