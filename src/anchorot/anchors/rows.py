@@ -92,9 +92,11 @@ def row_costs(x: Space | AnchorRows, y: Space | AnchorRows, p: int, threads: int
 
 
 def _absolute_costs(qx: Float64s, qy: Float64s, threads: int) -> Float64s:
-    """Σ_s width_s |qx[k_s, i] - qy[l_s, j]|, counted from a cost in the middle: products of large costs would round."""
-    origin = qx[len(qx) // 2, 0]
-    return kernels.l1_costs(qx - origin, qy - origin, threads)
+    """Σ_s width_s |qx[k_s, i] - qy[l_s, j]|; far from zero, where products of costs would round, from the smallest."""
+    low, high = min(qx[0].min(), qy[0].min()), max(qx[-1].max(), qy[-1].max())
+    if min(abs(low), abs(high)) > high - low:
+        qx, qy = qx - low, qy - low
+    return kernels.l1_costs(qx, qy, threads)
 
 
 def _squared_costs(qx: Float64s, qy: Float64s) -> Float64s:
