@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_square
-from anchorot._validate import check_numbers as check_plan
 from anchorot.distances.alignment import Alignment
+from anchorot.distances.plan import check_plan
 from anchorot.exceptions import InputError
 
 
