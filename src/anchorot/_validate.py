@@ -106,9 +106,8 @@ def check_weights(weights: ArrayLike, n: int, of: str) -> Float64s:
 
 def check_overflow(found: float | Float64s, p: int) -> None:
     """Refuse results that are no numbers because powers of costs, or differences of costs, are beyond float64."""
-    if not (
-        math.isfinite(found) if isinstance(found, float) else np.isfinite(found).all()
-    ):  # a pair takes microseconds
+    is_finite = math.isfinite(found) if isinstance(found, float) else np.isfinite(found).all()  # floats are quick
+    if not is_finite:
         what = "differences of costs" if p == 1 else f"costs to the power p={p}"
         raise InputError(f"{what} exceed the range of float64; divide all costs by their largest first")
 

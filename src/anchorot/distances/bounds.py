@@ -12,8 +12,9 @@ from anchorot.anchors.line import StepFunction, quantile_function, step_distance
 from anchorot.anchors.rows import AnchorRows, row_costs
 from anchorot.distances.gromov import gromov_wasserstein
 from anchorot.distances.neighbors import Neighbors
+from anchorot.distances.schedule import STOPPED_EARLY
 from anchorot.distances.transport import Transport
-from anchorot.distances.wasserstein import STOPPED_EARLY, exact_transport
+from anchorot.distances.wasserstein import exact_transport
 from anchorot.exceptions import ConvergenceWarning, InputError
 from anchorot.space import Space, as_space, heavy_part, unit_of, with_unit_costs
 

@@ -1,4 +1,4 @@
-"""Entropic optimal transport that converges at any epsilon: stabilised Sinkhorn, finished by Newton's method.
+"""Entropic optimal transport at epsilons down to 1e-13 of the costs: stabilised Sinkhorn, finished by Newton's method.
 
 min_P <P, C> - eps H(P) has the solution P = exp((f + g - C) / eps), and Sinkhorn's iteration fits f and g to the two
 marginals in turn. Its number of iterations grows as eps falls, without bound. Here
@@ -10,28 +10,69 @@ marginals in turn. Its number of iterations grows as eps falls, without bound. H
 3. what these do not bring to the stage's goal is finished by Newton steps on the (concave) dual, each one Cholesky
    factorisation of a Schur complement, with a line search. A few dozen of them solve what tens of thousands of
    iterations do not.
+
+A stage looks for what is to be added to the f and g of the stages before, given the reduced costs C - f - g. Its own f
+and g are of the size of eps, not of the costs, so that rounding them moves the plan by parts in 10^14 and not by the
+costs' rounding over eps. :mod:`anchorot.distances.schedule` has the numbers and rules; the same solver on tensors is
+`anchorot.torch._sinkhorn`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from anchorot._typing import Float64s
+from anchorot.distances import schedule
+from anchorot.distances.schedule import Stage
+from anchorot.distances.transport import marginal_error
 
-STAGE_FACTOR = 4.0
-STAGE_TOLERANCE = 1e-2  # of a stage but the last
-STAGE_ITERATIONS = 60  # of Sinkhorn in a stage, before Newton
 LARGEST_LOG_SCALING = 100.0  # of u and v, before they are absorbed
-CHECK_EVERY = 10  # iterations between two looks at the marginals
 
 
 @dataclass
 class _State:
-    """Potentials of the current stage, and how much of the budget is spent."""
+    """A problem, its potentials in two parts, those of earlier stages and what this one adds, and the work done."""
 
-    f: Float64s
-    g: Float64s
+    cost: Float64s
+    a: Float64s
+    b: Float64s
     n_iter: int = 0
+    log_a: Float64s = field(init=False)
+    log_b: Float64s = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.log_a, self.log_b = np.log(self.a), np.log(self.b)
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Forget all potentials."""
+        self.settled_f, self.settled_g = np.zeros_like(self.a), np.zeros_like(self.b)
+        self.f, self.g = np.zeros_like(self.a), np.zeros_like(self.b)
+        self.reduced = self.cost
+
+    def settle(self) -> None:
+        """Take what was found out of the costs: at the beginning of a stage, and where potentials grow far."""
+        self.settled_f, self.settled_g = self.settled_f + self.f, self.settled_g + self.g
+        self.f, self.g = np.zeros_like(self.a), np.zeros_like(self.b)
+        self.reduced = self.cost - self.settled_f[:, None] - self.settled_g
+
+    def plan(self, eps: float) -> Float64s:
+        return np.exp((self.f[:, None] + self.g - self.reduced) / eps)
+
+    def iterate(self, eps: float) -> None:
+        """One Sinkhorn iteration in the log domain: rows, then columns."""
+        self.f = eps * (self.log_a - _log_sum_exp((self.g - self.reduced) / eps, axis=1))
+        self.fit_columns(eps)
+        self.n_iter += 1
+
+    def fit_columns(self, eps: float) -> None:
+        self.g = eps * (self.log_b - _log_sum_exp((self.f[:, None] - self.reduced) / eps, axis=0))
+
+    def dual(self, f: Float64s, g: Float64s, eps: float) -> float:
+        """<a, f> + <b, g> - eps Σ P."""
+        with np.errstate(over="ignore"):
+            total = np.exp((f[:, None] + g - self.reduced) / eps).sum()
+        return float(self.a @ f + self.b @ g - eps * total)
 
 
 @dataclass(frozen=True)
@@ -43,6 +84,7 @@ class EntropicPlan:
     g: Float64s
     n_iter: int
     converged: bool
+    marginal_error: float
 
 
 def entropic_plan(
@@ -50,43 +92,41 @@ def entropic_plan(
 ) -> EntropicPlan:
     """Solve min <P, cost> + epsilon Σ P (log P - 1) over plans with marginals a, b > 0.
 
-    Converged means: one more iteration changes the plan by less than `tolerance`, relatively (the paper's rule), and
-    the plan's marginals are off by less than `tolerance` in sum.
+    Converged means: one more iteration changes the plan by no more than `tolerance`, relatively (the paper's rule), and
+    the plan's marginals are off by no more than `tolerance` in sum.
     """
-    state = _State(np.zeros(len(a)), np.zeros(len(b)))
-    log_a, log_b = np.log(a), np.log(b)
-    budget = min(max_iter, 200 + len(b) // 2)
-    if not _sinkhorn(state, cost, log_a, log_b, epsilon, tolerance, budget):
-        state = _State(np.zeros(len(a)), np.zeros(len(b)), state.n_iter)
-        for eps in _stages(epsilon, float(np.ptp(cost))):
-            goal = tolerance if eps == epsilon else STAGE_TOLERANCE
-            budget = min(max_iter - state.n_iter, STAGE_ITERATIONS)
-            if not _sinkhorn(state, cost, log_a, log_b, eps, goal, budget):
-                _newton(state, cost, log_a, log_b, eps, goal, max_iter)
-    plan = _plan(state, cost, epsilon)
-    change, error = _distance_from_fixed_point(plan, a)
-    return EntropicPlan(plan, state.f, state.g, state.n_iter, change < tolerance and error < tolerance)
+    state = _State(cost, a, b)
+    last = Stage(epsilon, tolerance)
+    if not _sinkhorn(state, last, schedule.first_budget(len(b), max_iter)) and state.n_iter < max_iter:
+        state.start_again()
+        for stage in schedule.stages(epsilon, float(np.ptp(cost)), tolerance):
+            state.settle()
+            if not _sinkhorn(state, stage, min(max_iter - state.n_iter, schedule.STAGE_ITERATIONS)):
+                _newton(state, stage, max_iter)
+        if state.n_iter >= max_iter:  # perhaps before the last stage: at least the columns are right
+            state.fit_columns(epsilon)
+    plan = state.plan(epsilon)
+    change, error = _distance_from_fixed_point(plan, a, b)
+    f, g = state.settled_f + state.f, state.settled_g + state.g
+    return EntropicPlan(plan, f, g, state.n_iter, schedule.is_done(change, error, tolerance), error)
 
 
-def _stages(epsilon: float, largest: float) -> list[float]:
-    stages = [epsilon]
-    while stages[-1] * STAGE_FACTOR < largest:
-        stages.append(stages[-1] * STAGE_FACTOR)
-    return stages[::-1]
+def _is_done(state: _State, plan: Float64s, stage: Stage) -> bool:
+    return schedule.is_done(*_distance_from_fixed_point(plan, state.a, state.b), stage.goal)
 
 
-def _plan(state: _State, cost: Float64s, eps: float) -> Float64s:
-    return np.exp((state.f[:, None] + state.g - cost) / eps)
-
-
-def _distance_from_fixed_point(plan: Float64s, a: Float64s) -> tuple[float, float]:
-    """Relative change of the plan in the next iteration (its column sums being right), and its marginal error."""
-    rows = plan.sum(axis=1)
-    relative = np.divide(a, rows, out=np.full_like(a, np.inf), where=rows > 0) - 1
-    squares = np.einsum("ij,ij->i", plan, plan)
+def _distance_from_fixed_point(plan: Float64s, a: Float64s, b: Float64s) -> tuple[float, float]:
+    """Relative change of the plan in the next iteration, which multiplies it by 1 + du and 1 + dv, and its error."""
     with np.errstate(over="ignore", invalid="ignore"):
-        change = np.sqrt(np.nansum(relative**2 * squares) / squares.sum())
-    return float(change), float(np.abs(rows - a).sum())
+        du = _excess(a, plan.sum(axis=1))[:, None]
+        dv = _excess(b, ((1 + du) * plan).sum(axis=0))
+        change = np.linalg.norm(plan * (du + dv + du * dv)) / np.linalg.norm(plan)
+    return float(change), marginal_error(plan, a, b)
+
+
+def _excess(wanted: Float64s, sums: Float64s) -> Float64s:
+    """By how much to raise sums, relatively; sums that have underflowed cannot be raised."""
+    return np.divide(wanted, sums, out=np.ones_like(wanted), where=sums > 0) - 1
 
 
 def _log_sum_exp(x: Float64s, axis: int) -> Float64s:
@@ -94,89 +134,72 @@ def _log_sum_exp(x: Float64s, axis: int) -> Float64s:
     return np.log(np.exp(x - top).sum(axis=axis)) + np.squeeze(top, axis)
 
 
-def _log_iteration(state: _State, cost: Float64s, log_a: Float64s, log_b: Float64s, eps: float) -> None:
-    """One Sinkhorn iteration in the log domain: rows, then columns."""
-    state.f = eps * (log_a - _log_sum_exp((state.g - cost) / eps, axis=1))
-    state.g = eps * (log_b - _log_sum_exp((state.f[:, None] - cost) / eps, axis=0))
-    state.n_iter += 1
-
-
-def _sinkhorn(
-    state: _State, cost: Float64s, log_a: Float64s, log_b: Float64s, eps: float, goal: float, budget: int
-) -> bool:
+def _sinkhorn(state: _State, stage: Stage, budget: int) -> bool:
     """Iterate until the goal is met (True) or the budget spent (False)."""
-    a, b = np.exp(log_a), np.exp(log_b)
     last = state.n_iter + budget
     while state.n_iter < last:
-        _log_iteration(state, cost, log_a, log_b, eps)
-        kernel = _plan(state, cost, eps)
-        change, error = _distance_from_fixed_point(kernel, a)
-        if change < goal and error < goal:
+        state.iterate(stage.epsilon)
+        kernel = state.plan(stage.epsilon)
+        if _is_done(state, kernel, stage):
             return True
-        u, v = np.ones_like(a), np.ones_like(b)
-        while state.n_iter < last:
-            row_sums = kernel @ v
-            if not row_sums.all():
-                break
-            next_u = a / row_sums
-            column_sums = next_u @ kernel
-            if not column_sums.all():
-                break
-            u, v = next_u, b / column_sums
-            state.n_iter += 1
-            if max(np.abs(np.log(u)).max(), np.abs(np.log(v)).max()) > LARGEST_LOG_SCALING:
-                break
-            if state.n_iter % CHECK_EVERY == 0 and np.abs(u * (kernel @ v) - a).sum() < goal:
-                break
-        state.f, state.g = state.f + eps * np.log(u), state.g + eps * np.log(v)
+        _scale(state, stage, kernel, last)
     return False
 
 
-def _newton(
-    state: _State, cost: Float64s, log_a: Float64s, log_b: Float64s, eps: float, goal: float, max_iter: int
-) -> None:
-    """Newton steps on the dual <a, f> + <b, g> - eps Σ P, each followed by an iteration in the log domain."""
+def _scale(state: _State, stage: Stage, kernel: Float64s, last: int) -> None:
+    """Iterate on scalings of the kernel until they grow too large or the rows are right, then absorb them."""
+    a, b = state.a, state.b
+    u, v = np.ones_like(a), np.ones_like(b)
+    while state.n_iter < last:
+        row_sums = kernel @ v
+        if not row_sums.all():
+            break
+        next_u = a / row_sums
+        column_sums = next_u @ kernel
+        if not column_sums.all():
+            break
+        u, v = next_u, b / column_sums
+        state.n_iter += 1
+        if max(np.abs(np.log(u)).max(), np.abs(np.log(v)).max()) > LARGEST_LOG_SCALING:
+            break
+        if state.n_iter % schedule.CHECK_EVERY == 0 and np.abs(u * (kernel @ v) - a).sum() <= stage.goal:
+            break
+    state.f, state.g = state.f + stage.epsilon * np.log(u), state.g + stage.epsilon * np.log(v)
+
+
+def _newton(state: _State, stage: Stage, max_iter: int) -> None:
+    """Newton steps on the dual, each followed by an iteration in the log domain."""
+    while state.n_iter < max_iter:
+        state.iterate(stage.epsilon)
+        plan = state.plan(stage.epsilon)
+        if _is_done(state, plan, stage):
+            return
+        _newton_step(state, plan, stage.epsilon)
+        if max(np.abs(state.f).max(), np.abs(state.g).max()) > schedule.FAR * stage.epsilon:
+            state.settle()
+
+
+def _newton_step(state: _State, plan: Float64s, eps: float) -> None:
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-    a, b = np.exp(log_a), np.exp(log_b)
-    while state.n_iter < max_iter:
-        _log_iteration(state, cost, log_a, log_b, eps)
-        plan = _plan(state, cost, eps)
-        change, error = _distance_from_fixed_point(plan, a)
-        if change < goal and error < goal:
-            return
-        rows, columns = plan.sum(axis=1), plan.sum(axis=0)
-        if not rows.all():
-            continue  # a row has underflowed: iterate on
-        miss_rows, miss_columns = a - rows, b - columns
-        # [diag(rows), P; P^T, diag(columns)] (df, dg) = eps (miss_rows, miss_columns), with df eliminated
-        schur = np.diag(columns) - plan.T @ (plan / rows[:, None])
-        schur[np.diag_indices_from(schur)] += 1e-10 * columns + 1e-12 * columns.max()  # f + c, g - c is the same plan
-        try:
-            dg = cho_solve(cho_factor(schur), eps * (miss_columns - plan.T @ (miss_rows / rows)))
-        except LinAlgError:
-            continue
-        df = (eps * miss_rows - plan @ dg) / rows
-        _line_search(state, cost, a, b, eps, plan, df, dg, float(miss_rows @ df + miss_columns @ dg))
+    rows, columns = plan.sum(axis=1), plan.sum(axis=0)
+    safe = np.where(rows > 0, rows, 1.0)  # where a row has underflowed, iterations go on
+    miss_rows, miss_columns = state.a - rows, state.b - columns
+    # [diag(rows), P; P^T, diag(columns)] (df, dg) = eps (miss_rows, miss_columns), with df eliminated
+    schur = np.diag(columns * (1 + schedule.RIDGE)) - plan.T @ (plan / safe[:, None])
+    try:
+        dg = cho_solve(cho_factor(schur), eps * (miss_columns - plan.T @ (miss_rows / safe)))
+    except LinAlgError:
+        return
+    df = (eps * miss_rows - plan @ dg) / safe
+    _line_search(state, eps, df, dg, float(miss_rows @ df + miss_columns @ dg))
 
 
-def _line_search(
-    state: _State,
-    cost: Float64s,
-    a: Float64s,
-    b: Float64s,
-    eps: float,
-    plan: Float64s,
-    df: Float64s,
-    dg: Float64s,
-    slope: float,
-) -> None:
-    """Go along (df, dg) as far as the dual rises enough (Armijo); stay if it does not."""
-    now = float(a @ state.f + b @ state.g - eps * plan.sum())
-    for step in 0.5 ** np.arange(30):
+def _line_search(state: _State, eps: float, df: Float64s, dg: Float64s, slope: float) -> None:
+    """Go along (df, dg) as far as the dual rises enough; stay if it does not."""
+    now = state.dual(state.f, state.g, eps)
+    for step in 0.5 ** np.arange(schedule.HALVINGS):
         f, g = state.f + step * df, state.g + step * dg
-        with np.errstate(over="ignore"):
-            value = float(a @ f + b @ g - eps * np.exp((f[:, None] + g - cost) / eps).sum())
-        if value >= now + 1e-4 * step * slope - 1e-14 * abs(now):
+        if schedule.rises_enough(state.dual(f, g, eps), now, step, slope):
             state.f, state.g = f, g
             return

@@ -7,15 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_integer, check_nonnegative
+from anchorot._validate import check_integer, check_nonnegative, check_overflow
 from anchorot.anchors.rows import AnchorRows, row_costs
+from anchorot.distances.schedule import is_exact, not_converged
 from anchorot.distances.sinkhorn import entropic_plan
 from anchorot.distances.transport import Transport, marginal_error
-from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraError
+from anchorot.exceptions import ConvergenceWarning, MissingExtraError
 from anchorot.space import Space, as_space
-
-SMALLEST_EPSILON = 1e-13  # of the range of costs: below, float64 cannot tell the entropic problem from the exact one
-STOPPED_EARLY = "POT's network simplex stopped at its limit of iterations; the plan may not be optimal"
 
 
 def anchor_wasserstein(
@@ -46,13 +44,15 @@ def anchor_wasserstein(
     epsilon : float >= 0
         Strength of the entropic regularisation, in units of the costs to the power p. 0 solves the problem exactly:
         by linear assignment for uniform spaces of the same size, else by the network simplex of POT (extra ``pot``).
-        So does any epsilon below 1e-13 of the costs' range, which float64 cannot tell from 0.
+        So does any epsilon up to 1e-13 of the range of the costs between anchors, which float64 hardly tells from 0;
+        the result's epsilon is then 0. Down to there the solver converges.
     robust : bool
         Compare the ranks of the costs instead of the costs.
     max_iter : int
-        Limit of iterations over all stages; beyond it comes a `ConvergenceWarning` and ``converged=False``.
+        Limit of iterations over all stages; at it there is a `ConvergenceWarning` and ``converged=False``.
     tolerance : float
-        Of the relative change of the plan, as in the paper, and of its marginals.
+        Of the relative change of the plan, as in the paper, and of its marginals: ``converged=True`` says that neither
+        exceeds it.
     threads : int
         Threads for the cost matrix; the answer is the same to the last bit.
 
@@ -66,9 +66,10 @@ def anchor_wasserstein(
     -----
     O(n m (n + m)) time for the cost matrix, once, then O(n m) an iteration of Sinkhorn and O(n m²) a step of Newton's
     method. The solver is anchorot's own (:mod:`anchorot.distances.sinkhorn`) rather than POT's, because it converges at
-    any epsilon. Measured on 1000 x 1000 anchors (``benchmarks/RESULTS.md``): at 1e-2 of the mean cost it takes about as
-    long as POT's plain ``sinkhorn`` and a small fraction of the time of ``sinkhorn_log``; at 1e-3 of it the former
-    underflows to a plan of zeros, and the latter has not converged after dozens of times the time.
+    every epsilon from 1e-13 of the costs' range on. Measured on 1000 x 1000 anchors (``benchmarks/RESULTS.md``): at
+    1e-2 of the mean cost it takes about as long as POT's plain ``sinkhorn`` and a small fraction of the time of
+    ``sinkhorn_log``; at 1e-3 of it the former underflows to a plan of zeros, and the latter has not converged after
+    dozens of times the time.
 
     The authors' program multiplies the cost by :math:`a_i b_j`: its epsilon is this one divided by n m.
 
@@ -86,7 +87,8 @@ def anchor_wasserstein(
     rows_x, rows_y = (AnchorRows.of(as_space(space, robust=robust), threads) for space in (x, y))
     found = anchor_transport(rows_x, rows_y, p, epsilon, max_iter=max_iter, tolerance=tolerance, threads=threads)
     if not found.converged:
-        warnings.warn(_problem(found), ConvergenceWarning, stacklevel=2)
+        text = not_converged(found.epsilon or 0.0, found.n_iter, found.marginal_error)
+        warnings.warn(text, ConvergenceWarning, stacklevel=2)
     return found
 
 
@@ -102,16 +104,14 @@ def anchor_transport(
 ) -> Transport:
     """Anchor Wasserstein between spaces whose rows are sorted already; says nothing if it does not converge."""
     costs = row_costs(x, y, p, threads)
-    if not np.isfinite(costs).all():
-        raise InputError(
-            f"costs to the power p={p} exceed the range of float64; divide all costs by their largest first"
-        )
-    if epsilon <= SMALLEST_EPSILON * float(np.ptp(costs)):
-        return exact_transport(costs, x.weights, y.weights, epsilon)
-    return _entropic_transport(costs, x.weights, y.weights, epsilon, max_iter, tolerance)
+    check_overflow(costs, p)
+    a, b = x.weights, y.weights
+    if is_exact(epsilon, float(np.ptp(costs[_heavy(a, b)]))):
+        return exact_transport(costs, a, b)
+    return entropic_transport(costs, a, b, epsilon, max_iter, tolerance)
 
 
-def exact_transport(costs: Float64s, a: Float64s, b: Float64s, epsilon: float = 0.0) -> Transport:
+def exact_transport(costs: Float64s, a: Float64s, b: Float64s) -> Transport:
     """Plan between points of weights a and b that minimises the given costs."""
     n_iter, converged = 1, True
     if min(costs.shape) == 1:  # there is one plan only
@@ -125,18 +125,33 @@ def exact_transport(costs: Float64s, a: Float64s, b: Float64s, epsilon: float = 
         plan[rows, matches] = 1 / len(a)
         potentials = _assignment_potentials(costs, matches)
     else:
-        try:
-            import ot
-        except ImportError:
-            raise MissingExtraError("POT", "pot") from None
-        scale = float(np.abs(costs).max()) or 1.0  # POT compares reduced costs with an absolute tolerance
-        plan, log = ot.emd(a, b, costs / scale, numItermax=10_000_000, log=True)
-        potentials = (log["u"] * scale, log["v"] * scale)
-        converged = log["warning"] is None
+        plan, potentials, converged = _network_simplex(costs, a, b)
     cost = float(np.sum(plan * costs))
-    entropy = float(np.sum(plan * (np.log(plan, out=np.zeros_like(plan), where=plan > 0) - 1)))
-    error = marginal_error(plan, a, b)
-    return Transport(cost + epsilon * entropy, cost, plan, potentials, epsilon, n_iter, converged, error)
+    return Transport(cost, cost, plan, potentials, 0.0, n_iter, converged, marginal_error(plan, a, b))
+
+
+def _heavy(a: Float64s, b: Float64s) -> tuple[Int64s, ...]:
+    """Index of the costs between points that have a weight; the others take no part."""
+    index: tuple[Int64s, ...] = np.ix_(np.flatnonzero(a), np.flatnonzero(b))
+    return index
+
+
+def _network_simplex(costs: Float64s, a: Float64s, b: Float64s) -> tuple[Float64s, tuple[Float64s, Float64s], bool]:
+    """Plan, potentials, and whether POT got to the end."""
+    try:
+        import ot
+    except ImportError:
+        raise MissingExtraError("POT", "pot") from None
+    heavy = _heavy(a, b)
+    rows, columns = (index.ravel() for index in heavy)
+    scale = float(np.abs(costs[heavy]).max()) or 1.0  # POT compares reduced costs with an absolute tolerance
+    plan, f, g = np.zeros(costs.shape), np.empty(len(a)), np.empty(len(b))
+    plan[heavy], log = ot.emd(a[rows], b[columns], costs[heavy] / scale, numItermax=10_000_000, log=True)
+    f[rows], g[columns] = log["u"] * scale, log["v"] * scale
+    # the largest potentials that the points without weight may have
+    f[a == 0] = np.min(costs[a == 0][:, columns] - g[columns], axis=1)
+    g[b == 0] = np.min(costs[:, b == 0] - f[:, None], axis=0)
+    return plan, (f, g), log["warning"] is None
 
 
 def _assignment_potentials(costs: Float64s, matches: Int64s) -> tuple[Float64s, Float64s]:
@@ -158,28 +173,18 @@ def _assignment_potentials(costs: Float64s, matches: Int64s) -> tuple[Float64s, 
     return f, g
 
 
-def _entropic_transport(
+def entropic_transport(
     costs: Float64s, a: Float64s, b: Float64s, epsilon: float, max_iter: int, tolerance: float
 ) -> Transport:
-    rows, columns = np.flatnonzero(a), np.flatnonzero(b)  # points of weight zero take no part
-    inside = np.ix_(rows, columns)
+    """Plan between points of weights a and b that minimises the given costs and epsilon times minus its entropy."""
+    inside = _heavy(a, b)
+    rows, columns = (index.ravel() for index in inside)
     least = costs[inside].min()  # a constant moves into f: what is left is no larger than the range of costs
     found = entropic_plan(costs[inside] - least, a[rows], b[columns], epsilon, max_iter, tolerance)
     plan = np.zeros(costs.shape)
     plan[inside] = found.plan
     f, g = np.full(len(a), -math.inf), np.full(len(b), -math.inf)
     f[rows], g[columns] = found.f + least, found.g
-    log_plan = (found.f[:, None] + found.g - (costs[inside] - least)) / epsilon
-    cost = float(np.sum(found.plan * costs[inside]))
-    value = cost + epsilon * float(np.sum(found.plan * (log_plan - 1)))
-    error = marginal_error(plan, a, b)
-    return Transport(value, cost, plan, (f, g), epsilon, found.n_iter, found.converged, error)
-
-
-def _problem(found: Transport) -> str:
-    if not found.epsilon:
-        return STOPPED_EARLY
-    return (
-        f"Sinkhorn did not converge in {found.n_iter} iterations at epsilon={found.epsilon:g}: its marginals are off "
-        f"by {found.marginal_error:.1e}; raise max_iter or epsilon, or take epsilon=0"
-    )
+    cost = float(np.sum(plan * costs))
+    value = cost + epsilon * float(np.sum(plan * (np.log(plan, out=np.zeros_like(plan), where=plan > 0) - 1)))
+    return Transport(value, cost, plan, (f, g), epsilon, found.n_iter, found.converged, found.marginal_error)

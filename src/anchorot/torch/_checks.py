@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from anchorot._validate import WEIGHT_SUM_TOLERANCE
+from anchorot._validate import LEAST_WEIGHT, WEIGHT_SUM_TOLERANCE, check_overflow
 from anchorot.exceptions import InputError
 
 
@@ -20,13 +20,13 @@ def check_tensor(value: object, name: str, needed: str) -> Tensor:
     return value
 
 
-def check_costs(cost_x: object, cost_y: object) -> tuple[Tensor, Tensor]:
+def check_costs(cost_x: object, cost_y: object, *, wait: bool = False) -> tuple[Tensor, Tensor]:
     """Return two batches of square, finite cost matrices of one dtype on one device, with equal leading dimensions.
 
-    Finiteness is checked on the CPU only: elsewhere the check would wait for the device. There a cost that is not
-    finite makes the result not finite.
+    Unless told to wait for the device, finiteness is checked on the CPU only. Elsewhere a cost that is not finite makes
+    the result not finite.
     """
-    x, y = check_cost(cost_x, "C1"), check_cost(cost_y, "C2")
+    x, y = check_cost(cost_x, "C1", wait=wait), check_cost(cost_y, "C2", wait=wait)
     check_alike(x, y, "C1", "C2")
     try:
         batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
@@ -36,12 +36,12 @@ def check_costs(cost_x: object, cost_y: object) -> tuple[Tensor, Tensor]:
     return x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
 
 
-def check_cost(cost: object, name: str) -> Tensor:
+def check_cost(cost: object, name: str, *, wait: bool = False) -> Tensor:
     """Return a batch of square, finite cost matrices."""
     tensor = check_tensor(cost, name, "(..., n, n)")
     if tensor.ndim < 2 or tensor.shape[-1] != tensor.shape[-2] or 0 in tensor.shape:
         raise InputError(f"{name} has shape {tuple(tensor.shape)}, but (..., n, n) with n >= 1 is needed")
-    check_finite(tensor, name)
+    check_finite(tensor, name, wait=wait)
     return tensor
 
 
@@ -63,14 +63,30 @@ def check_alike(one: Tensor, two: Tensor, name_one: str, name_two: str) -> None:
         )
 
 
-def check_finite(tensor: Tensor, name: str) -> None:
-    """Refuse NaN and infinity in a tensor on the CPU."""
-    if tensor.device.type == "cpu" and not bool(torch.isfinite(tensor.detach()).all()):
+def check_finite(tensor: Tensor, name: str, *, wait: bool = False) -> None:
+    """Refuse NaN and infinity in a tensor on the CPU, or on any device if told to wait for it."""
+    if not _is_finite(tensor, wait=wait):
         raise InputError(f"{name} must be finite, but has infinite or NaN entries")
 
 
+def check_in_range(found: Tensor, p: int, *, wait: bool = False) -> None:
+    """Refuse what was computed from finite costs and is not finite, on the same devices as `check_finite`."""
+    if _is_finite(found, wait=wait):
+        return
+    if found.dtype == torch.float32:
+        raise InputError(f"costs to the power p={p} exceed the range of float32; .double() them, or divide all of them")
+    check_overflow(float(found.detach().abs().max()), p)
+
+
+def _is_finite(tensor: Tensor, *, wait: bool) -> bool:
+    return (tensor.device.type != "cpu" and not wait) or bool(torch.isfinite(tensor.detach()).all())
+
+
 def check_weights(weights: object, cost: Tensor, name: str, of: str) -> Tensor:
-    """Return weights of the points of `cost`, broadcast to its batch, of sum 1 to the last digit, in float64."""
+    """Return weights of the points of `cost`, broadcast to its batch, of sum 1 to the last digit, in float64.
+
+    What is too small to count becomes 0, and keeps its derivative.
+    """
     tensor = check_tensor(weights, name, "(..., n)")
     n = cost.shape[-1]
     if tensor.ndim < 1 or tensor.shape[-1] != n:
@@ -90,7 +106,8 @@ def check_weights(weights: object, cost: Tensor, name: str, of: str) -> Tensor:
     if not (abs(low - 1) <= WEIGHT_SUM_TOLERANCE and abs(high - 1) <= WEIGHT_SUM_TOLERANCE):
         far = max(low, high, key=lambda s: math.inf if math.isnan(s) else abs(s - 1))
         raise InputError(f"{name} must sum to 1, but sums to {far:.9g}; divide it by its sum")
-    return tensor / total
+    shares = tensor / total
+    return shares - torch.where(shares <= LEAST_WEIGHT, shares, 0.0).detach()
 
 
 def is_uniform(weights: Tensor) -> bool:

@@ -1,17 +1,19 @@
 """Anchor Wasserstein of tensors: solved on the device, gradient by the envelope theorem."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from anchorot._validate import check_integer, check_nonnegative
+from anchorot.distances.schedule import is_exact, not_converged
 from anchorot.distances.wasserstein import exact_transport
 from anchorot.exceptions import ConvergenceWarning
-from anchorot.torch._checks import check_costs, check_weights
+from anchorot.torch._checks import check_costs, check_in_range, check_weights
 from anchorot.torch._row_costs import row_costs
-from anchorot.torch._sinkhorn import Solution, solve
+from anchorot.torch._sinkhorn import Solution, costs_that_count, solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +31,13 @@ class TensorTransport:
     potentials : (tensor of shape (..., n), tensor of shape (..., m))
         Dual variables.
     epsilon : float
+        Strength of the entropic regularisation; 0 if all of the batch were solved exactly.
     n_iter : int
         Iterations that the slowest of the batch took.
     converged : bool
         Whether all of the batch converged.
+    marginal_error : tensor of shape (...)
+        Sum of absolute differences between the plan's marginals and the weights, in float64.
     """
 
     value: Tensor
@@ -42,6 +47,7 @@ class TensorTransport:
     epsilon: float
     n_iter: int
     converged: bool
+    marginal_error: Tensor
 
 
 def anchor_wasserstein(
@@ -68,10 +74,15 @@ def anchor_wasserstein(
         Weights; uniform by default. Gradients are those of ``a / a.sum()``.
     p : int >= 1
     epsilon : float >= 0
-        Strength of the entropic regularisation. 0 solves the problem exactly, on the CPU.
+        Strength of the entropic regularisation. 0, and whatever is at most 1e-13 of the range of an entry's costs
+        between anchors, solves the problem exactly, on the CPU.
     max_iter, tolerance : int, float
-        The solver stops when the marginals are off, and the plan changes, by less than the tolerance; beyond `max_iter`
-        iterations comes a `ConvergenceWarning` and ``converged=False``.
+        The solver stops when the marginals are off, and the plan changes, by no more than the tolerance; at `max_iter`
+        iterations there is a `ConvergenceWarning` and ``converged=False``.
+
+    Returns
+    -------
+    TensorTransport
 
     Notes
     -----
@@ -87,26 +98,25 @@ def anchor_wasserstein(
     p = check_integer(p, "p", 1)
     epsilon, tolerance = check_nonnegative(epsilon, "epsilon"), check_nonnegative(tolerance, "tolerance")
     max_iter = check_integer(max_iter, "max_iter", 1)
-    x, y = check_costs(C1, C2)
+    x, y = check_costs(C1, C2, wait=True)
     batch, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
     weights_x = None if a is None else check_weights(a, x, "a", "C1").reshape(-1, n)
     weights_y = None if b is None else check_weights(b, y, "b", "C2").reshape(-1, m)
     x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
-    costs = row_costs(x, y, weights_x, weights_y, p).double()
+    costs = row_costs(x, y, weights_x, weights_y, p)
+    check_in_range(costs, p, wait=True)
+    costs = costs.double()
     wx, wy = (
         torch.full(t.shape[:-1], 1 / t.shape[-1], dtype=torch.float64, device=t.device) if w is None else w
         for w, t in ((weights_x, x), (weights_y, y))
     )
-    fixed = costs.detach(), wx.detach(), wy.detach()
-    if epsilon == 0:
-        found = _exact(*fixed)
-    else:
-        found = solve(*fixed, epsilon, max_iter, tolerance)
-        if not found.converged:
-            text = f"the solver did not converge in {found.n_iter} iterations at epsilon={epsilon:g}"
-            warnings.warn(f"{text}; raise max_iter or epsilon", ConvergenceWarning, stacklevel=2)
+    found, epsilons = _solve(costs.detach(), wx.detach(), wy.detach(), epsilon, max_iter, tolerance)
+    if not bool(found.converged.all()):
+        worst = int(found.marginal_error.where(~found.converged, -1.0).argmax())
+        text = not_converged(float(epsilons[worst]), int(found.n_iter[worst]), float(found.marginal_error[worst]))
+        warnings.warn(text, ConvergenceWarning, stacklevel=2)
     cost = (found.plan * costs).sum((-1, -2))
-    entropy = epsilon * (torch.xlogy(found.plan, found.plan) - found.plan).sum((-1, -2))
+    entropy = epsilons * (torch.xlogy(found.plan, found.plan) - found.plan).sum((-1, -2))
     marginals = _moved(found.f, wx) + _moved(found.g, wy)
     value = (cost + entropy + marginals).to(x.dtype)
     return TensorTransport(
@@ -114,9 +124,10 @@ def anchor_wasserstein(
         cost.detach().to(x.dtype).view(batch),
         found.plan.to(x.dtype).view(*batch, n, m),
         (found.f.to(x.dtype).view(*batch, n), found.g.to(x.dtype).view(*batch, m)),
-        epsilon,
-        found.n_iter,
-        found.converged,
+        float(epsilons.max()),
+        int(found.n_iter.max()),
+        bool(found.converged.all()),
+        found.marginal_error.view(batch),
     )
 
 
@@ -125,13 +136,33 @@ def _moved(potential: Tensor, weights: Tensor) -> Tensor:
     return (torch.where(potential.isfinite(), potential, 0.0) * (weights - weights.detach())).sum(-1)
 
 
+def _solve(
+    costs: Tensor, a: Tensor, b: Tensor, epsilon: float, max_iter: int, tolerance: float
+) -> tuple[Solution, Tensor]:
+    """Solve each of a batch; also return the epsilon of each, 0 where the problem was solved exactly."""
+    counted, least, spread = costs_that_count(costs, a, b)
+    exact = is_exact(epsilon, spread)
+    places, parts = [], []
+    for chosen, is_entropic in ((exact, False), (~exact, True)):
+        place = torch.nonzero(chosen)[:, 0]
+        if len(place) == 0:
+            continue
+        places.append(place)
+        if is_entropic:
+            found = solve(counted[place], a[place], b[place], epsilon, max_iter, tolerance)
+            parts.append(replace(found, f=found.f + least[place, None]))
+        else:
+            parts.append(_exact(costs[place], a[place], b[place]))
+    return Solution.join(places, parts), torch.where(exact, 0.0, torch.full_like(spread, epsilon))
+
+
 def _exact(costs: Tensor, a: Tensor, b: Tensor) -> Solution:
-    solved = []
-    for cost, weights_x, weights_y in zip(*(t.cpu().numpy() for t in (costs, a, b)), strict=True):
-        solved.append(exact_transport(cost, weights_x, weights_y))
-    plan = torch.stack([torch.from_numpy(each.plan) for each in solved])
-    f, g = (
-        torch.stack([torch.from_numpy(each.potentials[side]) for each in solved if each.potentials]) for side in (0, 1)
-    )
-    device = costs.device
-    return Solution(plan.to(device), f.to(device), g.to(device), 1, all(each.converged for each in solved))
+    """Solve one problem after the other on the CPU."""
+    solved = [
+        exact_transport(cost, weights_x, weights_y)
+        for cost, weights_x, weights_y in zip(*(t.cpu().numpy() for t in (costs, a, b)), strict=True)
+    ]
+    f, g = zip(*(each.potentials for each in solved if each.potentials), strict=True)
+    numbers = ([getattr(each, name) for each in solved] for name in ("n_iter", "converged", "marginal_error"))
+    arrays = (np.stack([each.plan for each in solved]), np.stack(f), np.stack(g), *map(np.array, numbers))
+    return Solution(*(torch.from_numpy(array).to(costs.device) for array in arrays))
