@@ -34,15 +34,22 @@ def _gradient(slopes: Tensor | None, tags: Tensor | None, dtype: torch.dtype) ->
 def _squared_means(x: Tensor, y: Tensor, p: int, wanted: bool) -> Energies:
     """For p = 2; slopes have one column for all anchors."""
     side, _ = segments(x.shape[-2], y.shape[-2], x.device)
-    means = x.mean(-1, dtype=torch.float64), y.mean(-1, dtype=torch.float64)
-    gap = means[0][:, side.own] - means[1][:, side.other]
+    # means about a number of each level: far from zero a mean would be rounded to the size of the costs
+    (centre_x, mean_x), (centre_y, mean_y) = _centred_mean(x), _centred_mean(y)
+    gap = centre_x[:, side.own] - centre_y[:, side.other] + (mean_x[:, side.own] - mean_y[:, side.other])
     value = 2 * (side.width * gap**2).sum(-1)
     if not wanted:
         return value, None, None
     rise = 4 * side.width * gap
-    slopes_x = torch.zeros_like(means[0]).index_add_(1, side.own, rise) / x.shape[-1]
-    slopes_y = torch.zeros_like(means[1]).index_add_(1, side.other, rise) / -y.shape[-1]
+    slopes_x = torch.zeros_like(mean_x).index_add_(1, side.own, rise) / x.shape[-1]
+    slopes_y = torch.zeros_like(mean_y).index_add_(1, side.other, rise) / -y.shape[-1]
     return value, slopes_x[..., None], slopes_y[..., None]
+
+
+def _centred_mean(levels: Tensor) -> tuple[Tensor, Tensor]:
+    """One number of each level, and the mean of the others' differences from it."""
+    centre = levels[..., 0].double()
+    return centre, (levels.double() - centre[..., None]).mean(-1)
 
 
 def _merged_levels(x: Tensor, y: Tensor, p: int, wanted: bool) -> Energies:

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from anchorot.torch._heights import heights_after
 from anchorot.torch._levels import blocks, segments
 
 
@@ -26,13 +27,16 @@ def _steps(cost: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
     ordered, order = cost.double().sort(dim=-1)
     if weights is None:
         return ordered, (torch.arange(1, n + 1, device=cost.device).double() / n).expand(cost.shape)
-    return ordered, weights[:, None, :].expand(cost.shape).gather(-1, order).cumsum(-1)
+    summed = weights[:, None, :].expand(cost.shape).gather(-1, order).cumsum(-1)
+    return ordered, heights_after(weights, order) + (summed - summed.detach())  # exact, with the sums' derivative
 
 
 def _uniform_costs(x: Tensor, y: Tensor, p: int) -> Tensor:
     side, _ = segments(x.shape[-1], y.shape[-1], x.device)
     root = (side.width ** (1 / p)).to(x.dtype)
-    qx, qy = x.sort(dim=-1).values[..., side.own] * root, y.sort(dim=-1).values[..., side.other] * root
+    qx, qy = x.sort(dim=-1).values[..., side.own], y.sort(dim=-1).values[..., side.other]
+    centre = qx[..., :1, :].detach()  # of every level: far from zero the products with the root would lose digits
+    qx, qy = (qx - centre) * root, (qy - centre) * root
     found = torch.cdist(qx, qy, p=p, compute_mode="donot_use_mm_for_euclid_dist")
     return found if p == 1 else found**p
 

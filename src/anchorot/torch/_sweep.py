@@ -28,14 +28,18 @@ BLOCK_NUMBERS = {"cpu": 1 << 20, "cuda": 1 << 27}  # in one batch of blocks
 
 
 @dataclass(frozen=True)
-class Moves:
-    """Values of rows that move: row r has value[r, k] from time[r, k - 1] to time[r, k]."""
+class MoveTable:
+    """Values of rows that move: row r has value[r, k] from time[r, k - 1] to time[r, k].
+
+    A table, a row of it for each row, as batched searches want it. The sweeps on the CPU take one list of moves in the
+    order of time instead: `LevelMoves` of one space's quantiles, `PlaceMoves` between numbered values.
+    """
 
     time: Tensor  # (rows, K) ascending; infinity after a row's last move
     value: Tensor  # (rows, K + 1)
 
     @classmethod
-    def join(cls, tables: list[tuple[Tensor, Tensor]]) -> "Moves":
+    def join(cls, tables: list[tuple[Tensor, Tensor]]) -> "MoveTable":
         """One table of several."""
         longest = max(time.shape[1] for time, _ in tables)
         times = [pad(time, (0, longest - time.shape[1]), value=torch.inf) for time, _ in tables]
@@ -53,7 +57,7 @@ class Swept:
     potential: Tensor  # (rows,) ∫ Φ(z) over all time
 
 
-def sweep(moves: Moves, mass: Tensor, p: int, *, integrals: bool) -> Swept:
+def sweep(moves: MoveTable, mass: Tensor, p: int, *, integrals: bool) -> Swept:
     """Integrate the energy from the first event to the last."""
     rows, most = moves.time.shape
     flat_time, order = moves.time.flatten().sort(stable=True)
@@ -82,7 +86,7 @@ def _block_size(rows: int) -> int:
 
 
 def _block_starts(time: Tensor, rows: int, size: int) -> Tensor:
-    """Begin a block every so many events, and after gaps so long that what rounding leaves of f would count."""
+    """Begin a block every `size` events, and after gaps so long that what rounding leaves of f would count."""
     regular = torch.arange(0, len(time), size, device=time.device)
     long_gaps = torch.nonzero(time.diff() * rows > time[1:] - time[0]).flatten() + 1
     return torch.cat([regular, long_gaps]).unique()
@@ -93,7 +97,7 @@ class _Block:
 
     def __init__(
         self,
-        moves: Moves,
+        moves: MoveTable,
         mass: Tensor,
         p: int,
         time: Tensor,

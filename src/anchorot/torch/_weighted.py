@@ -5,8 +5,6 @@ sweeps over the levels: what moves are the anchors' quantiles. p = 2 needs their
 are times and weights are values; in the others it is the other way round.
 
 On the CPU a value alone comes from anchorot's own kernels, which sweep one event at a time and many times faster.
-
-Heights are summed as integers in units of 2**-62, so that equal sums of weights are equal.
 """
 
 from typing import NamedTuple
@@ -15,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from anchorot._kernels.heights import HEIGHT_BITS
 from anchorot.distances.energy import anchor_energy
 from anchorot.space import Space
-from anchorot.torch._sweep import Moves, Swept, sweep
+from anchorot.torch._heights import heights_after
+from anchorot.torch._sweep import MoveTable, Swept, sweep
 
 
 class WeightedEnergy(NamedTuple):
@@ -74,9 +72,7 @@ def weighted_energy(
 
 def _rows(cost: Tensor, weights: Tensor) -> _Rows:
     ordered, order = cost.double().sort(dim=-1, stable=True)
-    heights = torch.ldexp(weights, torch.tensor(HEIGHT_BITS, device=weights.device)).round().long()
-    summed = heights[order].cumsum(-1)
-    return _Rows(ordered, order, torch.ldexp(summed.double(), torch.tensor(-HEIGHT_BITS, device=weights.device)))
+    return _Rows(ordered, order, heights_after(weights, order))
 
 
 def _sweep_costs(sides: tuple[_Rows, _Rows], mass: Tensor, *, integrals: bool) -> Swept:
@@ -88,24 +84,25 @@ def _sweep_costs(sides: tuple[_Rows, _Rows], mass: Tensor, *, integrals: bool) -
 def _sweep_levels(sides: tuple[_Rows, _Rows], mass: Tensor, p: int, *, integrals: bool) -> Swept:
     tables = [(rows.height[:, :-1], rows.cost) for rows in sides]
     if p == 2:
-        return _mean_sweep(Moves.join(tables), mass)
+        return _mean_sweep(MoveTable.join(tables), mass)
     return _with_span(tables, mass, p, mass.new_tensor([0.0, 1.0]), integrals=integrals)
 
 
 def _with_span(tables: list[tuple[Tensor, Tensor]], mass: Tensor, p: int, span: Tensor, *, integrals: bool) -> Swept:
     """Sweep with one more row, without mass, whose events are the beginning and the end."""
     still = tables[0][1][:1, :1]
-    moves = Moves.join([(span.view(1, 2), still.expand(1, 3)), *tables])
+    moves = MoveTable.join([(span.view(1, 2), still.expand(1, 3)), *tables])
     swept = sweep(moves, pad(mass, (1, 0)), p, integrals=integrals)
     return Swept(swept.total, swept.rise[1:], swept.slope[1:], swept.potential[1:])
 
 
-def _mean_sweep(moves: Moves, mass: Tensor) -> Swept:
+def _mean_sweep(moves: MoveTable, mass: Tensor) -> Swept:
     """Sweep for p = 2: f = 2 M², with M = Σ s z the difference of the mean quantile functions."""
     rows, most = moves.time.shape
     time, order = moves.time.flatten().clamp(max=1.0).sort(stable=True)
-    steps = (mass[:, None] * moves.value.diff(dim=1)).flatten()[order]
-    mean = (mass @ moves.value[:, 0]) + pad(steps.cumsum(0), (1, 0))
+    values = moves.value - moves.value[:1, :1]  # masses sum to 0, but only up to rounding
+    steps = (mass[:, None] * values.diff(dim=1)).flatten()[order]
+    mean = mass @ values[:, 0] + pad(steps.cumsum(0), (1, 0))
     knots = pad(torch.cat([time, time.new_ones(1)]), (1, 0))
     primitive = pad((mean * knots.diff()).cumsum(0), (1, 0))
     rise = torch.empty_like(steps)
@@ -116,4 +113,4 @@ def _mean_sweep(moves: Moves, mass: Tensor) -> Swept:
     whole = torch.cat([primitive[:1].expand(rows, 1), at_moves, primitive[-1:].expand(rows, 1)], dim=1)
     slope = -2 * whole.diff(dim=1)
     total = 2 * (mean**2 * knots.diff()).sum()
-    return Swept(total, rise.view(rows, most), slope, (slope * moves.value).sum(1))
+    return Swept(total, rise.view(rows, most), slope, (slope * values).sum(1))

@@ -9,7 +9,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from anchorot._validate import check_integer
-from anchorot.torch._checks import check_costs, check_weights, is_uniform
+from anchorot.torch._checks import check_costs, check_in_range, check_weights, is_uniform
 from anchorot.torch._levels import level_energy
 from anchorot.torch._powers import power_energy
 from anchorot.torch._weighted import weighted_energy
@@ -43,8 +43,8 @@ def anchor_energy(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tensor | N
     times that for gradients in the weights. Memory is O(n²) with gradients too: what is kept for the backward pass is
     the gradient itself, of the size of the inputs.
 
-    On CUDA nothing waits for the device (except checks of weights): costs that are not finite give a value that is not
-    finite, while on the CPU they are refused.
+    On CUDA nothing waits for the device (except checks of weights): costs that are not finite, or whose powers are not,
+    give a value that is not finite, while on the CPU they are refused.
 
     Examples
     --------
@@ -60,12 +60,17 @@ def anchor_energy(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tensor | N
     weights_y = None if b is None else check_weights(b, y, "b", "C2")
     x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
     if all(w is None or (not w.requires_grad and is_uniform(w)) for w in (weights_x, weights_y)):
-        return _uniform_energy(x, y, p).view(batch)
+        return _in_range(_uniform_energy(x, y, p), p).view(batch)
     wx, wy = (
         (torch.full(cost.shape[:-1], 1 / cost.shape[-1], dtype=torch.float64, device=cost.device) if w is None else w)
         for w, cost in ((weights_x, x), (weights_y, y))
     )
-    return _weighted_energy(x, y, wx.reshape(-1, n), wy.reshape(-1, m), p).view(batch)
+    return _in_range(_weighted_energy(x, y, wx.reshape(-1, n), wy.reshape(-1, m), p), p).view(batch)
+
+
+def _in_range(energy: Tensor, p: int) -> Tensor:
+    check_in_range(energy, p)
+    return energy
 
 
 class _UniformEnergy(Function):

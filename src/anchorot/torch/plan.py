@@ -6,6 +6,7 @@ from torch.nn.functional import pad
 
 from anchorot._kernels.levels import common_segments
 from anchorot.torch._checks import check_costs, check_weights, is_uniform
+from anchorot.torch._heights import heights_after
 from anchorot.torch._levels import blocks
 
 
@@ -101,7 +102,7 @@ def _intervals(cost: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """[anchor, point]: from which to which level the point's block of ties goes, and the point's share of it."""
     ordered, order = cost.sort(dim=-1, stable=True)
     first, end = tie_blocks(ordered)
-    height = pad(weights[order].cumsum(-1), (1, 0))
+    height = pad(heights_after(weights, order), (1, 0))
     begin, stop = (torch.empty_like(height[:, 1:]).scatter_(1, order, height.gather(1, t)) for t in (first, end))
     share = weights[:, None] * weights / (stop - begin)
-    return begin, stop, torch.where(weights[:, None] * weights > 0, share, 0.0)
+    return begin, stop, torch.where(stop > begin, share, 0.0)
