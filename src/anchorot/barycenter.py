@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 STEP = 0.05  # of Adam, in units of the mean cost
 AW_EPSILON = 0.01  # default epsilon of AW, in units of the mean cost to the power p
 
+
 Loss = Callable[["Tensor"], "Tensor"]
 
 
@@ -100,7 +101,8 @@ def barycenter(
     n_points, dim : int
         How many points, and of how many coordinates.
     geometry : {"ae", "aw"}
-        Anchor Energy, or Anchor Wasserstein, which takes longer and tells parts of a shape apart better.
+        The metric in which distances are taken: Anchor Energy, or Anchor Wasserstein, which takes longer and tells
+        parts of a shape apart better. (It has nothing to do with :attr:`Space.geometry`, what a space looks like.)
     weights : array_like, optional
         Weight of every space; equal by default.
     p : int >= 1
@@ -112,7 +114,7 @@ def barycenter(
     max_iter, patience, tolerance : int, int, float
         Stop when the loss has not fallen by `tolerance`, relatively, for `patience` iterations, or after `max_iter`.
     restarts : int
-        The best of so many is returned.
+        How many times to start; the best result is returned.
     start : array_like of shape (n_points, dim), optional
         Where the first restart begins; a Gaussian cloud of the spaces' mean cost by default, as for the others.
     rng : None, int or numpy.random.Generator
@@ -132,7 +134,7 @@ def barycenter(
     >>> found.space.cost[0, 1].round(2)
     np.float64(1.0)
     """
-    check_choice(geometry, "geometry", WITH_GRADIENT)
+    metric = check_choice(geometry, "geometry", WITH_GRADIENT)
     check_choice(optimizer, "optimizer", ("adam", "lbfgs"))
     p, n_points, dim, restarts, max_iter, patience = (
         check_integer(value, name, 1)
@@ -155,7 +157,7 @@ def barycenter(
         is_assignment = all(space.is_uniform and space.n == n_points for space in checked)
         epsilon = 0.0 if is_assignment else AW_EPSILON * abs(scale) ** p
     eps = check_nonnegative(epsilon, "epsilon")
-    loss = _loss(checked, shares, geometry, p, eps, device)
+    loss = _loss(checked, shares, metric, p, eps, device)
     generator = np.random.default_rng(rng)
     # the mean distance of two standard Gaussian points is about sqrt(2 dim)
     clouds = [abs(scale) / np.sqrt(2 * dim) * generator.normal(size=(n_points, dim)) for _ in range(restarts)]
@@ -180,7 +182,7 @@ def _check_start(start: ArrayLike, n_points: int, dim: int) -> Float64s:
     return cloud
 
 
-def _loss(spaces: list[Space], shares: Float64s, geometry: str, p: int, epsilon: float, device: str) -> Loss:
+def _loss(spaces: list[Space], shares: Float64s, metric: str, p: int, epsilon: float, device: str) -> Loss:
     """Weighted sum of distances from points; spaces of one size and kind are one batch."""
     import torch
 
@@ -204,7 +206,7 @@ def _loss(spaces: list[Space], shares: Float64s, geometry: str, p: int, epsilon:
     def loss(points: "Tensor") -> "Tensor":
         own, total = aot.from_points(points), points.new_zeros(())
         for costs, weights, share in groups:
-            if geometry == "ae":
+            if metric == "ae":
                 distance = aot.anchor_energy(own, costs, None, weights, p)
             else:
                 distance = aot.anchor_wasserstein(own, costs, None, weights, p, epsilon).value

@@ -54,7 +54,7 @@ def anchor_energy_of_points(
     points are sorted and compared. What is kept between the two is all sorted distances, (n² + m²) numbers, if they fit
     into `memory`; if not, as many levels of them as do, and the rows are computed once more for the next levels: any
     size runs exactly in any memory, in more passes. With `levels`, every row is still computed and sorted exactly, but
-    only so many of its quantiles are kept, (n + m) * levels numbers, and one pass is enough.
+    only that many of its quantiles are kept, (n + m) * levels numbers, and one pass is enough.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def anchor_energy_of_points(
     rows = None if block is None else check_integer(block, "block", 1)
     available = _free_memory(x.device) if memory is None else float(memory)
     if not available > 0:
-        raise InputError(f"memory must be a positive number of bytes, but {memory!r} came")
+        raise InputError(f"memory must be a positive number of bytes, but got {memory!r}")
     if levels is not None:
         return _at_levels(x, y, check_integer(levels, "levels", 2), available, rows)
     return _exact(x, y, available, rows)

@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 from anchorot.torch import _cuda
 from anchorot.torch._checks import check_points
 
-FEW_COORDINATES = 16  # up to so many, one pass over the distances for each is faster on CUDA than torch.cdist
+FEW_COORDINATES = 16  # up to this many, one pass over the distances for each is faster on CUDA than torch.cdist
 
 
 def from_points(X: Tensor) -> Tensor:  # noqa: N803
