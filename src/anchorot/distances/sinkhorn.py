@@ -70,9 +70,9 @@ class _State:
 
     def dual(self, f: Float64s, g: Float64s, eps: float) -> float:
         """<a, f> + <b, g> - eps Σ P."""
-        with np.errstate(over="ignore"):
-            total = np.exp((f[:, None] + g - self.reduced) / eps).sum()
-        return float(self.a @ f + self.b @ g - eps * total)
+        with np.errstate(over="ignore"):  # minus infinity is no rise
+            total = eps * np.exp((f[:, None] + g - self.reduced) / eps).sum()
+        return float(self.a @ f + self.b @ g - total)
 
 
 @dataclass(frozen=True)
