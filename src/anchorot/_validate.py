@@ -2,18 +2,19 @@
 
 import math
 import operator
-import os
 import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._memory import free_memory
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.exceptions import InputError
 
 WEIGHT_SUM_TOLERANCE = 1e-6  # float32 users exist
 LEAST_WEIGHT = 2.0**-63  # half the unit that CDF heights are counted in: up to this, a weight rounds to nothing
+ALWAYS_THERE = 1 << 24  # bytes that are not worth a look at the memory
 
 
 def check_numbers(values: ArrayLike, name: str) -> Floats:
@@ -69,16 +70,19 @@ def check_cost(cost: ArrayLike) -> Floats:
     return np.ascontiguousarray(array)
 
 
-def check_memory(n: int) -> None:
-    """Refuse n x n costs that would take more than half of this machine's memory, before it tries."""
-    try:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not every system tells
+def check_memory(n: int, each: float = 8, what: str = "costs between") -> None:
+    """Refuse work on n points that takes more memory than there is: at its peak `each` bytes for every pair of them.
+
+    Compiled code that runs out of memory may end the whole process; so the question is asked before the work.
+    """
+    needed = each * n * n
+    if needed < ALWAYS_THERE:
         return
-    if 16 * n * n > memory:
+    free = free_memory()
+    if needed > free:
         raise InputError(
-            f"costs between {n} points take {8 * n * n / 2**30:.0f} GiB, and this machine has {memory / 2**30:.0f}; "
-            "keep fewer with n_points"
+            f"{what} {n} points take {needed / 2**30:.3g} GiB, but {max(free, 0) / 2**30:.3g} GiB of memory are free; "
+            "keep fewer points (n_points)"
         )
 
 
@@ -158,7 +162,7 @@ def check_bytes(value: Any, name: str) -> int:
         amount = float(found[1]) if found else 0.0
     except ValueError:  # two points
         amount = 0.0
-    if found is None or not amount > 0:
+    if found is None or not 0 < amount < 1e18:
         raise InputError(f"{name} must be a number of bytes or a text such as '2GB' or '500MiB', but {value!r} came")
     power = " KMGT".index(found[2].upper() or " ")
     return max(1, int(amount * (1024 if found[3] else 1000) ** power))

@@ -36,11 +36,11 @@ class Geometry:
         return Geometry(self.index[points], self.n_sites, self.positions, self.faces, self.edges)
 
 
-def renumbered(cells: Int64s, kept: Int64s, n_sites: int) -> Int64s:
-    """Return the edges or faces whose sites are all kept, with sites numbered as in `kept`."""
+def renumbered(simplices: Int64s, kept: Int64s, n_sites: int) -> Int64s:
+    """Return the simplices (edges or faces) whose sites are all kept, with sites numbered as in `kept`."""
     number = np.full(n_sites, -1)
     number[kept] = np.arange(len(kept))
-    inside = number[cells]
+    inside = number[simplices]
     return np.ascontiguousarray(inside[(inside >= 0).all(axis=1)])
 
 

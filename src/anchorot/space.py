@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, Floats, RngLike
-from anchorot._validate import check_cost, check_indices, check_integer, check_weights, uniform_weights
+from anchorot._validate import check_cost, check_indices, check_integer, check_memory, check_weights, uniform_weights
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry
 
@@ -106,6 +106,7 @@ class Space:
         >>> Space([[0, 5], [7, 0]]).ranked().cost.tolist()
         [[0.0, 0.5], [0.75, 0.0]]
         """
+        check_memory(self.n, 48, "ranks of")
         ranks = _strict_ranks(self._cost) if self._weights.all() else self._ranks_among_heavy()
         return Space(ranks, self._weights, labels=self._labels, geometry=self._geometry, copy=False)
 

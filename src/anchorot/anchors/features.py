@@ -12,7 +12,7 @@ from anchorot._kernels.heights import from_heights, heights_after, to_heights
 from anchorot._kernels.numpy.sweep import block_sweep
 from anchorot._kernels.records import Events
 from anchorot._typing import Float64s, Floats
-from anchorot._validate import check_integer, check_overflow, check_weights, uniform_weights
+from anchorot._validate import check_integer, check_memory, check_overflow, check_weights, uniform_weights
 from anchorot.anchors.line import StepFunction, step_distance
 from anchorot.anchors.ragged import RaggedMeasures, level_steps
 from anchorot.exceptions import InputError
@@ -91,6 +91,7 @@ class AnchorFeatures:
         """
         threads = check_integer(threads, "threads", 1)
         space = heavy_part(as_space(x, robust=robust))
+        check_memory(space.n, 8 if space.is_uniform else 40, "features of")
         if space.is_uniform:
             levels = kernels.quantiles(space.cost, threads)
             if mean_only:

@@ -1,10 +1,14 @@
 """Distances along the surface of a mesh, between chosen vertices of one connected component."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from anchorot._typing import Float64s, Int64s
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.shortest_paths import adjacency, shortest_paths
+
+BLOCK = 256  # rows that are made symmetric at a time
 
 
 def mesh_edges(faces: Int64s) -> Int64s:
@@ -22,8 +26,7 @@ def edge_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64s
     """Shortest paths along the edges: too long, by 6 % on average on a sphere, but never wrong by much more."""
     edges = mesh_edges(faces)
     graph = adjacency(len(vertices), edges, edge_lengths(vertices, edges), directed=False)
-    found = shortest_paths(graph, index, unweighted=False)
-    return (found + found.T) / 2  # equal but for rounding
+    return _symmetrised(shortest_paths(graph, index, unweighted=False))
 
 
 def heat_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64s:
@@ -34,12 +37,12 @@ def heat_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64s
         raise MissingExtraError("potpourri3d", "mesh") from None
     try:
         solver = MeshHeatMethodDistanceSolver(vertices, faces)
-        found = np.stack([solver.compute_distance(int(source))[index] for source in index])
+        found = _rows((solver.compute_distance(int(source))[index] for source in index), len(index))
     except (RuntimeError, ValueError) as error:
         raise InputError(f"the heat method fails on this mesh ({error}); geodesic='edge' may not") from None
     if not np.isfinite(found).all():
         raise InputError("the heat method fails on this mesh (faces without area?); geodesic='edge' may not")
-    return (found + found.T) / 2
+    return _symmetrised(found)
 
 
 def exact_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64s:
@@ -51,12 +54,30 @@ def exact_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64
     _check_manifold(vertices, faces)
     try:
         solver = PyGeodesicAlgorithmExact(vertices, faces)
-        found = np.stack([solver.geodesicDistances(np.array([source]), index)[0] for source in index])
+        found = _rows((solver.geodesicDistances(np.array([source]), index)[0] for source in index), len(index))
     except (RuntimeError, ValueError, OverflowError):  # the last where it reached no source
         raise InputError("the exact method fails on this mesh; geodesic='heat' may not") from None
     if not np.isfinite(found).all():
         raise InputError("the exact method fails on this mesh; geodesic='heat' may not")
-    return (found + found.T) / 2  # equal but for rounding
+    return _symmetrised(found)
+
+
+def _rows(rows: Iterable[Float64s], n: int) -> Float64s:
+    """Stack n rows of n numbers, without a second copy of all of them."""
+    out = np.empty((n, n))
+    for i, row in enumerate(rows):
+        out[i] = row
+    return out
+
+
+def _symmetrised(cost: Float64s) -> Float64s:
+    """Replace both of two opposite costs by their mean, in place, some rows at a time."""
+    for start in range(0, len(cost), BLOCK):
+        rows, columns = slice(start, start + BLOCK), slice(0, start + BLOCK)
+        means = (cost[rows, columns] + cost[columns, rows].T) / 2
+        cost[rows, columns] = means
+        cost[columns, rows] = means.T
+    return cost
 
 
 def _check_manifold(vertices: Float64s, faces: Int64s) -> None:

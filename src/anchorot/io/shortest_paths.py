@@ -11,7 +11,7 @@ from anchorot._validate import check_memory
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-BLOCK_NUMBERS = 1 << 23  # lengths computed at a time, 64 MB
+BLOCK_NUMBERS = 1 << 21  # lengths computed at a time, 16 MB
 
 
 def adjacency(n: int, edges: Int64s, lengths: Float64s | None, *, directed: bool) -> "csr_array":
@@ -50,10 +50,10 @@ def shortest_paths(graph: "csr_array", nodes: Int64s, *, unweighted: bool) -> Fl
     """
     from scipy.sparse.csgraph import dijkstra
 
-    check_memory(len(nodes))
+    check_memory(len(nodes), 9)
     n = graph.shape[0]
-    if unweighted and len(nodes) == n and find_spec("rustworkx") is not None:
-        return _all_hops(graph)[np.ix_(nodes, nodes)]
+    if unweighted and np.array_equal(nodes, np.arange(n)) and find_spec("rustworkx") is not None:
+        return _all_hops(graph)
     found = np.empty((len(nodes), len(nodes)))
     step = max(1, BLOCK_NUMBERS // n)
     for start in range(0, len(nodes), step):
