@@ -70,20 +70,8 @@ def test_a_claim_of_gigabytes_is_refused(tmp_path):
         del handle["X"]
         made = handle.create_dataset("X", shape=(100_000, 100_000), dtype="f8", chunks=(100, 100))
         made.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
-    with pytest.raises(ao.InputError, match=r"x\.h5ad: its header promises 80 GB of X, but the file has \d+ bytes"):
+    with pytest.raises(ao.InputError, match=r"x\.h5ad: its header promises 80 GB of X, but no more than 2\.15 GB"):
         ao.read(tmp_path / "x.h5ad")
-
-
-def test_a_crash_of_hdf5_is_an_error_like_any_other(file, monkeypatch, tmp_path):
-    crash = tmp_path / "crash.py"
-    crash.write_text("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
-    monkeypatch.setattr(anchorot.io.cells, "PROGRAM", crash)
-    with pytest.raises(ao.InputError, match=r"cells\.h5ad: .*HDF5 ended with status -11 on it"):
-        ao.read(file)
-    crash.write_text("import time; time.sleep(60)")
-    monkeypatch.setattr(anchorot.io.cells, "PATIENCE", 0.5)
-    with pytest.raises(ao.InputError, match=r"cells\.h5ad: .*it took more than 1 s"):
-        ao.read(file)
 
 
 def test_a_missing_h5py_names_the_extra(file, monkeypatch):

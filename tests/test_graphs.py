@@ -122,15 +122,15 @@ def test_the_three_ways_out():
         ([(0, 1, "far")], {"weight": True}, "edge lengths has dtype"),
         ([(0, 1)], {"weight": True}, "the edges are pairs of nodes without one"),
         ([(0, 1), (1, 2, 3)], {}, "all be pairs, or all triples"),
-        ([(0, 1, 2, 3)], {}, r"all be pairs, or all triples with a length, but \(0, 1, 2, 3\) came"),
-        (np.eye(5), {}, "a square array came, but edges are needed"),
-        ([1, 2], {}, "all be pairs, or all triples with a length, but 1 came"),
-        ([([], 1)], {}, r"nodes need names that can be looked up, such as numbers or text, but \[\] came"),
-        ("abc", {}, "a str came, but a networkx or igraph graph"),
-        (7, {}, "a int came, but a networkx"),
+        ([(0, 1, 2, 3)], {}, r"all be pairs, or all triples with a length, but got \(0, 1, 2, 3\)"),
+        (np.eye(5), {}, "got a square array, but edges are needed"),
+        ([1, 2], {}, "all be pairs, or all triples with a length, but got 1"),
+        ([([], 1)], {}, r"nodes need names that can be looked up, such as numbers or text, but got \[\]"),
+        ("abc", {}, "got a str, but a networkx or igraph graph"),
+        (7, {}, "got a int, but a networkx"),
         (rustworkx.PyGraph(), {}, "rustworkx graphs are not read"),
         (sp.coo_array((2, 3)), {}, r"the adjacency matrix has shape \(2, 3\)"),
-        (TWO_PARTS, {"disconnected": "smallest"}, "'smallest' came"),
+        (TWO_PARTS, {"disconnected": "smallest"}, "got 'smallest'"),
         (TWO_PARTS, {"disconnected": np.inf}, "disconnected must be a finite number"),
         (TWO_PARTS, {"disconnected": -1.0}, "disconnected must be a finite number"),
         ([(0, 1)], {"n_points": 0}, "n_points must be an integer >= 1"),
@@ -141,6 +141,21 @@ def test_bad_graphs_get_one_clear_line(graph, options, message):
     with pytest.raises(ao.InputError, match=message) as caught:
         ao.from_graph(graph, **options)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("part", "value"), [("indices", 9), ("indices", -1), ("indptr", 99)])
+def test_a_sparse_matrix_whose_indices_lead_out_of_it(part, value):
+    graph = sp.csr_array(([1.0, 1.0], ([0, 1], [1, 2])), shape=(3, 3))
+    getattr(graph, part)[1] = value
+    with pytest.raises(ao.InputError, match="the adjacency matrix is damaged"):
+        ao.from_graph(graph)
+
+
+def test_a_sparse_matrix_whose_coordinates_lead_out_of_it():
+    graph = sp.coo_array(([1.0, 1.0], ([0, 1], [1, 2])), shape=(3, 3))
+    graph.coords[0][1] = 1000
+    with pytest.raises(ao.InputError, match="an edge names the node 1000, but nodes go from 0 to 2"):
+        ao.from_graph(graph)
 
 
 def test_node_weights_follow_their_nodes():

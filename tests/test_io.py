@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 import anchorot as ao
+import anchorot.io.points
 from anchorot.io.atomic import replacing
 
 from strategies import spaces
@@ -128,7 +129,10 @@ def test_a_header_that_claims_gigabytes(tmp_path):
     np.save(tmp_path / "x.npy", COST)
     data = (tmp_path / "x.npy").read_bytes()
     (tmp_path / "x.npy").write_bytes(data.replace(b"(3, 3), ", b"(90000, 90000), ", 1)[: len(data)])
-    with pytest.raises(ao.InputError, match=r"not a \.npy array"):
+    with pytest.raises(
+        ao.InputError,
+        match=r"x\.npy: the header of the array promises 8100000000 entries, 64800000\d+ bytes, but it has 200",
+    ):
         ao.read(tmp_path / "x.npy")
 
 
@@ -137,12 +141,14 @@ def test_a_header_in_an_archive_that_claims_gigabytes(tmp_path):
     data = (tmp_path / "cost.npy").read_bytes().replace(b"(2, 2), ", b"(90000, 90000), ", 1)
     with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
         archive.writestr("cost.npy", data)
-    with pytest.raises(ao.InputError, match=r"x\.npz: the header of cost\.npy promises 64800000\d+ bytes, but it has"):
+    with pytest.raises(
+        ao.InputError, match=r"x\.npz: the header of cost\.npy promises 8100000000 entries, 64800000\d+ bytes, but"
+    ):
         ao.read(tmp_path / "x.npz")
 
 
 def test_an_archive_that_claims_gigabytes_twice_over(tmp_path):
-    claimed = 1 << 31
+    claimed = 2_200_000_128
     np.save(tmp_path / "cost.npy", np.zeros(0))
     shape = f"({(claimed - 128) // 8},), ".encode()
     data = (tmp_path / "cost.npy").read_bytes()
@@ -153,7 +159,7 @@ def test_an_archive_that_claims_gigabytes_twice_over(tmp_path):
     entry = content.index(b"PK\x01\x02")
     content[entry + 24 : entry + 28] = claimed.to_bytes(4, "little")
     (tmp_path / "x.npz").write_bytes(content)
-    with pytest.raises(ao.InputError, match=r"x\.npz: its header promises 2\.15 GB of cost\.npy, but the file has"):
+    with pytest.raises(ao.InputError, match=r"x\.npz: what is packed into it takes 2\.2 GB, but no more than 2\.15 GB"):
         ao.read(tmp_path / "x.npz")
 
 
@@ -165,6 +171,37 @@ def test_a_draw_of_points(tmp_path):
     assert len(set(chosen)) == 6
     np.testing.assert_array_equal(part.cost, whole.cost[np.ix_(chosen, chosen)])
     assert ao.read(tmp_path / "x.npz", n_points=99).n == 20
+
+
+LINE = np.outer(np.arange(6.0), [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("make", [ao.from_points, lambda points, metric: ao.from_neighbors(points, 2, metric)])
+@pytest.mark.parametrize(
+    ("points", "metric", "message"),
+    [
+        (LINE, "mahalanobis", "needs points that vary in all 3 dimensions, not in 1; take fewer dimensions"),
+        (LINE + 1e8, "mahalanobis", "needs points that vary in all 3 dimensions, not in 1; take fewer dimensions"),
+        (np.ones((6, 2)), "seuclidean", "is not defined between points"),
+    ],
+)
+def test_metrics_that_need_points_in_general_position(make, points, metric, message):
+    with pytest.raises(ao.InputError, match=message):
+        make(points, metric)
+
+
+@pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
+def test_one_point_does_not_vary(metric):
+    with pytest.raises(ao.InputError, match=f"metric '{metric}' needs at least two points, to see how they vary"):
+        ao.from_points([[1.0, 2.0]], metric)
+
+
+@pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
+def test_blocks_of_points_change_no_neighbours(monkeypatch, metric):
+    points = np.random.default_rng(0).normal(size=(40, 3)) * [1, 10, 100]
+    whole = ao.from_neighbors(points, 6, metric, mode="distance").cost
+    monkeypatch.setattr(anchorot.io.points, "BLOCK_BYTES", 1)
+    np.testing.assert_array_equal(ao.from_neighbors(points, 6, metric, mode="distance").cost, whole)
 
 
 def test_missing_files_are_the_systems_error(tmp_path):

@@ -221,7 +221,7 @@ def test_points_in_float32():
         (np.zeros((0, 3)), {}, "n >= 1 is needed"),
         ([[0.0], [np.inf]], {}, "points must be finite"),
         (np.zeros((3, 2)), {"metric": "eucliden"}, "metric 'eucliden' does not work"),
-        (np.zeros((3, 2)), {"dtype": np.int32}, "dtype must be float64 or float32, but int32 came"),
+        (np.zeros((3, 2)), {"dtype": np.int32}, "dtype must be float64 or float32, but got int32"),
         (np.zeros((3, 2)), {"metric": "cosine"}, "not defined for point 0, whose coordinates are all zero"),
     ],
 )

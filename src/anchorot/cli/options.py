@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from dataclasses import Field, fields
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -9,29 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-
-class Kind(StrEnum):
-    """What the numbers in a plain file are."""
-
-    cost = "cost"
-    points = "points"
-    graph = "graph"
-
-
-class Geodesic(StrEnum):
-    """Ways to measure along a mesh."""
-
-    heat = "heat"
-    edge = "edge"
-    exact = "exact"
-
-
-class Sampling(StrEnum):
-    """Ways to choose vertices of a mesh."""
-
-    uniform = "uniform"
-    farthest = "farthest"
-
+from anchorot.io.options import ReadOptions
 
 SpaceArgument = typer.Argument(
     help="A mesh (.off .ply .obj .stl .mat), graph (.graphml .edgelist), neuron (.swc), cells (.h5ad), or numbers "
@@ -48,89 +27,53 @@ ThreadsOption = Annotated[int, typer.Option(help="Threads to compute with.", min
 PANEL = "Reading files"
 
 
-def _reading(
-    n_points: Annotated[
-        int | None,
-        typer.Option(help="Keep at most so many points of each.", min=1, show_default=False, rich_help_panel=PANEL),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of random draws.", min=0, rich_help_panel=PANEL)] = 0,
-    kind: Annotated[
-        Kind | None,
-        typer.Option(help="What .npy, .csv and .txt files hold.", show_default="cost", rich_help_panel=PANEL),
-    ] = None,
-    point_metric: Annotated[
-        str, typer.Option(help="Distance between points or cells, any of SciPy's.", rich_help_panel=PANEL)
-    ] = "euclidean",
-    n_neighbors: Annotated[
-        int | None,
-        typer.Option(
-            help="Of points and cells: shortest paths on the graph of nearest neighbours.",
-            min=1,
-            show_default=False,
-            rich_help_panel=PANEL,
-        ),
-    ] = None,
-    obsm: Annotated[
-        str | None,
-        typer.Option(help="Of cells: array of obsm to take, such as X_pca.", show_default="X", rich_help_panel=PANEL),
-    ] = None,
-    geodesic: Annotated[
-        Geodesic, typer.Option(help="Of meshes: how to measure along the surface.", rich_help_panel=PANEL)
-    ] = Geodesic.heat,
-    sampling: Annotated[
-        Sampling, typer.Option(help="Of meshes: which vertices to keep.", rich_help_panel=PANEL)
-    ] = Sampling.uniform,
-    weight: Annotated[
-        str | None,
-        typer.Option(
-            help="Of graphs: edge attribute that is the length; any word for the third column of edge lists.",
-            show_default="every edge has length 1",
-            rich_help_panel=PANEL,
-        ),
-    ] = None,
-    directed: Annotated[
-        bool | None,
-        typer.Option(
-            help="Of graphs: mind the direction of edges.", show_default="as the file says", rich_help_panel=PANEL
-        ),
-    ] = None,
-    disconnected: Annotated[
-        str,
-        typer.Option(
-            help="Of graphs in several parts: 'error', 'largest', or a number as the cost of unreachable pairs.",
-            rich_help_panel=PANEL,
-        ),
-    ] = "error",
-) -> dict[str, Any]:
-    """Options of `anchorot.read`, as they stand on the command line."""
-    return {
-        "n_points": n_points,
-        "rng": seed,
-        "kind": kind and kind.value,
-        "metric": point_metric,
-        "n_neighbors": n_neighbors,
-        "obsm": obsm,
-        "geodesic": geodesic.value,
-        "sampling": sampling.value,
-        "weight": weight,
-        "directed": directed,
-        "disconnected": _number_or_word(disconnected),
-    }
+FLAGS = {"metric": "point_metric", "rng": "seed"}  # --metric is how spaces are compared
+TYPES: dict[str, Any] = {"rng": int, "weight": str | None, "disconnected": str, "max_bytes": str}  # one can be typed
+DEFAULTS: dict[str, Any] = {"rng": 0}  # the same command gives the same result
+
+
+def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:
+    """Return an option of `anchorot.read` as a parameter that typer understands."""
+    described = option.metadata
+    if "choices" in described:
+        names = StrEnum(option.name.capitalize(), [(choice, choice) for choice in described["choices"]])  # type: ignore[misc]
+        kind = names if option.default is not None else names | None
+    shown = typer.Option(
+        help=described["text"],
+        min=described.get("least"),
+        show_default=described.get("shown", True),
+        rich_help_panel=PANEL,
+    )
+    return inspect.Parameter(
+        FLAGS.get(option.name, option.name),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=DEFAULTS.get(option.name, option.default),
+        annotation=Annotated[TYPES.get(option.name, kind), shown],
+    )
+
+
+_hints = get_type_hints(ReadOptions)
+READING = {option.name: _parameter(option, _hints[option.name]) for option in fields(ReadOptions)}
+
+
+def _value(name: str, given: Any) -> Any:
+    if name == "disconnected":
+        return _number_or_word(given)
+    return given.value if isinstance(given, StrEnum) else given
 
 
 def reads_spaces(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of reading; it gets them all as one argument, `reading`."""
+    """Give a command the options of `anchorot.read`; it gets them all as one argument, `reading`, of its keywords."""
     own = inspect.signature(command)
-    added = inspect.signature(_reading).parameters
 
     @wraps(command)
     def wrapper(**arguments: Any) -> None:
-        reading = _reading(**{name: arguments.pop(name) for name in added})
+        reading = {name: _value(name, arguments.pop(option.name)) for name, option in READING.items()}
         command(**arguments, reading=reading)
 
     kept = [parameter for name, parameter in own.parameters.items() if name != "reading"]
-    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*kept, *added.values())]
-    hints = get_type_hints(_reading, include_extras=True) | get_type_hints(command, include_extras=True)
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*kept, *READING.values())]
+    hints = get_type_hints(command, include_extras=True) | {p.name: p.annotation for p in READING.values()}
     wrapper.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {name: hint for name, hint in hints.items() if name not in ("reading", "return")}
     return wrapper

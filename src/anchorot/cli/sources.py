@@ -31,7 +31,7 @@ class Source:
 
     def graph(self, reading: dict[str, Any]) -> Any:
         """Return it as a graph, for whoever looks at edges and not at distances."""
-        return read_graph(self.content, kind=reading["kind"]) if isinstance(self.content, Path) else self.content
+        return read_graph(self.content, **reading) if isinstance(self.content, Path) else self.content
 
 
 class SpacesOf(Sequence[ao.Space]):
@@ -81,4 +81,5 @@ def _graphs(folder: Path) -> list[Source]:
 
 def _natural(path: Path) -> list[tuple[int, str]]:
     """Sort key that puts cat2 before cat10."""
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", path.name)]
+    parts = re.split(r"([0-9]+)", path.name)  # text and numbers in turn
+    return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)]

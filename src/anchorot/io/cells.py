@@ -1,10 +1,8 @@
 """Spaces from cells: AnnData objects and .h5ad files."""
 
-import subprocess
-import sys
+import math
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -12,16 +10,13 @@ import numpy as np
 from anchorot._typing import Float64s, RngLike
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.foreign import reading
+from anchorot.io.gate import check_limit
 from anchorot.io.graphs import Disconnected
 from anchorot.io.neighbors import from_neighbors
 from anchorot.io.points import check_points, from_points
+from anchorot.io.quarantine import quarantined
 from anchorot.io.sampling import sampled
 from anchorot.space import Space
-
-PROGRAM = Path(__file__).with_name("h5ad_process.py")
-BAD_FILE = 2  # its exit status on a bad file
-PATIENCE = 30.0  # seconds to wait for any file,
-SLOWEST = 5e6  # and bytes a second that are waited for
 
 
 def from_cells(
@@ -62,37 +57,22 @@ def from_cells(
     return cell_space(values, list(adata.obs_names), metric, n_neighbors, disconnected, n_points, rng)
 
 
-def read_h5ad(file: Path, obsm: str | None) -> tuple[Any, list[Any]]:
-    """Read one array of an .h5ad file, and the names of its cells; nothing else of the file is read.
-
-    A process of its own does it, because the HDF5 library crashes or hangs on some damaged files.
-    """
+def read_h5ad(file: Path, obsm: str | None, limit: int) -> tuple[Any, list[Any]]:
+    """Read one array of an .h5ad file, and the names of its cells; nothing else of the file is read."""
     if find_spec("h5py") is None:
         raise MissingExtraError("h5py", "cells")
-    file.open("rb").close()  # what the system has to say about the file is raised as it is
-    with TemporaryDirectory() as folder:
-        result = Path(folder) / "cells.npz"
-        patience = PATIENCE + file.stat().st_size / SLOWEST
-        arguments = [str(file.resolve()), obsm or "", str(result), str(int(patience) + 1)]
-        command = [sys.executable, "-I", str(PROGRAM), *arguments]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=patience, check=False)
-        except subprocess.TimeoutExpired:
-            raise InputError(f"not an .h5ad file that can be read (it took more than {patience:.0f} s)") from None
-        if done.returncode == BAD_FILE:
-            raise InputError(done.stderr.strip())
-        if done.returncode:
-            raise InputError(f"not an .h5ad file that can be read (HDF5 ended with status {done.returncode} on it)")
-        with np.load(result, allow_pickle=False) as found:
-            return _assembled(found), found["names"].tolist()
+    found = quarantined("h5ad", file, limit, key=obsm or "")
+    return _assembled(found), found["names"].tolist()
 
 
-def _assembled(found: Any) -> Any:
+def _assembled(found: dict[str, Any]) -> Any:
     if "values" in found:
         return found["values"]
     from scipy.sparse import csc_array, csr_array
 
     make = csr_array if found["kind"] == "csr_matrix" else csc_array
+    if found["shape"].shape != (2,) or (found["shape"] < 0).any():
+        raise InputError(f"a sparse array of shape {found['shape'].tolist()}, but one of rows and columns is needed")
     with reading("an .h5ad file"):
         sparse = make((found["data"], found["indices"], found["indptr"]), shape=tuple(found["shape"]))
         sparse.check_format(full_check=True)  # indices out of range would crash SciPy
@@ -107,18 +87,18 @@ def cell_space(
     disconnected: Disconnected | Literal["split"],
     n_points: int | None,
     rng: RngLike,
+    limit: int | None = None,
 ) -> Space | list[Space]:
-    """Make the space of cells whose values are a dense or sparse array or a data frame."""
+    """Make the space of cells whose values are a dense or sparse array or a data frame; `limit` is for dense ones."""
     labels = [str(name) for name in names]
     if len(labels) != values.shape[0]:
         raise InputError(f"there are {len(labels)} names of cells, but {values.shape[0]} rows of values")
     if n_neighbors is not None:
-        return from_neighbors(
-            _dense(values), n_neighbors, metric, disconnected, labels=labels, n_points=n_points, rng=rng
-        )
+        dense = _dense(values, limit)
+        return from_neighbors(dense, n_neighbors, metric, disconnected, labels=labels, n_points=n_points, rng=rng)
     kept = sampled(np.arange(len(labels)), n_points, rng)  # before a sparse array is made dense
     rows = values.iloc[kept] if hasattr(values, "iloc") else values[kept]
-    return from_points(_dense(rows), metric, labels=[labels[i] for i in kept])
+    return from_points(_dense(rows, limit), metric, labels=[labels[i] for i in kept])
 
 
 def _check_key(obsm: str | None, known: list[str], has_values: bool) -> None:
@@ -129,5 +109,8 @@ def _check_key(obsm: str | None, known: list[str], has_values: bool) -> None:
         raise InputError(f"there is no X; name an array of obsm, which has: {listed}")
 
 
-def _dense(values: Any) -> Float64s:
+def _dense(values: Any, limit: int | None) -> Float64s:
+    if limit is not None:  # a sparse array of a small file may have any number of columns
+        size = 8 * math.prod(int(side) for side in values.shape)
+        check_limit(size, f"an array of {' x '.join(map(str, values.shape))} numbers", limit)
     return check_points(values.toarray() if hasattr(values, "toarray") else np.asarray(values))

@@ -1,67 +1,36 @@
 """Spaces from files of every kind, and back."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_choice
+from anchorot._typing import Float64s
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
 from anchorot.io.cells import cell_space, read_h5ad
-from anchorot.io.foreign import about
+from anchorot.io.gate import about
 from anchorot.io.graph_files import is_tu_folder, read_edge_list, read_graphml
 from anchorot.io.graph_inputs import EdgeTable, edge_table
-from anchorot.io.graphs import Disconnected, table_space
+from anchorot.io.graphs import table_space
 from anchorot.io.matrices import MATRIX_READERS
 from anchorot.io.mesh_files import MESH_READERS, read_mesh
 from anchorot.io.meshes import mesh_space
 from anchorot.io.neighbors import from_neighbors
 from anchorot.io.neurons import read_swc
+from anchorot.io.options import ReadOptions, by_keywords
 from anchorot.io.points import from_points
 from anchorot.io.sampling import sampled
 from anchorot.space import Space
 
-KINDS = ("cost", "points", "graph")
 EDGE_LIST_ENDINGS = (".edgelist", ".edges")
 ENDINGS = tuple(sorted([*MATRIX_READERS, *MESH_READERS, *EDGE_LIST_ENDINGS, ".graphml", ".swc", ".h5ad"]))
 
 
-@dataclass(frozen=True)
-class ReadOptions:
-    """How to make a space of what a file holds; each kind of file looks at those that concern it."""
-
-    kind: str | None = None
-    n_points: int | None = None
-    rng: RngLike = None
-    metric: str = "euclidean"
-    n_neighbors: int | None = None
-    obsm: str | None = None
-    geodesic: str = "heat"
-    sampling: str = "uniform"
-    weight: str | bool | None = None
-    directed: bool | None = None
-    disconnected: Disconnected = "error"
-
-
-def read(
-    path: str | os.PathLike[str],
-    *,
-    kind: Literal["cost", "points", "graph"] | None = None,
-    n_points: int | None = None,
-    rng: RngLike = None,
-    metric: str = "euclidean",
-    n_neighbors: int | None = None,
-    obsm: str | None = None,
-    geodesic: str = "heat",
-    sampling: str = "uniform",
-    weight: str | bool | None = None,
-    directed: bool | None = None,
-    disconnected: Disconnected = "error",
-) -> Space:
+@by_keywords
+def read(path: Path, options: ReadOptions) -> Space:
     """Read a space from a file, by its ending.
 
     =============================  ====================================================================
@@ -80,23 +49,13 @@ def read(
     Parameters
     ----------
     path : path
-    kind : {"cost", "points", "graph"}, optional
-        What the numbers in a .npy, .csv or .txt file are: costs (the default), the coordinates of points, one point a
-        row, or edges, one a line.
-    n_points : int, optional
-        Keep at most so many points.
-    rng : None, int or numpy.random.Generator
-        Source of randomness for the draw.
-    metric : str
-        The distance between points and cells, see :func:`from_points`.
-    n_neighbors : int, optional
-        Of points and cells: costs are shortest paths on the graph of so many nearest neighbours.
-    obsm : str, optional
-        Of cells: the key of the array to take instead of X.
-    geodesic, sampling
-        Of meshes, see :func:`from_mesh`.
-    weight, directed, disconnected
-        Of graphs, see :func:`from_graph`; one space is read, so ``"split"`` is not among the ways out here.
+    OPTIONS
+
+    Returns
+    -------
+    Space
+        Labelled by what the file calls its points, and with what they look like (`Space.geometry`) where it tells.
+        One space is read, so ``disconnected="split"`` is not possible here; see :func:`from_graph`.
 
     Raises
     ------
@@ -105,14 +64,8 @@ def read(
     OSError
         If it cannot be read.
     """
-    file = Path(path)
-    options = ReadOptions(
-        kind, n_points, rng, metric, n_neighbors, obsm, geodesic, sampling, weight, directed, disconnected
-    )
-    if kind is not None:
-        check_choice(kind, "kind", KINDS)
-    with about(file):
-        found = _read(file, options)
+    with about(path):
+        found = _read(path, options)
         if isinstance(found, list):
             raise InputError("one space is read, so disconnected='split' cannot be; from_graph gives them all")
     return found
@@ -127,22 +80,19 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
     if graph is not None:
         return _graph(*graph, options)
     if ending in MESH_READERS:
-        return _mesh(*read_mesh(file), file, options)
+        return _mesh(*read_mesh(file, options.limit), file, options)
     if ending == ".h5ad":
-        values, names = read_h5ad(file, options.obsm)
-        return cell_space(
-            values, names, options.metric, options.n_neighbors, options.disconnected, options.n_points, options.rng
-        )
+        return _cells(*read_h5ad(file, options.obsm, options.limit), options)
     if ending in MATRIX_READERS:
-        return _matrix(MATRIX_READERS[ending](file), file, options)
+        return _matrix(MATRIX_READERS[ending](file, options.limit), file, options)
     raise InputError(f"files ending in '{file.suffix}' are not read; known endings: {', '.join(ENDINGS)}")
 
 
-def read_graph(path: str | os.PathLike[str], *, kind: str | None = None) -> EdgeTable:
+@by_keywords
+def read_graph(path: Path, options: ReadOptions) -> EdgeTable:
     """Read the edges of a graph, without directions and lengths; only from files that hold a graph."""
-    file = Path(path)
-    with about(file):
-        found = _edges_of(file, ReadOptions(kind=kind, directed=False))
+    with about(path):
+        found = _edges_of(path, replace(options, weight=None, directed=False))
         if found is None:
             graphs = ", ".join((*EDGE_LIST_ENDINGS, ".graphml", ".swc"))
             raise InputError(
@@ -155,14 +105,27 @@ def _edges_of(file: Path, options: ReadOptions) -> tuple[EdgeTable, Float64s | N
     """Return the edges and positions of a file that holds a graph, or None."""
     ending = file.suffix.lower()
     if ending in EDGE_LIST_ENDINGS or (options.kind == "graph" and ending in (".csv", ".txt")):
-        return read_edge_list(file, options.weight, options.directed), None
+        return read_edge_list(file, options.weight, options.directed, options.limit), None
     if ending == ".graphml":
-        return read_graphml(file, options.weight, options.directed), None
-    return read_swc(file) if ending == ".swc" else None
+        return read_graphml(file, options.weight, options.directed, options.limit), None
+    return read_swc(file, options.limit) if ending == ".swc" else None
 
 
 def _graph(table: EdgeTable, positions: Float64s | None, options: ReadOptions) -> Space | list[Space]:
     return table_space(table, options.disconnected, n_points=options.n_points, rng=options.rng, positions=positions)
+
+
+def _cells(values: Any, names: list[Any], options: ReadOptions) -> Space | list[Space]:
+    return cell_space(
+        values,
+        names,
+        options.metric,
+        options.n_neighbors,
+        options.disconnected,
+        options.n_points,
+        options.rng,
+        options.limit,
+    )
 
 
 def _mesh(vertices: Any, faces: Any, file: Path, options: ReadOptions) -> Space:
@@ -207,7 +170,22 @@ def _cloud(found: dict[str, Any], options: ReadOptions) -> Space | list[Space]:
 
 
 def write(space: Space, path: str | os.PathLike[str]) -> None:
-    """Write a space as a compressed ``.npz`` file that `read` reads back; it appears whole or not at all."""
+    """Write a space as a compressed ``.npz`` file that `read` reads back; it appears whole or not at all.
+
+    Parameters
+    ----------
+    space : Space
+        Its costs, weights and labels are written, labels as text; what it looked like (`Space.geometry`) is not.
+    path : path
+        Ending in .npz. A file of that name is replaced.
+
+    Raises
+    ------
+    InputError
+        If the ending is another.
+    OSError
+        If it cannot be written; then a file that was there before is unchanged.
+    """
     file = Path(path)
     if file.suffix.lower() != ".npz":
         raise InputError(f"{file.name}: spaces are written as .npz files only")

@@ -1,29 +1,31 @@
 """Graphs from files: edge lists, GraphML, and the folders of the TU collection."""
 
+import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from anchorot._typing import Int64s
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.foreign import reading
+from anchorot.io.gate import MAX_BYTES, about, content_of
 from anchorot.io.graph_inputs import EdgeTable, edge_table, numbered
 from anchorot.io.shortest_paths import adjacency
-from anchorot.io.text import lines_of, numbers
+from anchorot.io.text import lines_of, numbers, whole_number
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None) -> EdgeTable:
+def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None, limit: int) -> EdgeTable:
     """Read lines of two node names, and a length if `weight`; separated by blanks or commas, # and % begin comments.
 
     A first line ``n m`` before exactly m edges between nodes 0 to n - 1 (or 1 to n) gives the sizes.
     """
-    rows = [line.replace(",", " ").split() for line in lines_of(file, comment="#%")]
+    rows = [line.replace(",", " ").split() for line in lines_of(file, limit, comment="#%")]
     short = next((i for i, row in enumerate(rows) if len(row) < 2), None)
     if short is not None:
         raise InputError(f"line {short + 1} of edges is {' '.join(rows[short])!r}, but two nodes are needed")
@@ -44,31 +46,30 @@ def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None)
 
 def _promised_nodes(rows: list[list[str]]) -> int | None:
     """Return the n of a first line ``n m`` that tells the truth about the rest."""
-    head, rest = rows[0], rows[1:]
-    if len(head) != 2 or not all(_is_number(word) for row in rows for word in row[:2]) or int(head[1]) != len(rest):
+    head, rest = rows[0], [[whole_number(word) for word in row[:2]] for row in rows[1:]]
+    n, m = (whole_number(word) for word in head[:2])
+    nodes = [node for pair in rest for node in pair if node is not None]
+    if len(head) != 2 or n is None or m != len(rest) or len(nodes) != 2 * len(rest):
         return None
-    n, nodes = int(head[0]), [int(word) for row in rest for word in row[:2]]
     most_nodes = 2 * len(rest) + 1000  # a few may have no edge; a billion would only be a wrong number
     fits = not nodes or max(nodes) < n or (max(nodes) == n and min(nodes) >= 1)
     return n if 1 <= n <= most_nodes and fits else None
 
 
-def _is_number(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) < 19
-
-
 def _name(word: str) -> int | str:
-    return int(word) if _is_number(word) else word
+    number = whole_number(word)
+    return word if number is None else number
 
 
-def read_graphml(file: Path, weight: str | bool | None, directed: bool | None) -> EdgeTable:
+def read_graphml(file: Path, weight: str | bool | None, directed: bool | None, limit: int) -> EdgeTable:
     """Read a GraphML file by networkx."""
     try:
         import networkx
     except ImportError:
         raise MissingExtraError("networkx", "graph") from None
+    content = content_of(file, limit)
     with reading("a GraphML file"):
-        graph = networkx.read_graphml(file)
+        graph = networkx.read_graphml(io.BytesIO(content))
     return edge_table(graph, weight, directed)
 
 
@@ -139,12 +140,10 @@ def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
 
 
 def _integers(file: Path) -> Int64s:
-    try:
-        found: Any = numbers(lines_of(file), ",")
+    with about(file):
+        found = numbers(lines_of(file, MAX_BYTES), ",")
         if not (np.abs(found) < 2**53).all() or (found != np.floor(found)).any():
             raise InputError("integers are needed")
-    except InputError as error:
-        raise InputError(f"{file.name}: {error}") from None
     return found.astype(np.int64)
 
 

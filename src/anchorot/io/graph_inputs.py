@@ -1,4 +1,4 @@
-"""Graphs of all makes, turned into one table of edges."""
+"""Graphs of every library, turned into one table of edges."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_finite, check_numbers
-from anchorot.exceptions import InputError
+from anchorot.exceptions import InputError, first_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +27,10 @@ def edge_table(graph: Any, weight: str | bool | None, directed: bool | None) -> 
     make = graph if isinstance(graph, EdgeTable) else _reader_of(graph)(graph, weight, directed)
     if make.n == 0:
         raise InputError("the graph has no nodes, but a space needs at least one point")
+    outside = (make.edges < 0) | (make.edges >= make.n)
+    if outside.any():  # of a sparse matrix made by hand; whoever follows the edges would crash
+        first = make.edges[outside][0]
+        raise InputError(f"an edge names the node {first}, but nodes go from 0 to {make.n - 1}")
     if make.lengths is not None:
         check_finite(make.lengths, "edge lengths")
         if (make.lengths < 0).any():
@@ -49,7 +53,7 @@ def _reader_of(graph: Any) -> Any:
     if isinstance(graph, Iterable) and not isinstance(graph, str | bytes):
         return _from_edges
     raise InputError(
-        f"a {type(graph).__name__} came, but a networkx or igraph graph, a SciPy sparse matrix or a list of edges is "
+        f"got a {type(graph).__name__}, but a networkx or igraph graph, a SciPy sparse matrix or a list of edges is "
         f"needed"
     )
 
@@ -84,10 +88,20 @@ def _from_igraph(graph: Any, weight: str | bool | None, directed: bool | None) -
 def _from_sparse(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
     if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
         raise InputError(f"the adjacency matrix has shape {graph.shape}, but a square one is needed")
+    if hasattr(graph, "indptr"):
+        _check_compressed(graph)
     table = graph.tocoo()
     edges = np.stack(table.coords, axis=1).astype(np.int64)
     lengths = _lengths(table.data) if weight else None
     return EdgeTable(graph.shape[0], edges, lengths, _choose(directed, False), tuple(range(graph.shape[0])))
+
+
+def _check_compressed(graph: Any) -> None:
+    """Refuse a matrix whose indices lead out of it: SciPy does not look before it follows them."""
+    try:
+        graph.check_format(full_check=True)
+    except ValueError as error:
+        raise InputError(f"the adjacency matrix is damaged: {first_line(error)}") from None
 
 
 def _from_edges(graph: Iterable[Any], weight: str | bool | None, directed: bool | None) -> EdgeTable:
@@ -95,9 +109,9 @@ def _from_edges(graph: Iterable[Any], weight: str | bool | None, directed: bool 
     widths = {len(row) if isinstance(row, tuple) else 0 for row in rows}
     if not widths <= {2} and not widths <= {3}:
         if widths == {len(rows)}:
-            raise InputError("a square array came, but edges are needed; of a dense matrix: scipy.sparse.csr_array(it)")
+            raise InputError("got a square array, but edges are needed; of a dense matrix: scipy.sparse.csr_array(it)")
         wrong = next(row for row in rows if not isinstance(row, tuple) or len(row) not in (2, 3) or len(widths) > 1)
-        raise InputError(f"edges must all be pairs, or all triples with a length, but {_short(wrong)} came")
+        raise InputError(f"edges must all be pairs, or all triples with a length, but got {_short(wrong)}")
     if weight and widths == {2}:
         raise InputError("lengths of edges are asked for, but the edges are pairs of nodes without one")
     lengths = _lengths([row[2] for row in rows]) if weight and rows else None
@@ -117,7 +131,7 @@ def numbered(pairs: list[tuple[Any, Any]], lengths: Float64s | None, directed: b
 def _plain(node: Any) -> Hashable:
     plain = node.item() if isinstance(node, np.generic) else node
     if not isinstance(plain, Hashable):
-        raise InputError(f"nodes need names that can be looked up, such as numbers or text, but {_short(plain)} came")
+        raise InputError(f"nodes need names that can be looked up, such as numbers or text, but got {_short(plain)}")
     return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
 
 

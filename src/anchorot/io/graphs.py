@@ -109,7 +109,7 @@ def table_space(
     """Make the space of an edge table, whose nodes may have positions."""
     if isinstance(disconnected, str) and disconnected not in ("error", "largest", "split"):
         raise InputError(
-            f"disconnected must be 'error', 'largest', 'split' or a finite number, but {disconnected!r} came"
+            f"disconnected must be 'error', 'largest', 'split' or a finite number, but got {disconnected!r}"
         )
     graph = adjacency(table.n, table.edges, table.lengths, directed=table.directed)
     parts = components(graph, directed=table.directed)

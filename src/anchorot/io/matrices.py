@@ -1,78 +1,86 @@
 """Arrays of numbers from .npz, .npy, .csv and .txt files. Nothing here ever unpickles."""
 
+import math
+import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.lib.npyio import NpzFile
 
 from anchorot.exceptions import InputError
-from anchorot.io.foreign import check_claim, reading
-from anchorot.io.text import lines_of, numbers
+from anchorot.io.foreign import reading
+from anchorot.io.gate import check_limit, opened
+from anchorot.io.text import lines_of, numbers, whole_number
 
 ARRAYS = ("cost", "points", "weights", "labels", "V", "F")  # of an .npz file; others are left alone
 
 
-def read_npz(file: Path) -> dict[str, Any]:
+def read_npz(file: Path, limit: int) -> dict[str, Any]:
     """Arrays of an .npz file that make a space: `cost`, `points`, or a mesh `V` and `F`; `weights` and `labels`."""
     with (
-        file.open("rb") as handle,
+        opened(file) as handle,
         reading("an .npz archive of plain numbers"),
-        np.load(handle, allow_pickle=False) as archive,
+        zipfile.ZipFile(handle) as archive,
     ):
-        if not isinstance(archive, NpzFile):
-            raise InputError("not an .npz archive, but a bare array")
-        _check_members(file)
-        found = {name: archive[name] for name in ARRAYS if name in archive.files}
-        names = ", ".join(archive.files) or "nothing"
+        known = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        wanted = {name: known[name] for name in ARRAYS if name in known}
+        check_limit(sum(member.file_size for member in wanted.values()), "what is packed into it", limit)
+        found = {name: _member(archive, member) for name, member in wanted.items()}
     if sum(("cost" in found, "points" in found, {"V", "F"} <= set(found))) != 1:
+        names = ", ".join(known) or "nothing"
         raise InputError(f"an .npz file needs one of: 'cost'; 'points'; 'V' and 'F'. This one holds {names}")
     if "labels" in found:
-        found["labels"] = found["labels"].tolist()
+        found["labels"] = _names(found["labels"], found.get("cost", found.get("points")))
     return found
 
 
-def _check_members(file: Path) -> None:
-    with zipfile.ZipFile(file) as archive:
-        for member in archive.infolist():
-            check_claim(member.file_size, file, member.filename)
-            _check_header(archive, member)
-
-
-def _check_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Refuse an array whose header promises another size than the archive has for it, before memory is taken."""
-    if not member.filename.endswith(".npy"):
-        return
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
     with archive.open(member) as handle:
-        version = np.lib.format.read_magic(handle)
-        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read_header(handle)
-        promised = int(np.prod([int(side) for side in shape], dtype=object)) * dtype.itemsize + handle.tell()
-    if not dtype.hasobject and promised != member.file_size:
-        raise InputError(f"the header of {member.filename} promises {promised} bytes, but it has {member.file_size}")
+        _check_header(handle, member.file_size, member.filename)  # type: ignore[arg-type]
+    with archive.open(member) as handle:
+        return np.lib.format.read_array(handle, allow_pickle=False)
 
 
-def read_npy(file: Path) -> dict[str, Any]:
+def _check_header(handle: BinaryIO, size: int, name: str) -> None:
+    """Refuse an array whose header promises another size than there is, before memory is taken."""
+    version = np.lib.format.read_magic(handle)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(handle)
+    count = math.prod(int(side) for side in shape)
+    promised = count * dtype.itemsize + handle.tell()
+    if not dtype.hasobject and (promised != size or (dtype.itemsize == 0 and count > size)):
+        raise InputError(f"the header of {name} promises {count} entries, {promised} bytes, but it has {size}")
+
+
+def _names(labels: Any, rows: Any) -> list[Any]:
+    if rows is None or labels.ndim != 1 or rows.ndim == 0 or len(labels) != len(rows):
+        raise InputError(f"labels has shape {labels.shape}, but one for each point is needed")
+    return labels.tolist()
+
+
+def read_npy(file: Path, limit: int) -> dict[str, Any]:
     """Array of a .npy file."""
-    file.open("rb").close()  # what the system has to say about the file is raised as it is
-    with reading("a .npy array of plain numbers"):
-        # Mapped, not loaded: a header that claims more than the file holds is found out before memory is taken.
-        return {"cost": np.array(np.load(file, mmap_mode="r", allow_pickle=False))}
+    with opened(file) as handle, reading("a .npy array of plain numbers"):
+        size = os.fstat(handle.fileno()).st_size
+        check_limit(size, "the file", limit)
+        _check_header(handle, size, "the array")
+        handle.seek(0)
+        return {"cost": np.lib.format.read_array(handle, allow_pickle=False)}
 
 
-def read_csv(file: Path) -> dict[str, Any]:
+def read_csv(file: Path, limit: int) -> dict[str, Any]:
     """Matrix of numbers separated by commas."""
-    return {"cost": numbers(lines_of(file), ",")}
+    return {"cost": numbers(lines_of(file, limit), ",")}
 
 
-def read_txt(file: Path) -> dict[str, Any]:
+def read_txt(file: Path, limit: int) -> dict[str, Any]:
     """Matrix of numbers separated by blanks, or the format of the authors' program."""
-    lines = lines_of(file)
+    lines = lines_of(file, limit)
     head = lines[0].split()
-    if len(head) > 1 or not head[0].isdigit() or len(lines) == 1:
+    n = whole_number(head[0]) if len(head) == 1 else None
+    if n is None or len(lines) == 1:
         return {"cost": numbers(lines, None)}
-    n = int(head[0])
     if len(lines) not in (n + 1, n + 2):
         raise InputError(
             f"the first line promises {n} lines of {n} costs (and one of weights), but {len(lines) - 1} follow"

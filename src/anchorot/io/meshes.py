@@ -12,12 +12,14 @@ from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import check_choice, check_finite, check_integer, check_memory, check_numbers
 from anchorot.exceptions import InputError, InputNote
 from anchorot.geometry import Geometry, renumbered
-from anchorot.io.foreign import about
+from anchorot.io.gate import MAX_BYTES, about
 from anchorot.io.geodesics import GEODESICS, edge_lengths, mesh_edges
 from anchorot.io.mesh_files import MESH_READERS, as_indices, read_mesh
 from anchorot.io.sampling import sampled
 from anchorot.io.shortest_paths import adjacency, components
 from anchorot.space import Space
+
+SAMPLINGS = ("uniform", "farthest")
 
 
 def from_mesh(
@@ -64,11 +66,11 @@ def from_mesh(
         if file.suffix.lower() not in MESH_READERS:
             raise InputError(f"{file.name}: not a mesh by its ending; known ones: {', '.join(sorted(MESH_READERS))}")
         with about(file):
-            return mesh_space(*read_mesh(file), n_points, geodesic, rng, sampling, name=file.name)
+            return mesh_space(*read_mesh(file, MAX_BYTES), n_points, geodesic, rng, sampling, name=file.name)
     if hasattr(mesh, "vertices") and hasattr(mesh, "faces"):
         mesh = mesh.vertices, mesh.faces
     if not isinstance(mesh, tuple) or len(mesh) != 2:
-        raise InputError(f"a {type(mesh).__name__} came, but a file, a trimesh or a pair (vertices, faces) is needed")
+        raise InputError(f"got a {type(mesh).__name__}, but a file, a trimesh or a pair (vertices, faces) is needed")
     return mesh_space(*mesh, n_points, geodesic, rng, sampling)
 
 
@@ -84,15 +86,17 @@ def mesh_space(
 ) -> Space:
     """Make the space of vertices and faces; `name` is what a note calls them."""
     check_choice(geodesic, "geodesic", tuple(GEODESICS))
-    check_choice(sampling, "sampling", ("uniform", "farthest"))
+    check_choice(sampling, "sampling", SAMPLINGS)
     sites, corners = check_mesh(vertices, faces)
     kept = _largest_component(sites, corners, name)
     part, part_faces = sites[kept], renumbered(corners, kept, len(sites))
+    if len(part_faces) == 0:
+        raise InputError("no face of the mesh joins different vertices, so there is no surface to measure along")
     if sampling == "farthest":
         index = _farthest(part, part_faces, n_points, np.random.default_rng(rng))
     else:
         index = sampled(np.arange(len(part)), n_points, rng)
-    check_memory(len(index))
+    check_memory(len(index), 8)
     chosen = kept[index]
     geometry = Geometry(chosen, len(sites), sites, faces=corners)
     return Space(GEODESICS[geodesic](part, part_faces, index), labels=chosen.tolist(), geometry=geometry, copy=False)

@@ -13,9 +13,9 @@ NO_PARENT = -1
 MOST_SAMPLES = 2**53  # identifiers beyond this are not exact in float64
 
 
-def read_swc(file: Path) -> tuple[EdgeTable, Float64s]:
+def read_swc(file: Path, limit: int) -> tuple[EdgeTable, Float64s]:
     """Read the tree of an SWC file (lines of id, type, x, y, z, radius, parent) and the positions of its samples."""
-    table = numbers(lines_of(file, comment="#"), None)
+    table = numbers(lines_of(file, limit, comment="#"), None)
     if table.shape[1] < 7:
         raise InputError(f"lines of {table.shape[1]} numbers, but SWC needs 7: id, type, x, y, z, radius, parent")
     names, parents, positions = table[:, 0], table[:, 6], table[:, 2:5].copy()

@@ -47,6 +47,12 @@ def from_points(
     **metric_options
         Passed on to the metric, as in ``from_points(X, "minkowski", p=3)``.
 
+    Returns
+    -------
+    Space
+        Of the points that are kept, in the order of the draw; `Space.geometry` has the positions of all, if they have
+        at most three coordinates.
+
     Examples
     --------
     >>> from_points([[0, 0], [3, 4]]).cost.tolist()
@@ -54,17 +60,12 @@ def from_points(
     """
     everything = check_points(points)
     if np.dtype(dtype) not in (np.float64, np.float32):
-        raise InputError(f"dtype must be float64 or float32, but {np.dtype(dtype)} came")
+        raise InputError(f"dtype must be float64 or float32, but got {np.dtype(dtype)}")
     if labels is not None and len(labels) != len(everything):
         raise InputError(f"labels has {len(labels)} entries, but there are {len(everything)} points")
     kept = sampled(np.arange(len(everything)), n_points, rng)
     x = everything[kept]
-    check_memory(len(x))
-    # What SciPy would estimate from a block must come from all points.
-    if metric == "seuclidean" and "V" not in metric_options:
-        metric_options["V"] = x.var(axis=0, ddof=1)
-    if metric == "mahalanobis" and "VI" not in metric_options:
-        metric_options["VI"] = np.linalg.inv(np.atleast_2d(np.cov(x.T))).T
+    check_memory(len(x), np.dtype(dtype).itemsize)
     cost = np.empty((len(x), len(x)), dtype)
     for start, block in distance_blocks(x, x, metric, metric_options):
         cost[start : start + len(block)] = block
@@ -90,6 +91,7 @@ def distance_blocks(
     """Distances between the rows of x and those of y, some rows of x at a time, with the number of the first."""
     from scipy.spatial.distance import cdist
 
+    options = options | _estimated(y, metric, options)
     step = max(1, BLOCK_BYTES // (8 * len(y)))
     for start in range(0, len(x), step):
         try:
@@ -99,6 +101,27 @@ def distance_blocks(
         if np.isnan(block).any():
             raise InputError(f"metric {metric!r} is not defined {_where_undefined(x, metric, block, start)}")
         yield start, block
+
+
+def _estimated(
+    x: Float64s, metric: str | Callable[[Float64s, Float64s], float], given: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what SciPy would estimate from every block by itself, estimated from all points."""
+    wanted = {"seuclidean": "V", "mahalanobis": "VI"}.get(metric) if isinstance(metric, str) else None
+    if wanted is None or wanted in given:
+        return {}
+    if len(x) == 1:
+        raise InputError(f"metric {metric!r} needs at least two points, to see how they vary")
+    if wanted == "V":
+        return {"V": x.var(axis=0, ddof=1)}
+    covariance = np.atleast_2d(np.cov(x.T))
+    rank = int(np.linalg.matrix_rank(covariance))
+    if rank < len(covariance):
+        raise InputError(
+            f"metric 'mahalanobis' needs points that vary in all {len(covariance)} dimensions, not in {rank};"
+            " take fewer dimensions, or another metric"
+        )
+    return {"VI": np.linalg.inv(covariance).T}
 
 
 def _where_undefined(

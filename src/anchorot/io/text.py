@@ -6,19 +6,29 @@ import numpy as np
 
 from anchorot._typing import Float64s
 from anchorot.exceptions import InputError, first_line
+from anchorot.io.gate import content_of
 
 
-def lines_of(file: Path, comment: str | None = None) -> list[str]:
-    """Lines of a text file that are neither blank nor comments."""
+def lines_of(file: Path, limit: int, comment: str | None = None) -> list[str]:
+    """Lines of a text file that are neither blank nor comments; a byte-order mark counts for nothing."""
     try:
-        lines = [line for line in file.read_text("utf-8").splitlines() if line.strip()]
+        text = content_of(file, limit).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError("not a text file") from None
+    lines = [line for line in text.splitlines() if line.strip()]
     if comment is not None:
         lines = [line for line in lines if line.lstrip()[0] not in comment]
     if not lines:
         raise InputError("the file is empty")
     return lines
+
+
+def whole_number(word: str) -> int | None:
+    """Return the number that a word of ASCII digits stands for, if it fits into 64 bits; else None.
+
+    Neither `str.isdigit` nor `int` will do: the one takes "²" for a number, the other refuses very long ones.
+    """
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 19 else None
 
 
 def numbers(lines: list[str], separator: str | None) -> Float64s:

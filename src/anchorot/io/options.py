@@ -1,0 +1,154 @@
+"""How a file is read: every option once, for `read`, for its documentation and for the command line."""
+
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import Field, dataclass, field, fields
+from functools import update_wrapper
+from pathlib import Path
+from textwrap import wrap
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from anchorot._typing import RngLike
+from anchorot._validate import check_bytes, check_choice
+from anchorot.io.gate import MAX_BYTES
+from anchorot.io.geodesics import GEODESICS
+from anchorot.io.graphs import Disconnected
+from anchorot.io.meshes import SAMPLINGS
+
+KINDS = ("cost", "points", "graph")
+
+
+def _about(text: str, kind: str = "", **more: Any) -> dict[str, Any]:
+    """Describe an option: what it is in a numpydoc section, and a text for that section and the command line.
+
+    Of `more`: `choices`, the texts that it can be; `least`, the smallest integer; `shown`, its default in words.
+    """
+    return {"kind": kind, "text": text, **more}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """How to make a space of what a file holds; each kind of file looks at those that concern it."""
+
+    kind: str | None = field(
+        default=None,
+        metadata=_about(
+            "What .npy, .csv and .txt files hold: costs, the coordinates of points (one a row) or edges (one a line).",
+            choices=KINDS,
+            shown="cost",
+        ),
+    )
+    n_points: int | None = field(
+        default=None, metadata=_about("Keep at most this many points.", "int, optional", least=1, shown="all")
+    )
+    rng: RngLike = field(
+        default=None,
+        metadata=_about("Where random draws come from: a seed.", "None, int or numpy.random.Generator", least=0),
+    )
+    metric: str = field(
+        default="euclidean", metadata=_about("Distance between points or cells, any of SciPy's.", "str")
+    )
+    n_neighbors: int | None = field(
+        default=None,
+        metadata=_about(
+            "Of points and cells: costs are shortest paths on the graph of this many nearest neighbours.",
+            "int, optional",
+            least=1,
+            shown="straight distances",
+        ),
+    )
+    obsm: str | None = field(
+        default=None, metadata=_about("Of cells: array of obsm to take, such as X_pca.", "str, optional", shown="X")
+    )
+    geodesic: str = field(
+        default="heat",
+        metadata=_about("Of meshes: how to measure along the surface.", choices=tuple(GEODESICS)),
+    )
+    sampling: str = field(
+        default="uniform",
+        metadata=_about("Of meshes: how to draw vertices.", choices=SAMPLINGS),
+    )
+    weight: str | bool | None = field(
+        default=None,
+        metadata=_about(
+            "Of graphs: edge attribute that is the length; any word for the third column of edge lists.",
+            "str or bool, optional",
+            shown="every edge has length 1",
+        ),
+    )
+    directed: bool | None = field(
+        default=None,
+        metadata=_about("Of graphs: follow edges in their direction only.", "bool, optional", shown="as the file says"),
+    )
+    disconnected: Disconnected = field(
+        default="error",
+        metadata=_about(
+            "Of graphs in several parts: 'error', 'largest', or a number as the cost of unreachable pairs.",
+            '{"error", "largest"} or float',
+        ),
+    )
+    max_bytes: int | str = field(
+        default=MAX_BYTES,
+        metadata=_about(
+            "Refuse a file of which more than this would be read or unpacked, such as '8GB'.",
+            "int or str",
+            shown="2GiB",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            choices, value = each.metadata.get("choices"), getattr(self, each.name)
+            if choices and value is not None:
+                check_choice(value, each.name, choices)
+
+    @property
+    def limit(self) -> int:
+        """Bytes that may be read of a file."""
+        return check_bytes(self.max_bytes, "max_bytes")
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+PathLike = str | os.PathLike[str]
+
+
+def _by_keywords_of(
+    options: Callable[P, ReadOptions],
+) -> Callable[[Callable[[Path, ReadOptions], R]], Callable[Concatenate[PathLike, P], R]]:
+    """Let a function of a path and `ReadOptions` take them as keywords, and document them where it says OPTIONS."""
+
+    def decorate(function: Callable[[Path, ReadOptions], R]) -> Callable[Concatenate[PathLike, P], R]:
+        def wrapper(path: PathLike, *args: P.args, **keywords: P.kwargs) -> R:
+            return function(Path(path), options(*args, **keywords))
+
+        update_wrapper(wrapper, function)
+        own = inspect.signature(function)
+        path = own.parameters["path"].replace(annotation=PathLike)
+        added = inspect.signature(options).parameters.values()
+        wrapper.__signature__ = own.replace(parameters=[path, *added])  # type: ignore[attr-defined]
+        wrapper.__doc__ = (function.__doc__ or "").replace("OPTIONS", _section())
+        return wrapper  # type: ignore[return-value]  # Concatenate knows no path=
+
+    return decorate
+
+
+def _section() -> str:
+    """Return the options as lines of a numpydoc section, indented as a docstring is."""
+    described = []
+    for each in fields(ReadOptions):
+        shown = f" By default: {each.metadata['shown']}." if "shown" in each.metadata else ""
+        lines = wrap(each.metadata["text"] + shown, 112)
+        described.append("\n        ".join([f"{each.name} : {_kind(each)}", *lines]))
+    return "\n    ".join(described)
+
+
+def _kind(option: Field[Any]) -> str:
+    if "choices" not in option.metadata:
+        return option.metadata["kind"]
+    choices = ", ".join(f'"{choice}"' for choice in option.metadata["choices"])
+    return f"{{{choices}}}" + (", optional" if option.default is None else "")
+
+
+by_keywords = _by_keywords_of(ReadOptions)

@@ -1,0 +1,172 @@
+"""Read arrays of files by libraries that may crash or hang on them: a program that `quarantine.py` starts.
+
+Every line of its input is a request, a JSON object: which reader, the paths of the file, of an .npz file for the arrays
+and of a file for what to tell if it is bad, and bounds on seconds and bytes. For each it forks; the child reads, and
+the answer is how the child ended: 0, 2 for a bad file, or minus the number of the signal that ended it.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+BAD_FILE = 2
+SLACK = 1 << 28  # bytes that the libraries themselves may take
+
+
+class BadFileError(Exception):
+    """The file does not hold what is needed."""
+
+
+class Budget:
+    """How many bytes may still be read."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.left = limit
+
+    def take(self, size: int, what: str) -> None:
+        """Refuse what would exceed the limit, before memory is taken."""
+        self.left -= size
+        if self.left < 0:
+            raise BadFileError(
+                f"its header promises {size / 1e9:.3g} GB of {what}, but no more than {self.limit / 1e9:.3g} GB of a "
+                "file are read; if you trust it, raise max_bytes (--max-bytes)"
+            )
+
+
+def read_h5ad(path: str, budget: Budget, key: str = "") -> dict[str, Any]:
+    """One array of obsm, or X if `key` is empty (in CSR or CSC parts if it is sparse), and the names of the cells."""
+    h5py: Any = import_module("h5py")
+    with h5py.File(path, "r") as handle:
+        known = list(_inside(handle, "obsm")) if "obsm" in handle else []
+        listed = ", ".join(known) or "nothing"
+        if key and key not in known:
+            raise BadFileError(f"there is no {key!r} in obsm; it has: {listed}")
+        if not key and "X" not in handle:
+            raise BadFileError(f"there is no X; name an array of obsm, which has: {listed}")
+        name = f"obsm/{key}" if key else "X"
+        node = _inside(_inside(handle, "obsm"), key) if key else _inside(handle, "X")
+        found = _values(node, name, budget)
+        cells = _inside(handle, "obs")
+        names = _inside(cells, str(cells.attrs.get("_index", "_index")))
+        if not isinstance(names, h5py.Dataset):
+            names = _inside(names, "values")
+        budget.take(16 * int(names.size), "names of cells")
+        found["names"] = np.array([_text(name) for name in _own(names)[...].ravel()], str)
+        return found
+
+
+def _inside(group: Any, name: str) -> Any:
+    """Return a member of a group that is stored right there: links may lead into other files."""
+    link = group.get(name, getlink=True)
+    if "/" in name or type(link).__name__ != "HardLink":
+        raise BadFileError(f"{name!r} is a link to somewhere else, but only what is in the file itself is read")
+    return group[name]
+
+
+def _own(node: Any) -> Any:
+    """Return a dataset whose numbers are in the file itself."""
+    if node.external is not None or node.is_virtual:
+        raise BadFileError(f"{node.name} is stored in other files, but only what is in the file itself is read")
+    return node
+
+
+def _values(node: Any, name: str, budget: Budget) -> dict[str, Any]:
+    if hasattr(node, "dtype"):
+        return {"values": _array(node, name, budget)}
+    kind = str(node.attrs.get("encoding-type", ""))
+    if kind not in ("csr_matrix", "csc_matrix"):
+        raise BadFileError(f"{name} is neither a dense nor a sparse array, but {kind or 'a group'!r}")
+    parts = {part: _array(_inside(node, part), f"{name}/{part}", budget) for part in ("data", "indices", "indptr")}
+    return {"kind": np.array(kind), "shape": np.array(node.attrs["shape"], dtype=np.int64), **parts}
+
+
+def _array(node: Any, name: str, budget: Budget) -> Any:
+    if node.dtype.kind not in "biuf":
+        raise BadFileError(f"{name} holds {node.dtype}, but numbers are needed")
+    budget.take(int(node.size) * node.dtype.itemsize, name)
+    return _own(node)[...]
+
+
+def _text(name: Any) -> str:
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+
+
+def read_mat(path: str, budget: Budget) -> dict[str, Any]:
+    """The numbers X, Y, Z and TRIV of the struct `surface`, as the TOSCA shapes have it."""
+    scipy_io: Any = import_module("scipy.io")
+    surface = scipy_io.loadmat(path, variable_names=["surface"], appendmat=False).get("surface")
+    fields = getattr(getattr(surface, "dtype", None), "names", None) or ()
+    if not {"X", "Y", "Z", "TRIV"} <= set(fields) or surface.size != 1:
+        known = ", ".join(name for name, _, _ in scipy_io.whosmat(path, appendmat=False)) or "nothing"
+        raise BadFileError(f"a struct 'surface' of X, Y, Z and TRIV is needed, but the file holds {known}")
+    found = {name: np.asarray(surface[name].item()) for name in ("X", "Y", "Z", "TRIV")}
+    for name, values in found.items():
+        budget.take(values.nbytes, name)
+        if values.dtype.kind not in "biuf":
+            raise BadFileError(f"{name} holds {values.dtype}, but numbers are needed")
+    return found
+
+
+READERS: dict[str, tuple[str, Callable[..., dict[str, Any]]]] = {
+    "h5ad": ("h5py", read_h5ad),
+    "mat": ("scipy.io", read_mat),
+}
+
+
+def serve(request: dict[str, Any]) -> int:
+    """Read one file, in a child where there can be one; return how that ended."""
+    library, read = READERS[request["reader"]]
+    with contextlib.suppress(ImportError):  # the child will say so
+        import_module(library)  # here, and not in every child
+    if not hasattr(os, "fork"):
+        return _read(request, read)
+    child = os.fork()
+    if child == 0:
+        try:
+            for stream in (0, 1):  # those of the parent are for requests and answers
+                os.dup2(os.open(os.devnull, os.O_RDWR), stream)
+            _bound(int(request["seconds"]), int(request["bytes"]))
+            os._exit(_read(request, read))
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _bound(seconds: int, limit: int) -> None:
+    """Have the system end this process after so many seconds, and grant it little more memory than is to be read."""
+    import resource
+
+    signal.alarm(seconds)
+    statm = Path("/proc/self/statm")
+    if statm.is_file():
+        in_use = int(statm.read_text().split()[0]) * resource.getpagesize()
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        wanted = in_use + 2 * limit + SLACK
+        resource.setrlimit(resource.RLIMIT_AS, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft), hard))
+
+
+def _read(request: dict[str, Any], read: Callable[..., dict[str, Any]]) -> int:
+    try:
+        np.savez(request["result"], **read(request["path"], Budget(request["bytes"]), **request["options"]))
+    except Exception as error:
+        why = f"{error}" or type(error).__name__
+        if isinstance(error, MemoryError):
+            why = "it takes more memory than max_bytes allows"
+        unreadable = f"not an .{request['reader']} file that can be read ({why})"
+        told = str(error) if isinstance(error, BadFileError) else unreadable
+        Path(request["told"]).write_text(" ".join(told.split()), "utf-8", "replace")
+        return BAD_FILE
+    return 0
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(serve(json.loads(line)), flush=True)
