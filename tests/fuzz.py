@@ -15,12 +15,15 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 
 import anchorot as ao
+
+from mutations import mutate
 
 DATA = Path(os.environ.get("ANCHOROT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 MEMORY = 3 << 30  # address space that a case may take on top of the libraries
@@ -51,8 +54,8 @@ FORMATS = {
     "swc": ("plain",),
     "h5ad": ("plain", "neighbors"),
 }
-SLOW = {"h5ad"}  # each file is read by a process of its own
-NASTY = (b"nan", b"inf", b"-1", b"0", b"1e308", b"99999999999", b"4294967295", b"-2147483649", b"1e-320", b"x", b"")
+SLOW = {"h5ad", "mat"}  # a process forks for every file
+MOST_PROBLEMS = 5  # of one format; enough to begin with
 
 
 def real_mesh():
@@ -128,43 +131,11 @@ def write_graph(path, faces):
         nx.write_edgelist(graph, path, data=["weight"])
 
 
-def mutate(content, rng):
-    """Between one and four small injuries."""
-    content = bytearray(content)
-    for _ in range(rng.integers(1, 5)):
-        size = len(content)
-        at = int(rng.integers(size)) if size and rng.random() < 0.6 else int(rng.integers(min(size, 400) + 1))
-        injury = rng.integers(6)
-        if injury == 0 and at < size:
-            content[at] = int(rng.integers(256))
-        elif injury == 1 and at < size:
-            content[at] ^= 1 << int(rng.integers(8))
-        elif injury == 2:
-            del content[at : at + int(rng.integers(1, 40))]
-        elif injury == 3:
-            content[at:at] = content[at : at + int(rng.integers(1, 40))]
-        elif injury == 4:
-            replace_number(content, at, rng)
-        elif rng.random() < 0.3:
-            del content[at:]
-    return bytes(content)
-
-
-def replace_number(content, at, rng):
-    digits = b"0123456789.-+e"
-    end = at
-    while at > 0 and content[at - 1] in digits:
-        at -= 1
-    while end < len(content) and content[end] in digits:
-        end += 1
-    content[at:end] = NASTY[int(rng.integers(len(NASTY)))]
-
-
 def run_case(ending, number, seed, sound, folder):
     """Read one mutated file; whatever is not an InputError comes out."""
     rng = np.random.default_rng([seed, number])
     path = folder / f"case.{ending}"
-    path.write_bytes(mutate(sound[number % len(sound)], rng))
+    path.write_bytes(mutate(ending, sound[number % len(sound)], rng, folder))
     options = OPTIONS[FORMATS[ending][int(rng.integers(len(FORMATS[ending])))]]
     try:
         ao.read(path, n_points=int(rng.integers(1, 9)), rng=0, **options)
@@ -193,17 +164,23 @@ def work(ending, cases, seed, progress):
 
 
 def fuzz(ending, count, seed=0):
-    """Run `count` cases of a format in a child process; return what went wrong, or None."""
-    with tempfile.TemporaryDirectory() as name:
-        progress = Path(name) / "case"
-        options = ["--cases", str(count), "--seed", str(seed), "--work", str(progress)]
-        command = [sys.executable, __file__, ending, *options]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return None
-        number = progress.read_text() if progress.is_file() else "none"
-        told = done.stderr.strip().splitlines()
-        return f"{ending}: case {number} of seed {seed} ended with status {done.returncode}: {told[-1] if told else ''}"
+    """Run `count` cases of a format in child processes; return what went wrong, a few lines at most."""
+    problems, first = [], 0
+    while first < count and len(problems) < MOST_PROBLEMS:
+        with tempfile.TemporaryDirectory() as name:
+            progress = Path(name) / "case"
+            options = ["--first", str(first), "--cases", str(count), "--seed", str(seed), "--work", str(progress)]
+            command = [sys.executable, __file__, ending, *options]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                break
+            told = (done.stderr.strip().splitlines() or [""])[-1]
+            if not progress.is_file():
+                return [f"{ending}: no case could be run: {told}"]
+            number = int(progress.read_text())
+            problems.append(f"{ending}: case {number} of seed {seed} ended with status {done.returncode}: {told}")
+            first = number + 1
+    return problems
 
 
 def main():
@@ -212,17 +189,27 @@ def main():
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int)
+    parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore", ao.InputNote)
+    warnings.simplefilter("ignore")
     if arguments.work is not None:
-        work(arguments.format, range(arguments.cases), arguments.seed, arguments.work)
+        work(arguments.format, range(arguments.first, arguments.cases), arguments.seed, arguments.work)
     elif arguments.only is not None:
         work(arguments.format, [arguments.only], arguments.seed, Path(os.devnull))
     else:
         endings = list(FORMATS) if arguments.format is None else [arguments.format]
-        wrong = [problem for ending in endings if (problem := fuzz(ending, arguments.cases, arguments.seed))]
-        print("\n".join(wrong) or f"{arguments.cases} cases of each of {', '.join(endings)}: nothing but clear errors")
+        wrong = []
+        for ending in endings:
+            start = time.monotonic()
+            found = fuzz(ending, arguments.cases, arguments.seed)
+            print(
+                f"{ending}: {arguments.cases} cases, {len(found)} problems, {time.monotonic() - start:.0f} s",
+                flush=True,
+            )
+            print("\n".join(found), end="\n" if found else "", flush=True)
+            wrong += found
+        print("problems" if wrong else "nothing but clear errors", f"(seed {arguments.seed})")
         sys.exit(bool(wrong))
 
 

@@ -125,6 +125,20 @@ def test_an_archive_without_a_space(tmp_path):
         ao.read(tmp_path / "x.npz")
 
 
+def test_names_of_arrays_break_no_line(tmp_path):
+    np.savez(tmp_path / "x.npz", **{"a\nb": COST})
+    with pytest.raises(ao.InputError, match=r"This one holds a b$"):
+        ao.read(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "n"), [({"cost": COST, "V": COST}, 3), ({"points": COST[:2], "F": COST, "other": COST}, 2)]
+)
+def test_arrays_of_another_form_are_left_alone(tmp_path, arrays, n):
+    np.savez(tmp_path / "x.npz", **arrays)
+    assert ao.read(tmp_path / "x.npz").n == n
+
+
 def test_a_header_that_claims_gigabytes(tmp_path):
     np.save(tmp_path / "x.npy", COST)
     data = (tmp_path / "x.npy").read_bytes()

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from anchorot._typing import Float64s, RngLike
+from anchorot._validate import check_numbers
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.foreign import reading
 from anchorot.io.gate import check_limit
@@ -74,7 +75,10 @@ def _assembled(found: dict[str, Any]) -> Any:
     if found["shape"].shape != (2,) or (found["shape"] < 0).any():
         raise InputError(f"a sparse array of shape {found['shape'].tolist()}, but one of rows and columns is needed")
     with reading("an .h5ad file"):
-        sparse = make((found["data"], found["indices"], found["indptr"]), shape=tuple(found["shape"]))
+        sparse = make(
+            (check_numbers(found["data"], "the data of a sparse array"), found["indices"], found["indptr"]),
+            shape=tuple(found["shape"]),
+        )
         sparse.check_format(full_check=True)  # indices out of range would crash SciPy
     return sparse
 
@@ -91,6 +95,8 @@ def cell_space(
 ) -> Space | list[Space]:
     """Make the space of cells whose values are a dense or sparse array or a data frame; `limit` is for dense ones."""
     labels = [str(name) for name in names]
+    if values.ndim != 2:
+        raise InputError(f"the values have shape {values.shape}, but a row for every cell is needed")
     if len(labels) != values.shape[0]:
         raise InputError(f"there are {len(labels)} names of cells, but {values.shape[0]} rows of values")
     if n_neighbors is not None:

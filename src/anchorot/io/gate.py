@@ -14,11 +14,12 @@ MAX_BYTES = 2 << 30  # what is read, or unpacked, of one file unless more is ask
 
 @contextmanager
 def about(file: Path) -> Iterator[None]:
-    """Begin the message of every `InputError` with the name of the file that it is about."""
+    """Begin the message of every `InputError` with the name of the file that it is about, all in one line."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{file.name}: {error}") from None
+        said = " ".join(str(error).split())  # it may quote what is in the file
+        raise InputError(f"{file.name}: {said}") from None
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from anchorot.io.foreign import reading
 from anchorot.io.gate import check_limit, opened
 from anchorot.io.text import lines_of, numbers, whole_number
 
-ARRAYS = ("cost", "points", "weights", "labels", "V", "F")  # of an .npz file; others are left alone
+FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold,
+EXTRAS = {"weights", "labels"}  # and what goes with costs and points; others are left alone
 
 
 def read_npz(file: Path, limit: int) -> dict[str, Any]:
@@ -24,12 +25,14 @@ def read_npz(file: Path, limit: int) -> dict[str, Any]:
         zipfile.ZipFile(handle) as archive,
     ):
         known = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-        wanted = {name: known[name] for name in ARRAYS if name in known}
+        forms = [form for form in FORMS if form <= set(known)]
+        if len(forms) != 1:
+            held = ", ".join(known) or "nothing"
+            raise InputError(f"an .npz file needs one of: 'cost'; 'points'; 'V' and 'F'. This one holds {held}")
+        names = forms[0] | (EXTRAS if "V" not in forms[0] else set())
+        wanted = {name: member for name, member in known.items() if name in names}
         check_limit(sum(member.file_size for member in wanted.values()), "what is packed into it", limit)
         found = {name: _member(archive, member) for name, member in wanted.items()}
-    if sum(("cost" in found, "points" in found, {"V", "F"} <= set(found))) != 1:
-        names = ", ".join(known) or "nothing"
-        raise InputError(f"an .npz file needs one of: 'cost'; 'points'; 'V' and 'F'. This one holds {names}")
     if "labels" in found:
         found["labels"] = _names(found["labels"], found.get("cost", found.get("points")))
     return found

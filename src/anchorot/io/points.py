@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_finite, check_memory, check_numbers, check_weights
-from anchorot.exceptions import InputError
+from anchorot.exceptions import InputError, first_line
 from anchorot.geometry import cloud
 from anchorot.io.sampling import sampled
 from anchorot.space import Space
@@ -97,7 +97,9 @@ def distance_blocks(
         try:
             block = cdist(x[start : start + step], y, metric, **options)
         except (ValueError, TypeError) as error:
-            raise InputError(f"metric {metric!r} does not work on points of shape {x.shape}: {error}") from None
+            raise InputError(
+                f"metric {metric!r} does not work on points of shape {x.shape}: {first_line(error)}"
+            ) from None
         if np.isnan(block).any():
             raise InputError(f"metric {metric!r} is not defined {_where_undefined(x, metric, block, start)}")
         yield start, block
