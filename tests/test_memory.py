@@ -91,3 +91,21 @@ def test_the_least_of_all_limits_counts(monkeypatch):
     assert _memory.free_memory() == 50 * 1024
     monkeypatch.setattr("resource.getrlimit", lambda what: (7000, 8000))
     assert _memory.free_memory() == 7000
+
+
+def test_work_that_would_not_fit_is_refused_before_compiled_code_ends_the_process():
+    code = """
+import resource, sys
+import numpy as np
+import anchorot as ao, rustworkx, scipy.sparse.csgraph
+ao.from_graph([(0, 1)])
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (2 << 30), -1))
+try:
+    ao.from_graph(np.stack([np.arange(30000), np.arange(1, 30001)], axis=1))
+except ao.InputError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "costs between 30001 points take 7.54 GiB, but " in done.stdout

@@ -2,7 +2,7 @@
 
 Both are compiled code that trusts what a file says of itself, and no check of ours in front of them would be complete.
 So a process of its own reads such files, with bounds on time and memory set by the operating system: whatever a file
-does, only that process is lost. The alternative, readers of our own that check every length, is two hundred lines for
+does, only that process is lost. The alternative, readers of our own that check every length, is a hundred lines for
 MATLAB files and out of the question for HDF5. What speaks against a process is the time that it takes to start; so one
 of them, which never looks into a file itself, stays and forks for every file (see `quarantine_process.py`).
 """

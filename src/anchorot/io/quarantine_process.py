@@ -37,7 +37,7 @@ class Budget:
         if self.left < 0:
             raise BadFileError(
                 f"its header promises {size / 1e9:.3g} GB of {what}, but no more than {self.limit / 1e9:.3g} GB of a "
-                "file are read; if you trust it, raise max_bytes (--max-bytes)"
+                "file are read; if you trust it, raise max_bytes of read (--max-bytes)"
             )
 
 
