@@ -137,7 +137,7 @@ def test_a_matlab_struct_of_a_billion_cells(tmp_path, patience):
     flags, name = element(6, np.array([1, 0], "<u4").tobytes()), element(1, b"surface")
     shape = element(5, np.array([1 << 15, 1 << 15], "<i4").tobytes())
     (tmp_path / "x.mat").write_bytes(b"MATLAB".ljust(124) + b"\x00\x01IM" + element(14, flags + shape + name))
-    refused(tmp_path / "x.mat", "not an .mat file that can be read")
+    refused(tmp_path / "x.mat", "not a MATLAB file that can be read")
 
 
 def test_a_sparse_array_of_more_columns_than_fit_anywhere(tmp_path):

@@ -143,7 +143,7 @@ OFF = "OFF\n4 2 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n3 0 1 2\n3 0 2 3\n"
         ("m.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\n", "m.obj: "),
         ("m.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n", "m.obj: "),
         ("m.stl", "solid nothing\nendsolid nothing\n", "m.stl: "),
-        ("m.mat", "nothing", r"m.mat: not an \.mat file that can be read"),
+        ("m.mat", "nothing", r"m.mat: not a MATLAB file that can be read"),
     ],
 )
 def test_bad_meshes_get_one_clear_line(tmp_path, name, text, message):

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -115,26 +115,31 @@ def read_mat(path: str, budget: Budget) -> dict[str, Any]:
     return found
 
 
-READERS: dict[str, tuple[str, Callable[..., dict[str, Any]]]] = {
-    "h5ad": ("h5py", read_h5ad),
-    "mat": ("scipy.io", read_mat),
-}
+class Reader(NamedTuple):
+    """What reads a kind of file."""
+
+    library: str
+    read: Callable[..., dict[str, Any]]
+    kind: str
+
+
+READERS = {"h5ad": Reader("h5py", read_h5ad, "an .h5ad file"), "mat": Reader("scipy.io", read_mat, "a MATLAB file")}
 
 
 def serve(request: dict[str, Any]) -> int:
     """Read one file, in a child where there can be one; return how that ended."""
-    library, read = READERS[request["reader"]]
+    reader = READERS[request["reader"]]
     with contextlib.suppress(ImportError):  # the child will say so
-        import_module(library)  # here, and not in every child
+        import_module(reader.library)  # here, and not in every child
     if not hasattr(os, "fork"):
-        return _read(request, read)
+        return _read(request, reader)
     child = os.fork()
     if child == 0:
         try:
             for stream in (0, 1):  # those of the parent are for requests and answers
                 os.dup2(os.open(os.devnull, os.O_RDWR), stream)
             _bound(int(request["seconds"]), int(request["bytes"]))
-            os._exit(_read(request, read))
+            os._exit(_read(request, reader))
         finally:
             os._exit(1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -153,14 +158,14 @@ def _bound(seconds: int, limit: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft), hard))
 
 
-def _read(request: dict[str, Any], read: Callable[..., dict[str, Any]]) -> int:
+def _read(request: dict[str, Any], reader: Reader) -> int:
     try:
-        np.savez(request["result"], **read(request["path"], Budget(request["bytes"]), **request["options"]))
+        np.savez(request["result"], **reader.read(request["path"], Budget(request["bytes"]), **request["options"]))
     except Exception as error:
         why = f"{error}" or type(error).__name__
         if isinstance(error, MemoryError):
             why = "it takes more memory than max_bytes allows"
-        unreadable = f"not an .{request['reader']} file that can be read ({why})"
+        unreadable = f"not {reader.kind} that can be read ({why})"
         told = str(error) if isinstance(error, BadFileError) else unreadable
         Path(request["told"]).write_text(" ".join(told.split()), "utf-8", "replace")
         return BAD_FILE
