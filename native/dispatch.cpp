@@ -1,6 +1,7 @@
 // Picks the instruction set once.
 #include <cstdlib>
-#include <cstring>
+#include <stdexcept>
+#include <string>
 
 #include "kernels.hpp"
 #include "simd_kernels.hpp"
@@ -25,15 +26,24 @@ struct Choice {
   const KernelSet* kernels;
 };
 
+enum class Limit { baseline, avx2, avx512 };
+
 // ANCHOROT_SIMD=avx2 or baseline asks for less than the processor offers, so that every copy can be tested.
+Limit limit() {
+  const char* set = std::getenv("ANCHOROT_SIMD");
+  const std::string name = set == nullptr ? "" : set;
+  if (name.empty() || name == "avx512") return Limit::avx512;
+  if (name == "avx2") return Limit::avx2;
+  if (name == "baseline") return Limit::baseline;
+  throw std::invalid_argument("ANCHOROT_SIMD must be 'avx512', 'avx2' or 'baseline', but got '" + name + "'");
+}
+
 Choice choose() {
+  [[maybe_unused]] const Limit most = limit();
 #ifdef ANCHOROT_X86_DISPATCH
-  const char* limit = std::getenv("ANCHOROT_SIMD");
-  const bool up_to_avx2 = limit && std::strcmp(limit, "avx2") == 0;
-  const bool up_to_baseline = limit && std::strcmp(limit, "baseline") == 0;
   __builtin_cpu_init();
-  if (!up_to_baseline && !up_to_avx2 && __builtin_cpu_supports("avx512f")) return {"avx512", &isa_avx512::kernels};
-  if (!up_to_baseline && __builtin_cpu_supports("avx2")) return {"avx2", &isa_avx2::kernels};
+  if (most >= Limit::avx512 && __builtin_cpu_supports("avx512f")) return {"avx512", &isa_avx512::kernels};
+  if (most >= Limit::avx2 && __builtin_cpu_supports("avx2")) return {"avx2", &isa_avx2::kernels};
 #endif
   return {"baseline", &isa_baseline::kernels};
 }

@@ -4,14 +4,19 @@
 // differ from the printed lines: S starts with the total mass at height 0 (the printed 0 gives wrong results), and
 // the trees range over all heights that occur, ranked, so that heights may be any real numbers.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
 #include "fenwick.hpp"
+#include "interrupt.hpp"
 #include "kernels.hpp"
 
 namespace anchorot {
 namespace {
+
+constexpr std::size_t kEventsBetweenChecks = 1024;
 
 struct Side {
   const Events& events;
@@ -75,12 +80,17 @@ double fenwick_expected_cost(const Events& x, const Events& y) {
       side->total += side->events.mass[r];
     }
   }
+  const double low = std::min(x.position[0], y.position[0]);
+  if (!std::isfinite(std::max(x.position[x.count - 1], y.position[y.count - 1]) - low)) {
+    return std::numeric_limits<double>::infinity();
+  }
   double W = 0, f = 0;
   std::size_t i = 0, j = 0;
   auto position = [&] {  // s_l, the next change point
     return i < x.count && (j == y.count || x.position[i] <= y.position[j]) ? x.position[i] : y.position[j];
   };
   while (i < x.count || j < y.count) {
+    if ((i + j) % kEventsBetweenChecks == 0) check_interrupt();
     const double s = position();
     const bool first = i < x.count && (j == y.count || x.position[i] <= y.position[j]);
     Side& own = first ? one : two;

@@ -1,4 +1,7 @@
 // The kernels that the Python module binds. Arrays are dense and row-major; nothing is checked here.
+//
+// What is too large for a float is infinite: costs whose range is, and energies and costs that are. Every kernel that
+// may take long ends with Interrupted if its caller wants that (interrupt.hpp).
 #pragma once
 
 #include <cstddef>
@@ -64,7 +67,7 @@ struct ShareSteps {
 void share_product(const ShareSteps& x, std::size_t n, const ShareSteps& y, std::size_t m, double* out, int threads);
 
 // -- general weights (argsort.cpp, sweep.cpp, fenwick.cpp) ---------------------------------------------------------
-// sorted[k] = values[order[k]], ascending; the order among equals is unspecified but always the same.
+// sorted[k] = values[order[k]], ascending; equal values keep their order.
 void argsort(const double* values, std::size_t count, double* sorted, std::int64_t* order, int threads);
 
 // Every jump of every CDF of one collection of 1-D measures, by position. Heights and jumps are in units of 2^-62,
@@ -84,7 +87,7 @@ double fenwick_expected_cost(const Events& x, const Events& y);      // E[OT_1],
 
 // -- one pool of measures under many labellings (labelled.cpp) -----------------------------------------------------
 // Rows stand at places and move from time to time.
-struct Moves {
+struct PlaceMoves {
   const double* time;  // ascending; a row moves once at a time
   const std::uint32_t *row, *target;
   std::size_t count;
@@ -95,28 +98,29 @@ struct Moves {
   double begin, end;  // of the time; all moves lie between
 };
 // Rows belong to items, which are labelled as a whole; the masses of an item's rows sum to 1.
-struct Items {
+struct RowItems {
   const std::uint32_t* item;  // of every row
   const double* mass;
   std::size_t rows;
 };
 struct Labels {
   const std::uint8_t* in_x;  // [labelling][item]: whether the item is in the first collection
-  std::size_t count, items;
-  double size_x, size_y;  // items in each collection, the same in every labelling
+  std::size_t count, items;  // as many items are in the first collection in every labelling
 };
 // out[labelling] = energy distance of the two collections
-void labelled_energies(const Moves& moves, const Items& items, const Labels& labels, double* out, int threads);
+void labelled_energies(const PlaceMoves& moves, const RowItems& items, const Labels& labels, double* out, int threads);
+// how long that takes for one labelling, in passes over one place
+double labelled_steps(const PlaceMoves& moves);
 
-// -- cell averages (cells.cpp) -------------------------------------------------------------------------------------
+// -- cell averages (grid.cpp) --------------------------------------------------------------------------------------
 // Equal cells over the range [low, high] of x and all levels t in [0, 1].
-struct CellGrid {
+struct GridSpec {
   std::size_t cells_x, cells_t;
   double low, high;
 };
 // out[i][j] = average over cell (i, j) of F(x, t), the mass of the anchors whose quantile at t is at most x
 template <class T>
-void level_averages(const Levels<T>& x, const CellGrid& grid, double* out);
-void event_averages(const Events& x, const CellGrid& grid, double* out);
+void level_averages(const Levels<T>& x, const GridSpec& grid, double* out);
+void event_averages(const Events& x, const GridSpec& grid, double* out);
 
 }  // namespace anchorot

@@ -1,4 +1,4 @@
-// The energy of one pool of measures under kLanes labellings at once, over a stretch of moves; see labelled.cpp.
+// The energy of one pool of measures under kLabelLanes labellings at once, over a stretch of moves; see labelled.cpp.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace {
 // One number for every labelling.
 struct Lanes {
   static constexpr std::size_t kWidth = sizeof(VecF64) / sizeof(double);
-  static constexpr std::size_t kParts = anchorot::kLanes / kWidth;
+  static constexpr std::size_t kParts = anchorot::kLabelLanes / kWidth;
   VecF64 part[kParts];
 
   static Lanes fill(double x) {
@@ -55,12 +55,12 @@ class MassesAt {
  public:
   MassesAt(const anchorot::LabelStretch& stretch, const double* signed_mass, double* memory)
       : stretch_(stretch), memory_(memory) {
-    for (std::size_t k = 0; k < stretch.places * kLanes; ++k) memory[k] = 0;
-    for (std::size_t r = 0; r < stretch.rows; ++r) add(stretch.start[r], Lanes::load(signed_mass + r * kLanes));
+    for (std::size_t k = 0; k < stretch.places * anchorot::kLabelLanes; ++k) memory[k] = 0;
+    for (std::size_t r = 0; r < stretch.rows; ++r) add(stretch.start[r], Lanes::load(signed_mass + r * anchorot::kLabelLanes));
   }
 
-  void add(std::size_t number, const Lanes& mass) { add_at(memory_ + number * kLanes, mass); }
-  Lanes at(std::size_t number) const { return Lanes::load(memory_ + number * kLanes); }
+  void add(std::size_t number, const Lanes& mass) { add_at(memory_ + number * anchorot::kLabelLanes, mass); }
+  Lanes at(std::size_t number) const { return Lanes::load(memory_ + number * anchorot::kLabelLanes); }
 
   // integral of D^2 over places, as a sum of squares
   Lanes energy() const {
@@ -73,7 +73,6 @@ class MassesAt {
   }
 
  private:
-  static constexpr std::size_t kLanes = anchorot::kLanes;
   const anchorot::LabelStretch& stretch_;
   double* memory_;
 };
@@ -89,7 +88,7 @@ class PrimitiveTree {
       add_to(k, mass, stretch.place[k - 1] * mass);
       const std::size_t above = k + (k & (~k + 1));
       if (above <= stretch.places) {
-        add_to(above, Lanes::load(nodes_ + k * kNode), Lanes::load(nodes_ + k * kNode + anchorot::kLanes));
+        add_to(above, Lanes::load(nodes_ + k * kNode), Lanes::load(nodes_ + k * kNode + anchorot::kLabelLanes));
       }
     }
   }
@@ -104,20 +103,23 @@ class PrimitiveTree {
     Lanes mass = Lanes::fill(0), moment = Lanes::fill(0);
     for (std::size_t k = number + 1; k > 0; k -= k & (~k + 1)) {
       mass = mass + Lanes::load(nodes_ + k * kNode);
-      moment = moment + Lanes::load(nodes_ + k * kNode + anchorot::kLanes);
+      moment = moment + Lanes::load(nodes_ + k * kNode + anchorot::kLabelLanes);
     }
     return stretch_.place[number] * mass - moment;
   }
 
  private:
-  static constexpr std::size_t kNode = 2 * anchorot::kLanes;
+  static constexpr std::size_t kNode = 2 * anchorot::kLabelLanes;
   void add_to(std::size_t k, const Lanes& mass, const Lanes& moment) {
     add_at(nodes_ + k * kNode, mass);
-    add_at(nodes_ + k * kNode + anchorot::kLanes, moment);
+    add_at(nodes_ + k * kNode + anchorot::kLabelLanes, moment);
   }
   const anchorot::LabelStretch& stretch_;
   double* nodes_;
 };
+
+constexpr double kLongGap = 64;         // a gap is long from this part of the way so far on
+constexpr std::size_t kRowsAhead = 8;  // rows whose masses are fetched ahead
 
 // Adds up gap * energy; at_moment(begin, end, afresh) makes the moves from `begin` to `end` and returns the energy.
 template <class AtMoment>
@@ -127,8 +129,8 @@ void integrate(const anchorot::LabelStretch& stretch, double* integral, AtMoment
     const double here = stretch.groups[g].time;
     const double next = last ? stretch.next : stretch.groups[g + 1].time;
     const std::size_t begin = g == 0 ? 0 : stretch.groups[g - 1].end;
-    // What rounding leaves of updates must not meet a gap that is long compared with the way come so far.
-    const bool afresh = last || (next - here) * 64 > next - stretch.first;
+    // What rounding leaves of updates must not meet a gap that is long compared with the whole way so far.
+    const bool afresh = last || (next - here) * kLongGap > next - stretch.first;
     add_at(integral, (next - here) * at_moment(begin, stretch.groups[g].end, afresh).nonnegative());
   }
 }
@@ -137,12 +139,12 @@ void integrate(const anchorot::LabelStretch& stretch, double* integral, AtMoment
 Lanes energy_in_order(const anchorot::LabelStretch& stretch, const double* signed_mass) {
   Lanes sum = Lanes::fill(0), d = Lanes::fill(0);
   for (std::size_t k = 0; k < stretch.rows; ++k) {
-    if (k + 8 < stretch.rows) {
-      const double* ahead = signed_mass + stretch.order[k + 8] * anchorot::kLanes;
+    if (k + kRowsAhead < stretch.rows) {
+      const double* ahead = signed_mass + stretch.order[k + kRowsAhead] * anchorot::kLabelLanes;
       __builtin_prefetch(ahead);
-      __builtin_prefetch(ahead + anchorot::kLanes / 2);
+      __builtin_prefetch(ahead + anchorot::kLabelLanes / 2);
     }
-    d = d + Lanes::load(signed_mass + stretch.order[k] * anchorot::kLanes);
+    d = d + Lanes::load(signed_mass + stretch.order[k] * anchorot::kLabelLanes);
     sum = sum + stretch.step[k] * (d * d);
   }
   return sum;
@@ -155,7 +157,7 @@ void sweep_labels(const anchorot::LabelStretch& stretch, const double* signed_ma
     return;
   }
   MassesAt masses(stretch, signed_mass, scratch);
-  auto mass_of = [&](const anchorot::LabelMove& move) { return Lanes::load(signed_mass + move.row * anchorot::kLanes); };
+  auto mass_of = [&](const anchorot::LabelMove& move) { return Lanes::load(signed_mass + move.row * anchorot::kLabelLanes); };
   auto shift = [&](const anchorot::LabelMove& move, const Lanes& mass) {
     masses.add(move.from, Lanes::fill(0) - mass);
     masses.add(move.to, mass);
@@ -167,7 +169,7 @@ void sweep_labels(const anchorot::LabelStretch& stretch, const double* signed_ma
     });
     return;
   }
-  PrimitiveTree tree(stretch, masses, scratch + stretch.places * anchorot::kLanes);
+  PrimitiveTree tree(stretch, masses, scratch + stretch.places * anchorot::kLabelLanes);
   Lanes energy = masses.energy();
   integrate(stretch, integral, [&](std::size_t begin, std::size_t end, bool afresh) {
     for (std::size_t k = begin; k < end; ++k) {

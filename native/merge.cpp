@@ -7,10 +7,12 @@
 //     p >= 3:  p (p - 1) double integral |x - y|^(p - 2) D(x) D(y) dx dy
 //
 // and AE_p is its integral over t. Both need only the merged order and the gaps in it, so nothing cancels when u and
-// v lie far from zero, and p = 1 is a sum of squares.
+// v lie far from zero, and p = 1 is a sum of squares. For p >= 3 the gaps are scaled by a power of two to the range of
+// all numbers, so that no power of them leaves the range of floats unless the energy does.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -112,10 +114,16 @@ class TwoEndedMerge {
 // integral D A_q, half of the double integral.
 class PowerEnergy {
  public:
-  explicit PowerEnergy(int p) : q_(p - 2), a_(q_ + 1, 0.0), powers_(q_ + 3, 1.0), choose_((q_ + 1) * (q_ + 1), 0.0) {
-    for (int k = 0; k <= q_; ++k) {
+  // `unit` is what gaps are multiplied with.
+  PowerEnergy(int p, double unit)
+      : q_(static_cast<std::size_t>(p) - 2),
+        unit_(unit),
+        a_(q_ + 1, 0.0),
+        powers_(q_ + 3, 1.0),
+        choose_((q_ + 1) * (q_ + 1), 0.0) {
+    for (std::size_t k = 0; k <= q_; ++k) {
       choose(k, 0) = 1;
-      for (int j = 1; j <= k; ++j) choose(k, j) = choose(k - 1, j - 1) + (j < k ? choose(k - 1, j) : 0.0);
+      for (std::size_t j = 1; j <= k; ++j) choose(k, j) = choose(k - 1, j - 1) + (j < k ? choose(k - 1, j) : 0.0);
     }
   }
 
@@ -129,40 +137,57 @@ class PowerEnergy {
       const bool first = j == m || (i < n && u[i] <= v[j]);
       const double z = first ? u[i] : v[j];
       if (z > previous) {
-        sum += advance(z - previous, static_cast<double>(i) * unit_u - static_cast<double>(j) * unit_v);
+        sum += advance((z - previous) * unit_, static_cast<double>(i) * unit_u - static_cast<double>(j) * unit_v);
         previous = z;
       }
       (first ? i : j) += 1;
     }
-    return 2.0 * (q_ + 1) * (q_ + 2) * sum;
+    const auto q = static_cast<double>(q_);
+    return 2.0 * (q + 1) * (q + 2) * sum;
   }
 
  private:
-  double& choose(int k, int j) { return choose_[k * (q_ + 1) + j]; }
+  double& choose(std::size_t k, std::size_t j) { return choose_[k * (q_ + 1) + j]; }
 
   double advance(double g, double d) {
-    for (int k = 1; k < q_ + 3; ++k) powers_[k] = powers_[k - 1] * g;
-    double added = d * powers_[q_ + 2] / ((q_ + 1.0) * (q_ + 2.0));
-    for (int j = 0; j <= q_; ++j) added += choose(q_, j) * powers_[q_ - j + 1] / (q_ - j + 1.0) * a_[j];
-    for (int k = q_; k >= 0; --k) {
-      double next = d * powers_[k + 1] / (k + 1.0);
-      for (int j = 0; j <= k; ++j) next += choose(k, j) * powers_[k - j] * a_[j];
+    auto number = [](std::size_t k) { return static_cast<double>(k); };
+    for (std::size_t k = 1; k < q_ + 3; ++k) powers_[k] = powers_[k - 1] * g;
+    double added = d * powers_[q_ + 2] / (number(q_ + 1) * number(q_ + 2));
+    for (std::size_t j = 0; j <= q_; ++j) added += choose(q_, j) * powers_[q_ - j + 1] / number(q_ - j + 1) * a_[j];
+    for (std::size_t k = q_ + 1; k-- > 0;) {
+      double next = d * powers_[k + 1] / number(k + 1);
+      for (std::size_t j = 0; j <= k; ++j) next += choose(k, j) * powers_[k - j] * a_[j];
       a_[k] = next;
     }
     return d * added;
   }
 
-  int q_;
+  std::size_t q_;
+  double unit_;
   std::vector<double> a_, powers_, choose_;
 };
 
 constexpr std::size_t kSegmentsPerTask = 16;
+
+// Between the smallest and the largest number of both spaces; infinite if beyond the range of floats.
+template <class T>
+double range(const Levels<T>& x, const Levels<T>& y) {
+  auto largest = [](const Levels<T>& side) { return side.at(side.levels - 1)[side.count - 1]; };
+  const double low = std::min(x.at(0)[0], y.at(0)[0]), high = std::max(largest(x), largest(y));
+  return high - low;
+}
+
+// The power of two just above a range: its reciprocal is a normal number too.
+int scale_of(double range) { return range > 0 ? std::max(std::ilogb(range) + 1, -1000) : 0; }
 
 }  // namespace
 
 template <class T>
 double level_energy(const Levels<T>& x, const Levels<T>& y, int p, int threads) {
   const std::size_t n = x.count, m = y.count;
+  const double span = range(x, y);
+  if (!std::isfinite(span)) return std::numeric_limits<double>::infinity();
+  const int scale = p >= 3 ? scale_of(span) : 0;
   const std::vector<Segment> segments = common_segments(x.levels, y.levels);
   std::vector<double> energy(segments.size());
   const auto steps = static_cast<std::int64_t>(std::min(n, m));
@@ -171,8 +196,11 @@ double level_energy(const Levels<T>& x, const Levels<T>& y, int p, int threads) 
     const std::size_t end = std::min(segments.size(), (task + 1) * kSegmentsPerTask);
     std::size_t s = task * kSegmentsPerTask;
     if (p >= 3) {
-      PowerEnergy power(p);
-      for (; s < end; ++s) energy[s] = segments[s].width * power(x.at(segments[s].k), n, y.at(segments[s].l), m);
+      PowerEnergy power(p, std::ldexp(1.0, -scale));
+      for (; s < end; ++s) {
+        check_interrupt();  // a level takes milliseconds if p is large
+        energy[s] = segments[s].width * power(x.at(segments[s].k), n, y.at(segments[s].l), m);
+      }
       return;
     }
     auto merge = [&](std::size_t index) {
@@ -193,7 +221,8 @@ double level_energy(const Levels<T>& x, const Levels<T>& y, int p, int threads) 
       energy[s] = segments[s].width * 2 * one.finish(steps);
     }
   });
-  return std::accumulate(energy.begin(), energy.end(), 0.0);  // in the order of levels, whatever the threads
+  const double sum = std::accumulate(energy.begin(), energy.end(), 0.0);  // in the order of levels, whatever the threads
+  return std::ldexp(sum, scale * p);
 }
 
 template double level_energy(const Levels<double>&, const Levels<double>&, int, int);

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "interrupt.hpp"
+
 namespace anchorot {
 
 // How many workers parallel_for will use.
@@ -17,7 +19,8 @@ inline std::size_t worker_count(std::size_t tasks, int threads) {
   return tasks < wanted ? (tasks > 0 ? tasks : 1) : wanted;
 }
 
-// Calls body(task, worker) once for every task; the first exception is passed on to the caller.
+// Calls body(task, worker) once for every task; the first exception, or an interrupt between two tasks of the calling
+// thread, is passed on to the caller after the other threads have finished theirs.
 template <class Body>
 void parallel_for(std::size_t tasks, int threads, Body&& body) {
   const std::size_t helpers = worker_count(tasks, threads) - 1;
@@ -26,7 +29,10 @@ void parallel_for(std::size_t tasks, int threads, Body&& body) {
   std::mutex error_lock;
   auto work = [&](std::size_t worker) {
     try {
-      for (std::size_t task = next++; task < tasks; task = next++) body(task, worker);
+      for (std::size_t task = next++; task < tasks; task = next++) {
+        check_interrupt();
+        body(task, worker);
+      }
     } catch (...) {
       next = tasks;
       std::lock_guard<std::mutex> hold(error_lock);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "interrupt.hpp"
 #include "kernels.hpp"
 #include "parallel.hpp"
 #include "simd_kernels.hpp"
@@ -12,6 +13,8 @@ namespace anchorot {
 namespace {
 
 constexpr std::size_t kDepth = 128;  // segments summed at a time: packed tiles of x and y stay in the first cache
+
+constexpr std::size_t kRowsBetweenChecks = 64;  // of step functions that are compared before the next look at signals
 
 std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
 
@@ -46,7 +49,8 @@ double step_cost(const double* u, const double* u_end, std::size_t n, const doub
     const double end_u = u_end[i], end_v = v_end[j];
     const double next = end_u < end_v ? end_u : end_v;
     const double gap = std::fabs(u[i] - v[j]);
-    sum += (next - here) * (P == 1 ? gap : P == 2 ? gap * gap : power(gap, p));
+    // No width, no cost: not even where the power is infinite.
+    if (next > here) sum += (next - here) * (P == 1 ? gap : P == 2 ? gap * gap : power(gap, p));
     here = next;
     const bool step_u = end_u <= end_v, step_v = end_v <= end_u;
     // At the last step of either, the other's rest lies beyond the common end: at most rounding.
@@ -84,6 +88,7 @@ void step_costs(const StepRows& x, const StepRows& y, int p, double* out, int th
   const auto cost = p == 1 ? step_cost<1> : p == 2 ? step_cost<2> : step_cost<0>;
   parallel_for(x.rows, threads, [&](std::size_t i, std::size_t) {
     for (std::size_t j = 0; j < y.rows; ++j) {
+      if (j % kRowsBetweenChecks == kRowsBetweenChecks - 1) check_interrupt();
       out[i * y.rows + j] = cost(x.value + i * x.steps, x.end + i * x.steps, x.steps, y.value + j * y.steps,
                                  y.end + j * y.steps, y.steps, p);
     }

@@ -108,49 +108,49 @@ constexpr int kTileRows = 5;
 template <class T>
 struct VecPlain {
   using Scalar = T;
-  static constexpr int kLanes = 16 / sizeof(T);
-  T v[kLanes];
+  static constexpr int kWidth = 16 / sizeof(T);
+  T v[kWidth];
   static VecPlain load(const T* p) {
     VecPlain r;
-    for (int i = 0; i < kLanes; ++i) r.v[i] = p[i];
+    for (int i = 0; i < kWidth; ++i) r.v[i] = p[i];
     return r;
   }
   void store(T* p) const {
-    for (int i = 0; i < kLanes; ++i) p[i] = v[i];
+    for (int i = 0; i < kWidth; ++i) p[i] = v[i];
   }
   static VecPlain fill(T x) {
     VecPlain r;
-    for (int i = 0; i < kLanes; ++i) r.v[i] = x;
+    for (int i = 0; i < kWidth; ++i) r.v[i] = x;
     return r;
   }
   static VecPlain min(VecPlain a, VecPlain b) {
     VecPlain r;
-    for (int i = 0; i < kLanes; ++i) r.v[i] = a.v[i] < b.v[i] ? a.v[i] : b.v[i];
+    for (int i = 0; i < kWidth; ++i) r.v[i] = a.v[i] < b.v[i] ? a.v[i] : b.v[i];
     return r;
   }
   static VecPlain max(VecPlain a, VecPlain b) {
     VecPlain r;
-    for (int i = 0; i < kLanes; ++i) r.v[i] = a.v[i] < b.v[i] ? b.v[i] : a.v[i];
+    for (int i = 0; i < kWidth; ++i) r.v[i] = a.v[i] < b.v[i] ? b.v[i] : a.v[i];
     return r;
   }
   static VecPlain add(VecPlain a, VecPlain b) {
     VecPlain r;
-    for (int i = 0; i < kLanes; ++i) r.v[i] = a.v[i] + b.v[i];
+    for (int i = 0; i < kWidth; ++i) r.v[i] = a.v[i] + b.v[i];
     return r;
   }
   static VecPlain sub(VecPlain a, VecPlain b) {
     VecPlain r;
-    for (int i = 0; i < kLanes; ++i) r.v[i] = a.v[i] - b.v[i];
+    for (int i = 0; i < kWidth; ++i) r.v[i] = a.v[i] - b.v[i];
     return r;
   }
   static VecPlain mul(VecPlain a, VecPlain b) {
     VecPlain r;
-    for (int i = 0; i < kLanes; ++i) r.v[i] = a.v[i] * b.v[i];
+    for (int i = 0; i < kWidth; ++i) r.v[i] = a.v[i] * b.v[i];
     return r;
   }
   static VecPlain abs(VecPlain a) {
     VecPlain r;
-    for (int i = 0; i < kLanes; ++i) r.v[i] = a.v[i] < 0 ? -a.v[i] : a.v[i];
+    for (int i = 0; i < kWidth; ++i) r.v[i] = a.v[i] < 0 ? -a.v[i] : a.v[i];
     return r;
   }
 };

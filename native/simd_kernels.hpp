@@ -30,7 +30,7 @@ struct TileKernel {
 };
 
 // Labellings of one pool of measures that are swept side by side; see labelled.cpp.
-constexpr std::size_t kLanes = 16;
+constexpr std::size_t kLabelLanes = 16;
 
 struct LabelMove {
   std::uint32_t row, from, to;  // places by number
@@ -43,7 +43,7 @@ struct LabelGroup {
 struct LabelStretch {
   // One moment after which most rows stand elsewhere: all rows by place, and `step` from each to the next. Otherwise null.
   const std::uint32_t* order;
-  const double* place;  // ascending
+  const double* place;  // ascending, about their middle: first moments far from zero would lose digits
   const double* step;   // from each place to the next; 0 from the last
   std::size_t places;
   const std::uint32_t* start;  // place of every row before the first move
@@ -55,11 +55,11 @@ struct LabelStretch {
   bool few_moments;    // then the energy is computed afresh at each of them, without a tree
 };
 struct LabelKernel {
-  // integral[lane] += integral of the energy over the stretch. signed_mass has kLanes numbers a row, scratch has
+  // integral[lane] += integral of the energy over the stretch. signed_mass has kLabelLanes numbers a row, scratch has
   // label_scratch(places) numbers.
   void (*sweep)(const LabelStretch& stretch, const double* signed_mass, double* scratch, double* integral);
 };
-constexpr std::size_t label_scratch(std::size_t places) { return (3 * places + 2) * kLanes; }
+constexpr std::size_t label_scratch(std::size_t places) { return (3 * places + 2) * kLabelLanes; }
 
 struct KernelSet {
   PanelKernels<double> f64;

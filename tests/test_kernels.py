@@ -107,4 +107,4 @@ def test_kernels_can_be_chosen():
 def test_an_unknown_choice_of_kernels_is_refused():
     with pytest.raises(subprocess.CalledProcessError) as caught:
         run_with(ANCHOROT_KERNELS="fortran")
-    assert "ANCHOROT_KERNELS must be 'native' or 'numpy', but 'fortran' came" in caught.value.stderr
+    assert "ANCHOROT_KERNELS must be 'native' or 'numpy', but got 'fortran'" in caught.value.stderr

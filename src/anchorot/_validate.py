@@ -15,6 +15,10 @@ from anchorot.exceptions import InputError
 WEIGHT_SUM_TOLERANCE = 1e-6  # float32 users exist
 LEAST_WEIGHT = 2.0**-63  # half the unit that CDF heights are counted in: up to this, a weight rounds to nothing
 ALWAYS_THERE = 1 << 24  # bytes that are not worth a look at the memory
+LARGEST_POWER = 64
+"""Largest p. Up to here every path agrees with exact rational arithmetic to 1e-9 of the costs to the power p; beyond,
+the sums of powers that weighted spaces need lose more digits, and binomial coefficients exceed 64 bits."""
+MOST_THREADS = 1024  # more than any machine has a use for; an answer does not depend on it
 
 
 def check_numbers(values: ArrayLike, name: str) -> Floats:
@@ -135,6 +139,19 @@ def check_indices(values: ArrayLike, name: str, n: int) -> Int64s:
     if index.size and (index.min() < -n or index.max() >= n):
         raise InputError(f"{name} has entries from {index.min()} to {index.max()}, but there are {n} points")
     return index.astype(np.int64) % n
+
+
+def check_power(p: Any) -> int:
+    """Return the power p of a cost: an int from 1 to `LARGEST_POWER`."""
+    number = check_integer(p, "p", 1)
+    if number > LARGEST_POWER:
+        raise InputError(f"p must be an integer from 1 to {LARGEST_POWER}, but got {number}")
+    return number
+
+
+def check_threads(threads: Any) -> int:
+    """Return a number of threads, at least 1 and no more than `MOST_THREADS`."""
+    return min(check_integer(threads, "threads", 1), MOST_THREADS)
 
 
 def check_nonnegative(value: Any, name: str) -> float:

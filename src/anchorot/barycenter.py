@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike
 
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_choice, check_integer, check_nonnegative, check_weights, uniform_weights
+from anchorot._validate import (
+    check_choice,
+    check_integer,
+    check_nonnegative,
+    check_power,
+    check_weights,
+    uniform_weights,
+)
 from anchorot.exceptions import InputError
 from anchorot.io.points import from_points
 from anchorot.many.metrics import WITH_GRADIENT
@@ -105,7 +112,7 @@ def barycenter(
         parts of a shape apart better. (It has nothing to do with :attr:`Space.geometry`, what a space looks like.)
     weights : array_like, optional
         Weight of every space; equal by default.
-    p : int >= 1
+    p : int from 1 to 64
     epsilon : float >= 0, optional
         Of AW. By default 0, exact transport, where all spaces are uniform and of `n_points` points; else 0.01 of the
         mean cost (to the power p).
@@ -136,10 +143,10 @@ def barycenter(
     """
     metric = check_choice(geometry, "geometry", WITH_GRADIENT)
     check_choice(optimizer, "optimizer", ("adam", "lbfgs"))
-    p, n_points, dim, restarts, max_iter, patience = (
+    p = check_power(p)
+    n_points, dim, restarts, max_iter, patience = (
         check_integer(value, name, 1)
         for value, name in (
-            (p, "p"),
             (n_points, "n_points"),
             (dim, "dim"),
             (restarts, "restarts"),

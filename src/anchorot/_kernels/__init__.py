@@ -14,7 +14,7 @@ __all__ = ["Kernels", "kernels"]
 
 def _choose(wanted: str) -> Kernels:
     if wanted not in ("", "native", "numpy"):
-        raise InputError(f"ANCHOROT_KERNELS must be 'native' or 'numpy', but {wanted!r} came")
+        raise InputError(f"ANCHOROT_KERNELS must be 'native' or 'numpy', but got {wanted!r}")
     if wanted != "numpy":
         try:
             from anchorot._kernels import native

@@ -10,7 +10,11 @@ from anchorot._typing import Float64s, Floats, Int64s
 
 
 class Kernels(Protocol):
-    """Threads change the time of a kernel, never a bit of its answer."""
+    """Threads change the time of a kernel, never a bit of its answer.
+
+    What is too large for a float is infinite: energies and costs that are, and every energy where the range of the
+    costs is. Finite arguments never give NaN.
+    """
 
     def description(self) -> str:
         """Say which kernels these are."""
@@ -49,7 +53,7 @@ class Kernels(Protocol):
         """
 
     def labelled_steps(self, moves: PlaceMoves) -> float:
-        """How long `labelled_energies` takes for one labelling, in units of 0.15 ns or so."""
+        """How long `labelled_energies` takes for one labelling, in passes over one place (0.15 ns or so)."""
 
     def fenwick_expected_cost(self, x: Events, y: Events) -> float:
         """Mean transport cost (p = 1) over all pairs of measures, by the paper's SL-AE."""

@@ -12,7 +12,14 @@ from anchorot._kernels.heights import from_heights, heights_after, to_heights
 from anchorot._kernels.numpy.sweep import block_sweep
 from anchorot._kernels.records import Events
 from anchorot._typing import Float64s, Floats
-from anchorot._validate import check_integer, check_memory, check_overflow, check_weights, uniform_weights
+from anchorot._validate import (
+    check_memory,
+    check_overflow,
+    check_power,
+    check_threads,
+    check_weights,
+    uniform_weights,
+)
 from anchorot.anchors.line import StepFunction, step_distance
 from anchorot.anchors.ragged import RaggedMeasures, level_steps
 from anchorot.exceptions import InputError
@@ -89,7 +96,7 @@ class AnchorFeatures:
         >>> AnchorFeatures.of([[0, 3], [1, 0]]).levels.tolist()
         [[0.0, 0.0], [1.0, 3.0]]
         """
-        threads = check_integer(threads, "threads", 1)
+        threads = check_threads(threads)
         space = heavy_part(as_space(x, robust=robust))
         check_memory(space.n, 8 if space.is_uniform else 40, "features of")
         if space.is_uniform:
@@ -187,7 +194,7 @@ class AnchorFeatures:
         ----------
         other : AnchorFeatures
             Made with the same `robust`, which is not looked at here.
-        p : int >= 1
+        p : int from 1 to 64
             Power of the cost.
         threads : int
             The answer does not depend on it.
@@ -198,6 +205,8 @@ class AnchorFeatures:
         """
         if p == 2:
             return 2 * step_distance(self.mean_quantile, other.mean_quantile, p=2)
+        if p != 1:  # a pair takes microseconds, and so would looking at p
+            p = check_power(p)
         if self.levels is None or other.levels is None:
             return self.sweep_energy_to(other, p, threads=threads)
         x, y = self.levels, other.levels
@@ -209,6 +218,8 @@ class AnchorFeatures:
 
     def sweep_energy_to(self, other: "AnchorFeatures", p: int = 1, *, threads: int = 1) -> float:
         """Anchor Energy between two features by a sweep over their events (p = 1) or over the levels."""
+        if p not in (1, 2):
+            p = check_power(p)
         if p == 1:
             energy = kernels.sweep_energy(self.events, other.events, threads)
         else:

@@ -6,7 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Floats
-from anchorot._validate import check_finite, check_integer, check_numbers, check_overflow, check_weights
+from anchorot._validate import (
+    check_finite,
+    check_numbers,
+    check_overflow,
+    check_power,
+    check_weights,
+)
 from anchorot.exceptions import InputError
 
 
@@ -28,7 +34,7 @@ def ot_1d(
         Values.
     wx, wy : array_like, optional
         Their weights, non-negative, of sum 1; uniform by default.
-    p : int >= 1
+    p : int from 1 to 64
 
     Returns
     -------
@@ -40,7 +46,7 @@ def ot_1d(
     >>> ot_1d([0, 1], [3, 4]), ot_1d([0, 1], [3, 4], p=2)
     (3.0, 9.0)
     """
-    p = check_integer(p, "p", 1)
+    p = check_power(p)
     return step_distance(_checked_quantile_function(x, wx, "x"), _checked_quantile_function(y, wy, "y"), p)
 
 

@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_choice, check_finite, check_integer, check_nonnegative, check_numbers
+from anchorot._validate import (
+    check_choice,
+    check_finite,
+    check_nonnegative,
+    check_numbers,
+    check_threads,
+)
 from anchorot.distances.alignment import Alignment, Start, runner_up
 from anchorot.distances.annealing import COOL, anneal, entropic_step
 from anchorot.distances.bounds import lower_bounds
@@ -123,7 +129,7 @@ def align(
     >>> bool((order[found.matches] == np.arange(30)).all()), round(found.value, 12)
     (True, 0.0)
     """
-    threads = check_integer(threads, "threads", 1)
+    threads = check_threads(threads)
     share = _check_mass(mass)
     whole = as_space(x, robust=robust), as_space(y, robust=robust)
     kept = [np.flatnonzero(space.weights) for space in whole]

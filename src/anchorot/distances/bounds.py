@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._validate import check_choice, check_integer, check_overflow
+from anchorot._validate import check_choice, check_integer, check_overflow, check_power
 from anchorot.anchors.line import StepFunction, quantile_function, step_distance
 from anchorot.anchors.rows import AnchorRows, row_costs
 from anchorot.distances.gromov import gromov_wasserstein
@@ -93,7 +93,7 @@ def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust:
 
 def check_bound_power(p: int) -> int:
     """Return p if the bounds are known for it."""
-    p = check_integer(p, "p", 1)
+    p = check_power(p)
     check_choice(str(p), "p", ("1", "2"))
     return p
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
-from anchorot._validate import check_choice, check_integer, check_overflow
+from anchorot._validate import check_choice, check_overflow, check_power, check_threads
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.exceptions import InputError
 from anchorot.space import Space
@@ -39,7 +39,7 @@ def anchor_energy(
     ----------
     x, y : Space, AnchorFeatures or array_like of shape (n, n)
         A bare cost matrix stands for a uniform space. With :class:`AnchorFeatures` the sorting is done already.
-    p : int >= 1
+    p : int from 1 to 64
         Power of the cost.
     robust : bool
         Compare the ranks of the costs instead of the costs (:meth:`Space.ranked`): unchanged by any increasing map
@@ -66,8 +66,8 @@ def anchor_energy(
     >>> anchor_energy(line, line)
     0.0
     """
-    p = check_integer(p, "p", 1)
-    threads = check_integer(threads, "threads", 1)
+    p = check_power(p)
+    threads = check_threads(threads)
     check_choice(method, "method", METHODS)
     mean_only = p == 2 and method == "auto"
     fx, fy = (as_features(s, robust=robust, threads=threads, mean_only=mean_only) for s in (x, y))
@@ -107,8 +107,8 @@ def expected_cost(
     >>> expected_cost([[0, 1], [1, 0]], [[0, 3], [3, 0]])
     1.0
     """
-    p = check_integer(p, "p", 1)
-    threads = check_integer(threads, "threads", 1)
+    p = check_power(p)
+    threads = check_threads(threads)
     check_choice(method, "method", METHODS)
     fx, fy = (as_features(s, robust=robust, threads=threads) for s in (x, y))
     if method == "fenwick":

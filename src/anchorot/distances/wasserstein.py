@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_integer, check_nonnegative, check_overflow
+from anchorot._validate import check_integer, check_nonnegative, check_overflow, check_power, check_threads
 from anchorot.anchors.rows import AnchorRows, row_costs
 from anchorot.distances.schedule import is_exact, not_converged
 from anchorot.distances.sinkhorn import entropic_plan
@@ -40,7 +40,7 @@ def anchor_wasserstein(
     ----------
     x, y : Space or array_like of shape (n, n)
         A bare cost matrix stands for a uniform space.
-    p : int >= 1
+    p : int from 1 to 64
     epsilon : float >= 0
         Strength of the entropic regularisation, in units of the costs to the power p. 0 solves the problem exactly:
         by linear assignment for uniform spaces of the same size, else by the network simplex of POT (extra ``pot``).
@@ -79,11 +79,11 @@ def anchor_wasserstein(
     >>> round(anchor_wasserstein(line, triangle, epsilon=0).value, 6)
     0.222222
     """
-    p = check_integer(p, "p", 1)
+    p = check_power(p)
     epsilon = check_nonnegative(epsilon, "epsilon")
     tolerance = check_nonnegative(tolerance, "tolerance")
     max_iter = check_integer(max_iter, "max_iter", 1)
-    threads = check_integer(threads, "threads", 1)
+    threads = check_threads(threads)
     rows_x, rows_y = (AnchorRows.of(as_space(space, robust=robust), threads) for space in (x, y))
     found = anchor_transport(rows_x, rows_y, p, epsilon, max_iter=max_iter, tolerance=tolerance, threads=threads)
     if not found.converged:

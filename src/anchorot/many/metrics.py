@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from anchorot._typing import Float64s
-from anchorot._validate import check_choice, check_integer, check_nonnegative
+from anchorot._validate import check_choice, check_nonnegative, check_power
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.line import StepFunction
 from anchorot.anchors.rows import AnchorRows
@@ -130,7 +130,7 @@ def _options(metric: str, p: int, robust: bool, epsilon: float | None = None) ->
 
 
 def _ae(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
-    p = check_integer(p, "p", 1)
+    p = check_power(p)
     return Metric(
         options=_options("ae", p, robust),
         prepare=partial(_features, p=p, robust=robust, threads=threads),
@@ -154,7 +154,7 @@ def _energy(x: AnchorFeatures, y: AnchorFeatures, p: int, threads: int) -> Outco
 
 
 def _aw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
-    p = check_integer(p, "p", 1)
+    p = check_power(p)
     strength = DEFAULT_EPSILON if epsilon is None else check_nonnegative(epsilon, "epsilon")
     return Metric(
         options=_options("aw", p, robust, strength),

@@ -63,7 +63,7 @@ def pairwise(
         - "gw": :func:`gromov_wasserstein`, ``.value``; needs the extra ``pot``.
         - "slb", "tlb": the second and the third bound of :func:`lower_bounds`.
     p : int, optional
-        Power of the costs: 1 by default for "ae" and "aw", 2 for the bounds, always 2 for "gw".
+        Power of the costs: 1 by default for "ae" and "aw" (64 at most), 2 for the bounds, always 2 for "gw".
     robust : bool
         Compare ranks of costs.
     epsilon : float, optional

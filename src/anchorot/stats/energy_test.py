@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_choice, check_integer, check_overflow
+from anchorot._validate import check_choice, check_overflow, check_threads
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 from anchorot.stats.measures import PooledMeasures
@@ -67,7 +67,7 @@ def energy_distance(
     1.0833
     """
     measures, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
-    return float(sweep_energies(measures, labels[None], check_integer(threads, "threads", 1))[0])
+    return float(sweep_energies(measures, labels[None], check_threads(threads))[0])
 
 
 def energy_test(
@@ -126,7 +126,7 @@ def energy_test(
     0.001
     """
     measures, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
-    threads = check_integer(threads, "threads", 1)
+    threads = check_threads(threads)
     if _use_matrix(measures, n_resamples, check_choice(method, "method", METHODS)):
         steps = measures.steps()
         with np.errstate(over="ignore"):

@@ -205,6 +205,6 @@ class _Potential:
             below = self.prefix[k].gather(-1, below_v)
             # |z - v|^p = (v - z)^p below v, and (-1)^p times that above
             moment = below + (-1) ** p * (self.prefix[k][:, -1:] - below)
-            factor = comb(p, k) * (-1) ** k * ((p - k) if derivative else 1)
+            factor = float(comb(p, k) * (-1) ** k * ((p - k) if derivative else 1))  # may exceed 64 bits
             total = total + factor * x ** (p - k - derivative) * moment
         return total

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from anchorot._validate import check_integer
+from anchorot._validate import check_power
 from anchorot.torch._checks import check_costs, check_in_range, check_weights, is_uniform
 from anchorot.torch._levels import level_energy
 from anchorot.torch._powers import power_energy
@@ -29,7 +29,7 @@ def anchor_energy(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tensor | N
     a, b : tensor of shape (..., n) and (..., m), optional
         Weights, of sum 1 within 1e-6; uniform by default. Gradients are those of ``a / a.sum()``. At uniform weights
         the energy has a kink in the weights: their gradient there is the middle of its one-sided derivatives.
-    p : int >= 1
+    p : int from 1 to 64
         Power of the cost.
 
     Returns
@@ -53,7 +53,7 @@ def anchor_energy(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tensor | N
     >>> anchor_energy(line, triangle)
     tensor(0.2963)
     """
-    p = check_integer(p, "p", 1)
+    p = check_power(p)
     x, y = check_costs(C1, C2)
     batch, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
     weights_x = None if a is None else check_weights(a, x, "a", "C1")

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anchorot._validate import check_integer, check_nonnegative
+from anchorot._validate import check_integer, check_nonnegative, check_power
 from anchorot.distances.schedule import is_exact, not_converged
 from anchorot.distances.wasserstein import exact_transport
 from anchorot.exceptions import ConvergenceWarning
@@ -72,7 +72,7 @@ def anchor_wasserstein(
     C1, C2 : tensor of shape (..., n, n) and (..., m, m)
     a, b : tensor of shape (..., n) and (..., m), optional
         Weights; uniform by default. Gradients are those of ``a / a.sum()``.
-    p : int >= 1
+    p : int from 1 to 64
     epsilon : float >= 0
         Strength of the entropic regularisation. 0, and whatever is at most 1e-13 of the range of an entry's costs
         between anchors, solves the problem exactly, on the CPU.
@@ -95,7 +95,7 @@ def anchor_wasserstein(
     >>> anchor_wasserstein(line, 1 - torch.eye(3), epsilon=0).value
     tensor(0.2222)
     """
-    p = check_integer(p, "p", 1)
+    p = check_power(p)
     epsilon, tolerance = check_nonnegative(epsilon, "epsilon"), check_nonnegative(tolerance, "tolerance")
     max_iter = check_integer(max_iter, "max_iter", 1)
     x, y = check_costs(C1, C2, wait=True)

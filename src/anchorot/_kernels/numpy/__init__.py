@@ -4,7 +4,7 @@ import numpy as np
 
 from anchorot._kernels.heights import from_heights, heights_after
 from anchorot._kernels.levels import common_segments, tie_blocks
-from anchorot._kernels.numpy.energy import gap_energy
+from anchorot._kernels.numpy.energy import gap_energy, scale_of, scaled_back, span_of
 from anchorot._kernels.numpy.fenwick import fenwick_expected_cost
 from anchorot._kernels.numpy.grid import event_averages, level_averages
 from anchorot._kernels.numpy.labelled import labelled_energies, labelled_steps
@@ -51,6 +51,10 @@ def sort_rows(matrix: Floats, threads: int) -> None:
 @np.errstate(over="ignore", invalid="ignore")  # as in C++, what overflows is infinite or NaN; callers refuse it
 def level_energy(x: Floats, y: Floats, p: int, threads: int) -> float:
     """Integrate the energy distance of the two samples x[k], y[l] over the common refinement of the levels."""
+    span = span_of(x[[0, -1]], y[[0, -1]])
+    if span == np.inf:
+        return np.inf
+    scale = scale_of(span) if p >= 3 else 0
     (levels_x, n), (levels_y, m) = x.shape, y.shape
     at_x, at_y, width = common_segments(levels_x, levels_y)
     step = max(1, BLOCK_NUMBERS // (n + m))
@@ -61,8 +65,9 @@ def level_energy(x: Floats, y: Floats, p: int, threads: int) -> float:
         order = np.argsort(merged, axis=1, kind="stable")
         # D after each number, in units of 1 / (n m): exact
         d = np.cumsum(np.where(order < n, m, -n), axis=1)[:, :-1] / (n * m)
-        energy[block] = gap_energy(np.diff(np.take_along_axis(merged, order, axis=1), axis=1), d, p)
-    return float(width @ energy)
+        gaps = np.ldexp(np.diff(np.take_along_axis(merged, order, axis=1), axis=1), -scale)
+        energy[block] = gap_energy(gaps, d, p)
+    return scaled_back(float(width @ energy), scale, p)
 
 
 def l1_costs(x: Float64s, y: Float64s, threads: int) -> Float64s:
@@ -91,8 +96,8 @@ def step_costs(x: StepRows, y: StepRows, p: int, threads: int) -> Float64s:
         # How many steps of each ended before: the step that holds at this width.
         at_x = np.minimum(np.cumsum(from_x, axis=1) - from_x, n - 1)
         at_y = np.minimum(np.cumsum(~from_x, axis=1) - ~from_x, m - 1)
-        gap = np.abs(value[at_x] - np.take_along_axis(y.value, at_y, axis=1))
         with np.errstate(over="ignore"):  # a value beyond the range of floats is infinite
+            gap = np.abs(value[at_x] - np.take_along_axis(y.value, at_y, axis=1))
             powers = np.multiply(width, gap**p, out=np.zeros_like(width), where=width > 0)
         out[i] = np.sum(powers, axis=1)
     return out

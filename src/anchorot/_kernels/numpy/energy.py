@@ -1,10 +1,31 @@
 """The energy of a signed measure on the line, from the gaps between its points."""
 
-from math import comb
+import math
 
 import numpy as np
 
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, Floats
+
+SMALLEST_SCALE = -1000  # power of two whose reciprocal is still a normal number
+
+
+def span_of(*values: Floats) -> float:
+    """Range of all numbers; infinite if it is beyond the range of floats."""
+    low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
+    return high - low
+
+
+def scale_of(span: float) -> int:
+    """Return k such that gaps times 2**-k are at most 1: their powers stay in the range of floats."""
+    return max(math.frexp(span)[1], SMALLEST_SCALE)
+
+
+def scaled_back(energy: float, scale: int, p: int) -> float:
+    """Return the energy of gaps that were multiplied with 2**-scale; infinite if it is beyond the range of floats."""
+    try:
+        return math.ldexp(energy, scale * p)
+    except OverflowError:
+        return math.copysign(math.inf, energy)
 
 
 def gap_energy(gaps: Float64s, d: Float64s, p: int) -> Float64s:
@@ -29,10 +50,10 @@ def gap_energy(gaps: Float64s, d: Float64s, p: int) -> Float64s:
     for k in range(q + 1):
         growth = d * gaps ** (k + 1) / (k + 1)
         for j in range(k):
-            growth += comb(k, j) * gaps ** (k - j) * below[j]
+            growth += math.comb(k, j) * gaps ** (k - j) * below[j]
         at_end = np.cumsum(growth, axis=-1)
         below.append(np.concatenate([np.zeros_like(at_end[..., :1]), at_end[..., :-1]], axis=-1))
     inner = d * gaps ** (q + 2) / ((q + 1) * (q + 2))
     for j in range(q + 1):
-        inner += comb(q, j) * gaps ** (q - j + 1) / (q - j + 1) * below[j]
+        inner += math.comb(q, j) * gaps ** (q - j + 1) / (q - j + 1) * below[j]
     return 2 * p * (p - 1) * np.sum(d * inner, axis=-1)

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._kernels.heights import from_heights, heights_after
+from anchorot._kernels.numpy.energy import span_of
 from anchorot._kernels.records import Events
 
 
@@ -67,6 +68,8 @@ def fenwick_expected_cost(x: Events, y: Events) -> float:
     sides = [_Side(e, h, np.searchsorted(levels, h), len(levels)) for e, h in zip((x, y), heights, strict=True)]
     position = np.concatenate([x.position, y.position])
     order = np.argsort(position, kind="stable")
+    if span_of(position) == np.inf:
+        return np.inf
     gaps = np.diff(position[order], append=position[order[-1]]).tolist()
     total = f = 0.0
     for event, gap in zip(order.tolist(), gaps, strict=True):

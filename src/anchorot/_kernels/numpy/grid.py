@@ -52,8 +52,9 @@ def _integrals(position: Floats, group: NDArray[np.intp], mass: Float64s, groups
     range counts whole everywhere; what lies right of it has an extra cell that is cut off.
     """
     cells = grid.cells_x
+    low, high = 0.5 * grid.low, 0.5 * grid.high  # halves, so that no difference overflows
     with np.errstate(over="ignore"):  # what is infinitely far outside is just outside
-        x = np.clip((position.astype(np.float64) - grid.low) * (cells / (grid.high - grid.low)), 0, cells)
+        x = np.clip((0.5 * position.astype(np.float64) - low) * (cells / (high - low)), 0, cells)
     cell = x.astype(np.intp)
     place = group * (cells + 1) + cell
     size = groups * (cells + 1)

@@ -20,6 +20,8 @@ def labelled_energies(moves: PlaceMoves, items: RowItems, in_x: NDArray[np.uint8
     size_x = int(in_x[0].sum())
     size_y = in_x.shape[1] - size_x
     step = max(1, BLOCK_NUMBERS // len(start))
+    if np.inf in (end - begin, float(place[-1]) - float(place[0])):
+        return np.full(len(in_x), np.inf)
     energies = np.zeros(len(in_x))
     now = start.copy()
     moments = np.unique(np.append(begin, time))

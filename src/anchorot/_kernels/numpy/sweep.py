@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._kernels.numpy.energy import gap_energy
+from anchorot._kernels.numpy.energy import gap_energy, scale_of, scaled_back, span_of
 from anchorot._typing import Float64s
 
 BLOCK = 128  # events handled at once; their mutual terms cost BLOCK² each block
@@ -28,8 +28,9 @@ def block_sweep(
 
     Inside a block the effect of each event is that against the state at the block's start, by prefix sums of
     powers, corrected for the events before it in the block, as a dense matrix. f starts afresh at each block, and
-    a new block begins wherever a gap is long compared with the way come so far, so that what rounding leaves of f
-    is never multiplied by a large gap. O(L (BLOCK + N p / BLOCK)) for L events of N rows.
+    a new block begins wherever a gap is long compared with the whole way so far, so that what rounding leaves of f
+    is never multiplied by a large gap. Values are scaled by a power of two to their range, so that their powers stay in
+    the range of floats. O(L (BLOCK + N p / BLOCK)) for L events of N rows.
 
     Parameters
     ----------
@@ -40,8 +41,17 @@ def block_sweep(
     signed_mass : (N,) of sum 0
     p : int
     span : from when to when to integrate; all events lie between
+
+    Returns
+    -------
+    float
+        Infinite if it, the span or the range of the values is beyond the range of floats.
     """
-    z = start.copy()
+    reach = span_of(start, after)
+    if np.inf in (reach, span_of(np.array(span))):
+        return np.inf
+    scale = scale_of(reach)
+    z, before, after = (np.ldexp(values, -scale) for values in (start, before, after))
     total = 0.0
     here = span[0]
     for e0, e1 in pairwise(np.append(_block_starts(time, len(start)), len(time))):
@@ -58,7 +68,8 @@ def block_sweep(
         z[row[block]] = w  # of several moves of one row the last one stands
         here = time[e1 - 1]
     order = np.argsort(z)
-    return total + (span[1] - here) * _energy(z[order], signed_mass[order], p)
+    total += (span[1] - here) * _energy(z[order], signed_mass[order], p)
+    return scaled_back(total, scale, p)
 
 
 def _block_starts(time: Float64s, rows: int) -> NDArray[np.intp]:

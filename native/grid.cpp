@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "interrupt.hpp"
 #include "kernels.hpp"
 
 namespace anchorot {
@@ -14,9 +15,10 @@ namespace {
 
 class CellSums {
  public:
-  explicit CellSums(const CellGrid& grid)
+  explicit CellSums(const GridSpec& grid)
       : grid_(grid),
-        scale_(static_cast<double>(grid.cells_x) / (grid.high - grid.low)),
+        half_low_(0.5 * grid.low),
+        scale_(static_cast<double>(grid.cells_x) / (0.5 * grid.high - half_low_)),
         // one cell more along x, for what lies right of the range and counts nowhere
         sums_((grid.cells_x + 1) * grid.cells_t) {}
 
@@ -52,45 +54,46 @@ class CellSums {
   void add_to(Sum* sums, const T* values, std::size_t count, double share) const {
     const double right = static_cast<double>(grid_.cells_x);
     for (std::size_t i = 0; i < count; ++i) {
-      const double x = std::min(std::max((static_cast<double>(values[i]) - grid_.low) * scale_, 0.0), right);
+      const double x = std::min(std::max(0.0, (0.5 * static_cast<double>(values[i]) - half_low_) * scale_), right);
       const auto cell = static_cast<std::int64_t>(x);
       sums[cell].whole += share;
       sums[cell].part += share * (static_cast<double>(cell + 1) - x);
     }
   }
 
-  const CellGrid grid_;
-  const double scale_;
+  const GridSpec grid_;
+  const double half_low_, scale_;  // halves, so that no difference overflows
   std::vector<Sum> sums_;
 };
 
 }  // namespace
 
 template <class T>
-void level_averages(const Levels<T>& x, const CellGrid& grid, double* out) {
+void level_averages(const Levels<T>& x, const GridSpec& grid, double* out) {
   CellSums sums(grid);
   const double height = static_cast<double>(grid.cells_t) / static_cast<double>(x.levels);
   const double mass = 1.0 / static_cast<double>(x.count);
   for (std::size_t k = 0; k < x.levels; ++k) {
+    check_interrupt();
     sums.add(x.at(k), x.count, mass, static_cast<double>(k) * height, static_cast<double>(k + 1) * height);
   }
   sums.averages(out);
 }
 
-void event_averages(const Events& x, const CellGrid& grid, double* out) {
+void event_averages(const Events& x, const GridSpec& grid, double* out) {
   CellSums sums(grid);
   const double unit = kHeightUnit * static_cast<double>(grid.cells_t);
   std::vector<std::int64_t> height(x.rows, 0);
-  for (std::size_t e = 0; e < x.count; ++e) {
+  for_each_interruptibly(x.count, [&](std::size_t e) {
     std::int64_t& h = height[x.row[e]];
     const double bottom = static_cast<double>(h) * unit;
     h += x.jump[e];
     sums.add(&x.position[e], 1, x.mass[x.row[e]], bottom, static_cast<double>(h) * unit);
-  }
+  });
   sums.averages(out);
 }
 
-template void level_averages(const Levels<double>&, const CellGrid&, double*);
-template void level_averages(const Levels<float>&, const CellGrid&, double*);
+template void level_averages(const Levels<double>&, const GridSpec&, double*);
+template void level_averages(const Levels<float>&, const GridSpec&, double*);
 
 }  // namespace anchorot

@@ -1,0 +1,127 @@
+// The Python tuples of src/anchorot/_kernels/records.py: their arrays, kept alive while a kernel reads them through view().
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "kernels.hpp"
+
+namespace anchorot::records {
+
+namespace nb = nanobind;
+
+template <class T>
+using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class Field>
+Field field(const nb::tuple& record, std::size_t number) {
+  return nb::cast<Field>(record[number]);
+}
+
+template <class T>
+Levels<T> levels_of(const Matrix<const T>& matrix) {
+  return {matrix.data(), matrix.shape(0), matrix.shape(1)};
+}
+
+inline GridSpec grid_of(const nb::tuple& record) {
+  return {field<std::size_t>(record, 0), field<std::size_t>(record, 1), field<double>(record, 2),
+          field<double>(record, 3)};
+}
+
+// (k, l, width)
+class SegmentArrays {
+ public:
+  explicit SegmentArrays(const nb::tuple& t)
+      : k_(field<Vector<const std::int64_t>>(t, 0)),
+        l_(field<Vector<const std::int64_t>>(t, 1)),
+        width_(field<Vector<const double>>(t, 2)) {}
+  Segments view() const { return {k_.data(), l_.data(), width_.data(), width_.shape(0)}; }
+
+ private:
+  Vector<const std::int64_t> k_, l_;
+  Vector<const double> width_;
+};
+
+// StepRows(value, end)
+class StepRowArrays {
+ public:
+  explicit StepRowArrays(const nb::tuple& t)
+      : value_(field<Matrix<const double>>(t, 0)), end_(field<Matrix<const double>>(t, 1)) {}
+  StepRows view() const { return {value_.data(), end_.data(), value_.shape(0), value_.shape(1)}; }
+
+ private:
+  Matrix<const double> value_, end_;
+};
+
+// ShareSteps(level, point, step)
+class ShareStepArrays {
+ public:
+  explicit ShareStepArrays(const nb::tuple& t)
+      : level_(field<Vector<const double>>(t, 0)),
+        point_(field<Vector<const std::uint32_t>>(t, 1)),
+        step_(field<Vector<const double>>(t, 2)) {}
+  ShareSteps view() const { return {level_.data(), point_.data(), step_.data(), level_.shape(0)}; }
+
+ private:
+  Vector<const double> level_;
+  Vector<const std::uint32_t> point_;
+  Vector<const double> step_;
+};
+
+// Events(position, row, jump, mass)
+class EventArrays {
+ public:
+  explicit EventArrays(const nb::tuple& t)
+      : position_(field<Vector<const double>>(t, 0)),
+        row_(field<Vector<const std::uint32_t>>(t, 1)),
+        jump_(field<Vector<const std::int64_t>>(t, 2)),
+        mass_(field<Vector<const double>>(t, 3)) {}
+  Events view() const {
+    return {position_.data(), row_.data(), jump_.data(), position_.shape(0), mass_.data(), mass_.shape(0)};
+  }
+
+ private:
+  Vector<const double> position_;
+  Vector<const std::uint32_t> row_;
+  Vector<const std::int64_t> jump_;
+  Vector<const double> mass_;
+};
+
+// PlaceMoves(time, row, target, start, place, begin, end)
+class PlaceMoveArrays {
+ public:
+  explicit PlaceMoveArrays(const nb::tuple& t)
+      : time_(field<Vector<const double>>(t, 0)),
+        row_(field<Vector<const std::uint32_t>>(t, 1)),
+        target_(field<Vector<const std::uint32_t>>(t, 2)),
+        start_(field<Vector<const std::uint32_t>>(t, 3)),
+        place_(field<Vector<const double>>(t, 4)),
+        begin_(field<double>(t, 5)),
+        end_(field<double>(t, 6)) {}
+  PlaceMoves view() const {
+    return {time_.data(),    row_.data(),   target_.data(),  time_.shape(0), start_.data(),
+            start_.shape(0), place_.data(), place_.shape(0), begin_,         end_};
+  }
+
+ private:
+  Vector<const double> time_;
+  Vector<const std::uint32_t> row_, target_, start_;
+  Vector<const double> place_;
+  double begin_, end_;
+};
+
+// RowItems(item, mass)
+class RowItemArrays {
+ public:
+  explicit RowItemArrays(const nb::tuple& t)
+      : item_(field<Vector<const std::uint32_t>>(t, 0)), mass_(field<Vector<const double>>(t, 1)) {}
+  RowItems view() const { return {item_.data(), mass_.data(), mass_.shape(0)}; }
+
+ private:
+  Vector<const std::uint32_t> item_;
+  Vector<const double> mass_;
+};
+
+}  // namespace anchorot::records
