@@ -32,7 +32,8 @@
 namespace anchorot {
 namespace {
 
-constexpr std::size_t kEventsBetweenChecks = 1024;  // of crossings and signals
+constexpr std::size_t kEventsBetweenChecks = 256;   // for signals: an event may pass every other row
+constexpr std::size_t kEventsBetweenCounts = 1024;  // of the entries passed
 constexpr std::size_t kPlaceAhead = 16, kEntryAhead = 6;  // events whose rows' places and entries are fetched ahead
 
 // integral of f over a stretch and the gap after it; false if the heights were overwhelmed.
@@ -52,10 +53,8 @@ bool sweep(Heights& heights, MergedEvents events, double start, double share, do
     const MergedEvents::Event event = events.next();
     advance(event.position);
     f += heights.lift(event.row, event.jump);
-    if ((done + 1) % kEventsBetweenChecks == 0) {
-      check_interrupt();
-      if (heights.overwhelmed(done)) return false;
-    }
+    if ((done + 1) % kEventsBetweenChecks == 0) check_interrupt();
+    if ((done + 1) % kEventsBetweenCounts == 0 && heights.overwhelmed(done)) return false;
   }
   advance(events.position_after(here));
   return true;

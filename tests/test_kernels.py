@@ -37,6 +37,7 @@ DISTRIBUTIONS = {
     "denormal": lambda rng, n: rng.integers(0, 9, size=n) * 5e-324,
     "whole range": lambda rng, n: rng.uniform(-1, 1, size=n) * 1.7e308,
     "powers": lambda rng, n: 10.0 ** rng.integers(-300, 300, size=n),
+    "zeros of both signs": lambda rng, n: rng.choice([0.0, -0.0, 1.0], size=n),
     "sorted": lambda rng, n: np.sort(rng.normal(size=n)),
 }
 
@@ -98,6 +99,14 @@ def test_every_instruction_set_gives_the_same_bits(native_only):
     results = {level: run_with(ANCHOROT_SIMD=level) for level in ("", "avx2", "baseline")}
     assert len({values for values, _ in results.values()}) == 1
     assert results["baseline"][1] == "native (baseline)"
+
+
+@pytest.mark.parametrize("level", ["avx1024", "AVX2", "none"])
+def test_an_unknown_instruction_set_is_refused_with_the_choices(level, native_only):
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        run_with(ANCHOROT_SIMD=level)
+    message = f"InputError: ANCHOROT_SIMD must be 'avx512', 'avx2' or 'baseline', but got '{level}'"
+    assert caught.value.stderr.strip().endswith(message)
 
 
 def test_kernels_can_be_chosen():
