@@ -1,6 +1,7 @@
 """The tasks of this project. `nox` runs them all in the environment that nox itself is installed in."""
 
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -54,6 +55,39 @@ def no_compiler(session: nox.Session) -> None:
         session.run(python, "-m", "pip", "install", "--quiet", ".", env=broken)
         check = "import anchorot; anchorot.show_config(); assert anchorot.config.config()['kernels'] == 'numpy'"
         session.run(python, "-c", check + "; print(anchorot.anchor_energy([[0, 1], [1, 0]], [[0, 2], [2, 0]]))")
+
+
+@nox.session(venv_backend="none")
+def sanitize(session: nox.Session) -> None:
+    """The laws of the kernels, which are compiled with ASan and UBSan, then with TSan (GCC); not run by default."""
+    laws = [
+        f"tests/test_{name}.py"
+        for name in ("kernels", "labelled", "powers", "energy", "twosample", "embedding", "plan")
+    ]
+    memory = {"ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
+    _run_sanitized(session, "address,undefined", "libasan.so", memory, *laws, "-k", "not tensors")
+    races = {"TSAN_OPTIONS": "halt_on_error=1:exitcode=66"}
+    _run_sanitized(session, "thread", "libtsan.so", races, *laws, "-k", "threads")
+
+
+def _run_sanitized(session: nox.Session, sanitizers: str, library: str, options: dict[str, str], *tests: str) -> None:
+    """Install the package, compiled so, into an environment that borrows all others, and test it there."""
+    with tempfile.TemporaryDirectory() as folder:
+        venv = Path(folder) / "venv"
+        session.run(PYTHON, "-m", "venv", str(venv))
+        python = str(venv / "bin" / "python")
+        own = subprocess.check_output(
+            [python, "-c", "import site; print(site.getsitepackages()[0])"], text=True
+        ).strip()
+        borrowed = [path for path in sys.path if path.endswith("site-packages")]
+        (Path(own) / "borrowed.pth").write_text("\n".join(borrowed))
+        build = [f"-Ccmake.define.ANCHOROT_SANITIZE={sanitizers}", f"-Cbuild-dir={folder}/build"]
+        session.run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", *build, ".")
+        # the library must be there before the interpreter; libstdc++ too, or exceptions cannot be watched
+        wanted = [library, "libstdc++.so.6"]
+        found = [subprocess.check_output(["g++", f"-print-file-name={name}"], text=True).strip() for name in wanted]
+        watched = {"LD_PRELOAD": ":".join(found), "ANCHOROT_KERNELS": "native", "CI": "1", **options}
+        session.run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, *session.posargs, env=watched)
 
 
 @nox.session(venv_backend="none")

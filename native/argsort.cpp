@@ -76,7 +76,8 @@ class LinearMap {
 
 // Scatter `count` numbers, at(i) giving the i-th, into `out` by bucket. On return end[b] is where bucket b ends.
 template <class NumberAt>
-void scatter(std::size_t count, NumberAt at, const LinearMap& map, std::size_t buckets, Keyed* out, std::uint32_t* end) {
+void scatter(std::size_t count, NumberAt at, const LinearMap& map, std::size_t buckets, Keyed* out,
+             std::uint32_t* end) {
   std::fill(end, end + buckets, 0u);
   for_each_interruptibly(count, [&](std::size_t i) { ++end[map(at(i).key)]; });
   std::uint32_t total = 0;
@@ -127,7 +128,7 @@ void sort_keyed(Keyed* numbers, std::size_t count, Keyed* scratch) { sort_bucket
 void argsort(const double* values, std::size_t count, double* sorted, std::int64_t* order, int threads) {
   if (count == 0) return;
   if (count > std::numeric_limits<std::uint32_t>::max()) {
-    throw std::length_error("got " + std::to_string(count) + " numbers to sort, but 2^32 - 1 are the most; use fewer points");
+    throw std::length_error("got " + std::to_string(count) + " numbers to sort, but 2^32 - 1 are the most");
   }
   const auto [low, high] = range(count, [&](std::size_t i) { return values[i]; });
   std::unique_ptr<Keyed[]> numbers(new Keyed[count]);

@@ -9,10 +9,12 @@
 namespace ANCHOROT_ISA {
 namespace {
 
+using anchorot::kLabelLanes;
+
 // One number for every labelling.
 struct Lanes {
   static constexpr std::size_t kWidth = sizeof(VecF64) / sizeof(double);
-  static constexpr std::size_t kParts = anchorot::kLabelLanes / kWidth;
+  static constexpr std::size_t kParts = kLabelLanes / kWidth;
   VecF64 part[kParts];
 
   static Lanes fill(double x) {
@@ -55,12 +57,12 @@ class MassesAt {
  public:
   MassesAt(const anchorot::LabelStretch& stretch, const double* signed_mass, double* memory)
       : stretch_(stretch), memory_(memory) {
-    for (std::size_t k = 0; k < stretch.places * anchorot::kLabelLanes; ++k) memory[k] = 0;
-    for (std::size_t r = 0; r < stretch.rows; ++r) add(stretch.start[r], Lanes::load(signed_mass + r * anchorot::kLabelLanes));
+    for (std::size_t k = 0; k < stretch.places * kLabelLanes; ++k) memory[k] = 0;
+    for (std::size_t r = 0; r < stretch.rows; ++r) add(stretch.start[r], Lanes::load(signed_mass + r * kLabelLanes));
   }
 
-  void add(std::size_t number, const Lanes& mass) { add_at(memory_ + number * anchorot::kLabelLanes, mass); }
-  Lanes at(std::size_t number) const { return Lanes::load(memory_ + number * anchorot::kLabelLanes); }
+  void add(std::size_t number, const Lanes& mass) { add_at(memory_ + number * kLabelLanes, mass); }
+  Lanes at(std::size_t number) const { return Lanes::load(memory_ + number * kLabelLanes); }
 
   // integral of D^2 over places, as a sum of squares
   Lanes energy() const {
@@ -88,7 +90,7 @@ class PrimitiveTree {
       add_to(k, mass, stretch.place[k - 1] * mass);
       const std::size_t above = k + (k & (~k + 1));
       if (above <= stretch.places) {
-        add_to(above, Lanes::load(nodes_ + k * kNode), Lanes::load(nodes_ + k * kNode + anchorot::kLabelLanes));
+        add_to(above, Lanes::load(nodes_ + k * kNode), Lanes::load(nodes_ + k * kNode + kLabelLanes));
       }
     }
   }
@@ -103,16 +105,16 @@ class PrimitiveTree {
     Lanes mass = Lanes::fill(0), moment = Lanes::fill(0);
     for (std::size_t k = number + 1; k > 0; k -= k & (~k + 1)) {
       mass = mass + Lanes::load(nodes_ + k * kNode);
-      moment = moment + Lanes::load(nodes_ + k * kNode + anchorot::kLabelLanes);
+      moment = moment + Lanes::load(nodes_ + k * kNode + kLabelLanes);
     }
     return stretch_.place[number] * mass - moment;
   }
 
  private:
-  static constexpr std::size_t kNode = 2 * anchorot::kLabelLanes;
+  static constexpr std::size_t kNode = 2 * kLabelLanes;
   void add_to(std::size_t k, const Lanes& mass, const Lanes& moment) {
     add_at(nodes_ + k * kNode, mass);
-    add_at(nodes_ + k * kNode + anchorot::kLabelLanes, moment);
+    add_at(nodes_ + k * kNode + kLabelLanes, moment);
   }
   const anchorot::LabelStretch& stretch_;
   double* nodes_;
@@ -140,11 +142,11 @@ Lanes energy_in_order(const anchorot::LabelStretch& stretch, const double* signe
   Lanes sum = Lanes::fill(0), d = Lanes::fill(0);
   for (std::size_t k = 0; k < stretch.rows; ++k) {
     if (k + kRowsAhead < stretch.rows) {
-      const double* ahead = signed_mass + stretch.order[k + kRowsAhead] * anchorot::kLabelLanes;
+      const double* ahead = signed_mass + stretch.order[k + kRowsAhead] * kLabelLanes;
       __builtin_prefetch(ahead);
-      __builtin_prefetch(ahead + anchorot::kLabelLanes / 2);
+      __builtin_prefetch(ahead + kLabelLanes / 2);
     }
-    d = d + Lanes::load(signed_mass + stretch.order[k] * anchorot::kLabelLanes);
+    d = d + Lanes::load(signed_mass + stretch.order[k] * kLabelLanes);
     sum = sum + stretch.step[k] * (d * d);
   }
   return sum;
@@ -157,7 +159,7 @@ void sweep_labels(const anchorot::LabelStretch& stretch, const double* signed_ma
     return;
   }
   MassesAt masses(stretch, signed_mass, scratch);
-  auto mass_of = [&](const anchorot::LabelMove& move) { return Lanes::load(signed_mass + move.row * anchorot::kLabelLanes); };
+  auto mass_of = [&](const anchorot::LabelMove& move) { return Lanes::load(signed_mass + move.row * kLabelLanes); };
   auto shift = [&](const anchorot::LabelMove& move, const Lanes& mass) {
     masses.add(move.from, Lanes::fill(0) - mass);
     masses.add(move.to, mass);
@@ -169,7 +171,7 @@ void sweep_labels(const anchorot::LabelStretch& stretch, const double* signed_ma
     });
     return;
   }
-  PrimitiveTree tree(stretch, masses, scratch + stretch.places * anchorot::kLabelLanes);
+  PrimitiveTree tree(stretch, masses, scratch + stretch.places * kLabelLanes);
   Lanes energy = masses.energy();
   integrate(stretch, integral, [&](std::size_t begin, std::size_t end, bool afresh) {
     for (std::size_t k = begin; k < end; ++k) {

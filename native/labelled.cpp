@@ -42,7 +42,7 @@ struct SweepSteps {
   static constexpr double kMoveSteps = 4, kTreeSteps = 10, kTreeLevelSteps = 6;
 };
 constexpr double kOrderSteps = 3;             // one row, where all rows are put in order
-constexpr std::size_t kCachedPlaces = 8192;  // whose masses, 128 bytes each, fit the second cache
+constexpr std::size_t kCachedPlaces = 8192;   // whose masses, 128 bytes each, fit the second cache
 constexpr double kUncachedSteps = 8;          // one step beyond
 
 // Least number of moves that are swept with one set of places.
@@ -126,7 +126,8 @@ class Scheduler {
   void put_in_order(Schedule& schedule) const {
     schedule.order.resize(moves_.rows);
     std::iota(schedule.order.begin(), schedule.order.end(), 0u);
-    std::sort(schedule.order.begin(), schedule.order.end(), [&](std::uint32_t a, std::uint32_t b) { return now_[a] < now_[b]; });
+    std::sort(schedule.order.begin(), schedule.order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return now_[a] < now_[b]; });
     schedule.step.resize(moves_.rows, 0.0);
     for (std::size_t k = 0; k + 1 < moves_.rows; ++k) {
       schedule.step[k] = moves_.place[now_[schedule.order[k + 1]]] - moves_.place[now_[schedule.order[k]]];
@@ -167,8 +168,8 @@ class Scheduler {
   bool begun_ = false;
 };
 
-// Signed masses of kLabelLanes labellings, for every row. Masses are in units of 1 / (size_x size_y): where all rows weigh 1
-// they are integers, so that what cancels, cancels exactly.
+// Signed masses of kLabelLanes labellings, for every row, in units of 1 / (size_x size_y): where all rows weigh
+// 1, masses are integers, so that what cancels, cancels exactly.
 void lay_out(const RowItems& items, const Labels& labels, double size_x, double size_y, std::size_t first,
              std::vector<double>& signed_mass) {
   std::fill(signed_mass.begin(), signed_mass.end(), 0.0);

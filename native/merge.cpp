@@ -180,48 +180,62 @@ double range(const Levels<T>& x, const Levels<T>& y) {
 // The power of two just above a range: its reciprocal is a normal number too.
 int scale_of(double range) { return range > 0 ? std::max(std::ilogb(range) + 1, -1000) : 0; }
 
+// energy[s] for the segments from `first` to `end`, p = 1.
+template <class T>
+void merged_energies(const Levels<T>& x, const Levels<T>& y, const std::vector<Segment>& segments, std::size_t first,
+                     std::size_t end, std::vector<double>& energy) {
+  const auto steps = static_cast<std::int64_t>(std::min(x.count, y.count));
+  auto merge = [&](std::size_t index) {
+    return TwoEndedMerge<T>(x.at(segments[index].k), x.count, y.at(segments[index].l), y.count);
+  };
+  std::size_t s = first;
+  for (; s + 1 < end; s += 2) {  // two levels side by side: four independent chains
+    auto one = merge(s), two = merge(s + 1);
+    for (std::int64_t i = 0; i < steps; ++i) {
+      one.step(i);
+      two.step(i);
+    }
+    energy[s] = segments[s].width * 2 * one.finish(steps);
+    energy[s + 1] = segments[s + 1].width * 2 * two.finish(steps);
+  }
+  if (s < end) {
+    auto one = merge(s);
+    for (std::int64_t i = 0; i < steps; ++i) one.step(i);
+    energy[s] = segments[s].width * 2 * one.finish(steps);
+  }
+}
+
+// The same for p >= 3, with gaps in a unit.
+template <class T>
+void power_energies(const Levels<T>& x, const Levels<T>& y, const std::vector<Segment>& segments, std::size_t first,
+                    std::size_t end, int p, double unit, std::vector<double>& energy) {
+  PowerEnergy power(p, unit);
+  for (std::size_t s = first; s < end; ++s) {
+    check_interrupt();  // a level takes milliseconds if p is large
+    energy[s] = segments[s].width * power(x.at(segments[s].k), x.count, y.at(segments[s].l), y.count);
+  }
+}
+
 }  // namespace
 
 template <class T>
 double level_energy(const Levels<T>& x, const Levels<T>& y, int p, int threads) {
-  const std::size_t n = x.count, m = y.count;
   const double span = range(x, y);
   if (!std::isfinite(span)) return std::numeric_limits<double>::infinity();
   const int scale = p >= 3 ? scale_of(span) : 0;
   const std::vector<Segment> segments = common_segments(x.levels, y.levels);
   std::vector<double> energy(segments.size());
-  const auto steps = static_cast<std::int64_t>(std::min(n, m));
   const std::size_t tasks = (segments.size() + kSegmentsPerTask - 1) / kSegmentsPerTask;
   parallel_for(tasks, threads, [&](std::size_t task, std::size_t) {
-    const std::size_t end = std::min(segments.size(), (task + 1) * kSegmentsPerTask);
-    std::size_t s = task * kSegmentsPerTask;
+    const std::size_t first = task * kSegmentsPerTask, end = std::min(segments.size(), first + kSegmentsPerTask);
     if (p >= 3) {
-      PowerEnergy power(p, std::ldexp(1.0, -scale));
-      for (; s < end; ++s) {
-        check_interrupt();  // a level takes milliseconds if p is large
-        energy[s] = segments[s].width * power(x.at(segments[s].k), n, y.at(segments[s].l), m);
-      }
-      return;
-    }
-    auto merge = [&](std::size_t index) {
-      return TwoEndedMerge<T>(x.at(segments[index].k), n, y.at(segments[index].l), m);
-    };
-    for (; s + 1 < end; s += 2) {  // two levels side by side: four independent chains
-      auto one = merge(s), two = merge(s + 1);
-      for (std::int64_t i = 0; i < steps; ++i) {
-        one.step(i);
-        two.step(i);
-      }
-      energy[s] = segments[s].width * 2 * one.finish(steps);
-      energy[s + 1] = segments[s + 1].width * 2 * two.finish(steps);
-    }
-    if (s < end) {
-      auto one = merge(s);
-      for (std::int64_t i = 0; i < steps; ++i) one.step(i);
-      energy[s] = segments[s].width * 2 * one.finish(steps);
+      power_energies(x, y, segments, first, end, p, std::ldexp(1.0, -scale), energy);
+    } else {
+      merged_energies(x, y, segments, first, end, energy);
     }
   });
-  const double sum = std::accumulate(energy.begin(), energy.end(), 0.0);  // in the order of levels, whatever the threads
+  // In the order of levels, whatever the threads.
+  const double sum = std::accumulate(energy.begin(), energy.end(), 0.0);
   return std::ldexp(sum, scale * p);
 }
 

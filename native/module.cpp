@@ -1,5 +1,5 @@
-// The Python module anchorot._kernels._native. Arrays are checked in Python; what is done here is to free the GIL while a
-// kernel runs, and to end the kernel when a signal's handler raises (Ctrl-C).
+// The Python module anchorot._kernels._native. Arrays are checked in Python; what is done here is to free the GIL while
+// a kernel runs, and to end the kernel when a signal's handler raises (Ctrl-C).
 #include <nanobind/nanobind.h>
 
 #include "interrupt.hpp"

@@ -1,6 +1,7 @@
 // A loop over independent tasks, on the calling thread and threads - 1 more.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <exception>
@@ -13,9 +14,11 @@
 
 namespace anchorot {
 
+constexpr int kMostThreads = 1024;  // more than any machine has a use for
+
 // How many workers parallel_for will use.
 inline std::size_t worker_count(std::size_t tasks, int threads) {
-  const std::size_t wanted = threads > 1 ? static_cast<std::size_t>(threads) : 1;
+  const std::size_t wanted = threads > 1 ? static_cast<std::size_t>(std::min(threads, kMostThreads)) : 1;
   return tasks < wanted ? (tasks > 0 ? tasks : 1) : wanted;
 }
 

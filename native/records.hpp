@@ -1,4 +1,4 @@
-// The Python tuples of src/anchorot/_kernels/records.py: their arrays, kept alive while a kernel reads them through view().
+// The Python tuples of src/anchorot/_kernels/records.py: their arrays, kept alive while a kernel reads them by view().
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -41,7 +41,7 @@ struct LabelGroup {
 };
 // A run of moves, and the places that they visit.
 struct LabelStretch {
-  // One moment after which most rows stand elsewhere: all rows by place, and `step` from each to the next. Otherwise null.
+  // One moment after which most rows stand elsewhere: all rows by place, and `step` from each to the next. Else null.
   const std::uint32_t* order;
   const double* place;  // ascending, about their middle: first moments far from zero would lose digits
   const double* step;   // from each place to the next; 0 from the last

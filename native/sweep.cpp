@@ -53,7 +53,8 @@ bool sweep(Heights& heights, MergedEvents events, double start, double share, do
     const MergedEvents::Event event = events.next();
     advance(event.position);
     f += heights.lift(event.row, event.jump);
-    if ((done + 1) % kEventsBetweenChecks == 0) check_interrupt();
+    if ((done + 1) % kEventsBetweenChecks != 0) continue;
+    check_interrupt();
     if ((done + 1) % kEventsBetweenCounts == 0 && heights.overwhelmed(done)) return false;
   }
   advance(events.position_after(here));
