@@ -47,15 +47,16 @@ bool sweep(Heights& heights, MergedEvents events, double start, double share, do
     if (gap > 0 && f > 0) sum += gap * (f * kHeightUnit);
     here = next;
   };
-  for (std::size_t done = 0; events.left() > 0; ++done) {
-    events.look_ahead(kPlaceAhead, [&](std::uint32_t row) { heights.prepare_place(row); });
-    events.look_ahead(kEntryAhead, [&](std::uint32_t row) { heights.prepare_entry(row); });
-    const MergedEvents::Event event = events.next();
-    advance(event.position);
-    f += heights.lift(event.row, event.jump);
-    if ((done + 1) % kEventsBetweenChecks != 0) continue;
+  for (std::size_t done = 0; events.left() > 0;) {
+    for (const std::size_t end = done + std::min(kEventsBetweenChecks, events.left()); done < end; ++done) {
+      events.look_ahead(kPlaceAhead, [&](std::uint32_t row) { heights.prepare_place(row); });
+      events.look_ahead(kEntryAhead, [&](std::uint32_t row) { heights.prepare_entry(row); });
+      const MergedEvents::Event event = events.next();
+      advance(event.position);
+      f += heights.lift(event.row, event.jump);
+    }
     check_interrupt();
-    if ((done + 1) % kEventsBetweenCounts == 0 && heights.overwhelmed(done)) return false;
+    if (done % kEventsBetweenCounts == 0 && heights.overwhelmed(done)) return false;
   }
   advance(events.position_after(here));
   return true;
