@@ -130,6 +130,12 @@ def test_any_number_of_threads_gives_the_same_bits(threads):
     assert ao.energy_distance(samples, samples[3:], threads=threads) == ao.energy_distance(samples, samples[3:])
 
 
+@pytest.mark.parametrize("method", ["auto", "sweep"])
+@pytest.mark.parametrize("p", [1, 2, 3, LARGEST_POWER])
+def test_spaces_of_one_point_have_no_moves_and_differ_by_their_cost(p, method):
+    assert ao.anchor_energy([[0.0]], [[2.0]], p, method=method) == 2 * 2.0**p
+
+
 # -- the end of floats ---------------------------------------------------------------------------------------------
 
 

@@ -10,9 +10,9 @@ SMALLEST_SCALE = -1000  # power of two whose reciprocal is still a normal number
 
 
 def span_of(*values: Floats) -> float:
-    """Range of all numbers; infinite if it is beyond the range of floats."""
-    low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
-    return high - low
+    """Range of all numbers in arrays, some of which may be empty; infinite if it is beyond the range of floats."""
+    ends = [(float(v.min()), float(v.max())) for v in values if v.size]
+    return max(high for _, high in ends) - min(low for low, _ in ends)
 
 
 def scale_of(span: float) -> int:
