@@ -45,10 +45,6 @@ def sweep(n, threads):
     return lambda: kernels.sweep_energy(x, y, threads)
 
 
-def fenwick(n, threads):
-    x = events(n, 20, 0.0)
-    return lambda: kernels.fenwick_expected_cost(x, x)
-
 
 def labelled(n, threads):
     place = np.sort(rng.normal(size=60 * n))
@@ -66,7 +62,7 @@ def threads_alive():
 
 make, large, small = {
     "step_costs": (step_costs, 2000, 30), "powers": (powers, 2000, 30), "sweep": (sweep, 150_000, 50),
-    "fenwick": (fenwick, 400_000, 50), "labelled": (labelled, 20_000, 50),
+    "labelled": (labelled, 20_000, 50),
 }[sys.argv[1]]
 threads = int(sys.argv[2])
 long_kernel, short_kernel = make(large, threads), make(small, threads)
@@ -88,7 +84,6 @@ except KeyboardInterrupt:
         ("step_costs", 3),
         ("powers", 2),
         ("sweep", 1),
-        ("fenwick", 1),
         ("labelled", 1),
         ("labelled", 2),
     ],
