@@ -283,10 +283,10 @@ def test_float32_costs_are_used_as_they_are():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"p": 0}, "p must be an integer >= 1, but 0 came"),
-        ({"p": 1.5}, "p must be an integer >= 1, but 1.5 came"),
-        ({"p": "2"}, "p must be an integer >= 1, but '2' came"),
-        ({"method": "fast"}, "method must be one of 'auto', 'sort', 'sweep', 'fenwick', but 'fast' came"),
+        ({"p": 0}, "p must be an integer >= 1, but got 0"),
+        ({"p": 1.5}, "p must be an integer >= 1, but got 1.5"),
+        ({"p": "2"}, "p must be an integer >= 1, but got '2'"),
+        ({"method": "fast"}, "method must be one of 'auto', 'sort', 'sweep', 'fenwick', but got 'fast'"),
         ({"method": "fenwick", "p": 2}, "method='fenwick' computes p=1 only"),
         ({"threads": 0}, "threads must be an integer >= 1"),
     ],

@@ -117,7 +117,7 @@ def test_a_moved_cloud_finds_itself():
     [
         ({"rows": [0.5]}, "rows must be a list of integers"),
         ({"rows": [2]}, "rows has entries from 2 to 2, but there are 2 points"),
-        ({"ties": "random"}, "ties must be one of 'split', 'index', but 'random' came"),
+        ({"ties": "random"}, "ties must be one of 'split', 'index', but got 'random'"),
     ],
 )
 def test_bad_options_get_one_clear_line(options, message):

@@ -383,7 +383,7 @@ def test_points_of_weight_zero_change_no_ink():
         (lambda: plot.distance_map(DISTANCES, sizes=[1]), "sizes has 1 entries, but there are 5 spaces"),
         (lambda: plot.plan(np.ones(3)), r"plan has shape \(3,\), but \(n, m\)"),
         (lambda: plot.plan([[np.inf]]), "plan must be finite"),
-        (lambda: plot.plan([[1.0]], order="size"), "order must be one of 'match', but 'size' came"),
+        (lambda: plot.plan([[1.0]], order="size"), "order must be one of 'match', but got 'size'"),
         (lambda: plot.anchor_cdfs(CLOUD, TREE, resolution=0), "resolution must be an integer >= 2"),
         (lambda: plot.anchor_cdfs(CLOUD, TREE, n_curves=-1), "n_curves must be an integer >= 0"),
         (lambda: plot.matched_graphs(TREE, TREE, [0, 1]), "the match has 2 entries, but the first space has 9 points"),

@@ -287,9 +287,9 @@ def test_two_points_have_a_closed_form():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epsilon": -1}, "epsilon must be a finite number >= 0, but -1 came"),
-        ({"epsilon": np.nan}, "epsilon must be a finite number >= 0, but nan came"),
-        ({"epsilon": "small"}, "epsilon must be a finite number >= 0, but 'small' came"),
+        ({"epsilon": -1}, "epsilon must be a finite number >= 0, but got -1"),
+        ({"epsilon": np.nan}, "epsilon must be a finite number >= 0, but got nan"),
+        ({"epsilon": "small"}, "epsilon must be a finite number >= 0, but got 'small'"),
         ({"p": 0}, "p must be an integer >= 1"),
         ({"max_iter": 0}, "max_iter must be an integer >= 1"),
     ],

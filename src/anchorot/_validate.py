@@ -125,9 +125,9 @@ def check_integer(value: Any, name: str, least: int) -> int:
     try:
         number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
     except TypeError:
-        raise InputError(f"{name} must be an integer >= {least}, but {value!r} came") from None
+        raise InputError(f"{name} must be an integer >= {least}, but got {value!r}") from None
     if number < least:
-        raise InputError(f"{name} must be an integer >= {least}, but {number} came")
+        raise InputError(f"{name} must be an integer >= {least}, but got {number}")
     return number
 
 
@@ -161,14 +161,14 @@ def check_nonnegative(value: Any, name: str) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not 0 <= number < math.inf:
-        raise InputError(f"{name} must be a finite number >= 0, but {value!r} came")
+        raise InputError(f"{name} must be a finite number >= 0, but got {value!r}")
     return number
 
 
 def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
     if value not in choices:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, but {value!r} came")
+        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, but got {value!r}")
     return value
 
 
@@ -180,6 +180,6 @@ def check_bytes(value: Any, name: str) -> int:
     except ValueError:  # two points
         amount = 0.0
     if found is None or not 0 < amount < 1e18:
-        raise InputError(f"{name} must be a number of bytes or a text such as '2GB' or '500MiB', but {value!r} came")
+        raise InputError(f"{name} must be a number of bytes or a text such as '2GB' or '500MiB', but got {value!r}")
     power = " KMGT".index(found[2].upper() or " ")
     return max(1, int(amount * (1024 if found[3] else 1000) ** power))

@@ -8,7 +8,7 @@ class AnchorotError(Exception):
 
 
 class InputError(AnchorotError, ValueError):
-    """An argument or a file does not hold what is needed; the message says what came and what was needed."""
+    """An argument or a file does not hold what is needed; the message says what it got and what is needed."""
 
 
 class ConvergenceWarning(UserWarning):

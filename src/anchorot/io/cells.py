@@ -40,11 +40,11 @@ def from_cells(
     metric : str
         Between cells: "euclidean", "correlation" or any other metric of SciPy.
     n_neighbors : int, optional
-        If given, costs are shortest paths on the graph of so many nearest neighbours, see :func:`from_neighbors`.
+        If given, costs are shortest paths on the graph of this many nearest neighbours, see :func:`from_neighbors`.
     disconnected : {"error", "largest", "split"} or float
         What to do if that graph has several components, see :func:`from_graph`.
     n_points : int, optional
-        Keep at most so many cells, drawn uniformly.
+        Keep at most this many cells, drawn uniformly.
     rng : None, int or numpy.random.Generator
         Source of randomness for the draw.
 

@@ -74,7 +74,7 @@ def from_graph(
     weights : array_like of shape (n,), optional
         Of the nodes; uniform by default. Renormalised over the nodes that are kept.
     n_points : int, optional
-        Keep at most so many nodes, drawn uniformly; paths still lead through all of them.
+        Keep at most this many nodes, drawn uniformly; paths still lead through all of them.
     rng : None, int or numpy.random.Generator
         Source of randomness for the draw.
 

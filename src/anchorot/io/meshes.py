@@ -38,7 +38,7 @@ def from_mesh(
         A file (OFF, PLY, OBJ, STL, or .mat as the TOSCA shapes come), an object with ``vertices`` and ``faces``, or
         these two arrays, (N, 3) and (F, 3), faces counted from 0.
     n_points : int, optional
-        Keep at most so many vertices. Paths still lead over the whole mesh.
+        Keep at most this many vertices. Paths still lead over the whole mesh.
     geodesic : {"heat", "edge", "exact"}
         How distances are measured. On a sphere of 2562 vertices the mean error is 1 % by "heat" (potpourri3d), 6.7 %
         by "edge" (shortest paths along edges; the fastest, and works on any mesh) and 0.06 % by "exact" (pygeodesic;

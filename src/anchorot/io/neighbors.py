@@ -36,7 +36,7 @@ def from_neighbors(
     ----------
     points : array_like of shape (n, d)
     n_neighbors : int
-        Each point is joined to so many others, the nearest; ties are broken by number.
+        Each point is joined to this many others, the nearest; ties are broken by number.
     metric : str or callable
         Which neighbours are near, see :func:`from_points`.
     disconnected : {"error", "largest", "split"} or float
@@ -46,7 +46,7 @@ def from_neighbors(
     weights, labels
         Of the points.
     n_points : int, optional
-        Keep at most so many points, drawn uniformly; paths still lead through all of them.
+        Keep at most this many points, drawn uniformly; paths still lead through all of them.
     rng : None, int or numpy.random.Generator
         Source of randomness for the draw.
 

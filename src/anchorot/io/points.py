@@ -41,7 +41,7 @@ def from_points(
     labels : sequence of n objects, optional
         Names of the points.
     n_points : int, optional
-        Keep at most so many points, drawn uniformly.
+        Keep at most this many points, drawn uniformly.
     rng : None, int or numpy.random.Generator
         Source of randomness for the draw.
     **metric_options

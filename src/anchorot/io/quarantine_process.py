@@ -146,7 +146,7 @@ def serve(request: dict[str, Any]) -> int:
 
 
 def _bound(seconds: int, limit: int) -> None:
-    """Have the system end this process after so many seconds, and grant it little more memory than is to be read."""
+    """Have the system end this process after this many seconds, and grant it little more memory than is to be read."""
     import resource
 
     signal.alarm(seconds)

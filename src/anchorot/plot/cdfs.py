@@ -55,7 +55,7 @@ def anchor_cdfs(
     names : (str, str)
         What to call x and y.
     n_curves : int
-        Draw at most so many thin curves a space, evenly chosen by their mean cost. The ink counts all.
+        Draw at most this many thin curves a space, evenly chosen by their mean cost. The ink counts all.
     resolution : int
         Cells a side of the grid. Every cell is exact at its middle.
     ax : matplotlib.axes.Axes, optional

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LIGHT = np.array([-0.35, 0.55, 0.76])  # from the upper left, and from the reader
-MANY = 2000  # from so many elements on, vector files hold them as an image
+MANY = 2000  # from this many elements on, vector files hold them as an image
 
 
 @dataclass(frozen=True, eq=False)

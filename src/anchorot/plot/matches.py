@@ -98,7 +98,7 @@ def _check_match(plan_or_match: Transport | ArrayLike, n: int, m: int) -> Int64s
 def _check_points(points: Sequence[int], n: int) -> Int64s:
     index = np.asarray(points) if len(points) else np.empty(0, np.int64)
     if index.ndim != 1 or index.dtype.kind not in "iu" or (index.size and (index.min() < 0 or index.max() >= n)):
-        raise InputError(f"highlight must hold integers from 0 to {n - 1}, but {points!r} came")
+        raise InputError(f"highlight must hold integers from 0 to {n - 1}, but got {points!r}")
     return index.astype(np.int64)
 
 

@@ -11,7 +11,7 @@ from anchorot.distances.plan import EQUAL
 
 N_BEST = 10  # rows of the page's table
 N_BEST_ALONE = 50  # matches kept of each point where the whole plan is too large
-LEVELS = ((1_000_000, 255), (4_500_000, 63), (9_000_000, 15))  # entries of a plan, up to which so many codes are used
+LEVELS = ((1_000_000, 255), (4_500_000, 63), (9_000_000, 15))  # entries of a plan, up to which this many codes are used
 FAINT = 1e-3  # of its row's and its column's largest entry: what is smaller is not shown
 
 
