@@ -5,7 +5,7 @@ import pytest
 
 import anchorot as ao
 from anchorot._kernels import kernels
-from anchorot.stats.measures import Pool
+from anchorot.stats.measures import PooledMeasures
 
 SHIFTS = [3.0, -(2.0**20), 2.0**40, -(2.0**49)]
 
@@ -22,7 +22,7 @@ def pool_of(kind, shift=0.0):
             for i, n in enumerate(sizes[:10])
         ]
     weights = [rng.dirichlet(np.ones(n)) for n in sizes] if kind == "weights" else None
-    return Pool.of(rows, weights, "rows")
+    return PooledMeasures.of(rows, weights, "rows")
 
 
 def labellings(pool, count=20):
