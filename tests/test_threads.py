@@ -31,6 +31,7 @@ def powers(function, x, y, **options):
 
 
 CALLS = {
+    "align": lambda x, y, **o: ao.align(x.take(range(90)), y.take(range(90)), start="near", **o).soft,
     "anchor_energy": lambda x, y, **o: powers(ao.anchor_energy, x, y, **o),
     "expected_cost": lambda x, y, **o: powers(ao.expected_cost, x, y, **o),
     "anchor_wasserstein": lambda x, y, **o: ao.anchor_wasserstein(x.take(range(90)), y, epsilon=1.0, **o).plan,
