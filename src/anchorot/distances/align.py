@@ -2,12 +2,12 @@
 
 import time
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import (
     check_choice,
     check_finite,
@@ -18,6 +18,7 @@ from anchorot._validate import (
 from anchorot.distances.alignment import Alignment, Start, runner_up
 from anchorot.distances.annealing import COOL, anneal, entropic_step
 from anchorot.distances.bounds import lower_bounds
+from anchorot.distances.factored import nearly
 from anchorot.distances.partial import Limits, Partial
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
 from anchorot.distances.sharpening import Sharp, conditional_gradient, round_to_marginals, sharpen
@@ -53,10 +54,14 @@ class Setting(NamedTuple):
     alpha: float
     threads: int
 
-    def problem(self, dtype: type) -> Quadratic:
-        """The objective, computed in float32 or float64."""
-        features: Any = None if self.features is None else self.features.astype(dtype)
-        return Quadratic(self.x.cost.astype(dtype), self.y.cost.astype(dtype), features, self.alpha)
+    def exact(self) -> Quadratic:
+        """The objective."""
+        return Quadratic(self.x.cost.astype(np.float64), self.y.cost.astype(np.float64), self.features, self.alpha)
+
+    def quick(self) -> Quadratic:
+        """The objective to a few percent, for annealing."""
+        features = None if self.features is None else _single(self.features)
+        return nearly(_single(self.x.cost), _single(self.y.cost), features, self.alpha)
 
     def objective(self, plan: Float64s) -> float:
         """The objective of a plan, summed so that nothing cancels."""
@@ -198,7 +203,7 @@ def _chosen_starts(
 
 def _solve(setting: Setting, starts: list[StartingPlan], share: float | None) -> list[Found]:
     """Go from all starts; the best comes first."""
-    quick, exact = setting.problem(np.float32), setting.problem(np.float64)
+    quick, exact = setting.quick(), setting.exact()
     limits = None if share is None else Limits.of(setting.x, setting.y, share)
     found: list[Found] = []
     for start in starts:
@@ -227,7 +232,7 @@ def _annealed(quick: Quadratic, setting: Setting, start: StartingPlan, limits: L
     return soft.plan[:-1, :-1].astype(np.float64), soft.n_steps
 
 
-def _single(array: Float64s) -> NDArray[np.float32]:
+def _single(array: Floats) -> NDArray[np.float32]:
     return array.astype(np.float32)
 
 
@@ -243,7 +248,7 @@ def _free(setting: Setting, starts: list[StartingPlan]) -> list[Found]:
     share = 1.0
     for _ in range(ROUNDS):
         found = _solve(setting, starts, share)
-        kept = share * _share_well_matched(setting.problem(np.float64), found[0].plan)
+        kept = share * _share_well_matched(setting.exact(), found[0].plan)
         if kept > share - 1e-3:
             break
         share = kept
@@ -283,7 +288,7 @@ def _result(
         out[inside] = plan
         return out
 
-    problem = setting.problem(np.float64)
+    problem = setting.exact()
     product = float(problem.value(np.outer(setting.x.weights, setting.y.weights)))
     room = AS_GOOD * max(0.0, product - found[0].objective)
     best, *others = (one._replace(plan=full(one.plan)) for one in found)
@@ -294,7 +299,7 @@ def _result(
         soft=full(_softened(problem, best.plan[inside], setting)),
         value=value,
         objective=in_units(best.objective),
-        bound=min(value, lower_bounds(*whole).loss()) if is_whole else 0.0,
+        bound=min(value, in_units(lower_bounds(setting.x, setting.y).loss())) if is_whole else 0.0,
         starts=tuple(Start(one.name, in_units(one.objective), *one[4:]) for one in found),
         runner_up=None if rival is None else replace(rival, objective=in_units(rival.objective)),
         converged=best.converged,

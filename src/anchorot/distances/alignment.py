@@ -80,7 +80,8 @@ class Alignment:
     soft : ndarray of shape (n, m)
         The plan before it was sharpened, at the last temperature: where else a point might belong.
     value : float
-        The Gromov-Wasserstein loss of `plan`, in the scale of :func:`gromov_wasserstein`.
+        The Gromov-Wasserstein loss of `plan`, in the scale of :func:`gromov_wasserstein`; infinite where that exceeds
+        the range of floats, which does not harm the plan.
     objective : float
         What was minimised: the loss, joined with the cost of the features if there are any.
     bound : float

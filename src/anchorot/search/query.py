@@ -1,13 +1,11 @@
 """A query on its way through an index."""
 
-import math
 from bisect import insort
 
 import numpy as np
 
 from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.exceptions import InputError
 from anchorot.search.embedding import Grid, rounded_signature
 from anchorot.search.entries import record_of
 from anchorot.search.store import FeatureStore
@@ -60,8 +58,5 @@ class Query:
     def _meet(self, place: int, features: AnchorFeatures) -> None:
         """Compute the energy to a space, and keep it if it is among the nearest."""
         self.n_exact += 1
-        energy = self.features.energy_to(features)
-        if not math.isfinite(energy):
-            raise InputError("an Anchor Energy is too large for a number; divide all costs by the same large number")
-        insort(self.found, (energy, place))
+        insort(self.found, (self.features.energy_to(features), place))
         del self.found[self.k :]
