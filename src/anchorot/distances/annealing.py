@@ -12,7 +12,7 @@ the kernel's rows are made right in the log domain first, and scalings that grow
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from anchorot.distances.quadratic import SMALLEST, Objective, library_of
+from anchorot.distances.quadratic import SMALLEST, Objective, is_on_host, library_of
 
 WARM = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # temperatures from where all starts are alike
 COOL = (0.12, 0.06, 0.03)  # for a start that is nearly right
@@ -21,6 +21,7 @@ STILL = 1e-3  # of the mass moves in a step: go on to the next temperature
 MARGINAL_GOAL = 1e-3  # of a step's plan, in sum; the last one is brought nearer by whoever uses it
 MOST_ITERATIONS = 60  # of Sinkhorn in a step
 LARGEST_LOG_SCALING = 25.0  # of u and v in float32, before they are absorbed
+LOOK_EVERY = 5  # iterations on a device, whose work must be waited for to see whether it is done
 
 
 class Annealed(NamedTuple):
@@ -70,14 +71,16 @@ def _scale(xp: Any, kernel: Any, a: Any, b: Any, n_iter: int) -> tuple[Any, Any,
     """Sinkhorn's iteration on the scalings of a kernel whose row sums are a, until it is done or they grow large."""
     u, v = xp.ones_like(a), xp.ones_like(b)
     flipped = kernel.swapaxes(-1, -2)
+    floor = SMALLEST + 0 * b
+    every = 1 if is_on_host(kernel) else LOOK_EVERY
     while n_iter < MOST_ITERATIONS:
-        columns = xp.maximum((flipped @ u[..., None])[..., 0], SMALLEST + 0 * b)
-        v = b / columns
+        v = b / xp.maximum((flipped @ u[..., None])[..., 0], floor)
         rows = (kernel @ v[..., None])[..., 0]
         n_iter += 1
-        if float(abs(u * rows - a).sum(-1).max()) < MARGINAL_GOAL:
+        is_look = n_iter % every == 0
+        if is_look and float(abs(u * rows - a).sum(-1).max()) < MARGINAL_GOAL:
             return u, v, n_iter, True
         u = a / rows
-        if max(float(abs(xp.log(u)).max()), float(abs(xp.log(v)).max())) > LARGEST_LOG_SCALING:
+        if is_look and float(xp.maximum(abs(xp.log(u)).max(), abs(xp.log(v)).max())) > LARGEST_LOG_SCALING:
             return u, v, n_iter, False
     return u, v, n_iter, True

@@ -29,6 +29,16 @@ def library_of(x: Any) -> Any:
     return torch
 
 
+def is_on_host(x: Any) -> bool:
+    """Whether numbers can be looked at without waiting for a device."""
+    return library_of(x) is np or x.device.type == "cpu"
+
+
+def on_host(x: Any) -> Any:
+    """Return an array or tensor as a NumPy array."""
+    return x if library_of(x) is np else x.cpu().numpy()
+
+
 def transposed(x: Any) -> Any:
     """Swap the last two axes of an array or tensor."""
     return x.swapaxes(-1, -2)
@@ -108,15 +118,14 @@ class Quadratic:
     def value_of_matches(self, matches: Int64s) -> float:
         """The objective of a matching i -> matches[i] of two uniform spaces of one size."""
         x, y = self._sides
-        seen = np.ix_(matches, matches)
-        found = self.alpha * float(np.mean((x.even - y.even[seen]) ** 2))
+        found = self.alpha * float(((x.even - _seen(y.even, matches)) ** 2).mean())
         if x.skew is not None or y.skew is not None:
-            found += self.alpha * float(np.mean((x.odd() - y.odd()[seen]) ** 2))
+            found += self.alpha * float(((x.odd() - _seen(y.odd(), matches)) ** 2).mean())
         if self.features is not None:
             found += (1 - self.alpha) * float(self.features[np.arange(len(matches)), matches].mean())
         return found
 
-    def slope_of_matches(self, matches: Int64s) -> Float64s:
+    def slope_of_matches(self, matches: Int64s) -> Any:
         """Gradient of the objective at a matching, by one product of matrices."""
         x, y = self._sides
         found = x.even @ y.even[matches]
@@ -126,32 +135,36 @@ class Quadratic:
         found += 2 * self.alpha * (x.squares.mean(axis=1)[:, None] + y.squares.mean(axis=1))
         return found if self.features is None else found + (1 - self.alpha) * self.features
 
-    def changes_by_swap(self, matches: Int64s) -> Float64s:
+    def changes_by_swap(self, matches: Int64s) -> Any:
         """(n, n): by how much the objective changes if two points exchange their matches."""
         n = len(matches)
         x, y = self._sides
-        seen = np.ix_(matches, matches)
-        reward = _gains(x.even, y.even[seen])
+        reward = _gains(x.even, _seen(y.even, matches))
         if self._is_skew:
-            reward += _gains(x.skew, y.skew[seen])
+            reward += _gains(x.skew, _seen(y.skew, matches))
         found = (-2 * self.alpha / n**2) * reward
         if self.features is not None:
             own = self.features[:, matches]
-            here = np.diagonal(own)
+            here = own.diagonal()
             found += (1 - self.alpha) / n * (own + own.T - here[:, None] - here)
         return found
 
 
-def _gains(c: Float64s, d: Float64s) -> Float64s:
+def _seen(cost: Any, matches: Int64s) -> Any:
+    """Costs between the matches of points."""
+    return cost[matches][:, matches]
+
+
+def _gains(c: Any, d: Any) -> Any:
     """(n, n): by how much Σ c_ij d_ij grows if rows and columns a and b of d are exchanged; both (skew-)symmetric.
 
     2 Σ_k (c_ak - c_bk)(d_bk - d_ak) over k other than a and b, and what happens on the diagonal; for skew matrices the
     entry between a and b changes its sign too.
     """
     product = c @ d.T
-    own = np.diagonal(product)
+    own = product.diagonal()
     found = product + product.T - own[:, None] - own
-    c_own, d_own = np.diagonal(c), np.diagonal(d)
+    c_own, d_own = c.diagonal(), d.diagonal()
     found -= (c_own[:, None] - c.T) * (d.T - d_own[:, None]) + (c - c_own) * (d_own - d)
     found *= 2
     found += (c_own[:, None] - c_own) * (d_own - d_own[:, None])

@@ -6,13 +6,14 @@ may, and one product of matrices tells the gain of every exchange. Other plans t
 transport plan of least linearised cost, and the exact minimum of the objective on the way there.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anchorot._typing import Float64s, Int64s
 from anchorot.distances.annealing import entropic_step
-from anchorot.distances.quadratic import Objective, Quadratic
+from anchorot.distances.quadratic import Objective, Quadratic, library_of, on_host
 from anchorot.exceptions import MissingExtraError
 
 MOST_STEPS = 60  # of assignment, or of conditional gradient
@@ -111,16 +112,28 @@ def _assignment(costs: Float64s) -> Int64s:
 
 
 def _match(problem: Quadratic, plan: Float64s, a: Float64s, b: Float64s, limit: float) -> tuple[Int64s, int, bool]:
-    """Assignment steps and swaps in turn, until neither helps."""
     assign = _Assignments(problem, a, b)
-    matches = assign(problem.slope(plan))
+    return descend(problem, assign(problem.slope(plan)), assign, limit)
+
+
+def descend(
+    problem: Quadratic,
+    matches: Int64s,
+    assign: Callable[[Any], Int64s],
+    limit: float,
+    least_gain: float = LEAST_GAIN,
+) -> tuple[Int64s, int, bool]:
+    """Assignment steps and swaps in turn, until neither helps; also the number of steps, and whether they sufficed.
+
+    `assign` finds a matching of small linear costs. Problems are of NumPy arrays or of tensors, matchings of arrays.
+    """
     value = problem.value_of_matches(matches)
     for step in range(MOST_STEPS):
         better = assign(problem.slope_of_matches(matches))
         there = problem.value_of_matches(better)
-        if there >= value * (1 - LEAST_GAIN) and value <= limit:
+        if there >= value * (1 - least_gain) and value <= limit:
             better, there = _swap(problem, matches, value)
-        if there >= value * (1 - LEAST_GAIN):
+        if there >= value * (1 - least_gain):
             return matches, step + 1, True
         matches, value = better, there
     return matches, MOST_STEPS, False
@@ -147,8 +160,7 @@ def _swap(problem: Quadratic, matches: Int64s, value: float) -> tuple[Int64s, fl
     """Exchange the matches of pairs of points as long as that helps."""
     for _ in range(MOST_ROUNDS):
         change = problem.changes_by_swap(matches)
-        partner = change.argmin(axis=1)
-        gain = -change[np.arange(len(matches)), partner]
+        partner, gain = on_host(change.argmin(1)), -on_host(library_of(change).amin(change, 1))
         order = np.argsort(-gain, kind="stable")
         order = order[gain[order] > LEAST_GAIN * abs(value)]
         several, there = _swapped(problem, matches, partner, order)

@@ -20,6 +20,8 @@ try:
 except ImportError:
     raise MissingExtraError("torch", "torch") from None
 
+from anchorot.torch.align import align
+from anchorot.torch.alignment import TensorAlignment, TensorStart
 from anchorot.torch.energy import anchor_energy
 from anchorot.torch.large import LargeEnergy, anchor_energy_of_points
 from anchorot.torch.plan import anchor_energy_plan
@@ -29,7 +31,10 @@ from anchorot.torch.wasserstein import TensorTransport, anchor_wasserstein
 
 __all__ = [
     "LargeEnergy",
+    "TensorAlignment",
+    "TensorStart",
     "TensorTransport",
+    "align",
     "anchor_energy",
     "anchor_energy_of_points",
     "anchor_energy_plan",

@@ -20,19 +20,23 @@ def check_tensor(value: object, name: str, needed: str) -> Tensor:
     return value
 
 
-def check_costs(cost_x: object, cost_y: object, *, wait: bool = False) -> tuple[Tensor, Tensor]:
+def check_costs(
+    cost_x: object, cost_y: object, names: tuple[str, str] = ("C1", "C2"), *, wait: bool = False
+) -> tuple[Tensor, Tensor]:
     """Return two batches of square, finite cost matrices of one dtype on one device, with equal leading dimensions.
 
     Unless told to wait for the device, finiteness is checked on the CPU only. Elsewhere a cost that is not finite makes
     the result not finite.
     """
-    x, y = check_cost(cost_x, "C1", wait=wait), check_cost(cost_y, "C2", wait=wait)
-    check_alike(x, y, "C1", "C2")
+    x, y = check_cost(cost_x, names[0], wait=wait), check_cost(cost_y, names[1], wait=wait)
+    check_alike(x, y, *names)
     try:
         batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except RuntimeError:
         shapes = f"{tuple(x.shape)} and {tuple(y.shape)}"
-        raise InputError(f"C1 and C2 have shapes {shapes}, but their batches do not broadcast") from None
+        raise InputError(
+            f"{names[0]} and {names[1]} have shapes {shapes}, but their batches do not broadcast"
+        ) from None
     return x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
 
 
@@ -45,12 +49,12 @@ def check_cost(cost: object, name: str, *, wait: bool = False) -> Tensor:
     return tensor
 
 
-def check_points(points: object, name: str) -> Tensor:
+def check_points(points: object, name: str, *, wait: bool = False) -> Tensor:
     """Return a batch of finite point clouds."""
     tensor = check_tensor(points, name, "(..., n, d)")
     if tensor.ndim < 2 or 0 in tensor.shape:
         raise InputError(f"{name} has shape {tuple(tensor.shape)}, but (..., n, d) with n, d >= 1 is needed")
-    check_finite(tensor, name)
+    check_finite(tensor, name, wait=wait)
     return tensor
 
 

@@ -1,0 +1,234 @@
+"""Which point is which, for batches of tensors: Gromov-Wasserstein started from anchors, annealed on the device."""
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from anchorot._validate import check_choice, check_nonnegative
+from anchorot.distances.align import SAME
+from anchorot.distances.annealing import anneal
+from anchorot.distances.quadratic import Quadratic, spread
+from anchorot.exceptions import InputError
+from anchorot.torch._checks import check_alike, check_costs, check_points, check_weights, is_uniform
+from anchorot.torch._sharpening import Entry, Sharp
+from anchorot.torch._starts import ANCHOR_STARTS, STARTS, Anchors
+from anchorot.torch.alignment import TensorAlignment, TensorStart
+
+
+class _Batch(NamedTuple):
+    """Problems in units of their largest costs: (batch, n, n) and so on; weights in float64."""
+
+    x: Tensor
+    y: Tensor
+    a: Tensor
+    b: Tensor
+    features: Tensor | None
+    alpha: float
+
+    def entry(self, i: int) -> Entry:
+        """One problem, to be sharpened."""
+        features = None if self.features is None else self.features[i]
+        return Entry(self.x[i], self.y[i], self.a[i], self.b[i], features, self.alpha)
+
+    def part(self, i: int) -> "_Batch":
+        """A batch of one problem, without points of weight zero."""
+        rows, columns = self.a[i] > 0, self.b[i] > 0
+        features = None if self.features is None else self.features[i][rows][:, columns][None]
+        x, y = self.x[i][rows][:, rows], self.y[i][columns][:, columns]
+        return _Batch(x[None], y[None], self.a[i][rows][None], self.b[i][columns][None], features, self.alpha)
+
+
+class _Run(NamedTuple):
+    """Where one start led."""
+
+    name: str
+    ends: list[Sharp]  # of each of the batch
+    seconds: float
+    n_iter: int
+
+
+@torch.no_grad()
+def align(
+    cost_x: Tensor,
+    cost_y: Tensor,
+    weights_x: Tensor | None = None,
+    weights_y: Tensor | None = None,
+    *,
+    features: tuple[Tensor, Tensor] | None = None,
+    alpha: float = 0.5,
+    start: str = "anchors",
+) -> TensorAlignment:
+    """Find which point of one space is which of another, for batches of pairs.
+
+    See :func:`anchorot.align` for what it is. Costs between anchors, annealing and, above 500 points, the matching run
+    on the tensors' device; assignments of few points, and plans between spaces of weights or of different sizes, are
+    finished on the CPU. Nothing is differentiated.
+
+    Parameters
+    ----------
+    cost_x, cost_y : tensor of shape (..., n, n) and (..., m, m)
+    weights_x, weights_y : tensor of shape (..., n) and (..., m), optional
+        Uniform by default.
+    features : (tensor of shape (..., n, d), tensor of shape (..., m, d)), optional
+        The points' own features, as in :func:`anchorot.align`.
+    alpha : float in [0, 1]
+        Share of the structure where there are features.
+    start : {"anchors", "near", "near, annealed", "middle", "aw", "product"}
+        "anchors" tries several and keeps the best for each of the batch. Unlike :func:`anchorot.align` it does not
+        look for symmetries to break.
+
+    Returns
+    -------
+    TensorAlignment
+
+    Notes
+    -----
+    O(n² m + n m²) a step, some dozens of steps a start, in float32; a dozen matrices (n, m) of the batch are alive at
+    a time. Uniform spaces of one size need SciPy alone, others POT (extra ``pot``).
+
+    Examples
+    --------
+    >>> points, order = torch.randn(20, 3, generator=torch.Generator().manual_seed(0)), torch.arange(19, -1, -1)
+    >>> found = align(torch.cdist(points, points), torch.cdist(points[order], points[order]))
+    >>> bool((order[found.matches] == torch.arange(20)).all())
+    True
+    """
+    check_choice(start, "start", ("anchors", *STARTS))
+    if check_nonnegative(alpha, "alpha") > 1:
+        raise InputError(f"alpha must be a number from 0 to 1, but got {alpha!r}")
+    x, y = check_costs(cost_x, cost_y, ("cost_x", "cost_y"), wait=True)
+    shape, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
+    a = _weights(weights_x, x, "weights_x", "cost_x").reshape(-1, n)
+    b = _weights(weights_y, y, "weights_y", "cost_y").reshape(-1, m)
+    distances = None if features is None else _feature_distances(features, x, y).reshape(-1, n, m)
+    x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
+    unit = _units(x, y)
+    x, y = x / unit.to(x.dtype)[:, None, None], y / unit.to(y.dtype)[:, None, None]
+    factor = torch.zeros_like(unit)
+    if distances is not None:
+        distances, factor = _comparable(distances, x, y, a, b)
+    batch = _Batch(x, y, a, b, distances, alpha)
+    names = ANCHOR_STARTS if start == "anchors" else (start,)
+    return _result(batch, _runs_of_all(batch, names), unit, factor, shape)
+
+
+def _weights(weights: Tensor | None, cost: Tensor, name: str, of: str) -> Tensor:
+    if weights is not None:
+        return check_weights(weights, cost, name, of)
+    return torch.full(cost.shape[:-1], 1 / cost.shape[-1], dtype=torch.float64, device=cost.device)
+
+
+def _feature_distances(features: tuple[Tensor, Tensor], x: Tensor, y: Tensor) -> Tensor:
+    """Squared distances between features."""
+    u, v = (check_points(values, "features", wait=True) for values in features)
+    check_alike(u, x, "features", "cost_x")
+    check_alike(v, x, "features", "cost_x")
+    try:
+        u, v = u.expand(*x.shape[:-1], u.shape[-1]), v.expand(*y.shape[:-1], u.shape[-1])
+    except RuntimeError:
+        raise InputError(
+            f"features of shapes {tuple(u.shape)} and {tuple(v.shape)}, but (..., {x.shape[-1]}, d) and "
+            f"(..., {y.shape[-1]}, d) are needed, with the batches of the costs"
+        ) from None
+    return torch.cdist(u, v, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+
+
+def _units(x: Tensor, y: Tensor) -> Tensor:
+    """Of each of the batch, the power of two at the largest cost, in float64: dividing by it costs no digit."""
+    largest = torch.maximum(x.abs().amax((-1, -2)), y.abs().amax((-1, -2))).double()
+    return torch.where(largest > 0, torch.ldexp(torch.ones_like(largest), torch.frexp(largest).exponent - 1), 1.0)
+
+
+def _comparable(distances: Tensor, x: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Scale the features' costs to the spread of the structure's gradient; also return the factors."""
+    product = a[:, :, None] * b[:, None, :]
+    factor = spread(Quadratic(x.double(), y.double()).slope(product)) / spread(distances.double())
+    return (factor * distances).to(x.dtype), factor[:, 0, 0]
+
+
+def _runs_of_all(batch: _Batch, names: Sequence[str]) -> list[_Run]:
+    """Go from all starts; where some points have no weight, for one entry after the other without them."""
+    if bool((batch.a > 0).all() and (batch.b > 0).all()):
+        return _runs(batch, names)
+    single = [_runs(batch.part(entry), names) for entry in range(len(batch.x))]
+    return [
+        _Run(name, [end for run in runs for end in run.ends], sum(r.seconds for r in runs), max(r.n_iter for r in runs))
+        for name, runs in zip(names, zip(*single, strict=True), strict=True)
+    ]
+
+
+def _runs(batch: _Batch, names: Sequence[str]) -> list[_Run]:
+    x, y, a, b = (t.float() for t in batch[:4])
+    quick = Quadratic(x, y, None if batch.features is None else batch.features.float(), batch.alpha)
+    anchors = Anchors(x, y, a, b, is_uniform=is_uniform(batch.a) and is_uniform(batch.b))
+    entries = [batch.entry(i) for i in range(len(x))]
+    softs: list[Tensor] = []
+    runs: list[_Run] = []
+    for name in names:
+        begin = time.perf_counter()
+        plan, temperatures = anchors.start(name)
+        soft = anneal(quick, plan, a, b, temperatures)
+        ends = _sharpened(entries, soft.plan, softs, runs)
+        softs.append(soft.plan)
+        runs.append(_Run(name, ends, time.perf_counter() - begin, soft.n_steps))
+    return runs
+
+
+def _sharpened(entries: list[Entry], soft: Tensor, softs: list[Tensor], runs: list[_Run]) -> list[Sharp]:
+    """Sharpen what no earlier start has led to."""
+    moved = [(soft - other).abs().sum((-1, -2)).tolist() for other in softs]
+    ends = []
+    for i, entry in enumerate(entries):
+        twin = next((run.ends[i] for run, by in zip(runs, moved, strict=True) if by[i] < SAME), None)
+        best = min((run.ends[i].objective for run in runs), default=float("inf"))
+        ends.append(entry.sharpened(soft[i], best) if twin is None else twin)
+    return ends
+
+
+def _result(batch: _Batch, runs: list[_Run], unit: Tensor, factor: Tensor, shape: torch.Size) -> TensorAlignment:
+    """Keep the best of each of the batch, put points of weight zero back, and return to the units of the costs."""
+    bests = [min((run.ends[i] for run in runs), key=lambda end: end.objective) for i in range(len(batch.x))]
+
+    def in_units(numbers: list[float]) -> Tensor:
+        return (torch.tensor(numbers, dtype=torch.float64, device=unit.device) * unit * unit).view(shape)
+
+    starts = tuple(
+        TensorStart(
+            run.name,
+            in_units([end.objective for end in run.ends]),
+            run.seconds,
+            run.n_iter,
+            all(end.converged for end in run.ends),
+        )
+        for run in runs
+    )
+    matches, dense = _put_back(batch, bests)
+    return TensorAlignment(
+        matches.view(*shape, -1),
+        in_units([end.value for end in bests]),
+        in_units([end.objective for end in bests]),
+        all(end.converged for end in bests),
+        starts,
+        factor.view(shape),
+        None if dense is None else dense.view(*shape, *dense.shape[1:]),
+    )
+
+
+def _put_back(batch: _Batch, bests: list[Sharp]) -> tuple[Tensor, Tensor | None]:
+    """Matches (batch, n) and, unless all are matchings of all points, plans (batch, n, m)."""
+    a, b = batch.a, batch.b
+    matches = torch.full(a.shape, -1, device=a.device)
+    are_matchings = all(best.plan is None and len(best.matches) == a.shape[1] == b.shape[1] for best in bests)
+    dense = None if are_matchings else torch.zeros(*a.shape, b.shape[1], dtype=torch.float64, device=a.device)
+    for i, best in enumerate(bests):
+        rows, columns = torch.nonzero(a[i])[:, 0], torch.nonzero(b[i])[:, 0]
+        own = columns[torch.from_numpy(best.matches).to(a.device)]
+        matches[i, rows] = own
+        if dense is not None and best.plan is None:
+            dense[i, rows, own] = 1 / len(rows)
+        elif dense is not None:
+            dense[i, rows[:, None], columns] = torch.as_tensor(best.plan, device=a.device)
+    return matches, dense
