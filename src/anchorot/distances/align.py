@@ -2,22 +2,17 @@
 
 import time
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
-from anchorot._validate import (
-    check_choice,
-    check_finite,
-    check_nonnegative,
-    check_numbers,
-    check_threads,
-)
+from anchorot._validate import check_choice, check_finite, check_nonnegative, check_numbers, check_threads
 from anchorot.distances.alignment import Alignment, Start, runner_up
 from anchorot.distances.annealing import COOL, anneal, entropic_step
 from anchorot.distances.bounds import lower_bounds
+from anchorot.distances.device import check_device, in_double, in_single
 from anchorot.distances.factored import nearly
 from anchorot.distances.partial import Limits, Partial
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
@@ -53,15 +48,21 @@ class Setting(NamedTuple):
     features: Float64s | None
     alpha: float
     threads: int
+    device: str | None
 
     def exact(self) -> Quadratic:
         """The objective."""
         return Quadratic(self.x.cost.astype(np.float64), self.y.cost.astype(np.float64), self.features, self.alpha)
 
     def quick(self) -> Quadratic:
-        """The objective to a few percent, for annealing."""
-        features = None if self.features is None else _single(self.features)
-        return nearly(_single(self.x.cost), _single(self.y.cost), features, self.alpha)
+        """The objective for annealing, in float32: on the device if there is one, else to a few percent."""
+        features = None if self.features is None else self.single(self.features)
+        make = nearly if self.device is None else Quadratic
+        return make(self.single(self.x.cost), self.single(self.y.cost), features, self.alpha)
+
+    def single(self, array: Floats) -> Any:
+        """Return an array in float32, on the device if there is one."""
+        return in_single(array, self.device)
 
     def objective(self, plan: Float64s) -> float:
         """The objective of a plan, summed so that nothing cancels."""
@@ -82,6 +83,7 @@ def align(
     robust: bool = False,
     rng: RngLike = None,
     threads: int = 1,
+    device: str | None = None,
 ) -> Alignment:
     r"""Find which point of one space is which of another.
 
@@ -113,6 +115,9 @@ def align(
         Decides between matches that symmetry makes equal: of a ring of points, which one the first is matched with.
     threads : int
         Threads for the costs between anchors; matrix products use those of the BLAS at hand.
+    device : str, optional
+        Anneal there, by PyTorch (extra ``torch``): "cuda", say. The rest stays on the CPU; what is large enough to be
+        worth more goes to :func:`anchorot.torch.align`.
 
     Returns
     -------
@@ -135,6 +140,7 @@ def align(
     (True, 0.0)
     """
     threads = check_threads(threads)
+    device = check_device(device)
     share = _check_mass(mass)
     whole = as_space(x, robust=robust), as_space(y, robust=robust)
     kept = [np.flatnonzero(space.weights) for space in whole]
@@ -143,7 +149,7 @@ def align(
     costs, factor = _feature_costs(features, *whole, *units)
     if costs is not None:
         costs = costs[np.ix_(*kept)]
-    setting = Setting(units[0], units[1], costs, _check_share(alpha, "alpha"), threads)
+    setting = Setting(units[0], units[1], costs, _check_share(alpha, "alpha"), threads, device)
     chosen = _chosen_starts(start, setting, kept, (whole[0].n, whole[1].n), rng)
     found = _free(setting, chosen) if isinstance(share, str) else _solve(setting, chosen, share)
     return _result(found, setting, whole, kept, scale, factor, is_whole=share is None)
@@ -223,17 +229,14 @@ def _annealed(quick: Quadratic, setting: Setting, start: StartingPlan, limits: L
     """The plan at the end of a start's temperatures, and the number of steps."""
     if not start.temperatures:
         return start.plan, 0
+    single = setting.single
     if limits is None:
         a, b = setting.x.weights, setting.y.weights
-        soft = anneal(quick, _single(start.plan), _single(a), _single(b), start.temperatures)
-        return round_to_marginals(soft.plan.astype(np.float64), a, b), soft.n_steps
+        soft = anneal(quick, single(start.plan), single(a), single(b), start.temperatures)
+        return round_to_marginals(in_double(soft.plan), a, b), soft.n_steps
     plan, a, b = limits.extended(start.plan), limits.a, limits.b
-    soft = anneal(Partial(quick), _single(plan), _single(a), _single(b), start.temperatures)
-    return soft.plan[:-1, :-1].astype(np.float64), soft.n_steps
-
-
-def _single(array: Floats) -> NDArray[np.float32]:
-    return array.astype(np.float32)
+    soft = anneal(Partial(quick), single(plan), single(a), single(b), start.temperatures)
+    return in_double(soft.plan[:-1, :-1]), soft.n_steps
 
 
 def _sharpened(exact: Quadratic, setting: Setting, soft: Float64s, limits: Limits | None, best: float) -> Sharp:
