@@ -1,9 +1,11 @@
 """Anchor Energy on a CUDA device: our kernels, plain PyTorch, and the sorts alone. Needs torch, NumPy and anchorot.
 
 Parts: ``small`` (n = 2048, 16384, float64, with gradients), ``batch`` (1000 pairs of n = 100), ``weighted``, ``large``
-(100 000 points, exact), ``levels`` (50 000 points, few levels against all), ``million`` (10⁶ points, 1000 levels).
+(100 000 points, exact), ``levels`` (50 000 points, few levels against all), ``million`` (10⁶ points, 1000 levels),
+``align`` (noisy, shuffled clouds in 5 dimensions: 1854 and 10 000 points, and 64 pairs of 200).
 
     python benchmarks/gpu.py --parts small,batch --json gpu.json
+    python benchmarks/gpu.py --only align
 """
 
 import argparse
@@ -27,7 +29,9 @@ Row = dict[str, Any]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default="small,batch,weighted,large,levels", help="comma-separated, or all")
+    parser.add_argument(
+        "--parts", "--only", default="small,batch,weighted,large,levels,align", help="comma-separated, or all"
+    )
     parser.add_argument("--json", type=Path, help="file to write the rows to")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--scale", type=float, default=1.0, help="shrink every size, to try the script out")
@@ -219,7 +223,57 @@ def million(bench: Bench) -> Iterator[Row]:
     yield {"what": what, "ours": 1e3 * seconds, "peak": peak, "bar": "<= 6 min", "holds": seconds <= 360}
 
 
-PARTS = {"small": small, "batch": batch, "weighted": weighted, "large": large, "levels": levels, "million": million}
+def align(bench: Bench) -> Iterator[Row]:
+    aot.align(*noisy_copies(bench, 1, bench.size(600))[:2])  # load the libraries
+    for count, full, bar in ((1, 1854, 1.0), (1, 10_000, 30.0), (64, 200, None)):
+        n = bench.size(full) if count == 1 else full
+        x, y, truth = noisy_copies(bench, count, n)
+        seconds, peak, found = bench.once(lambda x=x, y=y: aot.align(x, y))
+        hits = float((found.matches == truth).double().mean())
+        best, true = float(found.value.mean()), float(loss_of_matches(x, y, truth).mean())
+        pairs = f"{count} pairs of n=m={n}" if count > 1 else f"n=m={n}"
+        row = {
+            "what": f"align {pairs}: hits {hits:.3f}, loss {best:.5g}, of the truth {true:.5g}",
+            "ours": 1e3 * seconds,
+            "peak": peak,
+            "hits": hits,
+            "loss": best,
+            "loss_of_truth": true,
+            "starts": [
+                [start.name, float(start.objective.mean()), start.seconds, start.n_iter] for start in found.starts
+            ],
+        }
+        yield row | ({} if bar is None else {"bar": f"<= {bar:g} s", "holds": seconds <= bar})
+        yield {"what": "; ".join(f"{name} {loss:.5g} in {took:.2f} s" for name, loss, took, _ in row["starts"])}
+
+
+def noisy_copies(bench: Bench, count: int, n: int, noise: float = 0.1) -> tuple[Tensor, Tensor, Tensor]:
+    """Distances in Gaussian clouds in 5 dimensions, in their noisy, shuffled copies, and who is who."""
+    torch.manual_seed(0)
+    points = torch.randn(count, n, 5, device=bench.device)
+    order = torch.rand(count, n, device=bench.device).argsort(-1)
+    moved = points + noise * torch.randn_like(points)
+    copies = moved.gather(1, order[..., None].expand(points.shape))
+    x, y = (aot.from_points(cloud) for cloud in (points, copies))
+    return (x[0], y[0], order[0].argsort()) if count == 1 else (x, y, order.argsort(-1))
+
+
+def loss_of_matches(x: Tensor, y: Tensor, matches: Tensor) -> Tensor:
+    """Gromov-Wasserstein loss of matchings."""
+    rows = matches[..., :, None].expand(y.shape)
+    seen = y.gather(-2, rows).gather(-1, rows.mT)
+    return (x - seen).double().square().mean((-1, -2))
+
+
+PARTS = {
+    "small": small,
+    "batch": batch,
+    "weighted": weighted,
+    "large": large,
+    "levels": levels,
+    "million": million,
+    "align": align,
+}
 
 
 def line(row: Row) -> str:
