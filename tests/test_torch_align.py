@@ -13,6 +13,8 @@ from anchorot.distances.annealing import COOL, anneal  # noqa: E402
 from anchorot.distances.quadratic import Quadratic  # noqa: E402
 from anchorot.torch import _matching, _sharpening, _starts  # noqa: E402
 
+module = sys.modules["anchorot.torch.align"]  # whose name its function has taken
+
 cuda = [
     pytest.mark.cuda,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
@@ -159,6 +161,39 @@ def test_no_scale_of_the_costs_changes_the_matches(scale, dtype, device):
     assert float(found.value) == pytest.approx(float(plain.value) * scale**2, rel=1e-4)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_costs_whose_squares_double_cannot_hold_are_matched_all_the_same(scale):
+    x, y, truth = noisy_pairs(30)
+    found = aot.align(scale * x, scale * y)
+    assert found.matches.equal(truth)
+    assert float(found.value) == (0 if scale < 1 else torch.inf)
+    assert float(aot.align(scale * x, scale * x).value) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_rounding_is_not_taken_for_asymmetry_which_doubles_the_work(dtype, monkeypatch):
+    x, y, truth = noisy_pairs(40, dtype=dtype)
+    rough = torch.finfo(dtype).eps * torch.randn(40, 40, generator=torch.Generator().manual_seed(0), dtype=dtype)
+    made, inner = [], module.Quadratic
+    for where in (module, _sharpening):
+        monkeypatch.setattr(where, "Quadratic", lambda *given: made.append(inner(*given)) or made[-1])
+    found = aot.align(x * (1 + rough), y * (1 + rough))
+    assert found.matches.equal(truth)
+    assert not any(problem._is_skew for problem in made)
+    assert (x * (1 + rough)).mT.ne(x * (1 + rough)).any()
+
+
+def test_asymmetric_costs_are_aligned_as_with_arrays():
+    x, y, truth = noisy_pairs(30, noise=0.02)
+    tilt = torch.randn(30, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    tilted = torch.zeros_like(tilt)
+    tilted[truth[0][:, None], truth[0]] = tilt
+    pair = x[0] + 0.3 * tilt, y[0] + 0.3 * tilted
+    found, expected = aot.align(*pair), ao.align(*(cost.numpy() for cost in pair))
+    assert found.matches.tolist() == expected.matches.tolist() == truth[0].tolist()
+    assert float(found.value) == pytest.approx(expected.value, rel=1e-9)
+
+
 @pytest.mark.parametrize("n", [1, 2, 9])
 @pytest.mark.parametrize("level", [0.0, 3.0])
 def test_constant_costs_are_aligned_at_value_zero(n, level, either_way):
@@ -239,11 +274,11 @@ def test_arrays_annealed_on_a_device_end_where_they_end_without(device, mass):
 
 
 def test_a_device_anneals_where_it_is_asked_to(monkeypatch):
-    from anchorot.distances import align as module
-
+    arrays = sys.modules["anchorot.distances.align"]
     seen = []
-    inner = module.anneal
-    monkeypatch.setattr(module, "anneal", lambda problem, plan, *rest: seen.append(plan) or inner(problem, plan, *rest))
+    monkeypatch.setattr(
+        arrays, "anneal", lambda problem, plan, *rest: seen.append(plan) or anneal(problem, plan, *rest)
+    )
     x, y, _ = (t[0].numpy() for t in noisy_pairs(10))
     ao.align(x, y, device="cpu")
     assert seen

@@ -17,6 +17,8 @@ from anchorot.torch._sharpening import Entry, Sharp
 from anchorot.torch._starts import ANCHOR_STARTS, STARTS, Anchors
 from anchorot.torch.alignment import TensorAlignment, TensorStart
 
+ROUNDING = 16  # units in the last place of the largest cost
+
 
 class _Batch(NamedTuple):
     """Problems in units of their largest costs: (batch, n, n) and so on; weights in float64."""
@@ -106,7 +108,7 @@ def align(
     distances = None if features is None else _feature_distances(features, x, y).reshape(-1, n, m)
     x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
     unit = _units(x, y)
-    x, y = x / unit.to(x.dtype)[:, None, None], y / unit.to(y.dtype)[:, None, None]
+    x, y = (_without_rounding(cost / unit.to(cost.dtype)[:, None, None]) for cost in (x, y))
     factor = torch.zeros_like(unit)
     if distances is not None:
         distances, factor = _comparable(distances, x, y, a, b)
@@ -139,7 +141,14 @@ def _feature_distances(features: tuple[Tensor, Tensor], x: Tensor, y: Tensor) ->
 def _units(x: Tensor, y: Tensor) -> Tensor:
     """Of each of the batch, the power of two at the largest cost, in float64: dividing by it costs no digit."""
     largest = torch.maximum(x.abs().amax((-1, -2)), y.abs().amax((-1, -2))).double()
-    return torch.where(largest > 0, torch.ldexp(torch.ones_like(largest), torch.frexp(largest).exponent - 1), 1.0)
+    return torch.where(largest > 0, 2.0 ** (torch.frexp(largest).exponent.double() - 1), 1.0)
+
+
+def _without_rounding(cost: Tensor) -> Tensor:
+    """Return unit costs that are symmetric but for rounding, as products of matrices leave them, as symmetric ones."""
+    difference = (cost - cost.mT).abs().max()
+    is_rounded = 0 < float(difference) <= ROUNDING * torch.finfo(cost.dtype).eps
+    return (cost + cost.mT) / 2 if is_rounded else cost
 
 
 def _comparable(distances: Tensor, x: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
