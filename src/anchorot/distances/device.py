@@ -1,5 +1,6 @@
 """Arrays to a device and back, for what may run there; torch is imported only where one is asked for."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,16 @@ def check_device(device: object) -> str | None:
         import torch
     except ImportError:
         raise MissingExtraError("torch", "torch") from None
-    try:
-        found = torch.device(str(device))
-    except RuntimeError:
-        raise InputError(f"device must be 'cpu', 'cuda' or 'cuda:0' and the like, but got {device!r}") from None
-    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
-        there = torch.cuda.device_count() or "no"
+    name = str(device)
+    kind = re.fullmatch(r"cpu|cuda(?::(\d+))?", name)
+    if kind is None:
+        raise InputError(f"device must be 'cpu', 'cuda' or 'cuda:0' and the like, but got {device!r}")
+    count = torch.cuda.device_count()
+    if name != "cpu" and int(kind[1] or 0) >= count:
         raise InputError(
-            f"device is {str(found)!r}, but PyTorch finds {there} CUDA device; leave device out, or give 'cpu'"
+            f"device is {name!r}, but PyTorch finds {count or 'no'} CUDA device; leave it out, or take 'cpu'"
         )
-    return str(found)
+    return name
 
 
 def in_single(array: Floats, device: str | None) -> Any:

@@ -1,7 +1,7 @@
 """Where an alignment of tensors begins: the twin of :mod:`anchorot.distances.starts`, for batches, on their device.
 
 Rows of costs become quantile functions at K levels, and anchors are compared by the mean difference at those. Between
-uniform spaces of one size, up to 2048 points, that is exact (K = n); else K = 512 levels do for a start.
+uniform spaces of one size, up to 1024 points, that is exact (K = n); else K = 512 levels do for a start.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from anchorot.distances.quadratic import spread
 from anchorot.distances.starts import RANGES
 
 LEVELS = 512
-MOST_LEVELS = 2048  # all of them, up to here
+MOST_LEVELS = 1024  # all of them, up to here
 # What start="anchors" tries. The one that is not annealed comes last: by then it shows whether it is worth its swaps.
 ANCHOR_STARTS = ("middle", "near, annealed", "product", "near")
 STARTS = (*RANGES, "product")
