@@ -259,52 +259,6 @@ def test_assignment_from_potentials_finds_the_cheapest_matching(few, monkeypatch
     assert costs.numpy()[np.arange(80), matches].sum() <= least * 1.001
 
 
-# -- arrays, annealed on a device ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("mass", [None, 0.8])
-def test_arrays_annealed_on_a_device_end_where_they_end_without(device, mass):
-    pytest.importorskip("ot")
-    x, y, _ = (t[0].numpy() for t in noisy_pairs(30, noise=0.1))
-    plain, found = ao.align(x, y, mass=mass), ao.align(x, y, mass=mass, device=device)
-    assert found.matches.tolist() == plain.matches.tolist()
-    assert found.value == pytest.approx(plain.value, rel=1e-6)
-    assert isinstance(found.plan, np.ndarray)
-
-
-def test_a_device_anneals_where_it_is_asked_to(monkeypatch):
-    arrays = sys.modules["anchorot.distances.align"]
-    seen = []
-    monkeypatch.setattr(
-        arrays, "anneal", lambda problem, plan, *rest: seen.append(plan) or anneal(problem, plan, *rest)
-    )
-    x, y, _ = (t[0].numpy() for t in noisy_pairs(10))
-    ao.align(x, y, device="cpu")
-    assert seen
-    assert all(isinstance(plan, torch.Tensor) and plan.dtype == torch.float32 for plan in seen)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_a_device_that_is_not_there_is_refused_in_one_line():
-    with pytest.raises(ao.InputError, match="device is 'cuda', but PyTorch finds no CUDA device") as caught:
-        ao.align(np.eye(3), np.eye(3), device="cuda")
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("device", ["gpu", "", 3.5, "cuda:x", "meta"])
-def test_what_is_no_device_is_refused_in_one_line(device):
-    with pytest.raises(ao.InputError, match="device must be 'cpu', 'cuda' or 'cuda:0'") as caught:
-        ao.align(np.eye(3), np.eye(3), device=device)
-    assert "\n" not in str(caught.value)
-
-
-def test_without_torch_a_device_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ao.MissingExtraError, match=r"anchorot\[torch\]"):
-        ao.align(np.eye(3), np.eye(3), device="cuda")
-
-
 # -- the door ------------------------------------------------------------------------------------------------------
 
 
