@@ -225,7 +225,7 @@ def million(bench: Bench) -> Iterator[Row]:
 
 def align(bench: Bench) -> Iterator[Row]:
     aot.align(*noisy_copies(bench, 1, bench.size(600))[:2])  # load the libraries
-    for count, full, bar in ((1, 1854, 1.0), (1, 10_000, 30.0), (64, 200, None)):
+    for count, full, bar in ((1, 1854, 1.0), (1, 10_000, 30.0), (bench.size(64), 200, None)):
         n = bench.size(full) if count == 1 else full
         x, y, truth = noisy_copies(bench, count, n)
         seconds, peak, found = bench.once(lambda x=x, y=y: aot.align(x, y))
