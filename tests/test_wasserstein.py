@@ -14,7 +14,7 @@ from anchorot.distances.sinkhorn import entropic_plan
 from anchorot.distances.transport import marginal_error
 
 import reference
-from strategies import scale_of, spaces
+from strategies import clouds, scale_of, spaces, with_a_light_point
 
 POWERS = st.integers(1, 4)
 
@@ -305,5 +305,56 @@ def test_without_pot_the_error_names_the_extra(monkeypatch):
     with pytest.raises(ao.MissingExtraError, match=r"POT is not installed; get it with: pip install 'anchorot\[pot\]'"):
         ao.anchor_wasserstein(weighted, np.eye(2), epsilon=0)
     with pytest.raises(ao.MissingExtraError, match="POT"):
-        ao.gromov_wasserstein(np.eye(2), np.eye(2))
+        ao.gromov_wasserstein(np.eye(2), np.eye(2), start="product")
+    with pytest.raises(ao.MissingExtraError, match="POT"):
+        ao.gromov_wasserstein(weighted, np.eye(2))
+    assert ao.gromov_wasserstein(np.eye(2), np.eye(2)).value == 0
     assert ao.anchor_wasserstein(np.eye(3), np.eye(3), epsilon=0).value == 0
+
+
+# -- epsilon by default --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-6, 1e6, 1e100])
+def test_the_scale_of_the_costs_leaves_the_default_plan(scale):
+    x, y = clouds((9, 7), 1, weighted=True)
+    plain, scaled = (
+        ao.anchor_wasserstein(x, y),
+        ao.anchor_wasserstein(*(ao.Space(scale * s.cost, s.weights) for s in (x, y))),
+    )
+    np.testing.assert_allclose(scaled.plan, plain.plan, atol=1e-6)
+    assert scaled.cost == pytest.approx(scale * plain.cost, rel=1e-6)
+    assert scaled.epsilon == pytest.approx(scale * plain.epsilon, rel=1e-9)
+
+
+def test_the_default_epsilon_is_a_share_of_the_mean_cost():
+    x, y = clouds((9, 7), 2, weighted=False)
+    mean = ao.anchor_wasserstein(x, y, epsilon=1e9).cost  # of the product plan
+    found = ao.anchor_wasserstein(x, y)
+    assert found.epsilon == pytest.approx(1e-3 * mean, rel=1e-5)
+    np.testing.assert_array_equal(found.plan, ao.anchor_wasserstein(x, y, epsilon=found.epsilon).plan)
+
+
+@pytest.mark.parametrize("far", [1e9, 1e200])
+def test_weightless_points_leave_the_default_epsilon(far):
+    x, y = clouds((9, 7), 3, weighted=True)
+    assert ao.anchor_wasserstein(with_a_light_point(x, 0, far), y).epsilon == ao.anchor_wasserstein(x, y).epsilon
+
+
+def test_rounding_makes_no_matches_of_points_that_are_all_alike():
+    ring = ao.from_points([[np.cos(t), np.sin(t)] for t in 2 * np.pi * np.arange(7) / 7])
+    np.testing.assert_allclose(ao.anchor_wasserstein(ring, ring).plan, 1 / 49, rtol=0.05)
+    np.testing.assert_allclose(ao.anchor_wasserstein(np.zeros((3, 3)), np.zeros((3, 3))).plan, 1 / 9)
+
+
+def test_tensors_have_the_same_default_epsilon_each_of_a_batch():
+    torch = pytest.importorskip("torch", exc_type=ImportError)
+    import anchorot.torch as aot
+
+    x, y = clouds((8, 6), 4, weighted=False)
+    costs = [torch.as_tensor(np.stack([space.cost, 50 * space.cost, 0 * space.cost])) for space in (x, y)]
+    found = aot.anchor_wasserstein(*costs)
+    for k, scale in enumerate((1, 50, 0)):
+        alone = ao.anchor_wasserstein(scale * x.cost, scale * y.cost)
+        np.testing.assert_allclose(found.plan[k], alone.plan, atol=1e-6)
+        assert float(found.value[k]) == pytest.approx(alone.value, rel=1e-6)

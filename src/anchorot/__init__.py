@@ -16,9 +16,10 @@ from anchorot.barycenter import Barycenter, barycenter
 from anchorot.config import __version__, show_config
 from anchorot.distances.align import align
 from anchorot.distances.alignment import Alignment, Rival, Start
-from anchorot.distances.bounds import LowerBounds, lower_bounds, nearest_gw
+from anchorot.distances.bounds import LowerBounds, lower_bounds
 from anchorot.distances.energy import anchor_energy, expected_cost
 from anchorot.distances.gromov import gromov_wasserstein
+from anchorot.distances.nearest import nearest_gw
 from anchorot.distances.neighbors import NearestSpaces, Neighbors, SearchResult
 from anchorot.distances.plan import anchor_energy_plan, match
 from anchorot.distances.scores import AlignmentScores, alignment_scores

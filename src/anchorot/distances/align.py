@@ -150,8 +150,8 @@ def align(
     if costs is not None:
         costs = costs[np.ix_(*kept)]
     setting = Setting(units[0], units[1], costs, _check_share(alpha, "alpha"), threads, device)
-    chosen = _chosen_starts(start, setting, kept, (whole[0].n, whole[1].n), rng)
-    found = _free(setting, chosen) if isinstance(share, str) else _solve(setting, chosen, share)
+    chosen = chosen_starts(start, setting, kept, (whole[0].n, whole[1].n), rng)
+    found = _free(setting, chosen) if isinstance(share, str) else solve(setting, chosen, share)
     return _result(found, setting, whole, kept, scale, factor, is_whole=share is None)
 
 
@@ -194,9 +194,10 @@ def _feature_costs(
     return factor * costs, factor
 
 
-def _chosen_starts(
+def chosen_starts(
     start: str | ArrayLike, setting: Setting, kept: list[Int64s], shape: tuple[int, int], rng: RngLike
 ) -> list[StartingPlan]:
+    """Starts by name, or the one plan given, between the points of positive weight."""
     if isinstance(start, str):
         check_choice(start, "start", ("anchors", *STARTS))
         return starting_plans(start, setting.x, setting.y, rng, setting.threads)
@@ -207,7 +208,7 @@ def _chosen_starts(
     return [StartingPlan("plan", round_to_marginals(inner / plan.sum(), setting.x.weights, setting.y.weights), ())]
 
 
-def _solve(setting: Setting, starts: list[StartingPlan], share: float | None) -> list[Found]:
+def solve(setting: Setting, starts: list[StartingPlan], share: float | None) -> list[Found]:
     """Go from all starts; the best comes first."""
     quick, exact = setting.quick(), setting.exact()
     limits = None if share is None else Limits.of(setting.x, setting.y, share)
@@ -250,7 +251,7 @@ def _free(setting: Setting, starts: list[StartingPlan]) -> list[Found]:
     """Match all that can be, then leave out what fits far worse than the rest, until that stays the same."""
     share = 1.0
     for _ in range(ROUNDS):
-        found = _solve(setting, starts, share)
+        found = solve(setting, starts, share)
         kept = share * _share_well_matched(setting.exact(), found[0].plan)
         if kept > share - 1e-3:
             break

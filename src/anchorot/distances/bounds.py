@@ -1,21 +1,18 @@
-"""Lower bounds of Gromov-Wasserstein (Mémoli), and nearest neighbours by it without computing it everywhere."""
+"""Lower bounds of Gromov-Wasserstein (Mémoli)."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._validate import check_choice, check_integer, check_overflow, check_power
+from anchorot._validate import check_choice, check_overflow, check_power
 from anchorot.anchors.line import StepFunction, quantile_function, step_distance
 from anchorot.anchors.rows import AnchorRows, row_costs
-from anchorot.distances.gromov import gromov_wasserstein
-from anchorot.distances.neighbors import Neighbors
 from anchorot.distances.schedule import STOPPED_EARLY
 from anchorot.distances.transport import Transport
 from anchorot.distances.wasserstein import exact_transport
-from anchorot.exceptions import ConvergenceWarning, InputError
+from anchorot.exceptions import ConvergenceWarning
 from anchorot.space import Space, as_space, heavy_part, unit_of, with_unit_costs
 
 
@@ -84,7 +81,7 @@ def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust:
     if not converged:
         warnings.warn(STOPPED_EARLY, ConvergenceWarning, stacklevel=2)
     return LowerBounds(
-        flb=0.5 * unit * _first(unit_x, unit_y, p) ** (1 / p),
+        flb=0.5 * unit * first_cost(unit_x, unit_y, p) ** (1 / p),
         slb=second_bound(all_costs(space_x), all_costs(space_y), p),
         tlb=tlb,
         p=p,
@@ -114,11 +111,12 @@ def third_bound(x: AnchorRows, y: AnchorRows, p: int) -> tuple[float, bool]:
     """TLB between two spaces from their anchors, and whether the solver was done."""
     x, y = x.heavy(), y.heavy()
     unit = unit_of(max(x.largest, y.largest))
-    found = _third(x.divided_by(unit), y.divided_by(unit), p)
+    found = third_cost(x.divided_by(unit), y.divided_by(unit), p)
     return 0.5 * unit * max(found.cost, 0.0) ** (1 / p), found.converged
 
 
-def _first(x: Space, y: Space, p: int) -> float:
+def first_cost(x: Space, y: Space, p: int) -> float:
+    """Transport cost between eccentricities: (2 FLB)^p."""
     steps_x, steps_y = (_eccentricities(space, p) for space in (x, y))
     return step_distance(steps_x, steps_y, p)
 
@@ -140,51 +138,6 @@ def _eccentricities(space: Space, p: int) -> StepFunction:
     return quantile_function(excess, space.weights)._replace(origin=origin)
 
 
-def _third(x: AnchorRows, y: AnchorRows, p: int) -> Transport:
+def third_cost(x: AnchorRows, y: AnchorRows, p: int) -> Transport:
+    """Exact transport between anchors: its cost is (2 TLB)^p."""
     return exact_transport(row_costs(x, y, p, threads=1), x.weights, y.weights)
-
-
-def nearest_gw(
-    query: Space | ArrayLike, spaces: Sequence[Space | ArrayLike], k: int = 1, *, robust: bool = False
-) -> Neighbors:
-    """The k spaces nearest to a query by Gromov-Wasserstein, computing it only where a lower bound allows.
-
-    Bounds are tried from the cheapest to the dearest: eccentricities and all costs (FLB, SLB) for all spaces, then, in
-    the order of those, the third bound, and the loss itself only while some bound is below the k-th best loss found.
-    What the solver finds is never below a bound, so the answer is that of solving for all spaces; equal losses keep
-    the order of `spaces`.
-
-    Parameters
-    ----------
-    query : Space or array_like
-    spaces : sequence of Space or array_like
-    k : int
-        How many; at most ``len(spaces)``.
-    robust : bool
-        Compare ranks of costs.
-
-    Returns
-    -------
-    Neighbors
-        `index` counts the entries of `spaces`; `distance` is in the scale of `gromov_wasserstein`.
-    """
-    k = check_integer(k, "k", 1)
-    if k > len(spaces):
-        raise InputError(f"k={k} nearest spaces are asked for, but there are only {len(spaces)}")
-    x, *others = (heavy_part(as_space(s, robust=robust)) for s in [query, *spaces])
-    costs, rows = all_costs(x), AnchorRows.of(x)
-    cheap = [max(_first(x, y, 2), step_distance(costs, all_costs(y), 2)) for y in others]
-    found: list[tuple[float, int]] = []  # the k best losses so far, with their spaces
-    n_exact = 0
-    for place in np.argsort(cheap, kind="stable"):
-        limit = found[-1][0] if len(found) == k else np.inf
-        slack = 1e-9 * abs(limit) if np.isfinite(limit) else 0.0
-        if cheap[place] > limit + slack:
-            break
-        if _third(rows, AnchorRows.of(others[place]), 2).cost > limit + slack:
-            continue
-        n_exact += 1
-        loss = gromov_wasserstein(x, others[place]).value
-        found = sorted([*found, (loss, int(place))])[:k]
-    losses, places = zip(*found, strict=True)
-    return Neighbors(np.array(places), np.array(losses), None, n_exact, exact=True)

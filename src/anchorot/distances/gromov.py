@@ -1,6 +1,5 @@
-"""Gromov-Wasserstein, the baseline: POT's solvers behind anchorot's face."""
+"""Gromov-Wasserstein: from anchors by anchorot's own solvers, or from the product plan by POT."""
 
-import math
 import threading
 import warnings
 from typing import NamedTuple
@@ -8,16 +7,55 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_nonnegative, check_overflow
+from anchorot.distances.align import Setting, chosen_starts, solve
+from anchorot.distances.entropic_gromov import AT_LIMIT, mirror_descent
+from anchorot.distances.plan import anchor_energy_plan
+from anchorot.distances.sharpening import conditional_gradient, round_to_marginals
+from anchorot.distances.starts import StartingPlan
 from anchorot.distances.transport import Transport, marginal_error
 from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraError
 from anchorot.space import Space, as_space, heavy_part, unit_of
 
 _warnings_lock = threading.Lock()  # catching warnings changes what all threads share
-MOST_MISSED = 0.05  # of the mass: a plan that misses its marginals by more is no answer
-AT_LIMIT = "the limit of iterations was reached; raise max_iter"
 LARGEST_EPSILON = 1e6  # in units of the largest squared cost: beyond, the plan is the product of the weights
+TOLERANCE = 1e-6
+DESCENT_STEPS, ENTROPIC_STEPS = 10_000, 1_000
+SEVERAL = ("anchors", "quick")  # starts that stand for more than one
+QUICK = (0.12,)  # the one temperature of "quick"
+ENTROPIC = {"anchors": ("near", "aw", "product"), "quick": ("aep", "product")}  # what these are with an epsilon
+RNG = 0  # symmetric spaces have many best plans; the same two spaces give the same one
+
+
+class Search(NamedTuple):
+    """How to look for the minimum.
+
+    Attributes
+    ----------
+    start : str or array_like of shape (n, m)
+    epsilon : float, optional
+    max_iter : int, optional
+    tolerance : float
+    """
+
+    start: str | ArrayLike = "anchors"
+    epsilon: float | None = None
+    max_iter: int | None = None
+    tolerance: float = TOLERANCE
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether POT is asked: no regularisation, from the product plan."""
+        return self.epsilon is None and isinstance(self.start, str) and self.start == "product"
+
+
+class _Solved(NamedTuple):
+    """A plan between points of positive weight, and how it was found."""
+
+    plan: Float64s
+    n_iter: int
+    problem: str  # what kept the solver from converging, or an empty string
 
 
 def gromov_wasserstein(
@@ -26,55 +64,58 @@ def gromov_wasserstein(
     epsilon: float | None = None,
     robust: bool = False,
     *,
+    start: str | ArrayLike = "anchors",
     max_iter: int | None = None,
-    tolerance: float = 1e-6,
+    tolerance: float | None = None,
 ) -> Transport:
-    r"""Gromov-Wasserstein with the square loss, a local minimum found by POT (extra ``pot``).
+    r"""Gromov-Wasserstein with the square loss: the best of the local minima that several starts lead to.
 
     .. math:: \min_P \sum_{ijkl} (C_{ij} - C'_{kl})^2 P_{ik} P_{jl}
 
-    This is POT's scale, :math:`4\,GW_2^2` in Mémoli's (who takes half the root), and the paper's.
+    This is POT's scale, :math:`4\,GW_2^2` in Mémoli's (who takes half the root), and the paper's. :func:`align` has the
+    same solver with features, missing parts, a certificate and matches.
 
     Parameters
     ----------
     x, y : Space or array_like of shape (n, n)
     epsilon : float, optional
-        None: conditional gradient, no regularisation. Otherwise projected gradient with entropic regularisation of that
-        strength, in POT's convention: the paper's program (Solomon et al., Algorithm 1) with alpha has the fixed points
-        of epsilon = 4 alpha.
+        None: no regularisation. Otherwise the loss less `epsilon` times the entropy of the plan is lowered, in POT's
+        convention: the paper's program (Solomon et al., Algorithm 1) with alpha has the fixed points of
+        epsilon = 4 alpha. The solver is anchorot's own; it takes any epsilon, and its plan always has its mass.
     robust : bool
         Compare the ranks of the costs instead of the costs: the paper's robust GW.
+    start : {"anchors", "quick", "near", "middle", "aw", "aep", "product"} or array_like of shape (n, m)
+        Where to begin.
+
+        - "anchors": all starts of :func:`align`, and a descent from the product of the weights; the best is kept.
+        - "quick": the Anchor Energy Plan, briefly annealed, and a descent from the product: a few times the time of
+          "product". What ``pairwise(metric="gw")`` takes.
+        - Another name of :func:`align`, or a plan: that start only. The result is never above the start's own loss.
+        - "product": the usual baseline, POT's conditional gradient from the product of the weights. It stops in the
+          nearest hole, often far above the others.
+
+        With an epsilon all of them, "product" as well, go by the entropic solver; "anchors" and "quick" compare a few.
     max_iter : int, optional
-        Limit of (outer) iterations; 10 000 without, 1 000 with regularisation. At it there is a `ConvergenceWarning`.
-    tolerance : float
-        Of POT's stopping rules: the relative change of the loss (conditional gradient) or the change of the plan
-        (projected gradient); 1e-6 as in the paper.
+        Limit of steps of a descent: 10 000, with an epsilon 1 000. At it there is a `ConvergenceWarning`.
+    tolerance : float, optional
+        1e-6 as in the paper: of the change of an entropic plan (root of the sum of squares), or of the loss (POT).
 
     Returns
     -------
     Transport
         `value` and `cost` are both the loss of the plan, without any entropy term; `potentials` is None.
 
-    Raises
-    ------
-    InputError
-        If there is no answer: at an epsilon far below the squared costs POT's solver underflows, and its plan has lost
-        its mass. :func:`pairwise` has NaN there.
-
     Notes
     -----
-    O(n² m + n m²) an iteration. The problem is not convex: another start can lead to another plan, and the value is
-    an upper bound of the minimum. :func:`lower_bounds` gives the other side.
+    O(n² m + n m²) an iteration. The problem is not convex, and the value is an upper bound of the minimum;
+    :func:`lower_bounds` gives the other side. POT (extra ``pot``) is needed for the baseline, and without an epsilon
+    for spaces of different sizes or with weights.
     """
-    epsilon = check_gromov_epsilon(epsilon)
-    limit = None if max_iter is None else check_integer(max_iter, "max_iter", 1)
-    tolerance = check_nonnegative(tolerance, "tolerance")
+    search = _checked_search(start, check_gromov_epsilon(epsilon), max_iter, tolerance)
     space_x, space_y = as_space(x, robust=robust), as_space(y, robust=robust)
-    found, problem = gromov_transport(space_x, space_y, epsilon, max_iter=limit, tolerance=tolerance)
-    if math.isnan(found.value):
-        raise InputError(f"POT's Gromov-Wasserstein has no answer at epsilon={epsilon}: {problem}")
+    found, problem = gromov_transport(space_x, space_y, search)
     if problem:
-        warnings.warn(f"POT's Gromov-Wasserstein did not converge: {problem}", ConvergenceWarning, stacklevel=2)
+        warnings.warn(f"Gromov-Wasserstein did not converge: {problem}", ConvergenceWarning, stacklevel=2)
     return found
 
 
@@ -88,83 +129,122 @@ def check_gromov_epsilon(epsilon: float | None) -> float | None:
     return strength
 
 
-def gromov_transport(
-    x: Space, y: Space, epsilon: float | None, *, max_iter: int | None = None, tolerance: float = 1e-6
-) -> tuple[Transport, str]:
-    """Gromov-Wasserstein of checked arguments, and what kept it from converging, or an empty string.
+def _checked_search(
+    start: str | ArrayLike, epsilon: float | None, max_iter: int | None, tolerance: float | None
+) -> Search:
+    limit = None if max_iter is None else check_integer(max_iter, "max_iter", 1)
+    near = TOLERANCE if tolerance is None else check_nonnegative(tolerance, "tolerance")
+    search = Search(start, epsilon, limit, near)
+    if tolerance is not None and epsilon is None and not search.is_baseline:
+        raise InputError(
+            f"tolerance is for an epsilon or start='product', but got tolerance={tolerance!r} with neither"
+        )
+    return search
 
-    Where POT has no answer, as at an epsilon so small that its plan underflows to zeros, `value` and `plan` are NaN.
-    """
-    limit = max_iter if max_iter is not None else (10_000 if epsilon is None else 1_000)
-    costs, unit = _unit_costs(x, y)
-    rows, columns = np.flatnonzero(x.weights), np.flatnonzero(y.weights)
-    a, b = x.weights[rows], y.weights[columns]
-    strength = None if epsilon is None else min(epsilon / unit / unit, LARGEST_EPSILON)
-    solved = _solve(costs, a, b, strength, limit, tolerance)
-    missed = marginal_error(solved.plan, a, b)
-    failure = _failure(solved, missed)
-    problem = failure or (AT_LIMIT if solved.n_iter >= limit else solved.told)
-    value, plan = solved.loss * unit * unit, np.zeros((x.n, y.n))
-    plan[np.ix_(rows, columns)] = solved.plan
-    if failure:
-        value, plan = math.nan, np.full_like(plan, np.nan)
+
+def gromov_transport(x: Space, y: Space, search: Search) -> tuple[Transport, str]:
+    """Gromov-Wasserstein of checked arguments, and what kept it from converging, or an empty string."""
+    (unit_x, unit_y), unit = _unit_spaces(x, y)
+    kept = [np.flatnonzero(space.weights) for space in (x, y)]
+    setting = Setting(unit_x, unit_y, None, 1.0, threads=1, device=None)
+    if search.is_baseline:
+        solved = _by_pot(setting, search)
+    elif search.epsilon is None:
+        solved = _descend(setting, _starts(search.start, setting, kept, (x.n, y.n)), search)
     else:
-        check_overflow(value, 2)
-    return Transport(value, value, plan, None, epsilon, solved.n_iter, problem == "", missed), problem
+        starts = _entropic_starts(search.start, setting, kept, (x.n, y.n))
+        solved = _regularised(setting, starts, min(search.epsilon / unit / unit, LARGEST_EPSILON), search)
+    value = setting.objective(solved.plan) * unit * unit  # in this order: 0 stays 0 where the unit's square is infinite
+    check_overflow(value, 2)
+    plan = np.zeros((x.n, y.n))
+    plan[np.ix_(*kept)] = solved.plan
+    missed = marginal_error(solved.plan, unit_x.weights, unit_y.weights)
+    found = Transport(value, value, plan, None, search.epsilon, solved.n_iter, solved.problem == "", missed)
+    return found, solved.problem
 
 
-class _Solved(NamedTuple):
-    """What POT found."""
+def _unit_spaces(x: Space, y: Space) -> tuple[list[Space], float]:
+    """The points of positive weight, with costs less the smallest of them, as multiples of a unit.
 
-    plan: Float64s
-    loss: float
-    n_iter: int
-    told: str  # its own warning that it did not converge, if there was one
-
-
-def _unit_costs(x: Space, y: Space) -> tuple[list[Float64s], float]:
-    """Costs between points of positive weight, less the smallest of them, as multiples of a unit.
-
-    The loss sees differences of costs only, but POT computes it from squares of costs.
+    The loss sees differences of costs only, but is computed from squares of costs.
     """
-    costs = [heavy_part(space).cost.astype(np.float64) for space in (x, y)]
+    heavy = [heavy_part(space) for space in (x, y)]
+    costs = [space.cost.astype(np.float64) for space in heavy]
     least = min(float(cost.min()) for cost in costs)
     with np.errstate(over="ignore"):
         costs = [cost - least for cost in costs]
     largest = max(float(cost.max()) for cost in costs)
     check_overflow(largest, 1)
     unit = unit_of(largest)
-    return [cost / unit for cost in costs], unit
+    return [Space(cost / unit, space.weights, copy=False) for cost, space in zip(costs, heavy, strict=True)], unit
 
 
-def _solve(
-    costs: list[Float64s], a: Float64s, b: Float64s, strength: float | None, limit: int, tolerance: float
-) -> _Solved:
+def _starts(start: str | ArrayLike, setting: Setting, kept: list[Int64s], shape: tuple[int, int]) -> list[StartingPlan]:
+    if isinstance(start, str) and start == "quick":
+        return [StartingPlan("aep", anchor_energy_plan(setting.x, setting.y), QUICK)]
+    return chosen_starts(start, setting, kept, shape, RNG)
+
+
+def _entropic_starts(
+    start: str | ArrayLike, setting: Setting, kept: list[Int64s], shape: tuple[int, int]
+) -> list[StartingPlan]:
+    names = ENTROPIC.get(start, (start,)) if isinstance(start, str) else (start,)
+    return [found for name in names for found in chosen_starts(name, setting, kept, shape, RNG)]
+
+
+def _descend(setting: Setting, starts: list[StartingPlan], search: Search) -> _Solved:
+    """The best of where the solver of `align` gets, and of plain descents from where that ends above.
+
+    Annealing may climb before it falls, and so may the step from a plan to a matching.
+    """
+    problem, a, b = setting.exact(), setting.x.weights, setting.y.weights
+    best = solve(setting, starts, None)[0]
+    begun = [round_to_marginals(start.plan, a, b) for start in starts]  # plans between anchors are approximate
+    begun = [plan for plan in begun if setting.objective(plan) < best.objective]
+    if isinstance(search.start, str) and search.start in SEVERAL:
+        begun.append(np.outer(a, b))
+    if not best.converged:
+        begun.append(best.plan)
+    limit = search.max_iter or DESCENT_STEPS
+    ends = [conditional_gradient(problem, plan, a, b, limit) for plan in begun]
+    found = [_Solved(best.plan, best.n_iter, "" if best.converged else AT_LIMIT)]
+    found += [_Solved(end.plan, end.n_steps, "" if end.converged else AT_LIMIT) for end in ends]
+    return min(found, key=lambda one: setting.objective(one.plan))
+
+
+def _regularised(setting: Setting, starts: list[StartingPlan], strength: float, search: Search) -> _Solved:
+    """The entropic plan of the smallest objective that the starts lead to."""
+    problem, a, b = setting.exact(), setting.x.weights, setting.y.weights
+    limit = search.max_iter or ENTROPIC_STEPS
+    ends = [
+        mirror_descent(problem, round_to_marginals(start.plan, a, b), a, b, strength, limit, search.tolerance)
+        for start in starts
+    ]
+    best = min(ends, key=lambda end: end.objective)
+    return _Solved(best.plan, best.n_iter, best.problem)
+
+
+def _by_pot(setting: Setting, search: Search) -> _Solved:
+    """POT's conditional gradient from the product plan."""
     try:
         import ot
     except ImportError:
         raise MissingExtraError("POT", "pot") from None
+    limit = search.max_iter or DESCENT_STEPS
     with _warnings_lock, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        if strength is None:
-            # POT stops by a relative or an absolute change of the loss; the latter matters near zero only
-            plan, log = ot.gromov.gromov_wasserstein(
-                *costs, a, b, "square_loss", max_iter=limit, tol_rel=tolerance, tol_abs=tolerance**2, log=True
-            )
-            n_iter = len(log["loss"]) - 1
-        else:
-            plan, log = ot.gromov.entropic_gromov_wasserstein(
-                *costs, a, b, "square_loss", epsilon=strength, max_iter=limit, tol=tolerance, solver="PGD", log=True
-            )
-            n_iter = min(10 * len(log["err"]), limit)  # POT looks at its error every ten iterations
+        # POT stops by a relative or an absolute change of the loss; the latter matters near zero only
+        plan, log = ot.gromov.gromov_wasserstein(
+            setting.x.cost,
+            setting.y.cost,
+            setting.x.weights,
+            setting.y.weights,
+            "square_loss",
+            max_iter=limit,
+            tol_rel=search.tolerance,
+            tol_abs=search.tolerance**2,
+            log=True,
+        )
     unconverged = next((str(warning.message) for warning in told if "onverge" in str(warning.message)), "")
-    return _Solved(plan, float(log["gw_dist"]), n_iter, unconverged)
-
-
-def _failure(solved: _Solved, missed: float) -> str:
-    """Why what POT returned is no answer, or an empty string."""
-    if not (np.isfinite(solved.plan).all() and np.isfinite(solved.loss)):
-        return "the plan is not finite; a larger epsilon may help"
-    if missed > MOST_MISSED:  # POT's Sinkhorn underflows at a small epsilon, and returns zeros without a word
-        return f"the plan misses its marginals by {missed:.2g}; a larger epsilon may help"
-    return ""
+    n_iter = len(log["loss"]) - 1
+    return _Solved(plan, n_iter, AT_LIMIT if n_iter >= limit else unconverged)

@@ -45,27 +45,27 @@ def sharpen(problem: Quadratic, plan: Float64s, a: Float64s, b: Float64s, best: 
     return found._replace(n_steps=found.n_steps + n_steps, converged=found.converged and converged)
 
 
-def conditional_gradient(problem: Objective, plan: Float64s, a: Float64s, b: Float64s) -> Sharp:
+def conditional_gradient(
+    problem: Objective, plan: Float64s, a: Float64s, b: Float64s, most_steps: int = MOST_STEPS
+) -> Sharp:
     """Go from vertex to vertex of the set of plans, each time as far as the objective falls."""
     product = problem.product(plan)
     value = float(problem.value(plan, product))
     least = SMALL * (abs(float(problem.value(np.outer(a, b) / a.sum()))) or 1.0)
-    for step in range(MOST_STEPS):
+    for step in range(most_steps):
         slope = problem.slope(plan, product)
         towards = cheapest_plan(slope, a, b)
         way = towards - plan
         fall = float((slope * way).sum())
-        if fall > -least:
-            return Sharp(plan, value, step, True)
         product_there = problem.product(towards)
         bend = float(problem.value(towards, product_there)) - value - fall  # value + t fall + t² bend along the way
-        length = 1.0 if bend <= 0 else min(1.0, -fall / (2 * bend))
+        length = 1.0 if bend <= 0 else min(1.0, max(0.0, -fall / (2 * bend)))
+        if length * fall + length**2 * bend > -least:  # at a saddle it is the bend that leads down
+            return Sharp(plan, value, step, True)
         plan = plan + length * way if length < 1 else towards
         product = product + length * (product_there - product) if length < 1 else product_there
-        before, value = value, float(problem.value(plan, product))
-        if before - value < least:
-            return Sharp(plan, value, step + 1, True)
-    return Sharp(plan, value, MOST_STEPS, False)
+        value = float(problem.value(plan, product))
+    return Sharp(plan, value, most_steps, False)
 
 
 def cheapest_plan(costs: Float64s, a: Float64s, b: Float64s) -> Float64s:
@@ -89,8 +89,8 @@ def round_to_marginals(plan: Float64s, a: Float64s, b: Float64s) -> Float64s:
     """Bring a plan that nearly has the marginals to them exactly (Altschuler, Weed and Rigollet, 2017)."""
     found = plan * np.minimum(1.0, a / np.maximum(plan.sum(axis=1), 1e-300))[:, None]
     found *= np.minimum(1.0, b / np.maximum(found.sum(axis=0), 1e-300))
-    missing_a, missing_b = a - found.sum(axis=1), b - found.sum(axis=0)
-    total = missing_a.sum()
+    missing_a, missing_b = np.maximum(a - found.sum(axis=1), 0), np.maximum(b - found.sum(axis=0), 0)
+    total = missing_b.sum()
     return found if total <= 0 else found + np.outer(missing_a, missing_b / total)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_nonnegative, check_overflow, check_power, check_threads
 from anchorot.anchors.rows import AnchorRows, row_costs
-from anchorot.distances.schedule import is_exact, not_converged
+from anchorot.distances.schedule import DEFAULT_EPSILON, LEAST_MEAN, is_exact, not_converged
 from anchorot.distances.sinkhorn import entropic_plan
 from anchorot.distances.transport import Transport, marginal_error
 from anchorot.exceptions import ConvergenceWarning, MissingExtraError
@@ -20,7 +20,7 @@ def anchor_wasserstein(
     x: Space | ArrayLike,
     y: Space | ArrayLike,
     p: int = 1,
-    epsilon: float = 1e-3,
+    epsilon: float | None = None,
     robust: bool = False,
     *,
     max_iter: int = 10_000,
@@ -41,8 +41,9 @@ def anchor_wasserstein(
     x, y : Space or array_like of shape (n, n)
         A bare cost matrix stands for a uniform space.
     p : int from 1 to 64
-    epsilon : float >= 0
-        Strength of the entropic regularisation, in units of the costs to the power p. 0 solves the problem exactly:
+    epsilon : float >= 0, optional
+        Strength of the entropic regularisation, in units of the costs to the power p; by default 1e-3 of the mean cost
+        between anchors, whatever their scale (the result's `epsilon` says what that was). 0 solves the problem exactly:
         by linear assignment for uniform spaces of the same size, else by the network simplex of POT (extra ``pot``).
         So does any epsilon up to 1e-13 of the range of the costs between anchors, which float64 hardly tells from 0;
         the result's epsilon is then 0. Down to there the solver converges.
@@ -80,12 +81,12 @@ def anchor_wasserstein(
     0.222222
     """
     p = check_power(p)
-    epsilon = check_nonnegative(epsilon, "epsilon")
+    strength = None if epsilon is None else check_nonnegative(epsilon, "epsilon")
     tolerance = check_nonnegative(tolerance, "tolerance")
     max_iter = check_integer(max_iter, "max_iter", 1)
     threads = check_threads(threads)
     rows_x, rows_y = (AnchorRows.of(as_space(space, robust=robust), threads) for space in (x, y))
-    found = anchor_transport(rows_x, rows_y, p, epsilon, max_iter=max_iter, tolerance=tolerance, threads=threads)
+    found = anchor_transport(rows_x, rows_y, p, strength, max_iter=max_iter, tolerance=tolerance, threads=threads)
     if not found.converged:
         text = not_converged(found.epsilon or 0.0, found.n_iter, found.marginal_error)
         warnings.warn(text, ConvergenceWarning, stacklevel=2)
@@ -96,7 +97,7 @@ def anchor_transport(
     x: AnchorRows,
     y: AnchorRows,
     p: int,
-    epsilon: float,
+    epsilon: float | None,
     *,
     max_iter: int = 10_000,
     tolerance: float = 1e-6,
@@ -106,9 +107,18 @@ def anchor_transport(
     costs = row_costs(x, y, p, threads)
     check_overflow(costs, p)
     a, b = x.weights, y.weights
+    if epsilon is None:
+        epsilon = _default_epsilon(costs, a, b, max(x.heavy().largest, y.heavy().largest), p)
     if is_exact(epsilon, float(np.ptp(costs[_heavy(a, b)]))):
         return exact_transport(costs, a, b)
     return entropic_transport(costs, a, b, epsilon, max_iter, tolerance)
+
+
+def _default_epsilon(costs: Float64s, a: Float64s, b: Float64s, largest: float, p: int) -> float:
+    """A share of the mean cost between anchors; where all of these are rounding, of what is more than that."""
+    with np.errstate(over="ignore"):
+        least = LEAST_MEAN * np.float64(largest) ** p
+    return DEFAULT_EPSILON * (max(float(a @ costs @ b), float(least) if np.isfinite(least) else 0.0) or 1.0)
 
 
 def exact_transport(costs: Float64s, a: Float64s, b: Float64s) -> Transport:

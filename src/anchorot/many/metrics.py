@@ -16,13 +16,13 @@ from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.line import StepFunction
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.bounds import all_costs, check_bound_power, second_bound, third_bound
-from anchorot.distances.gromov import check_gromov_epsilon, gromov_transport, gromov_wasserstein
+from anchorot.distances.gromov import Search, check_gromov_epsilon, gromov_transport, gromov_wasserstein
 from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.wasserstein import anchor_transport, anchor_wasserstein
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space
 
-DEFAULT_EPSILON = 1e-3  # of `anchor_wasserstein`
+ALL_PAIRS_START = "quick"  # of `gromov_wasserstein`: all its starts would take many times as long
 
 
 class Outcome(NamedTuple):
@@ -155,7 +155,7 @@ def _energy(x: AnchorFeatures, y: AnchorFeatures, p: int, threads: int) -> Outco
 
 def _aw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
     p = check_power(p)
-    strength = DEFAULT_EPSILON if epsilon is None else check_nonnegative(epsilon, "epsilon")
+    strength = None if epsilon is None else check_nonnegative(epsilon, "epsilon")
     return Metric(
         options=_options("aw", p, robust, strength),
         prepare=partial(_rows, robust=robust, threads=threads),
@@ -171,7 +171,7 @@ def _rows(x: Any, robust: bool, threads: int) -> AnchorRows:
     return AnchorRows.of(_space(x, robust), threads)
 
 
-def _anchor_cost(x: AnchorRows, y: AnchorRows, p: int, epsilon: float, threads: int) -> Outcome:
+def _anchor_cost(x: AnchorRows, y: AnchorRows, p: int, epsilon: float | None, threads: int) -> Outcome:
     found = anchor_transport(x, y, p, epsilon, threads=threads)
     return Outcome(found.cost, found.converged)
 
@@ -187,7 +187,7 @@ def _gw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
         zero_to_itself=strength is None,
         backend="processes",
         side=4,
-        packages=("numpy", "POT"),
+        packages=("numpy", "scipy", "POT"),
     )
 
 
@@ -197,7 +197,7 @@ def _bare_space(x: Any, robust: bool) -> Space:
 
 
 def _gromov_loss(x: Space, y: Space, epsilon: float | None) -> Outcome:
-    found, problem = gromov_transport(x, y, epsilon)
+    found, problem = gromov_transport(x, y, Search(ALL_PAIRS_START, epsilon))
     return Outcome(found.value, problem == "")
 
 

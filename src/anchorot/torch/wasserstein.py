@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from anchorot._validate import check_integer, check_nonnegative, check_power
-from anchorot.distances.schedule import is_exact, not_converged
+from anchorot.distances.schedule import DEFAULT_EPSILON, LEAST_MEAN, is_exact, not_converged
 from anchorot.distances.wasserstein import exact_transport
 from anchorot.exceptions import ConvergenceWarning
 from anchorot.torch._checks import check_costs, check_in_range, check_weights
@@ -56,7 +56,7 @@ def anchor_wasserstein(
     a: Tensor | None = None,
     b: Tensor | None = None,
     p: int = 1,
-    epsilon: float = 1e-3,
+    epsilon: float | None = None,
     *,
     max_iter: int = 10_000,
     tolerance: float = 1e-6,
@@ -73,8 +73,9 @@ def anchor_wasserstein(
     a, b : tensor of shape (..., n) and (..., m), optional
         Weights; uniform by default. Gradients are those of ``a / a.sum()``.
     p : int from 1 to 64
-    epsilon : float >= 0
-        Strength of the entropic regularisation. 0, and whatever is at most 1e-13 of the range of an entry's costs
+    epsilon : float >= 0, optional
+        Strength of the entropic regularisation; by default 1e-3 of the mean cost between anchors, of each of the batch,
+        and held fixed by the gradient. 0, and whatever is at most 1e-13 of the range of an entry's costs
         between anchors, solves the problem exactly, on the CPU.
     max_iter, tolerance : int, float
         The solver stops when the marginals are off, and the plan changes, by no more than the tolerance; at `max_iter`
@@ -96,7 +97,8 @@ def anchor_wasserstein(
     tensor(0.2222)
     """
     p = check_power(p)
-    epsilon, tolerance = check_nonnegative(epsilon, "epsilon"), check_nonnegative(tolerance, "tolerance")
+    strength = None if epsilon is None else check_nonnegative(epsilon, "epsilon")
+    tolerance = check_nonnegative(tolerance, "tolerance")
     max_iter = check_integer(max_iter, "max_iter", 1)
     x, y = check_costs(C1, C2, wait=True)
     batch, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
@@ -110,7 +112,12 @@ def anchor_wasserstein(
         torch.full(t.shape[:-1], 1 / t.shape[-1], dtype=torch.float64, device=t.device) if w is None else w
         for w, t in ((weights_x, x), (weights_y, y))
     )
-    found, epsilons = _solve(costs.detach(), wx.detach(), wy.detach(), epsilon, max_iter, tolerance)
+    problems = (costs.detach(), wx.detach(), wy.detach())
+    if strength is None:
+        largest = torch.maximum(_largest(x, problems[1]), _largest(y, problems[2]))
+        found, epsilons = _solve_by_mean(*problems, largest**p, max_iter, tolerance)
+    else:
+        found, epsilons = _solve(*problems, strength, max_iter, tolerance)
     if not bool(found.converged.all()):
         worst = int(found.marginal_error.where(~found.converged, -1.0).argmax())
         text = not_converged(float(epsilons[worst]), int(found.n_iter[worst]), float(found.marginal_error[worst]))
@@ -154,6 +161,25 @@ def _solve(
         else:
             parts.append(_exact(costs[place], a[place], b[place]))
     return Solution.join(places, parts), torch.where(exact, 0.0, torch.full_like(spread, epsilon))
+
+
+def _largest(cost: Tensor, weights: Tensor) -> Tensor:
+    """Largest size of a cost between points that have a weight."""
+    is_heavy = weights > 0
+    counted = is_heavy[:, :, None] & is_heavy[:, None, :]
+    return torch.where(counted, cost.detach().double().abs(), 0.0).amax((-1, -2))
+
+
+def _solve_by_mean(
+    costs: Tensor, a: Tensor, b: Tensor, largest: Tensor, max_iter: int, tolerance: float
+) -> tuple[Solution, Tensor]:
+    """Solve each of a batch at the default epsilon of its own mean cost, in units of which all have the same one."""
+    mean = (a[:, :, None] * costs * b[:, None, :]).sum((-1, -2))
+    unit = torch.maximum(mean, torch.where(largest.isfinite(), LEAST_MEAN * largest, 0.0))
+    unit = torch.where(unit > 0, unit, 1.0)
+    found, epsilons = _solve(costs / unit[:, None, None], a, b, DEFAULT_EPSILON, max_iter, tolerance)
+    scaled = replace(found, f=found.f * unit[:, None], g=found.g * unit[:, None])
+    return scaled, epsilons * unit
 
 
 def _exact(costs: Tensor, a: Tensor, b: Tensor) -> Solution:

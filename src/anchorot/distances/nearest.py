@@ -1,0 +1,66 @@
+"""Nearest neighbours by Gromov-Wasserstein, without computing it everywhere."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._validate import check_integer
+from anchorot.anchors.line import step_distance
+from anchorot.anchors.rows import AnchorRows
+from anchorot.distances.bounds import all_costs, first_cost, third_cost
+from anchorot.distances.gromov import gromov_wasserstein
+from anchorot.distances.neighbors import Neighbors
+from anchorot.exceptions import InputError
+from anchorot.space import Space, as_space, heavy_part
+
+ROUNDING = (
+    1e-14  # of the square of the largest cost: bounds this near to the loss of a copy, which is 0, rule out nothing
+)
+
+
+def nearest_gw(
+    query: Space | ArrayLike, spaces: Sequence[Space | ArrayLike], k: int = 1, *, robust: bool = False
+) -> Neighbors:
+    """The k spaces nearest to a query by Gromov-Wasserstein, computing it only where a lower bound allows.
+
+    Bounds are tried from the cheapest to the dearest: eccentricities and all costs (FLB, SLB) for all spaces, then, in
+    the order of those, the third bound, and the loss itself only while some bound is below the k-th best loss found.
+    What the solver finds is never below a bound, so the answer is that of solving for all spaces; equal losses keep
+    the order of `spaces`.
+
+    Parameters
+    ----------
+    query : Space or array_like
+    spaces : sequence of Space or array_like
+    k : int
+        How many; at most ``len(spaces)``.
+    robust : bool
+        Compare ranks of costs.
+
+    Returns
+    -------
+    Neighbors
+        `index` counts the entries of `spaces`; `distance` is in the scale of `gromov_wasserstein`.
+    """
+    k = check_integer(k, "k", 1)
+    if k > len(spaces):
+        raise InputError(f"k={k} nearest spaces are asked for, but there are only {len(spaces)}")
+    x, *others = (heavy_part(as_space(s, robust=robust)) for s in [query, *spaces])
+    costs, rows = all_costs(x), AnchorRows.of(x)
+    cheap = [max(first_cost(x, y, 2), step_distance(costs, all_costs(y), 2)) for y in others]
+    rounding = ROUNDING * max(float(np.abs(y.cost).max()) for y in (x, *others)) ** 2
+    found: list[tuple[float, int]] = []  # the k best losses so far, with their spaces
+    n_exact = 0
+    for place in np.argsort(cheap, kind="stable"):
+        limit = found[-1][0] if len(found) == k else np.inf
+        slack = 1e-9 * limit + rounding if np.isfinite(limit) else 0.0
+        if cheap[place] > limit + slack:
+            break
+        if third_cost(rows, AnchorRows.of(others[place]), 2).cost > limit + slack:
+            continue
+        n_exact += 1
+        loss = gromov_wasserstein(x, others[place]).value
+        found = sorted([*found, (loss, int(place))])[:k]
+    losses, places = zip(*found, strict=True)
+    return Neighbors(np.array(places), np.array(losses), None, n_exact, exact=True)
