@@ -59,7 +59,11 @@ def test_compare_points(tmp_path):
         (["match", *PAIR, "-o", "x.txt"], "x.txt: a file ending in .csv or .npz is written here"),
         (["compare", *PAIR, "--epsilon", "1"], "metric 'ae' has no epsilon"),
         (["compare", *PAIR, "--metric", "gw", "--p", "1"], "metric 'gw' has the square loss, p=2, but got p=1"),
-        (["match", *PAIR, "--p", "2"], "the Anchor Energy Plan is the same for every p, but got p=2"),
+        (["match", *PAIR, "--plan", "aep", "--p", "2"], "the Anchor Energy Plan is the same for every p, but got p=2"),
+        (["match", *PAIR, "--p", "2"], "--plan align has no p to choose, but got --p 2; leave it out"),
+        (["match", *PAIR, "--epsilon", "0.1"], "--plan align has no epsilon to choose, but got --epsilon 0.1"),
+        (["match", *PAIR, "--plan", "gw", "--mass", "0.5"], "--mass is for --plan align, but got --mass 0.5 with"),
+        (["match", *PAIR, "--plan", "aw", "--start", "aep"], "has no start, but got start='aep'; leave start out"),
         (["pairwise", *PAIR, "-o", "D.txt"], "D.txt: a file ending in .npz or .csv is written here"),
         (["pairwise", *PAIR, "--picture", "D.gif"], "D.gif: a file ending in .png or .svg or .pdf is written here"),
         (["pairwise", *PAIR * 7], "a matrix of 14 spaces is too large to print; say where to put it: -o D.npz"),
@@ -314,7 +318,9 @@ def test_match_prints_writes_and_reports(tmp_path):
     assert [(row["a"], row["b"]) for row in rows] == [(name, name) for name in "abcdefgh"]
     assert all(float(row["share"]) == pytest.approx(1) for row in rows)
     found = json.loads(
-        anchorot("match", "a.npz", "b.npz", "-o", "m.npz", "--one-to-one", "--json", cwd=tmp_path).stdout
+        anchorot(
+            "match", "a.npz", "b.npz", "--plan", "aep", "-o", "m.npz", "--one-to-one", "--json", cwd=tmp_path
+        ).stdout
     )
     assert sorted(found["match"]) == list(range(8))
     with np.load(tmp_path / "m.npz") as saved:
@@ -325,6 +331,48 @@ def test_match_prints_writes_and_reports(tmp_path):
     assert anchorot("match", "a.npz", "b.npz", "--report", "r.html", cwd=tmp_path).returncode == 0
     assert (tmp_path / "r.html").read_text().lower().startswith("<!doctype html>")
     assert {path.name for path in tmp_path.iterdir()} == {"a.npz", "b.npz", "m.csv", "m.npz", "r.html"}
+
+
+def test_match_aligns_unless_told_otherwise(tmp_path):
+    cloud = np.random.default_rng(0).normal(size=(20, 3))
+    order = np.random.default_rng(1).permutation(20)
+    np.save(tmp_path / "a.npy", ao.from_points(cloud).cost)
+    np.save(tmp_path / "b.npy", ao.from_points(cloud[order] + 5).cost)
+    found = json.loads(anchorot("match", "a.npy", "b.npy", "--json", cwd=tmp_path).stdout)
+    assert found["plan"] == "align"
+    assert order[found["match"]].tolist() == list(range(20))
+    assert 0 <= found["bound"] <= found["value"] < 1e-12
+    assert found["gap"] == found["value"] - found["bound"]
+    assert (found["unmatched"], found["runner_up"], found["converged"]) == (0, None, True)
+    assert {start["name"] for start in found["starts"]} >= {"near", "middle", "product"}
+    shown = anchorot("match", "a.npy", "b.npy", "--start", "product", cwd=tmp_path).stdout
+    assert all(text in shown for text in ("loss ", "a gap of ", "│ product │"))
+    assert "near" not in shown
+
+
+def test_match_leaves_out_what_is_missing(tmp_path):
+    pytest.importorskip("ot")
+    cloud = np.random.default_rng(2).normal(size=(20, 3))
+    np.save(tmp_path / "a.npy", ao.from_points(cloud).cost)
+    np.save(tmp_path / "b.npy", ao.from_points(cloud[:15]).cost)
+    command = ["match", "a.npy", "b.npy", "--mass", "1", "-o", "m.npz"]
+    found = json.loads(anchorot(*command, "--json", cwd=tmp_path).stdout)
+    assert found["match"] == [*range(15), *[-1] * 5]
+    assert found["unmatched"] == 0.25
+    with np.load(tmp_path / "m.npz") as saved:
+        assert saved["match"].tolist() == found["match"]
+    assert "25.0% of the first space's points have no match" in anchorot(*command[:-2], cwd=tmp_path).stdout
+    told = anchorot("match", "a.npy", "b.npy", "--mass", "most", cwd=tmp_path)
+    assert (told.returncode, "or 'free', but got 'most'" in told.stderr) == (2, True)
+
+
+def test_every_plan_has_its_old_names(tmp_path):
+    cloud = np.random.default_rng(3).normal(size=(6, 2))
+    np.save(tmp_path / "a.npy", ao.from_points(cloud).cost)
+    for old, new in (("ae", "aep"), ("aw", "aw"), ("gw", "gw")):
+        found = json.loads(anchorot("match", "a.npy", "a.npy", "--metric", old, "--json", cwd=tmp_path).stdout)
+        assert found["plan"] == new
+        assert ("value" in found) == (old != "ae")
 
 
 def test_match_without_a_partner(tmp_path):

@@ -59,7 +59,8 @@ def test_a_plan_is_that_of_the_public_function(name):
     x, y = two_clouds()
     expected = {"ae": ao.anchor_energy_plan, "aw": ao.anchor_wasserstein, "gw": ao.gromov_wasserstein}[name](x, y)
     expected = getattr(expected, "plan", expected)
-    np.testing.assert_array_equal(plan_of(name)(x, y), expected)
+    found = plan_of(name)(x, y)
+    np.testing.assert_array_equal(getattr(found, "plan", found), expected)
 
 
 @pytest.mark.kernel_free
@@ -72,6 +73,8 @@ def test_options_that_would_be_ignored_are_refused():
         plan_of("slb")
     with pytest.raises(ao.InputError, match="square loss, p=2, but got p=1"):
         plan_of("gw", p=1)
+    with pytest.raises(ao.InputError, match="Anchor Wasserstein plan has no start, but got start='aep'"):
+        plan_of("aw", start="aep")
 
 
 @pytest.mark.kernel_free
@@ -96,13 +99,21 @@ def test_estimators_and_barycenters_take_their_names_from_the_list():
 @pytest.mark.kernel_free
 @pytest.mark.parametrize(
     ("command", "names"),
-    [("compare", METRICS), ("pairwise", METRICS), ("match", WITH_PLAN), ("barycenter", WITH_GRADIENT)],
+    [("compare", METRICS), ("pairwise", METRICS), ("barycenter", WITH_GRADIENT)],
 )
 def test_commands_take_their_names_from_the_list(command, names):
     (option,) = (option for option in COMMANDS[command].params if "--metric" in option.opts)
     assert option.metavar == f"[{'|'.join(names)}]"
     assert all(f"{name} ({METRICS[name].title})" in option.help for name in names)
     assert "--point-metric" in option.help  # the other thing that is called a metric
+
+
+@pytest.mark.kernel_free
+def test_match_takes_its_plans_from_the_list():
+    (option,) = (option for option in COMMANDS["match"].params if "--plan" in option.opts)
+    assert tuple(metric_options.PLANS)[1:] == tuple(name.replace("ae", "aep") for name in WITH_PLAN)
+    assert option.metavar == "[align|aep|aw|gw]"
+    assert all(METRICS[name].plan.title in option.help for name in WITH_PLAN)
 
 
 @pytest.mark.kernel_free

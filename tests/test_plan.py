@@ -169,3 +169,14 @@ def test_what_rounding_leaves_below_zero_is_no_mass():
 def test_a_transport_stands_for_its_plan():
     found = ao.anchor_wasserstein([[0, 1], [1, 0]], [[0, 3], [3, 0]], epsilon=0)
     assert ao.match(found).tolist() == ao.match(found.plan).tolist()
+
+
+def test_matches_of_an_alignment_or_a_transport_are_those_of_its_plan():
+    pytest.importorskip("ot")
+    cloud = np.random.default_rng(0).normal(size=(12, 3))
+    x, y = ao.from_points(cloud), ao.from_points(cloud[:9])
+    transport, partial = ao.anchor_wasserstein(x, y), ao.align(x, y, mass=1.0)
+    np.testing.assert_array_equal(ao.match(transport), ao.match(transport.plan))
+    assert (partial.matches == -1).sum() == 3
+    for method in ("argmax", "assignment"):
+        np.testing.assert_array_equal(ao.match(partial, method), partial.matches)

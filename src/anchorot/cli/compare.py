@@ -52,7 +52,8 @@ def compare(
 
 
 def _distance(x: ao.Space, y: ao.Space, metric: Metric) -> float:
-    value, converged = metric.compare(metric.prepare(x), metric.prepare(y))
+    compare_both = metric.compare_alone or metric.compare
+    value, converged = compare_both(metric.prepare(x), metric.prepare(y))
     if not converged:
         what = f"{METRICS[metric.options['metric']].title}{' of ranks' * metric.options['robust']}"
         warnings.warn(

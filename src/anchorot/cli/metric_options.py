@@ -42,6 +42,19 @@ def _choice(names: tuple[str, ...], *flags: str) -> Any:
     )
 
 
+def _plan_title(metric: str) -> str:
+    maker = METRICS[metric].plan
+    return "" if maker is None else maker.title
+
+
+PLANS = {"align": "Alignment"} | {"aep" if name == "ae" else name: _plan_title(name) for name in WITH_PLAN}
+
+
+def _checked_plan(value: str) -> str:
+    """Return the name of a plan; ae, the metric, stands for its plan, aep."""
+    return _checked(tuple(PLANS))("aep" if value == "ae" else value)
+
+
 def _powers() -> str:
     others = tuple(name for name, kind in METRICS.items() if kind.power != USUAL_POWER)
     return f"{USUAL_POWER}; {METRICS[others[0]].power} for {_listed(others)}"
@@ -50,10 +63,24 @@ def _powers() -> str:
 _REGULARISED = _listed(tuple(name for name, kind in METRICS.items() if kind.has_epsilon))
 
 MetricOption = Annotated[str, _choice(tuple(METRICS))]
-PlanOption = Annotated[str, _choice(WITH_PLAN)]
+PlanOption = Annotated[
+    str,
+    typer.Option(
+        "--plan",
+        "--metric",
+        metavar=f"[{'|'.join(PLANS)}]",
+        callback=_checked_plan,
+        autocompletion=lambda incomplete: [item for item in PLANS.items() if item[0].startswith(incomplete)],
+        help=f"How points are matched: {', '.join(f'{name} ({title})' for name, title in PLANS.items())}.",
+    ),
+]
 GradientOption = Annotated[str, _choice(WITH_GRADIENT, "--metric", "--geometry")]
 POption = Annotated[int | None, typer.Option("--p", help="Power of the costs.", min=1, show_default=_powers())]
 EpsilonOption = Annotated[
     float | None,
-    typer.Option(help=f"Entropic regularisation, of {_REGULARISED} (aw: 0 is exact).", min=0, show_default=False),
+    typer.Option(
+        help=f"Entropic regularisation, of {_REGULARISED} (aw: 1e-3 of the mean cost by default, 0 is exact; gw: none).",
+        min=0,
+        show_default=False,
+    ),
 ]

@@ -108,8 +108,8 @@ def gromov_wasserstein(
     Notes
     -----
     O(n² m + n m²) an iteration. The problem is not convex, and the value is an upper bound of the minimum;
-    :func:`lower_bounds` gives the other side. POT (extra ``pot``) is needed for the baseline, and without an epsilon
-    for spaces of different sizes or with weights.
+    :func:`lower_bounds` gives the other side. POT (extra ``pot``) is needed for the baseline, and for spaces of
+    different sizes or with weights if there is no epsilon.
     """
     search = _checked_search(start, check_gromov_epsilon(epsilon), max_iter, tolerance)
     space_x, space_y = as_space(x, robust=robust), as_space(y, robust=robust)

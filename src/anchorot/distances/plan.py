@@ -1,4 +1,4 @@
-"""The Anchor Energy Plan: which point of one space corresponds to which of the other."""
+"""The Anchor Energy Plan, a mean of couplings, and the matches of any plan."""
 
 from collections.abc import Sequence
 
@@ -11,6 +11,7 @@ from anchorot._kernels.levels import common_segments, tie_blocks
 from anchorot._kernels.records import ShareSteps
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_choice, check_finite, check_indices, check_numbers
+from anchorot.distances.alignment import Alignment
 from anchorot.distances.transport import Transport
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space
@@ -33,6 +34,10 @@ def anchor_energy_plan(
 
     An optimal coupling on the line matches equal quantiles, whatever p, so :math:`AEP_{kl} = \int A_t(k) B_t(l)\,dt`
     with :math:`A_t(k)` the share of anchors whose quantile at level t is the point k: a product of two matrices.
+
+    A mean of couplings is no coupling that anything is optimal for: its mass is spread over all points that look alike
+    from somewhere. It is quick, unique and smooth, and shows at a glance what resembles what; for which point is which,
+    take :func:`align`.
 
     Parameters
     ----------
@@ -75,13 +80,15 @@ def anchor_energy_plan(
     return _weighted_plan(space_x, space_y, atoms, ties)
 
 
-def match(plan: Transport | ArrayLike, method: str = "argmax", *, ties: str = "first", rng: RngLike = None) -> Int64s:
+def match(
+    plan: Alignment | Transport | ArrayLike, method: str = "argmax", *, ties: str = "first", rng: RngLike = None
+) -> Int64s:
     """Match of every point of the first space in the second, from a plan.
 
     Parameters
     ----------
-    plan : Transport or array_like of shape (n, m)
-        Mass between every point of the one and of the other space, not negative.
+    plan : Alignment, Transport or array_like of shape (n, m)
+        Mass between every point of the one and of the other space, not negative. :func:`align` makes the best ones.
     method : {"argmax", "assignment"}
         "argmax": where most of the point's mass goes; several points may have the same match. "assignment": one to one,
         with the largest total mass.
@@ -93,7 +100,8 @@ def match(plan: Transport | ArrayLike, method: str = "argmax", *, ties: str = "f
     Returns
     -------
     ndarray of shape (n,)
-        Index of the match; -1 for the n - m points that a one-to-one assignment must leave out if n > m.
+        Index of the match; -1 for the n - m points that a one-to-one assignment must leave out if n > m, and for those
+        that an alignment leaves unmatched.
 
     Examples
     --------
@@ -102,6 +110,8 @@ def match(plan: Transport | ArrayLike, method: str = "argmax", *, ties: str = "f
     """
     check_choice(method, "method", ("argmax", "assignment"))
     check_choice(ties, "ties", ("first", "random"))
+    if isinstance(plan, Alignment):
+        return np.where(plan.matches >= 0, match(plan.plan, method, ties=ties, rng=rng), -1)
     array = check_plan(plan)
     if method == "assignment":
         from scipy.optimize import linear_sum_assignment

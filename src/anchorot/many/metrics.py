@@ -18,6 +18,7 @@ from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.bounds import all_costs, check_bound_power, second_bound, third_bound
 from anchorot.distances.gromov import Search, check_gromov_epsilon, gromov_transport, gromov_wasserstein
 from anchorot.distances.plan import anchor_energy_plan
+from anchorot.distances.transport import Transport
 from anchorot.distances.wasserstein import anchor_transport, anchor_wasserstein
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space
@@ -52,6 +53,8 @@ class Metric:
         Smallest side of a tile: its pairs together take some hundredths of a second or more.
     packages : tuple of str
         Packages that the last bits of a value depend on.
+    compare_alone : callable, optional
+        Compares two prepared spaces with more care than there is time for among all pairs.
     """
 
     options: dict[str, Any]
@@ -61,14 +64,16 @@ class Metric:
     backend: str
     side: int
     packages: tuple[str, ...]
+    compare_alone: Callable[[Any, Any], Outcome] | None = None
 
 
 class PlanMaker(NamedTuple):
-    """How a metric matches points: `make` turns a metric's options and two spaces into a plan of shape (n, m)."""
+    """How a metric matches points: `make` turns a metric's options and two spaces into a plan, or what has one."""
 
     title: str
-    make: Callable[[dict[str, Any], Space, Space], Float64s]
+    make: Callable[[dict[str, Any], Space, Space], Float64s | Transport]
     has_p: bool = True  # whether the plan depends on p
+    has_start: bool = False  # whether it depends on where its solver begins
 
 
 @dataclass(frozen=True)
@@ -115,14 +120,16 @@ def metric_of(
 
 
 def plan_of(
-    name: str, p: int | None = None, robust: bool = False, epsilon: float | None = None
-) -> Callable[[Space, Space], Float64s]:
+    name: str, p: int | None = None, robust: bool = False, epsilon: float | None = None, start: str | None = None
+) -> Callable[[Space, Space], Float64s | Transport]:
     """Return what makes the plan between two spaces by the metric of that name; refuse options it would ignore."""
     maker = METRICS[check_choice(name, "metric", WITH_PLAN)].plan
     assert maker is not None
     if p is not None and not maker.has_p:
         raise InputError(f"the {maker.title} is the same for every p, but got p={p!r}; leave p out")
-    return partial(maker.make, metric_of(name, p, robust, epsilon).options)
+    if start is not None and not maker.has_start:
+        raise InputError(f"the {maker.title} has no start, but got start={start!r}; leave start out")
+    return partial(maker.make, metric_of(name, p, robust, epsilon).options | {"start": start or "anchors"})
 
 
 def _options(metric: str, p: int, robust: bool, epsilon: float | None = None) -> dict[str, Any]:
@@ -183,7 +190,8 @@ def _gw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
     return Metric(
         options=_options("gw", 2, robust, strength),
         prepare=partial(_bare_space, robust=robust),
-        compare=partial(_gromov_loss, epsilon=strength),
+        compare=partial(_gromov_loss, search=Search(ALL_PAIRS_START, strength)),
+        compare_alone=partial(_gromov_loss, search=Search(epsilon=strength)),
         zero_to_itself=strength is None,
         backend="processes",
         side=4,
@@ -196,8 +204,8 @@ def _bare_space(x: Any, robust: bool) -> Space:
     return Space(space.cost, space.weights, copy=False)  # without what it looked like
 
 
-def _gromov_loss(x: Space, y: Space, epsilon: float | None) -> Outcome:
-    found, problem = gromov_transport(x, y, Search(ALL_PAIRS_START, epsilon))
+def _gromov_loss(x: Space, y: Space, search: Search) -> Outcome:
+    found, problem = gromov_transport(x, y, search)
     return Outcome(found.value, problem == "")
 
 
@@ -249,12 +257,12 @@ def _energy_plan(options: dict[str, Any], x: Space, y: Space) -> Float64s:
     return anchor_energy_plan(x, y)
 
 
-def _anchor_plan(options: dict[str, Any], x: Space, y: Space) -> Float64s:
-    return anchor_wasserstein(x, y, options["p"], options["epsilon"], options["robust"]).plan
+def _anchor_plan(options: dict[str, Any], x: Space, y: Space) -> Transport:
+    return anchor_wasserstein(x, y, options["p"], options["epsilon"], options["robust"])
 
 
-def _gromov_plan(options: dict[str, Any], x: Space, y: Space) -> Float64s:
-    return gromov_wasserstein(x, y, options["epsilon"], options["robust"]).plan
+def _gromov_plan(options: dict[str, Any], x: Space, y: Space) -> Transport:
+    return gromov_wasserstein(x, y, options["epsilon"], options["robust"], start=options["start"])
 
 
 METRICS: dict[str, MetricKind] = {
@@ -282,7 +290,7 @@ METRICS: dict[str, MetricKind] = {
         power=2,
         make=_gw,
         has_epsilon=True,
-        plan=PlanMaker("Gromov-Wasserstein plan", _gromov_plan),
+        plan=PlanMaker("Gromov-Wasserstein plan", _gromov_plan, has_start=True),
     ),
     "slb": MetricKind("second lower bound of Gromov-Wasserstein", "second_lower_bound", power=2, make=_slb),
     "tlb": MetricKind("third lower bound of Gromov-Wasserstein", "third_lower_bound", power=2, make=_tlb),
