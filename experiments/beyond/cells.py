@@ -166,7 +166,7 @@ def _wasserstein_plan(x: ao.Space, y: ao.Space, epsilon: float | None) -> tuple[
 
 def _gromov_plan(x: ao.Space, y: ao.Space, epsilon: float | None) -> tuple[NDArray[np.float64], bool]:
     try:
-        found = ao.gromov_wasserstein(x, y, epsilon, max_iter=None if epsilon is None else MAX_ITER)
+        found = ao.gromov_wasserstein(x, y, epsilon, start="product", max_iter=None if epsilon is None else MAX_ITER)
     except ao.InputError:  # POT's solver underflowed: no mass goes anywhere
         return np.zeros((x.n, y.n)), False
     return found.plan, found.converged

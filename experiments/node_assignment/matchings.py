@@ -70,8 +70,9 @@ def gromov_plan(x: Labelled, y: Labelled, epsilon: float | None) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ao.ConvergenceWarning)
         try:
-            return ao.gromov_wasserstein(x.space, y.space, epsilon, max_iter=None if epsilon is None else 100).plan
-        except ao.InputError:  # POT's solver underflowed: no mass goes anywhere
+            limit = None if epsilon is None else 100
+            return ao.gromov_wasserstein(x.space, y.space, epsilon, start="product", max_iter=limit).plan
+        except ao.InputError:  # no answer: no mass goes anywhere
             return np.zeros((x.space.n, y.space.n))
 
 

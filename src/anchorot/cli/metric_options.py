@@ -79,7 +79,7 @@ POption = Annotated[int | None, typer.Option("--p", help="Power of the costs.", 
 EpsilonOption = Annotated[
     float | None,
     typer.Option(
-        help=f"Entropic regularisation, of {_REGULARISED} (aw: 1e-3 of the mean cost by default, 0 is exact; gw: none).",
+        help=f"Entropic regularisation, of {_REGULARISED} (aw: 1e-3 of the mean cost if not given, 0 is exact).",
         min=0,
         show_default=False,
     ),

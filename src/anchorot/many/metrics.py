@@ -1,8 +1,7 @@
 """What spaces can be compared by, in one list: `METRICS`, by name, with the options each takes and the plan it gives.
 
 A metric prepares every space once and compares two prepared ones; what it gives for two spaces is to the last bit what
-its public function gives. `pairwise`, the estimators, barycenters and the command line take their names and their
-options from here.
+its public function gives. All that takes a metric takes its names and options from here.
 """
 
 from collections.abc import Callable

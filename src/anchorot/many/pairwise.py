@@ -60,15 +60,16 @@ def pairwise(
     metric : {"ae", "aw", "gw", "slb", "tlb"}
         - "ae": :func:`anchor_energy`, the square of a distance.
         - "aw": the transport cost of :func:`anchor_wasserstein`, ``.cost``, which has no entropy term.
-        - "gw": :func:`gromov_wasserstein`, ``.value``; needs the extra ``pot``.
+        - "gw": :func:`gromov_wasserstein` with ``start="quick"``, ``.value``; spaces of different sizes or with weights
+          need the extra ``pot``.
         - "slb", "tlb": the second and the third bound of :func:`lower_bounds`.
     p : int, optional
         Power of the costs: 1 by default for "ae" and "aw" (64 at most), 2 for the bounds, always 2 for "gw".
     robust : bool
         Compare ranks of costs.
     epsilon : float, optional
-        Strength of the entropic regularisation: of "aw" (1e-3 by default, 0 is exact) and "gw" (none by default). With
-        one, a space is not at 0 from itself, and the diagonal says how far.
+        Strength of the entropic regularisation: of "aw" (1e-3 of the mean cost between anchors by default, 0 is
+        exact) and "gw" (none by default). With one, a space is not at 0 from itself, and the diagonal says how far.
     n_jobs : int
         Number of workers; -1 for one a core, or for one alone inside a worker process of joblib or multiprocessing.
     backend : {"threads", "processes"}, optional
