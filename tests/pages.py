@@ -32,6 +32,11 @@ def embedded(path):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
 
 
+def answers(path):
+    """The answers that the page at `path` shows: what was found, and a runner-up."""
+    return embedded(path)["answers"]
+
+
 def decoded_plan(whole):
     """The whole plan, as the page's script reads it."""
     rows, columns = unpacked(whole["rows"]), unpacked(whole["columns"])

@@ -16,8 +16,9 @@ from anchorot._drawing.pose import eye, unit_box, upright
 from anchorot.geometry import Geometry
 from anchorot.report import drawing, packing, write_report
 from anchorot.report.colours import NO_COLOUR, place_colours
+from anchorot.report.placing import place
 
-from pages import decoded_plan, egg, embedded, unpacked
+from pages import answers, decoded_plan, egg, embedded, unpacked
 
 pytestmark = pytest.mark.kernel_free
 
@@ -29,6 +30,10 @@ def square(**options):
     return ao.Space(ao.from_points([[0, 0], [0, 1], [1, 0], [1, 1]]).cost, **options)
 
 
+def packed(plan):
+    return packing.pack_plan(plan, (plan.sum(axis=1), plan.sum(axis=0)), packing.levels_for([plan]))
+
+
 def assert_whole_plan(plan, whole):
     decoded = decoded_plan(whole)
     shown = plan >= packing.FAINT * np.minimum(plan.max(axis=1)[:, None], plan.max(axis=0))
@@ -38,12 +43,12 @@ def assert_whole_plan(plan, whole):
 
 @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=15), elements=TINY))
 def test_every_mass_that_is_not_faint_is_kept_within_the_precision_that_is_stated(plan):
-    assert_whole_plan(plan, packing.pack_plan(plan)["whole"])
+    assert_whole_plan(plan, packed(plan)["whole"])
 
 
 @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=15), elements=TINY))
 def test_best_matches_are_exact_in_both_directions(plan):
-    for direction, best in zip((plan, plan.T), packing.pack_plan(plan)["best"], strict=True):
+    for direction, best in zip((plan, plan.T), packed(plan)["best"], strict=True):
         index = unpacked(best["index"]).reshape(len(direction), best["count"])
         shares = unpacked(best["share"]).reshape(index.shape)
         total = direction.sum(axis=1, keepdims=True)
@@ -62,7 +67,7 @@ def test_a_page_of_two_thousand_points_is_small_and_holds_the_whole_plan(tmp_pat
     plan = ao.anchor_energy_plan(x, y)
     write_report(tmp_path / "page.html", x, y, plan)
     assert (tmp_path / "page.html").stat().st_size < 8_000_000
-    whole = embedded(tmp_path / "page.html")["plan"]["whole"]
+    whole = answers(tmp_path / "page.html")[0]["plan"]["whole"]
     assert_whole_plan(plan, whole)
     assert whole["levels"] >= 63
 
@@ -71,7 +76,7 @@ def test_a_large_plan_keeps_many_best_matches_and_says_so(tmp_path, monkeypatch)
     monkeypatch.setattr(packing, "LEVELS", ((1000, 255),))
     x = egg(60, 0)
     write_report(tmp_path / "page.html", x, x, ao.anchor_energy_plan(x, x))
-    plan = embedded(tmp_path / "page.html")["plan"]
+    plan = answers(tmp_path / "page.html")[0]["plan"]
     assert plan["whole"] is None
     assert plan["best"][0]["count"] == plan["best"][1]["count"] == packing.N_BEST_ALONE
     assert "only the 50 best matches light up" in (tmp_path / "page.html").read_text()
@@ -82,7 +87,7 @@ def test_coarse_masses_are_admitted(tmp_path, monkeypatch):
     plan = np.array([[0.3, 0.01, 0.001], [0.02, 0.2, 0.469]])
     x, y = ao.from_points([[0.0], [1.0]]), ao.from_points([[0.0], [1.0], [2.0]])
     write_report(tmp_path / "page.html", x, y, plan)
-    assert_whole_plan(plan, embedded(tmp_path / "page.html")["plan"]["whole"])
+    assert_whole_plan(plan, answers(tmp_path / "page.html")[0]["plan"]["whole"])
     assert re.search(r"lit masses are within \d\d %", (tmp_path / "page.html").read_text())
 
 
@@ -103,7 +108,8 @@ def test_a_fine_surface_is_drawn_coarser_and_the_page_says_so(tmp_path, monkeypa
 def test_points_stand_a_little_off_their_surface_whichever_way_its_triangles_turn(order):
     x = egg(50, 0)
     turned = Geometry(x.geometry.index, 50, x.geometry.positions, x.geometry.faces[:, ::order])
-    drawn = drawing.Drawing(ao.Space(x.cost, geometry=turned)).points
+    space = ao.Space(x.cost, geometry=turned)
+    drawn = drawing.Drawing(space, place(space, space, np.eye(50)).first).points
     away = np.linalg.norm(drawn, axis=1) / np.linalg.norm(unit_box(upright(x.geometry.positions)), axis=1)
     assert (away > 1).all()
     assert (away < 1.03).all()
@@ -170,7 +176,8 @@ def test_a_point_has_the_colour_of_its_best_match(tmp_path):
     plan = np.eye(5)[:, [2, 0, 1, 4]] / 5 + 0.001
     plan[:, 3] = 0
     write_report(tmp_path / "page.html", x, x.take([0, 1, 2, 3]), plan)
-    first, second = (unpacked(side["colours"]).reshape(-1, 3) for side in embedded(tmp_path / "page.html")["sides"])
+    [answer] = answers(tmp_path / "page.html")
+    first, second = (unpacked(colours).reshape(-1, 3) for colours in answer["colours"])
     assert len({tuple(colour) for colour in first}) == 5
     assert second[:3].tolist() == first[[2, 0, 1]].tolist()
     assert tuple(second[3]) == NO_COLOUR

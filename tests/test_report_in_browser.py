@@ -1,137 +1,20 @@
 """The page that shows a plan: what it does, in a real browser."""
 
-import shutil
-
 import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.report import packing, write_report
+import browsing
+from anchorot.report import packing
+from browsing import PLACE_IN_PLANE, PLACES_IN_SPACE, opened
 
-from conftest import require_or_skip
 from pages import egg
 
 pytestmark = pytest.mark.kernel_free
+driver = browsing.driver
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--enable-unsafe-swiftshader",
-    "--window-size=1400,900",
-]
 NASTY = "</script><img src=x onerror=alert(1)><b>&amp;</b>"
-HOTTEST = "rgb(90,23,97)"
-PLACE_IN_PLANE = """
-    const plot = document.getElementById(`plot-${arguments[0]}`), { xaxis: x, yaxis: y } = plot._fullLayout;
-    const trace = plot.data[1], at = arguments[1], box = plot.getBoundingClientRect();
-    return [box.left + x._offset + x.l2p(trace.x[at]), box.top + y._offset + y.l2p(trace.y[at])];"""
-# Pixels and depths of a trace's points, by the matrices that plotly draws with.
-PLACES_IN_SPACE = """
-    const plot = document.getElementById(`plot-${arguments[0]}`), scene = plot._fullLayout.scene._scene;
-    const { model, view, projection } = scene.glplot.cameraParams, trace = plot.data[arguments[1]];
-    const times = (m, v) => [0, 1, 2, 3].map((r) => [0, 1, 2, 3].reduce((sum, c) => sum + m[4 * c + r] * v[c], 0));
-    const box = plot.getBoundingClientRect();
-    return Array.from(trace.x, (_, i) => {
-      const v = [trace.x[i], trace.y[i], trace.z[i]].map((value, k) => value * scene.dataScale[k]);
-      const [x, y, z, w] = times(projection, times(view, times(model, [...v, 1])));
-      return [box.left + (box.width * (1 + x / w)) / 2, box.top + (box.height * (1 - y / w)) / 2, z / w];
-    });"""
-
-
-class Page:
-    """A page in the browser: a reader's hands and eyes."""
-
-    def __init__(self, driver, path):
-        self.driver = driver
-        driver.get(path.as_uri())
-        self.wait(lambda: self.run("return document.documentElement.dataset.ready === 'yes'"))
-
-    def run(self, script, *arguments):
-        return self.driver.execute_script(script, *arguments)
-
-    def wait(self, condition):
-        from selenium.webdriver.support.ui import WebDriverWait
-
-        return WebDriverWait(self.driver, 30, poll_frequency=0.05).until(lambda _: condition())
-
-    def text(self, element):
-        return self.run("return document.getElementById(arguments[0]).innerText", element)
-
-    def points(self, side):
-        """Colours and sizes of the points as they are drawn."""
-        marker = self.run("return document.getElementById(`plot-${arguments[0]}`).data[1].marker", side)
-        return marker["color"], np.array(marker["size"])
-
-    def table(self):
-        return self.run(
-            "return [...document.querySelectorAll('#matches tbody tr')].map((row) =>"
-            " [Number(row.dataset.point), ...[...row.cells].map((cell) => cell.innerText)])"
-        )
-
-    def point_at(self, place, name):
-        """Move the mouse there, and wait until the page says what is below it."""
-        from selenium.webdriver.common.actions.action_builder import ActionBuilder
-
-        builder = ActionBuilder(self.driver)
-        builder.pointer_action.move_to_location(round(place[0]), round(place[1]))
-        builder.perform()
-        tip = self.driver.find_element("id", "tip")
-        self.wait(lambda: tip.is_displayed() and tip.text == name)
-
-    def click(self, place, name):
-        from selenium.webdriver.common.action_chains import ActionChains
-
-        self.point_at(place, name)
-        before = self.text("found-title")
-        ActionChains(self.driver).click().perform()
-        self.wait(lambda: self.text("found-title") != before)
-
-    def drag(self, place, name):
-        from selenium.webdriver.common.action_chains import ActionChains
-
-        self.point_at(place, name)
-        ActionChains(self.driver).click_and_hold().pause(0.3).move_by_offset(9, 5).pause(0.3).release().perform()
-
-    def find(self, side, text):
-        self.run("document.getElementById('find-side').value = arguments[0]", str(side))
-        box = self.driver.find_element("id", "find-point")
-        box.clear()
-        box.send_keys(text + "\n")
-
-    def press_escape(self):
-        from selenium.webdriver.common.action_chains import ActionChains
-        from selenium.webdriver.common.keys import Keys
-
-        ActionChains(self.driver).send_keys(Keys.ESCAPE).perform()
-
-    def assert_quiet(self):
-        """Nothing was complained about, nothing was asked of any network."""
-        assert not [entry for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
-        assert self.run("return performance.getEntriesByType('resource').map((entry) => entry.name)") == []
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
-    require_or_skip(chromium and chromedriver, "chromium and chromedriver are not installed")
-    try:
-        from selenium import webdriver
-    except ImportError:
-        require_or_skip(False, "selenium is not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
-        options.add_argument(flag)
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))
-    yield browser
-    browser.quit()
+HEAT = ["#e9ecf0", "#fbd9a0", "#f08a4b", "#c2345c", "#5a1761"]  # of page.css
 
 
 def towns():
@@ -141,12 +24,6 @@ def towns():
     labels = [NASTY, *(f"city {i}" for i in range(11, 0, -1))]
     x = ao.from_points(rng.uniform(size=(12, 2)), weights=weights, labels=labels)
     return x, ao.from_points(rng.uniform(size=(15, 2)), labels=[f"town {i}" for i in range(15)])
-
-
-def opened(driver, folder, x, y, plan, **options):
-    path = folder / "page.html"
-    write_report(path, x, y, plan, **options)
-    return Page(driver, path)
 
 
 def assert_table(page, shares, names):
@@ -161,12 +38,14 @@ def assert_table(page, shares, names):
 
 
 def assert_lit(page, side, shares):
-    """Points of a side are as large and as hot as the shares say; the five best are the hottest."""
+    """Points of a side are as large and as hot as the shares say, whatever the other shares are."""
     colours, sizes = page.points(side)
-    warmth = np.minimum(shares / np.sort(shares)[-5], 1)
-    lightest, largest = sizes.max() * 0.7 / 1.7, sizes.max() / 1.7
-    np.testing.assert_allclose(sizes, lightest + largest * warmth, rtol=0.02)
-    assert {i for i, colour in enumerate(colours) if colour == HOTTEST} == set(np.argsort(-shares)[:5])
+    warmth = np.cbrt(shares)
+    np.testing.assert_allclose(sizes / sizes[0], (0.7 + warmth) / (0.7 + warmth[0]), rtol=0.02)
+    stops = np.array([[int(stop[k : k + 2], 16) for k in (1, 3, 5)] for stop in HEAT])
+    expected = [np.interp(warmth, np.linspace(0, 1, len(stops)), stop) for stop in stops.T]
+    shown = [[int(number) for number in colour[4:-1].split(",")] for colour in colours]
+    np.testing.assert_allclose(shown, np.transpose(expected), atol=4)
 
 
 def test_a_click_in_the_plane_lights_up_where_the_mass_goes(driver, tmp_path):

@@ -17,6 +17,7 @@ class Scene:
     index: Int64s  # (n,): the site of each of the space's points
     faces: Int64s | None  # (F, 3)
     edges: Int64s | None  # (E, 2)
+    is_free: bool  # whether nothing says which way is up: a layout, or a bare cloud
 
 
 def scene(space: Space) -> Scene:
@@ -27,10 +28,11 @@ def scene(space: Space) -> Scene:
     """
     geometry = space.geometry
     if geometry is not None and geometry.positions is not None:
-        return Scene(geometry.positions, geometry.index, geometry.faces, geometry.edges)
+        is_bare = geometry.faces is None and geometry.edges is None
+        return Scene(geometry.positions, geometry.index, geometry.faces, geometry.edges, is_bare)
     placed = stress_layout(np.abs(space.cost.astype(np.float64)))
     if geometry is None or geometry.n_sites != space.n:
-        return Scene(placed, np.arange(space.n), None, None)
+        return Scene(placed, np.arange(space.n), None, None, is_free=True)
     positions = np.empty_like(placed)
     positions[geometry.index] = placed
-    return Scene(positions, geometry.index, None, geometry.edges)
+    return Scene(positions, geometry.index, None, geometry.edges, is_free=True)

@@ -292,6 +292,9 @@ def _result(
         out[inside] = plan
         return out
 
+    def softened(plan: Float64s) -> Float64s:
+        return full(_softened(problem, plan[inside], setting))
+
     problem = setting.exact()
     product = float(problem.value(np.outer(setting.x.weights, setting.y.weights)))
     room = AS_GOOD * max(0.0, product - found[0].objective)
@@ -300,12 +303,12 @@ def _result(
     rival = runner_up(best, others, whole[0].weights, room, ANOTHER)
     return Alignment(
         plan=best.plan,
-        soft=full(_softened(problem, best.plan[inside], setting)),
+        soft=softened(best.plan),
         value=value,
         objective=in_units(best.objective),
         bound=min(value, in_units(lower_bounds(setting.x, setting.y).loss())) if is_whole else 0.0,
         starts=tuple(Start(one.name, in_units(one.objective), *one[4:]) for one in found),
-        runner_up=None if rival is None else replace(rival, objective=in_units(rival.objective)),
+        runner_up=rival and replace(rival, objective=in_units(rival.objective), soft=softened(rival.plan)),
         converged=best.converged,
         feature_scale=factor,
         weights=(whole[0].weights, whole[1].weights),

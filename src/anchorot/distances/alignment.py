@@ -48,12 +48,15 @@ class Rival:
     objective : float
     differs : float
         Share of the first space's points that it matches otherwise.
+    soft : ndarray of shape (n, m) or None
+        Where else a point might belong by this answer, as :attr:`Alignment.soft`; None where it was not computed.
     """
 
     plan: Float64s = field(repr=False)
     matches: Int64s = field(repr=False)
     objective: float
     differs: float
+    soft: Float64s | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +133,7 @@ class Alignment:
 
         The exponential of the entropy of where its mass goes; NaN for a point whose mass goes nowhere.
         """
-        mass = self.soft.sum(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = self.soft / mass
-        terms = np.multiply(share, np.log(share, out=np.zeros_like(share), where=share > 0))
-        return np.exp(-terms.sum(axis=1))
+        return spread_of(self.soft)
 
     def project(self, values: ArrayLike, *, onto: str = "first", soft: bool = True) -> Float64s:
         """Carry one side's values (coordinates, features, colours) over to the points of the other.
@@ -201,6 +200,14 @@ def matches_of(plan: Float64s, weights: Float64s) -> Int64s:
     """Column of the largest entry of every row; -1 where less than half of the point's weight is matched."""
     found = plan.argmax(axis=1)
     return np.where((plan.sum(axis=1) > MATCHED * weights) & (weights > 0), found, -1)
+
+
+def spread_of(plan: Float64s) -> Float64s:
+    """Effective number of matches of every row: the exponential of the entropy of its mass; NaN for rows of zeros."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = plan / plan.sum(axis=1, keepdims=True)
+    terms = np.multiply(share, np.log(share, out=np.zeros_like(share), where=share > 0))
+    return np.exp(-terms.sum(axis=1))
 
 
 def differing(first: Int64s, second: Int64s) -> float:

@@ -11,25 +11,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot.distances.plan import check_plan, match
+from anchorot.distances.alignment import Alignment
 from anchorot.distances.transport import Transport
 from anchorot.exceptions import MissingExtraError
 from anchorot.io.atomic import replacing
-from anchorot.report.colours import NO_COLOUR, place_colours
+from anchorot.report.answers import answers_of, pack_answers
+from anchorot.report.colours import place_colours
 from anchorot.report.drawing import Drawing
-from anchorot.report.packing import N_BEST_ALONE, deflate, pack_plan
+from anchorot.report.packing import N_BEST_ALONE, deflate
+from anchorot.report.placing import Places, place
+from anchorot.report.provenance import provenance
 from anchorot.space import Space
 
 __all__ = ["write_report"]
 
-SCRIPTS = ("masses.js", "drawing.js", "page.js")
+SCRIPTS = ("masses.js", "drawing.js", "turning.js", "telling.js", "hands.js", "page.js")
 
 
 def write_report(
     path: str | os.PathLike[str],
     x: Space,
     y: Space,
-    plan: Transport | ArrayLike,
+    plan: Alignment | Transport | ArrayLike,
     *,
     names: tuple[str, str] = ("A", "B"),
     title: str | None = None,
@@ -40,20 +43,25 @@ def write_report(
     Both spaces are drawn as what they came from, a surface, a graph, a neuron or a cloud, or laid out in the plane by
     their costs, and coloured by correspondence. The page is one file, works without a network and needs a browser of
     2023 or later. Of plans of up to nine million entries all are shown, in 8 bits or fewer; the table of best matches
-    is exact.
+    is exact. The same colour means the same share of a point's mass on every page.
+
+    Of an alignment the page says where it comes from (objective, bound, starts); its soft plan lights up, its matches
+    are marked, points without one are grey and listed, and a button shows the runner-up. Where both spaces are drawn
+    in as many dimensions, the second is turned so that matched points are at the same places.
 
     Parameters
     ----------
     path : path
         The page; an old one is replaced once the new one is complete.
     x, y : Space
-    plan : Transport or array_like of shape (n, m)
-        Mass between every point of x and of y, as of :func:`anchorot.anchor_energy_plan`.
+    plan : Alignment, Transport or array_like of shape (n, m)
+        What :func:`anchorot.align` found, or mass between every point of x and of y, as of
+        :func:`anchorot.anchor_energy_plan`.
     names : (str, str)
         What to call the two spaces.
     title : str, optional
     details : mapping of str to str, optional
-        What else to say at the top of the page, distances or settings.
+        What else to say at the top of the page, distances or settings; of an alignment it says where that comes from.
 
     Examples
     --------
@@ -63,27 +71,28 @@ def write_report(
     ...     write_report(f"{folder}/page.html", square, square, ao.anchor_energy_plan(square, square))
     """
     library, version = _plotly()
-    mass = check_plan(plan, (x.n, y.n))
-    drawings = Drawing(x), Drawing(y)
-    colours = place_colours(drawings[0].points)
-    carried = colours[match(mass.T)]
-    carried[mass.max(axis=0) == 0] = NO_COLOUR
-    sides = [
-        drawing.packed(name, colour) for drawing, name, colour in zip(drawings, names, (colours, carried), strict=True)
-    ]
-    packed = pack_plan(mass)
+    answers = answers_of(plan, (x.n, y.n))
+    places = place(x, y, plan.plan if isinstance(plan, Alignment) else answers[0].plan)
+    drawings = Drawing(x, places.first), Drawing(y, places.second)
+    packed = pack_answers(answers, place_colours(drawings[0].points))
+    said = {**(provenance(plan) if isinstance(plan, Alignment) else {}), **(details or {})}
+    data = {
+        "sides": [drawing.packed(name) for drawing, name in zip(drawings, names, strict=True)],
+        "answers": packed,
+        "agree": places.agree,
+    }
     page = Template(_template("page.html")).substitute(
         title=html.escape(title or f"{names[0]} and {names[1]}"),
-        details=_definitions(details or {}),
+        details=_definitions(said),
         names_0=html.escape(names[0]),
         names_1=html.escape(names[1]),
         counts_0=_counted(x.n),
         counts_1=_counted(y.n),
-        notes=_paragraphs(_notes(drawings, names, packed)),
+        notes=_paragraphs(_notes(drawings, names, places, packed[0]["plan"])),
         style=_template("page.css"),
         script="\n".join(_template(name) for name in SCRIPTS),
         # A label such as </script> must not end the script.
-        data=json.dumps({"sides": sides, "plan": packed}).replace("<", "\\u003c"),
+        data=json.dumps(data).replace("<", "\\u003c"),
         plotly=deflate(library.encode()),
         plotly_version=html.escape(version),
     )
@@ -100,9 +109,12 @@ def _plotly() -> tuple[str, str]:
     return get_plotlyjs(), get_plotlyjs_version()
 
 
-def _notes(drawings: tuple[Drawing, Drawing], names: tuple[str, str], packed: Mapping[str, Any]) -> list[str]:
-    """What the page does not show in full."""
-    notes = [f"{name}: {note}." for drawing, name in zip(drawings, names, strict=True) for note in drawing.notes]
+def _notes(
+    drawings: tuple[Drawing, Drawing], names: tuple[str, str], places: Places, packed: Mapping[str, Any]
+) -> list[str]:
+    """What was done to the drawings, and what the page does not show in full."""
+    found = drawings[0].notes, [*places.notes, *drawings[1].notes]
+    notes = [f"{name}: {note}." for name, said in zip(names, found, strict=True) for note in said]
     if packed["whole"] is None:
         notes.append(f"The plan is large: of every point only the {N_BEST_ALONE} best matches light up.")
     else:

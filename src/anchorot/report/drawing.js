@@ -11,6 +11,9 @@ const faded = (colours) => {
   return Float32Array.from(colours, (value, k) => value + (blank[k % 3] - value) * 0.78);
 };
 
+// The same colour means the same share on every page; the cube root lets a thousandth be seen, and tells it from a half.
+const warmthOf = (share) => Math.cbrt(Math.min(share, 1));
+
 const heated = (warmth) => {
   const stops = themed("heat").split(" ").map(parse);
   const found = warmth.map((t) => {
@@ -46,6 +49,8 @@ const coordinates = (values, dim) => Object.fromEntries(columns(values, dim).map
 
 const named = (side, point) => (side.labels ? side.labels[point] : `point ${point}`);
 
+const home = ([x, y, z]) => ({ eye: { x, y, z }, center: { x: 0, y: 0, z: 0 }, up: { x: 0, y: 0, z: 1 } });
+
 // What is the same however the side is coloured.
 const prepare = (side) => {
   const { body, dim, count } = side;
@@ -53,6 +58,7 @@ const prepare = (side) => {
   side.type = dim === 3 ? "scatter3d" : flat;
   side.size = dim === 3 ? Math.min(Math.max(75 / Math.sqrt(count), 2.4), 9) : Math.min(Math.max(110 / Math.sqrt(count), 4), 15);
   side.at = coordinates(side.points, dim);
+  if (dim === 3) side.camera = side.home = home(side.eye);
   if (!body) return;
   body.at = coordinates(body.sites, dim);
   if (body.kind === "mesh") body.corners = columns(body.faces, 3);
@@ -87,8 +93,22 @@ const bodyTrace = ({ body, dim, type, at }, colours) => {
   };
 };
 
-// A look is how a side is drawn now: colours, sizes of its points relative to normal, and a marked point, or null.
-const traces = (side, { colours, sizes, mark }) => {
+// Marks are rings, balls in space, and diamonds for the one match.
+const markTrace = ({ dim, type, at, size }, marks) => {
+  const places = Object.entries(at).map(([axis, column]) => [axis, marks.map(({ point }) => column[point])]);
+  const open = dim === 3 ? "" : "-open";
+  const marker = {
+    size: marks.map(() => (dim === 3 ? 1.6 * size + 3 : size + 10)), // plotly halves sizes in arrays in space
+    symbol: marks.map(({ isMatch }) => `${isMatch ? "diamond" : "circle"}${open}`),
+    color: themed("accent"),
+    opacity: 1,
+    line: { width: dim === 3 ? 0 : 3 },
+  };
+  return { type, ...Object.fromEntries(places), mode: "markers", marker, hoverinfo: "skip" };
+};
+
+// A look is how a side is drawn now: colours, sizes of its points relative to normal, and marked points.
+const traces = (side, { colours, sizes, marks }) => {
   const { dim, type, at, count } = side;
   const onMesh = side.body?.kind === "mesh"; // which has the same colour: points are drawn small and darker
   const shade = onMesh ? mix([0, 0, 0], parse(themed("ink")), 0.2) : null;
@@ -98,20 +118,10 @@ const traces = (side, { colours, sizes, mark }) => {
   });
   const size = Array.from({ length: count }, (_, i) => side.size * (onMesh ? 0.6 : 1) * (sizes ? sizes[i] : 1));
   const line = { color: themed("paper"), width: dim === 3 ? 0 : 1 };
-  const marked = Object.entries(at).map(([axis, column]) => [axis, mark === null ? [] : [column[mark]]]);
-  const accent = themed("accent");
-  const ring = { size: side.size + 10, symbol: "circle-open", color: accent, line: { width: 3 } };
-  const ball = { size: [1.6 * side.size + 3], color: accent, line: { width: 0 } }; // plotly halves sizes in arrays
   return [
     bodyTrace(side, colours),
     { type, ...at, mode: "markers", marker: { size, color, opacity: 1, line }, hoverinfo: "none" },
-    {
-      type,
-      ...Object.fromEntries(marked),
-      mode: "markers",
-      marker: { opacity: 1, ...(dim === 3 ? ball : ring) },
-      hoverinfo: "skip",
-    },
+    markTrace(side, marks),
   ];
 };
 
@@ -136,26 +146,26 @@ const pin = (side, point) => {
   };
 };
 
-const layout = (side, mark) => {
-  const axis = { visible: false, showspikes: false, range: side.dim === 3 ? [-0.52, 0.52] : [-0.56, 0.56] };
+const layout = (side, marks) => {
+  const half = side.dim === 3 ? 0.52 : 0.56;
+  const axis = () => ({ visible: false, showspikes: false, range: [-half, half] }); // plotly writes into ranges
   const bare = {
     margin: { l: 0, r: 0, t: 0, b: 0 },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     showlegend: false,
     hovermode: "closest",
-    uirevision: "kept", // the view stays as the reader turned it
+    uirevision: "kept", // the view stays as the reader moved it
   };
-  if (side.dim === 2) return { ...bare, dragmode: "pan", xaxis: axis, yaxis: { ...axis, scaleanchor: "x" } };
-  const [x, y, z] = side.eye;
+  if (side.dim === 2) return { ...bare, dragmode: "pan", xaxis: axis(), yaxis: { ...axis(), scaleanchor: "x" } };
   return {
     ...bare,
     scene: {
-      ...{ xaxis: axis, yaxis: axis, zaxis: axis },
+      ...{ xaxis: axis(), yaxis: axis(), zaxis: axis() },
       aspectmode: "cube",
       dragmode: "turntable",
-      camera: { eye: { x, y, z }, center: { x: 0, y: 0, z: 0 } },
-      annotations: mark === null ? [] : [pin(side, mark)],
+      camera: side.camera,
+      annotations: marks.map(({ point }) => pin(side, point)),
     },
   };
 };

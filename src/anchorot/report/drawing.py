@@ -6,10 +6,10 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from anchorot._drawing.normals import vertex_normals
-from anchorot._drawing.pose import eye, unit_box, upright
-from anchorot._drawing.scene import Scene, scene
+from anchorot._drawing.scene import Scene
 from anchorot._typing import Float64s, Int64s
 from anchorot.report.packing import pack, pack_indices
+from anchorot.report.placing import Place
 from anchorot.space import Space
 
 MAX_FACES, MAX_EDGES, MAX_DOTS = 60_000, 30_000, 20_000
@@ -27,19 +27,14 @@ class Drawing:
         What was left out.
     """
 
-    def __init__(self, space: Space) -> None:
-        placed = scene(space)
-        sites = placed.positions
-        if sites.shape[1] == 3:
-            sites = upright(sites)
-        sites = unit_box(sites)
+    def __init__(self, space: Space, place: Place) -> None:
+        placed, sites, self._eye = place
         self.space = space
         self.notes: list[str] = []
         self.points = sites[placed.index]
-        self._eye = eye(sites) if sites.shape[1] == 3 else None
         self._body = self._mesh(placed, sites) or self._lines(placed, sites) or self._dots(placed, sites)
 
-    def packed(self, name: str, colours: np.ndarray) -> dict[str, Any]:
+    def packed(self, name: str) -> dict[str, Any]:
         """Everything that the page's script needs to know about this side."""
         labels = self.space.labels
         return {
@@ -49,7 +44,6 @@ class Drawing:
             "eye": None if self._eye is None else self._eye.round(4).tolist(),
             "labels": None if labels is None else [str(label) for label in labels],
             "points": pack(self.points, "f4"),
-            "colours": pack(colours, "u1"),
             "body": self._body,
         }
 

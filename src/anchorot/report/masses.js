@@ -9,7 +9,10 @@ const inflate = (text) => {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")));
 };
 
-const ARRAYS = { f4: Float32Array, f8: Float64Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
+const ARRAYS = {
+  ...{ f4: Float32Array, f8: Float64Array },
+  ...{ u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array },
+};
 
 const unpack = async (value) => {
   if (Array.isArray(value)) return Promise.all(value.map(unpack));
@@ -26,22 +29,24 @@ const loadPlotly = async () => {
   document.head.append(script);
 };
 
-class Plan {
-  constructor({ mass, best, whole }, [n, m]) {
-    Object.assign(this, { mass, best, whole, n, m });
+// One answer to who goes where: masses that light up, and one match of every point, or -1.
+class Answer {
+  constructor({ plan, spread, matches, colours, sharp, text }, [n, m]) {
+    const { weights, matched, best, whole } = plan;
+    Object.assign(this, { weights, matched, best, whole, spread, matches, colours, sharp, text, n, m });
     const decoded = (_, code) => (code ? Math.exp(whole.low + whole.step * (code - 1)) : 0);
     if (whole) this.levels = Float64Array.from({ length: 256 }, decoded);
   }
 
-  // Share of a point's mass that every point of the other side has; side 0 are the rows.
+  // Share of a point's weight that every point of the other side has; side 0 are the rows.
   shares(side, point) {
     const { whole, levels, m } = this;
-    const total = this.mass[side][point];
+    const weight = this.weights[side][point];
     const found = new Float64Array(side ? this.n : m);
-    if (total === 0) return found;
+    if (weight === 0) return found;
     for (let k = 0; whole && k < found.length; k++) {
       const [i, j] = side ? [k, point] : [point, k];
-      found[k] = (levels[whole.codes[i * m + j]] * whole.rows[i] * whole.columns[j]) / total;
+      found[k] = (levels[whole.codes[i * m + j]] * whole.rows[i] * whole.columns[j]) / weight;
     }
     const { count, index, share } = this.best[side]; // these are exact
     for (let k = point * count; k < (point + 1) * count; k++) found[index[k]] = share[k];
@@ -54,8 +59,7 @@ class Plan {
     return places.map((k) => ({ point: index[k], share: share[k] })).filter((match) => match.share > 0);
   }
 
-  // The share that is drawn hottest: that of a good match, for the best may dwarf all others.
-  fullHeat(side, point) {
-    return this.bestMatches(side, point).slice(0, 5).at(-1)?.share ?? 0;
+  unmatched(side) {
+    return Array.from(this.matches[side].keys()).filter((point) => this.matches[side][point] < 0);
   }
 }

@@ -2,16 +2,19 @@
 
 import base64
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
 from anchorot.distances.plan import EQUAL
 
 N_BEST = 10  # rows of the page's table
 N_BEST_ALONE = 50  # matches kept of each point where the whole plan is too large
-LEVELS = ((1_000_000, 255), (4_500_000, 63), (9_000_000, 15))  # entries of a plan, up to which this many codes are used
+LARGEST = 9_000_000  # entries of a plan that a page carries whole
+LEVELS = ((1_000_000, 255), (4_500_000, 63), (9_000_000, 15))  # masses of all plans, up to which this many codes are used
 FAINT = 1e-3  # of its row's and its column's largest entry: what is smaller is not shown
 
 
@@ -21,7 +24,7 @@ def deflate(data: bytes) -> str:
 
 
 def pack(array: np.ndarray, dtype: str) -> dict[str, str]:
-    """An array in C order, little-endian, as the page's script reads it; `dtype` is "f4", "f8", "u1", "u2" or "u4"."""
+    """An array in C order, little-endian, as the page's script reads it; `dtype` is one of the ARRAYS there."""
     return {"dtype": dtype, "data": deflate(np.ascontiguousarray(array, np.dtype(dtype).newbyteorder("<")).tobytes())}
 
 
@@ -30,13 +33,25 @@ def pack_indices(array: np.ndarray, bound: int) -> dict[str, str]:
     return pack(array, "u2" if bound <= 1 << 16 else "u4")
 
 
-def pack_plan(plan: Float64s) -> dict[str, Any]:
-    """Give the exact best matches of every point in both directions, and the whole plan in few bits if it fits."""
-    levels = next((levels for entries, levels in LEVELS if plan.size <= entries), None)
+def levels_for(plans: Sequence[Float64s]) -> int | None:
+    """How many codes the masses of all plans of a page are given, so that it stays small; None if they do not fit."""
+    if any(plan.size > LARGEST for plan in plans):
+        return None
+    shown = sum(int(np.count_nonzero(_shown(plan))) for plan in plans)
+    return next((levels for masses, levels in LEVELS if shown <= masses), None)
+
+
+def pack_plan(plan: Float64s, weights: tuple[Float64s, Float64s], levels: int | None) -> dict[str, Any]:
+    """Give the exact best matches of every point in both directions, and the whole plan in few bits if it fits.
+
+    Shares are of the points' weights, of which `matched` says how much goes anywhere.
+    """
     n_best = N_BEST_ALONE if levels is None else N_BEST
+    sides = tuple(zip((plan, plan.T), weights, strict=True))
     return {
-        "mass": [pack(plan.sum(axis=1), "f8"), pack(plan.sum(axis=0), "f8")],
-        "best": [_pack_best(plan, n_best), _pack_best(plan.T, n_best)],
+        "weights": [pack(weight, "f8") for weight in weights],
+        "matched": [pack(_shares(mass.sum(axis=1), weight), "f4") for mass, weight in sides],
+        "best": [_pack_best(mass, weight, n_best) for mass, weight in sides],
         "whole": None if levels is None else _pack_whole(plan, levels),
     }
 
@@ -48,11 +63,19 @@ def best_matches(plan: Float64s, k: int) -> Int64s:
     return np.argsort(-steps, axis=1, kind="stable")[:, :k]
 
 
-def _pack_best(plan: Float64s, k: int) -> dict[str, Any]:
+def _shown(plan: Float64s) -> NDArray[np.bool_]:
+    row, column = plan.max(axis=1, keepdims=True), plan.max(axis=0)
+    shown: NDArray[np.bool_] = (plan > 0) & (plan >= FAINT * np.minimum(row, column))
+    return shown
+
+
+def _shares(mass: Float64s, weights: Float64s) -> Float64s:
+    return np.divide(mass, weights, out=np.zeros_like(mass), where=weights > 0)
+
+
+def _pack_best(plan: Float64s, weights: Float64s, k: int) -> dict[str, Any]:
     index = best_matches(plan, k)
-    total = plan.sum(axis=1, keepdims=True)
-    mass = np.take_along_axis(plan, index, axis=1)
-    share = np.divide(mass, total, out=np.zeros_like(mass), where=total > 0)
+    share = _shares(np.take_along_axis(plan, index, axis=1), np.broadcast_to(weights[:, None], index.shape))
     return {"count": index.shape[1], "index": pack_indices(index, plan.shape[1]), "share": pack(share, "f4")}
 
 
@@ -62,9 +85,8 @@ def _pack_whole(plan: Float64s, levels: int) -> dict[str, Any]:
     plan[i, j] is about rows[i] * columns[j] * exp(low + step * (code - 1)), within the factor exp(step / 2); code 0 is
     zero. Both a row and a column read off the codes keep their relative masses, whatever the weights.
     """
-    row, column = plan.max(axis=1), plan.max(axis=0)
-    rows, columns = np.sqrt(row), np.sqrt(column)
-    kept = (plan > 0) & (plan >= FAINT * np.minimum(row[:, None], column))
+    rows, columns = np.sqrt(plan.max(axis=1)), np.sqrt(plan.max(axis=0))
+    kept = _shown(plan)
     i, j = np.nonzero(kept)
     logs = np.log(plan[kept] / rows[i] / columns[j])
     low = float(logs.min()) if logs.size else 0.0

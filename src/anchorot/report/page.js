@@ -1,16 +1,19 @@
 // What the reader does, and what the page answers.
 
-const state = { side: null, point: null, chosen: null }; // the lit point, and the match chosen in the table
+const state = { side: null, point: null, chosen: null, answer: 0 }; // the lit point, and the match chosen in the table
 const mouse = { x: 0, y: 0 }; // plotly does not say where it is in space
-let sides, plan;
+let sides, answers;
 
 const looks = () => {
   const { side, point, chosen } = state;
-  if (side === null) return sides.map(({ colours }) => ({ colours, sizes: null, mark: null }));
-  const full = plan.fullHeat(side, point) || 1;
-  const warmth = Array.from(plan.shares(side, point), (share) => Math.min(share / full, 1));
-  const own = { colours: faded(sides[side].colours), sizes: null, mark: point };
-  const other = { colours: heated(warmth), sizes: warmth.map((t) => 0.7 + t), mark: chosen };
+  const answer = answers[state.answer];
+  if (side === null) return answer.colours.map((colours) => ({ colours, sizes: null, marks: [] }));
+  const warmth = Array.from(answer.shares(side, point), warmthOf);
+  const own = { colours: faded(answer.colours[side]), sizes: null, marks: [{ point, isMatch: false }] };
+  const match = answer.sharp ? answer.matches[side][point] : -1;
+  const marks = match < 0 ? [] : [{ point: match, isMatch: true }];
+  if (chosen !== null && chosen !== match) marks.push({ point: chosen, isMatch: false });
+  const other = { colours: heated(warmth), sizes: warmth.map((t) => 0.7 + t), marks };
   return side ? [other, own] : [own, other];
 };
 
@@ -18,51 +21,19 @@ const draw = () => {
   const settings = { displayModeBar: false, responsive: true, scrollZoom: true };
   const now = looks();
   return Promise.all(sides.map((side, s) =>
-    Plotly.react(byId(`plot-${s}`), traces(side, now[s]), layout(side, now[s].mark), settings)));
-};
-
-const percent = (share) => `${(100 * share).toPrecision(3)} %`;
-
-const row = (side, { point, share }, together) => {
-  const line = document.createElement("tr");
-  const name = named(side, point);
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
-  button.title = `${name} (number ${point})`;
-  button.setAttribute("aria-pressed", String(state.chosen === point));
-  line.classList.toggle("chosen", state.chosen === point);
-  line.dataset.point = point;
-  for (const content of [button, percent(share), percent(together)]) {
-    const cell = document.createElement("td");
-    cell.append(content);
-    line.append(cell);
-  }
-  return line;
-};
-
-const tell = () => {
-  const { side, point } = state;
-  byId("rest").hidden = side !== null;
-  byId("found").hidden = side === null;
-  byId("status").textContent = "";
-  if (side === null) return;
-  const found = plan.bestMatches(side, point);
-  const title = `Where the mass of ${named(sides[side], point)} in ${sides[side].name} ${side ? "comes from" : "goes"}`;
-  byId("found-title").textContent = title;
-  let together = 0;
-  const rows = found.map((match) => row(sides[1 - side], match, (together += match.share)));
-  byId("matches").tBodies[0].replaceChildren(...rows);
-  byId("matches").hidden = byId("scale").hidden = !found.length;
-  byId("no-mass").hidden = found.length > 0;
-  byId("scale-most").textContent = `${percent(plan.fullHeat(side, point))}${found.length > 5 ? " or more" : ""}`;
-  byId("scale-bar").style.background = `linear-gradient(90deg, ${themed("heat").split(" ").join(", ")})`;
-  const best = found.length && `best match ${named(sides[1 - side], found[0].point)}, ${percent(found[0].share)}`;
-  byId("status").textContent = `${title}: ${best || "no mass"}`;
+    Plotly.react(byId(`plot-${s}`), traces(side, now[s]), layout(side, now[s].marks), settings)));
 };
 
 const show = (side, point, chosen = null) => {
   Object.assign(state, { side, point, chosen });
   tell();
   return draw();
+};
+
+const swap = () => {
+  state.answer = 1 - state.answer;
+  tellAnswer(answers[state.answer]);
+  return show(state.side, state.point);
 };
 
 // The point that was hit, or, on a surface, the point nearest to the place that was hit.
@@ -112,14 +83,14 @@ const listenInSpace = (plot, side, s) => {
   let below = null;
   let pressed = [0, 0];
   let tapped = -Infinity;
-  const reach = ({ points }) => {
+  const hit = ({ points }) => {
     below = pointOf(side, points[0]);
     if (performance.now() - tapped > 400) return;
     tapped = -Infinity;
     show(s, below);
   };
-  plot.on("plotly_hover", reach);
-  plot.on("plotly_click", reach);
+  plot.on("plotly_hover", hit);
+  plot.on("plotly_click", hit);
   plot.on("plotly_unhover", () => { below = null; });
   plot.addEventListener("pointerdown", ({ x, y }) => { pressed = [x, y]; }, { capture: true });
   plot.addEventListener("click", ({ x, y }) => {
@@ -127,35 +98,53 @@ const listenInSpace = (plot, side, s) => {
     if (below === null) tapped = performance.now();
     else show(s, below);
   }, { capture: true });
-  const { camera } = layout(side, null).scene;
-  plot.addEventListener("dblclick", () => Plotly.relayout(plot, { "scene.camera": camera }));
+  listenToTurns(plot, s);
+};
+
+const listenToDrawing = (side, s) => {
+  const plot = byId(`plot-${s}`);
+  plot.on("plotly_hover", ({ points }) => hint(named(side, pointOf(side, points[0]))));
+  plot.addEventListener("mousemove", ({ x, y }) => Object.assign(mouse, { x, y }), { capture: true });
+  plot.on("plotly_unhover", () => { byId("tip").hidden = true; });
+  if (side.dim === 3) listenInSpace(plot, side, s);
+  else plot.on("plotly_click", ({ points }) => show(s, pointOf(side, points[0])));
+  labelCanvases(plot, side);
+  listenToKeys(plot, side, s);
+  listenToFingers(plot);
 };
 
 const listen = () => {
-  sides.forEach((side, s) => {
-    const plot = byId(`plot-${s}`);
-    plot.on("plotly_hover", ({ points }) => hint(named(side, pointOf(side, points[0]))));
-    plot.addEventListener("mousemove", ({ x, y }) => Object.assign(mouse, { x, y }), { capture: true });
-    plot.on("plotly_unhover", () => { byId("tip").hidden = true; });
-    if (side.dim === 3) listenInSpace(plot, side, s);
-    else plot.on("plotly_click", ({ points }) => show(s, pointOf(side, points[0])));
-  });
+  sides.forEach(listenToDrawing);
   byId("matches").addEventListener("click", choose);
   byId("find").addEventListener("submit", find);
   byId("find-point").addEventListener("input", () => byId("find-point").setCustomValidity(""));
   byId("reset").addEventListener("click", () => show(null, null));
+  byId("swap").addEventListener("click", swap);
+  byId("together").addEventListener("change", ({ target }) => target.checked && follow(0));
+  byId("unmatched").addEventListener("click", ({ target }) => {
+    if (target.dataset.point) show(Number(target.dataset.side), Number(target.dataset.point));
+  });
   document.addEventListener("keydown", ({ key }) => {
     if (key === "Escape" && state.side !== null) show(null, null);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { tell(); draw(); });
 };
 
+const open = ({ agree, ...data }) => {
+  sides = data.sides;
+  answers = data.answers.map((answer) => new Answer(answer, sides.map(({ count }) => count)));
+  sides.forEach(prepare);
+  byId("other-answer").hidden = answers.length < 2;
+  byId("turn").hidden = !canTurnTogether();
+  byId("together").checked = agree;
+  tellAnswer(answers[0]);
+  tell();
+  return draw();
+};
+
 try {
   const [data] = await Promise.all([unpack(JSON.parse(byId("data").textContent)), loadPlotly()]);
-  sides = data.sides;
-  plan = new Plan(data.plan, sides.map(({ count }) => count));
-  sides.forEach(prepare);
-  await draw();
+  await open(data);
   listen();
   document.documentElement.dataset.ready = "yes";
 } catch (error) {

@@ -1,0 +1,87 @@
+// What the page says beside the drawings.
+
+const TICKS = [0, 0.01, 0.1, 0.5, 1]; // shares on the scale of colours
+const MANY = 200; // unmatched points that are listed
+
+const element = (tag, properties, ...children) => {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+};
+
+const percent = (share) => `${(100 * share).toPrecision(3)} %`;
+const effective = (number) => (Number.isNaN(number) ? "none" : number.toPrecision(number < 10 ? 2 : 3));
+
+const row = (answer, side, { point, share }, together, isMatch) => {
+  const name = named(sides[1 - side], point);
+  const isChosen = state.chosen === point;
+  const button = element("button", { type: "button", textContent: name, title: `${name} (number ${point})` });
+  button.setAttribute("aria-pressed", String(isChosen));
+  if (isMatch) button.prepend(element("span", { className: "match", title: "the match", textContent: "◆ " }));
+  const contents = [button, percent(share), percent(together), effective(answer.spread[1 - side][point])];
+  const line = element("tr", {}, ...contents.map((content) => element("td", {}, content)));
+  line.classList.toggle("chosen", isChosen);
+  line.dataset.point = point;
+  return line;
+};
+
+const tellScale = () => {
+  byId("scale-bar").style.background = `linear-gradient(90deg, ${themed("heat").split(" ").join(", ")})`;
+  byId("scale-ticks").replaceChildren(...TICKS.map((share) => {
+    const tick = element("span", { textContent: `${100 * share} %` });
+    tick.style.left = `${100 * warmthOf(share)}%`;
+    return tick;
+  }));
+};
+
+// What is missing of a point's mass.
+const lack = (answer, side, point, found) => {
+  if (!found.length) return "No mass: this point has no match.";
+  if (answer.matches[side][point] >= 0) return "";
+  return `Unmatched: only ${percent(answer.matched[side][point])} of its weight has a match.`;
+};
+
+const tellPoint = (answer, side, point) => {
+  const found = answer.bestMatches(side, point);
+  const title = `Where the mass of ${named(sides[side], point)} in ${sides[side].name} ${side ? "comes from" : "goes"}`;
+  byId("found-title").textContent = title;
+  const match = answer.sharp ? answer.matches[side][point] : -1;
+  let together = 0;
+  const rows = found.map((one) => row(answer, side, one, (together += one.share), one.point === match));
+  byId("matches").tBodies[0].replaceChildren(...rows);
+  byId("matches").hidden = byId("scale").hidden = byId("spread").hidden = !found.length;
+  byId("no-mass").textContent = lack(answer, side, point, found);
+  byId("no-mass").hidden = !byId("no-mass").textContent;
+  const number = effective(answer.spread[side][point]);
+  byId("spread").textContent = `Effective number of matches: ${number}${number === "1.0" ? ", certain" : ""}`;
+  const best = found.length && `best match ${named(sides[1 - side], found[0].point)}, ${percent(found[0].share)}`;
+  byId("status").textContent = `${title}: ${best || "no mass"}. ${byId("spread").textContent}`;
+};
+
+const unmatchedList = (answer, { name, count }, s) => {
+  const found = answer.unmatched(s);
+  if (!found.length) return [];
+  const buttons = found.slice(0, MANY).map((point) => {
+    const button = element("button", { type: "button", textContent: named(sides[s], point) });
+    Object.assign(button.dataset, { side: s, point });
+    return button;
+  });
+  const more = found.length > MANY ? [`and ${found.length - MANY} more`] : [];
+  const summary = element("summary", { textContent: `${name}: ${found.length} of ${count} points unmatched, grey` });
+  return [element("details", {}, summary, element("div", {}, ...buttons, ...more))];
+};
+
+const tellAnswer = (answer) => {
+  byId("unmatched").replaceChildren(...sides.flatMap((side, s) => unmatchedList(answer, side, s)));
+  byId("answer").textContent = answer.text;
+  byId("swap").setAttribute("aria-pressed", String(state.answer === 1));
+};
+
+const tell = () => {
+  const { side, point } = state;
+  byId("rest").hidden = side !== null;
+  byId("found").hidden = side === null;
+  byId("status").textContent = "";
+  tellScale();
+  if (side !== null) tellPoint(answers[state.answer], side, point);
+};
