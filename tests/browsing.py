@@ -1,6 +1,7 @@
 """A page in a real browser: a reader's hands and eyes."""
 
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -86,11 +87,14 @@ class Page:
         ActionChains(self.driver).click().perform()
         self.wait(lambda: self.text("found-title") != before)
 
-    def drag(self, place, name):
+    def drag(self, place, name, right=9, down=5):
+        self.point_at(place, name)
+        self.pull(right, down)
+
+    def pull(self, right, down):
         from selenium.webdriver.common.action_chains import ActionChains
 
-        self.point_at(place, name)
-        ActionChains(self.driver).click_and_hold().pause(0.3).move_by_offset(9, 5).pause(0.3).release().perform()
+        ActionChains(self.driver).click_and_hold().pause(0.3).move_by_offset(right, down).pause(0.3).release().perform()
 
     def find(self, side, text):
         self.run("document.getElementById('find-side').value = arguments[0]", str(side))
@@ -98,11 +102,28 @@ class Page:
         box.clear()
         box.send_keys(text + "\n")
 
-    def press_escape(self):
+    def press(self, *keys):
         from selenium.webdriver.common.action_chains import ActionChains
         from selenium.webdriver.common.keys import Keys
 
-        ActionChains(self.driver).send_keys(Keys.ESCAPE).perform()
+        for key in keys:
+            ActionChains(self.driver).send_keys(getattr(Keys, key)).perform()
+
+    def middle(self, element):
+        script = "const box = document.getElementById(arguments[0]).getBoundingClientRect();"
+        return self.run(script + "return [box.x + box.width / 2, box.y + box.height / 2]", element)
+
+    def swipe(self, place, right=0, down=0):
+        """Draw a finger over the glass; without a way it is a tap."""
+        self._touch("touchStart", place)
+        for part in np.linspace(0.1, 1, 10) if right or down else ():
+            self._touch("touchMove", (place[0] + part * right, place[1] + part * down))
+            time.sleep(0.02)
+        self._touch("touchEnd")
+
+    def _touch(self, kind, *places):
+        points = [{"x": x, "y": y} for x, y in places]
+        self.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
     def assert_quiet(self):
         """Nothing was complained about, nothing was asked of any network."""
@@ -126,6 +147,17 @@ def driver(tmp_path_factory):
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))
     yield browser
     browser.quit()
+
+
+@pytest.fixture
+def phone(driver):
+    """The browser with a screen as small as a phone's."""
+    screen = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    yield driver
+    driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def opened(driver, folder, x, y, plan, **options):

@@ -4,11 +4,13 @@ import base64
 import json
 import re
 import zlib
+from dataclasses import replace
 
 import numpy as np
 from scipy.spatial import ConvexHull
 
 import anchorot as ao
+from anchorot.distances.alignment import Rival
 from anchorot.geometry import Geometry
 
 
@@ -43,3 +45,20 @@ def decoded_plan(whole):
     codes = unpacked(whole["codes"]).reshape(len(rows), len(columns))
     values = np.exp(whole["low"] + whole["step"] * (codes.astype(float) - 1))
     return np.where(codes > 0, values * rows[:, None] * columns, 0)
+
+
+def butterflies():
+    """Two clouds in the plane, each all but its own mirror image; point i is the mirror of point i + 6, modulo 12."""
+    rng = np.random.default_rng(0)
+    wing = rng.uniform([0.2, 0], [1, 2], size=(6, 2))
+    points = np.concatenate([wing, wing * [-1, 1]])
+    return ao.from_points(points), ao.from_points(points + 0.04 * rng.normal(size=points.shape))
+
+
+def rivals():
+    """Two butterflies, and an alignment of them whose runner-up takes every point for its mirror image."""
+    x, y = butterflies()
+    found = ao.align(x, y, rng=0)
+    mirror = np.roll(np.arange(12), 6)
+    other = Rival(found.plan[mirror], found.matches[mirror], 1.01 * found.objective, 1.0, found.soft[mirror])
+    return x, y, replace(found, runner_up=other)

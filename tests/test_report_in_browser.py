@@ -60,7 +60,7 @@ def test_a_click_in_the_plane_lights_up_where_the_mass_goes(driver, tmp_path):
         assert_table(page, shares, other.labels.__getitem__)
         page.wait(lambda side=side: page.points(1 - side)[0] != before[1 - side])
         assert_lit(page, 1 - side, shares)
-        page.press_escape()
+        page.press("ESCAPE")
         page.wait(lambda: [page.points(side)[0] for side in (0, 1)] == before)
         assert not page.driver.find_element("id", "matches").is_displayed()
     page.assert_quiet()

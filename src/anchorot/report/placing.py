@@ -38,7 +38,7 @@ def place(x: Space, y: Space, plan: Float64s) -> Places:
     neurons are turned only, and only if they stand better afterwards.
     """
     first, second = scene(x), scene(y)
-    sites_x, sites_y = unit_box(_standing(first.positions)), unit_box(_standing(second.positions))
+    sites_x, sites_y = _standing(unit_box(first.positions)), _standing(unit_box(second.positions))
     apart = _placed(first, sites_x), _placed(second, sites_y)
     if sites_x.shape[1] != sites_y.shape[1] or not plan.any():
         return Places(*apart, notes=[], agree=False)
