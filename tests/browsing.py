@@ -119,6 +119,7 @@ class Page:
         for part in np.linspace(0.1, 1, 10) if right or down else ():
             self._touch("touchMove", (place[0] + part * right, place[1] + part * down))
             time.sleep(0.02)
+        time.sleep(0.1)  # a finger that rests does not fling the page on
         self._touch("touchEnd")
 
     def _touch(self, kind, *places):

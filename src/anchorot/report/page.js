@@ -20,8 +20,10 @@ const looks = () => {
 const draw = () => {
   const settings = { displayModeBar: false, responsive: true, scrollZoom: true };
   const now = looks();
-  return Promise.all(sides.map((side, s) =>
-    Plotly.react(byId(`plot-${s}`), traces(side, now[s]), layout(side, now[s].marks), settings)));
+  return Promise.all(sides.map((side, s) => {
+    if (side.dim === 3) side.camera = cameraNow(s); // the view stays as the reader turned it
+    return Plotly.react(plotOf(s), traces(side, now[s]), layout(side, now[s].marks), settings);
+  }));
 };
 
 const show = (side, point, chosen = null) => {
@@ -102,7 +104,7 @@ const listenInSpace = (plot, side, s) => {
 };
 
 const listenToDrawing = (side, s) => {
-  const plot = byId(`plot-${s}`);
+  const plot = plotOf(s);
   plot.on("plotly_hover", ({ points }) => hint(named(side, pointOf(side, points[0]))));
   plot.addEventListener("mousemove", ({ x, y }) => Object.assign(mouse, { x, y }), { capture: true });
   plot.on("plotly_unhover", () => { byId("tip").hidden = true; });
