@@ -1,7 +1,6 @@
 """Make the screenshots of the report page, with Chromium: `python docs/make_screenshots.py TOSCA_FOLDER`."""
 
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -10,32 +9,27 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.wait import WebDriverWait
 
+import anchorot as ao
+from anchorot.report import write_report
+
 IMAGES = Path(__file__).parent / "images"
 FLAGS = "--headless --no-sandbox --disable-gpu --enable-unsafe-swiftshader --hide-scrollbars --no-first-run"
 
 
 def main() -> None:
-    """Match two cats in two ways; photograph one page as it opens, the other with a point lit up."""
-    shapes = Path(sys.argv[1])
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        cats = [str(shapes / "cat0.mat"), str(shapes / "cat1.mat"), "--n-points", "500", "--sampling", "farthest"]
-        match(*cats, "--metric", "aw", "--epsilon", "0", "--report", folder / "cats.html")
-        match(*cats, "--report", folder / "plan.html")
-        photograph(folder / "cats.html", None, "report_colours.png")
-        photograph(folder / "plan.html", "7", "report_lit.png")
-
-
-def match(*arguments: str | Path) -> None:
-    """Run `anchorot match`."""
-    program = [sys.executable, "-c", "from anchorot.cli import main; main()", "match"]
-    subprocess.run([*program, *map(str, arguments)], check=True)
+    """Align two cats; photograph the page as it opens, and with a point lit up."""
+    cats = [ao.read(Path(sys.argv[1]) / name, n_points=500, sampling="farthest") for name in ("cat0.mat", "cat1.mat")]
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "cats.html"
+        write_report(page, *cats, ao.align(*cats, rng=0), names=("cat0.mat", "cat1.mat"), details={"seed": "0"})
+        photograph(page, None, "report_colours.png")
+        photograph(page, "7", "report_lit.png")
 
 
 def photograph(page: Path, point: str | None, name: str) -> None:
     """Open a page, choose a point of its first side, and keep what is seen."""
     options = webdriver.ChromeOptions()
-    for flag in [*FLAGS.split(), "--window-size=1400,870", f"--user-data-dir={tempfile.mkdtemp()}"]:
+    for flag in [*FLAGS.split(), "--window-size=1400,960", f"--user-data-dir={tempfile.mkdtemp()}"]:
         options.add_argument(flag)
     options.binary_location = shutil.which("chromium") or ""
     with webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver"))) as browser:

@@ -191,7 +191,7 @@ def test_both_views_turn_together_if_asked_and_stay_so(driver, tmp_path):
 
 def test_a_drag_sideways_in_the_plane_moves_sideways(driver, tmp_path):
     x, y, found = rivals()
-    page = opened(driver, tmp_path, x, y, found)
+    page = opened(driver, tmp_path, x, y, found.plan)
     before = np.array(page.run(VIEW))
     page.drag(page.run(PLACE_IN_PLANE, 0, 0), "point 0", 60, 0)
     page.wait(lambda: not np.allclose(page.run(VIEW), before))

@@ -59,8 +59,12 @@ def pack_plan(plan: Float64s, weights: tuple[Float64s, Float64s], levels: int | 
 def best_matches(plan: Float64s, k: int) -> Int64s:
     """Columns of the k largest entries of every row, the largest first, the first of equals first."""
     most = plan.max(axis=1, keepdims=True)
-    steps = np.rint(np.divide(plan, most * EQUAL, out=np.zeros_like(plan), where=most > 0))
-    return np.argsort(-steps, axis=1, kind="stable")[:, :k]
+    steps = np.rint(np.divide(plan, most * EQUAL, out=np.zeros_like(plan), where=most > 0)).astype(np.int64)
+    order = np.arange(plan.shape[1]) - plan.shape[1] * steps  # no two are equal, so that a part can be sorted alone
+    if k < plan.shape[1]:
+        best = np.argpartition(order, k, axis=1)[:, :k]
+        return np.take_along_axis(best, np.take_along_axis(order, best, axis=1).argsort(axis=1), axis=1)
+    return order.argsort(axis=1)
 
 
 def _shown(plan: Float64s) -> NDArray[np.bool_]:
