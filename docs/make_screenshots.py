@@ -18,7 +18,9 @@ FLAGS = "--headless --no-sandbox --disable-gpu --enable-unsafe-swiftshader --hid
 
 def main() -> None:
     """Align two cats; photograph the page as it opens, and with a point lit up."""
-    cats = [ao.read(Path(sys.argv[1]) / name, n_points=500, sampling="farthest") for name in ("cat0.mat", "cat1.mat")]
+    cats = [
+        ao.read(Path(sys.argv[1]) / name, n_points=500, sampling="farthest", rng=0) for name in ("cat0.mat", "cat1.mat")
+    ]
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "cats.html"
         write_report(page, *cats, ao.align(*cats, rng=0), names=("cat0.mat", "cat1.mat"), details={"seed": "0"})
