@@ -2,18 +2,19 @@
 
 import os
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_choice, check_finite, check_integer, check_memory, check_numbers
+from anchorot._validate import check_choice, check_finite, check_indices, check_integer, check_memory, check_numbers
 from anchorot.exceptions import InputError, InputNote
 from anchorot.geometry import Geometry, renumbered
 from anchorot.io.gate import MAX_BYTES, about
-from anchorot.io.geodesics import GEODESICS, edge_lengths, mesh_edges
+from anchorot.io.geodesics import GEODESICS, edge_graph, mesh_edges
 from anchorot.io.mesh_files import MESH_READERS, as_indices, read_mesh
 from anchorot.io.sampling import sampled
 from anchorot.io.shortest_paths import adjacency, components
@@ -29,6 +30,7 @@ def from_mesh(
     rng: RngLike = None,
     *,
     sampling: str = "uniform",
+    points: ArrayLike | None = None,
 ) -> Space:
     """Make the space of a mesh's vertices, with distances along the surface as costs.
 
@@ -48,6 +50,8 @@ def from_mesh(
     sampling : {"uniform", "farthest"}
         Draw vertices uniformly; or begin with a random one and always add the one farthest (along edges) from those
         already taken, which covers the surface evenly.
+    points : array_like of int, shape (k,), optional
+        Keep these vertices, in this order, instead of a draw. All of them must be in the largest component.
 
     Returns
     -------
@@ -60,18 +64,57 @@ def from_mesh(
     >>> square = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]]
     >>> from_mesh(square, geodesic="edge").cost[1].round(3).tolist()
     [1.0, 0.0, 1.0, 2.0]
+    >>> from_mesh(square, geodesic="edge", points=[3, 1]).cost.tolist()
+    [[0.0, 2.0], [2.0, 0.0]]
     """
+    vertices, faces, name = open_mesh(mesh)
+    with about(Path(name)) if isinstance(mesh, str | os.PathLike) else nullcontext():
+        return mesh_space(vertices, faces, n_points, geodesic, rng, sampling, points=points, name=name)
+
+
+def open_mesh(mesh: Any) -> tuple[ArrayLike, ArrayLike, str]:
+    """Vertices and faces of a mesh, not yet checked, and what to call it."""
     if isinstance(mesh, str | os.PathLike):
         file = Path(mesh)
         if file.suffix.lower() not in MESH_READERS:
             raise InputError(f"{file.name}: not a mesh by its ending; known ones: {', '.join(sorted(MESH_READERS))}")
         with about(file):
-            return mesh_space(*read_mesh(file, MAX_BYTES), n_points, geodesic, rng, sampling, name=file.name)
+            return *read_mesh(file, MAX_BYTES), file.name
     if hasattr(mesh, "vertices") and hasattr(mesh, "faces"):
         mesh = mesh.vertices, mesh.faces
     if not isinstance(mesh, tuple) or len(mesh) != 2:
         raise InputError(f"got a {type(mesh).__name__}, but a file, a trimesh or a pair (vertices, faces) is needed")
-    return mesh_space(*mesh, n_points, geodesic, rng, sampling)
+    return *mesh, "the mesh"
+
+
+class Surface(NamedTuple):
+    """The largest component of a mesh."""
+
+    sites: Float64s  # (N, 3): all vertices of the mesh
+    corners: Int64s  # (F, 3): all its faces
+    kept: Int64s  # the component's vertices
+    faces: Int64s  # the component's faces, by places in `kept`
+
+    @property
+    def vertices(self) -> Float64s:
+        """Positions of the component's vertices."""
+        return self.sites[self.kept]
+
+    def space(self, cost: Float64s, index: Int64s) -> Space:
+        """The space of some of the component's vertices, given their costs."""
+        chosen = self.kept[index]
+        geometry = Geometry(chosen, len(self.sites), self.sites, faces=self.corners)
+        return Space(cost, labels=chosen.tolist(), geometry=geometry, copy=False)
+
+
+def surface_of(vertices: ArrayLike, faces: ArrayLike, name: str) -> Surface:
+    """Check a mesh, and keep its largest component."""
+    sites, corners = check_mesh(vertices, faces)
+    kept = _largest_component(sites, corners, name)
+    inner = renumbered(corners, kept, len(sites))
+    if len(inner) == 0:
+        raise InputError("no face of the mesh joins different vertices, so there is no surface to measure along")
+    return Surface(sites, corners, kept, inner)
 
 
 def mesh_space(
@@ -82,24 +125,21 @@ def mesh_space(
     rng: RngLike,
     sampling: str,
     *,
+    points: ArrayLike | None = None,
     name: str = "the mesh",
 ) -> Space:
     """Make the space of vertices and faces; `name` is what a note calls them."""
     check_choice(geodesic, "geodesic", tuple(GEODESICS))
     check_choice(sampling, "sampling", SAMPLINGS)
-    sites, corners = check_mesh(vertices, faces)
-    kept = _largest_component(sites, corners, name)
-    part, part_faces = sites[kept], renumbered(corners, kept, len(sites))
-    if len(part_faces) == 0:
-        raise InputError("no face of the mesh joins different vertices, so there is no surface to measure along")
-    if sampling == "farthest":
-        index = _farthest(part, part_faces, n_points, np.random.default_rng(rng))
+    surface = surface_of(vertices, faces, name)
+    if points is not None:
+        index = _chosen(points, n_points, surface)
+    elif sampling == "farthest":
+        index = _farthest(surface, n_points, np.random.default_rng(rng))
     else:
-        index = sampled(np.arange(len(part)), n_points, rng)
+        index = sampled(np.arange(len(surface.kept)), n_points, rng)
     check_memory(len(index), 8)
-    chosen = kept[index]
-    geometry = Geometry(chosen, len(sites), sites, faces=corners)
-    return Space(GEODESICS[geodesic](part, part_faces, index), labels=chosen.tolist(), geometry=geometry, copy=False)
+    return surface.space(GEODESICS[geodesic](surface.vertices, surface.faces, index), index)
 
 
 def check_mesh(vertices: ArrayLike, faces: ArrayLike) -> tuple[Float64s, Int64s]:
@@ -127,21 +167,40 @@ def _largest_component(vertices: Float64s, faces: Int64s, name: str) -> Int64s:
         warnings.warn(
             f"{name} has {len(parts)} components; the largest is kept, {len(parts[0])} of {len(vertices)} vertices",
             InputNote,
-            stacklevel=4,
+            stacklevel=5,
         )
     return np.sort(parts[0])
 
 
-def _farthest(vertices: Float64s, faces: Int64s, n_points: int | None, rng: np.random.Generator) -> Int64s:
+def _chosen(points: ArrayLike, n_points: int | None, surface: Surface) -> Int64s:
+    """Places, in the largest component, of vertices that the caller names."""
+    if n_points is not None:
+        raise InputError("got both points and n_points, but points says which vertices to keep: leave n_points out")
+    wanted = check_indices(points, "points", len(surface.sites))
+    if len(wanted) == 0:
+        raise InputError("points is empty, but a space needs at least one point")
+    numbers, counts = np.unique(wanted, return_counts=True)
+    if (counts > 1).any():
+        raise InputError(f"points has the vertex {numbers[counts > 1][0]} {counts.max()} times, but once is needed")
+    outside = ~np.isin(wanted, surface.kept)
+    if outside.any():
+        raise InputError(
+            f"points has the vertex {wanted[outside][0]}, which is not in the largest component of the mesh; "
+            "leave it out, or make a mesh of its component"
+        )
+    return np.searchsorted(surface.kept, wanted)
+
+
+def _farthest(surface: Surface, n_points: int | None, rng: np.random.Generator) -> Int64s:
     """Vertices that cover the mesh: each is the farthest, along edges, from all before it."""
     from scipy.sparse.csgraph import dijkstra
 
-    count = len(vertices) if n_points is None else min(check_integer(n_points, "n_points", 1), len(vertices))
-    edges = mesh_edges(faces)
-    graph = adjacency(len(vertices), edges, edge_lengths(vertices, edges), directed=False)
+    n = len(surface.kept)
+    count = n if n_points is None else min(check_integer(n_points, "n_points", 1), n)
+    graph = edge_graph(surface.vertices, surface.faces)
     chosen = np.empty(count, np.int64)
-    chosen[0] = rng.integers(len(vertices))
-    reach = np.full(len(vertices), np.inf)
+    chosen[0] = rng.integers(n)
+    reach = np.full(n, np.inf)
     for k in range(1, count):
         reach = np.minimum(reach, dijkstra(graph, indices=chosen[k - 1], limit=reach.max()))
         reach[chosen[k - 1]] = -1.0  # never twice, even where vertices lie on one spot
