@@ -17,6 +17,7 @@ from anchorot.config import __version__, show_config
 from anchorot.distances.align import align
 from anchorot.distances.alignment import Alignment, Rival, Start
 from anchorot.distances.bounds import LowerBounds, lower_bounds
+from anchorot.distances.dense import DenseAlignment, DenseRival
 from anchorot.distances.energy import anchor_energy, expected_cost
 from anchorot.distances.gromov import gromov_wasserstein
 from anchorot.distances.nearest import nearest_gw
@@ -29,6 +30,8 @@ from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, I
 from anchorot.geometry import Geometry
 from anchorot.io import (
     GraphSet,
+    MeshDistances,
+    PointDistances,
     from_cells,
     from_graph,
     from_mesh,
@@ -54,6 +57,8 @@ __all__ = [
     "AnchorotError",
     "Barycenter",
     "ConvergenceWarning",
+    "DenseAlignment",
+    "DenseRival",
     "Geometry",
     "GraphSet",
     "Grid",
@@ -61,11 +66,13 @@ __all__ = [
     "InputError",
     "InputNote",
     "LowerBounds",
+    "MeshDistances",
     "MissingExtraError",
     "NearestSpaces",
     "Neighbors",
     "PairOfGroups",
     "PermutationTest",
+    "PointDistances",
     "Rival",
     "SearchIndex",
     "SearchResult",

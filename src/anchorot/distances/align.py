@@ -2,16 +2,18 @@
 
 import time
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
-from anchorot._validate import check_choice, check_finite, check_nonnegative, check_numbers, check_threads
+from anchorot._validate import check_choice, check_finite, check_integer, check_nonnegative, check_numbers, check_threads
 from anchorot.distances.alignment import Alignment, Start, runner_up
 from anchorot.distances.annealing import COOL, anneal, entropic_step
 from anchorot.distances.bounds import lower_bounds
+from anchorot.distances.dense import DenseAlignment, align_densely
 from anchorot.distances.device import check_device, in_double, in_single
 from anchorot.distances.factored import nearly
 from anchorot.distances.partial import Limits, Partial
@@ -19,6 +21,7 @@ from anchorot.distances.quadratic import Quadratic, plan_loss, spread
 from anchorot.distances.sharpening import Sharp, conditional_gradient, round_to_marginals, sharpen
 from anchorot.distances.starts import STARTS, StartingPlan, starting_plans
 from anchorot.exceptions import InputError
+from anchorot.io.landmarks import distances_of
 from anchorot.space import Space, as_space, with_unit_costs
 
 SAME = 0.05  # of the mass: soft plans that differ by less lead to the same sharp one
@@ -72,9 +75,17 @@ class Setting(NamedTuple):
         return self.alpha * loss + (1 - self.alpha) * float((self.features * plan).sum())
 
 
-def align(
-    x: Space | ArrayLike,
-    y: Space | ArrayLike,
+@overload
+def align(x: Space | ArrayLike, y: Space | ArrayLike, *, n_landmarks: None = None, **options: Any) -> Alignment: ...
+
+
+@overload
+def align(x: Any, y: Any, *, n_landmarks: int, **options: Any) -> DenseAlignment: ...
+
+
+def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options are not spelled three times
+    x: Any,
+    y: Any,
     *,
     start: str | ArrayLike = "anchors",
     features: tuple[ArrayLike, ArrayLike] | None = None,
@@ -84,7 +95,8 @@ def align(
     rng: RngLike = None,
     threads: int = 1,
     device: str | None = None,
-) -> Alignment:
+    n_landmarks: int | None = None,
+) -> Alignment | DenseAlignment:
     r"""Find which point of one space is which of another.
 
     Minimises the Gromov-Wasserstein loss :math:`\sum_{ijkl} (C_{ij} - C'_{kl})^2 P_{ik} P_{jl}` over plans between the
@@ -97,7 +109,8 @@ def align(
     Parameters
     ----------
     x, y : Space or array_like of shape (n, n)
-        Of any sizes and weights; a bare cost matrix stands for a uniform space.
+        Of any sizes and weights; a bare cost matrix stands for a uniform space. With `n_landmarks` also points (n, d),
+        a mesh (a path, a trimesh or a pair of vertices and faces), `PointDistances` or `MeshDistances`.
     start : {"anchors", "near", "middle", "aw", "aep", "product"} or array_like of shape (n, m)
         "anchors" tries several and keeps the best. One name, or a plan, starts from there only.
     features : (array_like of shape (n, d), array_like of shape (m, d)), optional
@@ -118,12 +131,15 @@ def align(
     device : str, optional
         Anneal there, by PyTorch (extra ``torch``): "cuda", say. The rest stays on the CPU; what is large enough to be
         worth more goes to :func:`anchorot.torch.align`.
+    n_landmarks : int, optional
+        For more points than a plan can hold: align this many landmarks that cover either side (each the farthest from
+        those before), and match all other points by their distances to them. Memory is that of n_landmarks rows.
 
     Returns
     -------
     Alignment
         With `plan`, `matches`, `value`, the `bound` that certifies it, all `starts`, a `runner_up` if another answer is
-        about as good, and more.
+        about as good, and more. With `n_landmarks` a `DenseAlignment`, which has the landmarks' `alignment`.
 
     Notes
     -----
@@ -141,6 +157,14 @@ def align(
     """
     threads = check_threads(threads)
     device = check_device(device)
+    if n_landmarks is not None:
+        count = check_integer(n_landmarks, "n_landmarks", 2)
+        if features is not None or mass is not None or robust or not isinstance(start, str):
+            raise InputError(
+                "n_landmarks is for costs alone: leave out features, mass, robust and a start that is a plan"
+            )
+        solve_landmarks = partial(align, start=start, rng=rng, threads=threads, device=device)
+        return align_densely(distances_of(x), distances_of(y), count, solve_landmarks)
     share = _check_mass(mass)
     whole = as_space(x, robust=robust), as_space(y, robust=robust)
     kept = [np.flatnonzero(space.weights) for space in whole]

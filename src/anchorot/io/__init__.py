@@ -4,12 +4,15 @@ from anchorot.io.cells import from_cells
 from anchorot.io.files import read, write
 from anchorot.io.graph_files import GraphSet, read_tu
 from anchorot.io.graphs import from_graph
+from anchorot.io.landmarks import MeshDistances, PointDistances
 from anchorot.io.meshes import from_mesh
 from anchorot.io.neighbors import from_neighbors
 from anchorot.io.points import from_points
 
 __all__ = [
     "GraphSet",
+    "MeshDistances",
+    "PointDistances",
     "from_cells",
     "from_graph",
     "from_mesh",

@@ -1,0 +1,223 @@
+"""More points than a plan can hold: landmarks are aligned, and all other points by their distances to them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from anchorot._typing import Float64s, Int64s
+from anchorot._validate import check_finite, check_numbers
+from anchorot.distances.alignment import Alignment
+from anchorot.exceptions import InputError
+from anchorot.io.landmarks import Distances, Landmarks, farthest
+from anchorot.io.orientation import agreement
+from anchorot.space import Space, unit_of
+
+COMPONENTS = 40  # of the vectors of distances, which lie near a surface of few dimensions
+ROUNDS = 6
+MIRRORED = 1.5  # times as large: how much better a map that mirrors a surface must be than one that does not
+LEAST_GAIN = 0.005  # of the discrepancy that makes another round worth its while
+BLOCK_NUMBERS = 1 << 22  # products computed at a time, 16 MB
+
+Float32s = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class DenseRival:
+    """The other of two dense maps that were tried, as it was before landmarks moved.
+
+    Attributes
+    ----------
+    matches : ndarray of shape (n,)
+    discrepancy : float
+    agreement : float or None
+        As in `DenseAlignment`.
+    """
+
+    matches: Int64s = field(repr=False)
+    discrepancy: float
+    agreement: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class DenseAlignment:
+    """Which point of a large thing is which of another.
+
+    Attributes
+    ----------
+    matches : ndarray of shape (n,)
+        The match of every point of the first; -1 for points that take no part: of weight zero, or outside the largest
+        component of a mesh. Several points may have one match.
+    discrepancy : float
+        Root mean square, over points and landmarks, of the difference between a point's distance to a landmark and
+        its match's distance to the landmark's match. In the units of the distances.
+    agreement : float or None
+        Between two meshes: how far points and matches agree on what is left and right, seen from outside. Below 0 the
+        map mirrors. None for clouds, spaces, and meshes whose faces do not tell inside from outside.
+    landmarks : (ndarray of shape (k,), ndarray of shape (l,))
+        The points of both sides that `alignment` is about.
+    alignment : Alignment
+        Of the landmarks, with `value`, `bound`, `starts` and `runner_up`.
+    rounds : int
+        How often all points were matched anew after landmarks had moved to where the others say they belong.
+    rival : DenseRival or None
+        If the landmarks' alignment has a runner-up, both are extended, and this is the one not kept.
+    from_runner_up : bool
+        Whether it is the landmarks' runner-up that was kept.
+    n_second : int
+        Number of points of the second.
+    """
+
+    matches: Int64s
+    discrepancy: float
+    agreement: float | None
+    landmarks: tuple[Int64s, Int64s]
+    alignment: Alignment
+    rounds: int
+    rival: DenseRival | None
+    from_runner_up: bool
+    n_second: int
+
+    def project(self, values: ArrayLike) -> Float64s:
+        """Copy values of the second side's points (colours, coordinates, labels as numbers) to their matches.
+
+        Parameters
+        ----------
+        values : array_like of shape (m,) or (m, k)
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k)
+            NaN for points without a match.
+        """
+        array = check_numbers(values, "values").astype(np.float64)
+        if array.ndim not in (1, 2) or len(array) != self.n_second:
+            raise InputError(
+                f"values has shape {array.shape}, but one row for each of {self.n_second} points is needed"
+            )
+        check_finite(array, "values")
+        found = array[self.matches]
+        found[self.matches < 0] = np.nan
+        return found
+
+    def __repr__(self) -> str:
+        sizes = " x ".join(str(len(side)) for side in self.landmarks)
+        rival = ", with a rival" if self.rival is not None else ""
+        count = f"{len(self.matches)} -> {self.n_second} points, {sizes} landmarks"
+        return f"DenseAlignment({count}, discrepancy={self.discrepancy:.6g}{rival})"
+
+
+class Map(NamedTuple):
+    """A dense map; points are places in the kept ones of either side."""
+
+    matches: Int64s
+    targets: Int64s  # (k,): what the first side's landmarks are taken for
+    rows: Float32s  # (k, m): distances from there
+    discrepancy: float  # in units
+    agreement: float | None
+
+    @property
+    def badness(self) -> float:
+        """The discrepancy, and more of it for a map that mirrors."""
+        is_mirrored = self.agreement is not None and self.agreement < 0
+        return self.discrepancy * (MIRRORED if is_mirrored else 1.0)
+
+
+class Pair(NamedTuple):
+    """Two large things seen from their landmarks."""
+
+    first: Landmarks
+    second: Landmarks
+    turns: tuple[Float64s, Float64s] | None
+
+    @classmethod
+    def of(cls, x: Distances, y: Distances, n_landmarks: int) -> "Pair":
+        """Choose landmarks on both sides, and measure from there in one unit."""
+        unit = unit_of(max(float(np.abs(side.row(side.begin)).max()) for side in (x, y)))
+        first, second = farthest(x, n_landmarks, unit), farthest(y, n_landmarks, unit)
+        own, other = x.turns(first.rows), y.turns(second.rows)
+        return cls(first, second, None if own is None or other is None else (own, other))
+
+    def mapped(self, targets: Int64s, rows: Float32s) -> Map:
+        """Match all points by their distances to landmarks, which are taken for `targets`."""
+        if len(self.first.chosen) == self.first.rows.shape[1]:  # all points are landmarks: they have their matches
+            matches = targets
+        else:
+            basis = _basis(self.first.rows)
+            matches = nearest(self.first.rows.T @ basis, rows.T @ basis)
+        turn = None if self.turns is None else agreement(self.turns[0], self.turns[1][matches])
+        return Map(matches, targets, rows, _discrepancy(self.first.rows, rows, matches), turn)
+
+    def refined(self, start: Map) -> tuple[Map, int]:
+        """Let landmarks move to the matches that the map gives them and match all points anew, while that helps."""
+        best, rounds = start, 0
+        while rounds < ROUNDS:
+            targets = best.matches[self.first.chosen]
+            moved = np.flatnonzero(targets != best.targets)
+            if len(moved) == 0:
+                break
+            rows = best.rows.copy()
+            rows[moved] = self.second.rows_of(targets[moved])
+            found = self.mapped(targets, rows)
+            if found.discrepancy >= (1 - LEAST_GAIN) * best.discrepancy:
+                break
+            best, rounds = found, rounds + 1
+        return best, rounds
+
+
+def align_densely(
+    x: Distances, y: Distances, n_landmarks: int, solve: Callable[[Space, Space], Alignment]
+) -> DenseAlignment:
+    """Align landmarks by `solve`, then all points by distances to them; of it and its runner-up keep the better."""
+    pair = Pair.of(x, y, n_landmarks)
+    found = solve(pair.first.space, pair.second.space)
+    chosen = [found.matches] if found.runner_up is None else [found.matches, found.runner_up.matches]
+    maps = [pair.mapped(pair.second.chosen[matches], pair.second.rows[matches]) for matches in chosen]
+    start, *others = sorted(maps, key=lambda one: one.badness)
+    best, rounds = pair.refined(start)
+
+    def numbered(matches: Int64s) -> Int64s:
+        out = np.full(x.total, -1)
+        out[x.kept] = y.kept[matches]
+        return out
+
+    rivals = [DenseRival(numbered(one.matches), one.discrepancy * pair.first.unit, one.agreement) for one in others]
+    return DenseAlignment(
+        matches=numbered(best.matches),
+        discrepancy=best.discrepancy * pair.first.unit,
+        agreement=best.agreement,
+        landmarks=(x.kept[pair.first.chosen], y.kept[pair.second.chosen]),
+        alignment=found,
+        rounds=rounds,
+        rival=rivals[0] if rivals else None,
+        from_runner_up=start is not maps[0],
+        n_second=y.total,
+    )
+
+
+def _basis(rows: Float32s) -> Float32s:
+    """Directions (k, c) in which the points' vectors of distances vary most."""
+    mean = rows.mean(axis=1, dtype=np.float64)
+    scatter = (rows @ rows.T).astype(np.float64) / rows.shape[1] - np.outer(mean, mean)
+    return np.linalg.eigh(scatter)[1][:, -COMPONENTS:].astype(np.float32)
+
+
+def nearest(points: Float32s, among: Float32s) -> Int64s:
+    """The nearest of some vectors to every point, by products of matrices, some rows at a time."""
+    middle = among.mean(axis=0)  # what all share would only cost digits
+    points, among = points - middle, np.ascontiguousarray((among - middle).T)
+    squares = (among * among).sum(axis=0) / 2
+    found = np.empty(len(points), np.int64)
+    step = max(1, BLOCK_NUMBERS // among.shape[1])
+    for start in range(0, len(points), step):
+        found[start : start + step] = (squares - points[start : start + step] @ among).argmin(axis=1)
+    return found
+
+
+def _discrepancy(rows: Float32s, others: Float32s, matches: Int64s) -> float:
+    total = sum(
+        float(np.square(own - other[matches]).sum(dtype=np.float64)) for own, other in zip(rows, others, strict=True)
+    )
+    return float(np.sqrt(total / rows.size))
