@@ -4,6 +4,7 @@
     python benchmarks/run.py --pot            with the rows that wait for POT's Sinkhorn, in about ten
     python benchmarks/run.py --search         the rows about search alone, in about five
     python benchmarks/run.py --tests          the rows about permutation tests alone, in about three
+    python benchmarks/run.py --align          the rows about alignments alone, in about twenty (see align.py)
     python benchmarks/run.py --pot --write    also write it to benchmarks/RESULTS.md
     python benchmarks/run.py --tosca FOLDER   with all pairs of the shapes in FOLDER/*.mat
 
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from anchorot.config import config
 
+import align
 import energy
 import pairwise
 import plans
@@ -42,6 +44,7 @@ def main() -> None:
     parser.add_argument("--pot", action="store_true", help="wait for POT's Sinkhorn too")
     parser.add_argument("--search", action="store_true", help="print the rows about search alone")
     parser.add_argument("--tests", action="store_true", help="print the rows about permutation tests alone")
+    parser.add_argument("--align", action="store_true", help="print the rows about alignments alone")
     parser.add_argument("--write", action="store_true", help=f"also write {RESULTS.name}")
     parser.add_argument("--peak-memory", action="store_true", help="print the figure of row (e) alone")
     parser.add_argument("--sort-rows", action="store_true", help="print rows (a) and (c) alone")
@@ -58,6 +61,9 @@ def main() -> None:
         return
     if options.tests:
         print(table([row for part in twosample.SLOW for row in part()]))
+        return
+    if options.align:
+        print(table([row for part in align.SLOW for row in part()]))
         return
     parts = [*energy.ALL, *plans.ALL, *pairwise.ALL, *(plans.SLOW if options.pot else ())]
     rows = [row for part in parts for row in part()]
