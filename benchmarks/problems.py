@@ -19,6 +19,8 @@ POINTS = 400
 ACROSS = 20  # pairs of scans of two subjects
 QUICK = 6
 
+Mesh = tuple[np.ndarray, np.ndarray]
+
 
 class Problem(NamedTuple):
     """Two spaces whose correspondence is known."""
@@ -41,19 +43,50 @@ def shuffled(first: np.ndarray, second: np.ndarray, seed: int, labels: np.ndarra
     return Problem(ao.Space(first), ao.Space(second[np.ix_(order, order)]), np.argsort(order), pair)
 
 
-def surface_costs(name: str, meshes: Callable[[], list[tuple[np.ndarray, np.ndarray]]], n: int) -> np.ndarray:
-    """Costs between n farthest vertices of meshes that have the same vertices; computed once, then kept in a file."""
+def surface_costs(name: str, meshes: Callable[[], list[Mesh]], n: int) -> np.ndarray:
+    """Costs between n points, far from each other, that all of the meshes have; computed once, then kept in a file."""
     file = CACHE / f"{name}-{n}.npz"
     if not file.exists():
         found = meshes()
-        points = ao.from_mesh(found[0], n, "edge", rng=0, sampling="farthest").labels
-        costs = np.stack([ao.from_mesh(mesh, points=points).cost for mesh in found])
+        same = shared_vertices(found)
+        spread = np.array(ao.from_mesh(found[0], 2 * n, "edge", rng=0, sampling="farthest").labels)
+        places = {vertex: place for place, vertex in enumerate(same[0].tolist())}
+        points = [places[vertex] for vertex in spread.tolist() if vertex in places][:n]
+        costs = [ao.from_mesh(mesh, points=own[points]).cost for mesh, own in zip(found, same, strict=True)]
         CACHE.mkdir(exist_ok=True)
-        np.savez(file, costs=costs)
+        np.savez(file, costs=np.stack(costs))
     return np.load(file)["costs"]
 
 
-def scans(folder: Path) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+def shared_vertices(meshes: list[Mesh]) -> list[np.ndarray]:
+    """Of every mesh its vertices that the others have too, in one order, whatever the files' numbers.
+
+    They are told by how they are joined to others, near and far; those that this cannot tell apart are left out.
+    """
+    if all(np.array_equal(faces, meshes[0][1]) for _, faces in meshes):
+        return [np.arange(len(vertices)) for vertices, _ in meshes]
+    own = []
+    for vertices, faces in meshes:
+        colours, places, counts = np.unique(joints(faces, len(vertices)), return_index=True, return_counts=True)
+        own.append((colours[counts == 1], places[counts == 1]))
+    common = set.intersection(*(set(colours.tolist()) for colours, _ in own))
+    return [places[np.isin(colours, np.array(sorted(common), np.uint64))] for colours, places in own]
+
+
+def joints(faces: np.ndarray, n: int) -> np.ndarray:
+    """Colour refinement (Weisfeiler and Leman): a number for how a vertex is joined to all others."""
+    sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    heads, tails = np.concatenate([sides, sides[:, ::-1]]).T
+    colours = np.ones(n, np.uint64)
+    for _ in range(40):
+        mixed = colours * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+        colours = colours * np.uint64(0x94D049BB133111EB)
+        np.add.at(colours, heads, mixed[tails] ^ (mixed[tails] >> np.uint64(32)))
+    return colours
+
+
+def scans(folder: Path) -> tuple[list[Mesh], np.ndarray]:
     held = np.load(folder / "faust_two_subjects" / "scans.npz")
     return [(vertices.astype(float), held["F"].astype(np.int64)) for vertices in held["V"]], held["subject"]
 
@@ -84,7 +117,7 @@ def large_problems(folder: Path, is_quick: bool) -> Iterator[Problem]:
 
 
 def isometry_problems(folder: Path, is_quick: bool) -> Iterator[Problem]:
-    """A shape of SHREC'10 against its official isometries, at the same vertices."""
+    """A shape of SHREC'10 against its official isometries, whose files number the same vertices otherwise."""
     for shape in ("0002", "0003"):
         files = sorted((folder / "shrec10_subset").glob(f"{shape}.*.npz"), key=lambda file: "null" not in file.name)
         files = files[:2] if is_quick else files
@@ -94,7 +127,7 @@ def isometry_problems(folder: Path, is_quick: bool) -> Iterator[Problem]:
             yield shuffled(costs[0], costs[seed], seed)
 
 
-def mesh_of(file: Path) -> tuple[np.ndarray, np.ndarray]:
+def mesh_of(file: Path) -> Mesh:
     held = np.load(file)
     return held["V"].astype(float), held["F"].astype(np.int64)
 
