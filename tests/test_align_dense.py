@@ -20,6 +20,16 @@ def bumpy(level=3, seed=0):
     return np.asarray(mesh.vertices) * (1 + height)[:, None], np.asarray(mesh.faces)
 
 
+def two_sided(level=2):
+    """A sphere whose bumps come in pairs, left and right of a plane."""
+    mesh = trimesh.creation.icosphere(level)
+    centres = np.array([[0.5, 0.8, 0.2], [0.9, -0.3, 0.4], [0.3, -0.6, -0.8], [0.0, 0.3, 1.0]])
+    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    both = np.concatenate([centres, centres * (-1, 1, 1)])
+    height = np.exp(-8 * (1 - mesh.vertices @ both.T)) @ np.tile([0.5, 1.0, 0.7, 0.3], 2)
+    return np.asarray(mesh.vertices) * (1 + height)[:, None], np.asarray(mesh.faces)
+
+
 def shuffled(mesh, seed):
     """The same mesh with other numbers, and the true match of each of its vertices."""
     vertices, faces = mesh
@@ -141,6 +151,15 @@ def test_a_surface_is_matched_with_its_mirror_image_if_that_alone_fits():
     found = ao.align(mesh, other, n_landmarks=60)
     assert (found.matches == truth).mean() > 0.99
     assert found.agreement < -0.99
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_a_shape_with_two_like_sides_left_is_matched_with_left(seed):
+    mesh = two_sided()
+    other, truth = shuffled(mesh, seed)
+    found = ao.align(mesh, other, n_landmarks=100, rng=seed)
+    assert found.agreement > 0.5
+    assert (found.matches == truth).mean() > 0.99
 
 
 @pytest.mark.parametrize("kind", ["points", "space", "wrapped"])

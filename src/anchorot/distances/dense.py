@@ -9,15 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_finite, check_numbers
-from anchorot.distances.alignment import Alignment
+from anchorot.distances.alignment import Alignment, Rival
 from anchorot.exceptions import InputError
 from anchorot.io.landmarks import Distances, Landmarks, farthest
 from anchorot.io.orientation import agreement
-from anchorot.space import Space, unit_of
+from anchorot.space import unit_of
 
 COMPONENTS = 40  # of the vectors of distances, which lie near a surface of few dimensions
 ROUNDS = 6
+AROUND = 0.05  # of the largest distance
 MIRRORED = 1.5  # times as large: how much better a map that mirrors a surface must be than one that does not
+EXACT = 1e-4  # of the unit: maps of a smaller discrepancy are as good as exact
 LEAST_GAIN = 0.005  # of the discrepancy that makes another round worth its while
 BLOCK_NUMBERS = 1 << 22  # products computed at a time, 16 MB
 
@@ -63,7 +65,8 @@ class DenseAlignment:
     rounds : int
         How often all points were matched anew after landmarks had moved to where the others say they belong.
     rival : DenseRival or None
-        If the landmarks' alignment has a runner-up, both are extended, and this is the one not kept.
+        If the landmarks' alignment has a runner-up, both are extended. If both mirror, another answer is looked for
+        that does not. This is the best of those not kept.
     from_runner_up : bool
         Whether it is the landmarks' runner-up that was kept.
     n_second : int
@@ -119,10 +122,14 @@ class Map(NamedTuple):
     agreement: float | None
 
     @property
+    def is_mirrored(self) -> bool:
+        """Whether left and right are exchanged, as far as that is known."""
+        return self.agreement is not None and self.agreement < 0
+
+    @property
     def badness(self) -> float:
         """The discrepancy, and more of it for a map that mirrors."""
-        is_mirrored = self.agreement is not None and self.agreement < 0
-        return self.discrepancy * (MIRRORED if is_mirrored else 1.0)
+        return self.discrepancy * MIRRORED + EXACT if self.is_mirrored else self.discrepancy
 
 
 class Pair(NamedTuple):
@@ -131,6 +138,7 @@ class Pair(NamedTuple):
     first: Landmarks
     second: Landmarks
     turns: tuple[Float64s, Float64s] | None
+    basis: Float32s  # (k, c): directions in which the first side's vectors of distances vary most
 
     @classmethod
     def of(cls, x: Distances, y: Distances, n_landmarks: int) -> "Pair":
@@ -138,15 +146,23 @@ class Pair(NamedTuple):
         unit = unit_of(max(float(np.abs(side.row(side.begin)).max()) for side in (x, y)))
         first, second = farthest(x, n_landmarks, unit), farthest(y, n_landmarks, unit)
         own, other = x.turns(first.rows), y.turns(second.rows)
-        return cls(first, second, None if own is None or other is None else (own, other))
+        return cls(first, second, None if own is None or other is None else (own, other), _basis(first.rows))
+
+    def turns_of_landmarks(self) -> list[Float64s]:
+        """Turns around every landmark of either side: those of single points are too rough to lead anywhere."""
+        reach = AROUND * max(float(side.rows.max()) for side in self[:2])
+        smooth = []
+        for side, turn in zip(self[:2], self.turns or (), strict=True):
+            near = (np.exp(-np.square(row / reach)) for row in side.rows)
+            smooth.append(np.array([float(weights @ turn / weights.sum()) for weights in near]))
+        return [values / (np.linalg.norm(values) or 1.0) * len(values) ** 0.5 for values in smooth]
 
     def mapped(self, targets: Int64s, rows: Float32s) -> Map:
         """Match all points by their distances to landmarks, which are taken for `targets`."""
         if len(self.first.chosen) == self.first.rows.shape[1]:  # all points are landmarks: they have their matches
             matches = targets
         else:
-            basis = _basis(self.first.rows)
-            matches = nearest(self.first.rows.T @ basis, rows.T @ basis)
+            matches = nearest(self.first.rows.T @ self.basis, rows.T @ self.basis)
         turn = None if self.turns is None else agreement(self.turns[0], self.turns[1][matches])
         return Map(matches, targets, rows, _discrepancy(self.first.rows, rows, matches), turn)
 
@@ -167,33 +183,62 @@ class Pair(NamedTuple):
         return best, rounds
 
 
-def align_densely(
-    x: Distances, y: Distances, n_landmarks: int, solve: Callable[[Space, Space], Alignment]
-) -> DenseAlignment:
-    """Align landmarks by `solve`, then all points by distances to them; of it and its runner-up keep the better."""
+class Candidate(NamedTuple):
+    """A dense map and where it is from."""
+
+    map: Map
+    alignment: Alignment
+    from_runner_up: bool
+
+
+def align_densely(x: Distances, y: Distances, n_landmarks: int, solve: Callable[..., Alignment]) -> DenseAlignment:
+    """Align landmarks by `solve`, then all points by their distances to them; of all answers keep the best."""
     pair = Pair.of(x, y, n_landmarks)
-    found = solve(pair.first.space, pair.second.space)
-    chosen = [found.matches] if found.runner_up is None else [found.matches, found.runner_up.matches]
-    maps = [pair.mapped(pair.second.chosen[matches], pair.second.rows[matches]) for matches in chosen]
-    start, *others = sorted(maps, key=lambda one: one.badness)
-    best, rounds = pair.refined(start)
+    spaces = pair.first.space, pair.second.space
+    candidates = _candidates(pair, solve(*spaces))
+    if pair.turns is not None and candidates[0].map.is_mirrored:
+        # Turns lead to a plan that does not mirror, if there is one; without them it becomes one of the costs' own.
+        plan = solve(*spaces, features=pair.turns_of_landmarks()).plan
+        candidates = sorted(candidates + _candidates(pair, solve(*spaces, start=plan)), key=lambda one: one.map.badness)
+    best, final, rounds = _best(pair, candidates)
+    others = [one.map for one in candidates if one is not best]
+    unit = pair.first.unit
 
     def numbered(matches: Int64s) -> Int64s:
         out = np.full(x.total, -1)
         out[x.kept] = y.kept[matches]
         return out
 
-    rivals = [DenseRival(numbered(one.matches), one.discrepancy * pair.first.unit, one.agreement) for one in others]
+    rivals = [DenseRival(numbered(one.matches), one.discrepancy * unit, one.agreement) for one in others]
     return DenseAlignment(
-        matches=numbered(best.matches),
-        discrepancy=best.discrepancy * pair.first.unit,
-        agreement=best.agreement,
+        matches=numbered(final.matches),
+        discrepancy=final.discrepancy * unit,
+        agreement=final.agreement,
         landmarks=(x.kept[pair.first.chosen], y.kept[pair.second.chosen]),
-        alignment=found,
+        alignment=best.alignment,
         rounds=rounds,
         rival=rivals[0] if rivals else None,
-        from_runner_up=start is not maps[0],
+        from_runner_up=best.from_runner_up,
         n_second=y.total,
+    )
+
+
+def _best(pair: Pair, candidates: list[Candidate]) -> tuple[Candidate, Map, int]:
+    """The best candidate, refined, and in how many rounds; a mirror image must stay better than what is none."""
+    finalists = candidates[:1]
+    if candidates[0].map.is_mirrored:
+        finalists = finalists + [one for one in candidates if not one.map.is_mirrored][:1]
+    refined = [(one, *pair.refined(one.map)) for one in finalists]
+    return min(refined, key=lambda one: one[1].badness)
+
+
+def _candidates(pair: Pair, found: Alignment) -> list[Candidate]:
+    """Dense maps from an alignment of the landmarks and from its runner-up, the better first."""
+    answers: list[Alignment | Rival] = [found] if found.runner_up is None else [found, found.runner_up]
+    maps = [pair.mapped(pair.second.chosen[answer.matches], pair.second.rows[answer.matches]) for answer in answers]
+    return sorted(
+        (Candidate(one, found, answer is not found) for one, answer in zip(maps, answers, strict=True)),
+        key=lambda one: one.map.badness,
     )
 
 
