@@ -21,7 +21,6 @@ AROUND = 0.05  # of the largest distance
 MIRRORED = 1.5  # times as large: how much better a map that mirrors a surface must be than one that does not
 EXACT = 1e-4  # of the unit: maps of a smaller discrepancy are as good as exact
 LEAST_GAIN = 0.005  # of the discrepancy that makes another round worth its while
-BLOCK_NUMBERS = 1 << 22  # products computed at a time, 16 MB
 
 Float32s = NDArray[np.float32]
 
@@ -250,15 +249,10 @@ def _basis(rows: Float32s) -> Float32s:
 
 
 def nearest(points: Float32s, among: Float32s) -> Int64s:
-    """The nearest of some vectors to every point, by products of matrices, some rows at a time."""
-    middle = among.mean(axis=0)  # what all share would only cost digits
-    points, among = points - middle, np.ascontiguousarray((among - middle).T)
-    squares = (among * among).sum(axis=0) / 2
-    found = np.empty(len(points), np.int64)
-    step = max(1, BLOCK_NUMBERS // among.shape[1])
-    for start in range(0, len(points), step):
-        found[start : start + step] = (squares - points[start : start + step] @ among).argmin(axis=1)
-    return found
+    """The nearest of some vectors to every point; by a tree, since vectors of distances fill few dimensions."""
+    from scipy.spatial import KDTree
+
+    return np.asarray(KDTree(among).query(points)[1], np.int64)
 
 
 def _discrepancy(rows: Float32s, others: Float32s, matches: Int64s) -> float:
