@@ -247,6 +247,15 @@ def test_a_missing_part_stays_unmatched():
     assert (found.matches == expected).all()
 
 
+def test_few_points_are_matched_into_many():
+    pytest.importorskip("ot")
+    x = cloud(60, 7)
+    few = np.random.default_rng(0).choice(60, 20, replace=False)
+    found = ao.align(x.take(few), x, mass=1.0)
+    assert (found.matches >= 0).all()
+    assert (found.matches == few).mean() > 0.9
+
+
 def test_outliers_are_left_out_if_the_mass_is_free():
     pytest.importorskip("ot")
     rng = np.random.default_rng(3)

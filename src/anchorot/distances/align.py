@@ -1,78 +1,30 @@
 """Which point is which: Gromov-Wasserstein, started from anchors and finished by assignment."""
 
-import time
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Float64s, Floats, Int64s, RngLike
-from anchorot._validate import check_choice, check_finite, check_integer, check_nonnegative, check_numbers, check_threads
+from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot._validate import check_finite, check_integer, check_nonnegative, check_numbers, check_threads
 from anchorot.distances.alignment import Alignment, Start, runner_up
-from anchorot.distances.annealing import COOL, anneal, entropic_step
+from anchorot.distances.annealing import COOL, entropic_step
 from anchorot.distances.bounds import lower_bounds
 from anchorot.distances.dense import DenseAlignment, align_densely
-from anchorot.distances.device import check_device, in_double, in_single
-from anchorot.distances.factored import nearly
-from anchorot.distances.partial import Limits, Partial
+from anchorot.distances.device import check_device
+from anchorot.distances.partial import Limits
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
-from anchorot.distances.sharpening import Sharp, conditional_gradient, round_to_marginals, sharpen
-from anchorot.distances.starts import STARTS, StartingPlan, starting_plans
+from anchorot.distances.sharpening import round_to_marginals
+from anchorot.distances.solver import Found, Setting, chosen_starts, solve, solve_freely
 from anchorot.exceptions import InputError
 from anchorot.io.landmarks import distances_of
 from anchorot.space import Space, as_space, with_unit_costs
 
-SAME = 0.05  # of the mass: soft plans that differ by less lead to the same sharp one
-AS_GOOD = 0.01  # of the way from the best objective to that of the product plan: about as good
+AS_GOOD = 0.1  # of the best objective: an answer that is worse by no more is about as good,
+NEAR_ZERO = 1e-3  # and so is one worse by no more than this share of the product plan's objective
 ANOTHER = 0.1  # of the points matched otherwise make another answer
-TRIMMED = 4.0  # deviations from the median distortion: beyond, a point is not matched if the mass is free
-ROUNDS = 4  # of trimming
-
-
-class Found(NamedTuple):
-    """Where one start ended."""
-
-    plan: Float64s
-    soft: Float64s
-    objective: float
-    name: str
-    seconds: float
-    n_iter: int
-    converged: bool
-
-
-class Setting(NamedTuple):
-    """A problem in units of the largest cost, without points of weight zero."""
-
-    x: Space  # float64
-    y: Space
-    features: Float64s | None
-    alpha: float
-    threads: int
-    device: str | None
-
-    def exact(self) -> Quadratic:
-        """The objective."""
-        return Quadratic(self.x.cost.astype(np.float64), self.y.cost.astype(np.float64), self.features, self.alpha)
-
-    def quick(self) -> Quadratic:
-        """The objective for annealing, in float32: on the device if there is one, else to a few percent."""
-        features = None if self.features is None else self.single(self.features)
-        make = nearly if self.device is None else Quadratic
-        return make(self.single(self.x.cost), self.single(self.y.cost), features, self.alpha)
-
-    def single(self, array: Floats) -> Any:
-        """Return an array in float32, on the device if there is one."""
-        return in_single(array, self.device)
-
-    def objective(self, plan: Float64s) -> float:
-        """The objective of a plan, summed so that nothing cancels."""
-        loss = plan_loss(self.x.cost, self.y.cost, plan)
-        if self.features is None:
-            return loss
-        return self.alpha * loss + (1 - self.alpha) * float((self.features * plan).sum())
 
 
 @overload
@@ -175,7 +127,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
         costs = costs[np.ix_(*kept)]
     setting = Setting(units[0], units[1], costs, _check_share(alpha, "alpha"), threads, device)
     chosen = chosen_starts(start, setting, kept, (whole[0].n, whole[1].n), rng)
-    found = _free(setting, chosen) if isinstance(share, str) else solve(setting, chosen, share)
+    found = solve_freely(setting, chosen) if isinstance(share, str) else solve(setting, chosen, share)
     return _result(found, setting, whole, kept, scale, factor, is_whole=share is None)
 
 
@@ -218,84 +170,6 @@ def _feature_costs(
     return factor * costs, factor
 
 
-def chosen_starts(
-    start: str | ArrayLike, setting: Setting, kept: list[Int64s], shape: tuple[int, int], rng: RngLike
-) -> list[StartingPlan]:
-    """Starts by name, or the one plan given, between the points of positive weight."""
-    if isinstance(start, str):
-        check_choice(start, "start", ("anchors", *STARTS))
-        return starting_plans(start, setting.x, setting.y, rng, setting.threads)
-    plan = check_numbers(start, "start").astype(np.float64)
-    if plan.shape != shape or (plan < 0).any() or not np.isfinite(plan).all() or not plan.sum() > 0:
-        raise InputError(f"start has shape {plan.shape}, but a plan {shape} of positive mass, not negative, is needed")
-    inner = plan[np.ix_(*kept)]
-    return [StartingPlan("plan", round_to_marginals(inner / plan.sum(), setting.x.weights, setting.y.weights), ())]
-
-
-def solve(setting: Setting, starts: list[StartingPlan], share: float | None) -> list[Found]:
-    """Go from all starts; the best comes first."""
-    quick, exact = setting.quick(), setting.exact()
-    limits = None if share is None else Limits.of(setting.x, setting.y, share)
-    found: list[Found] = []
-    for start in starts:
-        begin = time.perf_counter()
-        soft, n_iter = _annealed(quick, setting, start, limits)
-        twin = next((other for other in found if np.abs(other.soft - soft).sum() < SAME * soft.sum()), None)
-        if twin is None:
-            best = min((other.objective for other in found), default=np.inf)
-            sharp = _sharpened(exact, setting, soft, limits, best)
-            n_iter += sharp.n_steps
-            twin = Found(sharp.plan, soft, setting.objective(sharp.plan), start.name, 0.0, 0, sharp.converged)
-        found.append(twin._replace(name=start.name, seconds=time.perf_counter() - begin, n_iter=n_iter))
-    return sorted(found, key=lambda one: one.objective)
-
-
-def _annealed(quick: Quadratic, setting: Setting, start: StartingPlan, limits: Limits | None) -> tuple[Float64s, int]:
-    """The plan at the end of a start's temperatures, and the number of steps."""
-    if not start.temperatures:
-        return start.plan, 0
-    single = setting.single
-    if limits is None:
-        a, b = setting.x.weights, setting.y.weights
-        soft = anneal(quick, single(start.plan), single(a), single(b), start.temperatures)
-        return round_to_marginals(in_double(soft.plan), a, b), soft.n_steps
-    plan, a, b = limits.extended(start.plan), limits.a, limits.b
-    soft = anneal(Partial(quick), single(plan), single(a), single(b), start.temperatures)
-    return in_double(soft.plan[:-1, :-1]), soft.n_steps
-
-
-def _sharpened(exact: Quadratic, setting: Setting, soft: Float64s, limits: Limits | None, best: float) -> Sharp:
-    if limits is None:
-        return sharpen(exact, soft, setting.x.weights, setting.y.weights, best)
-    sharp = conditional_gradient(Partial(exact), limits.extended(soft), *limits)
-    return sharp._replace(plan=sharp.plan[:-1, :-1])
-
-
-def _free(setting: Setting, starts: list[StartingPlan]) -> list[Found]:
-    """Match all that can be, then leave out what fits far worse than the rest, until that stays the same."""
-    share = 1.0
-    for _ in range(ROUNDS):
-        found = solve(setting, starts, share)
-        kept = share * _share_well_matched(setting.exact(), found[0].plan)
-        if kept > share - 1e-3:
-            break
-        share = kept
-    return found
-
-
-def _share_well_matched(problem: Quadratic, plan: Float64s) -> float:
-    """Share of the matched mass whose points are not distorted far more than the median point, on the worse side."""
-    cost = problem.slope(plan) * plan
-    shares = []
-    for axis in (1, 0):
-        mass = plan.sum(axis=axis)
-        own = cost.sum(axis=axis)[mass > 0] / mass[mass > 0]
-        middle = np.median(own)
-        deviation = 1.4826 * np.median(np.abs(own - middle))
-        shares.append(float(mass[mass > 0][own <= middle + TRIMMED * deviation].sum() / mass.sum()))
-    return min(shares)
-
-
 def _result(
     found: list[Found],
     setting: Setting,
@@ -317,14 +191,20 @@ def _result(
         return out
 
     def softened(plan: Float64s) -> Float64s:
-        return full(_softened(problem, plan[inside], setting))
+        return full(_softened(problem, plan[inside]))
 
     problem = setting.exact()
     product = float(problem.value(np.outer(setting.x.weights, setting.y.weights)))
-    room = AS_GOOD * max(0.0, product - found[0].objective)
+    room = max(AS_GOOD * found[0].objective, NEAR_ZERO * (product - found[0].objective))
     best, *others = (one._replace(plan=full(one.plan)) for one in found)
+    weights = tuple(space.weights for space in whole)
+    if not is_whole:  # what each point may be matched with
+        limits = Limits.of(setting.x, setting.y, 1.0)
+        weights = tuple(
+            _spread_out(part[:-1], own, space.n) for part, own, space in zip(limits, kept, whole, strict=True)
+        )
     value = in_units(plan_loss(setting.x.cost, setting.y.cost, found[0].plan))
-    rival = runner_up(best, others, whole[0].weights, room, ANOTHER)
+    rival = runner_up(best, others, weights[0], room, ANOTHER)
     return Alignment(
         plan=best.plan,
         soft=softened(best.plan),
@@ -335,11 +215,17 @@ def _result(
         runner_up=rival and replace(rival, objective=in_units(rival.objective), soft=softened(rival.plan)),
         converged=best.converged,
         feature_scale=factor,
-        weights=(whole[0].weights, whole[1].weights),
+        weights=(weights[0], weights[1]),
     )
 
 
-def _softened(problem: Quadratic, plan: Float64s, setting: Setting) -> Float64s:
+def _spread_out(values: Float64s, places: Int64s, n: int) -> Float64s:
+    out = np.zeros(n)
+    out[places] = values
+    return out
+
+
+def _softened(problem: Quadratic, plan: Float64s) -> Float64s:
     """Where a point might belong if all others stay: the entropic plan of the gradient at the last temperature."""
     slope = problem.slope(plan)
     a, b = plan.sum(axis=1), plan.sum(axis=0)

@@ -98,7 +98,7 @@ class Alignment:
     feature_scale : float
         Factor that made the features' costs comparable with the structure's; 0 without features.
     weights : (ndarray of shape (n,), ndarray of shape (m,))
-        Of the points of both spaces.
+        Of the points of both spaces; where a part of the mass is matched, what each may be matched with.
     """
 
     plan: Float64s

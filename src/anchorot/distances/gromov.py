@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_nonnegative, check_overflow
-from anchorot.distances.align import Setting, chosen_starts, solve
 from anchorot.distances.entropic_gromov import AT_LIMIT, mirror_descent
 from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.sharpening import conditional_gradient, round_to_marginals
+from anchorot.distances.solver import Setting, chosen_starts, solve
 from anchorot.distances.starts import StartingPlan
 from anchorot.distances.transport import Transport, marginal_error
 from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraError

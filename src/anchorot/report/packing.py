@@ -14,7 +14,11 @@ from anchorot.distances.plan import EQUAL
 N_BEST = 10  # rows of the page's table
 N_BEST_ALONE = 50  # matches kept of each point where the whole plan is too large
 LARGEST = 9_000_000  # entries of a plan that a page carries whole
-LEVELS = ((1_000_000, 255), (4_500_000, 63), (9_000_000, 15))  # masses of all plans, up to which this many codes are used
+LEVELS = (
+    (1_000_000, 255),
+    (4_500_000, 63),
+    (9_000_000, 15),
+)  # masses, up to which this many codes are used
 FAINT = 1e-3  # of its row's and its column's largest entry: what is smaller is not shown
 
 

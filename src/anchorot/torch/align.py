@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from anchorot._validate import check_choice, check_nonnegative
-from anchorot.distances.align import SAME
 from anchorot.distances.annealing import anneal
 from anchorot.distances.quadratic import Quadratic, spread
+from anchorot.distances.solver import SAME
 from anchorot.exceptions import InputError
 from anchorot.torch._checks import check_alike, check_costs, check_points, check_weights, is_uniform
 from anchorot.torch._sharpening import Entry, Sharp
