@@ -24,7 +24,7 @@ from strategies import clouds, spaces
 PUBLIC = {
     "ae": lambda x, y, o: ao.anchor_energy(x, y, o["p"], o["robust"]),
     "aw": lambda x, y, o: ao.anchor_wasserstein(x, y, o["p"], o["epsilon"], o["robust"]).cost,
-    "gw": lambda x, y, o: ao.gromov_wasserstein(x, y, o["epsilon"], o["robust"]).value,
+    "gw": lambda x, y, o: ao.gromov_wasserstein(x, y, o["epsilon"], o["robust"], start="quick").value,
     "slb": lambda x, y, o: ao.lower_bounds(x, y, o["p"], o["robust"]).slb,
     "tlb": lambda x, y, o: ao.lower_bounds(x, y, o["p"], o["robust"]).tlb,
 }
@@ -69,7 +69,11 @@ def test_values_are_those_of_the_public_function(name, data):
 def test_defaults_are_those_of_the_public_function(name):
     pytest.importorskip("ot")
     x, y = clouds(2)
-    function = {"ae": ao.anchor_energy, "aw": ao.anchor_wasserstein, "gw": ao.gromov_wasserstein}
+    function = {
+        "ae": ao.anchor_energy,
+        "aw": ao.anchor_wasserstein,
+        "gw": partial(ao.gromov_wasserstein, start="quick"),
+    }
     found = function.get(name, ao.lower_bounds)(x, y)
     expected = found if name == "ae" else getattr(found, {"aw": "cost", "gw": "value"}.get(name, name))
     assert ao.pairwise([x], [y], name, n_jobs=1).tolist() == [[expected]]
