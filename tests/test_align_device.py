@@ -36,7 +36,7 @@ def test_arrays_annealed_on_a_device_end_where_they_end_without(device, mass):
 
 
 def test_a_device_anneals_where_it_is_asked_to(monkeypatch):
-    arrays = sys.modules["anchorot.distances.align"]
+    arrays = sys.modules["anchorot.distances.solver"]
     seen = []
     monkeypatch.setattr(
         arrays, "anneal", lambda problem, plan, *rest: seen.append(plan) or anneal(problem, plan, *rest)

@@ -56,7 +56,7 @@ def test_estimates_cover_what_is_taken_and_not_much_more(what):
     code = MEASURE.format(action=ACTIONS[what], needs_space=space)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     estimated, taken = map(float, done.stdout.split())
-    assert taken < 1.15 * estimated + 25e6
+    assert taken < 1.15 * estimated + 32e6
     assert estimated < 1.6 * taken
 
 

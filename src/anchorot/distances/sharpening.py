@@ -73,11 +73,11 @@ def cheapest_plan(costs: Float64s, a: Float64s, b: Float64s) -> Float64s:
     if are_equal_points(a, b):
         return plan_of(_assignment(costs))
     try:
-        from ot.lp import emd
+        import ot
     except ImportError:
         raise MissingExtraError("POT", "pot") from None
     unit = np.ascontiguousarray((costs - costs.min()) / (float(np.ptp(costs)) or 1.0))
-    return emd(a, b, unit, numItermax=10_000_000, check_marginals=False)
+    return ot.emd(a, b, unit, numItermax=10_000_000, check_marginals=False)
 
 
 def are_equal_points(a: Float64s, b: Float64s) -> bool:

@@ -2,9 +2,10 @@
 
 import math
 import os
+import threading
 import zipfile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from anchorot.io.text import lines_of, numbers, whole_number
 
 FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold,
 EXTRAS = {"weights", "labels"}  # and what goes with costs and points; others are left alone
+PIECE = 1 << 24  # bytes read at a time
+_PARSING = threading.Lock()  # headers are Python literals, which CPython 3.11 parses wrongly in two threads at once
 
 
 def read_npz(file: Path, limit: int) -> dict[str, Any]:
@@ -40,20 +43,34 @@ def read_npz(file: Path, limit: int) -> dict[str, Any]:
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
     with archive.open(member) as handle:
-        _check_header(handle, member.file_size, member.filename)  # type: ignore[arg-type]
-    with archive.open(member) as handle:
-        return np.lib.format.read_array(handle, allow_pickle=False)
+        return _array(handle, member.file_size, member.filename)
 
 
-def _check_header(handle: BinaryIO, size: int, name: str) -> None:
-    """Refuse an array whose header promises another size than there is, before memory is taken."""
-    version = np.lib.format.read_magic(handle)
-    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read_header(handle)
+def _array(handle: IO[bytes], size: int, name: str) -> Any:
+    """Array of an .npy file of so many bytes; a header that promises another size is refused before memory is taken."""
+    with _PARSING:
+        version = np.lib.format.read_magic(handle)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, is_fortran, dtype = read_header(handle)
+    if dtype.hasobject:
+        raise InputError(f"{name} holds Python objects, but plain numbers or text are needed")
     count = math.prod(int(side) for side in shape)
     promised = count * dtype.itemsize + handle.tell()
-    if not dtype.hasobject and (promised != size or (dtype.itemsize == 0 and count > size)):
+    if promised != size or (dtype.itemsize == 0 and count > size):
         raise InputError(f"the header of {name} promises {count} entries, {promised} bytes, but it has {size}")
+    array = np.empty(count, dtype)
+    if array.nbytes:
+        _fill(array.view(np.uint8).data, handle, name)
+    return array.reshape(shape, order="F" if is_fortran else "C")
+
+
+def _fill(memory: memoryview, handle: IO[bytes], name: str) -> None:
+    while memory:
+        data = handle.read(min(len(memory), PIECE))
+        if not data:
+            raise InputError(f"{name} ends before its header says")
+        memory[: len(data)] = data
+        memory = memory[len(data) :]
 
 
 def _names(labels: Any, rows: Any) -> list[Any]:
@@ -67,9 +84,7 @@ def read_npy(file: Path, limit: int) -> dict[str, Any]:
     with opened(file) as handle, reading("a .npy array of plain numbers"):
         size = os.fstat(handle.fileno()).st_size
         check_limit(size, "the file", limit)
-        _check_header(handle, size, "the array")
-        handle.seek(0)
-        return {"cost": np.lib.format.read_array(handle, allow_pickle=False)}
+        return {"cost": _array(handle, size, "the array")}
 
 
 def read_csv(file: Path, limit: int) -> dict[str, Any]:
