@@ -100,6 +100,7 @@ def test_bad_costs_get_one_clear_line(cost, message):
         ([0.5, 0.75, -0.25], r"weights must not be negative, but weights\[2\] is -0.25"),
         ([0, 0, 0], "weights must sum to 1, but they sum to 0"),
         ([1, 1, 1], "weights must sum to 1, but they sum to 3; divide them by their sum"),
+        ([1e308, 1e308, 1e308], "weights must sum to 1, but they sum to inf"),
         ([0.5, np.nan, 0.5], "weights must be finite"),
         ([0.5, 0.5, 1j], "weights has dtype complex128"),
         ([0.3, 0.3, 0.39999], "weights must sum to 1, but they sum to 0.99999"),

@@ -104,7 +104,10 @@ def check_weights(weights: ArrayLike, n: int, of: str) -> Float64s:
     if (array < 0).any():
         first = int(np.argmax(array < 0))
         raise InputError(f"weights must not be negative, but weights[{first}] is {array[first]}")
-    total = math.fsum(array)
+    try:
+        total = math.fsum(array)
+    except OverflowError:
+        total = math.inf
     if abs(total - 1) > WEIGHT_SUM_TOLERANCE:
         raise InputError(f"weights must sum to 1, but they sum to {total:.9g}; divide them by their sum")
     shares: Float64s = array / total
