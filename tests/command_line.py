@@ -85,8 +85,8 @@ RUNS = {
 AT_WORK = [name for name in RUNS if name != "config"]
 # Do something at the moment when a command has made a space.
 MIDDLE = """
-import os, signal, anchorot.space
-made = anchorot.space.Space.__init__
+import os, signal, threading, anchorot.space
+made, first = anchorot.space.Space.__init__, threading.Lock()
 def middle(self, *arguments, **options):
     made(self, *arguments, **options)
     {}
