@@ -226,7 +226,7 @@ def test_alpha_goes_from_features_alone_to_structure_alone():
 # -- partial alignments --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mass", [0.3, 0.75, 1.0])
+@pytest.mark.parametrize("mass", [0.01, 0.1, 0.3, 0.75, 1.0])
 def test_a_part_of_the_mass_is_matched_and_no_point_with_more_than_its_own(mass):
     pytest.importorskip("ot")
     found = ao.align(cloud(20, 1), cloud(16, 2), mass=mass)

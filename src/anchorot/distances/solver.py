@@ -110,7 +110,8 @@ def _annealed(quick: Quadratic, setting: Setting, start: StartingPlan, limits: L
         return round_to_marginals(in_double(soft.plan), a, b), soft.n_steps
     plan, a, b = limits.extended(start.plan), limits.a, limits.b
     soft = anneal(Partial(quick), single(plan), single(a), single(b), start.temperatures)
-    return in_double(soft.plan[:-1, :-1]), soft.n_steps
+    inner = in_double(soft.plan[:-1, :-1])
+    return (inner if inner.sum() > 0 else start.plan), soft.n_steps  # float32 may lose a very small mass
 
 
 def _sharpened(exact: Quadratic, setting: Setting, soft: Float64s, limits: Limits | None, best: float) -> Sharp:
