@@ -12,6 +12,8 @@ the kernel's rows are made right in the log domain first, and scalings that grow
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from anchorot.distances.quadratic import SMALLEST, Objective, is_on_host, library_of
 
 WARM = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # temperatures from where all starts are alike
@@ -33,6 +35,7 @@ class Annealed(NamedTuple):
     n_steps: int
 
 
+@np.errstate(invalid="ignore")  # BLAS raises that flag now and then, of lanes that it does not use
 def anneal(problem: Objective, plan: Any, a: Any, b: Any, temperatures: Sequence[float]) -> Annealed:
     """Lower the objective from a plan of marginals a, b > 0, at one temperature after the other."""
     f, g = 0 * a, 0 * b
