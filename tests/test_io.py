@@ -30,7 +30,24 @@ def test_writing_and_reading_changes_nothing(tmp_path_factory, x):
     np.testing.assert_allclose(again.weights, x.weights, rtol=1e-15)
 
 
-def test_labels_and_types_are_kept(tmp_path):
+@pytest.mark.parametrize("types", [["H", "C", "H"], [6, 1, -2], [True, False, True], [0.5, 1.0, 0.5], ["ç", "", "x"]])
+def test_types_and_features_are_kept(tmp_path, types):
+    x = ao.Space(COST, types=types, features=[[1, 2], [3, 4], [5, 6]])
+    ao.write(x, tmp_path / "x.npz")
+    again = ao.read(tmp_path / "x.npz")
+    assert again.types == tuple(types)
+    assert [type(kind) for kind in again.types] == [type(kind) for kind in types]
+    np.testing.assert_array_equal(again.features, x.features)
+
+
+@pytest.mark.parametrize("types", [["H", 1, "H"], [(1, 2), (1, 3), (1, 2)], [2**70, 1, 1], ["a\0", "b", "c"]])
+def test_types_that_would_come_back_changed_are_not_written(tmp_path, types):
+    with pytest.raises(ao.InputError, match="cannot be written; make all of them texts, or all integers"):
+        ao.write(ao.Space(COST, types=types), tmp_path / "x.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_labels_and_number_types_are_kept(tmp_path):
     x = ao.Space(COST.astype(np.float32), [0.5, 0.25, 0.25], labels=["a", "b", "ç"])
     ao.write(x, tmp_path / "x.npz")
     again = ao.read(tmp_path / "x.npz")

@@ -257,3 +257,42 @@ def test_a_draw_of_points_keeps_their_names_and_places():
 def test_points_of_many_dimensions_have_no_geometry():
     assert ao.from_points(np.eye(5)).geometry is None
     assert ao.from_points(np.eye(5)[:, :1]).geometry.positions.shape == (5, 2)
+
+
+def test_types_and_features_go_with_their_points():
+    x = ao.Space(np.arange(9.0).reshape(3, 3), types=["C", "H", "H"], features=[1, 2, 3])
+    assert x.types == ("C", "H", "H")
+    assert x.features.tolist() == [[1], [2], [3]]
+    assert not x.features.flags.writeable
+    assert x.take([2, 0]).types == ("H", "C")
+    assert x.take([2, 0]).features.tolist() == [[3], [1]]
+    assert x.ranked().types == x.types
+    assert x.ranked().features.tolist() == x.features.tolist()
+    assert x.reaching(4).types == x.types
+    drawn = x.sample(2, rng=0)
+    assert drawn.types == tuple(x.types[int(cost) // 4] for cost in np.diag(drawn.cost))
+    assert "2 types" in repr(x)
+
+
+def test_types_are_python_objects_whatever_array_holds_them():
+    x = ao.Space(np.zeros((2, 2)), types=np.array([1, 2]))
+    assert [type(kind) for kind in x.types] == [int, int]
+    assert ao.Space(np.zeros((2, 2)), types=np.array(["a", "b"])).types == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"types": ["a"]}, "types has 1 entries, but the cost matrix has 2 points"),
+        ({"types": "ab"}, "one hashable object a point"),
+        ({"types": [[1], [2]]}, r"types\[0\] is \[1\], but a type must be hashable"),
+        ({"types": ["a", float("nan")]}, r"types\[1\] is nan, which equals no type"),
+        ({"features": [[1, 2]]}, r"features has shape \(1, 2\), but \(2, d\)"),
+        ({"features": np.zeros((2, 0))}, r"features has shape \(2, 0\)"),
+        ({"features": [1, np.inf]}, "features must be finite"),
+        ({"features": ["a", "b"]}, "real numbers are needed"),
+    ],
+)
+def test_bad_types_and_features_are_one_clear_line(options, said):
+    with pytest.raises(ao.InputError, match=said):
+        ao.Space(np.zeros((2, 2)), **options)

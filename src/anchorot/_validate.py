@@ -3,6 +3,7 @@
 import math
 import operator
 import re
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,32 @@ def check_weights(weights: ArrayLike, n: int, of: str) -> Float64s:
     shares: Float64s = array / total
     shares[shares <= LEAST_WEIGHT] = 0.0
     return shares
+
+
+def check_types(types: Iterable[Hashable], n: int) -> tuple[Hashable, ...]:
+    """Turn `types` into n hashable objects, each equal to itself; NumPy's scalars become Python's."""
+    if isinstance(types, str | bytes) or not isinstance(types, Iterable):
+        raise InputError(f"types must be one hashable object a point, such as a list of names, but got {types!r}")
+    kinds = tuple(kind.item() if isinstance(kind, np.generic) else kind for kind in types)
+    if len(kinds) != n:
+        raise InputError(f"types has {len(kinds)} entries, but the cost matrix has {n} points")
+    for place, kind in enumerate(kinds):
+        if not isinstance(kind, Hashable):
+            raise InputError(f"types[{place}] is {kind!r}, but a type must be hashable, such as a text or an integer")
+        if kind != kind:
+            raise InputError(f"types[{place}] is {kind!r}, which equals no type, not even itself; name what is missing")
+    return kinds
+
+
+def check_features(features: ArrayLike, n: int) -> Float64s:
+    """Turn `features` into a copy of n rows of finite float64 numbers."""
+    array: Float64s = check_numbers(features, "features").astype(np.float64)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or len(array) != n or array.shape[1] == 0:
+        raise InputError(f"features has shape {array.shape}, but ({n}, d) with d >= 1 is needed: a row for each point")
+    check_finite(array, "features")
+    return array
 
 
 def check_overflow(found: float | Float64s, p: int) -> None:

@@ -1,7 +1,7 @@
 """Spaces: what anchorot compares."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -9,7 +9,16 @@ from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, Floats, RngLike
-from anchorot._validate import check_cost, check_indices, check_integer, check_memory, check_weights, uniform_weights
+from anchorot._validate import (
+    check_cost,
+    check_features,
+    check_indices,
+    check_integer,
+    check_memory,
+    check_types,
+    check_weights,
+    uniform_weights,
+)
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry
 
@@ -27,6 +36,11 @@ class Space:
     weights : array_like of shape (n,), optional
         Non-negative, of sum 1 within 1e-6 (then renormalised); uniform by default. A point of weight zero is
         legal and changes nothing. Weights up to 2**-63, about 1e-19, are taken for zero.
+    types : iterable of n hashable objects, optional
+        What kind of point each is: an atom, a cell type, a node's label. Types of two spaces are the same if they are
+        equal. Distances look at them if they are asked to (``marks="types"``).
+    features : array_like of shape (n, d) or (n,), optional
+        Finite numbers that each point has besides its costs, for ``marks="features"``.
     labels : sequence of n objects, optional
         Names of the points.
     geometry : Geometry, optional
@@ -46,6 +60,8 @@ class Space:
         cost: ArrayLike,
         weights: ArrayLike | None = None,
         *,
+        types: Iterable[Hashable] | None = None,
+        features: ArrayLike | None = None,
         labels: Sequence[object] | None = None,
         geometry: Geometry | None = None,
         copy: bool = True,
@@ -59,6 +75,8 @@ class Space:
         self._cost = _read_only(checked)
         checked_weights = uniform_weights(n) if weights is None else check_weights(weights, n, "the cost matrix")
         self._weights = _read_only(checked_weights)
+        self._types = None if types is None else check_types(types, n)
+        self._features = None if features is None else _read_only(check_features(features, n))
         self._labels = None if labels is None else tuple(labels)
         if geometry is not None and len(geometry.index) != n:
             raise InputError(f"geometry has {len(geometry.index)} points, but the cost matrix has {n}")
@@ -78,6 +96,16 @@ class Space:
     def weights(self) -> Float64s:
         """Weights, shape (n,), float64, read-only, of sum 1."""
         return self._weights
+
+    @property
+    def types(self) -> tuple[Hashable, ...] | None:
+        """What kind of point each is, if that is known."""
+        return self._types
+
+    @property
+    def features(self) -> Float64s | None:
+        """Numbers that each point has besides its costs, shape (n, d), read-only, if there are any."""
+        return self._features
 
     @property
     def labels(self) -> tuple[object, ...] | None:
@@ -108,7 +136,29 @@ class Space:
         """
         check_memory(self.n, 48, "ranks of")
         ranks = _strict_ranks(self._cost) if self._weights.all() else self._ranks_among_heavy()
-        return Space(ranks, self._weights, labels=self._labels, geometry=self._geometry, copy=False)
+        return self._with(ranks)
+
+    def reaching(self, reach: float) -> "Space":
+        """Return the same points with every cost above `reach` replaced by it: all that a local distance sees.
+
+        Examples
+        --------
+        >>> Space([[0, 5], [7, 0]]).reaching(6).cost.tolist()
+        [[0.0, 5.0], [6.0, 0.0]]
+        """
+        return self._with(np.minimum(self._cost, self._cost.dtype.type(reach)))
+
+    def _with(self, cost: Floats) -> "Space":
+        """Return the same points at other costs."""
+        return Space(
+            cost,
+            self._weights,
+            types=self._types,
+            features=self._features,
+            labels=self._labels,
+            geometry=self._geometry,
+            copy=False,
+        )
 
     def _ranks_among_heavy(self) -> Float64s:
         heavy = np.flatnonzero(self._weights)
@@ -153,14 +203,21 @@ class Space:
             raise InputError(
                 f"the {len(index)} points taken have total weight {total}, but a space needs a positive one"
             )
-        labels = None if self._labels is None else [self._labels[i] for i in index]
-        geometry = None if self._geometry is None else self._geometry.take(index)
-        cost = self._cost[np.ix_(index, index)]
-        return Space(cost, weights / total, labels=labels, geometry=geometry, copy=False)
+        return Space(
+            self._cost[np.ix_(index, index)],
+            weights / total,
+            types=None if self._types is None else [self._types[i] for i in index],
+            features=None if self._features is None else self._features[index],
+            labels=None if self._labels is None else [self._labels[i] for i in index],
+            geometry=None if self._geometry is None else self._geometry.take(index),
+            copy=False,
+        )
 
     def __repr__(self) -> str:
         kind = "uniform" if self.is_uniform else "weighted"
-        return f"Space(n={self.n}, {kind}, {self._cost.dtype})"
+        types = "" if self._types is None else f", {len(set(self._types))} types"
+        features = "" if self._features is None else f", features of length {self._features.shape[1]}"
+        return f"Space(n={self.n}, {kind}, {self._cost.dtype}{types}{features})"
 
 
 def heavy_part(space: Space) -> Space:

@@ -1,6 +1,7 @@
 """Spaces from files of every kind, and back."""
 
 import os
+from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def read(path: Path, options: ReadOptions) -> Space:
 
     =============================  ====================================================================
     .npz                           an array ``cost``, or ``points``, or a mesh ``V`` and ``F``; optionally
-                                   ``weights`` and ``labels``
+                                   ``weights``, ``types``, ``features`` and ``labels``
     .npy                           a cost matrix
     .csv                           a cost matrix, numbers separated by commas
     .txt                           a cost matrix, numbers separated by blanks; or the format of the paper's
@@ -175,7 +176,8 @@ def write(space: Space, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     space : Space
-        Its costs, weights and labels are written, labels as text; what it looked like (`Space.geometry`) is not.
+        Its costs, weights, types, features and labels are written, labels as text; what it looked like
+        (`Space.geometry`) is not. Types are texts, integers, booleans or floats, all of one kind.
     path : path
         Ending in .npz. A file of that name is replaced.
 
@@ -190,7 +192,21 @@ def write(space: Space, path: str | os.PathLike[str]) -> None:
     if file.suffix.lower() != ".npz":
         raise InputError(f"{file.name}: spaces are written as .npz files only")
     arrays: dict[str, Any] = {"cost": space.cost, "weights": space.weights}
+    if space.types is not None:
+        arrays["types"] = _plain(space.types)
+    if space.features is not None:
+        arrays["features"] = space.features
     if space.labels is not None:
         arrays["labels"] = np.array([str(label) for label in space.labels])
     with replacing(file) as temporary:
         np.savez_compressed(temporary, **arrays)
+
+
+def _plain(types: tuple[Hashable, ...]) -> Any:
+    """Return types as an array that gives back equal ones."""
+    kinds = {type(kind) for kind in types}
+    array = np.array(types) if len(kinds) == 1 and kinds <= {str, int, bool, float} else np.array(None)
+    if array.dtype.hasobject or array.tolist() != list(types):  # integers beyond 64 bits; texts that end in NUL
+        shown = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise InputError(f"types that are {shown} cannot be written; make all of them texts, or all integers")
+    return array

@@ -15,13 +15,13 @@ from anchorot.io.gate import check_limit, opened
 from anchorot.io.text import lines_of, numbers, whole_number
 
 FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold,
-EXTRAS = {"weights", "labels"}  # and what goes with costs and points; others are left alone
+EXTRAS = {"weights", "types", "features", "labels"}  # and what goes with costs and points; others are left alone
 PIECE = 1 << 24  # bytes read at a time
 _PARSING = threading.Lock()  # headers are Python literals, which CPython 3.11 parses wrongly in two threads at once
 
 
 def read_npz(file: Path, limit: int) -> dict[str, Any]:
-    """Arrays of an .npz file that make a space: `cost`, `points`, or a mesh `V` and `F`; `weights` and `labels`."""
+    """Arrays of an .npz file that make a space: `cost`, `points`, or a mesh `V` and `F`; and `EXTRAS`."""
     with (
         opened(file) as handle,
         reading("an .npz archive of plain numbers"),
@@ -36,8 +36,8 @@ def read_npz(file: Path, limit: int) -> dict[str, Any]:
         wanted = {name: member for name, member in known.items() if name in names}
         check_limit(sum(member.file_size for member in wanted.values()), "what is packed into it", limit)
         found = {name: _member(archive, member) for name, member in wanted.items()}
-    if "labels" in found:
-        found["labels"] = _names(found["labels"], found.get("cost", found.get("points")))
+    for name in {"types", "labels"} & set(found):
+        found[name] = _names(found[name], name, found.get("cost", found.get("points")))
     return found
 
 
@@ -73,10 +73,10 @@ def _fill(memory: memoryview, handle: IO[bytes], name: str) -> None:
         memory = memory[len(data) :]
 
 
-def _names(labels: Any, rows: Any) -> list[Any]:
-    if rows is None or labels.ndim != 1 or rows.ndim == 0 or len(labels) != len(rows):
-        raise InputError(f"labels has shape {labels.shape}, but one for each point is needed")
-    return labels.tolist()
+def _names(names: Any, what: str, rows: Any) -> list[Any]:
+    if rows is None or names.ndim != 1 or rows.ndim == 0 or len(names) != len(rows):
+        raise InputError(f"{what} has shape {names.shape}, but one for each point is needed")
+    return names.tolist()
 
 
 def read_npy(file: Path, limit: int) -> dict[str, Any]:

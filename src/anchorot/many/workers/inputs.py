@@ -94,9 +94,11 @@ def _reason(error: Exception, name: str) -> str:
 
 
 def digest(space: Space | AnchorFeatures) -> str:
-    """Return 128 bits that tell apart spaces whose costs or weights differ in any bit."""
+    """Return 128 bits that tell apart spaces whose costs, weights, types or features differ in any bit."""
     if isinstance(space, Space):
         kind, arrays = "space", [space.cost, space.weights]
+        kind += "" if space.types is None else f" of types {space.types!r}"
+        arrays += [] if space.features is None else [space.features]
     else:
         kind, arrays = f"features, robust={space.robust}", _kept(space)
     state = blake2b(kind.encode(), digest_size=16)
