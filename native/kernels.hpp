@@ -33,6 +33,44 @@ struct Levels {
 template <class T>
 double level_energy(const Levels<T>& x, const Levels<T>& y, int p, int threads);
 
+// -- marked Anchor Energy of uniform spaces (blocks.cpp) -----------------------------------------------------------
+// Levels of several collections, one after the other. No number is above the reach that they are compared up to.
+struct LevelBlocks {
+  const double* numbers;
+  const std::int64_t* shape;  // of every block: where its numbers begin, levels, count
+  const double* mass;         // of every block: what each of its numbers weighs
+  Levels<double> at(std::int64_t block) const {
+    const std::int64_t* s = shape + 3 * block;
+    return {numbers + s[0], static_cast<std::size_t>(s[1]), static_cast<std::size_t>(s[2])};
+  }
+};
+// Which block of x meets which of y; -1 stands for a block without numbers.
+struct BlockPairs {
+  const std::int64_t* blocks;  // [pair][x, y]
+  std::size_t count;
+};
+struct Reaches {
+  const double* reach;  // ascending
+  std::size_t count;
+};
+// out[pair] = 2 integral over t and x <= reach of D(x, t)^2, D the mass of x's numbers up to x less that of y's
+void block_energies(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, double reach, double* out,
+                    int threads);
+// out[r] = the sum of those over all pairs, up to reach[r]
+void block_profile(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, const Reaches& reaches,
+                   double* out, int threads);
+
+// Levels whose numbers weigh what their anchors do, vectors.
+struct VectorLevels {
+  const double* numbers;        // [level][count], sorted
+  const std::uint32_t* anchor;  // of every number
+  std::size_t levels, count;
+  const double* vectors;  // [anchor][size]
+  std::size_t size;
+};
+// out[r] = 2 integral over t and x <= reach[r] of |D(x, t)|^2
+void vector_profile(const VectorLevels& x, const VectorLevels& y, const Reaches& reaches, double* out, int threads);
+
 // -- transport costs between all rows (row_costs.cpp) --------------------------------------------------------------
 // out[i][j] = sum over s of width[s] |x[k[s]][i] - y[l[s]][j]|; x and y have n and m numbers at each level.
 struct Segments {
@@ -83,6 +121,8 @@ struct Events {
 constexpr double kHeightUnit = 1.0 / static_cast<double>(std::int64_t{1} << 62);
 
 double sweep_energy(const Events& x, const Events& y, int threads);  // AE_1
+// out[r] = AE_1 of positions up to reach[r]
+void sweep_profile(const Events& x, const Events& y, const Reaches& reaches, double* out, int threads);
 double fenwick_expected_cost(const Events& x, const Events& y);      // E[OT_1], the paper's SL-AE
 
 // -- one pool of measures under many labellings (labelled.cpp) -----------------------------------------------------

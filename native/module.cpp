@@ -61,6 +61,42 @@ void bind_levels(nb::module_& m) {
       "levels"_a, "grid"_a, "out"_a);
 }
 
+void bind_blocks(nb::module_& m) {
+  m.def(
+      "block_energies",
+      [](const nb::tuple& x, const nb::tuple& y, Matrix<const std::int64_t> pairs, double reach, Vector<double> out,
+         int threads) {
+        const LevelBlockArrays blocks_x(x), blocks_y(y);
+        run([&] {
+          anchorot::block_energies(blocks_x.view(), blocks_y.view(), pairs_of(pairs), reach, out.data(), threads);
+        });
+      },
+      "x"_a, "y"_a, "pairs"_a, "reach"_a, "out"_a, "threads"_a);
+  m.def(
+      "block_profile",
+      [](const nb::tuple& x, const nb::tuple& y, Matrix<const std::int64_t> pairs, Vector<const double> reaches,
+         Vector<double> out, int threads) {
+        const LevelBlockArrays blocks_x(x), blocks_y(y);
+        run([&] {
+          anchorot::block_profile(blocks_x.view(), blocks_y.view(), pairs_of(pairs), reaches_of(reaches), out.data(),
+                                  threads);
+        });
+      },
+      "x"_a, "y"_a, "pairs"_a, "reaches"_a, "out"_a, "threads"_a);
+}
+
+void bind_vectors(nb::module_& m) {
+  m.def(
+      "vector_profile",
+      [](const nb::tuple& x, const nb::tuple& y, Vector<const double> reaches, Vector<double> out, int threads) {
+        const VectorLevelArrays levels_x(x), levels_y(y);
+        run([&] {
+          anchorot::vector_profile(levels_x.view(), levels_y.view(), reaches_of(reaches), out.data(), threads);
+        });
+      },
+      "x"_a, "y"_a, "reaches"_a, "out"_a, "threads"_a);
+}
+
 void bind_costs(nb::module_& m) {
   m.def(
       "l1_costs",
@@ -113,6 +149,15 @@ void bind_events(nb::module_& m) {
       },
       "x"_a, "y"_a, "threads"_a);
   m.def(
+      "sweep_profile",
+      [](const nb::tuple& x, const nb::tuple& y, Vector<const double> reaches, Vector<double> out, int threads) {
+        const EventArrays events_x(x), events_y(y);
+        run([&] {
+          anchorot::sweep_profile(events_x.view(), events_y.view(), reaches_of(reaches), out.data(), threads);
+        });
+      },
+      "x"_a, "y"_a, "reaches"_a, "out"_a, "threads"_a);
+  m.def(
       "fenwick_expected_cost",
       [](const nb::tuple& x, const nb::tuple& y) {
         const EventArrays events_x(x), events_y(y);
@@ -157,6 +202,8 @@ NB_MODULE(_native, m) {
   m.def("simd_level", &anchorot::simd_level);
   bind_levels<double>(m);
   bind_levels<float>(m);
+  bind_blocks(m);
+  bind_vectors(m);
   bind_costs(m);
   bind_plans(m);
   bind_events(m);

@@ -30,6 +30,43 @@ inline GridSpec grid_of(const nb::tuple& record) {
           field<double>(record, 3)};
 }
 
+// LevelBlocks(numbers, shape, mass)
+class LevelBlockArrays {
+ public:
+  explicit LevelBlockArrays(const nb::tuple& t)
+      : numbers_(field<Vector<const double>>(t, 0)),
+        shape_(field<Matrix<const std::int64_t>>(t, 1)),
+        mass_(field<Vector<const double>>(t, 2)) {}
+  LevelBlocks view() const { return {numbers_.data(), shape_.data(), mass_.data()}; }
+
+ private:
+  Vector<const double> numbers_;
+  Matrix<const std::int64_t> shape_;
+  Vector<const double> mass_;
+};
+
+inline BlockPairs pairs_of(const Matrix<const std::int64_t>& pairs) { return {pairs.data(), pairs.shape(0)}; }
+
+inline Reaches reaches_of(const Vector<const double>& reaches) { return {reaches.data(), reaches.shape(0)}; }
+
+// VectorLevels(levels, anchor, vectors)
+class VectorLevelArrays {
+ public:
+  explicit VectorLevelArrays(const nb::tuple& t)
+      : levels_(field<Matrix<const double>>(t, 0)),
+        anchor_(field<Matrix<const std::uint32_t>>(t, 1)),
+        vectors_(field<Matrix<const double>>(t, 2)) {}
+  VectorLevels view() const {
+    return {levels_.data(),  anchor_.data(),   levels_.shape(0),
+            levels_.shape(1), vectors_.data(), vectors_.shape(1)};
+  }
+
+ private:
+  Matrix<const double> levels_;
+  Matrix<const std::uint32_t> anchor_;
+  Matrix<const double> vectors_;
+};
+
 // (k, l, width)
 class SegmentArrays {
  public:

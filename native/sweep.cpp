@@ -20,13 +20,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "interrupt.hpp"
 #include "kernels.hpp"
 #include "moving_heights.hpp"
 #include "parallel.hpp"
+#include "profile.hpp"
 #include "stretches.hpp"
 
 namespace anchorot {
@@ -36,15 +36,20 @@ constexpr std::size_t kEventsBetweenChecks = 256;   // for signals: an event may
 constexpr std::size_t kEventsBetweenCounts = 1024;  // of the entries passed
 constexpr std::size_t kPlaceAhead = 16, kEntryAhead = 6;  // events whose rows' places and entries are fetched ahead
 
+// An integral over all x.
+struct Total {
+  double value = 0;
+  void add(double from, double to, double f) { value += (to - from) * f; }
+};
+
 // integral of f over a stretch and the gap after it; false if the heights were overwhelmed.
-template <class Heights>
-bool sweep(Heights& heights, MergedEvents events, double start, double share, double& sum) {
+template <class Heights, class Sum>
+bool sweep(Heights& heights, MergedEvents events, double start, double share, Sum& sum) {
   double f = heights.energy(), here = std::numeric_limits<double>::infinity();
-  sum = 0;
   auto advance = [&](double next) {
     const double gap = next - here;
     if (gap > share * (next - start)) f = heights.energy();
-    if (gap > 0 && f > 0) sum += gap * (f * kHeightUnit);
+    if (gap > 0 && f > 0) sum.add(here, next, f * kHeightUnit);
     here = next;
   };
   for (std::size_t done = 0; events.left() > 0;) {
@@ -62,26 +67,41 @@ bool sweep(Heights& heights, MergedEvents events, double start, double share, do
   return true;
 }
 
-}  // namespace
-
-double sweep_energy(const Events& x, const Events& y, int threads) {
+// The integral of f over all stretches, one part each, every one of which begins as `empty`; none if the range of
+// positions is beyond the range of floats.
+template <class Sum>
+std::vector<Sum> sweep_stretches(const Events& x, const Events& y, const Sum& empty, int threads) {
   const double start = std::min(x.position[0], y.position[0]);
-  if (!std::isfinite(std::max(x.position[x.count - 1], y.position[y.count - 1]) - start)) {
-    return std::numeric_limits<double>::infinity();
-  }
+  if (!std::isfinite(std::max(x.position[x.count - 1], y.position[y.count - 1]) - start)) return {};
   const Rows rows(x, y);
   const std::vector<Stretch> all = stretches(x, y, rows);
   const double share = 1.0 / static_cast<double>(rows.count());
-  std::vector<double> part(all.size());
+  std::vector<Sum> part(all.size(), empty);
   parallel_for(all.size(), threads, [&](std::size_t k, std::size_t) {
     const MergedEvents events(all[k], x, y, rows);
     SortedHeights sorted(all[k].heights, rows.signed_mass);
     if (sweep(sorted, events, start, share, part[k])) return;
+    part[k] = empty;
     TreeHeights tree(all[k], x, y, rows);
     sweep(tree, events, start, share, part[k]);
   });
-  // In the order of stretches, whatever the threads.
-  return 2 * std::accumulate(part.begin(), part.end(), 0.0);
+  return part;
+}
+
+}  // namespace
+
+double sweep_energy(const Events& x, const Events& y, int threads) {
+  const std::vector<Total> parts = sweep_stretches(x, y, Total(), threads);
+  if (parts.empty()) return std::numeric_limits<double>::infinity();
+  double sum = 0;
+  for (const Total& part : parts) sum += part.value;  // in the order of stretches, whatever the threads
+  return 2 * sum;
+}
+
+void sweep_profile(const Events& x, const Events& y, const Reaches& reaches, double* out, int threads) {
+  const std::vector<Profile> parts = sweep_stretches(x, y, Profile(reaches), threads);
+  if (parts.empty()) std::fill(out, out + reaches.count, std::numeric_limits<double>::infinity());
+  else sum_up(parts, reaches, 2, out);
 }
 
 }  // namespace anchorot

@@ -144,3 +144,42 @@ def cell_averages(cost, weights, x_edges, t_edges):
                     area = overlap(c, float("inf"), x0, x1) * overlap(begin, end, t0, t1)
                     averages[i][j] += mass * area / ((x1 - x0) * (t1 - t0))
     return averages
+
+
+def marked_energy(x, y, reach):
+    """Squared distance of the kernel <phi, phi'> Σ_b s_b s'_b ∫ (reach - max(Q^b, Q'^b)) dt, from its definition.
+
+    x and y are (costs, weights, vectors phi of the anchors, types b of what they see).
+    """
+
+    def product(one, two):
+        (cost, a, phi, kinds), (cost2, b, phi2, kinds2) = one, two
+        return sum(
+            a[i] * b[j] * sum(u * v for u, v in zip(phi[i], phi2[j], strict=True)) * overlap
+            for i in range(len(a))
+            for j in range(len(b))
+            for overlap in [_overlap((cost[i], a, kinds), (cost2[j], b, kinds2), reach)]
+        )
+
+    return 2 * (product(x, x) - 2 * product(x, y) + product(y, y))
+
+
+def _overlap(x, y, reach):
+    """Σ_b s_b s'_b ∫ (reach - max(Q^b(t), Q'^b(t))) dt of two rows of costs, cut at the reach."""
+    total = 0
+    for kind in set(x[2]) & set(y[2]):
+        parts = []
+        for row, weights, kinds in (x, y):
+            seen = [(min(c, reach), w) for c, w, k in zip(row, weights, kinds, strict=True) if k == kind and w > 0]
+            parts.append((sorted(seen), sum(w for _, w in seen)))
+        (left, s), (right, s2) = parts
+        left, right = [(c, w / s) for c, w in left], [(c, w / s2) for c, w in right]
+        while left and right:
+            (a, wa), (b, wb) = left.pop(0), right.pop(0)
+            moved = min(wa, wb)
+            total += s * s2 * moved * (reach - max(a, b))
+            if wa > moved:
+                left.insert(0, (a, wa - moved))
+            if wb > moved:
+                right.insert(0, (b, wb - moved))
+    return total

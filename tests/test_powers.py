@@ -10,7 +10,7 @@ from anchorot._kernels import kernels
 from anchorot._kernels.heights import to_heights
 from anchorot._kernels.records import Events, GridSpec, PlaceMoves, RowItems, StepRows
 from anchorot._validate import LARGEST_POWER
-from anchorot.anchors.features import sweep_levels
+from anchorot.anchors.level_moves import sweep_levels
 from anchorot.anchors.rows import row_costs
 
 import reference

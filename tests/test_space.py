@@ -271,7 +271,7 @@ def test_types_and_features_go_with_their_points():
     assert x.reaching(4).types == x.types
     drawn = x.sample(2, rng=0)
     assert drawn.types == tuple(x.types[int(cost) // 4] for cost in np.diag(drawn.cost))
-    assert "2 types" in repr(x)
+    assert repr(x) == "Space(n=3, uniform, float64, types=2, features=1)"
 
 
 def test_types_are_python_objects_whatever_array_holds_them():

@@ -10,6 +10,7 @@ fast, by the distributions of costs that their points see.
 0.0
 """
 
+from anchorot.anchors.feature_maps import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.line import ot_1d
 from anchorot.barycenter import Barycenter, barycenter
@@ -59,17 +60,21 @@ __all__ = [
     "ConvergenceWarning",
     "DenseAlignment",
     "DenseRival",
+    "FeatureMap",
+    "FourierMap",
     "Geometry",
     "GraphSet",
     "Grid",
     "GroupTest",
     "InputError",
     "InputNote",
+    "LinearMap",
     "LowerBounds",
     "MeshDistances",
     "MissingExtraError",
     "NearestSpaces",
     "Neighbors",
+    "OneHotMap",
     "PairOfGroups",
     "PermutationTest",
     "PointDistances",
@@ -90,6 +95,7 @@ __all__ = [
     "energy_distance",
     "energy_test",
     "expected_cost",
+    "feature_map",
     "from_cells",
     "from_graph",
     "from_mesh",

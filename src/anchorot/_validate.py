@@ -184,6 +184,17 @@ def check_threads(threads: Any) -> int:
     return min(check_integer(threads, "threads", 1), MOST_THREADS)
 
 
+def check_finite_number(value: Any, name: str) -> float:
+    """Return `value` as a finite float."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{name} must be a finite number, but got {value!r}")
+    return number
+
+
 def check_nonnegative(value: Any, name: str) -> float:
     """Return `value` as a finite float of at least 0."""
     try:

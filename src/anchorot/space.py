@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from copy import copy as shallow_copy
 from functools import cached_property
 
 import numpy as np
@@ -149,16 +150,10 @@ class Space:
         return self._with(np.minimum(self._cost, self._cost.dtype.type(reach)))
 
     def _with(self, cost: Floats) -> "Space":
-        """Return the same points at other costs."""
-        return Space(
-            cost,
-            self._weights,
-            types=self._types,
-            features=self._features,
-            labels=self._labels,
-            geometry=self._geometry,
-            copy=False,
-        )
+        """Return the same points, weights to the last bit, at other costs."""
+        twin = shallow_copy(self)
+        twin._cost = _read_only(cost)
+        return twin
 
     def _ranks_among_heavy(self) -> Float64s:
         heavy = np.flatnonzero(self._weights)
@@ -215,8 +210,8 @@ class Space:
 
     def __repr__(self) -> str:
         kind = "uniform" if self.is_uniform else "weighted"
-        types = "" if self._types is None else f", {len(set(self._types))} types"
-        features = "" if self._features is None else f", features of length {self._features.shape[1]}"
+        types = "" if self._types is None else f", types={len(set(self._types))}"
+        features = "" if self._features is None else f", features={self._features.shape[1]}"
         return f"Space(n={self.n}, {kind}, {self._cost.dtype}{types}{features})"
 
 

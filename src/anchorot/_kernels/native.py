@@ -6,12 +6,23 @@ from numpy.typing import NDArray
 from anchorot._kernels import _native
 from anchorot._kernels._native import fenwick_expected_cost, labelled_steps, level_energy, sort_rows, sweep_energy
 from anchorot._kernels.levels import common_segments
-from anchorot._kernels.records import Events, GridSpec, PlaceMoves, RowItems, ShareSteps, StepRows
+from anchorot._kernels.records import (
+    Events,
+    GridSpec,
+    LevelBlocks,
+    PlaceMoves,
+    RowItems,
+    ShareSteps,
+    StepRows,
+    VectorLevels,
+)
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.exceptions import InputError
 
 __all__ = [
     "argsort",
+    "block_energies",
+    "block_profile",
     "description",
     "event_averages",
     "fenwick_expected_cost",
@@ -26,6 +37,8 @@ __all__ = [
     "sort_rows",
     "step_costs",
     "sweep_energy",
+    "sweep_profile",
+    "vector_profile",
 ]
 
 try:
@@ -43,6 +56,34 @@ def quantiles(matrix: Floats, threads: int) -> Floats:
     """Sort each row, transpose."""
     out = np.empty(matrix.shape[::-1], matrix.dtype)
     _native.quantiles(matrix, out, threads)
+    return out
+
+
+def block_energies(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, reach: float, threads: int) -> Float64s:
+    """Energy of every pair of blocks up to the reach."""
+    out = np.empty(len(pairs))
+    _native.block_energies(x, y, pairs, reach, out, threads)
+    return out
+
+
+def block_profile(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, reaches: Float64s, threads: int) -> Float64s:
+    """Energy of all pairs of blocks together up to each reach."""
+    out = np.empty(len(reaches))
+    _native.block_profile(x, y, pairs, reaches, out, threads)
+    return out
+
+
+def vector_profile(x: VectorLevels, y: VectorLevels, reaches: Float64s, threads: int) -> Float64s:
+    """Energy of two collections of vectors up to each reach."""
+    out = np.empty(len(reaches))
+    _native.vector_profile(x, y, reaches, out, threads)
+    return out
+
+
+def sweep_profile(x: Events, y: Events, reaches: Float64s, threads: int) -> Float64s:
+    """Energy of two collections of weighted measures up to each reach."""
+    out = np.empty(len(reaches))
+    _native.sweep_profile(x, y, reaches, out, threads)
     return out
 
 

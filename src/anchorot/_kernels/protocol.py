@@ -5,7 +5,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._kernels.records import Events, GridSpec, PlaceMoves, RowItems, ShareSteps, StepRows
+from anchorot._kernels.records import (
+    Events,
+    GridSpec,
+    LevelBlocks,
+    PlaceMoves,
+    RowItems,
+    ShareSteps,
+    StepRows,
+    VectorLevels,
+)
 from anchorot._typing import Float64s, Floats, Int64s
 
 
@@ -28,6 +37,18 @@ class Kernels(Protocol):
     def level_energy(self, x: Floats, y: Floats, p: int, threads: int) -> float:
         """Anchor Energy (p = 1 or p >= 3) from sorted levels: x[k] holds all anchors' quantiles at level k."""
 
+    def block_energies(self, x: LevelBlocks, y: LevelBlocks, pairs: Int64s, reach: float, threads: int) -> Float64s:
+        """(pairs,): 2 ∬ D² up to the reach, D the mass of the numbers up to x in block pairs[k, 0] less [k, 1].
+
+        A pair's block -1 is one without numbers.
+        """
+
+    def block_profile(self, x: LevelBlocks, y: LevelBlocks, pairs: Int64s, reaches: Float64s, threads: int) -> Float64s:
+        """(reaches,): the sum of `block_energies` up to each of the ascending reaches, in one pass."""
+
+    def vector_profile(self, x: VectorLevels, y: VectorLevels, reaches: Float64s, threads: int) -> Float64s:
+        """(reaches,): 2 ∬ |D|² up to each of the ascending reaches, D the sum of the vectors up to x, in one pass."""
+
     def l1_costs(self, x: Float64s, y: Float64s, threads: int) -> Float64s:
         """Transport costs (p = 1) between all columns of two matrices: x[k, i] is row i's quantile at level k."""
 
@@ -45,6 +66,9 @@ class Kernels(Protocol):
 
     def sweep_energy(self, x: Events, y: Events, threads: int) -> float:
         """Anchor Energy (p = 1) of two collections of weighted measures."""
+
+    def sweep_profile(self, x: Events, y: Events, reaches: Float64s, threads: int) -> Float64s:
+        """(reaches,): Anchor Energy (p = 1) of what lies up to each of the ascending reaches."""
 
     def labelled_energies(self, moves: PlaceMoves, items: RowItems, in_x: NDArray[np.uint8], threads: int) -> Float64s:
         """(labellings,): energy distance (p = 1) of the items with in_x[labelling] = 1 from the others.

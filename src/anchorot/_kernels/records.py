@@ -54,6 +54,22 @@ class ShareSteps(NamedTuple):
     step: Float64s
 
 
+class LevelBlocks(NamedTuple):
+    """Sorted levels of several collections one after the other, no number above the reach they are compared up to."""
+
+    numbers: Float64s  # of all blocks
+    shape: Int64s  # (blocks, 3): where a block begins, how many levels it has, how many numbers each
+    mass: Float64s  # (blocks,) of each of its numbers
+
+
+class VectorLevels(NamedTuple):
+    """Sorted levels whose numbers weigh what their anchors do: vectors."""
+
+    levels: Float64s  # (levels, anchors)
+    anchor: NDArray[np.uint32]  # (levels, anchors) whose each number is
+    vectors: Float64s  # (anchors, size)
+
+
 class GridSpec(NamedTuple):
     """Equal cells over the range [low, high] of x and all levels t in [0, 1]."""
 

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
 from anchorot._kernels.heights import from_heights, heights_after, to_heights
-from anchorot._kernels.numpy.sweep import block_sweep
 from anchorot._kernels.records import Events
-from anchorot._typing import Float64s, Floats
+from anchorot._typing import Floats
 from anchorot._validate import (
     check_memory,
     check_overflow,
@@ -20,25 +19,12 @@ from anchorot._validate import (
     check_weights,
     uniform_weights,
 )
+from anchorot.anchors.level_moves import LevelMoves, mean_of_levels, sweep_levels
 from anchorot.anchors.line import StepFunction, step_distance
+from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.anchors.ragged import RaggedMeasures, level_steps
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
-
-BLOCK_NUMBERS = 1 << 18  # averaged at a time: 2 MB of temporary numbers
-
-
-class LevelMoves(NamedTuple):
-    """How the quantiles of a collection of measures move as the level t rises from 0 to 1, by value.
-
-    The kernels' `PlaceMoves` say the same of numbered places, over levels or over positions.
-    """
-
-    level: Float64s  # (moves,) ascending
-    row: NDArray[np.uint32]  # (moves,) which measure
-    before: Float64s  # (moves,) its quantile below that level
-    after: Float64s  # (moves,) and above
-    start: Float64s  # (rows,) quantiles at t = 0
 
 
 class AnchorFeatures:
@@ -57,6 +43,8 @@ class AnchorFeatures:
         None unless all anchors and all their points weigh the same.
     robust : bool
         Whether the costs were replaced by their ranks.
+    marking : Marking or None
+        Up to which cost they see, and what tells points apart besides; None if costs are all, without a limit.
     is_mean_only : bool
         Whether the mean quantile function is all that was kept, which serves p = 2 only.
     """
@@ -68,9 +56,11 @@ class AnchorFeatures:
         events: Events | None = None,
         mean_quantile: StepFunction | None = None,
         robust: bool = False,
+        marking: Marking | None = None,
     ) -> None:
         self.levels = levels
         self.robust = robust
+        self.marking = marking
         self.is_mean_only = levels is None and events is None
         if events is not None:
             self.events = events  # fills the cached properties of these names
@@ -78,7 +68,16 @@ class AnchorFeatures:
             self.mean_quantile = mean_quantile
 
     @classmethod
-    def of(cls, x: Space | ArrayLike, *, robust: bool = False, mean_only: bool = False, threads: int = 1) -> Self:
+    def of(
+        cls,
+        x: Space | ArrayLike,
+        *,
+        robust: bool = False,
+        mean_only: bool = False,
+        marks: MarksLike = None,
+        reach: float | None = None,
+        threads: int = 1,
+    ) -> "AnchorFeatures":
         """Features of a space, or of the uniform space of a cost matrix. O(n² log n) time, O(n²) memory.
 
         Parameters
@@ -88,6 +87,11 @@ class AnchorFeatures:
             Use ranks instead of costs, see :meth:`Space.ranked`.
         mean_only : bool
             Keep the mean quantile function only, n numbers instead of n² for a uniform space: all that p = 2 needs.
+        marks : {"types"} or FeatureMap, optional
+            What tells points apart besides their costs, see :func:`~anchorot.anchor_energy`. Features that are compared
+            must have one `reach` and, for features of points, one :func:`~anchorot.feature_map`; so give them.
+        reach : float, optional
+            Costs above it count as it does. Needed with `marks`.
         threads : int
             Threads to sort with; the answer does not depend on it.
 
@@ -97,6 +101,8 @@ class AnchorFeatures:
         [[0.0, 0.0], [1.0, 3.0]]
         """
         threads = check_threads(threads)
+        if marks is not None or reach is not None:
+            return _marked(x, marks, reach, robust, mean_only, threads)
         space = heavy_part(as_space(x, robust=robust))
         check_memory(space.n, 8 if space.is_uniform else 40, "features of")
         if space.is_uniform:
@@ -252,6 +258,19 @@ class AnchorFeatures:
         return f"AnchorFeatures({kept}, robust={self.robust})"
 
 
+def _marked(
+    x: Space | ArrayLike, marks: MarksLike, reach: float | None, robust: bool, mean_only: bool, threads: int
+) -> AnchorFeatures:
+    from anchorot.anchors.marked import marked_features  # which builds on this module
+
+    if mean_only or reach is None or marks == "features":
+        raise InputError(
+            "features with marks or a reach need a reach, whole anchors (mean_only=False) and, for marks of features, "
+            f"a feature_map(...); but got marks={marks!r}, reach={reach!r}, mean_only={mean_only}"
+        )
+    return marked_features(x, marking_of((x,), marks, reach), robust=robust, threads=threads)
+
+
 def as_features(
     x: Space | AnchorFeatures | ArrayLike, *, robust: bool, threads: int = 1, mean_only: bool = False
 ) -> AnchorFeatures:
@@ -261,36 +280,3 @@ def as_features(
     if x.robust != robust:
         raise InputError(f"the features were made with robust={x.robust}, but robust={robust} is asked for")
     return x
-
-
-def mean_of_levels(levels: Floats) -> StepFunction:
-    """Mean quantile function from a matrix whose row k holds the anchors' quantiles at level k, in any order."""
-    count, anchors = levels.shape
-    origin = float(levels[count // 2, 0])
-    value = np.empty(count)
-    step = max(1, BLOCK_NUMBERS // anchors)
-    for start in range(0, count, step):
-        block = slice(start, start + step)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value[block] = np.subtract(levels[block], origin, dtype=np.float64).mean(axis=1)
-    return StepFunction(value, np.arange(1, count + 1) / count, origin)
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def sweep_levels(x: LevelMoves, y: LevelMoves, mass_x: Float64s, mass_y: Float64s, p: int) -> float:
-    """Integrate the energy distance at level t over t in [0, 1], as quantiles move one at a time."""
-    order = np.argsort(np.concatenate([x.level, y.level]), kind="stable")
-
-    def merged(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.concatenate([a, b])[order]
-
-    return block_sweep(
-        time=merged(x.level, y.level),
-        row=merged(x.row, y.row + np.uint32(len(mass_x))),
-        before=merged(x.before, y.before),
-        after=merged(x.after, y.after),
-        start=np.concatenate([x.start, y.start]),
-        signed_mass=np.concatenate([mass_x, -mass_y]),
-        p=p,
-        span=(0.0, 1.0),
-    )

@@ -4,6 +4,7 @@ import numpy as np
 
 from anchorot._kernels.heights import from_heights, heights_after
 from anchorot._kernels.levels import common_segments, tie_blocks
+from anchorot._kernels.numpy.blocks import block_energies, block_profile, vector_profile
 from anchorot._kernels.numpy.energy import gap_energy, scale_of, scaled_back, span_of
 from anchorot._kernels.numpy.fenwick import fenwick_expected_cost
 from anchorot._kernels.numpy.grid import event_averages, level_averages
@@ -14,6 +15,8 @@ from anchorot._typing import Float64s, Floats, Int64s
 
 __all__ = [
     "argsort",
+    "block_energies",
+    "block_profile",
     "description",
     "event_averages",
     "fenwick_expected_cost",
@@ -28,6 +31,8 @@ __all__ = [
     "sort_rows",
     "step_costs",
     "sweep_energy",
+    "sweep_profile",
+    "vector_profile",
 ]
 
 BLOCK_NUMBERS = 1 << 18  # numbers merged at a time: a few MB of temporary arrays
@@ -156,3 +161,12 @@ def sweep_energy(x: Events, y: Events, threads: int) -> float:
         p=1,
         span=(position[0], position[-1]),
     )
+
+
+def sweep_profile(x: Events, y: Events, reaches: Float64s, threads: int) -> Float64s:
+    """Sweep up to each reach: what lies beyond it is as good as at it."""
+
+    def short(side: Events, reach: float) -> Events:
+        return side._replace(position=np.minimum(side.position, reach))
+
+    return np.array([sweep_energy(short(x, reach), short(y, reach), threads) for reach in reaches])

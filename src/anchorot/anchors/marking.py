@@ -1,0 +1,91 @@
+"""Marks and reach: what of points a comparison looks at besides their costs, and how far it sees."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from anchorot._typing import Float64s, RngLike
+from anchorot._validate import check_finite_number
+from anchorot.anchors.feature_maps import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
+from anchorot.exceptions import InputError
+from anchorot.space import Space, as_space, heavy_part
+
+MARKS = ("types", "features")
+MAPS = (FourierMap, LinearMap, OneHotMap)
+MarksLike = str | FeatureMap | None
+
+
+@dataclass(frozen=True)
+class Marking:
+    """One way to look at all spaces of a comparison.
+
+    Attributes
+    ----------
+    marks : {"types", "features"} or None
+        What tells points apart besides their costs.
+    reach : float
+        Costs above it count as it does.
+    phi : FeatureMap or None
+        How features count, if they do.
+    """
+
+    marks: str | None
+    reach: float
+    phi: FeatureMap | None = None
+
+    def seen(self, x: Space | Any, *, robust: bool, name: str = "the space") -> Space:
+        """Return the points of a space that count, costs (or ranks) up to the reach; refuse a space without marks."""
+        space = heavy_part(as_space(x, robust=robust)).reaching(self.reach)
+        if self.marks == "types" and space.types is None:
+            raise InputError(f"{name} has no types, but marks='types' needs one for each point; give Space(types=...)")
+        if self.phi is not None:
+            if space.features is None:
+                raise InputError(
+                    f"{name} has no features, but marks='features' needs some for each point; give Space(features=...)"
+                )
+            if space.features.shape[1] != self.phi.dim:
+                raise InputError(
+                    f"{name} has features of length {space.features.shape[1]}, but {self.phi.dim} numbers are compared"
+                )
+        return space
+
+    def vectors(self, space: Space) -> Float64s:
+        """Map the features of a space, one point a row."""
+        assert self.phi is not None
+        assert space.features is not None
+        return self.phi(space.features)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what there is to know, as plain values."""
+        phi = None if self.phi is None else repr(self.phi)
+        return {"marks": self.marks, "reach": self.reach, "feature_map": phi}
+
+
+def marking_of(
+    spaces: Iterable[Any],
+    marks: MarksLike,
+    reach: float | None,
+    *,
+    robust: bool = False,
+    rng: RngLike = 0,
+) -> Marking | None:
+    """Return how to look at a collection of spaces; None if neither marks nor a reach are asked for.
+
+    By default the reach of marked comparisons is the largest cost of the collection (of ranks: the largest rank), and
+    features are mapped by random Fourier features of the median width. Only what is needed is asked of the spaces.
+    """
+    if marks is None and reach is None:
+        return None
+    if marks is not None and not isinstance(marks, MAPS) and marks not in MARKS:
+        raise InputError(f"marks must be 'types', 'features', a feature map or None, but got {marks!r}")
+    limit = None if reach is None else check_finite_number(reach, "reach")
+    kind = "features" if isinstance(marks, MAPS) else marks
+    phi: FeatureMap | None = marks if isinstance(marks, MAPS) else None
+    if limit is not None and (kind != "features" or phi is not None):
+        return Marking(kind, limit, phi)
+    all_spaces = [as_space(space) for space in spaces]
+    if kind == "features" and phi is None:
+        phi = feature_map(all_spaces, rng=rng)
+    if limit is None:
+        limit = max(float(heavy_part(as_space(space, robust=robust)).cost.max()) for space in all_spaces)
+    return Marking(kind, limit, phi)

@@ -1,0 +1,209 @@
+r"""Features of spaces whose points have types: every pair of types is a collection of anchors by itself.
+
+Anchors of type c see points of type b. With s_b the mass of type b and Q_i^b the quantile function of anchor i's costs
+to the points of type b, let F_cb(x, t) = s_b Σ_{i of type c} a_i [Q_i^b(t) <= x]. Marked Anchor Energy is
+
+    Σ_cb 2 ∬_{x <= reach} (F_cb - G_cb)² dx dt ,
+
+a squared L2 distance, with F_cb = 0 where a space lacks a type. The pieces have different masses, which is why the
+reach must be the same for all: it is where what is missing would be.
+"""
+
+import math
+from collections.abc import Hashable
+from functools import cached_property, lru_cache
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from anchorot._kernels import kernels
+from anchorot._kernels.heights import to_heights
+from anchorot._kernels.records import Events, LevelBlocks
+from anchorot._typing import Float64s, Int64s
+from anchorot._validate import check_memory, check_overflow
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.marking import Marking
+from anchorot.exceptions import InputError
+from anchorot.space import Space
+
+Alphabet = tuple[Hashable, ...]
+
+
+class TypedFeatures(AnchorFeatures):
+    """The anchors of a space by their types and by the types of what they see; see the module.
+
+    Attributes
+    ----------
+    alphabet : tuple
+        The K types that occur, in a fixed order. Pair c, b of them is block c K + b.
+    blocks : LevelBlocks or None
+        Levels of every pair, if all points weigh the same.
+    """
+
+    def __init__(
+        self,
+        alphabet: Alphabet,
+        marking: Marking,
+        *,
+        blocks: LevelBlocks | None = None,
+        events: tuple[Events, ...] | None = None,
+        robust: bool = False,
+    ) -> None:
+        super().__init__(robust=robust, marking=marking)
+        self.is_mean_only = False
+        self.alphabet = alphabet
+        self.blocks = blocks
+        if events is not None:
+            self.block_events = events  # fills the cached property of that name
+
+    @classmethod
+    def of_space(cls, space: Space, marking: Marking, *, robust: bool, threads: int) -> Self:
+        """Features of a space that `marking` has looked at."""
+        check_memory(space.n, 24 if space.is_uniform else 56, "features of")
+        assert space.types is not None
+        alphabet = tuple(sorted(set(space.types), key=_place))
+        number = {kind: code for code, kind in enumerate(alphabet)}
+        codes = np.array([number[kind] for kind in space.types])
+        members = [np.flatnonzero(codes == code) for code in range(len(alphabet))]
+        pairs = [(c, b) for c in members for b in members]
+        if space.is_uniform:
+            return cls(alphabet, marking, blocks=_level_blocks(space, pairs, threads), robust=robust)
+        made = tuple(_pair_events(space, c, b, marking.reach, threads) for c, b in pairs)
+        return cls(alphabet, marking, events=made, robust=robust)
+
+    @cached_property
+    def block_events(self) -> tuple[Events, ...]:
+        """Events of every pair of types; what a pair lacks of all mass stands at the reach, where it does no harm."""
+        assert self.blocks is not None
+        assert self.marking is not None
+        return tuple(_events_of_levels(self.blocks, k, self.marking.reach) for k in range(len(self.blocks.mass)))
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The smallest cost, and the reach."""
+        if self.blocks is not None:
+            low = float(self.blocks.numbers.min())
+        else:
+            low = min(float(events.position[0]) for events in self.block_events)
+        assert self.marking is not None
+        return low, self.marking.reach
+
+    def energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
+        """Marked Anchor Energy between two features of the same marking."""
+        y = self._checked(other, p)
+        if self.blocks is None or y.blocks is None:
+            return self.sweep_energy_to(other, p, threads=threads)
+        assert self.marking is not None
+        pairs = block_pairs(self.alphabet, y.alphabet)
+        energy = math.fsum(kernels.block_energies(self.blocks, y.blocks, pairs, self.marking.reach, threads))
+        check_overflow(energy, 1)
+        return energy
+
+    def sweep_energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
+        """The same by a sweep over the events of every pair of types."""
+        y = self._checked(other, p)
+        return math.fsum(kernels.sweep_energy(*events, threads) for events in self._paired_events(y))
+
+    def profile_to(self, other: AnchorFeatures, reaches: Float64s, *, threads: int = 1) -> Float64s:
+        """Marked Anchor Energy up to each of the ascending reaches, none above that of the features."""
+        y = self._checked(other, 1)
+        if self.blocks is not None and y.blocks is not None:
+            return kernels.block_profile(
+                self.blocks, y.blocks, block_pairs(self.alphabet, y.alphabet), reaches, threads
+            )
+        return np.sum([kernels.sweep_profile(*events, reaches, threads) for events in self._paired_events(y)], axis=0)
+
+    def _paired_events(self, other: "TypedFeatures") -> list[tuple[Events, Events]]:
+        assert self.marking is not None
+        none = nothing(self.marking.reach)
+        sides = (self.block_events, other.block_events)
+        pairs = block_pairs(self.alphabet, other.alphabet).tolist()
+        return [(sides[0][i] if i >= 0 else none, sides[1][j] if j >= 0 else none) for i, j in pairs]
+
+    def _checked(self, other: AnchorFeatures, p: int) -> "TypedFeatures":
+        check_alike(self, other, p)
+        assert isinstance(other, TypedFeatures)
+        return other
+
+    def self_cost(self, p: int = 1) -> NoReturn:
+        """Refused: marked Anchor Energy is not made of transport costs."""
+        raise InputError("marks have no transport costs of their own; anchor_energy takes them")
+
+    def __repr__(self) -> str:
+        return f"TypedFeatures({len(self.alphabet)} types, {self.marking}, robust={self.robust})"
+
+
+def check_alike(x: AnchorFeatures, y: AnchorFeatures, p: int) -> None:
+    """Refuse features that were not made to be compared with each other."""
+    if p != 1:
+        raise InputError(f"marks and reach go with p=1, but got p={p}")
+    if x.marking != y.marking:
+        raise InputError(f"features of {x.marking} cannot be compared with features of {y.marking}; make them alike")
+
+
+@lru_cache(maxsize=4096)
+def block_pairs(x: Alphabet, y: Alphabet) -> Int64s:
+    """Blocks of two alphabets that are of the same pair of types; -1 where one of them has no such block."""
+    if x == y:
+        return np.repeat(np.arange(len(x) ** 2)[:, None], 2, axis=1)
+    place_x, place_y = ({kind: k for k, kind in enumerate(side)} for side in (x, y))
+    both = sorted(set(x) | set(y), key=_place)
+
+    def block(place: dict[Hashable, int], size: int, c: Hashable, b: Hashable) -> int:
+        return place[c] * size + place[b] if c in place and b in place else -1
+
+    found = [(block(place_x, len(x), c, b), block(place_y, len(y), c, b)) for c in both for b in both]
+    return np.array([pair for pair in found if pair != (-1, -1)], dtype=np.int64).reshape(-1, 2)
+
+
+def _place(kind: Hashable) -> tuple[str, str]:
+    """What types are sorted by: any two of them, of any kind, in the same order everywhere."""
+    return type(kind).__name__, repr(kind)
+
+
+def _level_blocks(space: Space, pairs: list[tuple[Int64s, Int64s]], threads: int) -> LevelBlocks:
+    numbers = np.empty(space.n**2)
+    shape = np.empty((len(pairs), 3), np.int64)
+    start = 0
+    for k, (anchors, targets) in enumerate(pairs):
+        part = np.ascontiguousarray(space.cost[np.ix_(anchors, targets)], dtype=np.float64)
+        levels = kernels.quantiles(part, threads)
+        kernels.sort_rows(levels, threads)
+        numbers[start : start + part.size] = levels.ravel()
+        shape[k] = start, len(targets), len(anchors)
+        start += part.size
+    return LevelBlocks(numbers, shape, shape[:, 1] / space.n / space.n)
+
+
+def _pair_events(space: Space, anchors: Int64s, targets: Int64s, reach: float, threads: int) -> Events:
+    seen = space.weights[targets]
+    values = space.cost[np.ix_(anchors, targets)].astype(np.float64, copy=False).ravel()
+    position, order = kernels.argsort(values, threads)
+    row = order // len(targets)
+    jump = to_heights(seen / seen.sum())[order - row * len(targets)]
+    return completed(Events(position, row.astype(np.uint32), jump, space.weights[anchors] * seen.sum()), reach)
+
+
+def _events_of_levels(blocks: LevelBlocks, block: int, reach: float) -> Events:
+    start, levels, count = blocks.shape[block]
+    position, order = kernels.argsort(blocks.numbers[start : start + levels * count], threads=1)
+    jump = np.broadcast_to(to_heights(np.array(1 / levels)), order.shape).copy()
+    mass = np.full(count, blocks.mass[block])
+    return completed(Events(position, (order % count).astype(np.uint32), jump, mass), reach)
+
+
+def completed(events: Events, reach: float, total: float = 1.0) -> Events:
+    """Add a row at the reach with what the masses lack of a total, so that those of any two collections agree."""
+    rest = total - math.fsum(events.mass)
+    return Events(
+        np.append(events.position, reach),
+        np.append(events.row, np.uint32(len(events.mass))),
+        np.append(events.jump, to_heights(np.array(1.0))),
+        np.append(events.mass, rest),
+    )
+
+
+def nothing(reach: float) -> Events:
+    """Events of a pair of types that a space lacks."""
+    empty: Any = np.empty(0)
+    return completed(Events(empty, empty.astype(np.uint32), empty.astype(np.int64), empty), reach)
