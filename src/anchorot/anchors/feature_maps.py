@@ -23,6 +23,10 @@ class FeatureMap(Protocol):
     def dim(self) -> int:
         """Length of the features that it takes."""
 
+    @property
+    def size(self) -> int:
+        """Length of the vectors that it gives."""
+
     def __call__(self, features: Float64s) -> Float64s:
         """Map features, one point a row."""
 
@@ -32,6 +36,11 @@ class LinearMap:
     """The features themselves: points count by the inner product of their features."""
 
     dim: int
+
+    @property
+    def size(self) -> int:
+        """Length of the vectors that it gives."""
+        return self.dim
 
     def __call__(self, features: Float64s) -> Float64s:
         """Map features, one point a row."""
@@ -77,6 +86,11 @@ class OneHotMap:
         """Length of the features that it takes."""
         return len(self.categories[0])
 
+    @property
+    def size(self) -> int:
+        """Length of the vectors that it gives."""
+        return len(self.categories)
+
     def __call__(self, features: Float64s) -> Float64s:
         """Map features, one point a row."""
         return (features[:, None, :] == np.array(self.categories)).all(axis=2).astype(np.float64)
@@ -119,8 +133,16 @@ def feature_map(
     >>> feature_map([x])
     FourierMap(dim=1, width=3.0, size=64, seed=0)
     """
+    return fit_map([features_of(space, f"spaces[{k}]") for k, space in enumerate(spaces)], kind, size, width, rng)
+
+
+def fit_map(features: Sequence[Float64s], kind: str, size: int, width: float | None, rng: RngLike) -> FeatureMap:
+    """Fit a feature map to the features of the points of several spaces."""
     check_choice(kind, "kind", KINDS)
-    pooled = _pooled(spaces)
+    lengths = {rows.shape[1] for rows in features}
+    if len(lengths) != 1:
+        raise InputError(f"features of all spaces must have one length, but got {sorted(lengths)}")
+    pooled = np.concatenate(features)
     if kind == "linear":
         return LinearMap(pooled.shape[1])
     if kind == "onehot":
@@ -135,17 +157,13 @@ def feature_map(
     return FourierMap(pooled.shape[1], _median_distance(pooled) if width is None else _positive(width), size, seed)
 
 
-def _pooled(spaces: Sequence[Space]) -> Float64s:
-    """Features of all points of positive weight."""
-    found = []
-    for k, space in enumerate(spaces):
-        if space.features is None:
-            raise InputError(f"spaces[{k}] has no features, but a feature map is of features; give Space(features=...)")
-        found.append(space.features[space.weights > 0])
-    lengths = {rows.shape[1] for rows in found}
-    if len(lengths) != 1:
-        raise InputError(f"features of all spaces must have one length, but got {sorted(lengths)}")
-    return np.concatenate(found)
+def features_of(space: Space, name: str) -> Float64s:
+    """Features of the points of positive weight; refuse a space that has none."""
+    if space.features is None:
+        raise InputError(
+            f"{name} has no features, but marks='features' needs some for each point; give Space(features=...)"
+        )
+    return space.features[space.weights > 0]
 
 
 def _median_distance(features: Float64s) -> float:

@@ -248,6 +248,12 @@ class AnchorFeatures:
         check_overflow(2 * to_point, p)
         return 2 * to_point - self.energy_to(AnchorFeatures(levels=np.full((1, 1), c)), p)
 
+    def arrays(self) -> list[np.ndarray]:
+        """All that is kept of the space."""
+        if self.is_mean_only:
+            return [np.asarray(part) for part in self.mean_quantile]
+        return list(self.events) if self.levels is None else [self.levels]
+
     def __repr__(self) -> str:
         if self.is_mean_only:
             kept = "mean only"

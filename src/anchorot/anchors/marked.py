@@ -45,13 +45,14 @@ def common_marking(
     spaces: Sequence[Any], marks: MarksLike, reach: float | None, *, robust: bool = False, rng: RngLike = 0
 ) -> Marking | None:
     """Return how to look at all of these spaces, some of which may be features already, which then decide."""
-    prepared = [x for x in spaces if isinstance(x, AnchorFeatures)]
+    at_hand = spaces if isinstance(spaces, list | tuple) else ()  # others may load each when it is asked for
+    prepared = [x for x in at_hand if isinstance(x, AnchorFeatures)]
     if not prepared:
         return marking_of(spaces, marks, reach, robust=robust, rng=rng)
     found = prepared[0].marking
     if marks is None and reach is None:
         return found
-    if found is None or reach not in (None, found.reach) or marks not in (None, found.marks, found.phi):
+    if found is None or reach not in (None, found.reach) or marks not in (None, found, found.marks, found.phi):
         raise InputError(f"the features were made for {found}, but marks={marks!r}, reach={reach!r} is asked for")
     return found
 

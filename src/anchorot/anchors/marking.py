@@ -1,18 +1,19 @@
 """Marks and reach: what of points a comparison looks at besides their costs, and how far it sees."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_finite_number
-from anchorot.anchors.feature_maps import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
+from anchorot.anchors.feature_maps import FeatureMap, FourierMap, LinearMap, OneHotMap, features_of, fit_map
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
 MARKS = ("types", "features")
 MAPS = (FourierMap, LinearMap, OneHotMap)
-MarksLike = str | FeatureMap | None
+SIZE = 64  # of Fourier vectors
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,9 @@ class Marking:
         if self.marks == "types" and space.types is None:
             raise InputError(f"{name} has no types, but marks='types' needs one for each point; give Space(types=...)")
         if self.phi is not None:
-            if space.features is None:
-                raise InputError(
-                    f"{name} has no features, but marks='features' needs some for each point; give Space(features=...)"
-                )
-            if space.features.shape[1] != self.phi.dim:
-                raise InputError(
-                    f"{name} has features of length {space.features.shape[1]}, but {self.phi.dim} numbers are compared"
-                )
+            length = features_of(space, name).shape[1]
+            if length != self.phi.dim:
+                raise InputError(f"{name} has features of length {length}, but those compared have {self.phi.dim}")
         return space
 
     def vectors(self, space: Space) -> Float64s:
@@ -61,6 +57,9 @@ class Marking:
         return {"marks": self.marks, "reach": self.reach, "feature_map": phi}
 
 
+MarksLike = str | FeatureMap | Marking | None
+
+
 def marking_of(
     spaces: Iterable[Any],
     marks: MarksLike,
@@ -72,20 +71,28 @@ def marking_of(
     """Return how to look at a collection of spaces; None if neither marks nor a reach are asked for.
 
     By default the reach of marked comparisons is the largest cost of the collection (of ranks: the largest rank), and
-    features are mapped by random Fourier features of the median width. Only what is needed is asked of the spaces.
+    features are mapped by random Fourier features of the median width. The spaces are gone through only if that is
+    needed, once, one at a time. A `Marking` in place of marks is the answer.
     """
+    if isinstance(marks, Marking):
+        return marks
     if marks is None and reach is None:
         return None
     if marks is not None and not isinstance(marks, MAPS) and marks not in MARKS:
         raise InputError(f"marks must be 'types', 'features', a feature map or None, but got {marks!r}")
     limit = None if reach is None else check_finite_number(reach, "reach")
-    kind = "features" if isinstance(marks, MAPS) else marks
     phi: FeatureMap | None = marks if isinstance(marks, MAPS) else None
-    if limit is not None and (kind != "features" or phi is not None):
+    fits = marks == "features"
+    kind = "features" if fits or phi is not None else "types" if marks == "types" else None
+    if limit is not None and not fits:
         return Marking(kind, limit, phi)
-    all_spaces = [as_space(space) for space in spaces]
-    if kind == "features" and phi is None:
-        phi = feature_map(all_spaces, rng=rng)
-    if limit is None:
-        limit = max(float(heavy_part(as_space(space, robust=robust)).cost.max()) for space in all_spaces)
-    return Marking(kind, limit, phi)
+    largest, features = -math.inf, []
+    for k, x in enumerate(spaces):
+        space = as_space(x)
+        if fits:
+            features.append(features_of(space, f"spaces[{k}]"))
+        if limit is None:
+            largest = max(largest, float(heavy_part(as_space(space, robust=robust)).cost.max()))
+    if fits:
+        phi = fit_map(features, "fourier", SIZE, None, rng)
+    return Marking(kind, largest if limit is None else limit, phi)

@@ -10,7 +10,7 @@ reach must be the same for all: it is where what is missing would be.
 """
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import cached_property, lru_cache
 from typing import Any, NoReturn, Self
 
@@ -61,7 +61,7 @@ class TypedFeatures(AnchorFeatures):
         """Features of a space that `marking` has looked at."""
         check_memory(space.n, 24 if space.is_uniform else 56, "features of")
         assert space.types is not None
-        alphabet = tuple(sorted(set(space.types), key=_place))
+        alphabet = sorted_types(space.types)
         number = {kind: code for code, kind in enumerate(alphabet)}
         codes = np.array([number[kind] for kind in space.types])
         members = [np.flatnonzero(codes == code) for code in range(len(alphabet))]
@@ -125,6 +125,12 @@ class TypedFeatures(AnchorFeatures):
         assert isinstance(other, TypedFeatures)
         return other
 
+    def arrays(self) -> list[np.ndarray]:
+        """All numbers that are kept of the space."""
+        if self.blocks is not None:
+            return list(self.blocks)
+        return [array for events in self.block_events for array in events]
+
     def self_cost(self, p: int = 1) -> NoReturn:
         """Refused: marked Anchor Energy is not made of transport costs."""
         raise InputError("marks have no transport costs of their own; anchor_energy takes them")
@@ -147,13 +153,18 @@ def block_pairs(x: Alphabet, y: Alphabet) -> Int64s:
     if x == y:
         return np.repeat(np.arange(len(x) ** 2)[:, None], 2, axis=1)
     place_x, place_y = ({kind: k for k, kind in enumerate(side)} for side in (x, y))
-    both = sorted(set(x) | set(y), key=_place)
+    both = sorted_types((*x, *y))
 
     def block(place: dict[Hashable, int], size: int, c: Hashable, b: Hashable) -> int:
         return place[c] * size + place[b] if c in place and b in place else -1
 
     found = [(block(place_x, len(x), c, b), block(place_y, len(y), c, b)) for c in both for b in both]
     return np.array([pair for pair in found if pair != (-1, -1)], dtype=np.int64).reshape(-1, 2)
+
+
+def sorted_types(types: Iterable[Hashable]) -> Alphabet:
+    """Return the types that occur, in an order that is the same everywhere."""
+    return tuple(sorted(set(types), key=_place))
 
 
 def _place(kind: Hashable) -> tuple[str, str]:

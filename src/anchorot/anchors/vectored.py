@@ -113,6 +113,10 @@ class VectorFeatures(AnchorFeatures):
         assert isinstance(other, VectorFeatures)
         return other
 
+    def arrays(self) -> list[np.ndarray]:
+        """All that is kept of the space."""
+        return list(self.vector_levels) if self.vector_levels is not None else [*self.events, self.vectors]
+
     def self_cost(self, p: int = 1) -> float:
         """Refused: marked Anchor Energy is not made of transport costs."""
         raise InputError("marks have no transport costs of their own; anchor_energy takes them")

@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from anchorot._typing import Float64s
 from anchorot._validate import check_choice, check_integer, check_nonnegative
+from anchorot.anchors.marking import MarksLike
 from anchorot.estimators.training import ComparesToTraining
 from anchorot.exceptions import InputError
 from anchorot.many.metrics import SQUARED
@@ -40,6 +41,11 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
         Compare ranks of costs.
     p : {1, 2}
         Power of the costs. For p >= 3 the Anchor Energy is no squared distance and gives no kernel.
+    marks : {"types", "features"}, FeatureMap, optional
+        Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes (reach,
+        map of features) is learnt from the training spaces, and kept in `marking_`.
+    reach : float, optional
+        Compare costs up to here; with marks by default the largest cost of the training spaces.
     n_jobs : int, optional
         Number of threads; -1 for one a core (inside joblib's workers for 1), None for 1.
 
@@ -80,6 +86,8 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
         metric: str = "ae",
         robust: bool = False,
         p: int = 1,
+        marks: MarksLike = None,
+        reach: float | None = None,
         n_jobs: int | None = -1,
     ) -> None:
         self.kind = kind
@@ -88,6 +96,8 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
         self.metric = metric
         self.robust = robust
         self.p = p
+        self.marks = marks
+        self.reach = reach
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -9,6 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from anchorot._typing import Float64s, Int64s
+from anchorot.anchors.marking import MarksLike
 from anchorot.estimators.training import PRECOMPUTED, ComparesToTraining
 from anchorot.many.metrics import METRICS
 
@@ -29,6 +30,11 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
         rows and its columns.
     robust, p, epsilon
         Options of the metric, see :func:`~anchorot.pairwise`.
+    marks : {"types", "features"}, FeatureMap, optional
+        For "ae": tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes
+        (reach, map of features) is learnt from the training spaces, and kept in `marking_`.
+    reach : float, optional
+        For "ae": compare costs up to here; with marks by default the largest cost of the training spaces.
     n_jobs : int, optional
         Number of workers; -1 for one a core (inside joblib's workers for 1), None for 1.
 
@@ -69,6 +75,8 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
         robust: bool = False,
         p: int | None = None,
         epsilon: float | None = None,
+        marks: MarksLike = None,
+        reach: float | None = None,
         n_jobs: int | None = -1,
     ) -> None:
         self.n_neighbors = n_neighbors
@@ -77,6 +85,8 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
         self.robust = robust
         self.p = p
         self.epsilon = epsilon
+        self.marks = marks
+        self.reach = reach
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any) -> Self:

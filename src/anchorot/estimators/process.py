@@ -6,7 +6,9 @@ import numpy as np
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter, Kernel, StationaryKernelMixin
 
 from anchorot._typing import Float64s
+from anchorot.anchors.marking import MarksLike
 from anchorot.estimators.training import check_energy_power, compare
+from anchorot.exceptions import InputError
 
 
 class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
@@ -25,6 +27,11 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         Compare ranks of costs.
     p : {1, 2}
         Power of the costs.
+    marks : {"types"} or FeatureMap, optional
+        Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`; a kernel is called with
+        ever other spaces, so that `reach` and the map of features must be given.
+    reach : float, optional
+        Compare costs up to here.
     n_jobs : int, optional
         Number of threads; -1 for one a core (inside joblib's workers for 1), None for 1.
 
@@ -46,12 +53,16 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         *,
         robust: bool = False,
         p: int = 1,
+        marks: MarksLike = None,
+        reach: float | None = None,
         n_jobs: int | None = -1,
     ) -> None:
         self.gamma = gamma
         self.gamma_bounds = gamma_bounds
         self.robust = robust
         self.p = p
+        self.marks = marks
+        self.reach = reach
         self.n_jobs = n_jobs
 
     @property
@@ -87,4 +98,10 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         return known
 
     def _options(self) -> dict[str, Any]:
-        return {"p": check_energy_power(self.p), "robust": self.robust, "n_jobs": self.n_jobs}
+        if self.marks == "features" or (self.marks is not None and self.reach is None):
+            raise InputError(
+                "a kernel of marks needs a reach and, for features, a feature_map(...) that stay the same; "
+                f"but got marks={self.marks!r}, reach={self.reach!r}"
+            )
+        marked = {"marks": self.marks, "reach": self.reach}
+        return {"p": check_energy_power(self.p), "robust": self.robust, "n_jobs": self.n_jobs, **marked}

@@ -8,6 +8,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from anchorot._typing import Float64s
 from anchorot._validate import check_choice
+from anchorot.anchors.marked import common_marking
+from anchorot.anchors.marking import MarksLike
 from anchorot.exceptions import InputError
 from anchorot.many.metrics import metric_of
 from anchorot.many.pairwise import pairwise
@@ -50,6 +52,8 @@ class ComparesToTraining:
     robust: bool
     p: int | None
     epsilon: float | None = None
+    marks: MarksLike = None
+    reach: float | None = None
     n_jobs: int | None
     _metrics: tuple[str, ...]
 
@@ -79,9 +83,11 @@ class ComparesToTraining:
                 "a matrix of values between them goes with metric='precomputed'"
             )
         self.spaces_ = load_spaces(X)
+        self.marking_ = common_marking(self.spaces_, self.marks, self.reach, robust=self.robust)
+        chosen = metric_of(metric, self.p, self.robust, self.epsilon, marking=self.marking_)
         if metric == "ae":  # sort once
             check_energy_power(self.p)
-            self.spaces_ = [metric_of(metric, **self._options()).prepare(x) for x in self.spaces_]
+            self.spaces_ = [chosen.prepare(x) for x in self.spaces_]
         return None
 
     def _among_training(self) -> Float64s:
@@ -96,7 +102,7 @@ class ComparesToTraining:
         return compare(X, self.spaces_, self.metric, n_jobs=self.n_jobs, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        return {"p": self.p, "robust": self.robust, "epsilon": self.epsilon}
+        return {"p": self.p, "robust": self.robust, "epsilon": self.epsilon, "marks": self.marking_}
 
     def _checked(self, X: Any, reset: bool) -> Float64s:
         return validate_data(self, X, reset=reset, dtype=np.float64, ensure_non_negative=True)

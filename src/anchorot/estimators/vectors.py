@@ -7,8 +7,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from anchorot.anchors.marked import common_marking
+from anchorot.anchors.marking import MarksLike
+from anchorot.anchors.parts import parts_of
 from anchorot.estimators.training import load_spaces
-from anchorot.search.embedding import Grid, check_shape, embed
+from anchorot.search.embedding import Grid, check_shape, embed_parts
 
 
 class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -22,6 +25,12 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Numbers of cells along the costs x and along the levels t.
     robust : bool
         Embed the ranks of the costs, whose range is [0, 1].
+    marks : {"types", "features"}, FeatureMap, optional
+        Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes (reach,
+        map of features) is learnt from the training spaces, and kept in `marking_`; types
+        that no training space has are left out.
+    reach : float, optional
+        Compare costs up to here; with marks by default the largest cost of the training spaces.
     low, high : float, optional
         Ends of the range of costs; by default the smallest and the largest cost of the training spaces (of ranks 0 and
         1). Later costs beyond them are legal: cells then see less of a space, and bounds stay bounds.
@@ -30,6 +39,8 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ----------
     grid_ : Grid
         The cells in use. A row of the result reshaped to ``grid_.shape`` has x along its first axis.
+    marking_, parts_
+        How marks count, and of which parts a vector consists.
 
     Examples
     --------
@@ -48,11 +59,15 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         robust: bool = False,
         low: float | None = None,
         high: float | None = None,
+        marks: MarksLike = None,
+        reach: float | None = None,
     ) -> None:
         self.grid = grid
         self.robust = robust
         self.low = low
         self.high = high
+        self.marks = marks
+        self.reach = reach
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -69,14 +84,18 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             Not used.
         """
         shape = check_shape(self.grid)
-        learnt = Grid.around(load_spaces(X), shape, robust=self.robust)
+        spaces = load_spaces(X)
+        self.marking_ = common_marking(spaces, self.marks, self.reach, robust=self.robust)
+        self.parts_ = parts_of(spaces, self.marking_)
+        reach = None if self.marking_ is None else self.marking_.reach
+        learnt = Grid.around(spaces, shape, robust=self.robust, reach=reach)
         low = learnt.low if self.low is None else self.low
         high = learnt.high if self.high is None else self.high
         self.grid_ = Grid(shape, low, high)
-        self._n_features_out = shape[0] * shape[1]
+        self._n_features_out = self.parts_.count * shape[0] * shape[1]
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the vectors of N spaces, float32 of shape (N, cells)."""
         check_is_fitted(self)
-        return embed(load_spaces(X), self.grid_, robust=self.robust)
+        return embed_parts(load_spaces(X), self.grid_, self.robust, self.marking_, self.parts_)

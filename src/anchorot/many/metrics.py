@@ -5,7 +5,7 @@ its public function gives. All that takes a metric takes its names and options f
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,13 +13,15 @@ from anchorot._typing import Float64s
 from anchorot._validate import check_choice, check_nonnegative, check_power
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.line import StepFunction
+from anchorot.anchors.marked import marked_features
+from anchorot.anchors.marking import Marking
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.bounds import all_costs, check_bound_power, second_bound, third_bound
-from anchorot.distances.gromov import Search, check_gromov_epsilon, gromov_transport, gromov_wasserstein
-from anchorot.distances.plan import anchor_energy_plan
+from anchorot.distances.gromov import Search, check_gromov_epsilon, gromov_transport
 from anchorot.distances.transport import Transport
-from anchorot.distances.wasserstein import anchor_transport, anchor_wasserstein
+from anchorot.distances.wasserstein import anchor_transport
 from anchorot.exceptions import InputError
+from anchorot.many.plan_makers import PlanMaker, anchor_plan, energy_plan, gromov_plan
 from anchorot.space import Space, as_space
 
 ALL_PAIRS_START = "quick"  # of `gromov_wasserstein`: all its starts would take many times as long
@@ -66,15 +68,6 @@ class Metric:
     compare_alone: Callable[[Any, Any], Outcome] | None = None
 
 
-class PlanMaker(NamedTuple):
-    """How a metric matches points: `make` turns a metric's options and two spaces into a plan, or what has one."""
-
-    title: str
-    make: Callable[[dict[str, Any], Space, Space], Float64s | Transport]
-    has_p: bool = True  # whether the plan depends on p
-    has_start: bool = False  # whether it depends on where its solver begins
-
-
 @dataclass(frozen=True)
 class MetricKind:
     """A way to compare spaces, its options still open.
@@ -108,14 +101,25 @@ class MetricKind:
 
 
 def metric_of(
-    name: str, p: int | None = None, robust: bool = False, epsilon: float | None = None, *, threads: int = 1
+    name: str,
+    p: int | None = None,
+    robust: bool = False,
+    epsilon: float | None = None,
+    *,
+    marking: Marking | None = None,
+    threads: int = 1,
 ) -> Metric:
     """Return the metric of that name; None stands for the default of its public function, threads change no value."""
     kind = METRICS[check_choice(name, "metric", tuple(METRICS))]
     if epsilon is not None and not kind.has_epsilon:
         regularised = " and ".join(repr(other) for other, it in METRICS.items() if it.has_epsilon)
         raise InputError(f"metric {name!r} has no epsilon, but got epsilon={epsilon!r}; {regularised} have one")
-    return kind.make(kind.power if p is None else p, bool(robust), epsilon, threads)
+    power = kind.power if p is None else p
+    if marking is not None:
+        if name != "ae" or power != 1:
+            raise InputError(f"marks and reach go with metric 'ae' and p=1, but got metric {name!r} and p={power!r}")
+        return _marked_ae(marking, bool(robust), threads)
+    return kind.make(power, bool(robust), epsilon, threads)
 
 
 def plan_of(
@@ -146,6 +150,12 @@ def _ae(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
         side=16,
         packages=("numpy",),
     )
+
+
+def _marked_ae(marking: Marking, robust: bool, threads: int) -> Metric:
+    plain = _ae(1, robust, None, threads)
+    prepare = partial(marked_features, marking=marking, robust=robust, threads=threads)
+    return replace(plain, options=plain.options | marking.describe(), prepare=prepare)
 
 
 def _features(x: Any, p: int, robust: bool, threads: int) -> AnchorFeatures:
@@ -252,18 +262,6 @@ def _space(x: Any, robust: bool) -> Space:
     return as_space(x, robust=robust)
 
 
-def _energy_plan(options: dict[str, Any], x: Space, y: Space) -> Float64s:
-    return anchor_energy_plan(x, y)
-
-
-def _anchor_plan(options: dict[str, Any], x: Space, y: Space) -> Transport:
-    return anchor_wasserstein(x, y, options["p"], options["epsilon"], options["robust"])
-
-
-def _gromov_plan(options: dict[str, Any], x: Space, y: Space) -> Transport:
-    return gromov_wasserstein(x, y, options["epsilon"], options["robust"], start=options["start"])
-
-
 METRICS: dict[str, MetricKind] = {
     "ae": MetricKind(
         "Anchor Energy",
@@ -272,7 +270,7 @@ METRICS: dict[str, MetricKind] = {
         make=_ae,
         is_squared=True,
         has_gradient=True,
-        plan=PlanMaker("Anchor Energy Plan", _energy_plan, has_p=False),
+        plan=PlanMaker("Anchor Energy Plan", energy_plan, has_p=False),
     ),
     "aw": MetricKind(
         "Anchor Wasserstein",
@@ -281,7 +279,7 @@ METRICS: dict[str, MetricKind] = {
         make=_aw,
         has_epsilon=True,
         has_gradient=True,
-        plan=PlanMaker("Anchor Wasserstein plan", _anchor_plan),
+        plan=PlanMaker("Anchor Wasserstein plan", anchor_plan),
     ),
     "gw": MetricKind(
         "Gromov-Wasserstein",
@@ -289,7 +287,7 @@ METRICS: dict[str, MetricKind] = {
         power=2,
         make=_gw,
         has_epsilon=True,
-        plan=PlanMaker("Gromov-Wasserstein plan", _gromov_plan, has_start=True),
+        plan=PlanMaker("Gromov-Wasserstein plan", gromov_plan, has_start=True),
     ),
     "slb": MetricKind("second lower bound of Gromov-Wasserstein", "second_lower_bound", power=2, make=_slb),
     "tlb": MetricKind("third lower bound of Gromov-Wasserstein", "third_lower_bound", power=2, make=_tlb),

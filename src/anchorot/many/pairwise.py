@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anchorot._progress import progress_bar
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_bytes, check_choice, check_integer
+from anchorot.anchors.marking import MarksLike
 from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
 from anchorot.many.checkpoint import Checkpoint, read_manifest
 from anchorot.many.metrics import Metric, metric_of
@@ -34,6 +35,9 @@ def pairwise(
     p: int | None = None,
     robust: bool = False,
     epsilon: float | None = None,
+    marks: MarksLike = None,
+    reach: float | None = None,
+    rng: RngLike = 0,
     n_jobs: int = -1,
     backend: str | None = None,
     client: "Client | None" = None,
@@ -70,6 +74,13 @@ def pairwise(
     epsilon : float, optional
         Strength of the entropic regularisation: of "aw" (1e-3 of the mean cost between anchors by default, 0 is
         exact) and "gw" (none by default). With one, a space is not at 0 from itself, and the diagonal says how far.
+    marks : {"types", "features"}, FeatureMap, optional
+        For "ae": tell points apart by their types or features too, see :func:`anchor_energy`.
+    reach : float, optional
+        For "ae": compare costs up to here. With marks it is by default the largest cost of all spaces. To find that,
+        and to fit a map of features, all spaces are loaded once more before pairs are compared, unless both are given.
+    rng : None, int or numpy.random.Generator
+        For the map of features; the same draw every time by default.
     n_jobs : int
         Number of workers; -1 for one a core, or for one alone inside a worker process of joblib or multiprocessing.
     backend : {"threads", "processes"}, optional
@@ -113,9 +124,10 @@ def pairwise(
     >>> pairwise([line, triangle]).round(3).tolist()
     [[0.0, 0.296], [0.296, 0.0]]
     """
-    chosen = metric_of(metric, p, robust, epsilon)
     inputs = Inputs.of(spaces, others)
     check_choice(errors, "errors", ("raise", "skip"))
+    marking = inputs.marking(marks, reach, robust=robust, rng=rng, skip=errors == "skip")
+    chosen = metric_of(metric, p, robust, epsilon, marking=marking)
     folder = None if checkpoint is None else Path(checkpoint)
     values = _result(out, inputs)
     side = _side(folder, tile, inputs, chosen)

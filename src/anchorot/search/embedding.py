@@ -3,16 +3,18 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anchorot._kernels import kernels
 from anchorot._kernels.records import GridSpec
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer
-from anchorot.anchors.features import AnchorFeatures, as_features
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.marked import common_marking, marked_features
+from anchorot.anchors.marking import Marking, MarksLike
+from anchorot.anchors.parts import Parts, part_averages, parts_of, plain_averages
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
@@ -60,9 +62,13 @@ class Grid:
         shape: tuple[int, int] = (32, 32),
         *,
         robust: bool = False,
+        reach: float | None = None,
     ) -> Self:
-        """Grid over the range of all costs of the spaces; of ranks, if `robust`, over [0, 1]."""
-        return cls.over((0.0, 1.0) if robust else common_span(map(_span, spaces)), shape)
+        """Grid over the range of all costs of the spaces, up to a reach; of ranks, if `robust`, over [0, 1]."""
+        low, high = (0.0, 1.0) if robust else common_span(map(_span, spaces))
+        if reach is None:
+            return cls.over((low, high), shape)
+        return cls(shape, low if reach - low > NARROWEST else reach - max(abs(reach), 1.0), reach)
 
     @classmethod
     def over(cls, span: tuple[float, float], shape: tuple[int, int]) -> Self:
@@ -81,6 +87,9 @@ def embed(
     grid: tuple[int, int] | Grid = (32, 32),
     *,
     robust: bool = False,
+    marks: MarksLike = None,
+    reach: float | None = None,
+    rng: RngLike = 0,
 ) -> NDArray[np.float32]:
     r"""Vectors of spaces, with twice the squared Euclidean distance of two a lower bound of their Anchor Energy.
 
@@ -97,18 +106,24 @@ def embed(
     There is nothing like it for p >= 3, where AE is no distance; for p = 2 the mean quantile function
     (``AnchorFeatures.of(x, mean_only=True)``) is such a vector by itself.
 
+    With marks F has several parts, one for every pair of types or one for every coordinate of the features' map, and a
+    vector holds the averages of all of them, one part after the other; the law is the same.
+
     Parameters
     ----------
     spaces : sequence of N Space, AnchorFeatures or array_like
-        It is gone through twice, one space at a time, unless a `Grid` is given or `robust` is.
+        It is gone through twice, one space at a time, unless a `Grid` is given or `robust` is; more often with marks.
     grid : (int, int) or Grid
         How many cells along x and along t, over the range of all costs; or a grid to share with other spaces.
     robust : bool
         Embed the ranks of the costs (:meth:`Space.ranked`).
+    marks, reach, rng
+        See :func:`anchor_energy`. The reach of marks is by default the largest cost of all spaces; a `Grid` must not go
+        beyond it. For K types there are K² parts, in the order of the sorted types of all spaces, first the anchor's.
 
     Returns
     -------
-    ndarray of shape (N, cells), float32
+    ndarray of shape (N, cells) or (N, parts · cells), float32
         Row k reshaped to `grid` has x along its first axis. O(n²) time a space, after its sorts.
 
     Examples
@@ -118,12 +133,22 @@ def embed(
     >>> round(2 * float(((e[0] - e[1]) ** 2).sum()), 6)  # of an Anchor Energy of 0.296296
     0.296296
     """
+    marking = common_marking(spaces, marks, reach, robust=robust, rng=rng)
     if not isinstance(grid, Grid):
-        grid = Grid.around(spaces, check_shape(grid), robust=robust)
-    out = np.empty((len(spaces), math.prod(grid.shape)), np.float32)
+        grid = Grid.around(spaces, check_shape(grid), robust=robust, reach=None if marking is None else marking.reach)
+    return embed_parts(spaces, grid, robust, marking, parts_of(spaces, marking))
+
+
+def embed_parts(
+    spaces: Sequence[Any], grid: Grid, robust: bool, marking: Marking | None, parts: Parts
+) -> NDArray[np.float32]:
+    """Vectors of spaces, on a grid, of the given parts of F."""
+    if marking is not None and marking.marks is not None and grid.high > marking.reach:
+        raise InputError(f"the grid ends at {grid.high}, beyond the reach {marking.reach}; end it there")
+    out = np.empty((len(spaces), parts.count * math.prod(grid.shape)), np.float32)
     for k, x in enumerate(spaces):
-        averages = cell_averages(as_features(x, robust=robust), grid)
-        out[k] = np.sqrt(grid.cell_area) * averages.ravel()
+        features = marked_features(x, marking, robust=robust, name=f"spaces[{k}]")
+        out[k] = np.sqrt(grid.cell_area) * part_averages(features, GridSpec(*grid.shape, grid.low, grid.high), parts)
     return out
 
 
@@ -136,10 +161,7 @@ def check_shape(shape: object) -> tuple[int, int]:
 
 def cell_averages(features: AnchorFeatures, grid: Grid) -> Float64s:
     """Averages of F(x, t) over the cells of a grid, as an array of its shape. O(n²) time."""
-    cells = GridSpec(*grid.shape, grid.low, grid.high)
-    if features.levels is not None:
-        return kernels.level_averages(features.levels, cells)
-    return kernels.event_averages(features.events, cells)
+    return plain_averages(features, GridSpec(*grid.shape, grid.low, grid.high))
 
 
 def signature(features: AnchorFeatures, grid: Grid) -> Float64s:

@@ -1,14 +1,17 @@
 """Spaces in memory or loaded on demand, and digests of what they hold."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
+from anchorot._typing import RngLike
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.marked import common_marking
+from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.exceptions import InputError, find_shortage
 from anchorot.io import read
 from anchorot.space import Space, as_space
@@ -55,6 +58,29 @@ class Inputs:
             kind = InputError if find_shortage(error) is None else MemoryError  # which is not the fault of the space
             raise kind(f"{name}: {_reason(error, name)}") from error
 
+    def marking(
+        self, marks: MarksLike, reach: float | None, *, robust: bool, rng: RngLike, skip: bool = False
+    ) -> Marking | None:
+        """Return how to look at all of them, going through them if that is needed; bad ones are left out if `skip`."""
+        features = [x for x in self._listed() if isinstance(x, AnchorFeatures)]
+        if features:
+            return common_marking(features[:1], marks, reach)
+        return marking_of(self._loaded(skip), marks, reach, robust=robust, rng=rng)
+
+    def _listed(self) -> Iterator[Any]:
+        """Entries that are at hand already."""
+        for side in (self.spaces, self.others):
+            if isinstance(side, list | tuple):
+                yield from side
+
+    def _loaded(self, skip: bool) -> Iterator[Space | AnchorFeatures]:
+        for index in range(len(self)):
+            try:
+                yield self.load(index)
+            except InputError:
+                if not skip:
+                    raise
+
     def only(self, indices: Iterable[int]) -> "Inputs":
         """Return the same inputs, with no more in them than the given entries: light enough to be sent away.
 
@@ -100,15 +126,10 @@ def digest(space: Space | AnchorFeatures) -> str:
         kind += "" if space.types is None else f" of types {space.types!r}"
         arrays += [] if space.features is None else [space.features]
     else:
-        kind, arrays = f"features, robust={space.robust}", _kept(space)
+        about = "" if space.marking is None else f", {space!r} of {getattr(space, 'alphabet', None)!r}"
+        kind, arrays = f"features, robust={space.robust}{about}", space.arrays()
     state = blake2b(kind.encode(), digest_size=16)
     for array in arrays:
         state.update(f"{array.dtype.str} {array.shape} ".encode())
         state.update(np.ascontiguousarray(array).data)
     return state.hexdigest()
-
-
-def _kept(features: AnchorFeatures) -> list[Any]:
-    if features.is_mean_only:
-        return [np.asarray(part) for part in features.mean_quantile]
-    return list(features.events) if features.levels is None else [features.levels]

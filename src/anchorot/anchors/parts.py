@@ -1,0 +1,74 @@
+"""The parts of F(x, t) that marks make of it, averaged over the cells of a grid: what vectors of spaces are made of."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anchorot._kernels import kernels
+from anchorot._kernels.records import GridSpec
+from anchorot._typing import Float64s
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.marking import Marking
+from anchorot.anchors.typed import Alphabet, TypedFeatures, block_pairs, sorted_types
+from anchorot.anchors.vectored import VectorFeatures
+from anchorot.exceptions import InputError
+from anchorot.space import as_space, heavy_part
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which parts of F there are: one, one for every pair of types, or one for every coordinate of a map."""
+
+    count: int
+    alphabet: Alphabet = ()
+
+
+def parts_of(spaces: Iterable[Any], marking: Marking | None) -> Parts:
+    """Return the parts that all these spaces have together; going through them if they have types."""
+    if marking is None or marking.marks is None:
+        return Parts(1)
+    if marking.phi is not None:
+        return Parts(marking.phi.size)
+    alphabet = sorted_types(kind for k, x in enumerate(spaces) for kind in _types(x, f"spaces[{k}]"))
+    return Parts(len(alphabet) ** 2, alphabet)
+
+
+def _types(x: Any, name: str) -> Alphabet:
+    if isinstance(x, TypedFeatures):
+        return x.alphabet
+    space = heavy_part(as_space(x))
+    if space.types is None:
+        raise InputError(f"{name} has no types, but marks='types' needs one for each point; give Space(types=...)")
+    return space.types
+
+
+def part_averages(features: AnchorFeatures, grid: GridSpec, parts: Parts) -> Float64s:
+    """Averages of all parts over the cells, one after the other. Types that are no part are left out."""
+    if isinstance(features, TypedFeatures):
+        return _typed_averages(features, grid, parts)
+    if isinstance(features, VectorFeatures):
+        return np.concatenate([kernels.event_averages(part, grid).ravel() for part in features.coordinates()])
+    return plain_averages(features, grid).ravel()
+
+
+def plain_averages(features: AnchorFeatures, grid: GridSpec) -> Float64s:
+    """Averages over the cells of the F of all anchors alike, (cells_x, cells_t)."""
+    if features.levels is not None:
+        return kernels.level_averages(features.levels, grid)
+    return kernels.event_averages(features.events, grid)
+
+
+def _typed_averages(features: TypedFeatures, grid: GridSpec, parts: Parts) -> Float64s:
+    out = np.zeros((parts.count, grid.cells_x * grid.cells_t))
+    for own, part in block_pairs(features.alphabet, parts.alphabet).tolist():
+        if own < 0 or part < 0:
+            continue
+        if features.blocks is None:
+            out[part] = kernels.event_averages(features.block_events[own], grid).ravel()
+        else:
+            start, levels, count = features.blocks.shape[own].tolist()
+            numbers = features.blocks.numbers[start : start + levels * count].reshape(levels, count)
+            out[part] = features.blocks.mass[own] * count * kernels.level_averages(numbers, grid).ravel()
+    return out.ravel()
