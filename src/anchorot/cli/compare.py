@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 import anchorot as ao
-from anchorot.cli.metric_options import EpsilonOption, MetricOption, POption
+from anchorot.anchors.marking import marking_of
+from anchorot.cli.metric_options import EpsilonOption, MarksOption, MetricOption, POption, ReachOption
 from anchorot.cli.options import JsonOption, SpaceArgument, ThreadsOption, reads_spaces
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table, read_both
 from anchorot.many.metrics import METRICS, Metric, metric_of
@@ -24,6 +25,8 @@ def compare(
     ] = None,
     p: POption = None,
     epsilon: EpsilonOption = None,
+    marks: MarksOption = None,
+    reach: ReachOption = None,
     threads: ThreadsOption = 1,
     as_json: JsonOption = False,
     *,
@@ -31,16 +34,19 @@ def compare(
 ) -> None:
     """Distance between two spaces, of their costs and of their ranks (robust), with the time of every step."""
     forms = (False, True) if robust is None else (robust,)
-    metrics = [metric_of(metric, p, is_robust, epsilon, threads=threads) for is_robust in forms]
+    for is_robust in forms:  # wrong options are said before anything is read
+        metric_of(metric, p, is_robust, epsilon)
     stopwatch = Stopwatch()
     x, y = read_both(a, b, reading, stopwatch)
     values: dict[str, float] = {}
-    for chosen in metrics:
+    for is_robust in forms:
+        marking = marking_of((x, y), marks, reach, robust=is_robust)
+        chosen = metric_of(metric, p, is_robust, epsilon, marking=marking, threads=threads)
         name = f"{'robust_' * chosen.options['robust']}{METRICS[metric].value_name}"
         with stopwatch(name, f"computing the {name.replace('_', ' ')}"):
             values[name] = _distance(x, y, chosen)
     if as_json:
-        how = {name: metrics[0].options[name] for name in ("metric", "p", "epsilon")}
+        how = {name: chosen.options[name] for name in ("metric", "p", "epsilon")} | {"marks": marks, "reach": reach}
         print_json({"a": str(a), "b": str(b), "n": x.n, "m": y.n, **how, **values, "seconds": stopwatch.seconds})
         return
     table = new_table(f"{a.name} ({x.n} points) and {b.name} ({y.n} points)", "", "value", "seconds")

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from anchorot.anchors.marking import MARKS
 from anchorot.many.metrics import METRICS, WITH_GRADIENT, WITH_PLAN
 
 USUAL_POWER = 1
@@ -55,6 +56,10 @@ def _checked_plan(value: str) -> str:
     return _checked(tuple(PLANS))("aep" if value == "ae" else value)
 
 
+def _checked_marks(value: str | None) -> str | None:
+    return None if value is None else _checked(MARKS)(value)
+
+
 def _powers() -> str:
     others = tuple(name for name, kind in METRICS.items() if kind.power != USUAL_POWER)
     return f"{USUAL_POWER}; {METRICS[others[0]].power} for {_listed(others)}"
@@ -76,6 +81,19 @@ PlanOption = Annotated[
 ]
 GradientOption = Annotated[str, _choice(WITH_GRADIENT, "--metric", "--geometry")]
 POption = Annotated[int | None, typer.Option("--p", help="Power of the costs.", min=1, show_default=_powers())]
+MarksOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[types|features]",
+        callback=_checked_marks,
+        help="Of ae: tell points apart by their types or features too, if files have them.",
+        show_default=False,
+    ),
+]
+ReachOption = Annotated[
+    float | None,
+    typer.Option(help="Of ae: compare costs up to this one, by default all.", show_default=False),
+]
 EpsilonOption = Annotated[
     float | None,
     typer.Option(

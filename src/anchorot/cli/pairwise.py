@@ -15,7 +15,7 @@ import typer
 
 import anchorot as ao
 from anchorot._typing import Float64s
-from anchorot.cli.metric_options import EpsilonOption, MetricOption, POption
+from anchorot.cli.metric_options import EpsilonOption, MarksOption, MetricOption, POption, ReachOption
 from anchorot.cli.options import FilesArgument, JsonOption, reads_spaces
 from anchorot.cli.output import doing, new_table, plain, print_json, print_table
 from anchorot.cli.sources import Source, find_sources
@@ -45,6 +45,8 @@ def pairwise(
     robust: Annotated[bool, typer.Option("--robust", help="Compare ranks of costs.")] = False,
     p: POption = None,
     epsilon: EpsilonOption = None,
+    marks: MarksOption = None,
+    reach: ReachOption = None,
     jobs: Annotated[int, typer.Option(help="Workers; -1 for one a core.", min=-1)] = -1,
     checkpoint: Annotated[
         Path | None,
@@ -74,12 +76,15 @@ def pairwise(
         distances = ao.pairwise(
             [_reader(source, reading) for source in sources],
             **options,
+            marks=marks,
+            reach=reach,
             n_jobs=jobs,
             client=client,
             checkpoint=checkpoint,
             errors="skip" if skip_errors else "raise",
         )
     seconds = time.perf_counter() - start
+    options |= {} if marks is None and reach is None else {"marks": marks, "reach": reach}
     outputs.save(output, lambda path: _write(path, distances, sources, options))
     outputs.save_picture(picture, lambda: _draw(distances, sources, squared=metric in SQUARED))
     if as_json:
