@@ -26,7 +26,7 @@ class WeightedEnergy(NamedTuple):
     gradients: list[Tensor | None]
 
 
-class _Rows(NamedTuple):
+class SortedRows(NamedTuple):
     """The anchors of a space, sorted."""
 
     cost: Tensor  # (n, n) float64
@@ -41,12 +41,12 @@ def weighted_energy(
     if cost_x.device.type == "cpu" and not any(wanted):
         x, y = (Space(cost.numpy(), weights.numpy(), copy=False) for cost, weights in ((cost_x, a), (cost_y, b)))
         return WeightedEnergy(torch.tensor(anchor_energy(x, y, p), dtype=torch.float64), [None] * 4)
-    sides = _rows(cost_x, a), _rows(cost_y, b)
+    sides = sorted_rows(cost_x, a), sorted_rows(cost_y, b)
     mass = torch.cat([a, -b])
     by_cost = p == 1
     weights_wanted = wanted[2] or wanted[3]
     if by_cost:
-        swept = _sweep_costs(sides, mass, integrals=weights_wanted)
+        swept = sweep_costs(sides, mass, integrals=weights_wanted)
     else:
         swept = _sweep_levels(sides, mass, p, integrals=any(wanted))
     gradients: list[Tensor | None] = [None] * 4
@@ -70,18 +70,20 @@ def weighted_energy(
     return WeightedEnergy(swept.total, gradients)
 
 
-def _rows(cost: Tensor, weights: Tensor) -> _Rows:
+def sorted_rows(cost: Tensor, weights: Tensor) -> SortedRows:
+    """Sort the rows of costs, and say how high their CDFs are after each."""
     ordered, order = cost.double().sort(dim=-1, stable=True)
-    return _Rows(ordered, order, heights_after(weights, order))
+    return SortedRows(ordered, order, heights_after(weights, order))
 
 
-def _sweep_costs(sides: tuple[_Rows, _Rows], mass: Tensor, *, integrals: bool) -> Swept:
+def sweep_costs(sides: tuple[SortedRows, SortedRows], mass: Tensor, *, integrals: bool) -> Swept:
+    """Sweep over the costs of two sides (p = 1), whose rows have masses of sum 0."""
     extremes = torch.stack([extreme for rows in sides for extreme in rows.cost.aminmax()])
     tables = [(rows.cost, pad(rows.height, (1, 0))) for rows in sides]
     return _with_span(tables, mass, 1, torch.stack(extremes.aminmax()), integrals=integrals)
 
 
-def _sweep_levels(sides: tuple[_Rows, _Rows], mass: Tensor, p: int, *, integrals: bool) -> Swept:
+def _sweep_levels(sides: tuple[SortedRows, SortedRows], mass: Tensor, p: int, *, integrals: bool) -> Swept:
     tables = [(rows.height[:, :-1], rows.cost) for rows in sides]
     if p == 2:
         return _mean_sweep(MoveTable.join(tables), mass)

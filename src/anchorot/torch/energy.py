@@ -8,14 +8,25 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from anchorot._validate import check_power
+from anchorot._validate import check_finite_number, check_power
 from anchorot.torch._checks import check_costs, check_in_range, check_weights, is_uniform
 from anchorot.torch._levels import level_energy
+from anchorot.torch._marked import check_marks, marked_energy, marks_of
 from anchorot.torch._powers import power_energy
 from anchorot.torch._weighted import weighted_energy
 
 
-def anchor_energy(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tensor | None = None, p: int = 1) -> Tensor:  # noqa: N803
+def anchor_energy(
+    C1: Tensor,  # noqa: N803
+    C2: Tensor,  # noqa: N803
+    a: Tensor | None = None,
+    b: Tensor | None = None,
+    p: int = 1,
+    *,
+    types: tuple[Tensor, Tensor] | None = None,
+    features: tuple[Tensor, Tensor] | None = None,
+    reach: float | None = None,
+) -> Tensor:
     r"""Anchor Energy between batches of spaces, exactly and differentiably.
 
     See :func:`anchorot.anchor_energy` for what it is. The gradient is analytic: at a level of width dt with merged
@@ -31,6 +42,15 @@ def anchor_energy(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tensor | N
         the energy has a kink in the weights: their gradient there is the middle of its one-sided derivatives.
     p : int from 1 to 64
         Power of the cost.
+    types : (tensor of shape (..., n), tensor of shape (..., m)), optional
+        Integers that say what kind of point each is: marked Anchor Energy, which splits anchors and what they see by
+        type. p = 1 only.
+    features : (tensor of shape (..., n, d), tensor of shape (..., m, d)), optional
+        A vector for every point, which its anchor weighs (already mapped: see :func:`anchorot.feature_map`); gradients
+        reach them. p = 1 only, and not together with types.
+    reach : float, optional
+        Compare costs up to here; with types or features by default the largest cost of both batches, a constant for
+        gradients. p = 1 only.
 
     Returns
     -------
@@ -42,6 +62,9 @@ def anchor_energy(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tensor | N
     not depend on each other, one batch entry after the other, O(n² (B + n log n / B)) for blocks of B events, and a few
     times that for gradients in the weights. Memory is O(n²) with gradients too: what is kept for the backward pass is
     the gradient itself, of the size of the inputs.
+
+    Types and features go through plain PyTorch, one batch entry after the other: O((n + m)² log n) time and memory with
+    uniform weights, d times that for features, and a sweep with others.
 
     On CUDA nothing waits for the device (except checks of weights): costs that are not finite, or whose powers are not,
     give a value that is not finite, while on the CPU they are refused.
@@ -58,6 +81,13 @@ def anchor_energy(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tensor | N
     batch, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
     weights_x = None if a is None else check_weights(a, x, "a", "C1")
     weights_y = None if b is None else check_weights(b, y, "b", "C2")
+    if types is not None or features is not None or reach is not None:
+        check_marks(p, types, features)
+        limit = float(max(x.detach().max(), y.detach().max())) if reach is None else check_finite_number(reach, "reach")
+        x, y = x.clamp(max=limit), y.clamp(max=limit)
+        marks = marks_of(x, y, types, features)
+        if marks is not None:
+            return marked_energy(x, y, weights_x, weights_y, marks, limit)
     x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
     if all(w is None or (not w.requires_grad and is_uniform(w)) for w in (weights_x, weights_y)):
         return _in_range(_uniform_energy(x, y, p), p).view(batch)
