@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anchorot._progress import progress_bar
-from anchorot._typing import Float64s, RngLike
+from anchorot._typing import Float64s
 from anchorot._validate import check_bytes, check_choice, check_integer
 from anchorot.anchors.marking import MarksLike
 from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
@@ -37,7 +37,6 @@ def pairwise(
     epsilon: float | None = None,
     marks: MarksLike = None,
     reach: float | None = None,
-    rng: RngLike = 0,
     n_jobs: int = -1,
     backend: str | None = None,
     client: "Client | None" = None,
@@ -79,8 +78,6 @@ def pairwise(
     reach : float, optional
         For "ae": compare costs up to here. With marks it is by default the largest cost of all spaces. To find that,
         and to fit a map of features, all spaces are loaded once more before pairs are compared, unless both are given.
-    rng : None, int or numpy.random.Generator
-        For the map of features; the same draw every time by default.
     n_jobs : int
         Number of workers; -1 for one a core, or for one alone inside a worker process of joblib or multiprocessing.
     backend : {"threads", "processes"}, optional
@@ -126,7 +123,7 @@ def pairwise(
     """
     inputs = Inputs.of(spaces, others)
     check_choice(errors, "errors", ("raise", "skip"))
-    marking = inputs.marking(marks, reach, robust=robust, rng=rng, skip=errors == "skip")
+    marking = inputs.marking(marks, reach, robust=robust, skip=errors == "skip")
     chosen = metric_of(metric, p, robust, epsilon, marking=marking)
     folder = None if checkpoint is None else Path(checkpoint)
     values = _result(out, inputs)

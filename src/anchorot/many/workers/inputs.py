@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from anchorot._typing import RngLike
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.marked import common_marking
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
@@ -58,14 +57,12 @@ class Inputs:
             kind = InputError if find_shortage(error) is None else MemoryError  # which is not the fault of the space
             raise kind(f"{name}: {_reason(error, name)}") from error
 
-    def marking(
-        self, marks: MarksLike, reach: float | None, *, robust: bool, rng: RngLike, skip: bool = False
-    ) -> Marking | None:
+    def marking(self, marks: MarksLike, reach: float | None, *, robust: bool, skip: bool = False) -> Marking | None:
         """Return how to look at all of them, going through them if that is needed; bad ones are left out if `skip`."""
         features = [x for x in self._listed() if isinstance(x, AnchorFeatures)]
         if features:
             return common_marking(features[:1], marks, reach)
-        return marking_of(self._loaded(skip), marks, reach, robust=robust, rng=rng)
+        return marking_of(self._loaded(skip), marks, reach, robust=robust)
 
     def _listed(self) -> Iterator[Any]:
         """Entries that are at hand already."""
