@@ -1,0 +1,71 @@
+"""A run long enough to be killed in the middle, in a process of its own, and what it leaves on disk."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+import anchorot as ao
+
+PROGRAM = """
+import sys
+import numpy as np
+import anchorot as ao
+
+def spaces():
+    rng = np.random.default_rng(0)
+    n = 60 if ao.config.config()["kernels"] == "numpy" else 400  # about as long to compare
+    return [rng.uniform(size=(n, n)) * rng.uniform(0.5, 2) for _ in range(60)]
+
+if __name__ == "__main__":
+    folder, backend = sys.argv[1:]
+    np.save(folder + ".npy", ao.pairwise(spaces(), checkpoint=folder, backend=backend, n_jobs=2, tile=4))
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    path = tmp_path_factory.mktemp("program") / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+@pytest.fixture(scope="module")
+def matrices(program):
+    names = {"__name__": "imported"}
+    exec(program.read_text(), names)
+    return names["spaces"]()
+
+
+@pytest.fixture(scope="module")
+def unbroken(matrices):
+    return ao.pairwise(matrices, n_jobs=1)
+
+
+def tiles_of(folder):
+    return sorted(path for path in folder.glob("*.npy") if not path.name.startswith("."))
+
+
+def start(program, folder, backend="threads"):
+    command = [sys.executable, str(program), str(folder), backend]
+    return subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
+
+
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.002)
+
+
+def no_process_is_left_of(process):
+    def gone():
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    wait_until(gone, 20)
