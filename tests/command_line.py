@@ -15,6 +15,7 @@ import anchorot as ao
 from anchorot.cli import app
 
 from conftest import require_or_skip
+from fork_server import fork_server
 
 GOLDEN = Path(__file__).parent / "golden"
 PAIR = [str(GOLDEN / "authors_1.txt"), str(GOLDEN / "authors_2.txt")]
@@ -39,17 +40,19 @@ stdout.write(json.dumps(results))
 """
 
 
-def anchorot(*arguments, cwd=None, program=PROGRAM, **environment):
-    """Run a command in a process of its own; `program` may change something before it calls main()."""
-    return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        errors="surrogateescape",
-        cwd=cwd,
-        check=False,
-        env=os.environ | {"COLUMNS": "100"} | environment,
-    )
+def anchorot(*arguments, cwd=None, program=PROGRAM, fresh=False, **environment):
+    """Run a command in a process of its own; `program` may change something before it calls main().
+
+    The process has imported the command line already, unless it is to be a fresh one.
+    """
+    words, environment = [*map(str, arguments)], os.environ | {"COLUMNS": "100"} | environment
+    if fresh or sys.platform != "linux":
+        command = [sys.executable, "-c", program, *words]
+        return subprocess.run(
+            command, capture_output=True, text=True, errors="surrogateescape", cwd=cwd, check=False, env=environment
+        )
+    status, said, told = fork_server().run(program, words, os.fspath(cwd or os.getcwd()), environment)
+    return SimpleNamespace(returncode=status, stdout=said, stderr=told)
 
 
 def anchorot_each(*runs, cwd=None, program=""):

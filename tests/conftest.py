@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch and BLAS: what tests compute is too small for more
+os.environ.setdefault("POT_BACKEND_DISABLE_PYTORCH", "1")  # or POT imports it, in every process for seconds
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -11,7 +11,7 @@ import pytest
 
 import anchorot as ao
 
-from command_line import PAIR, PROGRAM, anchorot
+from command_line import PAIR, PROGRAM, anchorot, assert_one_line
 from test_import import HEAVY
 
 pytestmark = pytest.mark.kernel_free
@@ -42,7 +42,6 @@ pytestmark = pytest.mark.kernel_free
         (["pairwise", *PAIR * 7], "a matrix of 14 spaces is too large to print; say where to put it: -o D.npz"),
         (["pairwise", "."], "no file in this folder has a known ending"),
         (["pairwise", *PAIR, "--epsilon", "1"], "metric 'ae' has no epsilon"),
-        (["pairwise", *PAIR, "--dask", "tcp://127.0.0.1:1"], "no Dask scheduler answers at tcp://127.0.0.1:1"),
         (["compare", PAIR[0], "."], "this is a folder, but a file is needed"),
         (["compare", *PAIR, "--disconnected", "x", "--kind", "graph"], "authors_1.txt: "),
     ],
@@ -54,6 +53,15 @@ def test_bad_input_is_one_line_and_status_two(tmp_path, arguments, message):
     assert len(result.stderr.splitlines()) == 1
     assert result.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scheduler_that_does_not_answer_is_one_line():
+    impatient = (
+        "import distributed; start = distributed.Client.__init__\n"
+        "distributed.Client.__init__ = lambda self, address, timeout: start(self, address, timeout=timeout / 20)\n"
+    )
+    result = anchorot("pairwise", *PAIR, "--dask", "tcp://127.0.0.1:1", program=impatient + PROGRAM)
+    assert_one_line(result, "no Dask scheduler answers at tcp://127.0.0.1:1")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +90,7 @@ def test_without_a_word_the_help_is_shown():
 )
 def test_a_missing_package_is_told_before_the_work(tmp_path, package, extra, arguments):
     program = f"import sys; sys.modules[{package!r}] = None; from anchorot.cli import main; main()"
-    result = anchorot(*arguments, cwd=tmp_path, program=program)
+    result = anchorot(*arguments, cwd=tmp_path, program=program, fresh=True)  # that has not imported it yet
     assert result.returncode == 2
     assert result.stderr == f"anchorot: {package} is not installed; get it with: pip install 'anchorot[{extra}]'\n"
     assert list(tmp_path.iterdir()) == []
@@ -120,11 +128,12 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
 def test_config_says_which_kernels():
     found = json.loads(anchorot("config", "--json").stdout)
     assert found == ao.config.config()
-    assert anchorot("config", ANCHOROT_KERNELS="numpy").stdout.splitlines()[1].split() == ["kernels", "numpy"]
+    numpy = anchorot("config", fresh=True, ANCHOROT_KERNELS="numpy")  # which is read when anchorot is imported
+    assert numpy.stdout.splitlines()[1].split() == ["kernels", "numpy"]
 
 
 def test_version():
-    assert anchorot("--version").stdout.strip() == ao.__version__
+    assert anchorot("--version", fresh=True).stdout.strip() == ao.__version__
 
 
 @pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("compare", "--help"), ("match", "--help")])

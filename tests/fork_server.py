@@ -1,0 +1,107 @@
+"""Processes that have imported the command line before they begin: forked from one that waits, at a tenth of the cost.
+
+Each is a process of its own, with its own folder, environment, signals and standard streams, as if started anew; what
+the waiting one has read from its environment when it imported stays as it was.
+"""
+
+import atexit
+import gc
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+# What most commands import when they work, and take long to: packages of others only, for ours must find their own.
+AHEAD = ["scipy.optimize", "scipy.sparse.csgraph", "scipy.spatial.distance", "matplotlib.pyplot", "ot"]
+
+
+class ForkServer:
+    """The caller's side: sends programs to the process that waits."""
+
+    def __init__(self):
+        self._ours, theirs = socket.socketpair()
+        command = [sys.executable, "-c", f"from fork_server import serve; serve({theirs.fileno()})"]
+        path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        with theirs:
+            self._process = subprocess.Popen(
+                command,
+                env=os.environ | {"PYTHONPATH": path},
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,  # which its forks replace by others
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is for the tests; without them it ends by itself
+            )
+        atexit.register(self._close)
+
+    def run(self, program, arguments, folder, environment):
+        """Run a program, and return its status and what it has said on both streams."""
+        job = {"program": program, "arguments": arguments, "folder": folder, "environment": environment}
+        (said, say), (told, tell) = os.pipe(), os.pipe()
+        socket.send_fds(self._ours, [b"\n"], [say, tell])
+        os.close(say)
+        os.close(tell)
+        self._ours.sendall(json.dumps(job).encode() + b"\n")
+        with ThreadPoolExecutor(1) as pool:
+            complaints = pool.submit(_read, told)
+            output = _read(said)
+            status = self._ours.recv(64)
+            assert status, f"the waiting process has ended: {self._process.communicate()[1].decode()}"
+            return int(status), output, complaints.result()
+
+    def _close(self):
+        self._ours.close()
+        self._process.communicate()
+
+
+@cache
+def fork_server():
+    return ForkServer()
+
+
+def _read(descriptor):
+    with open(descriptor, encoding="utf-8", errors="surrogateescape") as stream:
+        return stream.read()
+
+
+def serve(descriptor):
+    """Wait for programs; a fork of this process runs each, and this one tells its status."""
+    channel = socket.socket(fileno=descriptor)
+    lines = channel.makefile("r")
+    for name in filter(_is_there, ["anchorot.cli", *AHEAD]):
+        import_module(name)
+    gc.freeze()  # or each fork would, when it ends, look at all that was imported, and so copy it
+    while descriptors := socket.recv_fds(channel, 1, 2)[1]:
+        job = json.loads(lines.readline())
+        child = os.fork()
+        if child == 0:
+            channel.close()
+            lines.close()
+            _become(job, descriptors)
+            return
+        for own in descriptors:
+            os.close(own)
+        channel.sendall(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
+
+
+def _become(job, descriptors):
+    for own, standard in zip(descriptors, (1, 2), strict=True):
+        os.dup2(own, standard)
+        os.close(own)
+    os.chdir(job["folder"])
+    os.environ.clear()
+    os.environ.update(job["environment"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.argv = ["-c", *job["arguments"]]
+    exec(compile(job["program"], "<string>", "exec"), {"__name__": "__main__"})
+
+
+def _is_there(name):
+    return find_spec(name.partition(".")[0]) is not None
