@@ -10,6 +10,8 @@ import nox
 
 nox.options.sessions = ["lint", "types", "imports", "tests", "tests_numpy", "no_compiler"]
 PYTHON = sys.executable
+PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then needs none of its own
+PARALLEL = ("-n", "auto")  # as many processes as there are cores
 
 
 @nox.session(venv_backend="none")
@@ -34,13 +36,19 @@ def imports(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
     """The tests, with the kernels that were built."""
-    session.run(PYTHON, "-m", "pytest", *session.posargs)
+    session.run(PYTHON, "-m", "pytest", *PARALLEL, *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def quick(session: nox.Session) -> None:
+    """The laws, with few examples, no processes and no browser: within a minute, while working; not run by default."""
+    session.run(PYTHON, "-m", "pytest", *PARALLEL, "--quick", *session.posargs)
 
 
 @nox.session(venv_backend="none")
 def tests_numpy(session: nox.Session) -> None:
     """The tests in which kernels matter, with the NumPy kernels."""
-    options = ("-m", "not kernel_free", *session.posargs)
+    options = (*PARALLEL, "-m", "not kernel_free", *session.posargs)
     session.run(PYTHON, "-m", "pytest", *options, env={"ANCHOROT_KERNELS": "numpy"})
 
 
@@ -48,13 +56,21 @@ def tests_numpy(session: nox.Session) -> None:
 def no_compiler(session: nox.Session) -> None:
     """Install where no C++ compiler works: the install succeeds, the NumPy kernels serve."""
     with tempfile.TemporaryDirectory() as folder:
-        venv = Path(folder) / "venv"
-        session.run(PYTHON, "-m", "venv", str(venv))
-        python = str(venv / ("Scripts" if os.name == "nt" else "bin") / "python")
+        python = _make_borrowing_venv(session, Path(folder) / "venv")
         broken = {"CC": "no-such-compiler", "CXX": "no-such-compiler"}
-        session.run(python, "-m", "pip", "install", "--quiet", ".", env=broken)
+        session.run(*PIP, python, "install", "--quiet", "--no-deps", ".", env=broken)
         check = "import anchorot; anchorot.show_config(); assert anchorot.config.config()['kernels'] == 'numpy'"
         session.run(python, "-c", check + "; print(anchorot.anchor_energy([[0, 1], [1, 0]], [[0, 2], [2, 0]]))")
+
+
+def _make_borrowing_venv(session: nox.Session, venv: Path) -> str:
+    """Make an environment that borrows all packages of this one but anchorot, and return its Python."""
+    session.run(PYTHON, "-m", "venv", "--without-pip", str(venv))
+    python = str(venv / ("Scripts" if os.name == "nt" else "bin") / "python")
+    own = subprocess.check_output([python, "-c", "import site; print(site.getsitepackages()[-1])"], text=True).strip()
+    borrowed = [path for path in sys.path if path.endswith("site-packages")]
+    (Path(own) / "borrowed.pth").write_text("\n".join(borrowed))
+    return python
 
 
 @nox.session(venv_backend="none")
@@ -73,16 +89,9 @@ def sanitize(session: nox.Session) -> None:
 def _run_sanitized(session: nox.Session, sanitizers: str, library: str, options: dict[str, str], *tests: str) -> None:
     """Install the package, compiled so, into an environment that borrows all others, and test it there."""
     with tempfile.TemporaryDirectory() as folder:
-        venv = Path(folder) / "venv"
-        session.run(PYTHON, "-m", "venv", str(venv))
-        python = str(venv / "bin" / "python")
-        own = subprocess.check_output(
-            [python, "-c", "import site; print(site.getsitepackages()[0])"], text=True
-        ).strip()
-        borrowed = [path for path in sys.path if path.endswith("site-packages")]
-        (Path(own) / "borrowed.pth").write_text("\n".join(borrowed))
+        python = _make_borrowing_venv(session, Path(folder) / "venv")
         build = [f"-Ccmake.define.ANCHOROT_SANITIZE={sanitizers}", f"-Cbuild-dir={folder}/build"]
-        session.run(python, "-m", "pip", "install", "--quiet", "--no-deps", *build, ".")
+        session.run(*PIP, python, "install", "--quiet", "--no-deps", *build, ".")
         # the library must be there before the interpreter; libstdc++ too, or exceptions cannot be watched
         wanted = [library, "libstdc++.so.6"]
         found = [subprocess.check_output(["g++", f"-print-file-name={name}"], text=True).strip() for name in wanted]

@@ -1,5 +1,6 @@
 import os
 import signal
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from anchorot._kernels import kernels
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=3000)
+settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=8)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
@@ -52,16 +54,40 @@ def few_at_first(monkeypatch):
     monkeypatch.setattr("anchorot.search.query.FIRST_CANDIDATES", 1)
 
 
+# Fixtures that take long to set up, or whose tests would get in each other's way: one process has all of a group.
+GROUPS = {"driver": "browser", "client": "cluster", "cluster": "cluster", "program": "long runs", "on_cpu": "compiler"}
+
+
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run the tests marked slow as well")
+    parser.addoption("--quick", action="store_true", help="few examples of each law, and no tests marked lengthy")
 
 
+def pytest_configure(config):
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
+        sys.addaudithook(_leave_out_processes)
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist looks at groups after
 def pytest_collection_modifyitems(config, items):
-    if config.getoption("--slow"):
-        return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if item not in slow]
+    for item in items:
+        group = next((GROUPS[name] for name in getattr(item, "fixturenames", ()) if name in GROUPS), None)
+        if group:
+            item.add_marker(pytest.mark.xdist_group(group))
+            item.add_marker("lengthy")
+    quick, slow = config.getoption("--quick"), config.getoption("--slow")
+    marks = (["lengthy"] if quick else []) + ([] if slow else ["slow"])
+    left_out = [item for item in items if any(map(item.get_closest_marker, marks))]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _leave_out_processes(event, arguments):
+    """Skip a test, for --quick, at the moment when it would start a process."""
+    starts = event in ("subprocess.Popen", "os.fork", "os.posix_spawn")
+    if starts and "(call)" in os.environ.get("PYTEST_CURRENT_TEST", ""):
+        raise pytest.skip.Exception("they start processes, which --quick leaves out")
 
 
 def pytest_report_header(config):

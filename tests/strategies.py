@@ -1,6 +1,7 @@
 """Spaces of all sorts: for hypothesis, and drawn at random."""
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -9,6 +10,11 @@ import anchorot as ao
 SIZES = st.integers(1, 7)
 # Many ties, as on graphs; or any numbers of moderate size.
 COSTS = st.one_of(st.integers(-2, 3).map(float), st.floats(-1e3, 1e3, width=32))
+
+
+def examples(count):
+    """So many examples of a law where others have a hundred: less for a quick run, more for a thorough one."""
+    return settings(max_examples=max(1, count * settings.default.max_examples // 100))
 
 
 def costs(n):

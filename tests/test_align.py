@@ -3,13 +3,15 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
 from anchorot.distances.annealing import COOL, anneal
 from anchorot.distances.quadratic import Quadratic, plan_loss
 from anchorot.distances.sharpening import cheapest_plan, plan_of, round_to_marginals, sharpen
+
+from strategies import examples
 
 GRAPHS = {
     "path": nx.path_graph(15),
@@ -83,7 +85,7 @@ def test_the_loss_of_a_matching_of_exact_copies_is_exactly_zero():
 # -- the solver ----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(2, 30), st.integers(2, 30), st.booleans(), st.integers(0, 1000))
 def test_sharpening_keeps_the_marginals_and_never_raises_the_objective(n, m, weighted, seed):
     pytest.importorskip("ot")
@@ -122,7 +124,7 @@ def test_a_graph_is_matched_with_its_shuffled_copy_up_to_automorphism(name):
     assert np.array_equal(x.cost, x.cost[np.ix_(image, image)])
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(1, 40), st.integers(1, 4), st.integers(0, 1000))
 def test_a_cloud_is_matched_with_its_shuffled_copy(n, dim, seed):
     x = cloud(n, seed, dim)

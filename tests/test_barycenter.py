@@ -7,6 +7,8 @@ import pytest
 
 import anchorot as ao
 
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
+
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 

@@ -13,6 +13,8 @@ from anchorot.many import metrics
 from long_runs import tiles_of
 from strategies import clouds
 
+pytestmark = pytest.mark.kernel_free
+
 
 def test_a_finished_run_computes_nothing(tmp_path, monkeypatch):
     expected = ao.pairwise(clouds(), clouds(5, seed=1), checkpoint=tmp_path / "run", tile=4)

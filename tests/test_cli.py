@@ -14,7 +14,7 @@ import anchorot as ao
 from command_line import PAIR, PROGRAM, anchorot, assert_one_line
 from test_import import HEAVY
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 
 @pytest.mark.parametrize(

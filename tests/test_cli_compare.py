@@ -10,7 +10,7 @@ from anchorot.many.metrics import METRICS
 
 from command_line import PAIR, anchorot
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 
 def test_compare_prints_both_energies():

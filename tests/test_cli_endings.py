@@ -25,7 +25,7 @@ from command_line import (
     write_inputs,
 )
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 
 @pytest.fixture

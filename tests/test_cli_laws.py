@@ -9,7 +9,7 @@ import pytest
 
 from command_line import AT_WORK, COMMANDS, RUNS, anchorot, anchorot_each, assert_one_line, need_extras, write_inputs
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 HOSTILE = "=e\x1b[31m\nx\udcff$\\foo$"  # a formula, an escape, a line end, no UTF-8, and what matplotlib cannot parse
 ON_FILES = [name for name in AT_WORK if "a.npy" in RUNS[name]]

@@ -10,7 +10,7 @@ import anchorot as ao
 
 from command_line import anchorot
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 
 def test_match_prints_writes_and_reports(tmp_path):

@@ -9,7 +9,7 @@ import anchorot as ao
 
 from command_line import PAIR, anchorot
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ import anchorot as ao
 from long_runs import tiles_of
 from strategies import clouds
 
+pytestmark = pytest.mark.kernel_free
+
 
 @pytest.mark.parametrize("place", [0, 60, 140, -41, -33, -1])
 def test_a_damaged_tile_is_computed_again(tmp_path, place):

@@ -18,7 +18,7 @@ from experiments.common import runner
 from experiments.common.datasets import data_folder
 from experiments.common.study import Study, Verdict
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 CHECKOUT = Path(__file__).parents[1]
 NAMES = sorted(path.parent.name for path in CHECKOUT.glob("experiments/*/experiment.py"))

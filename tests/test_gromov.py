@@ -7,14 +7,14 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
 import anchorot as ao
 
 import reference
-from strategies import clouds, scale_of, shifted, spaces, with_a_light_point
+from strategies import clouds, examples, scale_of, shifted, spaces, with_a_light_point
 
 pytest.importorskip("ot", reason="Gromov-Wasserstein needs POT (the extra 'pot')")
 
@@ -179,6 +179,7 @@ def test_gromov_wasserstein_of_extreme_costs_is_a_number_or_an_error(name, epsil
     assert np.isfinite(found.plan).all()
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("epsilon", [None, 0.5])
 def test_an_exact_shift_of_all_costs_leaves_gromov_wasserstein(epsilon):
     rng = np.random.default_rng(2)
@@ -252,7 +253,7 @@ def cloud_pair(n, m, seed, weighted=False):
     ]
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(st.integers(3, 16), st.integers(3, 16), st.booleans(), st.integers(0, 1000))
 def test_anchors_are_never_above_the_product_start_of_pot(n, m, weighted, seed):
     """Of two equal points the product plan is a saddle, from which every way down is chance."""
@@ -287,7 +288,7 @@ def test_every_start_has_the_loss_and_the_marginals_of_its_plan(start, weighted,
         assert found.value >= ao.lower_bounds(x, y).loss() * (1 - 1e-9)
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(st.integers(2, 10), st.integers(2, 10), st.integers(0, 1000))
 def test_no_start_is_left_for_something_worse(n, m, seed):
     x, y = cloud_pair(n, m, seed)

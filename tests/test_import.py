@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.lengthy
+
 HEAVY = {
     "scipy",
     "matplotlib",

@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.lengthy
+
 PATIENCE = 1.5  # seconds from the signal to the end of the kernel; the kernels below take ten and more
 
 PROGRAM = """

@@ -9,7 +9,8 @@ import pytest
 import anchorot as ao
 from anchorot import _memory, _validate
 
-pytestmark = pytest.mark.kernel_free  # the estimates are of the compiled kernels; NumPy's raise a MemoryError
+# The estimates are of the compiled kernels; NumPy's raise a MemoryError.
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 WEIGHTS = np.arange(1.0, 4.0) / 6
 ACTIONS = {

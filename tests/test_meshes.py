@@ -221,6 +221,7 @@ def test_missing_packages_name_their_extra(monkeypatch, geodesic, package, extra
         ao.from_mesh(SQUARE, geodesic=geodesic)
 
 
+@pytest.mark.lengthy
 def test_too_many_vertices_for_the_machine():
     flat = np.zeros((400_000, 3))
     strip = np.stack([np.arange(399_998), np.arange(1, 399_999), np.arange(2, 400_000)], axis=1)
@@ -253,6 +254,7 @@ def test_heat_is_nearer_to_exact_than_edges_on_a_real_shape(data):
     assert error(heat) < 0.5 * error(edge) < 0.05
 
 
+@pytest.mark.lengthy
 def test_a_large_scan(data):
     x = ao.read(data / "shrec11_robust" / "0001.null.0.npz", n_points=12, rng=0)
     assert x.geometry.positions.shape == (52565, 3)

@@ -9,7 +9,7 @@ from io import StringIO
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
@@ -19,7 +19,7 @@ from anchorot.many import metrics
 from anchorot.many.tiles import strips, tile_side, walk_tiles
 from anchorot.many.workers.cache import ItemCache
 
-from strategies import clouds, spaces
+from strategies import clouds, examples, spaces
 
 PUBLIC = {
     "ae": lambda x, y, o: ao.anchor_energy(x, y, o["p"], o["robust"]),
@@ -44,7 +44,7 @@ def options_of(draw, name):
 
 @pytest.mark.parametrize("name", PUBLIC)
 @given(data=st.data())
-@settings(max_examples=20)
+@examples(20)
 def test_values_are_those_of_the_public_function(name, data):
     if name != "ae":
         pytest.importorskip("ot")

@@ -23,6 +23,8 @@ from anchorot.plot.style import BLUE, NOTHING
 import reference
 from strategies import spaces
 
+pytestmark = pytest.mark.kernel_free
+
 pytest.importorskip("matplotlib")
 
 RNG = np.random.default_rng(0)

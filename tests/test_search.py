@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
@@ -14,7 +14,7 @@ from anchorot.search import index as search
 from anchorot.search.embedding import rounded_signature
 from anchorot.search.vectors import VectorIndex
 
-from strategies import clouds, spaces
+from strategies import clouds, examples, spaces
 
 
 def brute_force(x, spaces_, k, ids=None, robust=False):
@@ -31,7 +31,7 @@ def pairs(result):
 # -- answers -------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(spaces(), min_size=1, max_size=12), spaces(), st.data())
 def test_exact_search_is_brute_force(many, x, data):
     many = many + many[:2]  # ties

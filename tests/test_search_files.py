@@ -15,6 +15,8 @@ from anchorot.search.store import FeatureStore
 import index_fuzz
 from test_search import brute_force, clouds, pairs
 
+pytestmark = pytest.mark.kernel_free
+
 HERE = Path(__file__).parent
 
 
@@ -96,6 +98,7 @@ def refused_or_right(file, data, right):
     return False
 
 
+@pytest.mark.lengthy
 def test_flipped_bits_are_noticed_wherever_they_matter(saved, tmp_path):
     data, right = saved
     content = np.flatnonzero(np.frombuffer(data, np.uint8))  # nearly all bytes that are not filling

@@ -16,6 +16,8 @@ from anchorot.search.sharing import SharedLock
 
 from test_search import clouds, pairs
 
+pytestmark = pytest.mark.kernel_free
+
 ON_LINUX = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="elsewhere forks are unsafe, or there are none"
 )

@@ -15,7 +15,7 @@ from anchorot._kernels.records import ShareSteps
 
 from strategies import clouds, samples
 
-pytestmark = pytest.mark.usefixtures("native_only")
+pytestmark = [pytest.mark.usefixtures("native_only"), pytest.mark.lengthy]
 
 THREADS = (2, 3, 7)
 SIZES = (420, 390)  # squared, they are events of several stretches of a sweep

@@ -4,17 +4,19 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
 
-from strategies import scale_of, spaces
+from strategies import examples, scale_of, spaces
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import anchorot.torch as aot  # noqa: E402
 from anchorot.torch import _cuda, _sweep, large  # noqa: E402
+
+pytestmark = pytest.mark.kernel_free
 
 POWERS = st.integers(1, 4)
 SIZES = [(6, 6), (5, 7), (1, 1), (1, 3)]
@@ -49,7 +51,7 @@ def random_logits(n, m, seed=0):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@settings(max_examples=60)
+@examples(60)
 @given(spaces(uniform=True), spaces(uniform=True), POWERS)
 def test_energies_of_uniform_spaces_are_those_of_arrays(device, x, y, p):
     value = aot.anchor_energy(*tensors(x, y, device=device)[:2], p=p)
@@ -59,7 +61,7 @@ def test_energies_of_uniform_spaces_are_those_of_arrays(device, x, y, p):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("with_gradient", [False, True])
-@settings(max_examples=40)
+@examples(40)
 @given(spaces(), spaces(), POWERS)
 def test_energies_of_weighted_spaces_are_those_of_arrays(device, with_gradient, x, y, p):
     values = tensors(x, y, device=device)
@@ -71,7 +73,7 @@ def test_energies_of_weighted_spaces_are_those_of_arrays(device, with_gradient, 
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@settings(max_examples=30)
+@examples(30)
 @given(spaces(), spaces(), POWERS)
 def test_single_precision_keeps_four_digits(device, x, y, p):
     value = aot.anchor_energy(*tensors(x, y, dtype=torch.float32, device=device), p=p)
@@ -253,7 +255,7 @@ def test_ranks_are_those_of_arrays(x, weighted):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@settings(max_examples=50)
+@examples(50)
 @given(spaces(), spaces())
 def test_plans_are_those_of_arrays(device, x, y):
     plan = aot.anchor_energy_plan(*tensors(x, y, device=device))
@@ -353,7 +355,7 @@ def test_blocks_of_points_give_the_energy_of_the_whole(monkeypatch, device, n, m
     assert (found.passes > 1) == (8 * (n * n + m * m) > options.get("memory", 1e9))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(10, 80), st.integers(10, 80), st.booleans(), st.sampled_from([3, 10, 30]), st.integers(0, 2**32))
 def test_the_error_of_few_levels_is_honest(n, m, same, levels, seed):
     x, y = cloud(n, seed), cloud(n if same else m, seed + 1, 2)

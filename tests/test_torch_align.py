@@ -13,6 +13,8 @@ from anchorot.distances.annealing import COOL, anneal  # noqa: E402
 from anchorot.distances.quadratic import Quadratic  # noqa: E402
 from anchorot.torch import _matching, _sharpening, _starts  # noqa: E402
 
+pytestmark = pytest.mark.kernel_free
+
 module = sys.modules["anchorot.torch.align"]  # whose name its function has taken
 
 cuda = [

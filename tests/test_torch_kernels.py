@@ -9,18 +9,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import anchorot as ao
 
 from conftest import require_or_skip
+from strategies import examples
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import anchorot.torch as aot  # noqa: E402
 from anchorot.torch import _cuda  # noqa: E402
+
+pytestmark = pytest.mark.kernel_free
 
 THREADS, ITEMS = 4, 3
 HERE = Path(__file__).parent
@@ -68,7 +71,7 @@ def on_cpu(tmp_path_factory):
         yield
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     hnp.arrays(np.float64, st.tuples(st.integers(1, 3), st.integers(1, 70)), elements=st.integers(-9, 9).map(float)),
     st.booleans(),
@@ -94,7 +97,7 @@ def test_what_is_not_a_number_comes_last(on_cpu):
     np.testing.assert_array_equal(ordered, values.sort(-1).values)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(1, 30), st.integers(1, 30), st.sampled_from([1, 1, 2, 3]), st.booleans(), st.integers(0, 2**32))
 def test_energies_and_gradients_are_those_of_plain_pytorch(on_cpu, n, m, p, ties, seed):
     rng = np.random.default_rng(seed)

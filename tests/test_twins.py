@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
 from anchorot.anchors.rows import row_costs
 
-from strategies import FAR, scale_of, shifted, spaces, spaces_of_eighths
+from strategies import FAR, examples, scale_of, shifted, spaces, spaces_of_eighths
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("ot", reason="POT, which solves exactly, is not installed")
@@ -57,7 +57,7 @@ def range_of_costs(x, y, p):
 # -- Anchor Wasserstein --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.integers(1, 14), st.integers(1, 14), POWERS, EPSILONS, LIGHT, SEEDS)
 def test_transport_of_tensors_is_that_of_arrays(n, m, p, relative, light, seed):
     rng = np.random.default_rng(seed)
@@ -120,7 +120,7 @@ def test_a_batch_of_easy_hard_and_exact_problems_is_its_entries():
 # -- Anchor Energy, plans, ranks -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(spaces(), spaces(), POWERS, LIGHT, st.sampled_from([-1e3, 0.5, 1e3]), st.booleans())
 def test_a_point_of_next_to_no_weight_changes_next_to_nothing(x, y, p, weight, cost, with_gradient):
     larger, weights = with_a_light_point(x, weight, cost)
@@ -133,7 +133,7 @@ def test_a_point_of_next_to_no_weight_changes_next_to_nothing(x, y, p, weight, c
         assert all(torch.isfinite(g).all() for g in torch.autograd.grad(value, inputs))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(spaces(), spaces(), LIGHT, st.sampled_from([-1e9, 0.5, 1e9]))
 def test_plans_and_ranks_take_points_of_next_to_no_weight(x, y, weight, cost):
     larger, weights = with_a_light_point(x, weight, cost)
@@ -143,7 +143,7 @@ def test_plans_and_ranks_take_points_of_next_to_no_weight(x, y, weight, cost):
     np.testing.assert_array_equal(aot.ranks(*as_tensors(larger, weights)), ao.Space(larger, weights).ranked().cost)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(spaces(), spaces(), POWERS, LIGHT, st.sampled_from([-1e3, 0.5, 1e3]), st.sampled_from([0, 0.1]))
 def test_transport_takes_points_of_next_to_no_weight(x, y, p, weight, cost, relative):
     larger, weights = with_a_light_point(x, weight, cost)
@@ -159,7 +159,7 @@ def test_transport_takes_points_of_next_to_no_weight(x, y, p, weight, cost, rela
             np.testing.assert_allclose(found.plan[:-1], expected.plan, atol=1e-6)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(spaces(), spaces(), POWERS, st.sampled_from([0.0, 1e-300]), st.sampled_from([-1e9, 1e9]))
 def test_no_cost_of_a_point_without_weight_counts(x, y, p, weight, cost):
     larger, weights = with_a_light_point(x, weight, cost)
@@ -171,7 +171,7 @@ def test_no_cost_of_a_point_without_weight_counts(x, y, p, weight, cost):
 # -- far from zero -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(spaces_of_eighths(), spaces_of_eighths(), POWERS, FAR, st.booleans())
 def test_an_exact_shift_of_all_costs_changes_no_value_and_no_gradient(x, y, p, shift, weighted):
     def energy(*spaces):
@@ -186,7 +186,7 @@ def test_an_exact_shift_of_all_costs_changes_no_value_and_no_gradient(x, y, p, s
         torch.testing.assert_close(one, two, rtol=1e-10, atol=1e-11 * max(scale, 1) ** p)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(spaces_of_eighths(), spaces_of_eighths(), POWERS, FAR, st.booleans())
 def test_an_exact_shift_of_all_costs_changes_no_transport(x, y, p, shift, weighted):
     near, far = (

@@ -179,6 +179,7 @@ def test_pvalue_counts_ties_and_the_observed_statistic():
     assert found.pvalue == (ties + 1) / 501
 
 
+@pytest.mark.lengthy
 def test_rejection_rate_on_one_distribution_is_the_level():
     """Over 400 repetitions within the central 99.9 % of the binomial distribution."""
     rates = {"sweep": 0, "stopped": 0}

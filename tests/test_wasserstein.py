@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -14,7 +14,7 @@ from anchorot.distances.sinkhorn import entropic_plan
 from anchorot.distances.transport import marginal_error
 
 import reference
-from strategies import clouds, scale_of, spaces, with_a_light_point
+from strategies import clouds, examples, scale_of, spaces, with_a_light_point
 
 POWERS = st.integers(1, 4)
 
@@ -177,7 +177,7 @@ WEIGHTS = {
 }
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     st.tuples(st.integers(1, 60), st.integers(1, 60)),
     st.sampled_from(sorted(COSTS)),
