@@ -308,6 +308,8 @@ for n_jobs in (1, 2):
 """
 
 
+@pytest.mark.kernel_free
+@pytest.mark.lengthy
 def test_cross_validation_in_processes_gives_the_same_and_needs_no_guard(tmp_path):
     pytest.importorskip("ot")
     (tmp_path / "script.py").write_text(CROSS_VALIDATION)
@@ -407,6 +409,8 @@ def test_a_process_kernel_refuses_powers_that_make_no_kernel():
         AnchorProcessKernel(p=3)(X)
 
 
+@pytest.mark.kernel_free
+@pytest.mark.lengthy
 def test_without_scikit_learn_the_extra_is_named():
     program = "import sys; sys.modules['sklearn'] = None; import anchorot.estimators"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

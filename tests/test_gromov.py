@@ -165,6 +165,7 @@ def test_bounds_of_extreme_costs_are_numbers(name, p):
         assert bounds.tlb / x.max() == pytest.approx(ao.lower_bounds(*unit, p).tlb, rel=1e-12)
 
 
+@pytest.mark.kernel_free
 @pytest.mark.parametrize("name", EXTREMES)
 @pytest.mark.parametrize("epsilon", [None, 0.05])
 def test_gromov_wasserstein_of_extreme_costs_is_a_number_or_an_error(name, epsilon):
@@ -179,6 +180,7 @@ def test_gromov_wasserstein_of_extreme_costs_is_a_number_or_an_error(name, epsil
     assert np.isfinite(found.plan).all()
 
 
+@pytest.mark.kernel_free
 @pytest.mark.lengthy
 @pytest.mark.parametrize("epsilon", [None, 0.5])
 def test_an_exact_shift_of_all_costs_leaves_gromov_wasserstein(epsilon):
@@ -203,6 +205,7 @@ def test_a_loss_beyond_the_largest_float_is_refused():
 # -- nearest spaces ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.kernel_free
 @pytest.mark.parametrize("k", [1, 3, 12])
 @pytest.mark.parametrize("robust", [False, True])
 def test_nearest_equals_the_full_scan(k, robust):
@@ -253,6 +256,7 @@ def cloud_pair(n, m, seed, weighted=False):
     ]
 
 
+@pytest.mark.kernel_free
 @examples(12)
 @given(st.integers(3, 16), st.integers(3, 16), st.booleans(), st.integers(0, 1000))
 def test_anchors_are_never_above_the_product_start_of_pot(n, m, weighted, seed):
@@ -266,6 +270,7 @@ def test_anchors_are_never_above_the_product_start_of_pot(n, m, weighted, seed):
     assert quick <= baseline + slack
 
 
+@pytest.mark.kernel_free
 def test_anchors_are_far_below_the_product_start_of_pot():
     pairs = [cloud_pair(30, 30, seed) for seed in range(5)]
     best, baseline = (
@@ -274,6 +279,7 @@ def test_anchors_are_far_below_the_product_start_of_pot():
     assert np.mean(np.divide(best, baseline)) < 0.9
 
 
+@pytest.mark.kernel_free
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sizes", [(7, 7), (8, 5)])
@@ -288,6 +294,7 @@ def test_every_start_has_the_loss_and_the_marginals_of_its_plan(start, weighted,
         assert found.value >= ao.lower_bounds(x, y).loss() * (1 - 1e-9)
 
 
+@pytest.mark.kernel_free
 @examples(12)
 @given(st.integers(2, 10), st.integers(2, 10), st.integers(0, 1000))
 def test_no_start_is_left_for_something_worse(n, m, seed):
@@ -323,6 +330,7 @@ def test_robust_is_of_the_ranks():
     assert ao.gromov_wasserstein(x, y, robust=True).value == expected.value
 
 
+@pytest.mark.kernel_free
 @pytest.mark.parametrize("scale", [1e-300, 1e-140, 1e140])
 @pytest.mark.parametrize("start", ["anchors", "product"])
 @pytest.mark.parametrize("epsilon", [None, 0.3])
@@ -386,6 +394,7 @@ def cosine_spaces():
     return [ao.from_points(points, metric="cosine") for points in points_of_cosine_distances()]
 
 
+@pytest.mark.kernel_free
 @pytest.mark.parametrize("epsilon", [1e-2, 1e-3, 1e-5, 1e-12, 1e-300])
 @pytest.mark.parametrize("start", ["anchors", "product"])
 def test_no_epsilon_is_too_small(epsilon, start):
@@ -404,6 +413,8 @@ def test_all_pairs_at_a_small_epsilon_are_numbers_above_the_bound():
     assert found[0, 0] >= ao.lower_bounds(x, y).loss()
 
 
+@pytest.mark.kernel_free
+@pytest.mark.lengthy
 @pytest.mark.parametrize("command", ["compare", "match"])
 def test_the_command_line_has_an_answer_at_a_small_epsilon(command, tmp_path):
     paths = []
