@@ -11,7 +11,7 @@ import nox
 nox.options.sessions = ["lint", "types", "imports", "tests", "tests_numpy", "no_compiler"]
 PYTHON = sys.executable
 PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then needs none of its own
-PARALLEL = ("-n", "auto")  # as many processes as there are cores
+PARALLEL = ("-n", "auto")  # in about as many processes as there are cores
 
 
 @nox.session(venv_backend="none")

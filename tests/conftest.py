@@ -63,6 +63,12 @@ def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="few examples of each law, and no tests marked lengthy")
 
 
+def pytest_xdist_auto_num_workers(config):
+    """One more than cores, for there are always tests that wait: for a browser, a cluster, a signal."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, 16) + 1
+
+
 def pytest_configure(config):
     if config.getoption("--quick"):
         settings.load_profile("quick")
