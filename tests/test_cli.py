@@ -116,9 +116,11 @@ def test_demo_finds_kinds_by_robust_energy(tmp_path):
 
 def test_ctrl_c_leaves_nothing_behind(tmp_path):
     pytest.importorskip("matplotlib")
-    command = [sys.executable, "-c", PROGRAM, "demo", "--n-points", "1500"]
+    program = "from anchorot.cli import main; print('ready', flush=True); main()"
+    command = [sys.executable, "-c", program, "demo", "--n-points", "1500"]
     running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(2.5)
+    assert running.stdout.readline() == "ready\n"
+    time.sleep(1)  # of the many that it takes
     running.send_signal(signal.SIGINT)
     _, told = running.communicate(timeout=60)
     assert (running.returncode, told) == (130, "anchorot: interrupted\n")
