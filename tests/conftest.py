@@ -54,8 +54,15 @@ def few_at_first(monkeypatch):
     monkeypatch.setattr("anchorot.search.query.FIRST_CANDIDATES", 1)
 
 
-# Fixtures that take long to set up, or whose tests would get in each other's way: one process has all of a group.
-GROUPS = {"driver": "browser", "client": "cluster", "cluster": "cluster", "program": "long runs", "on_cpu": "compiler"}
+# Files whose tests share what takes long to set up, or would get in each other's way: one process has all of a group.
+GROUPS = {
+    "test_report_by_hand": "browser",
+    "test_report_in_browser": "browser",
+    "test_cluster": "cluster",
+    "test_worker_processes": "cluster",
+    "test_killed_runs": "long runs",
+    "test_torch_kernels": "compiler",
+}
 
 
 def pytest_addoption(parser):
@@ -75,13 +82,18 @@ def pytest_configure(config):
         sys.addaudithook(_leave_out_processes)
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist looks at groups after
+def pytest_xdist_make_scheduler(config, log):
+    """Give each test of no group to the next process that is free; groups, which are long, come first."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class GroupScheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return GROUPS.get(Path(nodeid.partition("::")[0]).stem, nodeid)
+
+    return GroupScheduling(config, log)
+
+
 def pytest_collection_modifyitems(config, items):
-    for item in items:
-        group = next((GROUPS[name] for name in getattr(item, "fixturenames", ()) if name in GROUPS), None)
-        if group:
-            item.add_marker(pytest.mark.xdist_group(group))
-            item.add_marker("lengthy")
     quick, slow = config.getoption("--quick"), config.getoption("--slow")
     marks = (["lengthy"] if quick else []) + ([] if slow else ["slow"])
     left_out = [item for item in items if any(map(item.get_closest_marker, marks))]

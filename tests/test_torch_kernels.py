@@ -23,7 +23,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import anchorot.torch as aot  # noqa: E402
 from anchorot.torch import _cuda  # noqa: E402
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 THREADS, ITEMS = 4, 3
 HERE = Path(__file__).parent
