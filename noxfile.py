@@ -101,7 +101,7 @@ def _run_sanitized(session: nox.Session, sanitizers: str, library: str, options:
 
 @nox.session(venv_backend="none")
 def fuzz(session: nox.Session) -> None:
-    """Mutated files of every format, `-- --cases 100000` of each; not run by default (the tests run a few thousand)."""
+    """Mutated files of every format, `-- --cases 100000` of each; not run by default (the tests run 2000)."""
     session.run(PYTHON, "tests/fuzz.py", *session.posargs)
 
 
