@@ -4,6 +4,7 @@ Exact when given fractions.
 """
 
 from itertools import pairwise
+from statistics import mean, variance
 
 
 def ot_1d(x, y, wx, wy, p=1):
@@ -48,6 +49,58 @@ def ragged_energy(rows_x, rows_y, weights_x, weights_y, a, b):
 
     x, y = (rows_x, weights_x, a), (rows_y, weights_y, b)
     return 2 * cross(*x, *y) - cross(*x, *x) - cross(*y, *y)
+
+
+def energy_estimate(cost_x, cost_y, draws, robust=False):
+    """Value, variance at AE = 0 and its growth with AE, of draws (points of x, points of y): halves, from definitions.
+
+    The inner product of differences u, v of collections of rows is -1/2 Σ u_i v_j OT_1(row i, row j); AE is 2 |F - G|².
+    """
+
+    def rows(cost, points):
+        part = [[cost[i][j] for j in points] for i in points]
+        return [(row, 1 / len(points)) for row in (ranks(part, [1] * len(points)) if robust else part)]
+
+    def inner(u, v):
+        """Of signed collections, as lists of (row, mass)."""
+        even = [[1 / len(row)] * len(row) for row in (u[0][0], v[0][0])]
+        return -sum(mass * other * ot_1d(row, right, *even) for row, mass in u for right, other in v) / 2
+
+    def less(u, v, factor=1.0):
+        return [(row, factor * mass) for row, mass in u] + [(row, -factor * mass) for row, mass in v]
+
+    def squared(u, v):
+        return 2 * inner(less(u, v), less(u, v))
+
+    def halves(points):
+        return points[: len(points) // 2], points[len(points) // 2 :]
+
+    def within(cost, points):
+        """AE of the two halves, and their extrapolation by quarters."""
+        left, right = halves(points)
+        even = len(left) // 2 * 2
+        finer = [squared(rows(cost, a), rows(cost, b)) for a in halves(left[:even]) for b in halves(right[:even])]
+        own = squared(rows(cost, left), rows(cost, right))
+        return own, 2 * own - mean(finer)
+
+    found = []
+    for at_x, at_y in draws:
+        (f1, f2), (g1, g2) = ([rows(c, h) for h in halves(at)] for c, at in ((cost_x, at_x), (cost_y, at_y)))
+        whole = squared(rows(cost_x, at_x), rows(cost_y, at_y))
+        value = 2 * whole - mean([squared(f, g) for f in (f1, f2) for g in (g1, g2)])
+        noise_x, noise_y = less(f1, f2, 0.5), less(g1, g2, 0.5)
+        between = less(f1 + f2, g1 + g2, 0.5)
+        products = inner(noise_x, noise_y), inner(between, noise_x), inner(between, noise_y)
+        found.append((value, whole, *within(cost_x, at_x), *within(cost_y, at_y), *(one**2 for one in products)))
+    values, whole, own_x, finer_x, own_y, finer_y, both, along_x, along_y = zip(*found, strict=True)
+    share_x, share_y = len(draws[0][0]) / len(cost_x), len(draws[0][1]) / len(cost_y)
+    # |noise|² = own / 8 has the variance 2 tr S²
+    squares = (
+        share_x**2 * variance(own_x) / 128 + share_y**2 * variance(own_y) / 128 + 2 * share_x * share_y * mean(both)
+    )
+    inflation = (variance(finer_x) + variance(finer_y)) / (variance(own_x) + variance(own_y))
+    growth = 16 * (share_x * mean(along_x) + share_y * mean(along_y)) / mean(whole)
+    return mean(values), 8 * inflation * squares + variance(values) / len(values), growth
 
 
 def reached_share(cost, weights, position, level):

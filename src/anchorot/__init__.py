@@ -20,6 +20,7 @@ from anchorot.distances.alignment import Alignment, Rival, Start
 from anchorot.distances.bounds import LowerBounds, lower_bounds
 from anchorot.distances.dense import DenseAlignment, DenseRival
 from anchorot.distances.energy import anchor_energy, expected_cost
+from anchorot.distances.estimate import EnergyEstimate, anchor_energy_estimate
 from anchorot.distances.gromov import gromov_wasserstein
 from anchorot.distances.nearest import nearest_gw
 from anchorot.distances.neighbors import NearestSpaces, Neighbors, SearchResult
@@ -60,6 +61,7 @@ __all__ = [
     "ConvergenceWarning",
     "DenseAlignment",
     "DenseRival",
+    "EnergyEstimate",
     "FeatureMap",
     "FourierMap",
     "Geometry",
@@ -88,6 +90,7 @@ __all__ = [
     "align",
     "alignment_scores",
     "anchor_energy",
+    "anchor_energy_estimate",
     "anchor_energy_plan",
     "anchor_wasserstein",
     "barycenter",

@@ -1,0 +1,266 @@
+r"""How much of an Anchor Energy is the draw: the AE between the populations behind two samples, and its error.
+
+Let the points of two spaces be independent draws from two populations, and let F be the population's distribution of
+quantile functions, so that AE = 2 |F - G|² (:func:`~anchorot.anchor_energy`). Of samples of s points each the plain AE
+is AE_s = 2 |F_s - G_s|², and it errs in two ways.
+
+- Noise: F_s scatters around its mean, so AE_s is too large, by c / s: a V-statistic counts pairs i = i', whose cost
+  is 0, among the pairs within a space, and every row holds its point's own cost, 0, with weight 1 / s.
+- Blur: rows are samples themselves. With D the difference of two anchors' CDFs at a position and v / s the variance of
+  its sample, E|D + noise| = |D| where D is large, but more around 0: f(0) v / s in all where D has a density f, and of
+  order s^-1/2 where D has an atom at 0, which is where many anchors agree (all points of a circle; points inside an
+  interval, about small distances). Between the spaces and within them it enters with opposite signs; it cancels for two
+  draws of one space, and makes spaces that differ seem nearer.
+
+Leaving out the pairs i = i' and the own costs (the U-statistic) takes away the noise, but blur cannot be seen in one
+sample. Halves of both samples, for which c / s is twice as large, tell both:
+
+    value = 2 AE_s - mean of AE_{s/2} over random halves
+
+is free of everything of order 1 / s. Of a blur of order s^-1/2 it leaves 2 - sqrt(2), a little more than half. s is the
+same on both sides (the size of the smaller sample; from the larger one s points are drawn anew for every draw), so that
+the blur of two draws of one space cancels whatever its order.
+
+The error. To first order F_s - F is a mean of independent parts, with covariance operator S / s, and (first half -
+second half) / 2 has the law of that noise. With d = F - G, value - AE is about 4 <d, e> + 2 (|e|² - E|e|²), e ~ N(0, T)
+and T = S_x / n + S_y / m, so its variance is 16 <d, T d> + 8 tr T²; all of which are sums of squares of AEs between
+halves (see `_moments`). The first part is proportional to AE, so intervals are those of AEs that the value would not
+reject (as Wilson's for shares): value ± z standard errors would miss large AEs. The second is multiplied by what the
+extrapolation itself does to it, measured between halves and their quarters, which are two draws of one space each.
+"""
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from anchorot._kernels import kernels
+from anchorot._typing import Float64s, Floats, RngLike
+from anchorot._validate import check_integer, check_memory, check_nonnegative, check_overflow, check_threads
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.exceptions import InputError
+from anchorot.space import Space, as_space, heavy_part, with_unit_costs
+
+LEAST_POINTS = 8  # quarters of them still have pairs
+
+
+@dataclass(frozen=True)
+class EnergyEstimate:
+    """What two samples tell of the Anchor Energy between the populations behind them.
+
+    Attributes
+    ----------
+    value : float
+        Estimate of the populations' AE. It may be negative: between two draws of one space it is as often below 0 as
+        the noise makes it.
+    plain : float
+        The samples' own AE, as :func:`anchor_energy` gives it.
+    null_error : float
+        What the standard error would be if the populations' AE were 0.
+    growth : float
+        By how much the variance grows for every unit of the populations' AE.
+    n_points : int
+        Points of either side that a draw compares.
+    n_draws : int
+        Random halves that were compared.
+    """
+
+    value: float
+    plain: float
+    null_error: float
+    growth: float
+    n_points: int
+    n_draws: int
+
+    @property
+    def noise(self) -> float:
+        """How much of the plain AE is due to the draw; negative where samples look more alike than populations."""
+        return self.plain - self.value
+
+    @property
+    def standard_error(self) -> float:
+        """Standard deviation of the value over other draws of both samples."""
+        return _root(self.null_error, self.growth, max(self.value, 0.0))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the AEs of the populations that agree with the samples: low and high.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+            In how many of 100 pairs of samples, divided by 100, the interval holds the populations' AE.
+
+        Returns
+        -------
+        tuple of float
+            If 0 lies between them, the samples may well be draws of one space.
+        """
+        share = check_nonnegative(level, "level")
+        if not 0 < share < 1:
+            raise InputError(f"level must be a number between 0 and 1, but got {level!r}")
+        z = NormalDist().inv_cdf((1 + share) / 2)
+        return self._end(-z), self._end(z)
+
+    def _end(self, z: float) -> float:
+        """The AE that lies |z| of its own standard errors above or below the value."""
+        flat = self.value + z * self.null_error  # below 0 the error is that at 0
+        if flat <= 0:
+            return flat
+        half = z * self.growth / 2  # of (AE - value)² = z² (null_error² + growth AE), a quadratic equation
+        return self.value + z * (half + _root(self.null_error, self.growth, self.value, half))
+
+
+def _root(error: float, growth: float, energy: float, more: float = 0.0) -> float:
+    """sqrt(error² + growth energy + more²), in units in which nothing overflows."""
+    unit = max(error, growth, abs(energy), abs(more)) or 1.0
+    return unit * math.sqrt((error / unit) ** 2 + (growth / unit) * (energy / unit) + (more / unit) ** 2)
+
+
+def anchor_energy_estimate(
+    x: Space | ArrayLike,
+    y: Space | ArrayLike,
+    *,
+    robust: bool = False,
+    n_draws: int = 100,
+    rng: RngLike = None,
+    threads: int = 1,
+) -> EnergyEstimate:
+    """Estimate the Anchor Energy between the populations that two spaces are samples of, with its error.
+
+    Two draws of one shape have an AE above 0, the larger the fewer their points. The estimate is free of that, and its
+    interval says whether what is left is more than chance. It extrapolates from random halves of both samples; the
+    mathematics stands at the top of this module, and how well it does in ``docs/testing.md``.
+
+    Parameters
+    ----------
+    x, y : Space or array_like of shape (n, n)
+        Samples of at least 8 points, of equal weights: every point one draw, independent of all others (of a mesh:
+        ``sampling="uniform"``, and another `rng` for either side). One space given twice is no pair of samples.
+    robust : bool
+        Compare ranks; every half is ranked by itself.
+    n_draws : int
+        How many random halves to compare. With 100 the standard error is right to about a tenth.
+    rng : None, int or numpy.random.Generator
+        Source of randomness for the halves.
+    threads : int
+        Threads for the kernels; the answer is the same to the last bit.
+
+    Returns
+    -------
+    EnergyEstimate
+        With `value`, `standard_error`, `interval()`, `plain` and `noise`.
+
+    Notes
+    -----
+    O(n_draws n² log n) time, as long as two or three plain AEs a draw. The same `rng` gives the same answer however the
+    points are numbered, but for points that see the same costs, among which the numbers decide who is in which half.
+
+    Examples
+    --------
+    >>> places = np.random.default_rng(0).random((2, 60, 2))
+    >>> x, y = (np.linalg.norm(own[:, None] - own, axis=2) for own in places)
+    >>> found = anchor_energy_estimate(x, y, rng=0)
+    >>> low, high = found.interval()
+    >>> found.plain > 0.005, low < 0 < high
+    (True, True)
+    """
+    n_draws = check_integer(n_draws, "n_draws", 2)
+    threads = check_threads(threads)
+    scaled, unit = with_unit_costs(_sample(x, "x"), _sample(y, "y"))
+    unit = 1.0 if robust else unit  # ranks have none
+    first, second = (_Sample(_in_own_order(space.cost), robust, threads) for space in scaled)
+    size = min(first.n, second.n) // 2 * 2
+    generator = np.random.default_rng(rng)
+    draws = np.array([_compared(*(s.parts(generator, size) for s in (first, second))) for _ in range(n_draws)])
+    value, null, growth = _moments(draws, size / first.n, size / second.n)
+    plain = first.whole.energy_to(second.whole, threads=threads)
+    found = EnergyEstimate(value * unit, plain * unit, math.sqrt(null) * unit, growth * unit, size, n_draws)
+    check_overflow(found.plain, 1)
+    check_overflow(found.value, 1)
+    return found
+
+
+def _sample(x: Space | ArrayLike, name: str) -> Space:
+    space = heavy_part(as_space(x))
+    if not space.is_uniform:
+        raise InputError(
+            f"{name} has points of different weights, but an estimate takes each for one draw: give equal weights"
+        )
+    if space.n < LEAST_POINTS:
+        raise InputError(f"{name} has {space.n} points, but an estimate needs at least {LEAST_POINTS}")
+    check_memory(space.n, 40, "an estimate from")
+    return space
+
+
+def _in_own_order(cost: Floats) -> Floats:
+    """The costs with points in the order of their sorted rows, which does not depend on how they were numbered."""
+    rows = np.sort(cost, axis=1) + 0.0  # -0 is 0
+    order = rows.view(np.dtype((np.void, rows.strides[0]))).ravel().argsort(kind="stable")
+    return cost[np.ix_(order, order)]
+
+
+class _Parts(NamedTuple):
+    """Features of points drawn from a sample, of their halves and of each half's halves."""
+
+    whole: AnchorFeatures
+    halves: list[AnchorFeatures]
+    quarters: list[list[AnchorFeatures]]
+
+
+class _Sample:
+    """The costs of a sample, from which parts are drawn."""
+
+    def __init__(self, cost: Floats, robust: bool, threads: int) -> None:
+        self.n, self.threads = len(cost), threads
+        self._cost, self._robust = cost, robust
+        self.whole = self._features(np.arange(self.n))
+
+    def _features(self, index: NDArray[np.int64]) -> AnchorFeatures:
+        part = self._cost[np.ix_(index, index)]  # checked already, so of parts nothing is
+        levels = kernels.quantiles(Space(part, copy=False).ranked().cost if self._robust else part, self.threads)
+        kernels.sort_rows(levels, self.threads)
+        return AnchorFeatures(levels=levels, robust=self._robust)
+
+    def parts(self, generator: np.random.Generator, size: int) -> _Parts:
+        """Draw an even number of points, and split them at random."""
+        index = generator.permutation(self.n)[:size]
+        halves = index.reshape(2, -1)
+        quarters = halves[:, : size // 4 * 2].reshape(2, 2, -1)
+        return _Parts(
+            self.whole if size == self.n else self._features(index),
+            [self._features(half) for half in halves],
+            [[self._features(quarter) for quarter in pair] for pair in quarters],
+        )
+
+
+def _compared(x: _Parts, y: _Parts) -> list[float]:
+    """AEs of the wholes, of halves across, of the halves within, and mean AEs of quarters within, across halves."""
+
+    def across(first: list[AnchorFeatures], second: list[AnchorFeatures]) -> list[float]:
+        return [f.energy_to(g) for f in first for g in second]
+
+    within = [part.halves[0].energy_to(part.halves[1]) for part in (x, y)]
+    finer = [float(np.mean(across(*part.quarters))) for part in (x, y)]
+    return [x.whole.energy_to(y.whole), *across(x.halves, y.halves), *within, *finer]
+
+
+def _moments(draws: Float64s, share_x: float, share_y: float) -> tuple[float, float, float]:
+    """Value, variance if AE were 0, and growth of the variance with AE, from the columns that `_compared` gives.
+
+    With F₁, F₂ and G₁, G₂ the halves and S, R the covariances of (F₁ - F₂) / 2 and (G₁ - G₂) / 2:
+    a₁₁ + a₁₂ - a₂₁ - a₂₂ = 8 <d, F₁ - F₂>,  a₁₂ + a₂₁ - a₁₁ - a₂₂ = 4 <F₁ - F₂, G₁ - G₂>,  w = 2 |F₁ - F₂|².
+    """
+    whole, a11, a12, a21, a22, w_x, w_y, finer_x, finer_y = draws.T
+    values = 2 * whole - (a11 + a12 + a21 + a22) / 4
+    tr_ss, tr_rr = np.var(w_x, ddof=1) / 128, np.var(w_y, ddof=1) / 128
+    tr_sr = np.mean(np.square(a12 + a21 - a11 - a22)) / 256
+    squares = share_x**2 * tr_ss + share_y**2 * tr_rr + 2 * share_x * share_y * tr_sr  # of S_x / n + S_y / m
+    extrapolated = np.var(2 * w_x - finer_x, ddof=1) + np.var(2 * w_y - finer_y, ddof=1)
+    inflation = extrapolated / (128 * (tr_ss + tr_rr)) if tr_ss + tr_rr > 0 else 1.0
+    null = 8 * inflation * squares + np.var(values, ddof=1) / len(values)  # the latter: of so few draws
+    along = share_x * np.square(a11 + a12 - a21 - a22) + share_y * np.square(a11 + a21 - a12 - a22)  # 16² <d, T d>
+    growth = np.mean(along) / 16 / np.mean(whole) if whole.any() else 0.0
+    return float(np.mean(values)), float(null), float(growth)
