@@ -57,7 +57,8 @@ def meshes(archive: Path, n_points: int, geodesic: str) -> tuple[list[ao.Space],
         with tarfile.open(archive) as packed:
             packed.extractall(folder, filter="data")
         files = sorted(Path(folder).glob("*/*/*/*.obj"))  # .../class/train or test/name
-        spaces = [ao.from_mesh(file, n_points, geodesic, rng=seed) for seed, file in enumerate(files)]
+        drawn = {"geodesic": geodesic, "sampling": "uniform"}
+        spaces = [ao.from_mesh(file, n_points, rng=seed, **drawn) for seed, file in enumerate(files)]
     return spaces, np.array([file.parent.parent.name for file in files])
 
 

@@ -54,7 +54,8 @@ def tosca_rows(folder: Path) -> list[Row]:
     """The same on real shapes: 100 random vertices of each, with the distances along the surface between them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ao.InputNote)  # some have several components
-        spaces = [ao.read(file, n_points=POINTS, rng=seed) for seed, file in enumerate(sorted(folder.glob("*.mat")))]
+        files = sorted(folder.glob("*.mat"))
+        spaces = [ao.read(file, n_points=POINTS, sampling="uniform", rng=seed) for seed, file in enumerate(files)]
     whose = f"{len(spaces)} TOSCA shapes"
     return [*_time_rows(features_of(spaces), "TOSCA shapes"), *_against(spaces, whose), *_cajal(spaces, whose)]
 

@@ -123,7 +123,7 @@ def plans() -> Figure:
 def tosca_map(folder: Path) -> Figure:
     """All TOSCA shapes: their matrix and their map."""
     paths = sorted(folder.glob("*.mat"), key=lambda path: (kind(path), int(re.sub(r"\D", "", path.stem))))
-    energies = ao.pairwise([ao.read(path, n_points=SAMPLED, rng=0) for path in paths])
+    energies = ao.pairwise([ao.read(path, n_points=SAMPLED, sampling="uniform", rng=0) for path in paths])
     kinds = [kind(path) for path in paths]
     figure = plot.new_figure(13.5, 5.6)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.1))

@@ -70,7 +70,15 @@ def test_farthest_points_cover_evenly():
 
     even = ao.from_mesh(mesh, 30, "edge", rng=0, sampling="farthest")
     assert len(set(even.labels)) == 30
-    assert radius(even) < 0.75 * radius(ao.from_mesh(mesh, 30, "edge", rng=0))
+    assert radius(even) < 0.75 * radius(ao.from_mesh(mesh, 30, "edge", rng=0, sampling="uniform"))
+
+
+def test_meshes_are_covered_evenly_unless_told_otherwise(tmp_path):
+    vertices, faces = icosphere(2)
+    np.savez(tmp_path / "m.npz", V=vertices, F=faces)
+    even, other = (ao.from_mesh((vertices, faces), 20, "edge", 3, sampling=s) for s in ("farthest", "uniform"))
+    assert ao.from_mesh((vertices, faces), 20, "edge", 3).labels == even.labels != other.labels
+    assert ao.read(tmp_path / "m.npz", n_points=20, geodesic="edge", rng=3).labels == even.labels
 
 
 def test_farthest_points_are_the_farthest():
@@ -81,11 +89,11 @@ def test_farthest_points_are_the_farthest():
         assert reach[chosen[k]] == pytest.approx(reach.max())
 
 
-def test_vertices_on_one_spot_are_all_taken_once():
+def test_vertices_on_one_spot_are_taken_once():
     vertices = np.concatenate([SQUARE[0], SQUARE[0]])
     faces = np.concatenate([SQUARE[1], [[0, 4, 1], [5, 6, 7], [1, 5, 2]]])
-    x = ao.from_mesh((vertices, faces), 8, "edge", rng=0, sampling="farthest")
-    assert sorted(x.labels) == list(range(8))
+    x = ao.from_mesh((vertices, faces), 7, "edge", rng=0, sampling="farthest")
+    assert len(set(x.labels)) == 7
 
 
 def test_the_largest_component_is_kept_with_a_note():
@@ -97,8 +105,10 @@ def test_the_largest_component_is_kept_with_a_note():
     np.testing.assert_array_equal(x.cost, ao.from_mesh((vertices, faces), geodesic="edge").cost)
 
 
-def test_more_points_than_vertices_gives_all():
-    assert ao.from_mesh(SQUARE, 99, "edge").labels == (0, 1, 2, 3)
+@pytest.mark.parametrize("sampling", ["farthest", "uniform"])
+@pytest.mark.parametrize("n_points", [None, 4, 99])
+def test_as_many_points_as_vertices_gives_all_in_order(n_points, sampling):
+    assert ao.from_mesh(SQUARE, n_points, "edge", rng=1, sampling=sampling).labels == (0, 1, 2, 3)
 
 
 @pytest.mark.parametrize("ending", ["off", "ply", "obj", "stl"])

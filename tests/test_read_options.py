@@ -51,7 +51,7 @@ def test_every_option_stands_on_the_command_line(command):
     [
         ({"kind": "edges"}, "kind must be one of 'cost', 'points', 'graph'"),
         ({"geodesic": "fast"}, "geodesic must be one of 'heat', 'edge', 'exact'"),
-        ({"sampling": "best"}, "sampling must be one of 'uniform', 'farthest'"),
+        ({"sampling": "best"}, "sampling must be one of 'farthest', 'uniform'"),
         ({"max_bytes": "much"}, "max_bytes must be a number of bytes or a text such as '2GB'"),
         ({"max_bytes": 0}, "max_bytes must be a number of bytes"),
         ({"max_bytes": "9" * 400}, "max_bytes must be a number of bytes"),

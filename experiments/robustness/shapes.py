@@ -55,7 +55,7 @@ class Mesh:
         """Return a draw of vertices with distances along the surface."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ao.InputNote)  # small loose parts, as some TOSCA shapes have, are left out
-            return ao.from_mesh((self.vertices, self.faces), n_points, rng=rng)
+            return ao.from_mesh((self.vertices, self.faces), n_points, sampling="uniform", rng=rng)
 
 
 def noise_share(level: int) -> float:
@@ -109,7 +109,7 @@ def _read(file: Path) -> Mesh:
     """Read a mesh file by anchorot."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ao.InputNote)  # some TOSCA shapes have small loose parts
-        geometry = ao.read(file, n_points=2, rng=0).geometry
+        geometry = ao.read(file, n_points=2, sampling="uniform", rng=0).geometry
     if geometry is None or geometry.positions is None or geometry.faces is None:
         raise ao.InputError(f"{file}: got no triangles, but a mesh is needed")
     return Mesh(geometry.positions, geometry.faces)

@@ -58,7 +58,7 @@ def run(study: Study) -> None:
 def _measure(study: Study) -> list[Measurement]:
     folder = study.data["tosca_nonrigid3d"]
     vertices = QUICK_VERTICES if study.quick else None
-    cats = [ao.from_mesh(folder / name, vertices, "heat", rng=0) for name in CATS]
+    cats = [ao.from_mesh(folder / name, vertices, "heat", sampling="uniform", rng=0) for name in CATS]
     plan = QUICK if study.quick else FULL
     found: list[Measurement] = []
     with (

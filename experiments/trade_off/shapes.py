@@ -47,7 +47,7 @@ def read_shapes(
     with warnings.catch_warnings(), progress_bar(len(paths), "measuring", "shapes") as advance:
         warnings.simplefilter("ignore", ao.InputNote)  # crumbs beside the largest component of gorillas and seahorses
         for path, child in zip(paths, rng.spawn(len(paths)), strict=True):
-            space = ao.read(path, n_points=n_points, rng=child)
+            space = ao.read(path, n_points=n_points, sampling="uniform", rng=child)
             spaces.append(space.take(child.permutation(space.n)))
             advance(1)
     return Shapes(spaces, np.array([name for name, _ in chosen]))

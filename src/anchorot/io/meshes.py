@@ -20,7 +20,7 @@ from anchorot.io.sampling import sampled
 from anchorot.io.shortest_paths import adjacency, components
 from anchorot.space import Space
 
-SAMPLINGS = ("uniform", "farthest")
+SAMPLINGS = ("farthest", "uniform")
 
 
 def from_mesh(
@@ -29,7 +29,7 @@ def from_mesh(
     geodesic: str = "heat",
     rng: RngLike = None,
     *,
-    sampling: str = "uniform",
+    sampling: str = "farthest",
     points: ArrayLike | None = None,
 ) -> Space:
     """Make the space of a mesh's vertices, with distances along the surface as costs.
@@ -47,9 +47,11 @@ def from_mesh(
         50 times slower, and only for meshes without edges of three faces).
     rng : None, int or numpy.random.Generator
         Source of randomness for the draw.
-    sampling : {"uniform", "farthest"}
-        Draw vertices uniformly; or begin with a random one and always add the one farthest (along edges) from those
-        already taken, which covers the surface evenly.
+    sampling : {"farthest", "uniform"}
+        Begin with a random vertex and always add the one farthest (along edges) from those already taken, which covers
+        the surface evenly; or draw vertices uniformly, each independent of the others, as `anchor_energy_estimate` and
+        other statistics of samples need them. Of TOSCA's 148 shapes, 100 points each, 47 % are nearest to themselves
+        when they are drawn twice by "farthest", 12 % by "uniform" (``docs/formats.md``).
     points : array_like of int, shape (k,), optional
         Keep these vertices, in this order, instead of a draw. All of them must be in the largest component.
 
@@ -132,12 +134,7 @@ def mesh_space(
     check_choice(geodesic, "geodesic", tuple(GEODESICS))
     check_choice(sampling, "sampling", SAMPLINGS)
     surface = surface_of(vertices, faces, name)
-    if points is not None:
-        index = _chosen(points, n_points, surface)
-    elif sampling == "farthest":
-        index = _farthest(surface, n_points, np.random.default_rng(rng))
-    else:
-        index = sampled(np.arange(len(surface.kept)), n_points, rng)
+    index = _drawn(surface, n_points, sampling, rng) if points is None else _chosen(points, n_points, surface)
     check_memory(len(index), 8)
     return surface.space(GEODESICS[geodesic](surface.vertices, surface.faces, index), index)
 
@@ -191,12 +188,19 @@ def _chosen(points: ArrayLike, n_points: int | None, surface: Surface) -> Int64s
     return np.searchsorted(surface.kept, wanted)
 
 
-def _farthest(surface: Surface, n_points: int | None, rng: np.random.Generator) -> Int64s:
+def _drawn(surface: Surface, n_points: int | None, sampling: str, rng: RngLike) -> Int64s:
+    """Draw at most `n_points` of the component's vertices; all in order if there are no more."""
+    everything = np.arange(len(surface.kept))
+    if sampling == "uniform" or n_points is None or check_integer(n_points, "n_points", 1) >= len(everything):
+        return sampled(everything, n_points, rng)
+    return _farthest(surface, n_points, np.random.default_rng(rng))
+
+
+def _farthest(surface: Surface, count: int, rng: np.random.Generator) -> Int64s:
     """Vertices that cover the mesh: each is the farthest, along edges, from all before it."""
     from scipy.sparse.csgraph import dijkstra
 
     n = len(surface.kept)
-    count = n if n_points is None else min(check_integer(n_points, "n_points", 1), n)
     graph = edge_graph(surface.vertices, surface.faces)
     chosen = np.empty(count, np.int64)
     chosen[0] = rng.integers(n)

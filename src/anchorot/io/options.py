@@ -66,8 +66,8 @@ class ReadOptions:
         metadata=_about("Of meshes: how to measure along the surface.", choices=tuple(GEODESICS)),
     )
     sampling: str = field(
-        default="uniform",
-        metadata=_about("Of meshes: how to draw vertices.", choices=SAMPLINGS),
+        default="farthest",
+        metadata=_about("Of meshes: how to draw vertices, far from each other or each by itself.", choices=SAMPLINGS),
     )
     weight: str | bool | None = field(
         default=None,
