@@ -102,3 +102,32 @@ def test_cat_and_dog(data):
     assert result.returncode == 0, result.stderr
     for row in ("reading cat0.mat", "reading dog0.mat", "anchor energy", "robust anchor energy", "seconds"):
         assert row in result.stdout
+
+
+def test_compare_estimates_the_energy_behind_the_samples(tmp_path):
+    places = np.random.default_rng(0).random((200, 2))
+    np.save(tmp_path / "a.npy", places)
+    arguments = ("compare", "a.npy", "a.npy", "--kind", "points", "--n-points", 40, "--no-robust", "--estimate")
+    result = anchorot(*arguments, cwd=tmp_path)
+    assert "anchor energy estimate" in result.stdout
+    assert "two draws of one space may be as far apart" in result.stdout
+    found = json.loads(anchorot(*arguments, "--json", cwd=tmp_path).stdout)
+    rng = np.random.default_rng(0)
+    x, y = (ao.read(tmp_path / "a.npy", kind="points", n_points=40, rng=rng) for _ in range(2))
+    expected = ao.anchor_energy_estimate(x, y, rng=rng)
+    assert found["anchor_energy"] == expected.plain > 0  # the file was drawn from twice, by different seeds
+    shown = found["anchor_energy_estimate"]
+    assert (shown["value"], shown["standard_error"]) == (expected.value, expected.standard_error)
+    assert (shown["low"], shown["high"], shown["noise"]) == (*expected.interval(), expected.noise)
+    assert "anchor_energy_estimate" in found["seconds"]
+
+
+def test_estimates_draw_vertices_uniformly(tmp_path):
+    vertices, faces = np.random.default_rng(0).random((40, 3)), [[i, i + 1, i + 2] for i in range(38)]
+    np.savez(tmp_path / "m.npz", V=vertices, F=faces)
+    how = {"n_points": 12, "geodesic": "edge"}
+    arguments = ("compare", "m.npz", "m.npz", "--n-points", 12, "--geodesic", "edge", "--estimate", "--json")
+    found = json.loads(anchorot(*arguments, cwd=tmp_path).stdout)
+    rng = np.random.default_rng(0)
+    x, y = (ao.read(tmp_path / "m.npz", sampling="uniform", rng=rng, **how) for _ in range(2))
+    assert found["anchor_energy"] == ao.anchor_energy(x, y)

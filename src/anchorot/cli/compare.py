@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import anchorot as ao
@@ -27,6 +28,14 @@ def compare(
     epsilon: EpsilonOption = None,
     marks: MarksOption = None,
     reach: ReachOption = None,
+    estimate: Annotated[
+        bool,
+        typer.Option(
+            "--estimate",
+            help="Of ae: also estimate it between what the points were drawn from, with its error. Points are drawn "
+            "uniformly then, and of either file by a seed of its own.",
+        ),
+    ] = False,
     threads: ThreadsOption = 1,
     as_json: JsonOption = False,
     *,
@@ -34,27 +43,71 @@ def compare(
 ) -> None:
     """Distance between two spaces, of their costs and of their ranks (robust), with the time of every step."""
     forms = (False, True) if robust is None else (robust,)
-    for is_robust in forms:  # wrong options are said before anything is read
-        metric_of(metric, p, is_robust, epsilon)
+    plain_metrics = [metric_of(metric, p, is_robust, epsilon, threads=threads) for is_robust in forms]
+    if estimate and ((metric, plain_metrics[0].options["p"]) != ("ae", 1) or marks is not None or reach is not None):
+        raise ao.InputError(
+            "--estimate is for --metric ae with --p 1, without --marks and --reach: leave it or them out"
+        )
+    reading = _independent(reading) if estimate else reading
     stopwatch = Stopwatch()
     x, y = read_both(a, b, reading, stopwatch)
+    markings = [marking_of((x, y), marks, reach, robust=is_robust) for is_robust in forms]
+    metrics = [
+        metric_of(metric, p, is_robust, epsilon, marking=marking, threads=threads)
+        for is_robust, marking in zip(forms, markings, strict=True)
+    ]
     values: dict[str, float] = {}
-    for is_robust in forms:
-        marking = marking_of((x, y), marks, reach, robust=is_robust)
-        chosen = metric_of(metric, p, is_robust, epsilon, marking=marking, threads=threads)
-        name = f"{'robust_' * chosen.options['robust']}{METRICS[metric].value_name}"
+    for chosen in metrics:
+        name = _name(chosen)
         with stopwatch(name, f"computing the {name.replace('_', ' ')}"):
             values[name] = _distance(x, y, chosen)
+    estimates = _estimates(x, y, metrics if estimate else [], reading["rng"], threads, stopwatch)
     if as_json:
-        how = {name: chosen.options[name] for name in ("metric", "p", "epsilon")} | {"marks": marks, "reach": reach}
-        print_json({"a": str(a), "b": str(b), "n": x.n, "m": y.n, **how, **values, "seconds": stopwatch.seconds})
+        how = {name: metrics[0].options[name] for name in ("metric", "p", "epsilon")} | {"marks": marks, "reach": reach}
+        shown = {name: _described(found) for name, found in estimates.items()}
+        sizes = {"n": x.n, "m": y.n}
+        print_json({"a": str(a), "b": str(b), **sizes, **how, **values, **shown, "seconds": stopwatch.seconds})
         return
+    texts = {name: f"{value:.9g}" for name, value in values.items()}
+    texts |= {name: f"{found.value:.3g} ± {found.standard_error:.2g}" for name, found in estimates.items()}
     table = new_table(f"{a.name} ({x.n} points) and {b.name} ({y.n} points)", "", "value", "seconds")
     for file, step in ((a, "read_a"), (b, "read_b")):
         table.add_row(f"reading {plain(file.name)}", "", f"[dim]{stopwatch.seconds[step]:.3f}[/]")
-    for name, value in values.items():
-        table.add_row(name.replace("_", " "), f"[bold]{value:.9g}[/]", f"[dim]{stopwatch.seconds[name]:.3f}[/]")
-    print_table(table)
+    for name, text in texts.items():
+        table.add_row(name.replace("_", " "), f"[bold]{text}[/]", f"[dim]{stopwatch.seconds[name]:.3f}[/]")
+    print_table(table, *(_verdict(name, found) for name, found in estimates.items()))
+
+
+def _name(metric: Metric) -> str:
+    return f"{'robust_' * metric.options['robust']}{METRICS[metric.options['metric']].value_name}"
+
+
+def _estimates(
+    x: ao.Space, y: ao.Space, metrics: list[Metric], rng: Any, threads: int, stopwatch: Stopwatch
+) -> dict[str, ao.EnergyEstimate]:
+    found = {}
+    for metric in metrics:
+        name, is_robust = f"{_name(metric)}_estimate", metric.options["robust"]
+        with stopwatch(name, f"estimating the {_name(metric).replace('_', ' ')}"):
+            found[name] = ao.anchor_energy_estimate(x, y, robust=is_robust, rng=rng, threads=threads)
+    return found
+
+
+def _independent(reading: dict[str, Any]) -> dict[str, Any]:
+    """Read so that points are independent draws: uniform ones, from a stream that the second file continues."""
+    return reading | {"rng": np.random.default_rng(reading["rng"]), "sampling": "uniform"}
+
+
+def _described(found: ao.EnergyEstimate) -> dict[str, float]:
+    low, high = found.interval()
+    described = {"value": found.value, "standard_error": found.standard_error, "low": low, "high": high}
+    return described | {"noise": found.noise, "n_points": found.n_points, "n_draws": found.n_draws}
+
+
+def _verdict(name: str, found: ao.EnergyEstimate) -> str:
+    low, high = found.interval()
+    verdict = "they differ" if low > 0 else "two draws of one space may be as far apart"
+    return f"{name.replace('_', ' ')}: {low:.3g} to {high:.3g} (95 %), {verdict}"
 
 
 def _distance(x: ao.Space, y: ao.Space, metric: Metric) -> float:
