@@ -36,22 +36,31 @@ OPTIONS = {
     "edge": {"geodesic": "edge", "sampling": "farthest"},
     "exact": {"geodesic": "exact"},
     "plain": {},
+    "values": {"geodesic": "edge", "types": "red", "features": "color"},
+    "columns": {"kind": "points", "types": "kind", "features": "depth", "columns": ["x", "y"]},
+    "nodes": {"types": "kind", "features": ["depth"], "disconnected": 9.0},
+    "cells": {"types": "kind", "features": ["depth", "X_pca"]},
+    "tree": {"types": "structure", "features": "radius", "disconnected": 9.0},
 }
 MESH = ("heat", "edge", "exact")
 FORMATS = {
     "off": MESH,
-    "ply": MESH,
+    "ply": (*MESH, "values"),
     "obj": MESH,
     "stl": MESH,
     "mat": MESH,
     "npz": ("heat", "edge", "plain"),
     "npy": ("plain", "points", "neighbors"),
-    "csv": ("plain", "points", "neighbors"),
+    "csv": ("plain", "points", "neighbors", "columns"),
+    "tsv": ("columns", "plain", "graph"),
     "txt": ("plain", "points", "graph"),
+    "gin": ("plain",),
     "edgelist": ("plain", "edges"),
-    "graphml": ("plain", "edges"),
-    "swc": ("plain",),
-    "h5ad": ("plain", "neighbors"),
+    "graphml": ("plain", "edges", "nodes"),
+    "gexf": ("plain", "edges", "nodes"),
+    "gml": ("plain", "edges", "nodes"),
+    "swc": ("plain", "tree"),
+    "h5ad": ("plain", "neighbors", "cells"),
 }
 SLOW = {"h5ad", "mat"}  # a process forks for every file
 MOST_PROBLEMS = 5  # of one format; enough to begin with
@@ -100,10 +109,15 @@ def seeds(ending, folder):
         np.save(path("cost"), cost)
     elif ending == "csv":
         np.savetxt(path("cost"), cost, delimiter=",")
+    elif ending == "tsv":
+        rows = [f"p{i}\t{x}\t{y}\t{'ab'[i % 2]}\t{z}" for i, (x, y, z) in enumerate(vertices[:20].tolist())]
+        path("table").write_text("\n".join(["name\tx\ty\tkind\tdepth", *rows]))
+    elif ending == "gin":
+        path("graphs").write_text("2\n3 1\n0 1 1 0.5\n4 2 0 2 1\n0 1 1 -2\n2 -1\n5 1 1 3\n6 1 0 4\n")
     elif ending == "txt":
         np.savetxt(path("cost"), cost)
         path("authors").write_text("12\n" + made[0].read_text())
-    elif ending in ("edgelist", "graphml"):
+    elif ending in ("edgelist", "graphml", "gexf", "gml"):
         write_graph(path("graph"), faces)
     elif ending == "swc":
         real = sorted((DATA / "neurons" / "swc").glob("*.swc"))
@@ -111,10 +125,13 @@ def seeds(ending, folder):
         path("neuron").write_text("\n".join(lines))
     else:
         import anndata
+        import pandas as pd
         import scipy.sparse as sp
 
         for name, values in (("dense", vertices[:30]), ("sparse", sp.csr_matrix(vertices[:30]))):
-            anndata.AnnData(values, obsm={"X_pca": vertices[:30]}).write_h5ad(path(name))
+            obs = pd.DataFrame({"kind": pd.Categorical(["a", "b", "c"] * 10), "depth": np.arange(30.0)})
+            obs.index = [f"cell{i}" for i in range(30)]
+            anndata.AnnData(values, obs=obs, obsm={"X_pca": vertices[:30]}).write_h5ad(path(name))
     return [file.read_bytes() for file in made]
 
 
@@ -124,10 +141,19 @@ def write_graph(path, faces):
     graph = nx.Graph([(int(a), int(b)) for face in faces[:60] for a, b in (face[:2], face[1:])])
     graph = graph.subgraph(max(nx.connected_components(graph), key=len)).copy()
     nx.set_edge_attributes(graph, 1.5, "weight")
-    if path.suffix == ".graphml":
-        nx.write_graphml_xml(graph, path)
-    else:
+    nx.set_node_attributes(graph, {node: "ab"[node % 2] for node in graph}, "kind")
+    nx.set_node_attributes(graph, {node: node / 4 for node in graph}, "depth")
+    if path.suffix == ".edgelist":
         nx.write_edgelist(graph, path, data=["weight"])
+    else:
+        {".graphml": nx.write_graphml_xml, ".gexf": nx.write_gexf, ".gml": nx.write_gml}[path.suffix](graph, path)
+
+
+def read(path, **options):
+    """Read a space, or all of a collection."""
+    if path.suffix != ".gin":
+        return ao.read(path, **options)
+    return ao.read_gin(path)
 
 
 def run_case(ending, number, seed, sound, folder):
@@ -137,7 +163,7 @@ def run_case(ending, number, seed, sound, folder):
     path.write_bytes(mutate(ending, sound[number % len(sound)], rng, folder))
     options = OPTIONS[FORMATS[ending][int(rng.integers(len(FORMATS[ending])))]]
     try:
-        ao.read(path, n_points=int(rng.integers(1, 9)), rng=0, **options)
+        read(path, n_points=int(rng.integers(1, 9)), rng=0, **options)
     except ao.InputError as error:
         if not str(error).startswith(path.name) or "\n" in str(error):
             raise AssertionError(f"not one line that begins with the file's name: {error!r}") from error
@@ -152,7 +178,7 @@ def work(ending, cases, seed, progress):
             path = folder / f"sound{number}.{ending}"
             path.write_bytes(content)
             for option in FORMATS[ending][:1]:
-                ao.read(path, n_points=3, rng=0, **OPTIONS[option])  # the seeds themselves are sound
+                read(path, n_points=3, rng=0, **OPTIONS[option])  # the seeds themselves are sound
         in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (in_use + MEMORY, in_use + MEMORY))
         for number in cases:

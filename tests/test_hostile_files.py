@@ -58,7 +58,24 @@ def patience():
     assert not waited  # libraries catch what is raised in the middle of them
 
 
-ENDINGS = ["csv", "txt", "npy", "npz", "edgelist", "graphml", "swc", "off", "obj", "ply", "stl", "mat", "h5ad"]
+ENDINGS = [
+    "csv",
+    "tsv",
+    "txt",
+    "npy",
+    "npz",
+    "edgelist",
+    "graphml",
+    "gexf",
+    "gml",
+    "swc",
+    "off",
+    "obj",
+    "ply",
+    "stl",
+    "mat",
+    "h5ad",
+]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -99,7 +99,7 @@ def test_points(tmp_path, name):
         ("x.txt", "3\n0 1\n", "the first line promises 3 lines of 3 costs"),
         ("x.txt", "2\n0 1 2\n1 0 2\n", "promises a 2 x 2 matrix, but the lines hold 2 x 3"),
         ("x.txt", "99999999999\n0\n", "the first line promises 99999999999 lines"),
-        ("x.csv", "a,b\n1,2\n", "x.csv: line 1 of numbers: could not convert string to float: .*a"),
+        ("x.csv", "1,2\na,b\n", "x.csv: line 2 of numbers: could not convert string to float: .*a"),
         ("x.csv", "1,2\n1\n", "line 2 of numbers has 1 of them, but line 1 has 2"),
         (
             "x.csv",
@@ -112,7 +112,7 @@ def test_points(tmp_path, name):
         (
             "x.docx",
             "",
-            "files ending in '.docx' are not read; known endings: .csv, .edgelist, .edges, .graphml, .h5ad, .mat",
+            "files ending in '.docx' are not read; known endings: .csv, .edgelist, .edges, .gexf, .gml, .gr",
         ),
     ],
 )

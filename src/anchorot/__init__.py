@@ -40,6 +40,7 @@ from anchorot.io import (
     from_neighbors,
     from_points,
     read,
+    read_gin,
     read_tu,
     write,
 )
@@ -113,6 +114,7 @@ __all__ = [
     "ot_1d",
     "pairwise",
     "read",
+    "read_gin",
     "read_tu",
     "show_config",
     "write",

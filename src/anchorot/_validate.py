@@ -116,19 +116,26 @@ def check_weights(weights: ArrayLike, n: int, of: str) -> Float64s:
     return shares
 
 
-def check_types(types: Iterable[Hashable], n: int) -> tuple[Hashable, ...]:
+def check_types(types: Iterable[Hashable], n: int, of: str = "the cost matrix") -> tuple[Hashable, ...]:
     """Turn `types` into n hashable objects, each equal to itself; NumPy's scalars become Python's."""
     if isinstance(types, str | bytes) or not isinstance(types, Iterable):
         raise InputError(f"types must be one hashable object a point, such as a list of names, but got {types!r}")
     kinds = tuple(kind.item() if isinstance(kind, np.generic) else kind for kind in types)
     if len(kinds) != n:
-        raise InputError(f"types has {len(kinds)} entries, but the cost matrix has {n} points")
+        raise InputError(f"types has {len(kinds)} entries, but {of} has {n} points")
     for place, kind in enumerate(kinds):
         if not isinstance(kind, Hashable):
             raise InputError(f"types[{place}] is {kind!r}, but a type must be hashable, such as a text or an integer")
-        if kind != kind:
+        if not _equals_itself(kind):
             raise InputError(f"types[{place}] is {kind!r}, which equals no type, not even itself; name what is missing")
     return kinds
+
+
+def _equals_itself(value: Any) -> bool:
+    try:
+        return bool(value == value)
+    except TypeError:  # what pandas calls NA
+        return False
 
 
 def check_features(features: ArrayLike, n: int) -> Float64s:

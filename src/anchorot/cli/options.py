@@ -13,8 +13,8 @@ import typer
 from anchorot.io.options import ReadOptions
 
 SpaceArgument = typer.Argument(
-    help="A mesh (.off .ply .obj .stl .mat), graph (.graphml .edgelist), neuron (.swc), cells (.h5ad), or numbers "
-    "(.npz .npy .csv .txt).",
+    help="A mesh (.off .ply .obj .stl .mat), graph (.graphml .gexf .gml .edgelist), neuron (.swc), cells (.h5ad), or "
+    "numbers (.npz .npy .csv .tsv .txt).",
     show_default=False,
 )
 FilesArgument = Annotated[
@@ -28,7 +28,14 @@ PANEL = "Reading files"
 
 
 FLAGS = {"metric": "point_metric", "rng": "seed"}  # --metric is how spaces are compared
-TYPES: dict[str, Any] = {"rng": int, "weight": str | None, "disconnected": str, "max_bytes": str}  # one can be typed
+TYPES: dict[str, Any] = {  # that can be typed
+    "rng": int,
+    "weight": str | None,
+    "disconnected": str,
+    "max_bytes": str,
+    "features": list[str] | None,
+    "columns": list[str] | None,
+}
 DEFAULTS: dict[str, Any] = {"rng": 0}  # the same command gives the same result
 
 
@@ -59,6 +66,8 @@ READING = {option.name: _parameter(option, _hints[option.name]) for option in fi
 def _value(name: str, given: Any) -> Any:
     if name == "disconnected":
         return _number_or_word(given)
+    if isinstance(given, list):  # --features x --features y, or --features x,y
+        return tuple(name for text in given for name in text.split(",")) or None
     return given.value if isinstance(given, StrEnum) else given
 
 

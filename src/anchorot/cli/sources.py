@@ -8,22 +8,25 @@ from typing import Any
 
 import anchorot as ao
 from anchorot.io.files import ENDINGS, read_graph
-from anchorot.io.graph_files import is_tu_folder
+from anchorot.io.gin import is_gin_file
+from anchorot.io.graph_sets import is_tu_folder, marks_in
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One space: a file, or a graph of a TU collection."""
+    """One space: a file, or a graph of a collection."""
 
     name: str
     group: str  # what to call it together with its like
-    content: Any  # a path, or a sparse matrix
+    content: Any  # a path, or a table of edges
 
     def read(self, reading: dict[str, Any]) -> ao.Space:
         """Read it with the options of the command line."""
         if isinstance(self.content, Path):
             return ao.read(self.content, **reading)
         options = {name: reading[name] for name in ("disconnected", "n_points", "rng")}
+        options |= marks_in(self.content)
+        options |= {name: reading[name] for name in ("types", "features") if reading[name] is not None}
         try:
             return ao.from_graph(self.content, **options)
         except ao.InputError as error:
@@ -48,19 +51,25 @@ class SpacesOf(Sequence[ao.Space]):
 
 
 def find_sources(paths: list[Path]) -> list[Source]:
-    """Sources of files, of the graphs of TU folders, and of the readable files of other folders, in natural order."""
+    """Sources of files, of the graphs of collections, and of the readable files of other folders, in natural order."""
     found: list[Source] = []
     for path in paths:
         if not path.is_dir():
-            found.append(Source(path.name, group_of(path), path))
+            found += _sources_of(path)
         elif is_tu_folder(path):
-            found += _graphs(path)
+            found += _graphs(ao.read_tu(path))
         else:
             files = sorted((f for f in path.iterdir() if f.suffix.lower() in ENDINGS), key=_natural)
             if not files:
                 raise ao.InputError(f"{path}: no file in this folder has a known ending: {', '.join(ENDINGS)}")
-            found += [Source(file.name, group_of(file), file) for file in files]
+            found += [source for file in files for source in _sources_of(file)]
     return found
+
+
+def _sources_of(file: Path) -> list[Source]:
+    if file.suffix.lower() == ".txt" and is_gin_file(file):
+        return _graphs(ao.read_gin(file))
+    return [Source(file.name, group_of(file), file)]
 
 
 def group_of(path: Path) -> str:
@@ -68,14 +77,15 @@ def group_of(path: Path) -> str:
     return re.sub(r"[\d_.-]+$", "", path.stem) or path.stem
 
 
-def _graphs(folder: Path) -> list[Source]:
-    collection = ao.read_tu(folder)
+def _graphs(collection: ao.GraphSet) -> list[Source]:
     classes = (
         [""] * len(collection.graphs) if collection.labels is None else [str(label) for label in collection.labels]
     )
     return [
-        Source(f"{collection.name}/{number}", f"class {label}" if label else collection.name, graph)
-        for number, (graph, label) in enumerate(zip(collection.graphs, classes, strict=True), start=1)
+        Source(
+            f"{collection.name}/{number}", f"class {label}" if label else collection.name, collection.table(number - 1)
+        )
+        for number, label in enumerate(classes, start=1)
     ]
 
 

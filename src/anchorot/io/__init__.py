@@ -2,7 +2,8 @@
 
 from anchorot.io.cells import from_cells
 from anchorot.io.files import read, write
-from anchorot.io.graph_files import GraphSet, read_tu
+from anchorot.io.gin import read_gin
+from anchorot.io.graph_sets import GraphSet, read_tu
 from anchorot.io.graphs import from_graph
 from anchorot.io.landmarks import MeshDistances, PointDistances
 from anchorot.io.meshes import from_mesh
@@ -19,6 +20,7 @@ __all__ = [
     "from_neighbors",
     "from_points",
     "read",
+    "read_gin",
     "read_tu",
     "write",
 ]

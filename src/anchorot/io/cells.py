@@ -1,18 +1,23 @@
 """Spaces from cells: AnnData objects and .h5ad files."""
 
+import json
 import math
+from collections.abc import Hashable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_numbers
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.foreign import reading
+from anchorot.io.frames import OF_CELLS, columns_of_cells, plain
 from anchorot.io.gate import check_limit
 from anchorot.io.graphs import Disconnected
+from anchorot.io.marks import Columns, Marks, marks_of
 from anchorot.io.neighbors import from_neighbors
 from anchorot.io.points import check_points, from_points
 from anchorot.io.quarantine import quarantined
@@ -27,6 +32,8 @@ def from_cells(
     *,
     n_neighbors: int | None = None,
     disconnected: Disconnected | Literal["split"] = "error",
+    types: str | Iterable[Hashable] | None = None,
+    features: str | Sequence[str] | ArrayLike | None = None,
     n_points: int | None = None,
     rng: RngLike = None,
 ) -> Space | list[Space]:
@@ -43,6 +50,11 @@ def from_cells(
         If given, costs are shortest paths on the graph of this many nearest neighbours, see :func:`from_neighbors`.
     disconnected : {"error", "largest", "split"} or float
         What to do if that graph has several components, see :func:`from_graph`.
+    types : str or iterable of hashable objects, optional
+        What kind of point each cell is: the name of a column of ``adata.obs``, such as ``"cell_type"``; or a type for
+        each cell.
+    features : str, list of str, or array_like, optional
+        Numbers of the cells: names of columns of ``adata.obs`` or of arrays of ``adata.obsm``; or a row for each cell.
     n_points : int, optional
         Keep at most this many cells, drawn uniformly.
     rng : None, int or numpy.random.Generator
@@ -55,15 +67,46 @@ def from_cells(
     """
     _check_key(obsm, list(adata.obsm), adata.X is not None)
     values = adata.X if obsm is None else adata.obsm[obsm]
-    return cell_space(values, list(adata.obs_names), metric, n_neighbors, disconnected, n_points, rng)
+    names = [str(name) for name in adata.obs_names]
+    marks = marks_of(types, features, names, columns_of_cells(adata), "adata")
+    return cell_space(values, names, marks, metric, n_neighbors, disconnected, n_points, rng)
 
 
-def read_h5ad(file: Path, obsm: str | None, limit: int) -> tuple[Any, list[Any]]:
-    """Read one array of an .h5ad file, and the names of its cells; nothing else of the file is read."""
+class Cells(NamedTuple):
+    """What an .h5ad file says of its cells."""
+
+    values: Any  # (n, d), dense or sparse
+    names: list[str]
+    columns: Columns
+
+
+def read_h5ad(file: Path, obsm: str | None, wanted: Sequence[str], limit: int) -> Cells:
+    """Read one array of an .h5ad file, the names of its cells and what is wanted of obs and obsm; nothing else."""
+    found = h5ad_arrays(file, limit, key=obsm or "", wanted=json.dumps(list(wanted)))
+    return Cells(_assembled(found), found["names"].tolist(), stored_columns(found))
+
+
+def h5ad_arrays(file: Path, limit: int, **options: str) -> dict[str, Any]:
+    """Read arrays of an .h5ad file, in a process of its own."""
     if find_spec("h5py") is None:
         raise MissingExtraError("h5py", "cells")
-    found = quarantined("h5ad", file, limit, key=obsm or "")
-    return _assembled(found), found["names"].tolist()
+    return quarantined("h5ad", file, limit, **options)
+
+
+def stored_columns(found: dict[str, Any]) -> Columns:
+    """Return the columns among the arrays of an .h5ad file: values, or codes of categories, and which are missing."""
+    columns: dict[str, Any] = {}
+    for place, name in enumerate(found["columns"].tolist()):
+        values, missing = found[f"column{place}"], found.get(f"missing{place}")
+        if f"categories{place}" in found:
+            categories = [*found[f"categories{place}"].tolist(), None]  # the code -1 is that of none
+            columns[name] = [categories[code] for code in values.tolist()]
+        elif missing is not None and missing.any():
+            pairs = zip(missing.tolist(), values.tolist(), strict=True)
+            columns[name] = [None if lost else value for lost, value in pairs]
+        else:
+            columns[name] = plain(values)
+    return Columns(OF_CELLS, columns)
 
 
 def _assembled(found: dict[str, Any]) -> Any:
@@ -85,7 +128,8 @@ def _assembled(found: dict[str, Any]) -> Any:
 
 def cell_space(
     values: Any,
-    names: list[Any],
+    names: list[str],
+    marks: Marks,
     metric: str,
     n_neighbors: int | None,
     disconnected: Disconnected | Literal["split"],
@@ -94,17 +138,26 @@ def cell_space(
     limit: int | None = None,
 ) -> Space | list[Space]:
     """Make the space of cells whose values are a dense or sparse array or a data frame; `limit` is for dense ones."""
-    labels = [str(name) for name in names]
     if values.ndim != 2:
         raise InputError(f"the values have shape {values.shape}, but a row for every cell is needed")
-    if len(labels) != values.shape[0]:
-        raise InputError(f"there are {len(labels)} names of cells, but {values.shape[0]} rows of values")
+    if len(names) != values.shape[0]:
+        raise InputError(f"there are {len(names)} names of cells, but {values.shape[0]} rows of values")
     if n_neighbors is not None:
         dense = _dense(values, limit)
-        return from_neighbors(dense, n_neighbors, metric, disconnected, labels=labels, n_points=n_points, rng=rng)
-    kept = sampled(np.arange(len(labels)), n_points, rng)  # before a sparse array is made dense
+        return from_neighbors(
+            dense,
+            n_neighbors,
+            metric,
+            disconnected,
+            types=marks.types,
+            features=marks.features,
+            labels=names,
+            n_points=n_points,
+            rng=rng,
+        )
+    kept = sampled(np.arange(len(names)), n_points, rng)  # before a sparse array is made dense
     rows = values.iloc[kept] if hasattr(values, "iloc") else values[kept]
-    return from_points(_dense(rows, limit), metric, labels=[labels[i] for i in kept])
+    return from_points(_dense(rows, limit), metric, **marks.of(kept), labels=[names[i] for i in kept])
 
 
 def _check_key(obsm: str | None, known: list[str], has_values: bool) -> None:

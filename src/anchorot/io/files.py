@@ -11,13 +11,16 @@ import numpy as np
 from anchorot._typing import Float64s
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
-from anchorot.io.cells import cell_space, read_h5ad
+from anchorot.io.cells import Cells, cell_space, read_h5ad
 from anchorot.io.gate import about
-from anchorot.io.graph_files import is_tu_folder, read_edge_list, read_graphml
+from anchorot.io.gin import is_gin_file
+from anchorot.io.graph_files import NETWORKX_READERS, read_edge_list, read_networkx
 from anchorot.io.graph_inputs import EdgeTable, edge_table
-from anchorot.io.graphs import table_space
+from anchorot.io.graph_sets import is_tu_folder
+from anchorot.io.graphs import node_marks, table_space
+from anchorot.io.marks import Features, Types, marks_of
 from anchorot.io.matrices import MATRIX_READERS
-from anchorot.io.mesh_files import MESH_READERS, read_mesh
+from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
 from anchorot.io.meshes import mesh_space
 from anchorot.io.neighbors import from_neighbors
 from anchorot.io.neurons import read_swc
@@ -27,7 +30,8 @@ from anchorot.io.sampling import sampled
 from anchorot.space import Space
 
 EDGE_LIST_ENDINGS = (".edgelist", ".edges")
-ENDINGS = tuple(sorted([*MATRIX_READERS, *MESH_READERS, *EDGE_LIST_ENDINGS, ".graphml", ".swc", ".h5ad"]))
+GRAPH_ENDINGS = (*EDGE_LIST_ENDINGS, *sorted(NETWORKX_READERS), ".swc")
+ENDINGS = tuple(sorted([*MATRIX_READERS, *MESH_READERS, *GRAPH_ENDINGS, ".h5ad"]))
 
 
 @by_keywords
@@ -38,11 +42,13 @@ def read(path: Path, options: ReadOptions) -> Space:
     .npz                           an array ``cost``, or ``points``, or a mesh ``V`` and ``F``; optionally
                                    ``weights``, ``types``, ``features`` and ``labels``
     .npy                           a cost matrix
-    .csv                           a cost matrix, numbers separated by commas
+    .csv, .tsv                     a cost matrix, numbers separated by commas or tabs; a header and a first
+                                   column of names are understood
     .txt                           a cost matrix, numbers separated by blanks; or the format of the paper's
                                    authors' program: n, then n lines of n costs, then optionally n weights
     .off, .ply, .obj, .stl, .mat   a mesh, see :func:`from_mesh`
-    .graphml, .edgelist, .edges    a graph, see :func:`from_graph`
+    .graphml, .gexf, .gml          a graph, see :func:`from_graph`
+    .edgelist, .edges              the same
     .swc                           a neuron: paths along its tree
     .h5ad                          cells, see :func:`from_cells`
     =============================  ====================================================================
@@ -77,15 +83,17 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
     if file.is_dir():
         hint = " (of a TU collection: read_tu reads it)" if is_tu_folder(file) else ""
         raise InputError(f"this is a folder{hint}, but a file is needed")
+    if ending == ".txt" and is_gin_file(file):
+        raise InputError("this is a collection of graphs (read_gin reads it), but a single space is needed")
     graph = _edges_of(file, options)
     if graph is not None:
         return _graph(*graph, options)
     if ending in MESH_READERS:
-        return _mesh(*read_mesh(file, options.limit), file, options)
+        return _mesh(read_mesh(file, options.limit), options, options.types, options.features)
     if ending == ".h5ad":
-        return _cells(*read_h5ad(file, options.obsm, options.limit), options)
+        return _cells(read_h5ad(file, options.obsm, options.wanted, options.limit), options)
     if ending in MATRIX_READERS:
-        return _matrix(MATRIX_READERS[ending](file, options.limit), file, options)
+        return _matrix(MATRIX_READERS[ending](file, options), file, options)
     raise InputError(f"files ending in '{file.suffix}' are not read; known endings: {', '.join(ENDINGS)}")
 
 
@@ -95,9 +103,9 @@ def read_graph(path: Path, options: ReadOptions) -> EdgeTable:
     with about(path):
         found = _edges_of(path, replace(options, weight=None, directed=False))
         if found is None:
-            graphs = ", ".join((*EDGE_LIST_ENDINGS, ".graphml", ".swc"))
+            graphs = ", ".join(GRAPH_ENDINGS)
             raise InputError(
-                f"a graph is needed: {graphs}, or with kind='graph' (--kind graph) a .csv or .txt of edges"
+                f"a graph is needed: {graphs}, or with kind='graph' (--kind graph) a .csv, .tsv or .txt of edges"
             )
     return found[0]
 
@@ -105,21 +113,25 @@ def read_graph(path: Path, options: ReadOptions) -> EdgeTable:
 def _edges_of(file: Path, options: ReadOptions) -> tuple[EdgeTable, Float64s | None] | None:
     """Return the edges and positions of a file that holds a graph, or None."""
     ending = file.suffix.lower()
-    if ending in EDGE_LIST_ENDINGS or (options.kind == "graph" and ending in (".csv", ".txt")):
+    if ending in EDGE_LIST_ENDINGS or (options.kind == "graph" and ending in (".csv", ".tsv", ".txt")):
         return read_edge_list(file, options.weight, options.directed, options.limit), None
-    if ending == ".graphml":
-        return read_graphml(file, options.weight, options.directed, options.limit), None
+    if ending in NETWORKX_READERS:
+        return read_networkx(file, options.weight, options.directed, options.limit), None
     return read_swc(file, options.limit) if ending == ".swc" else None
 
 
 def _graph(table: EdgeTable, positions: Float64s | None, options: ReadOptions) -> Space | list[Space]:
-    return table_space(table, options.disconnected, n_points=options.n_points, rng=options.rng, positions=positions)
+    marks = node_marks(table, options.types, options.features)
+    return table_space(
+        table, options.disconnected, marks=marks, n_points=options.n_points, rng=options.rng, positions=positions
+    )
 
 
-def _cells(values: Any, names: list[Any], options: ReadOptions) -> Space | list[Space]:
+def _cells(cells: Cells, options: ReadOptions) -> Space | list[Space]:
     return cell_space(
-        values,
-        names,
+        cells.values,
+        cells.names,
+        marks_of(options.types, options.features, cells.names, cells.columns, "the file"),
         options.metric,
         options.n_neighbors,
         options.disconnected,
@@ -129,15 +141,16 @@ def _cells(values: Any, names: list[Any], options: ReadOptions) -> Space | list[
     )
 
 
-def _mesh(vertices: Any, faces: Any, file: Path, options: ReadOptions) -> Space:
+def _mesh(mesh: Mesh, options: ReadOptions, types: Types | None, features: Features | None) -> Space:
     return mesh_space(
-        vertices, faces, options.n_points, options.geodesic, options.rng, options.sampling, name=file.name
+        mesh, options.n_points, options.geodesic, options.rng, options.sampling, types=types, features=features
     )
 
 
 def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | list[Space]:
     if "V" in found:
-        return _mesh(found["V"], found["F"], file, options)
+        mesh = Mesh(found["V"], found["F"], name=file.name)
+        return _mesh(mesh, options, found.get("types"), found.get("features"))
     if options.kind == "points" and "cost" in found:
         found["points"] = found.pop("cost")
     if "points" in found:

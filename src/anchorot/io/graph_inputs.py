@@ -1,6 +1,6 @@
 """Graphs of every library, turned into one table of edges."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,17 +9,21 @@ import numpy as np
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_finite, check_numbers
 from anchorot.exceptions import InputError, first_line
+from anchorot.io.marks import Columns
+
+NO_ATTRIBUTES = Columns("node attribute")
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeTable:
-    """A graph of n nodes: its edges, their lengths if they have any, the nodes' names."""
+    """A graph of n nodes: its edges, their lengths if they have any, the nodes' names and attributes."""
 
     n: int
     edges: Int64s  # (E, 2)
     lengths: Float64s | None  # (E,)
     directed: bool
     names: tuple[object, ...]
+    columns: Columns = NO_ATTRIBUTES  # that types and features can be made of
 
 
 def edge_table(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
@@ -69,7 +73,29 @@ def _from_networkx(graph: Any, weight: str | bool | None, directed: bool | None)
             head, tail = list(graph.edges())[values.index(None)]
             raise InputError(f"the edge from {head} to {tail} has no attribute {name!r}")
         lengths = _lengths(values)
-    return EdgeTable(len(number), _pairs(edges), lengths, _choose(directed, graph.is_directed()), tuple(number))
+    is_directed, columns = _choose(directed, graph.is_directed()), Columns("node attribute", _NodeAttributes(graph))
+    return EdgeTable(len(number), _pairs(edges), lengths, is_directed, tuple(number), columns)
+
+
+class _NodeAttributes(Mapping[str, list[Any]]):
+    """Attributes of a networkx graph's nodes, each looked up when it is asked for; None where a node has none."""
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+
+    def __getitem__(self, name: str) -> list[Any]:
+        usual = self._graph.graph.get("node_default")  # what files say of nodes that say nothing
+        default = usual.get(name) if isinstance(usual, dict) else None
+        values = [value for _, value in self._graph.nodes(data=name, default=default)]
+        if all(value is None for value in values):
+            raise KeyError(name)
+        return values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(name for _, own in self._graph.nodes(data=True) for name in own))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
 def _from_igraph(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
@@ -81,8 +107,10 @@ def _from_igraph(graph: Any, weight: str | bool | None, directed: bool | None) -
             known = ", ".join(graph.es.attributes()) or "none"
             raise InputError(f"the edges have no attribute {name!r}; they have: {known}")
         lengths = _lengths(graph.es[name])
-    names = graph.vs["name"] if "name" in graph.vs.attributes() else range(n)
-    return EdgeTable(n, _pairs(graph.get_edgelist()), lengths, _choose(directed, graph.is_directed()), tuple(names))
+    attributes = {name: graph.vs[name] for name in graph.vs.attributes()}
+    names, columns = attributes.get("name", range(n)), Columns("node attribute", attributes)
+    is_directed = _choose(directed, graph.is_directed())
+    return EdgeTable(n, _pairs(graph.get_edgelist()), lengths, is_directed, tuple(names), columns)
 
 
 def _from_sparse(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:

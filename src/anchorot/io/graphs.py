@@ -10,6 +10,7 @@ from anchorot._validate import check_nonnegative, check_weights
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry, renumbered
 from anchorot.io.graph_inputs import EdgeTable, edge_table
+from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of
 from anchorot.io.sampling import sampled
 from anchorot.io.shortest_paths import adjacency, components, shortest_paths
 from anchorot.space import Space
@@ -25,6 +26,8 @@ def from_graph(
     *,
     directed: bool | None = ...,
     weights: ArrayLike | None = ...,
+    types: Types | None = ...,
+    features: Features | None = ...,
     n_points: int | None = ...,
     rng: RngLike = ...,
 ) -> Space: ...
@@ -38,6 +41,8 @@ def from_graph(
     disconnected: Literal["split"],
     directed: bool | None = ...,
     weights: ArrayLike | None = ...,
+    types: Types | None = ...,
+    features: Features | None = ...,
     n_points: int | None = ...,
     rng: RngLike = ...,
 ) -> list[Space]: ...
@@ -50,6 +55,8 @@ def from_graph(
     *,
     directed: bool | None = None,
     weights: ArrayLike | None = None,
+    types: Types | None = None,
+    features: Features | None = None,
     n_points: int | None = None,
     rng: RngLike = None,
 ) -> Space | list[Space]:
@@ -73,6 +80,13 @@ def from_graph(
         and lists are undirected.
     weights : array_like of shape (n,), optional
         Of the nodes; uniform by default. Renormalised over the nodes that are kept.
+    types : str, mapping, or iterable of n hashable objects, optional
+        What kind of point each node is: a text is the name of a node attribute (of networkx and igraph graphs); a
+        mapping gives the type of each node by its name; anything else is one type a node, in the order of the nodes:
+        that of the graph or the rows, of a list of edges that of ``Space.labels`` when no node is left out.
+    features : str, list of str, mapping, or array_like of shape (n, k) or (n,), optional
+        Numbers of the nodes, by the same rule: names of node attributes (numbers, or vectors of one length), a
+        mapping, or a row for each node.
     n_points : int, optional
         Keep at most this many nodes, drawn uniformly; paths still lead through all of them.
     rng : None, int or numpy.random.Generator
@@ -93,8 +107,17 @@ def from_graph(
     >>> path = from_graph([("a", "b"), ("b", "c")])
     >>> path.cost.tolist(), path.labels
     ([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]], ('a', 'b', 'c'))
+    >>> from_graph([("a", "b"), ("b", "c")], types={"a": "H", "b": "O", "c": "H"}).types
+    ('H', 'O', 'H')
     """
-    return table_space(edge_table(graph, weight, directed), disconnected, weights=weights, n_points=n_points, rng=rng)
+    table = edge_table(graph, weight, directed)
+    marks = node_marks(table, types, features)
+    return table_space(table, disconnected, weights=weights, marks=marks, n_points=n_points, rng=rng)
+
+
+def node_marks(table: EdgeTable, types: Types | None, features: Features | None) -> Marks:
+    """Check types and features of all nodes of a graph."""
+    return marks_of(types, features, table.names, table.columns, "the graph")
 
 
 def table_space(
@@ -102,6 +125,7 @@ def table_space(
     disconnected: Disconnected | Literal["split"],
     *,
     weights: ArrayLike | None = None,
+    marks: Marks = NO_MARKS,
     n_points: int | None = None,
     rng: RngLike = None,
     positions: Float64s | None = None,
@@ -127,7 +151,8 @@ def table_space(
             None if positions is None else positions[nodes],
             edges=renumbered(table.edges, nodes, table.n),
         )
-        return Space(cost, _restricted(weights, table.n, kept), labels=labels, geometry=geometry, copy=False)
+        mass = _restricted(weights, table.n, kept)
+        return Space(cost, mass, **marks.of(kept), labels=labels, geometry=geometry, copy=False)
 
     if disconnected == "split":
         return [space_of(part) for part in parts]

@@ -65,7 +65,7 @@ class MeshDistances:
 
     def __init__(self, mesh: Any, geodesic: str = "heat") -> None:
         check_choice(geodesic, "geodesic", tuple(ROWS))
-        self._surface = surface_of(*open_mesh(mesh))
+        self._surface = surface_of(open_mesh(mesh))
         self.kept = self._surface.kept
         self.total = len(self._surface.sites)
         self.row: Callable[[int], Float64s] = ROWS[geodesic](self._surface.vertices, self._surface.faces)

@@ -1,4 +1,4 @@
-"""Arrays of numbers from .npz, .npy, .csv and .txt files. Nothing here ever unpickles."""
+"""Arrays of numbers from .npz, .npy and .txt files. Nothing here ever unpickles."""
 
 import math
 import os
@@ -12,16 +12,23 @@ import numpy as np
 from anchorot.exceptions import InputError
 from anchorot.io.foreign import reading
 from anchorot.io.gate import check_limit, opened
+from anchorot.io.marks import Columns
+from anchorot.io.options import ReadOptions
+from anchorot.io.tables import marked, read_table
 from anchorot.io.text import lines_of, numbers, whole_number
 
 FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold,
-EXTRAS = {"weights", "types", "features", "labels"}  # and what goes with costs and points; others are left alone
+MARKS = {"types", "features"}  # what goes with all of them,
+EXTRAS = MARKS | {"weights", "labels"}  # and with costs and points; others are left alone
 PIECE = 1 << 24  # bytes read at a time
 _PARSING = threading.Lock()  # headers are Python literals, which CPython 3.11 parses wrongly in two threads at once
 
 
-def read_npz(file: Path, limit: int) -> dict[str, Any]:
-    """Arrays of an .npz file that make a space: `cost`, `points`, or a mesh `V` and `F`; and `EXTRAS`."""
+def read_npz(file: Path, options: ReadOptions) -> dict[str, Any]:
+    """Arrays of an .npz file that make a space: `cost`, `points`, or a mesh `V` and `F`; and `EXTRAS`.
+
+    Types and features are the arrays of these names, or those that the options name.
+    """
     with (
         opened(file) as handle,
         reading("an .npz archive of plain numbers"),
@@ -32,13 +39,16 @@ def read_npz(file: Path, limit: int) -> dict[str, Any]:
         if len(forms) != 1:
             held = ", ".join(known) or "nothing"
             raise InputError(f"an .npz file needs one of: 'cost'; 'points'; 'V' and 'F'. This one holds {held}")
-        names = forms[0] | (EXTRAS if "V" not in forms[0] else set())
-        wanted = {name: member for name, member in known.items() if name in names}
-        check_limit(sum(member.file_size for member in wanted.values()), "what is packed into it", limit)
-        found = {name: _member(archive, member) for name, member in wanted.items()}
+        extras = {name: name for name in (EXTRAS if "V" not in forms[0] else MARKS) & set(known)}
+        members = Columns("array", known)
+        wanted = {name: members[name] for name in {*forms[0], *extras, *options.wanted}}
+        check_limit(sum(member.file_size for member in wanted.values()), "what is packed into it", options.limit)
+        arrays = {name: _member(archive, member) for name, member in wanted.items()}
+    found = {name: arrays[name] for name in {*forms[0], *extras}}
+    rows = next(found[name] for name in ("cost", "points", "V") if name in found)
     for name in {"types", "labels"} & set(found):
-        found[name] = _names(found[name], name, found.get("cost", found.get("points")))
-    return found
+        found[name] = _names(found[name], name, rows)
+    return found | marked(rows, Columns("array", arrays), options)
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
@@ -74,27 +84,27 @@ def _fill(memory: memoryview, handle: IO[bytes], name: str) -> None:
 
 
 def _names(names: Any, what: str, rows: Any) -> list[Any]:
-    if rows is None or names.ndim != 1 or rows.ndim == 0 or len(names) != len(rows):
+    if names.ndim != 1 or rows.ndim == 0 or len(names) != len(rows):
         raise InputError(f"{what} has shape {names.shape}, but one for each point is needed")
     return names.tolist()
 
 
-def read_npy(file: Path, limit: int) -> dict[str, Any]:
+def read_npy(file: Path, options: ReadOptions) -> dict[str, Any]:
     """Array of a .npy file."""
     with opened(file) as handle, reading("a .npy array of plain numbers"):
         size = os.fstat(handle.fileno()).st_size
-        check_limit(size, "the file", limit)
-        return {"cost": _array(handle, size, "the array")}
+        check_limit(size, "the file", options.limit)
+        found = _array(handle, size, "the array")
+    return {"cost": found, **marked(found, Columns("column"), options)}
 
 
-def read_csv(file: Path, limit: int) -> dict[str, Any]:
-    """Matrix of numbers separated by commas."""
-    return {"cost": numbers(lines_of(file, limit), ",")}
-
-
-def read_txt(file: Path, limit: int) -> dict[str, Any]:
+def read_txt(file: Path, options: ReadOptions) -> dict[str, Any]:
     """Matrix of numbers separated by blanks, or the format of the authors' program."""
-    lines = lines_of(file, limit)
+    found = _matrix_of(lines_of(file, options.limit))
+    return found | marked(found["cost"], Columns("column"), options)
+
+
+def _matrix_of(lines: list[str]) -> dict[str, Any]:
     head = lines[0].split()
     n = whole_number(head[0]) if len(head) == 1 else None
     if n is None or len(lines) == 1:
@@ -112,4 +122,4 @@ def read_txt(file: Path, limit: int) -> dict[str, Any]:
     return found
 
 
-MATRIX_READERS = {".npz": read_npz, ".npy": read_npy, ".csv": read_csv, ".txt": read_txt}
+MATRIX_READERS = {".npz": read_npz, ".npy": read_npy, ".csv": read_table, ".tsv": read_table, ".txt": read_txt}

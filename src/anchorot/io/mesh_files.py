@@ -2,27 +2,37 @@
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from anchorot._typing import Float64s, Int64s
+from anchorot._typing import Int64s
 from anchorot._validate import check_numbers
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.foreign import reading
 from anchorot.io.gate import content_of
+from anchorot.io.marks import Columns
 from anchorot.io.quarantine import quarantined
 
 HEADER_BYTES = 1 << 16  # more than the header of any mesh file
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def read_mesh(file: Path, limit: int) -> tuple[Float64s, Int64s]:
-    """Vertices (N, 3) and faces (F, 3) of a file, by its ending."""
+class Mesh(NamedTuple):
+    """A mesh as it is given, not yet checked."""
+
+    vertices: Any  # (N, 3)
+    faces: Any  # (F, 3)
+    columns: Columns = Columns("value of the vertices")  # that types and features can be made of
+    name: str = "the mesh"  # what to call it
+
+
+def read_mesh(file: Path, limit: int) -> Mesh:
+    """Read a mesh from a file, by its ending."""
     return MESH_READERS[file.suffix.lower()](file, limit)
 
 
-def _read_by_trimesh(file: Path, limit: int) -> tuple[Float64s, Int64s]:
+def _read_by_trimesh(file: Path, limit: int) -> Mesh:
     try:
         import trimesh
     except ImportError:
@@ -38,7 +48,34 @@ def _read_by_trimesh(file: Path, limit: int) -> tuple[Float64s, Int64s]:
         )
         if ending == ".stl":
             mesh.merge_vertices()
-        return np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces, dtype=np.int64)
+        vertices, faces = np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces, dtype=np.int64)
+        return Mesh(vertices, faces, vertex_columns(mesh), file.name)
+
+
+def vertex_columns(mesh: Any) -> Columns:
+    """Return the values that the vertices of a trimesh have: its attributes, those of a PLY file, and colours.
+
+    ``color`` is red, green and blue from 0 to 255.
+    """
+    n = len(mesh.vertices)
+    found = {**_of_ply(mesh), **getattr(mesh, "vertex_attributes", {})}
+    visual: Any = getattr(mesh, "visual", None)
+    if getattr(visual, "kind", None) == "vertex":
+        found.setdefault("color", np.asarray(visual.vertex_colors)[:, :3])
+    kept = {str(name): values for name, values in found.items() if np.ndim(values) in (1, 2) and len(values) == n}
+    return Columns("value of the vertices", kept)
+
+
+def _of_ply(mesh: Any) -> dict[str, Any]:
+    """Return all properties of a PLY file's vertices, as trimesh read them; none if it has numbered vertices anew."""
+    raw = (getattr(mesh, "metadata", None) or {}).get("_ply_raw", {}).get("vertex", {}).get("data")
+    if raw is None:
+        return {}
+    names = raw.keys() if isinstance(raw, dict) else raw.dtype.names or ()
+    found = {name: np.asarray(raw[name]) for name in names}
+    found = {name: values.ravel() if values.shape[1:] == (1,) else values for name, values in found.items()}
+    at = np.stack([found[axis] for axis in "xyz"], axis=1) if {*"xyz"} <= found.keys() else np.empty((0, 3))
+    return found if np.array_equal(at.astype(np.float64), mesh.vertices) else {}
 
 
 def _check_counts(ending: str, content: bytes) -> None:
@@ -58,13 +95,14 @@ def _check_counts(ending: str, content: bytes) -> None:
         raise InputError(f"its header promises {promised} vertices or faces, but the file has {len(content)} bytes")
 
 
-def _read_mat(file: Path, limit: int) -> tuple[Float64s, Int64s]:
+def _read_mat(file: Path, limit: int) -> Mesh:
     """Vertices and faces of a MATLAB file with a struct `surface` of X, Y, Z and TRIV (counted from 1)."""
     surface = quarantined("mat", file, limit)
     x, y, z = (check_numbers(surface[name], name).ravel() for name in "XYZ")
     if not len(x) == len(y) == len(z):
         raise InputError(f"X, Y and Z have {len(x)}, {len(y)} and {len(z)} numbers, but as many of each are needed")
-    return np.stack([x, y, z], axis=1).astype(np.float64), as_indices(surface["TRIV"]) - 1
+    vertices = np.stack([x, y, z], axis=1).astype(np.float64)
+    return Mesh(vertices, as_indices(surface["TRIV"]) - 1, name=file.name)
 
 
 def as_indices(faces: Any) -> Int64s:

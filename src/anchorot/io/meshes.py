@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,8 @@ from anchorot.exceptions import InputError, InputNote
 from anchorot.geometry import Geometry, renumbered
 from anchorot.io.gate import MAX_BYTES, about
 from anchorot.io.geodesics import GEODESICS, edge_graph, mesh_edges
-from anchorot.io.mesh_files import MESH_READERS, as_indices, read_mesh
+from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of
+from anchorot.io.mesh_files import MESH_READERS, Mesh, as_indices, read_mesh, vertex_columns
 from anchorot.io.sampling import sampled
 from anchorot.io.shortest_paths import adjacency, components
 from anchorot.space import Space
@@ -31,6 +33,8 @@ def from_mesh(
     *,
     sampling: str = "farthest",
     points: ArrayLike | None = None,
+    types: str | Iterable[Hashable] | None = None,
+    features: str | Sequence[str] | ArrayLike | None = None,
 ) -> Space:
     """Make the space of a mesh's vertices, with distances along the surface as costs.
 
@@ -54,6 +58,11 @@ def from_mesh(
         when they are drawn twice by "farthest", 12 % by "uniform" (``docs/formats.md``).
     points : array_like of int, shape (k,), optional
         Keep these vertices, in this order, instead of a draw. All of them must be in the largest component.
+    types : str or iterable of N hashable objects, optional
+        What kind of point each of the mesh's vertices is: the name of a value that the file or the trimesh has for
+        every vertex (a property of a PLY file, a vertex attribute, ``"color"``), or the types themselves.
+    features : str, list of str, or array_like of shape (N, k) or (N,), optional
+        Numbers of the vertices: the names of such values, or a row for each vertex.
 
     Returns
     -------
@@ -69,24 +78,24 @@ def from_mesh(
     >>> from_mesh(square, geodesic="edge", points=[3, 1]).cost.tolist()
     [[0.0, 2.0], [2.0, 0.0]]
     """
-    vertices, faces, name = open_mesh(mesh)
-    with about(Path(name)) if isinstance(mesh, str | os.PathLike) else nullcontext():
-        return mesh_space(vertices, faces, n_points, geodesic, rng, sampling, points=points, name=name)
+    found = open_mesh(mesh)
+    with about(Path(found.name)) if isinstance(mesh, str | os.PathLike) else nullcontext():
+        return mesh_space(found, n_points, geodesic, rng, sampling, points=points, types=types, features=features)
 
 
-def open_mesh(mesh: Any) -> tuple[ArrayLike, ArrayLike, str]:
-    """Vertices and faces of a mesh, not yet checked, and what to call it."""
+def open_mesh(mesh: Any) -> Mesh:
+    """Turn what people have into a mesh, not yet checked."""
     if isinstance(mesh, str | os.PathLike):
         file = Path(mesh)
         if file.suffix.lower() not in MESH_READERS:
             raise InputError(f"{file.name}: not a mesh by its ending; known ones: {', '.join(sorted(MESH_READERS))}")
         with about(file):
-            return *read_mesh(file, MAX_BYTES), file.name
+            return read_mesh(file, MAX_BYTES)
     if hasattr(mesh, "vertices") and hasattr(mesh, "faces"):
-        mesh = mesh.vertices, mesh.faces
+        return Mesh(mesh.vertices, mesh.faces, vertex_columns(mesh))
     if not isinstance(mesh, tuple) or len(mesh) != 2:
         raise InputError(f"got a {type(mesh).__name__}, but a file, a trimesh or a pair (vertices, faces) is needed")
-    return *mesh, "the mesh"
+    return Mesh(*mesh)
 
 
 class Surface(NamedTuple):
@@ -96,6 +105,7 @@ class Surface(NamedTuple):
     corners: Int64s  # (F, 3): all its faces
     kept: Int64s  # the component's vertices
     faces: Int64s  # the component's faces, by places in `kept`
+    marks: Marks = NO_MARKS  # of all vertices of the mesh
 
     @property
     def vertices(self) -> Float64s:
@@ -106,34 +116,35 @@ class Surface(NamedTuple):
         """The space of some of the component's vertices, given their costs."""
         chosen = self.kept[index]
         geometry = Geometry(chosen, len(self.sites), self.sites, faces=self.corners)
-        return Space(cost, labels=chosen.tolist(), geometry=geometry, copy=False)
+        return Space(cost, **self.marks.of(chosen), labels=chosen.tolist(), geometry=geometry, copy=False)
 
 
-def surface_of(vertices: ArrayLike, faces: ArrayLike, name: str) -> Surface:
+def surface_of(mesh: Mesh, types: Types | None = None, features: Features | None = None) -> Surface:
     """Check a mesh, and keep its largest component."""
-    sites, corners = check_mesh(vertices, faces)
-    kept = _largest_component(sites, corners, name)
+    sites, corners = check_mesh(mesh.vertices, mesh.faces)
+    marks = marks_of(types, features, range(len(sites)), mesh.columns, "the mesh")
+    kept = _largest_component(sites, corners, mesh.name)
     inner = renumbered(corners, kept, len(sites))
     if len(inner) == 0:
         raise InputError("no face of the mesh joins different vertices, so there is no surface to measure along")
-    return Surface(sites, corners, kept, inner)
+    return Surface(sites, corners, kept, inner, marks)
 
 
 def mesh_space(
-    vertices: ArrayLike,
-    faces: ArrayLike,
+    mesh: Mesh,
     n_points: int | None,
     geodesic: str,
     rng: RngLike,
     sampling: str,
     *,
     points: ArrayLike | None = None,
-    name: str = "the mesh",
+    types: Types | None = None,
+    features: Features | None = None,
 ) -> Space:
-    """Make the space of vertices and faces; `name` is what a note calls them."""
+    """Make the space of a mesh, not yet checked."""
     check_choice(geodesic, "geodesic", tuple(GEODESICS))
     check_choice(sampling, "sampling", SAMPLINGS)
-    surface = surface_of(vertices, faces, name)
+    surface = surface_of(mesh, types, features)
     index = _drawn(surface, n_points, sampling, rng) if points is None else _chosen(points, n_points, surface)
     check_memory(len(index), 8)
     return surface.space(GEODESICS[geodesic](surface.vertices, surface.faces, index), index)

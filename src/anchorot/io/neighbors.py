@@ -1,6 +1,6 @@
 """Spaces from point clouds, along the graph of nearest neighbours."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from anchorot.exceptions import InputError
 from anchorot.geometry import cloud
 from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.graphs import Disconnected, table_space
+from anchorot.io.marks import given_marks
 from anchorot.io.points import check_points, distance_blocks
 from anchorot.space import Space
 
@@ -24,6 +25,8 @@ def from_neighbors(
     *,
     mode: str = "connectivity",
     weights: ArrayLike | None = None,
+    types: Iterable[Hashable] | None = None,
+    features: ArrayLike | None = None,
     labels: Sequence[object] | None = None,
     n_points: int | None = None,
     rng: RngLike = None,
@@ -43,8 +46,8 @@ def from_neighbors(
         See :func:`from_graph`. More neighbours are another way out.
     mode : {"connectivity", "distance"}
         Count edges, or add up their distances.
-    weights, labels
-        Of the points.
+    weights, types, features, labels
+        Of the points, see :func:`from_points`.
     n_points : int, optional
         Keep at most this many points, drawn uniformly; paths still lead through all of them.
     rng : None, int or numpy.random.Generator
@@ -60,6 +63,7 @@ def from_neighbors(
     k = check_integer(n_neighbors, "n_neighbors", 1)
     if k >= len(x):
         raise InputError(f"each point has {len(x) - 1} others, so {k} neighbours cannot be had; ask for fewer")
+    marks = given_marks(types, features, len(x), "points")
     edges, lengths = _nearest(x, k, metric)
     names = tuple(range(len(x))) if labels is None else tuple(labels)
     if len(names) != len(x):
@@ -67,7 +71,9 @@ def from_neighbors(
     table = EdgeTable(len(x), edges, lengths if mode == "distance" else None, False, names)
     drawn = cloud(x)
     positions = None if drawn is None else drawn.positions
-    return table_space(table, disconnected, weights=weights, n_points=n_points, rng=rng, positions=positions)
+    return table_space(
+        table, disconnected, weights=weights, marks=marks, n_points=n_points, rng=rng, positions=positions
+    )
 
 
 def _nearest(x: Float64s, k: int, metric: str | Callable[[Float64s, Float64s], float]) -> tuple[Int64s, Float64s]:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, Int64s
 from anchorot.exceptions import InputError
 from anchorot.io.graph_inputs import EdgeTable, edge_table
+from anchorot.io.marks import Columns
 from anchorot.io.text import lines_of, numbers
 
 NO_PARENT = -1
@@ -14,7 +15,10 @@ MOST_SAMPLES = 2**53  # identifiers beyond this are not exact in float64
 
 
 def read_swc(file: Path, limit: int) -> tuple[EdgeTable, Float64s]:
-    """Read the tree of an SWC file (lines of id, type, x, y, z, radius, parent) and the positions of its samples."""
+    """Read the tree of an SWC file (lines of id, type, x, y, z, radius, parent) and the positions of its samples.
+
+    Its columns are ``structure`` (the type: 1 is the soma, 2 the axon, 3 and 4 are dendrites) and ``radius``.
+    """
     table = numbers(lines_of(file, limit, comment="#"), None)
     if table.shape[1] < 7:
         raise InputError(f"lines of {table.shape[1]} numbers, but SWC needs 7: id, type, x, y, z, radius, parent")
@@ -33,5 +37,13 @@ def read_swc(file: Path, limit: int) -> tuple[EdgeTable, Float64s]:
         lost = child[names[parent] != parents[child]][0]
         raise InputError(f"sample {names[lost]:.0f} has the parent {parents[lost]:g}, which is not in the file")
     lengths = np.linalg.norm(positions[child] - positions[parent], axis=1)
-    tree = EdgeTable(len(names), np.stack([child, parent], axis=1), lengths, False, tuple(int(name) for name in names))
+    columns = Columns("value of the samples", {"structure": _whole(table[:, 1]), "radius": table[:, 5]})
+    edges = np.stack([child, parent], axis=1)
+    tree = EdgeTable(len(names), edges, lengths, False, tuple(int(name) for name in names), columns)
     return edge_table(tree, None, None), positions
+
+
+def _whole(codes: Float64s) -> Float64s | Int64s:
+    """Return codes as integers, where they are; some files have others."""
+    is_whole = (np.abs(codes) < MOST_SAMPLES).all() and (codes == np.floor(codes)).all()
+    return codes.astype(np.int64) if is_whole else codes

@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
 from functools import update_wrapper
 from pathlib import Path
@@ -11,9 +11,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from anchorot._typing import RngLike
 from anchorot._validate import check_bytes, check_choice
+from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES
 from anchorot.io.geodesics import GEODESICS
 from anchorot.io.graphs import Disconnected
+from anchorot.io.marks import column_names
 from anchorot.io.meshes import SAMPLINGS
 
 KINDS = ("cost", "points", "graph")
@@ -34,7 +36,7 @@ class ReadOptions:
     kind: str | None = field(
         default=None,
         metadata=_about(
-            "What .npy, .csv and .txt files hold: costs, the coordinates of points (one a row) or edges (one a line).",
+            "What .npy, .csv, .tsv and .txt files hold: costs, coordinates of points (one a row), edges (one a line).",
             choices=KINDS,
             shown="cost",
         ),
@@ -60,6 +62,31 @@ class ReadOptions:
     )
     obsm: str | None = field(
         default=None, metadata=_about("Of cells: array of obsm to take, such as X_pca.", "str, optional", shown="X")
+    )
+    types: str | None = field(
+        default=None,
+        metadata=_about(
+            "What kind of point each is, by name: a node attribute, a column of obs or of a table with a header, a "
+            "value of the vertices, of neurons 'structure'.",
+            "str, optional",
+            shown="the types that an .npz file holds",
+        ),
+    )
+    features: str | Sequence[str] | None = field(
+        default=None,
+        metadata=_about(
+            "Numbers that each point has besides its costs, by the same names, and arrays of obsm.",
+            "str or sequence of str, optional",
+            shown="the features that an .npz file holds",
+        ),
+    )
+    columns: str | Sequence[str] | None = field(
+        default=None,
+        metadata=_about(
+            "Of tables with a header: names of the columns that are coordinates, or costs.",
+            "str or sequence of str, optional",
+            shown="all others",
+        ),
     )
     geodesic: str = field(
         default="heat",
@@ -102,6 +129,22 @@ class ReadOptions:
             choices, value = each.metadata.get("choices"), getattr(self, each.name)
             if choices and value is not None:
                 check_choice(value, each.name, choices)
+        for name in ("types", "features", "columns"):
+            self._check_names(name)
+
+    def _check_names(self, name: str) -> None:
+        """Refuse what is not the name of a column; several become a tuple."""
+        given = getattr(self, name)
+        wanted = column_names(given)
+        if given is not None and (not wanted or (name == "types" and not isinstance(given, str))):
+            raise InputError(f"{name} must be what a file calls them, such as 'label', but got {given!r}")
+        if name != "types":
+            object.__setattr__(self, name, wanted or None)
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Names of what types and features are made of."""
+        return (*column_names(self.types), *column_names(self.features))
 
     @property
     def limit(self) -> int:

@@ -1,6 +1,6 @@
 """Spaces from point clouds."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_finite, check_memory, check_numbers, check_weights
 from anchorot.exceptions import InputError, first_line
 from anchorot.geometry import cloud
+from anchorot.io.marks import given_marks
 from anchorot.io.sampling import sampled
 from anchorot.space import Space
 
@@ -22,6 +23,8 @@ def from_points(
     weights: ArrayLike | None = None,
     *,
     dtype: DTypeLike = np.float64,
+    types: Iterable[Hashable] | None = None,
+    features: ArrayLike | None = None,
     labels: Sequence[object] | None = None,
     n_points: int | None = None,
     rng: RngLike = None,
@@ -38,6 +41,10 @@ def from_points(
         Uniform by default. Renormalised over the points that are kept.
     dtype : float64 or float32
         Of the costs. Distances are computed in blocks, so memory stays at n² numbers of this type.
+    types : iterable of n hashable objects, optional
+        What kind of point each is, see :class:`Space`.
+    features : array_like of shape (n, k) or (n,), optional
+        Numbers that each point has besides its position, see :class:`Space`.
     labels : sequence of n objects, optional
         Names of the points.
     n_points : int, optional
@@ -57,12 +64,15 @@ def from_points(
     --------
     >>> from_points([[0, 0], [3, 4]]).cost.tolist()
     [[0.0, 5.0], [5.0, 0.0]]
+    >>> from_points([[0], [1], [2]], types=["C", "O", "C"], n_points=2, rng=0).types
+    ('C', 'O')
     """
     everything = check_points(points)
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise InputError(f"dtype must be float64 or float32, but got {np.dtype(dtype)}")
     if labels is not None and len(labels) != len(everything):
         raise InputError(f"labels has {len(labels)} entries, but there are {len(everything)} points")
+    marks = given_marks(types, features, len(everything), "points")
     kept = sampled(np.arange(len(everything)), n_points, rng)
     x = everything[kept]
     check_memory(len(x), np.dtype(dtype).itemsize)
@@ -73,7 +83,7 @@ def from_points(
         weights = check_weights(weights, len(everything), "points")[kept]
         weights = weights / weights.sum()
     names = None if labels is None else [labels[i] for i in kept]
-    return Space(cost, weights, labels=names, geometry=cloud(everything, kept), copy=False)
+    return Space(cost, weights, **marks.of(kept), labels=names, geometry=cloud(everything, kept), copy=False)
 
 
 def check_points(points: ArrayLike) -> Float64s:

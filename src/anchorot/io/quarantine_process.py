@@ -41,8 +41,11 @@ class Budget:
             )
 
 
-def read_h5ad(path: str, budget: Budget, key: str = "") -> dict[str, Any]:
-    """One array of obsm, or X if `key` is empty (in CSR or CSC parts if it is sparse), and the names of the cells."""
+def read_h5ad(path: str, budget: Budget, key: str = "", wanted: str = "[]") -> dict[str, Any]:
+    """One array of obsm, or X if `key` is empty (in CSR or CSC parts if it is sparse), and the names of the cells.
+
+    `wanted` are names of columns of obs or arrays of obsm to read as well, as JSON; see `_add_columns`.
+    """
     h5py: Any = import_module("h5py")
     with h5py.File(path, "r") as handle:
         known = list(_inside(handle, "obsm")) if "obsm" in handle else []
@@ -60,7 +63,53 @@ def read_h5ad(path: str, budget: Budget, key: str = "") -> dict[str, Any]:
             names = _inside(names, "values")
         budget.take(16 * int(names.size), "names of cells")
         found["names"] = np.array([_text(name) for name in _own(names)[...].ravel()], str)
+        _add_columns(found, handle, json.loads(wanted), budget)
         return found
+
+
+def _add_columns(found: dict[str, Any], handle: Any, wanted: list[str], budget: Budget) -> None:
+    """Add the names `columns`, and of number k its values `column{k}`, or codes and `categories{k}`, `missing{k}`."""
+    places = [(group, name) for group in ("obs", "obsm") if group in handle for name in _inside(handle, group)]
+    known = {name: group for group, name in reversed(places)}  # of two, that of obs
+    for k, name in enumerate(wanted):
+        if name not in known:
+            listed = ", ".join(dict.fromkeys(each for _, each in places)) or "nothing"
+            raise BadFileError(f"no column of obs or array of obsm is called {name!r}; there are: {listed}")
+        node = _inside(_inside(handle, known[name]), name)
+        found.update({f"{part}{k}": values for part, values in _column(node, name, budget).items()})
+    found["columns"] = np.array(wanted, str)
+
+
+def _column(node: Any, name: str, budget: Budget) -> dict[str, Any]:
+    if hasattr(node, "dtype"):
+        return {"column": _numbers_or_texts(node, name, budget)}
+    kind = str(node.attrs.get("encoding-type", ""))
+    if kind == "categorical":
+        codes = _array(_inside(node, "codes"), name, budget)
+        categories = _numbers_or_texts(_inside(node, "categories"), name, budget)
+        if codes.dtype.kind not in "iu" or codes.ndim != 1 or categories.ndim != 1:
+            raise BadFileError(f"the codes of {name!r} are {codes.dtype}, but a list of integers is needed")
+        if codes.size and not -1 <= codes.min() <= codes.max() < len(categories):
+            raise BadFileError(f"{name!r} has codes beyond its {len(categories)} categories")
+        return {"column": codes, "categories": categories}
+    if kind.startswith("nullable"):
+        values = _numbers_or_texts(_inside(node, "values"), name, budget)
+        missing = _array(_inside(node, "mask"), name, budget)
+        if missing.shape != values.shape or missing.dtype.kind != "b":
+            raise BadFileError(f"{name!r} does not say of each value whether it is missing")
+        return {"column": values, "missing": missing}
+    raise BadFileError(f"{name!r} is neither a column nor a dense array, but {kind or 'a group'!r}")
+
+
+def _numbers_or_texts(node: Any, name: str, budget: Budget) -> Any:
+    if node.dtype.kind in "biuf":
+        return _array(node, name, budget)
+    if node.dtype.kind not in "OS" or node.ndim != 1:
+        raise BadFileError(f"{name} holds {node.dtype}, but numbers or texts are needed")
+    budget.take(16 * int(node.size), name)
+    texts = [_text(text) for text in _own(node)[...]]
+    budget.take(4 * len(texts) * max(map(len, texts), default=0), name)  # as an array of texts
+    return np.array(texts, str)
 
 
 def _inside(group: Any, name: str) -> Any:

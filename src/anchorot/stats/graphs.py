@@ -6,7 +6,7 @@ from typing import Any
 from anchorot._typing import RngLike
 from anchorot._validate import check_choice
 from anchorot.exceptions import InputError
-from anchorot.io.graph_files import GraphSet
+from anchorot.io.graph_sets import GraphSet
 from anchorot.io.graphs import Disconnected, from_graph
 from anchorot.space import Space
 from anchorot.stats.energy_test import energy_test

@@ -1,0 +1,133 @@
+"""Types and features of points: given as they are, point by point, or by the names of what a thing has of its own."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._typing import Float64s, Int64s
+from anchorot._validate import check_features, check_types
+from anchorot.exceptions import InputError
+
+Types = str | Iterable[Hashable] | Mapping[Any, Hashable]
+Features = str | Sequence[str] | ArrayLike | Mapping[Any, ArrayLike]
+MOST_NAMES = 20  # that a message lists
+
+
+class Columns:
+    """What every point of a thing has, by name: numbers, texts or vectors, one a point.
+
+    Parameters
+    ----------
+    kind : str
+        What messages call one of them, such as "node attribute".
+    values : mapping of str to sequence, optional
+        Looked up when asked for; None stands for a missing value.
+    """
+
+    def __init__(self, kind: str, values: Mapping[str, Any] | None = None) -> None:
+        self.kind = kind
+        self._values: Mapping[str, Any] = {} if values is None else values
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._values:
+            known = [str(each) for each in self._values]
+            listed = ", ".join(known[:MOST_NAMES]) + (", ..." if len(known) > MOST_NAMES else "")
+            raise InputError(f"no {self.kind} is called {name!r}; there {f'are: {listed}' if known else 'are none'}")
+        return self._values[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """Types and features of all points of a thing, of which only some may be kept."""
+
+    types: tuple[Hashable, ...] | None = None
+    features: Float64s | None = None
+
+    def of(self, points: Int64s) -> dict[str, Any]:
+        """Return those of the given points, as arguments of `Space`."""
+        return {
+            "types": None if self.types is None else [self.types[point] for point in points],
+            "features": None if self.features is None else self.features[points],
+        }
+
+
+NO_MARKS = Marks()
+
+
+def given_marks(types: Iterable[Hashable] | None, features: ArrayLike | None, n: int, of: str) -> Marks:
+    """Check types and features that are given as they are, for n points of something that messages call `of`."""
+    return Marks(
+        None if types is None else check_types(types, n, of),
+        None if features is None else check_features(features, n),
+    )
+
+
+def marks_of(types: Types | None, features: Features | None, names: Sequence[Any], columns: Columns, of: str) -> Marks:
+    """Check types and features of points that have `names`: given, by their names, or as names of columns."""
+    if isinstance(types, str):
+        types = _rows(_whole(columns[types], types, names))
+    elif isinstance(types, Mapping):
+        types = _looked_up(types, names, "types")
+    if isinstance(features, Mapping):
+        features = _looked_up(features, names, "features")
+    elif wanted := column_names(features):
+        features = np.column_stack([_numbers(columns, name, names) for name in wanted])
+    return given_marks(types, features, len(names), of)
+
+
+def column_names(features: Any) -> tuple[str, ...]:
+    """Return the names of columns that are asked for, none if the values themselves are given."""
+    if isinstance(features, str):
+        return (features,)
+    is_named = isinstance(features, list | tuple) and len(features) > 0 and all(isinstance(f, str) for f in features)
+    return tuple(features) if is_named else ()
+
+
+def _numbers(columns: Columns, name: str, names: Sequence[Any]) -> Float64s:
+    """Return a column as numbers, one or a vector for each point."""
+    values = _whole(columns[name], name, names)
+    try:
+        array = np.asarray(values)
+        array = np.array(array.tolist()) if array.dtype.hasobject else array
+    except ValueError:  # vectors of several lengths
+        array = np.array(None)
+    if array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
+        shown = next((value for value in values if isinstance(value, str)), None)
+        what = "vectors of several lengths, or no numbers" if shown is None else f"texts, such as {shown[:40]!r}"
+        raise InputError(f"{name!r} holds {what}, but features are numbers; texts can be types")
+    return array.astype(np.float64)
+
+
+def _whole(values: Any, name: str, names: Sequence[Any]) -> Any:
+    """Return a column that has a value for every point."""
+    if getattr(values, "ndim", 1) == 0 or len(values) != len(names):
+        count = 1 if getattr(values, "ndim", 1) == 0 else len(values)
+        raise InputError(f"{name!r} has {count} values, but there are {len(names)} points")
+    has_objects = not isinstance(values, np.ndarray) or values.dtype.hasobject
+    for point, value in zip(names, values, strict=True) if has_objects else ():
+        if value is None:
+            raise InputError(f"{name!r} has no value at {point!r}; give it one, or leave that point out")
+    return values
+
+
+def _rows(values: Any) -> Iterable[Hashable]:
+    """Return values as Python objects; the rows of a matrix become tuples."""
+    if isinstance(values, np.ndarray):
+        return [tuple(row) if isinstance(row, list) else row for row in values.tolist()]
+    return values
+
+
+def _looked_up(values: Mapping[Any, Any], names: Sequence[Any], what: str) -> list[Any]:
+    for name in names:
+        if name not in values:
+            raise InputError(f"{what} has no entry for {name!r}, but every point needs one")
+    return [values[name] for name in names]
