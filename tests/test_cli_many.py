@@ -77,7 +77,7 @@ def test_pairwise_names_a_bad_file_or_skips_it(tmp_path):
     paths[-1].write_text("a,b\n")
     result = anchorot("pairwise", *paths, "--json")
     assert result.returncode == 2
-    assert "bad.csv: line 1 of numbers" in result.stderr
+    assert "bad.csv: there is a header, but no line of numbers" in result.stderr
     assert len(result.stderr.splitlines()) == 1
     skipped = anchorot("pairwise", *paths, "--json", "--skip-errors")
     assert json.loads(skipped.stdout)["distances"][3] == [None] * 4
