@@ -40,6 +40,7 @@ OPTIONS = {
     "columns": {"kind": "points", "types": "kind", "features": "depth", "columns": ["x", "y"]},
     "nodes": {"types": "kind", "features": ["depth"], "disconnected": 9.0},
     "cells": {"types": "kind", "features": ["depth", "X_pca"]},
+    "cohort": {"sample": "kind", "points": "depth"},
     "tree": {"types": "structure", "features": "radius", "disconnected": 9.0},
 }
 MESH = ("heat", "edge", "exact")
@@ -52,7 +53,7 @@ FORMATS = {
     "npz": ("heat", "edge", "plain"),
     "npy": ("plain", "points", "neighbors"),
     "csv": ("plain", "points", "neighbors", "columns"),
-    "tsv": ("columns", "plain", "graph"),
+    "tsv": ("columns", "plain", "graph", "cohort"),
     "txt": ("plain", "points", "graph"),
     "gin": ("plain",),
     "edgelist": ("plain", "edges"),
@@ -60,7 +61,7 @@ FORMATS = {
     "gexf": ("plain", "edges", "nodes"),
     "gml": ("plain", "edges", "nodes"),
     "swc": ("plain", "tree"),
-    "h5ad": ("plain", "neighbors", "cells"),
+    "h5ad": ("plain", "neighbors", "cells", "cohort"),
 }
 SLOW = {"h5ad", "mat"}  # a process forks for every file
 MOST_PROBLEMS = 5  # of one format; enough to begin with
@@ -151,9 +152,9 @@ def write_graph(path, faces):
 
 def read(path, **options):
     """Read a space, or all of a collection."""
-    if path.suffix != ".gin":
-        return ao.read(path, **options)
-    return ao.read_gin(path)
+    if path.suffix == ".gin":
+        return ao.read_gin(path)
+    return ao.from_cohort(path, **options) if "sample" in options else ao.read(path, **options)
 
 
 def run_case(ending, number, seed, sound, folder):

@@ -148,7 +148,7 @@ nx.set_node_attributes(PATH, {0: (1, 2), 1: (1,), 2: (3, 4)}, "ragged")
         (lambda: ao.from_graph(PATH, types="atom"), "'atom' has no value at 2"),
         (
             lambda: ao.from_graph(PATH, features="element"),
-            "'element' holds texts, such as 'C', but features are numbers",
+            "'element' holds texts, such as 'C', but numbers are needed",
         ),
         (lambda: ao.from_graph(PATH, features="ragged"), "'ragged' holds vectors of several lengths"),
         (lambda: ao.from_graph([(0, 1)], types="atom"), "no node attribute is called 'atom'; there are none"),
@@ -163,7 +163,10 @@ nx.set_node_attributes(PATH, {0: (1, 2), 1: (1,), 2: (3, 4)}, "ragged")
             lambda: ao.from_cells(cells(), types="kin"),
             "no column of obs or array of obsm is called 'kin'; there are: k",
         ),
-        (lambda: ao.from_cells(cells(), features="kind"), "'kind' holds texts, such as 'kind0', but features are numb"),
+        (
+            lambda: ao.from_cells(cells(), features="kind"),
+            "'kind' holds texts, such as 'kind0', but numbers are needed",
+        ),
         (lambda: ao.from_mesh(BALL, types="quality"), "no value of the vertices is called 'quality'"),
         (lambda: ao.from_mesh(BALL, types=KINDS), "types has 24 entries, but the mesh has 42 points"),
     ],

@@ -31,10 +31,12 @@ from anchorot.distances.wasserstein import anchor_wasserstein
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
 from anchorot.geometry import Geometry
 from anchorot.io import (
+    Cohort,
     GraphSet,
     MeshDistances,
     PointDistances,
     from_cells,
+    from_cohort,
     from_graph,
     from_mesh,
     from_neighbors,
@@ -59,6 +61,7 @@ __all__ = [
     "AnchorFeatures",
     "AnchorotError",
     "Barycenter",
+    "Cohort",
     "ConvergenceWarning",
     "DenseAlignment",
     "DenseRival",
@@ -101,6 +104,7 @@ __all__ = [
     "expected_cost",
     "feature_map",
     "from_cells",
+    "from_cohort",
     "from_graph",
     "from_mesh",
     "from_neighbors",

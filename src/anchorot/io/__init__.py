@@ -1,6 +1,7 @@
 """Spaces from what people have: points, graphs, meshes, neurons, cells, and files of them."""
 
 from anchorot.io.cells import from_cells
+from anchorot.io.cohort import Cohort, from_cohort
 from anchorot.io.files import read, write
 from anchorot.io.gin import read_gin
 from anchorot.io.graph_sets import GraphSet, read_tu
@@ -11,10 +12,12 @@ from anchorot.io.neighbors import from_neighbors
 from anchorot.io.points import from_points
 
 __all__ = [
+    "Cohort",
     "GraphSet",
     "MeshDistances",
     "PointDistances",
     "from_cells",
+    "from_cohort",
     "from_graph",
     "from_mesh",
     "from_neighbors",

@@ -82,15 +82,15 @@ class Cells(NamedTuple):
 
 def read_h5ad(file: Path, obsm: str | None, wanted: Sequence[str], limit: int) -> Cells:
     """Read one array of an .h5ad file, the names of its cells and what is wanted of obs and obsm; nothing else."""
-    found = h5ad_arrays(file, limit, key=obsm or "", wanted=json.dumps(list(wanted)))
+    found = h5ad_arrays("h5ad", file, limit, key=obsm or "", wanted=json.dumps(list(wanted)))
     return Cells(_assembled(found), found["names"].tolist(), stored_columns(found))
 
 
-def h5ad_arrays(file: Path, limit: int, **options: str) -> dict[str, Any]:
-    """Read arrays of an .h5ad file, in a process of its own."""
+def h5ad_arrays(reader: str, file: Path, limit: int, **options: str) -> dict[str, Any]:
+    """Read arrays of an .h5ad file by one of the readers that have a process of their own."""
     if find_spec("h5py") is None:
         raise MissingExtraError("h5py", "cells")
-    return quarantined("h5ad", file, limit, **options)
+    return quarantined(reader, file, limit, **options)
 
 
 def stored_columns(found: dict[str, Any]) -> Columns:

@@ -80,7 +80,7 @@ def marks_of(types: Types | None, features: Features | None, names: Sequence[Any
     if isinstance(features, Mapping):
         features = _looked_up(features, names, "features")
     elif wanted := column_names(features):
-        features = np.column_stack([_numbers(columns, name, names) for name in wanted])
+        features = np.column_stack([numbers_of(columns, name, names) for name in wanted])
     return given_marks(types, features, len(names), of)
 
 
@@ -92,7 +92,7 @@ def column_names(features: Any) -> tuple[str, ...]:
     return tuple(features) if is_named else ()
 
 
-def _numbers(columns: Columns, name: str, names: Sequence[Any]) -> Float64s:
+def numbers_of(columns: Columns, name: str, names: Sequence[Any]) -> Float64s:
     """Return a column as numbers, one or a vector for each point."""
     values = _whole(columns[name], name, names)
     try:
@@ -103,20 +103,25 @@ def _numbers(columns: Columns, name: str, names: Sequence[Any]) -> Float64s:
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
         shown = next((value for value in values if isinstance(value, str)), None)
         what = "vectors of several lengths, or no numbers" if shown is None else f"texts, such as {shown[:40]!r}"
-        raise InputError(f"{name!r} holds {what}, but features are numbers; texts can be types")
+        raise InputError(f"{name!r} holds {what}, but numbers are needed")
     return array.astype(np.float64)
 
 
 def _whole(values: Any, name: str, names: Sequence[Any]) -> Any:
     """Return a column that has a value for every point."""
-    if getattr(values, "ndim", 1) == 0 or len(values) != len(names):
-        count = 1 if getattr(values, "ndim", 1) == 0 else len(values)
-        raise InputError(f"{name!r} has {count} values, but there are {len(names)} points")
+    check_length(values, name, len(names))
     has_objects = not isinstance(values, np.ndarray) or values.dtype.hasobject
     for point, value in zip(names, values, strict=True) if has_objects else ():
         if value is None:
             raise InputError(f"{name!r} has no value at {point!r}; give it one, or leave that point out")
     return values
+
+
+def check_length(values: Any, name: str, n: int) -> None:
+    """Refuse a column that does not have one value for each of n points."""
+    count = 1 if getattr(values, "ndim", 1) == 0 else len(values)
+    if count != n or getattr(values, "ndim", 1) == 0:
+        raise InputError(f"{name!r} has {count} values, but there are {n} points")
 
 
 def _rows(values: Any) -> Iterable[Hashable]:

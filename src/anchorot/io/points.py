@@ -64,8 +64,8 @@ def from_points(
     --------
     >>> from_points([[0, 0], [3, 4]]).cost.tolist()
     [[0.0, 5.0], [5.0, 0.0]]
-    >>> from_points([[0], [1], [2]], types=["C", "O", "C"], n_points=2, rng=0).types
-    ('C', 'O')
+    >>> from_points([[0], [1], [2]], types=["C", "O", "N"], n_points=2, rng=0).types
+    ('O', 'N')
     """
     everything = check_points(points)
     if np.dtype(dtype) not in (np.float64, np.float32):

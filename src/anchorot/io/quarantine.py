@@ -36,7 +36,7 @@ _lock = threading.Lock()
 
 
 def quarantined(reader: str, file: Path, limit: int, **options: str) -> dict[str, Any]:
-    """Return the arrays that a reader ("h5ad" or "mat") finds in a file; at most `limit` bytes of them."""
+    """Return the arrays that one of the `READERS` finds in a file; at most `limit` bytes of them."""
     with opened(file) as handle:  # what the system has to say about the file is raised as it is
         patience = PATIENCE + os.fstat(handle.fileno()).st_size / SLOWEST
     with TemporaryDirectory() as folder:
@@ -49,7 +49,9 @@ def quarantined(reader: str, file: Path, limit: int, **options: str) -> dict[str
         if status == TOO_LONG:
             raise InputError(f"not a file that can be read (it took more than {patience:.0f} s)")
         if status:
-            raise InputError(f"not a file that can be read (the reader of .{reader} ended with status {status} on it)")
+            raise InputError(
+                f"not a file that can be read (the reader of {file.suffix} ended with status {status} on it)"
+            )
         with np.load(result, allow_pickle=False) as found:
             return dict(found)
 

@@ -57,18 +57,45 @@ def read_h5ad(path: str, budget: Budget, key: str = "", wanted: str = "[]") -> d
         name = f"obsm/{key}" if key else "X"
         node = _inside(_inside(handle, "obsm"), key) if key else _inside(handle, "X")
         found = _values(node, name, budget)
+        found["names"] = _cell_names(_inside(handle, "obs"), budget)
+        return found | _columns(handle, json.loads(wanted), budget)
+
+
+def read_h5ad_table(path: str, budget: Budget, wanted: str = "[]") -> dict[str, Any]:
+    """The names of the cells, what is wanted of obs and obsm, and all other columns of obs that can be read."""
+    h5py: Any = import_module("h5py")
+    with h5py.File(path, "r") as handle:
         cells = _inside(handle, "obs")
-        names = _inside(cells, str(cells.attrs.get("_index", "_index")))
-        if not isinstance(names, h5py.Dataset):
-            names = _inside(names, "values")
-        budget.take(16 * int(names.size), "names of cells")
-        found["names"] = np.array([_text(name) for name in _own(names)[...].ravel()], str)
-        _add_columns(found, handle, json.loads(wanted), budget)
-        return found
+        found = {"names": _cell_names(cells, budget), **_columns(handle, json.loads(wanted), budget)}
+        names = found["columns"].tolist()
+        for name in [name for name in cells if name not in (*names, _index_of(cells))]:
+            try:
+                column = _column(_inside(cells, name), name, budget)
+            except BadFileError:
+                if budget.left < 0:
+                    raise
+                continue  # of another kind
+            if column["column"].shape == found["names"].shape:
+                found.update({f"{part}{len(names)}": values for part, values in column.items()})
+                names.append(name)
+        return {**found, "columns": np.array(names, str)}
 
 
-def _add_columns(found: dict[str, Any], handle: Any, wanted: list[str], budget: Budget) -> None:
-    """Add the names `columns`, and of number k its values `column{k}`, or codes and `categories{k}`, `missing{k}`."""
+def _index_of(cells: Any) -> str:
+    return str(cells.attrs.get("_index", "_index"))
+
+
+def _cell_names(cells: Any, budget: Budget) -> Any:
+    names = _inside(cells, _index_of(cells))
+    if not hasattr(names, "dtype"):
+        names = _inside(names, "values")
+    budget.take(16 * int(names.size), "names of cells")
+    return np.array([_text(name) for name in _own(names)[...].ravel()], str)
+
+
+def _columns(handle: Any, wanted: list[str], budget: Budget) -> dict[str, Any]:
+    """The names `columns`, and of number k values `column{k}`, or codes and `categories{k}`; and `missing{k}`."""
+    found: dict[str, Any] = {"columns": np.array(wanted, str)}
     places = [(group, name) for group in ("obs", "obsm") if group in handle for name in _inside(handle, group)]
     known = {name: group for group, name in reversed(places)}  # of two, that of obs
     for k, name in enumerate(wanted):
@@ -77,7 +104,7 @@ def _add_columns(found: dict[str, Any], handle: Any, wanted: list[str], budget: 
             raise BadFileError(f"no column of obs or array of obsm is called {name!r}; there are: {listed}")
         node = _inside(_inside(handle, known[name]), name)
         found.update({f"{part}{k}": values for part, values in _column(node, name, budget).items()})
-    found["columns"] = np.array(wanted, str)
+    return found
 
 
 def _column(node: Any, name: str, budget: Budget) -> dict[str, Any]:
@@ -172,7 +199,11 @@ class Reader(NamedTuple):
     kind: str
 
 
-READERS = {"h5ad": Reader("h5py", read_h5ad, "an .h5ad file"), "mat": Reader("scipy.io", read_mat, "a MATLAB file")}
+READERS = {
+    "h5ad": Reader("h5py", read_h5ad, "an .h5ad file"),
+    "h5ad_table": Reader("h5py", read_h5ad_table, "an .h5ad file"),
+    "mat": Reader("scipy.io", read_mat, "a MATLAB file"),
+}
 
 
 def serve(request: dict[str, Any]) -> int:
