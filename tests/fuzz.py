@@ -40,6 +40,7 @@ OPTIONS = {
     "columns": {"kind": "points", "types": "kind", "features": "depth", "columns": ["x", "y"]},
     "nodes": {"types": "kind", "features": ["depth"], "disconnected": 9.0},
     "cells": {"types": "kind", "features": ["depth", "X_pca"]},
+    "arrays": {"geodesic": "edge", "types": "V", "features": "weights"},
     "cohort": {"sample": "kind", "points": "depth"},
     "tree": {"types": "structure", "features": "radius", "disconnected": 9.0},
 }
@@ -50,7 +51,7 @@ FORMATS = {
     "obj": MESH,
     "stl": MESH,
     "mat": MESH,
-    "npz": ("heat", "edge", "plain"),
+    "npz": ("heat", "edge", "plain", "arrays"),
     "npy": ("plain", "points", "neighbors"),
     "csv": ("plain", "points", "neighbors", "columns"),
     "tsv": ("columns", "plain", "graph", "cohort"),
@@ -105,7 +106,7 @@ def seeds(ending, folder):
             scipy.io.savemat(path(f"surface{compress}"), {"surface": surface}, do_compression=compress)
     elif ending == "npz":
         np.savez(path("mesh"), V=vertices[:60], F=faces[(faces < 60).all(axis=1)])
-        ao.write(ao.Space(cost, labels=range(12)), path("space"))
+        ao.write(ao.Space(cost, types=range(12), features=vertices[:12], labels=range(12)), path("space"))
     elif ending == "npy":
         np.save(path("cost"), cost)
     elif ending == "csv":

@@ -149,7 +149,7 @@ def damage_npz(content, rng, folder):
     elif injury == 2:
         members[at] = name, lie(data, rng)
     elif injury == 3:
-        members[at] = pick(("V", "F", "cost", "points", "weights", "labels"), rng) + ".npy", data
+        members[at] = pick(("V", "F", "cost", "points", "weights", "types", "features", "labels"), rng) + ".npy", data
     elif injury == 4:
         members[at] = name, pick(members, rng)[1]
     else:

@@ -117,6 +117,21 @@ def test_columns_of_cells(tmp_path):
         ao.read(tmp_path / "x.h5ad", types="kin")
 
 
+def test_categories_of_older_files(tmp_path):
+    write_cells(tmp_path / "x.h5ad")
+    with h5py.File(tmp_path / "x.h5ad", "a") as handle:
+        codes, categories = handle["obs/kind/codes"][...], handle["obs/kind/categories"][...]
+        del handle["obs/kind"]
+        handle["obs/kind"] = codes
+        handle["obs/__categories/kind"] = categories
+        handle["obs/kind"].attrs["categories"] = handle["obs/__categories/kind"].ref
+    assert ao.read(tmp_path / "x.h5ad", types="kind").types == tuple(KINDS)
+    cohort = ao.from_cohort(tmp_path / "x.h5ad", sample="kind", points="both")
+    assert cohort.samples == ("C", "O", "N", "H", "S")
+    with pytest.raises(ao.InputError, match="there are: charge, count, flag, kind, name, number, both"):
+        ao.read(tmp_path / "x.h5ad", types="kin")
+
+
 @pytest.mark.parametrize("codes", [[9] * 9, [-2] * 9, [0.5] * 9, [0] * 4])
 def test_damaged_categories_get_one_clear_line(tmp_path, codes):
     write_cells(tmp_path / "x.h5ad")

@@ -251,17 +251,15 @@ def _metadata(columns: Columns, names: list[str], codes: Int64s, members: list[I
     first = np.array([own[0] for own in members])
     found = {}
     for name in names:
-        values = _listed(columns[name])
+        values = columns[name]
         check_length(values, name, len(codes))
-        array = np.fromiter(map(_none_for_nan, values), dtype=object, count=len(values))
+        if not isinstance(values, np.ndarray) or values.ndim != 1:
+            values = np.fromiter(_listed(values), dtype=object, count=len(codes))
+        own, shared = values[first], values[first][codes]
         with contextlib.suppress(ValueError):  # of arrays in a cell nobody can say whether they are equal
-            if (array == array[first][codes]).all():
-                found[name] = array[first].tolist()
+            if ((values == shared) | ((values != values) & (shared != shared))).all():
+                found[name] = [None if value != value else value for value in own.tolist()]
     return found
-
-
-def _none_for_nan(value: Any) -> Any:
-    return None if isinstance(value, float) and value != value else value
 
 
 def _listed(values: Any) -> list[Any]:

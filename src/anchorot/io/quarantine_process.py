@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 BAD_FILE = 2
+OLD_CATEGORIES = "__categories"  # where older files keep the categories of all columns
 SLACK = 1 << 28  # bytes that the libraries themselves may take
 
 
@@ -44,7 +45,7 @@ class Budget:
 def read_h5ad(path: str, budget: Budget, key: str = "", wanted: str = "[]") -> dict[str, Any]:
     """One array of obsm, or X if `key` is empty (in CSR or CSC parts if it is sparse), and the names of the cells.
 
-    `wanted` are names of columns of obs or arrays of obsm to read as well, as JSON; see `_add_columns`.
+    `wanted` are names of columns of obs or arrays of obsm to read as well, as JSON; see `_columns`.
     """
     h5py: Any = import_module("h5py")
     with h5py.File(path, "r") as handle:
@@ -68,9 +69,9 @@ def read_h5ad_table(path: str, budget: Budget, wanted: str = "[]") -> dict[str, 
         cells = _inside(handle, "obs")
         found = {"names": _cell_names(cells, budget), **_columns(handle, json.loads(wanted), budget)}
         names = found["columns"].tolist()
-        for name in [name for name in cells if name not in (*names, _index_of(cells))]:
+        for name in [name for name in _names_in(cells) if name not in names]:
             try:
-                column = _column(_inside(cells, name), name, budget)
+                column = _column(cells, name, budget)
             except BadFileError:
                 if budget.left < 0:
                     raise
@@ -85,6 +86,10 @@ def _index_of(cells: Any) -> str:
     return str(cells.attrs.get("_index", "_index"))
 
 
+def _names_in(group: Any) -> list[str]:
+    return [name for name in group if name not in (_index_of(group), OLD_CATEGORIES)]
+
+
 def _cell_names(cells: Any, budget: Budget) -> Any:
     names = _inside(cells, _index_of(cells))
     if not hasattr(names, "dtype"):
@@ -96,29 +101,28 @@ def _cell_names(cells: Any, budget: Budget) -> Any:
 def _columns(handle: Any, wanted: list[str], budget: Budget) -> dict[str, Any]:
     """The names `columns`, and of number k values `column{k}`, or codes and `categories{k}`; and `missing{k}`."""
     found: dict[str, Any] = {"columns": np.array(wanted, str)}
-    places = [(group, name) for group in ("obs", "obsm") if group in handle for name in _inside(handle, group)]
+    places = [
+        (group, name) for group in ("obs", "obsm") if group in handle for name in _names_in(_inside(handle, group))
+    ]
     known = {name: group for group, name in reversed(places)}  # of two, that of obs
     for k, name in enumerate(wanted):
         if name not in known:
             listed = ", ".join(dict.fromkeys(each for _, each in places)) or "nothing"
             raise BadFileError(f"no column of obs or array of obsm is called {name!r}; there are: {listed}")
-        node = _inside(_inside(handle, known[name]), name)
-        found.update({f"{part}{k}": values for part, values in _column(node, name, budget).items()})
+        column = _column(_inside(handle, known[name]), name, budget)
+        found.update({f"{part}{k}": values for part, values in column.items()})
     return found
 
 
-def _column(node: Any, name: str, budget: Budget) -> dict[str, Any]:
+def _column(group: Any, name: str, budget: Budget) -> dict[str, Any]:
+    node = _inside(group, name)
     if hasattr(node, "dtype"):
+        if "categories" in node.attrs and OLD_CATEGORIES in group:
+            return _categorical(node, _inside(_inside(group, OLD_CATEGORIES), name), name, budget)
         return {"column": _numbers_or_texts(node, name, budget)}
     kind = str(node.attrs.get("encoding-type", ""))
     if kind == "categorical":
-        codes = _array(_inside(node, "codes"), name, budget)
-        categories = _numbers_or_texts(_inside(node, "categories"), name, budget)
-        if codes.dtype.kind not in "iu" or codes.ndim != 1 or categories.ndim != 1:
-            raise BadFileError(f"the codes of {name!r} are {codes.dtype}, but a list of integers is needed")
-        if codes.size and not -1 <= codes.min() <= codes.max() < len(categories):
-            raise BadFileError(f"{name!r} has codes beyond its {len(categories)} categories")
-        return {"column": codes, "categories": categories}
+        return _categorical(_inside(node, "codes"), _inside(node, "categories"), name, budget)
     if kind.startswith("nullable"):
         values = _numbers_or_texts(_inside(node, "values"), name, budget)
         missing = _array(_inside(node, "mask"), name, budget)
@@ -126,6 +130,16 @@ def _column(node: Any, name: str, budget: Budget) -> dict[str, Any]:
             raise BadFileError(f"{name!r} does not say of each value whether it is missing")
         return {"column": values, "missing": missing}
     raise BadFileError(f"{name!r} is neither a column nor a dense array, but {kind or 'a group'!r}")
+
+
+def _categorical(codes_node: Any, categories_node: Any, name: str, budget: Budget) -> dict[str, Any]:
+    codes = _array(codes_node, name, budget)
+    categories = _numbers_or_texts(categories_node, name, budget)
+    if codes.dtype.kind not in "iu" or codes.ndim != 1 or categories.ndim != 1:
+        raise BadFileError(f"the codes of {name!r} are {codes.dtype}, but a list of integers is needed")
+    if codes.size and not -1 <= codes.min() <= codes.max() < len(categories):
+        raise BadFileError(f"{name!r} has codes beyond its {len(categories)} categories")
+    return {"column": codes, "categories": categories}
 
 
 def _numbers_or_texts(node: Any, name: str, budget: Budget) -> Any:
