@@ -101,6 +101,21 @@ def test_files_above_the_limit_are_refused_and_the_limit_can_be_raised(tmp_path,
     assert "max_bytes" not in str(caught.value)
 
 
+@pytest.mark.parametrize("ending", ["gexf", "graphml"])
+def test_entities_neither_explode_nor_lead_out_of_the_file(tmp_path, ending):
+    nested = "".join(f'<!ENTITY a{i + 1} "{f"&a{i};" * 20}">' for i in range(8))
+    for entities, use in ((f'<!ENTITY a0 "{"x" * 1000}">{nested}', "&a8;"), ('<!ENTITY s SYSTEM "x.txt">', "&s;")):
+        path = tmp_path / f"x.{ending}"
+        path.write_text(f'<?xml version="1.0"?><!DOCTYPE g [{entities}]><{ending}>{use}</{ending}>')
+        refused(path, "file that can be read")
+
+
+@pytest.mark.parametrize("text", ["a [ " * 100_000, "@" * 1_000_000, 'a "' + "\n".join(["line"] * 100_000)])
+def test_endless_gml_is_one_short_line(tmp_path, text):
+    (tmp_path / "x.gml").write_text(f"graph [ {text}")
+    refused(tmp_path / "x.gml", "^.{20,400}$")
+
+
 def test_files_that_claim_to_be_empty_are_read_to_the_limit_only(tmp_path):
     (tmp_path / "endless.csv").symlink_to("/proc/self/maps")
     refused(tmp_path / "endless.csv", "the file takes", max_bytes=100)

@@ -2,6 +2,8 @@
 
 import errno
 
+LONGEST_LINE = 300  # libraries may quote all of a file
+
 
 class AnchorotError(Exception):
     """Base of all errors that anchorot raises on purpose."""
@@ -32,9 +34,10 @@ class MissingExtraError(AnchorotError, ImportError):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says, or its kind if it says nothing."""
+    """Return the first line of what an error says, or its kind if it says nothing; not all of it if it is very long."""
     said = str(error).strip()
-    return said.splitlines()[0] if said else type(error).__name__
+    line = said.splitlines()[0] if said else type(error).__name__
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
 
 
 def find_shortage(error: BaseException | None) -> BaseException | None:

@@ -16,6 +16,11 @@ Features = str | Sequence[str] | ArrayLike | Mapping[Any, ArrayLike]
 MOST_NAMES = 20  # that a message lists
 
 
+def short_list(names: Sequence[object]) -> str:
+    """Return names for a message, a few of them if there are many."""
+    return ", ".join(str(name)[:60] for name in names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+
+
 class Columns:
     """What every point of a thing has, by name: numbers, texts or vectors, one a point.
 
@@ -39,9 +44,8 @@ class Columns:
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
-            known = [str(each) for each in self._values]
-            listed = ", ".join(known[:MOST_NAMES]) + (", ..." if len(known) > MOST_NAMES else "")
-            raise InputError(f"no {self.kind} is called {name!r}; there {f'are: {listed}' if known else 'are none'}")
+            listed = short_list(list(self._values))
+            raise InputError(f"no {self.kind} is called {name!r}; there {f'are: {listed}' if listed else 'are none'}")
         return self._values[name]
 
 

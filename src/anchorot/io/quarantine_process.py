@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 BAD_FILE = 2
+MOST_NAMES = 20  # that a message lists
 OLD_CATEGORIES = "__categories"  # where older files keep the categories of all columns
 SLACK = 1 << 28  # bytes that the libraries themselves may take
 
@@ -107,8 +108,9 @@ def _columns(handle: Any, wanted: list[str], budget: Budget) -> dict[str, Any]:
     known = {name: group for group, name in reversed(places)}  # of two, that of obs
     for k, name in enumerate(wanted):
         if name not in known:
-            listed = ", ".join(dict.fromkeys(each for _, each in places)) or "nothing"
-            raise BadFileError(f"no column of obs or array of obsm is called {name!r}; there are: {listed}")
+            listed = list(dict.fromkeys(each[:60] for _, each in places))
+            shown = ", ".join(listed[:MOST_NAMES]) + (", ..." if len(listed) > MOST_NAMES else "")
+            raise BadFileError(f"no column of obs or array of obsm is called {name!r}; there are: {shown or 'none'}")
         column = _column(_inside(handle, known[name]), name, budget)
         found.update({f"{part}{k}": values for part, values in column.items()})
     return found
