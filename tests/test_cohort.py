@@ -137,7 +137,15 @@ UNUSED = table()["sample"].cat.add_categories("s99")
         ),
         (table(), {"points": ["x", "z"]}, "no column is called 'z'"),
         (table(), {"points": "kind"}, "'kind' holds texts, such as"),
-        (table(), {"points": []}, "points must be names of columns"),
+        (table(), {"points": []}, "points must be names of columns, or of an array of obsm, but got a list"),
+        (
+            table(),
+            {"features": np.zeros(36)},
+            "features must be names of columns, or of an array of obsm, but got a nd",
+        ),
+        (table(), {"types": ["T"] * 36}, "types must be the name of a column, but got a list"),
+        (table(), {"sample": None}, "sample must be the name of a column, but got a NoneType"),
+        (cells(table()), {"sample": "spatial"}, "'spatial' is a list at 'cell0', but a sample has a name or a number"),
         (table(), {"types": "k"}, "no column is called 'k'"),
         (table(), {"features": ["depth", "size"]}, "no column is called 'size'"),
         (

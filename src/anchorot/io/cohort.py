@@ -124,7 +124,7 @@ def from_cohort(
     ([0, 5], [[0.0, 3.0], [3.0, 0.0]], ('T', 'B'))
     """
     making = _Making(n_points, metric, n_neighbors, disconnected, rng)
-    asked = _Asked(sample, column_names(points), types, column_names(features))
+    asked = _asked(sample, points, types, features)
     if not isinstance(data, str | os.PathLike):
         return _cohort(_rows_of(data, sample), asked, making)
     with about(Path(data)):
@@ -143,6 +143,18 @@ class _Asked(NamedTuple):
     def all(self) -> list[str]:
         """Every name once."""
         return list(dict.fromkeys((self.sample, *self.points, *column_names(self.types), *self.features)))
+
+
+def _asked(sample: str, points: Any, types: Any, features: Any) -> _Asked:
+    for what, given in (("points", points), ("features", features)):
+        if not column_names(given) and (given is not None or what == "points"):
+            raise InputError(
+                f"{what} must be names of columns, or of an array of obsm, but got a {type(given).__name__}"
+            )
+    for what, given in (("sample", sample), ("types", types)):
+        if not isinstance(given, str) and (given is not None or what == "sample"):
+            raise InputError(f"{what} must be the name of a column, but got a {type(given).__name__}")
+    return _Asked(sample, column_names(points), types, column_names(features))
 
 
 class _Rows(NamedTuple):
@@ -224,6 +236,8 @@ def _samples(rows: _Rows, sample: str) -> tuple[Int64s, list[Hashable]]:
     for place, (name, value) in enumerate(zip(rows.names, values, strict=True)):
         if value is None or value != value:
             raise InputError(f"{sample!r} has no value at {name!r}; every point needs a sample")
+        if not isinstance(value, Hashable):
+            raise InputError(f"{sample!r} is a {type(value).__name__} at {name!r}, but a sample has a name or a number")
         codes[place] = number.setdefault(value, len(number))
     lost = [value for value in rows.declared if value not in number]
     if lost or not number:
@@ -233,8 +247,6 @@ def _samples(rows: _Rows, sample: str) -> tuple[Int64s, list[Hashable]]:
 
 
 def _positions(rows: _Rows, points: tuple[str, ...]) -> Float64s:
-    if not points:
-        raise InputError("points must be names of columns, or of an array of obsm")
     x: Float64s = np.column_stack([numbers_of(rows.columns, name, rows.names) for name in points])
     bad = ~np.isfinite(x).all(axis=1)
     if bad.any():
