@@ -55,7 +55,10 @@ def test_test_prints_a_verdict_and_draws(graph_files):
     [
         (["ring5.edgelist"], "say what to test against: anchorot test A... --against B..."),
         (["ring5.edgelist", "--against", "missing.edgelist"], "missing.edgelist: No such file or directory"),
-        ([PAIR[0], "--against", PAIR[1]], "authors_1.txt: a graph is needed: .edgelist, .edges, .gexf, .gml, .graphml, .swc"),
+        (
+            [PAIR[0], "--against", PAIR[1]],
+            "authors_1.txt: a graph is needed: .edgelist, .edges, .gexf, .gml, .graphml, .swc",
+        ),
         (["ring5.edgelist", "--against", "ring6.edgelist", "--picture", "null.bmp"], "null.bmp: a file ending in .png"),
     ],
 )
