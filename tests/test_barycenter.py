@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
+from anchorot.barycenter import mean_types
 
 pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
@@ -127,3 +128,35 @@ def test_progress_is_shown_on_a_terminal_if_asked_for(monkeypatch, capsys, termi
 def test_bad_input_gets_one_clear_line(arguments, options, message):
     with pytest.raises(ao.InputError, match=message):
         ao.barycenter(*arguments, **options)
+
+
+def test_types_come_in_the_proportions_of_the_mean():
+    water = ao.Space([[0, 1, 1], [1, 0, 1.5], [1, 1.5, 0]], types=list("OHH"))
+    ammonia = ao.Space(1.0 - np.eye(4), types=list("NHHH"))
+    # on average 17/24 H, 1/8 N, 1/6 O
+    assert mean_types([water, ammonia], np.array([0.5, 0.5]), 24) == tuple("H" * 17 + "N" * 3 + "O" * 4)
+    assert mean_types([water, ammonia], np.array([0.5, 0.5]), 8) == tuple("HHHHHHNO")
+
+
+def test_a_barycenter_of_one_typed_space_is_that_space():
+    water = ao.Space([[0, 1, 1], [1, 0, 1.5], [1, 1.5, 0]], types=list("OHH"))
+    found = ao.barycenter([water], n_points=3, marks="types", rng=0, max_iter=300)
+    assert sorted(found.space.types) == ["H", "H", "O"]
+    assert ao.anchor_energy(found.space, water, marks="types", reach=1.5) == pytest.approx(found.loss, abs=1e-9)
+    assert found.loss < 1e-3
+    near = ao.barycenter([water], n_points=3, reach=1.2, rng=0, max_iter=50)
+    assert near.loss == pytest.approx(ao.anchor_energy(near.space, water, reach=1.2), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"marks": "features"}, "marks of a barycenter must be 'types' or None"),
+        ({"marks": "types"}, r"spaces\[0\] has no types"),
+        ({"reach": 1.0, "geometry": "aw"}, "marks and reach go with geometry='ae' and p=1"),
+        ({"reach": 1.0, "p": 2}, "marks and reach go with geometry='ae' and p=1"),
+    ],
+)
+def test_marks_that_a_barycenter_cannot_have(options, message):
+    with pytest.raises(ao.InputError, match=message):
+        ao.barycenter([np.eye(3)], 3, **options)

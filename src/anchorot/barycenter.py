@@ -1,8 +1,8 @@
 """Barycenters: points whose space is nearest to several spaces at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,8 @@ from anchorot._validate import (
     check_weights,
     uniform_weights,
 )
+from anchorot.anchors.marking import Marking, marking_of
+from anchorot.anchors.typed import sorted_types
 from anchorot.exceptions import InputError
 from anchorot.io.points import from_points
 from anchorot.many.metrics import WITH_GRADIENT
@@ -41,7 +43,7 @@ class Barycenter:
     points : ndarray of shape (n_points, dim)
         Centred. Only distances between them matter: any rotation or reflection is as good.
     space : Space
-        Their Euclidean distances, uniform weights, with the points as geometry.
+        Their Euclidean distances, uniform weights, with the points as geometry; and with types, if they have any.
     losses : ndarray of shape (iterations,)
         Weighted sum of the distances to the spaces before every iteration of the best restart.
     loss : float
@@ -86,6 +88,8 @@ def barycenter(
     weights: ArrayLike | None = None,
     p: int = 1,
     epsilon: float | None = None,
+    marks: str | None = None,
+    reach: float | None = None,
     optimizer: str = "adam",
     max_iter: int = 500,
     patience: int = 100,
@@ -116,6 +120,10 @@ def barycenter(
     epsilon : float >= 0, optional
         Of AW. By default 0, exact transport, where all spaces are uniform and of `n_points` points; else 0.01 of the
         mean cost (to the power p).
+    marks : {"types"}, optional
+        For "ae", p = 1: the points have types too, in the proportions of the spaces' mean; see :func:`anchor_energy`.
+    reach : float, optional
+        For "ae", p = 1: compare costs up to here; with marks by default the largest cost of the spaces.
     optimizer : {"adam", "lbfgs"}
         Adam's step falls to zero over `max_iter` iterations.
     max_iter, patience, tolerance : int, int, float
@@ -164,7 +172,11 @@ def barycenter(
         is_assignment = all(space.is_uniform and space.n == n_points for space in checked)
         epsilon = 0.0 if is_assignment else AW_EPSILON * abs(scale) ** p
     eps = check_nonnegative(epsilon, "epsilon")
-    loss = _loss(checked, shares, metric, p, eps, device)
+    from anchorot.torch._barycenter_loss import barycenter_loss
+
+    marking = _check_marks(checked, marks, reach, metric, p)
+    types = None if marking is None or marking.marks is None else mean_types(checked, shares, n_points)
+    loss = barycenter_loss(checked, shares, metric, p, eps, marking, types, device)
     generator = np.random.default_rng(rng)
     # the mean distance of two standard Gaussian points is about sqrt(2 dim)
     clouds = [abs(scale) / np.sqrt(2 * dim) * generator.normal(size=(n_points, dim)) for _ in range(restarts)]
@@ -179,7 +191,33 @@ def barycenter(
     best = min(found, key=lambda descent: descent.loss)
     points = best.points - best.points.mean(axis=0)
     smallest = np.array([descent.loss for descent in found])
-    return Barycenter(points, from_points(points), best.losses, best.loss, smallest, best.converged)
+    return Barycenter(points, from_points(points, types=types), best.losses, best.loss, smallest, best.converged)
+
+
+def _check_marks(spaces: list[Space], marks: str | None, reach: float | None, metric: str, p: int) -> Marking | None:
+    if marks not in (None, "types"):
+        raise InputError(f"marks of a barycenter must be 'types' or None, but got {marks!r}")
+    marking = marking_of(spaces, marks, reach)
+    if marking is not None:
+        if metric != "ae" or p != 1:
+            raise InputError(f"marks and reach go with geometry='ae' and p=1, but got {metric!r} and p={p}")
+        for k, space in enumerate(spaces):
+            marking.seen(space, robust=False, name=f"spaces[{k}]")
+    return marking
+
+
+def mean_types(spaces: list[Space], shares: Float64s, n_points: int) -> tuple[Hashable, ...]:
+    """Return types of n points in the proportions that the spaces have on average (largest remainders)."""
+    mass: dict[Hashable, float] = {}
+    for space, share in zip(spaces, shares, strict=True):
+        for kind, weight in zip(space.types or (), space.weights, strict=True):
+            mass[kind] = mass.get(kind, 0.0) + share * weight
+    kinds = sorted_types(mass)
+    wanted = np.array([mass[kind] for kind in kinds]) * n_points
+    counts = np.floor(wanted).astype(int)
+    for k in np.argsort(counts - wanted, kind="stable")[: n_points - counts.sum()]:
+        counts[k] += 1
+    return tuple(kind for kind, count in zip(kinds, counts, strict=True) for _ in range(count))
 
 
 def _check_start(start: ArrayLike, n_points: int, dim: int) -> Float64s:
@@ -187,40 +225,6 @@ def _check_start(start: ArrayLike, n_points: int, dim: int) -> Float64s:
     if cloud.shape != (n_points, dim) or not np.isfinite(cloud).all():
         raise InputError(f"start has shape {cloud.shape}, but ({n_points}, {dim}) finite coordinates are needed")
     return cloud
-
-
-def _loss(spaces: list[Space], shares: Float64s, metric: str, p: int, epsilon: float, device: str) -> Loss:
-    """Weighted sum of distances from points; spaces of one size and kind are one batch."""
-    import torch
-
-    import anchorot.torch as aot
-
-    def tensor(arrays: list[Any]) -> "Tensor":
-        return torch.tensor(np.stack(arrays), dtype=torch.float64, device=device)
-
-    batches: dict[tuple[int, bool], list[int]] = {}
-    for index, space in enumerate(spaces):
-        batches.setdefault((space.n, space.is_uniform), []).append(index)
-    groups = [
-        (
-            tensor([spaces[i].cost for i in members]),
-            None if uniform else tensor([spaces[i].weights for i in members]),
-            tensor([shares[i] for i in members]),
-        )
-        for (_, uniform), members in batches.items()
-    ]
-
-    def loss(points: "Tensor") -> "Tensor":
-        own, total = aot.from_points(points), points.new_zeros(())
-        for costs, weights, share in groups:
-            if metric == "ae":
-                distance = aot.anchor_energy(own, costs, None, weights, p)
-            else:
-                distance = aot.anchor_wasserstein(own, costs, None, weights, p, epsilon).value
-            total = total + share @ distance
-        return total
-
-    return loss
 
 
 def _descend(
