@@ -84,6 +84,12 @@ def test_stress_layout_of_a_cloud_in_the_plane_is_the_cloud():
     np.testing.assert_allclose(ao.from_points(stress_layout(distances)).cost, distances, atol=0.02)
 
 
+def test_many_points_are_laid_out_as_few_are():
+    points = np.random.default_rng(0).normal(size=(700, 2))
+    distances = ao.from_points(points).cost
+    np.testing.assert_allclose(ao.from_points(stress_layout(distances)).cost, distances, atol=0.05)
+
+
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_points_on_one_spot_can_be_laid_out(n):
     assert np.isfinite(stress_layout(np.zeros((n, n)))).all()

@@ -5,6 +5,8 @@ import numpy as np
 from anchorot._typing import Float64s
 
 FARTHEST = 100.0  # times the median distance: what is farther is drawn there
+MOST_TOGETHER = 600  # points whose stress is lowered together; more go where distances to those put them
+STEPS_ALONE = 30
 
 
 def classical_mds(squared_distances: Float64s, dim: int = 2) -> Float64s:
@@ -33,7 +35,8 @@ def stress_layout(distances: Float64s, dim: int = 2, *, max_iter: int = 100, tol
 
     Stress is :math:`\sum_{i<j} d_{ij}^{-2} (|x_i - x_j| - d_{ij})^2`, the energy of Kamada and Kawai; it is lowered by
     majorisation (Gansner, Koren and North, 2004) from where classical scaling puts the points. O(N³) once, then O(N²) a
-    step.
+    step, for up to 600 points; of more, 600 are drawn and laid out, and each of the others goes where its own stress
+    against those is least.
 
     Examples
     --------
@@ -42,13 +45,25 @@ def stress_layout(distances: Float64s, dim: int = 2, *, max_iter: int = 100, tol
     >>> bool(abs(np.linalg.norm(x[0] - x[2]) - 2) < 1e-3)
     True
     """
+    n = len(distances)
+    order = np.random.default_rng(0).permutation(n) if n > MOST_TOGETHER else np.arange(n)
+    chosen, others = np.sort(order[:MOST_TOGETHER]), np.sort(order[MOST_TOGETHER:])
+    among = (distances[np.ix_(chosen, chosen)] + distances[np.ix_(chosen, chosen)].T) / 2
+    if not among.any():
+        return np.zeros((n, dim))
+    middle = float(np.median(among[among > 0]))  # in units of which squares are safe
+    positions = np.empty((n, dim))
+    positions[chosen] = _together(np.minimum(among / middle, FARTHEST), dim, max_iter, tol)
+    if len(others):
+        rest = (distances[np.ix_(others, chosen)] + distances[np.ix_(chosen, others)].T) / (2 * middle)
+        positions[others] = _alone(np.minimum(rest, FARTHEST), positions[chosen])
+    return middle * positions
+
+
+def _together(distances: Float64s, dim: int, max_iter: int, tol: float) -> Float64s:
+    """Lower the stress of all points at once."""
     from scipy.linalg import cho_factor, cho_solve
 
-    distances = (distances + distances.T) / 2
-    if not distances.any():
-        return np.zeros((len(distances), dim))
-    middle = float(np.median(distances[distances > 0]))
-    distances = np.minimum(distances / middle, FARTHEST)  # in units of which squares are safe
     start = classical_mds(distances**2, dim)
     near = np.where(distances > 0, np.maximum(distances, 1 / FARTHEST), np.inf)
     weights = near**-2
@@ -58,19 +73,32 @@ def stress_layout(distances: Float64s, dim: int = 2, *, max_iter: int = 100, tol
     # Points that classical scaling puts on one spot could never part again.
     positions = start + 1e-3 * np.random.default_rng(0).normal(size=start.shape)
     for _ in range(max_iter):
-        apart = np.sqrt(np.maximum(_squared_distances(positions), 0))
+        apart = np.sqrt(np.maximum(_squared_distances(positions, positions), 0))
         pull = np.divide(wanted, apart, out=apart, where=apart > 0)
         moved = cho_solve(factor, pull.sum(axis=1)[:, None] * positions - pull @ positions)
         change = np.linalg.norm(moved - positions) / np.linalg.norm(moved)
         positions = moved
         if change < tol:
             break
-    return middle * positions
+    return positions
 
 
-def _squared_distances(x: Float64s) -> Float64s:
-    norms = (x**2).sum(axis=1)
-    found = x @ (-2 * x.T)
-    found += norms
-    found += norms[:, None]
+def _alone(distances: Float64s, landmarks: Float64s) -> Float64s:
+    """Lower the stress of every point against landmarks that stay, from its nearest ones: distances are (points, l)."""
+    weights = np.maximum(distances, 1 / FARTHEST) ** -2
+    weights /= weights.sum(axis=1, keepdims=True)
+    nearest = np.argsort(distances, axis=1)[:, :3]
+    positions = landmarks[nearest].mean(axis=1)
+    centre = weights @ landmarks
+    for _ in range(STEPS_ALONE):
+        apart = np.sqrt(np.maximum(_squared_distances(positions, landmarks), 0))
+        pull = np.divide(weights * distances, apart, out=np.zeros_like(apart), where=apart > 0)
+        positions = centre + pull.sum(axis=1)[:, None] * positions - pull @ landmarks
+    return positions
+
+
+def _squared_distances(x: Float64s, y: Float64s) -> Float64s:
+    found = x @ (-2 * y.T)
+    found += (y**2).sum(axis=1)
+    found += (x**2).sum(axis=1)[:, None]
     return found
