@@ -54,6 +54,7 @@ from anchorot.stats.energy_test import energy_distance, energy_test
 from anchorot.stats.graphs import graph_model_test
 from anchorot.stats.groups import GroupTest, PairOfGroups, group_test
 from anchorot.stats.permutation import PermutationTest
+from anchorot.stats.scale import ScaleTest, scale_test
 
 __all__ = [
     "Alignment",
@@ -85,6 +86,7 @@ __all__ = [
     "PermutationTest",
     "PointDistances",
     "Rival",
+    "ScaleTest",
     "SearchIndex",
     "SearchResult",
     "Space",
@@ -120,6 +122,7 @@ __all__ = [
     "read",
     "read_gin",
     "read_tu",
+    "scale_test",
     "show_config",
     "write",
 ]

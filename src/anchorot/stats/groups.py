@@ -116,18 +116,11 @@ def group_test(
     (('a', 'b'), True)
     """
     matrix = _check_distances(distances)
-    if len(labels) != len(matrix):
-        raise InputError(f"there are {len(labels)} labels, but distances between {len(matrix)} spaces")
     strength = check_nonnegative(power, "power")
     if strength == 0:
         raise InputError("power must be positive, but got 0")
-    groups, codes = _codes(labels)
+    groups, codes = checked_groups(labels, len(matrix), "distances between ")
     sizes = np.bincount(codes)
-    if len(groups) < 2:
-        found_one = f"all labels are {groups[0]!r}" if groups else "there are no labels"
-        raise InputError(f"{found_one}, but at least two groups are needed")
-    if sizes.max() < 2:
-        raise InputError("every group has one member, but at least one of two or more is needed")
     powers = (
         matrix / (matrix.max() or 1.0)
     ) ** strength  # F is the same at any scale, and nothing overflows at this one
@@ -162,16 +155,20 @@ def group_test(
 
 def f_statistics(powers: Float64s, labels: NDArray[Any]) -> Float64s:
     """F of every labelling (labellings, N); infinite where groups have no dispersion within."""
-    count = len(powers)
-    sizes = np.bincount(labels[0])
-    total = powers.sum() / (2 * count)
+    count, groups = len(powers), int(labels[0].max()) + 1
+    total, within = dispersions(powers, labels)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        f = ((total - within) / (groups - 1)) / (within / (count - groups))
+    return np.where(within > 0, f, np.inf if total > 0 else 0.0)
+
+
+def dispersions(powers: Float64s, labels: NDArray[Any]) -> tuple[float, Float64s]:
+    """T, and W of every labelling (labellings, N)."""
     within = np.zeros(len(labels))
-    for group, size in enumerate(sizes):
+    for group, size in enumerate(np.bincount(labels[0])):
         member = (labels == group).astype(np.float64)
         within += np.einsum("bi,bi->b", member @ powers, member) / (2 * size)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        f = ((total - within) / (len(sizes) - 1)) / (within / (count - len(sizes)))
-    return np.where(within > 0, f, np.inf if total > 0 else 0.0)
+    return powers.sum() / (2 * len(powers)), within
 
 
 def holm(pvalues: Sequence[float]) -> list[float]:
@@ -193,6 +190,21 @@ def _check_distances(distances: ArrayLike) -> Float64s:
     if np.abs(matrix - matrix.T).max(initial=0) > ASYMMETRY * matrix.max(initial=0):
         raise InputError("distances must be symmetric, as `pairwise` returns them")
     return matrix
+
+
+def checked_groups(
+    labels: Sequence[Any] | NDArray[Any], count: int, of: str = ""
+) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
+    """Return the groups of so many spaces and the number of each space's; refuse labels that leave nothing to test."""
+    if len(labels) != count:
+        raise InputError(f"there are {len(labels)} labels, but {of}{count} spaces")
+    groups, codes = _codes(labels)
+    if len(groups) < 2:
+        found_one = f"all labels are {groups[0]!r}" if groups else "there are no labels"
+        raise InputError(f"{found_one}, but at least two groups are needed")
+    if np.bincount(codes).max() < 2:
+        raise InputError("every group has one member, but at least one of two or more is needed")
+    return groups, codes
 
 
 def _codes(labels: Sequence[Any] | NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +65,7 @@ def permutation_test(
     with progress_bar(count, "permuting", "permutations", progress) as advance:
         while len(null) < count:
             batch = min(BATCH if enough is None else CAUTIOUS_BATCH, count - len(null))
-            drawn = np.stack([labels[generator.permutation(len(labels))] for _ in range(batch)])
-            found = statistics(drawn)
+            found = statistics(permuted(labels, batch, generator))
             if len(null) == 0:
                 slack = TIE * max(abs(observed), float(np.abs(found).max()))
                 least = observed - slack if np.isfinite(slack) else observed
@@ -76,3 +76,8 @@ def permutation_test(
                 return PermutationTest(observed, enough / len(null), null, stopped_early=True)
             advance(batch)
     return PermutationTest(observed, (len(reached) + 1) / (count + 1), null)
+
+
+def permuted(labels: NDArray[Any], count: int, generator: np.random.Generator) -> NDArray[Any]:
+    """Return so many random permutations of labels, one a row."""
+    return np.stack([labels[generator.permutation(len(labels))] for _ in range(count)])
