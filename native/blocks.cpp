@@ -26,8 +26,7 @@ struct Pair {
   Levels<double> x, y;
   double mass_x, mass_y;
   std::vector<Segment> segments;
-
-  AnyTotals difference() const { return AnyTotals(x.count, mass_x, y.count, mass_y); }
+  AnyTotals difference;
 };
 
 std::vector<Pair> pairs_of(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs) {
@@ -41,7 +40,9 @@ std::vector<Pair> pairs_of(const LevelBlocks& x, const LevelBlocks& y, const Blo
   for (std::size_t p = 0; p < pairs.count; ++p) {
     const std::int64_t bx = pairs.blocks[2 * p], by = pairs.blocks[2 * p + 1];
     const Levels<double> one = levels(x, bx), two = levels(y, by);
-    found.push_back({one, two, mass(x, bx), mass(y, by), common_segments(one.levels, two.levels)});
+    const double mass_one = mass(x, bx), mass_two = mass(y, by);
+    found.push_back({one, two, mass_one, mass_two, common_segments(one.levels, two.levels),
+                     AnyTotals(one.count, mass_one, two.count, mass_two)});
   }
   return found;
 }
@@ -63,7 +64,7 @@ std::vector<Task> tasks_of(const std::vector<Pair>& pairs) {
 }
 
 double merged_energy(const Pair& pair, std::size_t first, std::size_t end, double reach) {
-  const AnyTotals difference = pair.difference();
+  const AnyTotals& difference = pair.difference;
   const auto steps = static_cast<std::int64_t>(std::min(pair.x.count, pair.y.count));
   auto merge = [&](const Segment& segment) {
     return TwoEndedMerge<double, AnyTotals>(pair.x.at(segment.k), pair.x.count, pair.y.at(segment.l), pair.y.count,

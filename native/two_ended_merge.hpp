@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace anchorot {
 
@@ -31,11 +32,14 @@ class EqualTotals {
   const double unit_;
 };
 
-// D = i a - (s - i) b for masses a and b of every number of u and of v, whose totals may differ.
+// D = i a - (s - i) b = i (a + b) - s b for masses a and b of every number of u and of v, whose totals may differ. It is
+// exactly zero where it should be if a = b. Multiples of a + b are looked up: that is less work than to make them.
 class AnyTotals {
  public:
   AnyTotals(std::size_t n, double a, std::size_t m, double b)
-      : a_(a), b_(b), total_(static_cast<double>(n) * a - static_cast<double>(m) * b) {}
+      : multiples_(n + 1), b_(b), total_(static_cast<double>(n) * a - static_cast<double>(m) * b) {
+    for (std::size_t i = 0; i <= n; ++i) multiples_[i] = static_cast<double>(i) * (a + b);
+  }
 
   double below(std::int64_t i, std::int64_t s) const {
     const double d = taken(i, s);
@@ -49,9 +53,10 @@ class AnyTotals {
 
  private:
   double taken(std::int64_t i, std::int64_t s) const {
-    return static_cast<double>(i) * a_ - static_cast<double>(s - i) * b_;
+    return multiples_[static_cast<std::size_t>(i)] - static_cast<double>(s) * b_;
   }
-  const double a_, b_, total_;
+  std::vector<double> multiples_;
+  double b_, total_;
 };
 
 // One of u and v may be empty.
@@ -103,7 +108,7 @@ class TwoEndedMerge {
  private:
   const T *u_, *v_, *u_top_, *v_top_;
   const std::int64_t n_, m_;
-  const Difference difference_;
+  const Difference& difference_;
   std::int64_t i_ = 0, j_ = 0;  // numbers of u taken from below and from above
   double low_, high_;           // where the two ends stand
   double sum_low_ = 0, sum_high_ = 0;

@@ -147,6 +147,8 @@ class Space:
         >>> Space([[0, 5], [7, 0]]).reaching(6).cost.tolist()
         [[0.0, 5.0], [6.0, 0.0]]
         """
+        if self._cost.max() <= reach:
+            return self
         return self._with(np.minimum(self._cost, self._cost.dtype.type(reach)))
 
     def _with(self, cost: Floats) -> "Space":

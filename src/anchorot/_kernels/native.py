@@ -52,9 +52,9 @@ def description() -> str:
     return f"native ({_SIMD_LEVEL})"
 
 
-def quantiles(matrix: Floats, threads: int) -> Floats:
+def quantiles(matrix: Floats, threads: int, out: Floats | None = None) -> Floats:
     """Sort each row, transpose."""
-    out = np.empty(matrix.shape[::-1], matrix.dtype)
+    out = np.empty(matrix.shape[::-1], matrix.dtype) if out is None else out
     _native.quantiles(matrix, out, threads)
     return out
 

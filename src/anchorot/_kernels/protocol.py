@@ -28,8 +28,8 @@ class Kernels(Protocol):
     def description(self) -> str:
         """Say which kernels these are."""
 
-    def quantiles(self, matrix: Floats, threads: int) -> Floats:
-        """Sort each row, transpose: out[k, i] is the k-th smallest entry of row i."""
+    def quantiles(self, matrix: Floats, threads: int, out: Floats | None = None) -> Floats:
+        """Sort each row, transpose: out[k, i] is the k-th smallest entry of row i. `out` is contiguous, if given."""
 
     def sort_rows(self, matrix: Floats, threads: int) -> None:
         """Sort each row in place."""
