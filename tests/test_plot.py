@@ -18,7 +18,7 @@ from anchorot.examples import sphere, torus, tree
 from anchorot.geometry import Geometry
 from anchorot.plot.cdfs import share_field
 from anchorot.plot.drawing import view
-from anchorot.plot.style import BLUE, NOTHING
+from anchorot.plot.style import BLUE, NOTHING, RED
 
 import reference
 from strategies import spaces
@@ -41,12 +41,17 @@ def mesh(points=range(8), faces=CUBE_FACES):
     return ao.Space(costs, geometry=Geometry(np.arange(8), 8, CUBE, np.asarray(faces))).take(list(points))
 
 
+SCALES = ao.scale_test(
+    [np.minimum(np.abs(np.subtract.outer(range(9), range(9))), 4.0 + k) for k in (0, 0, 0, 1, 1, 1)], "aaabbb", rng=0
+)
+
 PICTURES = {
     "distance_matrix": lambda **ax: plot.distance_matrix(DISTANCES, list("aabbc"), **ax),
     "distance_map": lambda **ax: plot.distance_map(DISTANCES, list("aabbc"), **ax),
     "plan": lambda **ax: plot.plan(np.full((2, 3), 1 / 6), **ax),
     "anchor_cdfs": lambda **ax: plot.anchor_cdfs(CLOUD, TREE, **ax),
     "matched_graphs": lambda **ax: plot.matched_graphs(TREE, TREE, np.arange(9), **ax),
+    "scale_curve": lambda **ax: plot.scale_curve(SCALES, **ax),
     "shape": lambda **ax: plot.shape(mesh(), np.arange(8), **ax),
     "null_distribution": lambda **ax: plot.null_distribution(ao.PermutationTest(0.3, 0.5, np.array([0.2, 0.4])), **ax),
 }
@@ -442,3 +447,18 @@ def test_blue_bars_are_the_permutations_that_the_pvalue_counts(observed):
 
 def test_a_null_of_one_value_can_be_drawn():
     drawn(plot.null_distribution(ao.PermutationTest(0.0, 1.0, np.zeros(9))))
+
+
+def test_a_scale_curve_is_red_and_beyond_chance_where_groups_differ():
+    from matplotlib.colors import to_rgba
+
+    by_level = {level: drawn(plot.scale_curve(SCALES, level=level)) for level in (0.5, 0.001)}
+    for level, ax in by_level.items():
+        steps = {patch.get_edgecolor(): patch.get_data() for patch in ax.patches}
+        beyond = SCALES.adjusted_pvalues <= level
+        red, blue = (steps[to_rgba(colour)] for colour in (RED, BLUE))
+        assert np.array_equal(blue.values, SCALES.share)
+        assert np.array_equal(red.values, np.where(beyond, SCALES.share, np.nan), equal_nan=True)
+        assert ("no distance" in ax.texts[-1].get_text()) == (not beyond.any())
+    assert (SCALES.adjusted_pvalues <= 0.5).any()
+    assert not (SCALES.adjusted_pvalues <= 0.5).all()

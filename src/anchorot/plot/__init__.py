@@ -9,6 +9,7 @@ from anchorot.plot.distances import distance_map, distance_matrix
 from anchorot.plot.matches import matched_graphs
 from anchorot.plot.null import null_distribution
 from anchorot.plot.plans import plan
+from anchorot.plot.scale import scale_curve
 from anchorot.plot.shapes import shape
 from anchorot.plot.style import PALETTE, new_figure
 
@@ -21,5 +22,6 @@ __all__ = [
     "new_figure",
     "null_distribution",
     "plan",
+    "scale_curve",
     "shape",
 ]
