@@ -59,9 +59,11 @@ def test_every_band_is_a_group_test_of_its_part_of_the_energy(marks):
         upto = energies(spaces, marks=marks, reach=reach)
         band = ao.group_test(upto - below, two(4), n_resamples=9, rng=0, post_hoc=False)
         below = upto
-        # F = (R² / (K - 1)) / ((1 - R²) / (N - K)), which grows with R²: the same order of labellings
-        share = found.share[k]
-        assert share / (1 - share) * (8 - 2) == pytest.approx(band.statistic, rel=1e-6)
+        f = np.append(band.statistic, band.null)
+        shares = f / (f + 8 - 2)  # F = (R² / (K - 1)) / ((1 - R²) / (N - K)), solved for R²
+        assert found.share[k] == pytest.approx(shares[0], rel=1e-6)
+        assert found.expected[k] == pytest.approx(shares.mean(), rel=1e-6)
+        assert found.spread[k] == pytest.approx(shares.std(), rel=1e-6)
         assert found.pvalues[k] == band.pvalue
 
 
@@ -169,6 +171,19 @@ def test_level_with_marks(test):
         return ao.group_test(d, two(6), n_resamples=199, rng=seed, post_hoc=False).pvalue
 
     level_of(pvalue, 400)
+
+
+def test_the_order_of_spaces_changes_no_share():
+    spaces, labels = (
+        lines(0, count=4) + lines(1, 0.1, count=5) + lines(2, 0.2, count=3),
+        np.repeat(list("abc"), [4, 5, 3]),
+    )
+    order = np.random.default_rng(0).permutation(12)
+    found, shuffled = (
+        ao.scale_test([spaces[i] for i in own], labels[own], n_resamples=9, rng=0) for own in (np.arange(12), order)
+    )
+    assert shuffled.share == pytest.approx(found.share)
+    assert (shuffled.groups, shuffled.sizes) == (found.groups, found.sizes) == (("a", "b", "c"), (4, 5, 3))
 
 
 def test_threads_change_nothing():
