@@ -151,10 +151,16 @@ def level_of(pvalue, repetitions):
 
 
 @pytest.mark.kernel_free
-def test_level():
+@pytest.mark.parametrize(("test", "marks"), [("scale", None), ("scale", "types"), ("groups", "types")])
+def test_level(test, marks):
     def pvalue(seed):
-        spaces = lines(seed, n=6, count=8)
-        return ao.scale_test(spaces, two(4), [0.1, 0.3, 0.6, 1.0], n_resamples=19, rng=seed).pvalue
+        spaces = [ao.Space(cost, types=list("aaabbb")) for cost in lines(seed, n=6, count=8)]
+        if test == "scale":
+            found = ao.scale_test(spaces, two(4), [0.1, 0.3, 0.6, 1.0], marks=marks, n_resamples=19, rng=seed)
+        else:
+            d = energies(spaces, marks=marks, reach=1.0)
+            found = ao.group_test(d, two(4), n_resamples=19, rng=seed, post_hoc=False)
+        return found.pvalue
 
     level_of(pvalue, 400)
 

@@ -88,7 +88,8 @@ def energy_test(
     Parameters
     ----------
     rows_x, rows_y, weights_x, weights_y
-        Two collections, as for :func:`energy_distance`.
+        Two collections, as for :func:`energy_distance`. Types and features of spaces are not looked at: for these use
+        :func:`group_test` on what :func:`pairwise` returns.
     n_resamples : int
         Permutations to draw.
     rng : None, int or numpy.random.Generator

@@ -88,7 +88,8 @@ def group_test(
     Parameters
     ----------
     distances : array_like of shape (N, N)
-        Symmetric and not negative: what :func:`pairwise` returns. The diagonal is not looked at.
+        Symmetric and not negative: what :func:`pairwise` returns, of marked spaces and up to a reach too. The diagonal
+        is not looked at.
     labels : sequence of length N
         The group of each, anything that can be a key of a dict, but not NaN; at least two groups, and one of them with
         two members or more.

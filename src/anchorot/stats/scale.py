@@ -214,17 +214,19 @@ def _other_costs(space: Space) -> Floats:
 
 def _profiles(features: Sequence[AnchorFeatures], reaches: Float64s, threads: int, progress: bool) -> Float64s:
     """Energies of all pairs i < j up to each reach, (pairs, K)."""
+    count = len(features)
+    curves = np.empty((count * (count - 1) // 2, len(reaches)))
 
-    def row(i: int) -> list[Float64s]:
-        return [energy_profile(features[i], other, reaches) for other in features[i + 1 :]]
+    def fill_row(i: int) -> int:
+        start = i * (2 * count - i - 1) // 2
+        for k, other in enumerate(features[i + 1 :], start):
+            curves[k] = energy_profile(features[i], other, reaches)
+        return count - i - 1
 
-    found: list[Float64s] = []
-    total = len(features) * (len(features) - 1) // 2
-    with progress_bar(total, "comparing", "pairs", progress) as advance, ThreadPoolExecutor(threads) as pool:
-        for curves in pool.map(row, range(len(features) - 1)):
-            found += curves
-            advance(len(curves))
-    return np.stack(found)
+    with progress_bar(len(curves), "comparing", "pairs", progress) as advance, ThreadPoolExecutor(threads) as pool:
+        for done in pool.map(fill_row, range(count - 1)):
+            advance(done)
+    return curves
 
 
 def _square(upper: Float64s, count: int) -> Float64s:
