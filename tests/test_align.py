@@ -338,7 +338,39 @@ def test_scores_of_the_truth_are_perfect_and_of_its_mirror_up_to_symmetry():
     mirror = np.random.default_rng(1).permutation(20)
     mirrored = ao.alignment_scores(mirror[truth], truth, y.cost, symmetry=mirror)
     assert mirrored.error > 0
-    assert mirrored.error_up_to_symmetry == 0
+    assert mirrored.hits < 1
+    assert (mirrored.hits_up_to_symmetry, mirrored.error_up_to_symmetry, mirrored.is_mirrored) == (1, 0, True)
+    plain = ao.alignment_scores(truth, truth, y.cost, symmetry=mirror)
+    assert (plain.hits_up_to_symmetry, plain.error_up_to_symmetry, plain.is_mirrored) == (1, 0, False)
+
+
+def test_what_is_mirrored_in_part_is_not_right_up_to_symmetry():
+    """On a line of 6 points, two exchanged: a third is as in the mirror image, the rest as in the truth."""
+    places = np.arange(6.0)
+    cost, mirror = np.abs(places[:, None] - places), np.arange(6)[::-1]
+    matches = np.array([0, 4, 2, 3, 1, 5])
+    scores = ao.alignment_scores(matches, np.arange(6), cost, symmetry=mirror)
+    assert not scores.is_mirrored
+    assert scores.hits_up_to_symmetry == scores.hits == pytest.approx(4 / 6)
+    assert scores.error_up_to_symmetry == scores.error == pytest.approx(1)
+    by_hits = ao.alignment_scores(mirror[matches], np.arange(6), symmetry=mirror)
+    assert (by_hits.is_mirrored, by_hits.error_up_to_symmetry) == (True, None)
+    assert by_hits.hits_up_to_symmetry == pytest.approx(4 / 6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"symmetry": [0, 1, 2]}, "got symmetry without truth"),
+        (
+            {"symmetry": [0, 1], "truth": [0, 1, 2]},
+            "symmetry has shape .2,. and dtype int64, but 3 integers are needed",
+        ),
+    ],
+)
+def test_a_symmetry_that_says_nothing_is_refused_in_one_line(options, message):
+    with pytest.raises(ao.InputError, match=message):
+        ao.alignment_scores([0, 1, 2], **options)
 
 
 def test_unmatched_points_and_points_without_a_truth_count_as_said():

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,8 +28,10 @@ class AlignmentScores:
     error : float or None
         Mean cost, in the second space, between match and true match (on a mesh: mean geodesic error). An unmatched
         point counts as one matched at the mean cost of the space.
-    error_up_to_symmetry : float or None
-        The same, taking for all points together the better of the truth and its image under `symmetry`.
+    hits_up_to_symmetry, error_up_to_symmetry : float or None
+        The same against the truth or its image under `symmetry`, whichever the whole alignment fits better.
+    is_mirrored : bool or None
+        Whether that is the image: of the smaller error, or without `cost`, of more hits. One choice for all points.
     foscttm : float or None
         Mean fraction of points closer than the true match to where a point goes: 0 is perfect, 0.5 chance.
     label_transfer : float or None
@@ -42,7 +44,9 @@ class AlignmentScores:
     top_k: float | None
     k: int
     error: float | None
+    hits_up_to_symmetry: float | None
     error_up_to_symmetry: float | None
+    is_mirrored: bool | None
     foscttm: float | None
     label_transfer: float | None
     n_matched: int
@@ -73,7 +77,8 @@ def alignment_scores(
     k : int
         For `top_k`.
     symmetry : array_like of int, shape (m,), optional
-        The image of every point of the second space under its symmetry, such as left and right exchanged.
+        The image of every point of the second space under its symmetry, such as left and right exchanged. An answer
+        that is mirrored as a whole is then as good as one that is not; one that is half mirrored is not.
     soft : bool
         Of an `Alignment`: use its soft plan for `top_k`, FOSCTTM and label transfer.
 
@@ -91,23 +96,53 @@ def alignment_scores(
     k = check_integer(k, "k", 1)
     costs = None if cost is None else check_square(cost, "cost").astype(np.float64)
     goal = None if truth is None else _check_indices(truth, len(matches), "truth", -1, costs, plan)
-    image = (
-        None if symmetry is None or costs is None else _check_indices(symmetry, len(costs), "symmetry", 0, costs, plan)
-    )
-    hits = top = error = mirrored = fraction = None
+    image = None if symmetry is None else _check_symmetry(symmetry, goal, costs, plan)
+    hits = top = error = fraction = None
+    best: _Fit | None = None
+    is_mirrored: bool | None = None
     if goal is not None:
         counted = np.flatnonzero(goal >= 0)
         if not len(counted):
             raise InputError("truth is -1 for all points, but at least one true match is needed")
         matches_in, goal_in = matches[counted], goal[counted]
-        hits = float(np.mean(matches_in == goal_in))
+        hits, error = plain = _Fit.of(matches_in, goal_in, costs)
+        if image is not None:
+            mirrored = _Fit.of(matches_in, image[goal_in], costs)
+            best, is_mirrored = (mirrored, True) if mirrored.is_better_than(plain) else (plain, False)
         top = None if plan is None else _top(plan[counted], goal_in, k)
         if costs is not None:
-            error = _error(costs, matches_in, goal_in)
-            mirrored = None if image is None else min(error, _error(costs, matches_in, image[goal_in]))
             fraction = None if plan is None else _foscttm(costs, plan[counted], goal_in)
     transfer = None if labels is None or plan is None else _label_transfer(plan, *labels)
-    return AlignmentScores(hits, top, k, error, mirrored, fraction, transfer, int((matches >= 0).sum()))
+    return AlignmentScores(
+        hits=hits,
+        top_k=top,
+        k=k,
+        error=error,
+        hits_up_to_symmetry=best and best.hits,
+        error_up_to_symmetry=best and best.error,
+        is_mirrored=is_mirrored,
+        foscttm=fraction,
+        label_transfer=transfer,
+        n_matched=int((matches >= 0).sum()),
+    )
+
+
+class _Fit(NamedTuple):
+    """How well matches fit a goal."""
+
+    hits: float
+    error: float | None
+
+    @classmethod
+    def of(cls, matches: Int64s, goal: Int64s, costs: Float64s | None) -> Self:
+        """Count hits, and where costs are known, the mean cost between match and goal."""
+        return cls(float(np.mean(matches == goal)), None if costs is None else _error(costs, matches, goal))
+
+    def is_better_than(self, other: "_Fit") -> bool:
+        """Whether the error is smaller, or where costs are not known, hits are more."""
+        if self.error is None or other.error is None:
+            return self.hits > other.hits
+        return self.error < other.error
 
 
 def _matches_and_plan(found: Alignment | ArrayLike, soft: bool) -> tuple[Int64s, Float64s | None]:
@@ -130,6 +165,14 @@ def _check_indices(
     if array.min() < least or (most is not None and array.max() >= most):
         raise InputError(f"{name} has entries from {array.min()} to {array.max()}, but points go from 0 to {most}")
     return array.astype(np.int64)
+
+
+def _check_symmetry(symmetry: ArrayLike, goal: Int64s | None, costs: Float64s | None, plan: Float64s | None) -> Int64s:
+    if goal is None:
+        raise InputError("got symmetry without truth, but only a known match has an image: give truth too")
+    least = int(goal.max()) + 1
+    n = len(costs) if costs is not None else plan.shape[1] if plan is not None else max(least, np.size(symmetry))
+    return _check_indices(symmetry, n, "symmetry", 0, costs, plan)
 
 
 def _top(plan: Float64s, goal: Int64s, k: int) -> float:
