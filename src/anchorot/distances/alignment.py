@@ -23,11 +23,12 @@ class Start:
     ----------
     name : str
     objective : float
-        What it ended at, in the scale of the alignment's `objective`.
+        What it ended at, in the scale of the alignment's `objective`; the soft plan's if it was given up.
     seconds : float
     n_iter : int
-        Steps of annealing and of sharpening; 0 if annealing led to the plan of an earlier start.
+        Steps of annealing and of sharpening; of annealing alone if that led to the plan of an earlier start.
     converged : bool
+        False where steps ran out, or where, of more than 800 points, a start promised so little that it was given up.
     """
 
     name: str

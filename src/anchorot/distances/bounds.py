@@ -140,4 +140,4 @@ def _eccentricities(space: Space, p: int) -> StepFunction:
 
 def third_cost(x: AnchorRows, y: AnchorRows, p: int) -> Transport:
     """Exact transport between anchors: its cost is (2 TLB)^p."""
-    return exact_transport(row_costs(x, y, p, threads=1), x.weights, y.weights)
+    return exact_transport(row_costs(x, y, p, threads=1), x.weights, y.weights, with_potentials=False)

@@ -11,8 +11,9 @@ import numpy as np
 from anchorot._typing import Floats
 from anchorot.distances.quadratic import Quadratic
 
-RANKS = (32, 64, 128)
+RANKS = (32, 64, 128, 256, 512)
 LARGEST_ERROR = 0.02  # of what is left of the costs, by its norm, once their mean is taken out
+SMALL_ERROR = 0.004  # where points lie close, and temperatures are low
 LEAST_GAIN = 4  # times the rank must be below the number of points for factors to pay
 
 
@@ -23,7 +24,7 @@ class Factors(NamedTuple):
     values: Floats
 
 
-def factors_of(cost: Floats) -> Factors | None:
+def factors_of(cost: Floats, largest_error: float) -> Factors | None:
     """Return factors that reproduce a symmetric matrix nearly, or None where no low rank does.
 
     A randomised range finder with one power iteration (Halko, Martinsson and Tropp, 2011). To a few percent it does not
@@ -41,7 +42,7 @@ def factors_of(cost: Floats) -> Factors | None:
         inner = basis.T @ cost @ basis
         values, rotation = np.linalg.eigh((inner + inner.T) / 2)
         missed = np.linalg.norm(cost) ** 2 - (values**2).sum()
-        if missed <= (LARGEST_ERROR * about_mean) ** 2:
+        if missed <= (largest_error * about_mean) ** 2:
             return Factors(basis @ rotation, values)
     return None
 
@@ -59,10 +60,10 @@ class FactoredQuadratic(Quadratic):
         return self._x.vectors @ ((self._x.values[:, None] * inner * self._y.values) @ self._y.vectors.T)
 
 
-def nearly(cost_x: Any, cost_y: Any, features: Any, alpha: float) -> Quadratic:
+def nearly(cost_x: Any, cost_y: Any, features: Any, alpha: float, largest_error: float = LARGEST_ERROR) -> Quadratic:
     """Return the objective of two spaces, computed from factors where that is quicker."""
-    x = factors_of(cost_x)
-    y = None if x is None else factors_of(cost_y)
+    x = factors_of(cost_x, largest_error)
+    y = None if x is None else factors_of(cost_y, largest_error)
     if x is None or y is None:
         return Quadratic(cost_x, cost_y, features, alpha)
     return FactoredQuadratic(cost_x, cost_y, x, y, features, alpha)

@@ -26,6 +26,10 @@ class Partial:
         """What can be kept of an evaluation, linear in the plan."""
         return self._whole.product(plan[:-1, :-1])
 
+    def value_of_product(self, a: Any, b: Any) -> Any:
+        """The objective of the product plan's part between the points."""
+        return self._whole.value_of_product(a[:-1], b[:-1] * (a[:-1].sum() / a.sum()))
+
     def slope(self, plan: Any, product: Any | None = None) -> Any:
         """Gradient: that between points, none towards the extra points, a prohibitive one between those."""
         inner = self._whole.slope(plan[:-1, :-1], product)

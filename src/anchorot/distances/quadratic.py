@@ -17,6 +17,7 @@ import numpy as np
 from anchorot._typing import Float64s, Floats, Int64s
 
 MOST_ATOMS = 4  # times n + m entries: a plan of fewer is summed over pairs of its entries, which cannot cancel
+MANY = 250_000  # entries of a plan, from where it pays to look whether it is sparse
 SMALLEST = 1e-30  # what float32 still tells from zero
 
 
@@ -59,6 +60,9 @@ class Objective(Protocol):
     def product(self, plan: Any) -> Any:
         """What can be kept of an evaluation, linear in the plan."""
 
+    def value_of_product(self, a: Any, b: Any) -> Any:
+        """The objective of the plan that sends every point everywhere, by weights."""
+
     def slope(self, plan: Any, product: Any | None = None) -> Any:
         """Gradient."""
 
@@ -91,8 +95,17 @@ class Quadratic:
     def product(self, plan: Any) -> Any:
         """S T S' - K T K': what the loss rewards."""
         x, y = self._sides
-        found = x.even @ (plan @ y.even)
-        return found - x.skew @ (plan @ y.skew) if self._is_skew else found
+        found = x.even @ _applied(plan, y.even)
+        return found - x.skew @ _applied(plan, y.skew) if self._is_skew else found
+
+    def value_of_product(self, a: Any, b: Any) -> Any:
+        """The objective of the plan a bᵀ / Σ a, by products with vectors alone; of NumPy arrays."""
+        x, y = self._sides
+        b = b / a.sum()
+        reward = np.outer(x.even @ a, y.even @ b)
+        if self._is_skew:
+            reward += np.outer(x.skew @ a, y.skew @ b)  # K' is skew: T K' = - a (K' b)ᵀ
+        return self.value(np.outer(a, b), reward)
 
     def moments(self, plan: Any) -> Any:
         """C² r + C'² s, of the plan's own marginals."""
@@ -148,6 +161,15 @@ class Quadratic:
             here = own.diagonal()
             found += (1 - self.alpha) / n * (own + own.T - here[:, None] - here)
         return found
+
+
+def _applied(plan: Any, cost: Any) -> Any:
+    """The product of a plan and costs; of a large plan of few entries, such as a matching, without its zeros."""
+    if library_of(plan) is np and plan.size > MANY and np.count_nonzero(plan) <= MOST_ATOMS * sum(plan.shape):
+        from scipy.sparse import csr_array
+
+        return csr_array(plan) @ cost
+    return plan @ cost
 
 
 def _seen(cost: Any, matches: Int64s) -> Any:

@@ -1,4 +1,11 @@
-"""From several starts to the best alignment: anneal each, sharpen it, and compare."""
+"""From several starts to the best alignment: anneal each, sharpen it, and compare.
+
+Of many points annealing takes seconds and sharpening many more. There all starts are annealed first, and only those
+that promise an answer as good as the best one's are annealed further, to temperatures that tell near points apart, and
+sharpened. One start more is the answer of landmarks, which all that is tried for few points has led to: at a plan
+between landmarks the gradient of the objective compares points by their costs to landmarks and to the landmarks'
+matches, so the first step of annealing extends it to all points.
+"""
 
 import time
 from typing import Any, NamedTuple
@@ -8,19 +15,24 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_choice, check_numbers
-from anchorot.distances.annealing import anneal
+from anchorot.distances.annealing import COOL, anneal
 from anchorot.distances.device import in_double, in_single
-from anchorot.distances.factored import nearly
+from anchorot.distances.factored import LARGEST_ERROR, SMALL_ERROR, nearly
 from anchorot.distances.partial import Limits, Partial
 from anchorot.distances.quadratic import Quadratic, plan_loss
-from anchorot.distances.sharpening import Sharp, conditional_gradient, round_to_marginals, sharpen
-from anchorot.distances.starts import STARTS, StartingPlan, starting_plans
+from anchorot.distances.sharpening import Sharp, cheapest_plan, conditional_gradient, round_to_marginals, sharpen
+from anchorot.distances.starts import LARGE_STARTS, STARTS, StartingPlan, anchor_starts, starting_plans
 from anchorot.exceptions import InputError
+from anchorot.io.landmarks import Landmarks, SpaceDistances, farthest
 from anchorot.space import Space
 
 SAME = 0.05  # of the mass: soft plans that differ by less lead to the same sharp one
 TRIMMED = 4.0  # deviations from the median distortion: beyond, a point is not matched if the mass is free
 ROUNDS = 4  # of trimming
+MANY_POINTS = 800  # from where not every start is sharpened
+LANDMARKS = 400
+PROMISING = 1.1  # times the least objective of the soft plans: from where a start is given up
+FINE = 500  # points that the last temperature of few points still tells apart; it falls with their number
 
 
 class Found(NamedTuple):
@@ -29,6 +41,7 @@ class Found(NamedTuple):
     plan: Float64s
     soft: Float64s
     objective: float
+    is_sharp: bool
     name: str
     seconds: float
     n_iter: int
@@ -49,11 +62,24 @@ class Setting(NamedTuple):
         """The objective."""
         return Quadratic(self.x.cost.astype(np.float64), self.y.cost.astype(np.float64), self.features, self.alpha)
 
-    def quick(self) -> Quadratic:
-        """The objective for annealing, in float32: on the device if there is one, else to a few percent."""
+    def quick(self, largest_error: float = LARGEST_ERROR) -> Quadratic:
+        """The objective for annealing, in float32: on the device if there is one, else nearly."""
         features = None if self.features is None else self.single(self.features)
-        make = nearly if self.device is None else Quadratic
-        return make(self.single(self.x.cost), self.single(self.y.cost), features, self.alpha)
+        costs = self.single(self.x.cost), self.single(self.y.cost)
+        if self.device is not None:
+            return Quadratic(*costs, features, self.alpha)
+        return nearly(*costs, features, self.alpha, largest_error)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether sharpening takes so long that not every start is worth it."""
+        return max(self.x.n, self.y.n) > MANY_POINTS
+
+    @property
+    def fine_temperatures(self) -> tuple[float, ...]:
+        """Temperatures below the last one of few points, for points that lie closer."""
+        n_halvings = int(np.ceil(np.log2(max(self.x.n, self.y.n) / FINE))) if self.is_large else 0
+        return tuple(COOL[-1] / 2**k for k in range(1, n_halvings + 1))
 
     def single(self, array: Floats) -> Any:
         """Return an array in float32, on the device if there is one."""
@@ -68,12 +94,21 @@ class Setting(NamedTuple):
 
 
 def chosen_starts(
-    start: str | ArrayLike, setting: Setting, kept: list[Int64s], shape: tuple[int, int], rng: RngLike
+    start: str | ArrayLike,
+    setting: Setting,
+    kept: list[Int64s],
+    shape: tuple[int, int],
+    rng: RngLike,
+    share: float | None = None,
 ) -> list[StartingPlan]:
     """Starts by name, or the one plan given, between the points of positive weight."""
     if isinstance(start, str):
         check_choice(start, "start", ("anchors", *STARTS))
-        return starting_plans(start, setting.x, setting.y, rng, setting.threads)
+        if start == "anchors" and not setting.is_large:
+            return anchor_starts(setting.x, setting.y, rng, setting.threads)
+        begun = [] if start != "anchors" else _landmark_starts(setting, share, rng)
+        names = (start,) if start != "anchors" else LARGE_STARTS
+        return begun + starting_plans(names, setting.x, setting.y, rng, setting.threads)
     plan = check_numbers(start, "start").astype(np.float64)
     if plan.shape != shape or (plan < 0).any() or not np.isfinite(plan).all() or not plan.sum() > 0:
         raise InputError(f"start has shape {plan.shape}, but a plan {shape} of positive mass, not negative, is needed")
@@ -81,44 +116,132 @@ def chosen_starts(
     return [StartingPlan("plan", round_to_marginals(inner / plan.sum(), setting.x.weights, setting.y.weights), ())]
 
 
+def _landmark_starts(setting: Setting, share: float | None, rng: RngLike) -> list[StartingPlan]:
+    """Plans between landmarks of either side: the best, and the best of those that differ from it."""
+    sides = [farthest(SpaceDistances(space), LANDMARKS, 1.0) for space in (setting.x, setting.y)]
+    are_counted = setting.x.is_uniform and setting.y.is_uniform
+    first, second = (_cells(side, space, are_counted) for side, space in zip(sides, setting[:2], strict=True))
+    inside = np.ix_(first[0], second[0])
+    features = None if setting.features is None else setting.features[inside]
+    part = setting._replace(x=first[1], y=second[1], features=features)
+    found = solve(part, anchor_starts(part.x, part.y, rng, part.threads), share)
+    rivals = [one for one in found if np.abs(one.plan - found[0].plan).sum() > one.plan.sum()]
+    plans = []
+    for name, one in zip(("landmarks", "landmarks, otherwise"), found[:1] + rivals, strict=False):
+        plan = np.zeros((setting.x.n, setting.y.n))
+        plan[inside] = one.plan
+        plans.append(StartingPlan(name, plan, COOL))
+    return plans
+
+
+def _cells(side: Landmarks, space: Space, are_counted: bool) -> tuple[Int64s, Space]:
+    """Landmarks, and their space: all alike if points are counted, else with the mass of what they are nearest to."""
+    mass = np.bincount(side.rows.argmin(axis=0), space.weights, len(side.chosen))
+    kept = np.flatnonzero(mass) if not are_counted else np.arange(len(mass))
+    points = side.chosen[kept]
+    return points, Space(space.cost[np.ix_(points, points)], None if are_counted else mass[kept], copy=False)
+
+
+class Soft(NamedTuple):
+    """Where annealing led one start."""
+
+    name: str
+    plan: Float64s
+    objective: float  # nearly
+    n_steps: int
+    seconds: float
+
+
 def solve(setting: Setting, starts: list[StartingPlan], share: float | None) -> list[Found]:
     """Go from all starts; the best comes first."""
-    quick, exact = setting.quick(), setting.exact()
+    quick = setting.quick()
     limits = None if share is None else Limits.of(setting.x, setting.y, share)
+    softs = [_annealed(quick, setting, start, limits) for start in starts]
+    if setting.is_large:
+        softs = sorted(softs, key=lambda soft: (soft.n_steps == 0, soft.objective))
+    finish = _Finish(setting, limits)
     found: list[Found] = []
-    for start in starts:
+    for soft in softs:
         begin = time.perf_counter()
-        soft, n_iter = _annealed(quick, setting, start, limits)
-        twin = next((other for other in found if np.abs(other.soft - soft).sum() < SAME * soft.sum()), None)
-        if twin is None:
-            best = min((other.objective for other in found), default=np.inf)
-            sharp = _sharpened(exact, setting, soft, limits, best)
-            n_iter += sharp.n_steps
-            twin = Found(sharp.plan, soft, setting.objective(sharp.plan), start.name, 0.0, 0, sharp.converged)
-        found.append(twin._replace(name=start.name, seconds=time.perf_counter() - begin, n_iter=n_iter))
-    return sorted(found, key=lambda one: one.objective)
+        twin = next((other for other in found if np.abs(other.soft - soft.plan).sum() < SAME * soft.plan.sum()), None)
+        end = twin or finish(soft, softs[0].objective, min((other.objective for other in found), default=np.inf))
+        n_iter = soft.n_steps if twin else end.n_iter
+        seconds = soft.seconds + time.perf_counter() - begin
+        found.append(end._replace(name=soft.name, seconds=seconds, n_iter=n_iter))
+    return sorted(found, key=lambda one: (not one.is_sharp, one.objective))
 
 
-def _annealed(quick: Quadratic, setting: Setting, start: StartingPlan, limits: Limits | None) -> tuple[Float64s, int]:
-    """The plan at the end of a start's temperatures, and the number of steps."""
-    if not start.temperatures:
-        return start.plan, 0
+def _annealed(quick: Quadratic, setting: Setting, start: StartingPlan, limits: Limits | None) -> Soft:
+    """Where a start's temperatures lead."""
+    begin = time.perf_counter()
+    plan, n_steps = _cooled(quick, setting, start.plan, start.temperatures, limits)
+    objective = float(quick.value(setting.single(plan))) if setting.is_large else 0.0
+    return Soft(start.name, plan, objective, n_steps, time.perf_counter() - begin)
+
+
+def _cooled(
+    quick: Quadratic, setting: Setting, plan: Float64s, temperatures: tuple[float, ...], limits: Limits | None
+) -> tuple[Float64s, int]:
+    """The plan at the end of some temperatures, and the number of steps."""
+    if not temperatures:
+        return plan, 0
     single = setting.single
     if limits is None:
         a, b = setting.x.weights, setting.y.weights
-        soft = anneal(quick, single(start.plan), single(a), single(b), start.temperatures)
+        soft = anneal(quick, single(plan), single(a), single(b), temperatures)
         return round_to_marginals(in_double(soft.plan), a, b), soft.n_steps
-    plan, a, b = limits.extended(start.plan), limits.a, limits.b
-    soft = anneal(Partial(quick), single(plan), single(a), single(b), start.temperatures)
+    begun, a, b = limits.extended(plan), limits.a, limits.b
+    soft = anneal(Partial(quick), single(begun), single(a), single(b), temperatures)
     inner = in_double(soft.plan[:-1, :-1])
-    return (inner if inner.sum() > 0 else start.plan), soft.n_steps  # float32 may lose a very small mass
+    return (inner if inner.sum() > 0 else plan), soft.n_steps  # float32 may lose a very small mass
 
 
-def _sharpened(exact: Quadratic, setting: Setting, soft: Float64s, limits: Limits | None, best: float) -> Sharp:
-    if limits is None:
-        return sharpen(exact, soft, setting.x.weights, setting.y.weights, best)
-    sharp = conditional_gradient(Partial(exact), limits.extended(soft), *limits)
-    return sharp._replace(plan=sharp.plan[:-1, :-1])
+class _Finish:
+    """From a soft plan to a sharp one; what all soft plans need for that is made once."""
+
+    def __init__(self, setting: Setting, limits: Limits | None) -> None:
+        self._setting, self._limits = setting, limits
+        self._exact = setting.exact()
+        self._fine = self._single = None
+        if setting.is_large:
+            self._fine = setting.quick(SMALL_ERROR)
+            self._single = setting._replace(device=None).quick(0.0)
+
+    def __call__(self, soft: Soft, softest: float, best: float) -> Found:
+        """Sharpen a plan, unless it promises nothing near the best objective so far and that of the best soft plan."""
+        if self._single is not None and self._limits is None and np.isfinite(best):
+            given_up = self._given_up(self._single, soft, softest, best)
+            if given_up is not None:
+                return given_up
+        sharp = self._sharpened(soft, best)
+        objective = self._setting.objective(sharp.plan)
+        n_iter = soft.n_steps + sharp.n_steps
+        return Found(sharp.plan, soft.plan, objective, True, soft.name, 0.0, n_iter, sharp.converged)
+
+    def _given_up(self, single: Quadratic, soft: Soft, softest: float, best: float) -> Found | None:
+        """What promises nothing: by its soft plan, or where it was not annealed, by the first sharp one."""
+        plan = soft.plan.astype(np.float32)
+        if soft.n_steps > 0:
+            end, objective, limit = soft.plan, float(single.value(plan)), PROMISING * softest
+        else:
+            slope = single.slope(plan).astype(np.float64)
+            end = cheapest_plan(slope, self._setting.x.weights, self._setting.y.weights)
+            objective, limit = self._setting.objective(end), PROMISING * best
+        if objective <= limit:
+            return None
+        return Found(end, soft.plan, objective, False, soft.name, 0.0, soft.n_steps, converged=False)
+
+    def _sharpened(self, soft: Soft, best: float) -> Sharp:
+        setting, limits = self._setting, self._limits
+        plan, n_steps = soft.plan, 0
+        if self._fine is not None and soft.n_steps > 0:
+            plan, n_steps = _cooled(self._fine, setting, plan, setting.fine_temperatures, limits)
+        if limits is None:
+            sharp = sharpen(self._exact, plan, setting.x.weights, setting.y.weights, best, self._single)
+        else:
+            sharp = conditional_gradient(Partial(self._exact), limits.extended(plan), *limits)
+            sharp = sharp._replace(plan=sharp.plan[:-1, :-1])
+        return sharp._replace(n_steps=sharp.n_steps + n_steps)
 
 
 def solve_freely(setting: Setting, starts: list[StartingPlan]) -> list[Found]:

@@ -5,6 +5,7 @@ whole ones, which see everything, are nearly equal; whole ones tell the parts of
 pairs, but the objective tells which one was.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,31 +37,49 @@ RANGES = {  # name of a start: share of all costs that anchors see, blur, temper
 }
 STARTS = (*RANGES, "aep", "product", "pinned")
 ANCHOR_STARTS = ("near", "near, annealed", "middle", "product")  # what start="anchors" tries
+LARGE_STARTS = ("near, annealed", "product", "near")  # beside landmarks, where points are many
 CERTAIN = 0.7  # Σ of squared shares of a point's mass: from here on it has one match
 PINS = 6  # points that are pinned to a match before the others' are clear
 
 
-def starting_plans(name: str, x: Space, y: Space, rng: RngLike, threads: int) -> list[StartingPlan]:
-    """Return the starts of that name between two spaces without points of weight zero; "anchors" means several."""
+def starting_plans(names: Sequence[str], x: Space, y: Space, rng: RngLike, threads: int) -> list[StartingPlan]:
+    """Return the starts of these names between two spaces without points of weight zero."""
+    anchors = _Anchors(x, y, threads)
+    return [_starting_plan(name, anchors, rng) for name in names]
+
+
+def anchor_starts(x: Space, y: Space, rng: RngLike, threads: int) -> list[StartingPlan]:
+    """Return the starts that are tried between few points; where anchors tie, one more that breaks symmetries."""
+    anchors = _Anchors(x, y, threads)
+    names = (*ANCHOR_STARTS, "pinned") if _are_mostly_tied(anchors.costs(1.0)) else ANCHOR_STARTS
+    return [_starting_plan(name, anchors, rng) for name in names]
+
+
+class _Anchors:
+    """Transport costs between the anchors of two spaces, at several ranges, each computed once."""
+
+    def __init__(self, x: Space, y: Space, threads: int) -> None:
+        self.x, self.y = x, y
+        self._threads = threads
+        self._costs: dict[float, Float64s] = {}
+
+    def costs(self, share: float) -> Float64s:
+        """Return costs between anchors that see costs up to a quantile of all, the rest as far as that."""
+        if share not in self._costs:
+            self._costs[share] = anchor_costs(self.x, self.y, share, self._threads)
+        return self._costs[share]
+
+
+def _starting_plan(name: str, anchors: _Anchors, rng: RngLike) -> StartingPlan:
+    x, y = anchors.x, anchors.y
     if name == "product":
-        return [StartingPlan(name, np.outer(x.weights, y.weights), WARM)]
+        return StartingPlan(name, np.outer(x.weights, y.weights), WARM)
     if name == "aep":
-        return [StartingPlan(name, anchor_energy_plan(x, y), (0.25, *COOL))]
+        return StartingPlan(name, anchor_energy_plan(x, y), (0.25, *COOL))
     if name == "pinned":
-        return [StartingPlan(name, _pinned(anchor_costs(x, y, 1.0, threads), x, y, rng), ())]
-    if name != "anchors":
-        return [_from_range(name, x, y, threads)]
-    plans = [plan for one in ANCHOR_STARTS for plan in starting_plans(one, x, y, rng, threads)]
-    whole = anchor_costs(x, y, 1.0, threads)
-    if _are_mostly_tied(whole):
-        plans.append(StartingPlan("pinned", _pinned(whole, x, y, rng), ()))
-    return plans
-
-
-def _from_range(name: str, x: Space, y: Space, threads: int) -> StartingPlan:
+        return StartingPlan(name, _pinned(anchors.costs(1.0), x, y, rng), ())
     share, blur, temperatures = RANGES[name]
-    costs = anchor_costs(x, y, share, threads)
-    return StartingPlan(name, _blurred(costs, blur, x, y), temperatures)
+    return StartingPlan(name, _blurred(anchors.costs(share), blur, x, y), temperatures)
 
 
 def anchor_costs(x: Space, y: Space, share: float, threads: int) -> Float64s:

@@ -121,9 +121,10 @@ def _default_epsilon(costs: Float64s, a: Float64s, b: Float64s, largest: float, 
     return DEFAULT_EPSILON * (max(float(a @ costs @ b), float(least) if np.isfinite(least) else 0.0) or 1.0)
 
 
-def exact_transport(costs: Float64s, a: Float64s, b: Float64s) -> Transport:
-    """Plan between points of weights a and b that minimises the given costs."""
+def exact_transport(costs: Float64s, a: Float64s, b: Float64s, with_potentials: bool = True) -> Transport:
+    """Plan between points of weights a and b that minimises the given costs; potentials of a matching take as long."""
     n_iter, converged = 1, True
+    potentials: tuple[Float64s, Float64s] | None
     if min(costs.shape) == 1:  # there is one plan only
         plan = np.outer(a, b)
         potentials = (costs[:, 0], np.zeros(1)) if len(b) == 1 else (np.zeros(1), costs[0])
@@ -133,7 +134,7 @@ def exact_transport(costs: Float64s, a: Float64s, b: Float64s) -> Transport:
         rows, matches = linear_sum_assignment(costs)
         plan = np.zeros(costs.shape)
         plan[rows, matches] = 1 / len(a)
-        potentials = _assignment_potentials(costs, matches)
+        potentials = _assignment_potentials(costs, matches) if with_potentials else None
     else:
         plan, potentials, converged = _network_simplex(costs, a, b)
     cost = float(np.sum(plan * costs))

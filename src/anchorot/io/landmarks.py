@@ -191,7 +191,7 @@ def farthest(source: Distances, k: int, unit: float) -> Landmarks:
         found.chosen[place] = point
         found.rows[place] = found.rows_of(found.chosen[place : place + 1])[0]
         reach = np.minimum(reach, found.rows[place])
-        reach[point] = -1.0  # never twice, even where points lie on one spot
+        reach[point] = -np.inf  # never twice, even where points lie on one spot
         point = int(np.argmax(reach))
     return found
 
