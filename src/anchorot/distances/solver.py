@@ -28,6 +28,7 @@ from anchorot.space import Space
 
 SAME = 0.05  # of the mass: soft plans that differ by less lead to the same sharp one
 TRIMMED = 4.0  # deviations from the median distortion: beyond, a point is not matched if the mass is free
+NEGLIGIBLE = 1e-6  # of the unit of costs, beside that
 ROUNDS = 4  # of trimming
 MANY_POINTS = 800  # from where not every start is sharpened
 LANDMARKS = 400
@@ -69,6 +70,11 @@ class Setting(NamedTuple):
         if self.device is not None:
             return Quadratic(*costs, features, self.alpha)
         return nearly(*costs, features, self.alpha, largest_error)
+
+    def in_single(self) -> Quadratic:
+        """The objective in float32, on the CPU."""
+        features = None if self.features is None else in_single(self.features, None)
+        return Quadratic(in_single(self.x.cost, None), in_single(self.y.cost, None), features, self.alpha)
 
     @property
     def is_large(self) -> bool:
@@ -205,7 +211,7 @@ class _Finish:
         self._fine = self._single = None
         if setting.is_large:
             self._fine = setting.quick(SMALL_ERROR)
-            self._single = setting._replace(device=None).quick(0.0)
+            self._single = setting.in_single()
 
     def __call__(self, soft: Soft, softest: float, best: float) -> Found:
         """Sharpen a plan, unless it promises nothing near the best objective so far and that of the best soft plan."""
@@ -245,25 +251,38 @@ class _Finish:
 
 
 def solve_freely(setting: Setting, starts: list[StartingPlan]) -> list[Found]:
-    """Match all that can be, then leave out what fits far worse than the rest, until that stays the same."""
-    share = 1.0
+    """Match all that can be, then leave out what fits far worse than the rest, until that stays the same.
+
+    How much worse is too much is settled by the first answer: what is left always fits better than what was there, and
+    a limit that went down with it would end at the few points that fit best.
+    """
+    share, limits = 1.0, None
     for _ in range(ROUNDS):
         found = solve(setting, starts, share)
-        kept = share * _share_well_matched(setting.exact(), found[0].plan)
-        if kept > share - 1e-3:
+        distortions = _distortions(setting.exact(), found[0].plan)
+        limits = limits or [_limit(own) for _, own in distortions]
+        kept = min(
+            float(mass[own <= limit].sum() / mass.sum()) for (mass, own), limit in zip(distortions, limits, strict=True)
+        )
+        if kept > 1 - 1e-3:
             break
-        share = kept
+        share *= kept
     return found
 
 
-def _share_well_matched(problem: Quadratic, plan: Float64s) -> float:
-    """Share of the matched mass whose points are not distorted far more than the median point, on the worse side."""
+def _distortions(problem: Quadratic, plan: Float64s) -> list[tuple[Float64s, Float64s]]:
+    """Of either side's matched points: their mass, and how far their costs are distorted, root mean square."""
     cost = problem.slope(plan) * plan
-    shares = []
+    found = []
     for axis in (1, 0):
         mass = plan.sum(axis=axis)
-        own = cost.sum(axis=axis)[mass > 0] / mass[mass > 0]
-        middle = np.median(own)
-        deviation = 1.4826 * np.median(np.abs(own - middle))
-        shares.append(float(mass[mass > 0][own <= middle + TRIMMED * deviation].sum() / mass.sum()))
-    return min(shares)
+        is_matched = mass > 0
+        squares = cost.sum(axis=axis)[is_matched] / (2 * mass[is_matched] * plan.sum())
+        found.append((mass[is_matched], np.sqrt(np.maximum(squares, 0))))
+    return found
+
+
+def _limit(distortions: Float64s) -> float:
+    """From where a distortion is far from the others, and more than rounding."""
+    middle = np.median(distortions)
+    return float(middle + TRIMMED * 1.4826 * np.median(np.abs(distortions - middle))) + NEGLIGIBLE
