@@ -20,6 +20,8 @@ from experiments.common.study import Study
 PROGRAM = "python -m experiments"
 COLOURS = {"holds": "green", "does not hold": "red"}
 
+QUICK = "A quick run: too small to answer anything; it shows whether the program finds what it found before."
+
 app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -74,8 +76,11 @@ def _print(studies: list[Study], folder: Path, surprises: list[str]) -> None:
     for study in studies:
         for claim in study.claims:
             colour = COLOURS.get(claim.verdict, "yellow")
-            table.add_row(escape(claim.paper), f"[{colour}]{claim.verdict}[/]", escape(claim.ours), end_section=True)
+            verdict = f"[{colour}]{'quick run: ' if study.quick else ''}{claim.verdict}[/]"
+            table.add_row(escape(claim.paper), verdict, escape(claim.ours), end_section=True)
     console = Console()
+    if any(study.quick for study in studies):
+        console.print(QUICK, style="bold yellow")
     console.print("what the paper claims", style="italic")
     console.print(table)
     console.print(f"written: [bold]{escape(str(folder / 'RESULTS.md'))}[/]")

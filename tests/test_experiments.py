@@ -124,6 +124,37 @@ def test_a_value_out_of_tolerance_is_a_surprise(study, monkeypatch, tmp_path):
     ]
 
 
+def test_a_verdict_that_changes_is_a_surprise_unless_times_decide_it(study, monkeypatch, tmp_path):
+    monkeypatch.setattr(runner, "HERE", tmp_path)
+    (tmp_path / "scalability").mkdir()
+    study.claim("AE is better", "it is", Verdict.HOLDS, "")
+    study.claim("AE is faster", "it is", Verdict.HOLDS, "", timed=True)
+    runner.expect(study)
+    study.claims.clear()
+    study.claim("AE is better", "it is not", Verdict.FAILS, "")
+    study.claim("AE is faster", "it is not", Verdict.FAILS, "", timed=True)
+    assert runner.differences(study) == ["scalability: 'AE is better' does not hold, expected: holds"]
+    study.claims.clear()
+    assert runner.differences(study) == ["scalability: 'AE is better' is not judged, expected: holds"]
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_quick_run_says_so_before_any_verdict(quick, monkeypatch, tmp_path):
+    def refute(study):
+        study.claim("AE is better", "it is not", Verdict.FAILS, "")
+
+    code = SimpleNamespace(run=refute, TITLE="T", QUESTION="Q", DATA=())
+    monkeypatch.setattr(runner, "_load", lambda _: code)
+    monkeypatch.setattr(runner, "CHECKOUT", tmp_path / "checkout")
+    monkeypatch.setattr(runner, "differences", lambda _: [])
+    arguments = ["beyond", "--output", str(tmp_path), *(["--quick"] if quick else [])]
+    told = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"}).stdout
+    for text in (told, (tmp_path / "RESULTS.md").read_text(encoding="utf-8")):
+        before, _, _ = text.lower().partition("does not hold")
+        assert before != text.lower()
+        assert ("quick run" in before) == quick
+
+
 def test_the_command_tells_what_holds_and_fails_on_a_surprise(study, monkeypatch, tmp_path):
     monkeypatch.setattr(runner, "HERE", tmp_path)
     monkeypatch.setattr(runner, "run", lambda *_, **__: study)

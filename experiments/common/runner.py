@@ -88,24 +88,28 @@ def run(prepared: Prepared, output: Path, *, quick: bool, n_jobs: int) -> Study:
 
 
 def differences(study: Study) -> list[str]:
-    """Return in what way the values of a quick run differ from the expected ones; each a line."""
+    """Return in what way the values and verdicts of a quick run differ from the expected ones; each a line."""
     path = HERE / study.name / EXPECTED
     if not path.exists():
         return [f"{study.name}: there is no {EXPECTED}"]
     expected = json.loads(path.read_text(encoding="utf-8"))
+    values, verdicts = expected["values"], expected["verdicts"]
     lines = [
-        f"{study.name}: {name} is {'reported' if name in study.values else 'expected'} only"
-        for name in sorted(expected.keys() ^ study.values.keys())
+        f"{name} is {'reported' if name in study.values else 'expected'} only"
+        for name in sorted(values.keys() ^ study.values.keys())
     ]
-    for name in sorted(expected.keys() & study.values.keys()):
-        found, wanted = study.values[name]["value"], expected[name]
+    for name in sorted(values.keys() & study.values.keys()):
+        found, wanted = study.values[name]["value"], values[name]
         if not abs(found - wanted["value"]) <= wanted["tolerance"]:
-            lines.append(
-                f"{study.name}: {name} is {found:.6g}, expected {wanted['value']:.6g} ± {wanted['tolerance']:g}"
-            )
-    return lines
+            lines.append(f"{name} is {found:.6g}, expected {wanted['value']:.6g} ± {wanted['tolerance']:g}")
+    for claim, verdict in verdicts.items():
+        found_verdict = study.verdicts.get(claim, "is not judged")
+        if found_verdict != verdict:
+            lines.append(f"{claim!r} {found_verdict}, expected: {verdict}")
+    return [f"{study.name}: {line}" for line in lines]
 
 
 def expect(study: Study) -> None:
-    """Make the values of this quick run the expected ones."""
-    write_whole(HERE / study.name / EXPECTED, json.dumps(study.values, indent=1) + "\n")
+    """Make the values and verdicts of this quick run the expected ones."""
+    expected = {"values": study.values, "verdicts": study.verdicts}
+    write_whole(HERE / study.name / EXPECTED, json.dumps(expected, indent=1, ensure_ascii=False) + "\n")

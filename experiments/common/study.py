@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUMMARY = "summary.json"
+GROMOV = "from anchors"  # where `pairwise` and `nearest_gw` start Gromov-Wasserstein
 
 
 class Verdict(StrEnum):
@@ -32,12 +33,13 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, what was found here, whether it holds, and why."""
+    """What the paper says, what was found here, whether it holds, and why; `timed` if that depends on the machine."""
 
     paper: str
     ours: str
     verdict: Verdict
     why: str
+    timed: bool = False
 
 
 @dataclass
@@ -77,9 +79,14 @@ class Study:
         """Return a generator of random numbers of its own for every tuple of keys, the same in every run."""
         return np.random.default_rng(list(keys))
 
-    def claim(self, paper: str, ours: str, verdict: Verdict, why: str) -> None:
-        """Say what the paper says, what was found, whether it holds, and why."""
-        self.claims.append(Claim(paper, ours, verdict, why))
+    def claim(self, paper: str, ours: str, verdict: Verdict, why: str, *, timed: bool = False) -> None:
+        """Say what the paper says, what was found, whether it holds, and why; `timed` if times decide it."""
+        self.claims.append(Claim(paper, ours, verdict, why, timed))
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """The verdicts that seeds fix, by claim."""
+        return {claim.paper: str(claim.verdict) for claim in self.claims if not claim.timed}
 
     def note(self, text: str) -> None:
         """Say how it was done, where the paper was not followed, or what disappoints."""
@@ -112,6 +119,7 @@ class Study:
             "question": question,
             "quick": self.quick,
             "machine": _machine(),
+            "gromov": GROMOV,
             "seconds": round(time.perf_counter() - self.started, 1),
             "claims": [asdict(claim) for claim in self.claims],
             "notes": self.notes,

@@ -220,7 +220,7 @@ def _explain(study: Study, trials: dict[str, Trial]) -> None:
     )
     study.note(
         "AW has the paper's epsilon, 1e-6 and robust 1e-8, times the numbers of points of both shapes (its program's "
-        "units). GW is POT's conditional gradient without regularisation, for plain and ranked costs alike: the "
+        "units). GW is that of `nearest_gw`, the best of several starts, for plain and ranked costs alike: the "
         "paper's entropic GW (epsilon 100, in POT's convention 400) takes several times as long, and its "
         "epsilon makes no sense on costs of other scale, such as ranks."
     )

@@ -105,6 +105,7 @@ def _judge_growth(study: Study, curves: dict[str, Curve]) -> None:
         verdict=verdicts[int(sweep <= QUADRATIC) + int(naive >= CUBIC)],
         why=f"n² log n itself grows as n^{quasi_quadratic:.2f} on the sizes of SL-AE. Up to n^{QUADRATIC} is called "
         f"quasi-quadratic here, from n^{CUBIC} on cubic.",
+        timed=True,
     )
 
 
@@ -122,6 +123,7 @@ def _judge_speed(study: Study, curves: dict[str, Curve]) -> None:
         why="Counted as orders of magnitude from a factor of 100 on. The naive sum here is a fair one: rows are sorted "
         "once, and differences are summed by SciPy's compiled code. The trees pay a logarithm at each of the 2 n² "
         "events of a term.",
+        timed=True,
     )
     study.claim(
         paper="SL-AE sweeps a line over all steps of all CDFs, whose heights Fenwick trees keep.",
@@ -151,6 +153,7 @@ def _judge_rivals(study: Study, curves: dict[str, Curve]) -> None:
         why="The AW timed is ours, which sums its cubic cost matrix in registers; and the paper's epsilon, converted, "
         f"grows as n m, to {PAPER_AW_EPSILON * n * n:.2g} at n = {n}, so that Sinkhorn has ever less to do. GW needs a "
         "cubic product in each of its iterations.",
+        timed=True,
     )
 
 
