@@ -70,6 +70,50 @@ def test_closer_cells_are_counted_in_both_directions():
     np.testing.assert_allclose(found, [1 / 4, 1 / 4, 0])
 
 
+def test_the_true_plan_scores_perfectly_and_the_product_plan_by_chance():
+    from experiments.beyond.cells import Pair, plan_scores
+
+    rng = np.random.default_rng(0)
+    types = np.array(["a", "b"] * 30)
+    profiles = rng.normal(size=(60, 3)) + 9 * (types == "a")[:, None]
+    pair = Pair("P", ("one", "two"), profiles, profiles, types, 5, 1e-3)
+    closer, transfer = plan_scores(pair, np.eye(60) / 60)
+    assert (closer.mean, closer.error, transfer.mean, transfer.error) == (0, 0, 1, 0)
+    closer, transfer = plan_scores(pair, np.full((60, 60), 1 / 3600))
+    assert abs(closer.mean - 0.5) < 0.01
+    assert (transfer.mean, transfer.error) == (0.5, pytest.approx(np.sqrt(0.25 / 59)))
+
+
+def test_loss_of_a_plan_is_the_sum_over_pairs_of_pairs():
+    import anchorot as ao
+
+    from experiments.beyond.cell_plans import gromov_loss
+
+    rng = np.random.default_rng(0)
+    x, y = (ao.from_points(rng.normal(size=(n, 2))) for n in (5, 4))
+    plan = rng.dirichlet(np.ones(20)).reshape(5, 4)
+    squares = (x.cost[:, :, None, None] - y.cost[None, None]) ** 2
+    assert gromov_loss(x, y, plan) == pytest.approx(np.einsum("ijkl,ik,jl", squares, plan, plan))
+
+
+def test_the_product_coupling_is_at_zero_and_a_matching_far_from_it():
+    from experiments.node_assignment.scores import distance_from_product
+
+    assert distance_from_product(np.full((8, 8), 1 / 64)) == pytest.approx(0)
+    assert distance_from_product(np.eye(8)) == pytest.approx(1 - 1 / 8)
+
+
+def test_katz_of_a_small_share_ranks_by_degree_and_then_by_neighbours():
+    import networkx as nx
+
+    from experiments.node_assignment.matchings import katz
+
+    graph = nx.path_graph(5)
+    found = katz(graph, 0.1)
+    assert found[2] > found[1] == pytest.approx(found[3])
+    assert found[1] > found[0] == pytest.approx(found[4])
+
+
 def test_nearest_other_is_never_the_neuron_itself():
     from experiments.beyond.neurons import leave_one_out
 

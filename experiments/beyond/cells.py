@@ -1,8 +1,6 @@
 """Cells measured by two assays: which profile of one is which of the other, by the plan between two spaces."""
 
-import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,14 +9,12 @@ from numpy.typing import NDArray
 
 import anchorot as ao
 
-from experiments.common.clock import one_core
+from experiments.beyond.cell_plans import PLANS, gromov_loss
+from experiments.common.clock import one_core, processor_time
 
-METHODS = ("AEP", "AW", "GW")
-AW_EPSILONS = (1e-1, 1e-2, 1e-3, 0.0)
-GW_EPSILONS = (5e-3, 1e-3, None)
-MAX_ITER = 50  # of entropic GW, which SCOT's small epsilons keep from converging
 TINY = ao.Space([[0.0, 1.0], [1.0, 0.0]])
 VOTES = 5  # neighbours that decide a type, as in SCOT
+BATCHES = 20  # of cells, whose scores' spread gives the standard error
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +46,44 @@ class Pair:
     left_out: str = ""
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over cells, and its standard error."""
+
+    mean: float
+    error: float
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> "Estimate":
+        """Return the mean of independent values."""
+        return cls(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values))))
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} ± {self.error:.3f}"
+
+
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """What one method did at one setting."""
+    """What one method did at one setting.
+
+    Attributes
+    ----------
+    data, method : str
+    n_neighbors : int or None
+        None for Euclidean costs.
+    epsilon : float or None
+        None for none, or the library's own choice.
+    converged : bool
+    seconds : float
+    loss : float
+        Gromov-Wasserstein loss of the plan; of align, which gives both a sharp and a soft one, of the sharp.
+    foscttm, transfer : Estimate
+        Of the plan itself, by `anchorot.alignment_scores`.
+    projected : ndarray of shape (n, e)
+        Cells of the first assay carried over to the second.
+    projected_foscttm, projected_transfer : Estimate
+        SCOT's scores: of the projected cells, over both directions, and by nearest neighbours.
+    """
 
     data: str
     method: str
@@ -60,9 +91,12 @@ class Alignment:
     epsilon: float | None
     converged: bool
     seconds: float
+    loss: float
+    foscttm: Estimate
+    transfer: Estimate
     projected: NDArray[np.float64]
-    closer: NDArray[np.float64]
-    right: NDArray[np.float64]
+    projected_foscttm: Estimate
+    projected_transfer: Estimate
 
     @property
     def spread(self) -> float:
@@ -70,12 +104,42 @@ class Alignment:
         return float(np.sqrt(self.projected.var(axis=0).sum()))
 
     @property
+    def costs(self) -> str:
+        """The costs in words."""
+        return name_costs(self.n_neighbors)
+
+    @property
     def setting(self) -> str:
         """The setting in words."""
-        costs = "Euclidean" if self.n_neighbors is None else f"{self.n_neighbors} neighbours"
-        if self.method == "AEP":
-            return costs
-        return costs + (", no epsilon" if not self.epsilon else f", epsilon {self.epsilon:g}")
+        return self.costs + (f", epsilon {self.epsilon:g}" if self.epsilon else "")
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Whether the true matches are what Gromov-Wasserstein looks for.
+
+    Attributes
+    ----------
+    data : str
+    n_neighbors : int or None
+    truth : float
+        Loss of the true matches.
+    from_truth : float
+        Loss of the best plan that a descent from the true matches finds,
+    kept : float
+        and the share of the true matches that this plan keeps.
+    """
+
+    data: str
+    n_neighbors: int | None
+    truth: float
+    from_truth: float
+    kept: float
+
+
+def name_costs(n_neighbors: int | None) -> str:
+    """Return the costs in words."""
+    return "Euclidean" if n_neighbors is None else f"{n_neighbors} neighbours"
 
 
 def scgem(folder: Path) -> Pair:
@@ -103,19 +167,51 @@ def snare(folder: Path) -> Pair:
 
 def align(pair: Pair, method: str, n_neighbors: int | None, epsilon: float | None) -> Alignment:
     """Compute a plan between the two assays, carry the first over to the second, and see how well that went."""
-    x, y = (_space(profiles, n_neighbors) for profiles in (pair.first, pair.second))
+    x, y = spaces(pair, n_neighbors)
     with one_core(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ao.ConvergenceWarning)  # reported with the figures
         PLANS[method](TINY, TINY, epsilon)  # imports take no part in the time
-        start = time.perf_counter()
-        plan, converged = PLANS[method](x, y, epsilon)
-        seconds = time.perf_counter() - start
-    mass = plan.sum(axis=1, keepdims=True)
+        found, seconds = processor_time(lambda: PLANS[method](x, y, epsilon))
+    mass = found.soft.sum(axis=1, keepdims=True)
     # where POT's solver underflows, cells lose all their mass: they are put in the middle
-    projected = np.where(mass > 0, plan @ pair.second / np.where(mass > 0, mass, 1), pair.second.mean(axis=0))
-    closer = foscttm(projected, pair.second)
-    right = label_transfer(projected, pair.second, pair.types)
-    return Alignment(pair.name, method, n_neighbors, epsilon, converged, seconds, projected, closer, right)
+    projected = np.where(mass > 0, found.soft @ pair.second / np.where(mass > 0, mass, 1), pair.second.mean(axis=0))
+    return Alignment(
+        pair.name,
+        method,
+        n_neighbors,
+        epsilon,
+        found.converged,
+        seconds,
+        gromov_loss(x, y, found.sharp),
+        *plan_scores(pair, found.soft),
+        projected,
+        Estimate.of(foscttm(projected, pair.second)),
+        Estimate.of(label_transfer(projected, pair.second, pair.types)),
+    )
+
+
+def truth_as_optimum(pair: Pair, n_neighbors: int | None) -> Optimum:
+    """Compare the loss of the true matches with what a descent from them finds."""
+    x, y = spaces(pair, n_neighbors)
+    true = np.eye(x.n) / x.n
+    with one_core():
+        found = ao.align(x, y, start=true, rng=0)
+    kept = float(np.mean(found.matches == np.arange(x.n)))
+    return Optimum(pair.name, n_neighbors, gromov_loss(x, y, true), found.value, kept)
+
+
+def plan_scores(pair: Pair, plan: NDArray[np.float64]) -> tuple[Estimate, Estimate]:
+    """Return FOSCTTM and label transfer of a plan, by distances of profiles and types in the second assay."""
+    n = len(pair.types)
+    true, cost = np.arange(n), _euclidean(pair.second)
+    scores = ao.alignment_scores(plan, true, cost, labels=(list(pair.types), list(pair.types)))
+    assert scores.foscttm is not None  # both were given what they need
+    assert scores.label_transfer is not None
+    batch = np.random.default_rng(0).permutation(n) % BATCHES
+    parts = [ao.alignment_scores(plan, np.where(batch == k, true, -1), cost).foscttm for k in range(BATCHES)]
+    spread = Estimate.of(np.array(parts, dtype=np.float64)).error
+    share = scores.label_transfer
+    return Estimate(scores.foscttm, spread), Estimate(share, float(np.sqrt(share * (1 - share) / (n - 1))))
 
 
 def foscttm(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -139,41 +235,24 @@ def label_transfer(
     return (KNeighborsClassifier(VOTES).fit(reference, types).predict(projected) == types).astype(np.float64)
 
 
-def standard_error(values: NDArray[np.float64]) -> float:
-    """Return the standard error of the mean."""
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
-
-
 def _unit(profiles: NDArray[np.float64]) -> NDArray[np.float64]:
     return profiles / np.linalg.norm(profiles, axis=1, keepdims=True)
 
 
+def spaces(pair: Pair, n_neighbors: int | None) -> tuple[ao.Space, ao.Space]:
+    """Return both assays with shortest paths on graphs of neighbours, or Euclidean distances, of largest cost 1."""
+    return _space(pair.first, n_neighbors), _space(pair.second, n_neighbors)
+
+
 def _space(profiles: NDArray[np.float64], n_neighbors: int | None) -> ao.Space:
-    """Return the cells with shortest paths on their graph of neighbours, or Euclidean distances, of largest cost 1."""
-    space = ao.from_points(profiles) if n_neighbors is None else ao.from_neighbors(profiles, n_neighbors)
-    assert isinstance(space, ao.Space)  # of one graph; several would be a list
-    return ao.Space(space.cost / space.cost.max())
+    if n_neighbors is None:
+        cost = _euclidean(profiles)
+    else:
+        space = ao.from_neighbors(profiles, n_neighbors)
+        assert isinstance(space, ao.Space)  # of one graph; several would be a list
+        cost = space.cost.astype(np.float64)
+    return ao.Space(cost / cost.max())
 
 
-def _energy_plan(x: ao.Space, y: ao.Space, _: float | None) -> tuple[NDArray[np.float64], bool]:
-    return ao.anchor_energy_plan(x, y), True
-
-
-def _wasserstein_plan(x: ao.Space, y: ao.Space, epsilon: float | None) -> tuple[NDArray[np.float64], bool]:
-    found = ao.anchor_wasserstein(x, y, epsilon=epsilon or 0.0)
-    return found.plan, found.converged
-
-
-def _gromov_plan(x: ao.Space, y: ao.Space, epsilon: float | None) -> tuple[NDArray[np.float64], bool]:
-    try:
-        found = ao.gromov_wasserstein(x, y, epsilon, start="product", max_iter=None if epsilon is None else MAX_ITER)
-    except ao.InputError:  # POT's solver underflowed: no mass goes anywhere
-        return np.zeros((x.n, y.n)), False
-    return found.plan, found.converged
-
-
-PLANS: dict[str, Callable[[ao.Space, ao.Space, float | None], tuple[NDArray[np.float64], bool]]] = {
-    "AEP": _energy_plan,
-    "AW": _wasserstein_plan,
-    "GW": _gromov_plan,
-}
+def _euclidean(profiles: NDArray[np.float64]) -> NDArray[np.float64]:
+    return ao.from_points(profiles).cost.astype(np.float64)

@@ -1,5 +1,6 @@
 """Pictures: how well cells are aligned, aligned cells on one map, and neurons on another."""
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,7 +8,8 @@ from numpy.typing import NDArray
 
 from anchorot import plot
 
-from experiments.beyond.cells import METHODS, Alignment, Pair, standard_error
+from experiments.beyond.cell_plans import METHODS
+from experiments.beyond.cells import Alignment, Estimate, Pair
 from experiments.beyond.neurons import Separation
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GREY, FRAME = "#6b7280", "#d1d5db"
-SCORES = (("closer", "FOSCTTM (less is better)"), ("right", "label transfer accuracy (more is better)"))
+SCORES = (("foscttm", "FOSCTTM (less is better)"), ("transfer", "label transfer accuracy (more is better)"))
 Choice = dict[str, dict[str, Alignment]]  # by data set and method
 
 
@@ -23,7 +25,7 @@ def draw_scores(pairs: list[Pair], usual: Choice, best: Choice) -> "Figure":
     """Draw both scores of every method as bars, at the usual setting and at the best one tried."""
     from matplotlib.patches import Patch
 
-    figure = plot.new_figure(9, 3.2 * len(pairs) + 0.4)
+    figure = plot.new_figure(11, 3.2 * len(pairs) + 0.4)
     panels = figure.subplots(len(pairs), 2, squeeze=False)
     for row, pair in zip(panels, pairs, strict=True):
         share = np.unique(pair.types, return_counts=True)[1].max() / len(pair.types)
@@ -31,11 +33,11 @@ def draw_scores(pairs: list[Pair], usual: Choice, best: Choice) -> "Figure":
             _draw_bars(ax, usual[pair.name], score, -0.2, faint=True)
             _draw_bars(ax, best[pair.name], score, 0.2, faint=False)
             ax.axhline(chance, color=GREY, linestyle=":", linewidth=1.2, zorder=3)
-            name = "chance" if score == "closer" else "largest type"
-            ax.text(3.15, chance, name, ha="right", va="bottom", fontsize=8.5, color=GREY)
-            ax.set_xlim(-0.5, 3.15)  # room for the name of the line
-            ax.set_xticks(range(len(METHODS)), METHODS)
-            ax.set_ylim(0, 0.62 if score == "closer" else 1.12)
+            name = "chance" if score == "foscttm" else "largest type"
+            ax.text(len(METHODS) + 0.3, chance, name, ha="right", va="bottom", fontsize=8.5, color=GREY)
+            ax.set_xlim(-0.5, len(METHODS) + 0.3)  # room for the name of the line
+            ax.set_xticks(range(len(METHODS)), [fill(method, 12) for method in METHODS], fontsize=9)
+            ax.set_ylim(0, 0.62 if score == "foscttm" else 1.12)
             ax.set_title(f"{pair.name}: {label}", fontsize=10.5)
             ax.spines[["top", "right"]].set_visible(False)
     handles = [Patch(color=GREY, alpha=0.45, label="usual setting"), Patch(color=GREY, label="best setting tried")]
@@ -45,8 +47,8 @@ def draw_scores(pairs: list[Pair], usual: Choice, best: Choice) -> "Figure":
 
 def _draw_bars(ax: "Axes", chosen: dict[str, Alignment], score: str, shift: float, *, faint: bool) -> None:
     for number, method in enumerate(METHODS):
-        values = getattr(chosen[method], score)
-        mean, error = float(np.mean(values)), standard_error(values)
+        found: Estimate = getattr(chosen[method], score)
+        mean, error = found.mean, found.error
         ax.bar(number + shift, mean, 0.36, color=plot.PALETTE[number], alpha=0.45 if faint else 1.0)
         ax.errorbar(number + shift, mean, error, color="#374151", linewidth=1, capsize=3)
         ax.annotate(
@@ -57,7 +59,7 @@ def _draw_bars(ax: "Axes", chosen: dict[str, Alignment], score: str, shift: floa
 
 def draw_alignments(pairs: list[Pair], chosen: Choice) -> "Figure":
     """Draw the second assay and, carried over to it, the first, on the plane of the second's most variance."""
-    figure = plot.new_figure(11, 3.5 * len(pairs))
+    figure = plot.new_figure(15, 3.3 * len(pairs))
     panels = figure.subplots(len(pairs), 1 + len(METHODS), squeeze=False)
     for row, pair in zip(panels, pairs, strict=True):
         centre = pair.second.mean(axis=0)
@@ -69,7 +71,7 @@ def draw_alignments(pairs: list[Pair], chosen: Choice) -> "Figure":
             found = chosen[pair.name][method]
             ax.scatter(reference[:, 0], reference[:, 1], s=9, color=FRAME, linewidth=0)
             _draw_cells(ax, (found.projected - centre) @ axes, pair.types, "^", legend=False)
-            ax.set_title(f"{pair.assays[0]} by {method}\n{found.setting}", fontsize=10)
+            ax.set_title(f"{pair.assays[0]} by {method}\n{found.setting}", fontsize=9)
             ax.set_xlim(row[0].get_xlim())
             ax.set_ylim(row[0].get_ylim())
     return figure

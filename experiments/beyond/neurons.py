@@ -2,16 +2,16 @@
 
 import csv
 import gzip
-import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
 
-from experiments.common.clock import one_core
+from experiments.common.clock import one_core, processor_time
 from experiments.common.study import Study
 
 KINDS = ("spiny", "aspiny")
@@ -60,10 +60,9 @@ def read_neurons(folder: Path) -> tuple[list[ao.Space], NDArray[np.str_]]:
 
 def separate(study: Study, spaces: list[ao.Space], kinds: NDArray[np.str_], distance: Distance) -> Separation:
     """Compare all neurons, classify each by its nearest other, and test whether kinds differ."""
+    options: dict[str, Any] = {"metric": distance.metric, "robust": distance.robust, "epsilon": distance.epsilon}
     with one_core():
-        start = time.perf_counter()
-        values = ao.pairwise(spaces, metric=distance.metric, robust=distance.robust, epsilon=distance.epsilon, n_jobs=1)
-        seconds = time.perf_counter() - start
+        values, seconds = processor_time(lambda: ao.pairwise(spaces, n_jobs=1, **options))
     matrix = np.sqrt(np.maximum(values, 0)) if distance.squared else values
     tested = ao.group_test(matrix, kinds, n_resamples=99 if study.quick else 999, rng=0)
     right = leave_one_out(matrix, kinds)

@@ -3,9 +3,11 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import anchorot as ao
+
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -34,3 +36,10 @@ def seconds(work: Callable[[], Any], repeats: int = 1) -> float:
         work()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+def processor_time(work: Callable[[], Result]) -> tuple[Result, float]:
+    """Return what a call returns, and the seconds that processors worked for it: other programs' do not count."""
+    start = time.process_time()
+    found = work()
+    return found, time.process_time() - start

@@ -1,5 +1,6 @@
 """Pictures: bars of correlations, and rows of a plan on a graph."""
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import networkx as nx
@@ -25,23 +26,30 @@ EDGE, GREY = "#d1d5db", "#e9ebee"
 
 
 def draw_bars(table: dict[str, dict[str, NDArray[np.float64]]]) -> "Figure":
-    """Draw for every method the mean correlation in three ways, with standard deviations."""
-    figure = plot.new_figure(11.5, 4.6)
+    """Draw for every method the mean correlation in three ways, with standard errors."""
+    figure = plot.new_figure(12.5, 4.8)
     ax = figure.subplots()
     places = np.arange(len(table))
     for k, (way, label) in enumerate(WAYS.items()):
         found = [table[name][way] for name in table]
-        means, spreads = [values.mean() for values in found], [values.std(ddof=1) for values in found]
+        means = [values.mean() for values in found]
+        errors = [values.std(ddof=1) / np.sqrt(len(values)) for values in found]
         colour = (plot.PALETTE[9], plot.PALETTE[5], plot.PALETTE[0])[k]
         whiskers = {"elinewidth": 0.9, "ecolor": "#374151"}
-        ax.bar(places + 0.27 * (k - 1), means, 0.25, yerr=spreads, color=colour, label=label, error_kw=whiskers)
+        ax.bar(places + 0.27 * (k - 1), means, 0.25, yerr=errors, color=colour, label=label, error_kw=whiskers)
     ax.axhline(float(np.mean(table["AEP"]["split"])), color=plot.PALETTE[0], linewidth=0.8, linestyle=":", zorder=0)
-    ax.set_xticks(places, [name.replace(" ", "\n", 1) for name in table], fontsize=8)
+    ax.set_xticks(places, [_tick(name) for name in table], fontsize=7)
     ax.set(ylabel="correlation of the latent orders\nof matched nodes", ylim=(0, 1), xlim=(-0.6, len(table) - 0.4))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize=9, loc="upper right")
     ax.set_title("Do matched nodes have like roles? It depends on how ties are broken", fontsize=11)
     return figure
+
+
+def _tick(name: str) -> str:
+    """A method's name in short lines, its parameter in the last."""
+    method, paren, setting = name.partition(" (")
+    return fill(method, 11) + (f"\n({setting}" if paren else "")
 
 
 def draw_roles(x: Labelled, y: Labelled, central: Role, peripheral: Role) -> "Figure":

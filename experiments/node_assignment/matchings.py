@@ -1,9 +1,8 @@
 """Ways to match the nodes of two graphs: by a plan between them, or in the order of a centrality."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import networkx as nx
 import numpy as np
@@ -12,10 +11,12 @@ from numpy.typing import NDArray
 import anchorot as ao
 
 from experiments.common.got import got
+from experiments.common.pot import entropic_by_pot
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+MAX_ITER = 100  # of entropic GW by POT
 ONE = 1e-7  # centralities that differ by less than this share of the largest are one value, but for rounding
 
 
@@ -65,27 +66,21 @@ def anchor_plan(x: Labelled, y: Labelled, epsilon: float) -> Floats:
     return ao.anchor_wasserstein(x.space, y.space, epsilon=epsilon).plan
 
 
+def baseline_plan(x: Labelled, y: Labelled, epsilon: float | None) -> Floats:
+    """Plan of Gromov-Wasserstein by POT's solvers, started from the product of the weights."""
+    if epsilon is None:
+        return ao.gromov_wasserstein(x.space, y.space, start="product").plan
+    return entropic_by_pot(x.space, y.space, epsilon, MAX_ITER).plan
+
+
 def gromov_plan(x: Labelled, y: Labelled, epsilon: float | None) -> Floats:
-    """Plan of Gromov-Wasserstein; at most 100 steps, after which small epsilons creep."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ao.ConvergenceWarning)
-        try:
-            limit = None if epsilon is None else 100
-            return ao.gromov_wasserstein(x.space, y.space, epsilon, start="product", max_iter=limit).plan
-        except ao.InputError:  # no answer: no mass goes anywhere
-            return np.zeros((x.space.n, y.space.n))
+    """Plan of Gromov-Wasserstein, the best of several starts."""
+    return ao.gromov_wasserstein(x.space, y.space, epsilon, start="anchors").plan
 
 
 def proximal_plan(x: Labelled, y: Labelled, epsilon: float) -> Floats:
     """Plan of the proximal-point iteration by which GWL matches graphs: each step's plan is near the last one's."""
-    import ot
-
-    costs = [space.cost.astype(np.float64) for space in (x.space, y.space)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # inner problems are stopped early, as in GWL
-        return ot.gromov.entropic_gromov_wasserstein(
-            *costs, epsilon=epsilon, solver="PPA", max_iter=100, numItermax=50, tol=1e-6
-        )
+    return entropic_by_pot(x.space, y.space, epsilon, MAX_ITER, "PPA").plan
 
 
 def signal_plan(x: Labelled, y: Labelled, n_iter: int) -> Floats:
@@ -93,21 +88,43 @@ def signal_plan(x: Labelled, y: Labelled, n_iter: int) -> Floats:
     return got(x.adjacency, y.adjacency, n_iter, np.random.default_rng(0), n_samples=3).plan
 
 
-CENTRALITIES: dict[str, Callable[[nx.Graph], dict[int, float]]] = {
+Centrality = Callable[[nx.Graph], dict[int, float]]
+CENTRALITIES: dict[str, Centrality] = {
     "degree": nx.degree_centrality,
     "closeness": nx.closeness_centrality,
     "betweenness": nx.betweenness_centrality,
     "eigenvector": nx.eigenvector_centrality_numpy,
-    "Katz": lambda graph: nx.katz_centrality_numpy(graph, alpha=0.5 / max(nx.adjacency_spectrum(graph).real)),
-    "PageRank": lambda graph: nx.pagerank(graph, tol=1e-12),
     "HITS hub": lambda graph: nx.hits(graph, tol=1e-12)[0],
     "HITS authority": lambda graph: nx.hits(graph, tol=1e-12)[1],
 }
 
 
-def centrality_levels(graph: Labelled, name: str) -> Ints:
+def katz(graph: nx.Graph, share: float) -> dict[int, float]:
+    """Katz centrality; alpha is this share of the largest that has one, the inverse of the spectral radius."""
+    radius = float(np.linalg.eigvalsh(nx.to_numpy_array(graph))[-1])
+    found: dict[int, float] = nx.katz_centrality_numpy(graph, alpha=share / radius)
+    return found
+
+
+def page_rank(graph: nx.Graph, damping: float) -> dict[int, float]:
+    """PageRank."""
+    found: dict[int, float] = nx.pagerank(graph, alpha=damping, tol=1e-12, max_iter=1000)
+    return found
+
+
+def centralities(quick: bool) -> dict[str, Centrality]:
+    """Return all centralities, those with a parameter in several forms."""
+    found = dict(CENTRALITIES)
+    for share in (0.5, 0.9) if quick else (0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
+        found[f"Katz (share {share:g})"] = partial(katz, share=share)
+    for damping in (0.5, 0.85) if quick else (0.1, 0.3, 0.5, 0.7, 0.85, 0.95):
+        found[f"PageRank (damping {damping:g})"] = partial(page_rank, damping=damping)
+    return found
+
+
+def centrality_levels(graph: Labelled, centrality: Centrality) -> Ints:
     """Return which node is how central: 0 for the most central ones, with one number for equal ones."""
-    found = CENTRALITIES[name](graph.graph)
+    found = centrality(graph.graph)
     values = -np.array([found[node] for node in range(len(found))])
     order = np.argsort(values, kind="stable")
     steps = np.diff(values[order]) > ONE * np.abs(values).max()
