@@ -10,7 +10,7 @@ import anchorot as ao
 import anchorot.io.points
 from anchorot.io.atomic import replacing
 
-from strategies import spaces
+from strategies import assert_same, spaces
 
 COST = np.array([[0.0, 1.5, 2.0], [1.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
 LINES = "0 1.5 2\n1.5 0 1\n2 1 0\n"
@@ -22,12 +22,47 @@ def saved(path, text):
 
 
 @given(spaces())
-def test_writing_and_reading_changes_nothing(tmp_path_factory, x):
+def test_writing_and_reading_changes_no_bit(tmp_path_factory, x):
     path = tmp_path_factory.mktemp("io") / "space.npz"
     ao.write(x, path)
-    again = ao.read(path)
-    np.testing.assert_array_equal(again.cost, x.cost)
-    np.testing.assert_allclose(again.weights, x.weights, rtol=1e-15)
+    assert_same(ao.read(path), x)
+
+
+@pytest.mark.parametrize("n", [3, 49, 98, 103, 196])
+def test_weights_that_are_checked_twice_stay_what_they_are(n):
+    weights = np.random.default_rng(n).random(n)
+    for once in (ao.Space(np.eye(n)), ao.Space(np.eye(n), weights / weights.sum())):
+        assert ao.Space(np.eye(n), once.weights).weights.tobytes() == once.weights.tobytes()
+
+
+def test_a_mesh_a_graph_and_a_cloud_are_written_with_what_they_look_like(tmp_path):
+    square = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0.0]], [[0, 1, 2], [0, 2, 3]]
+    mesh = ao.from_mesh(square, 3, "edge", rng=0)
+    for x in (mesh, ao.from_graph([(0, 1), (1, 2), (2, 3)]), ao.from_points([[0.0, 1], [2, 3], [4, 5]])):
+        ao.write(x, tmp_path / "x.npz")
+        assert_same(ao.read(tmp_path / "x.npz"), x)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"geometry_index": np.array([0, 1, 9])}, "geometry_index names sites 0 to 9, but there are 4"),
+        ({"geometry_index": np.array(0)}, r"geometry_index has shape \(\) and dtype int64"),
+        ({"geometry_faces": np.array([[0, 1, -1]])}, "geometry_faces names sites -1 to 1"),
+        ({"geometry_faces": np.array([[0.0, 1, 2]])}, "geometry_faces has shape .* dtype float64"),
+        ({"geometry_edges": np.array([[0, 1, 2]])}, r"geometry_edges has shape \(1, 3\)"),
+        ({"geometry_positions": np.full((4, 2), np.nan)}, "numbers that are not finite"),
+        ({"geometry_positions": np.zeros((3, 2))}, "geometry_n_sites is 4, which does not fit"),
+        ({"geometry_n_sites": np.array(1 << 40)}, "geometry_n_sites is 1099511627776"),
+    ],
+)
+def test_a_file_with_an_impossible_geometry_is_refused(tmp_path, wrong, message):
+    good = {"cost": COST, "geometry_index": np.arange(3), "geometry_n_sites": np.array(4)}
+    np.savez(tmp_path / "x.npz", **good)
+    assert ao.read(tmp_path / "x.npz").geometry.n_sites == 4
+    np.savez(tmp_path / "x.npz", **good | wrong)
+    with pytest.raises(ao.InputError, match=rf"x\.npz: .*{message}"):
+        ao.read(tmp_path / "x.npz")
 
 
 def test_labels_and_types_are_kept(tmp_path):

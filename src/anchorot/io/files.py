@@ -23,6 +23,7 @@ from anchorot.io.neurons import read_swc
 from anchorot.io.options import ReadOptions, by_keywords
 from anchorot.io.points import from_points
 from anchorot.io.sampling import sampled
+from anchorot.io.stored import arrays_of, space_of
 from anchorot.space import Space
 
 EDGE_LIST_ENDINGS = (".edgelist", ".edges")
@@ -35,7 +36,7 @@ def read(path: Path, options: ReadOptions) -> Space:
 
     =============================  ====================================================================
     .npz                           an array ``cost``, or ``points``, or a mesh ``V`` and ``F``; optionally
-                                   ``weights`` and ``labels``
+                                   ``weights`` and ``labels``; what `write` wrote
     .npy                           a cost matrix
     .csv                           a cost matrix, numbers separated by commas
     .txt                           a cost matrix, numbers separated by blanks; or the format of the paper's
@@ -149,7 +150,7 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
             f"a cost matrix is square, but this one is {cost.shape[0]} x {cost.shape[1]}; "
             "if its rows are points, say kind='points' (--kind points)"
         )
-    space = Space(cost, **found, copy=False)
+    space = space_of({"cost": cost, **found})
     kept = sampled(np.flatnonzero(space.weights), options.n_points, options.rng)
     return space if options.n_points is None or options.n_points >= space.n else space.take(kept)
 
@@ -175,7 +176,8 @@ def write(space: Space, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     space : Space
-        Its costs, weights and labels are written, labels as text; what it looked like (`Space.geometry`) is not.
+        All that it holds is written and read back, to the last bit; but labels that are neither all integers nor all
+        text become text.
     path : path
         Ending in .npz. A file of that name is replaced.
 
@@ -189,8 +191,5 @@ def write(space: Space, path: str | os.PathLike[str]) -> None:
     file = Path(path)
     if file.suffix.lower() != ".npz":
         raise InputError(f"{file.name}: spaces are written as .npz files only")
-    arrays: dict[str, Any] = {"cost": space.cost, "weights": space.weights}
-    if space.labels is not None:
-        arrays["labels"] = np.array([str(label) for label in space.labels])
     with replacing(file) as temporary:
-        np.savez_compressed(temporary, **arrays)
+        np.savez_compressed(temporary, **arrays_of(space))

@@ -5,34 +5,38 @@ import os
 import threading
 import zipfile
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
 from anchorot.exceptions import InputError
 from anchorot.io.foreign import reading
 from anchorot.io.gate import check_limit, opened
+from anchorot.io.stored import GEOMETRY
 from anchorot.io.text import lines_of, numbers, whole_number
 
-FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold,
-EXTRAS = {"weights", "labels"}  # and what goes with costs and points; others are left alone
+FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold, and what goes with each:
+POINTWISE = {"weights", "labels"}
+EXTRAS = {"cost": {*POINTWISE, *GEOMETRY}, "points": POINTWISE, "V": set(), "F": set()}  # others are left alone
 PIECE = 1 << 24  # bytes read at a time
 _PARSING = threading.Lock()  # headers are Python literals, which CPython 3.11 parses wrongly in two threads at once
 
 
 def read_npz(file: Path, limit: int) -> dict[str, Any]:
     """Arrays of an .npz file that make a space: `cost`, `points`, or a mesh `V` and `F`; `weights` and `labels`."""
-    with (
-        opened(file) as handle,
-        reading("an .npz archive of plain numbers"),
-        zipfile.ZipFile(handle) as archive,
-    ):
+    with opened(file) as handle:
+        return arrays_in(handle, limit)
+
+
+def arrays_in(handle: BinaryIO, limit: int) -> dict[str, Any]:
+    """Arrays that make a space, of an open .npz file."""
+    with reading("an .npz archive of plain numbers"), zipfile.ZipFile(handle) as archive:
         known = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
         forms = [form for form in FORMS if form <= set(known)]
         if len(forms) != 1:
             held = ", ".join(known) or "nothing"
             raise InputError(f"an .npz file needs one of: 'cost'; 'points'; 'V' and 'F'. This one holds {held}")
-        names = forms[0] | (EXTRAS if "V" not in forms[0] else set())
+        names = forms[0].union(*(EXTRAS[name] for name in forms[0]))
         wanted = {name: member for name, member in known.items() if name in names}
         check_limit(sum(member.file_size for member in wanted.values()), "what is packed into it", limit)
         found = {name: _member(archive, member) for name, member in wanted.items()}

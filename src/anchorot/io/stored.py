@@ -1,0 +1,72 @@
+"""A space as arrays, as `write` and the cache store it, and back, to the last bit."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from anchorot.exceptions import InputError
+from anchorot.geometry import Geometry
+from anchorot.space import Space
+
+GEOMETRY: dict[str, tuple[int, tuple[int, ...], type]] = {
+    "geometry_index": (1, (), np.int64),  # dimensions, columns that there may be, and kind of numbers
+    "geometry_n_sites": (0, (), np.int64),
+    "geometry_positions": (2, (2, 3), np.float64),
+    "geometry_faces": (2, (3,), np.int64),
+    "geometry_edges": (2, (2,), np.int64),
+}
+MOST_SITES = 1 << 31
+
+
+def arrays_of(space: Space) -> dict[str, Any]:
+    """All that a space holds; labels that are neither all integers nor all text become text."""
+    arrays: dict[str, Any] = {"cost": space.cost, "weights": space.weights}
+    if space.labels is not None:
+        arrays["labels"] = _label_array(space.labels)
+    for name, (_, _, kind) in GEOMETRY.items() if space.geometry is not None else ():
+        part = getattr(space.geometry, name.removeprefix("geometry_"))
+        if part is not None:
+            arrays[name] = np.asarray(part, kind)
+    return arrays
+
+
+def keeps_labels(space: Space) -> bool:
+    """Whether `arrays_of` loses nothing of the labels: NumPy's text cannot end in NUL, its integers have 64 bits."""
+    return space.labels is None or tuple(_label_array(space.labels).tolist()) == space.labels
+
+
+def space_of(found: Mapping[str, Any]) -> Space:
+    """The space of arrays that may come from anywhere."""
+    rest = {name: part for name, part in found.items() if name not in GEOMETRY}
+    return Space(**rest, geometry=_geometry_of(found), copy=False)
+
+
+def _label_array(labels: Sequence[object]) -> Any:
+    if all(type(label) is int and -(2**63) <= label < 2**63 for label in labels):
+        return np.array(labels, np.int64)
+    return np.array([str(label) for label in labels])
+
+
+def _geometry_of(found: Mapping[str, Any]) -> Geometry | None:
+    """What the points looked like, if the arrays say so; every number of a site is that of a site."""
+    parts = {name.removeprefix("geometry_"): _checked(name, found[name]) for name in GEOMETRY if name in found}
+    if not {"index", "n_sites"} <= set(parts):
+        return None
+    n_sites, positions = int(parts.pop("n_sites")), parts.get("positions")
+    if not 0 < n_sites < MOST_SITES or (positions is not None and len(positions) != n_sites):
+        raise InputError(f"geometry_n_sites is {n_sites}, which does not fit the other arrays of the geometry")
+    for name in ("index", "faces", "edges"):
+        sites = parts.get(name)
+        if sites is not None and sites.size and (sites.min() < 0 or sites.max() >= n_sites):
+            raise InputError(f"geometry_{name} names sites {sites.min()} to {sites.max()}, but there are {n_sites}")
+    return Geometry(n_sites=n_sites, **parts)
+
+
+def _checked(name: str, part: Any) -> Any:
+    """Return an array of the geometry if it has the shape and the numbers that it must have."""
+    dimensions, columns, kind = GEOMETRY[name]
+    fits = part.ndim == dimensions and (not columns or part.shape[-1] in columns)
+    if part.dtype != kind or not fits or not np.isfinite(part).all():
+        raise InputError(f"{name} has shape {part.shape} and dtype {part.dtype}, or numbers that are not finite")
+    return part
