@@ -1,9 +1,12 @@
 import os
+import shutil
 import signal
+import tempfile
 from collections import Counter
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch and BLAS: what tests compute is too small for more
+os.environ["ANCHOROT_CACHE"] = tempfile.mkdtemp(prefix="anchorot-cache-")  # never the developer's own
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -61,6 +64,10 @@ def pytest_collection_modifyitems(config, items):
     slow = [item for item in items if item.get_closest_marker("slow")]
     config.hook.pytest_deselected(items=slow)
     items[:] = [item for item in items if item not in slow]
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(os.environ["ANCHOROT_CACHE"], ignore_errors=True)
 
 
 def pytest_report_header(config):

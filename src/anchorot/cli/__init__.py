@@ -6,6 +6,7 @@ import typer
 
 import anchorot as ao
 from anchorot.cli.barycenter import barycenter
+from anchorot.cli.cache import app as cache_app
 from anchorot.cli.compare import compare
 from anchorot.cli.config import config
 from anchorot.cli.demo import demo
@@ -34,6 +35,7 @@ app.command(
     epilog="Example: [bold]anchorot test real/*.graphml --against model/*.graphml --statistic clustering[/]",
 )(two_sample)
 app.command(epilog="Example: [bold]anchorot barycenter digits/ --kind points --support 80 -o mean.csv[/]")(barycenter)
+app.add_typer(cache_app, name="cache", epilog="Example: [bold]anchorot cache info[/]")
 app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     epilog="From a checkout: [bold]python -m experiments node_assignment --quick[/]",

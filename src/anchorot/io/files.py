@@ -10,6 +10,7 @@ import numpy as np
 from anchorot._typing import Float64s
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
+from anchorot.io.cache import through_cache
 from anchorot.io.cells import cell_space, read_h5ad
 from anchorot.io.gate import about
 from anchorot.io.graph_files import is_tu_folder, read_edge_list, read_graphml
@@ -66,9 +67,13 @@ def read(path: Path, options: ReadOptions) -> Space:
         If it cannot be read.
     """
     with about(path):
-        found = _read(path, options)
-        if isinstance(found, list):
-            raise InputError("one space is read, so disconnected='split' cannot be; from_graph gives them all")
+        return through_cache(path, options, _one) if options.cache else _one(path, options)
+
+
+def _one(file: Path, options: ReadOptions) -> Space:
+    found = _read(file, options)
+    if isinstance(found, list):
+        raise InputError("one space is read, so disconnected='split' cannot be; from_graph gives them all")
     return found
 
 

@@ -45,6 +45,12 @@ def arrays_in(handle: BinaryIO, limit: int) -> dict[str, Any]:
     return found
 
 
+def members_of(file: Path) -> set[str]:
+    """Names of the arrays of an .npz file."""
+    with opened(file) as handle, reading("an .npz archive"), zipfile.ZipFile(handle) as archive:
+        return {name.removesuffix(".npy") for name in archive.namelist()}
+
+
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
     with archive.open(member) as handle:
         return _array(handle, member.file_size, member.filename)

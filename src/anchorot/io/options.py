@@ -97,11 +97,25 @@ class ReadOptions:
         ),
     )
 
+    cache: bool = field(
+        default=False,
+        metadata=_about(
+            "Take the space from the user's cache if this file was read with these options before, else put it there; "
+            "only what takes longer to read than that is kept, and nothing that is drawn without a seed.",
+            "bool",
+        ),
+    )
+
     def __post_init__(self) -> None:
         for each in fields(self):
             choices, value = each.metadata.get("choices"), getattr(self, each.name)
             if choices and value is not None:
                 check_choice(value, each.name, choices)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether points are drawn."""
+        return self.n_points is not None or self.sampling != "uniform"
 
     @property
     def limit(self) -> int:
