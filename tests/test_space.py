@@ -1,5 +1,7 @@
 """Spaces: what is accepted, what is refused and how it is said."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -257,3 +259,12 @@ def test_a_draw_of_points_keeps_their_names_and_places():
 def test_points_of_many_dimensions_have_no_geometry():
     assert ao.from_points(np.eye(5)).geometry is None
     assert ao.from_points(np.eye(5)[:, :1]).geometry.positions.shape == (5, 2)
+
+
+def test_a_space_that_was_pickled_is_as_frozen_as_before():
+    x = pickle.loads(pickle.dumps(ao.Space([[0, 1], [1, 0]], labels="ab")))
+    with pytest.raises(ValueError, match="read-only"):
+        x.cost[0, 0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        x.weights[0] = 1
+    assert x.labels == ("a", "b")

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -157,6 +158,12 @@ class Space:
         geometry = None if self._geometry is None else self._geometry.take(index)
         cost = self._cost[np.ix_(index, index)]
         return Space(cost, weights / total, labels=labels, geometry=geometry, copy=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Unpickle: what another process sends is as frozen as it was there."""
+        self.__dict__.update(
+            {name: _read_only(part) if isinstance(part, np.ndarray) else part for name, part in state.items()}
+        )
 
     def __repr__(self) -> str:
         kind = "uniform" if self.is_uniform else "weighted"
