@@ -106,17 +106,21 @@ def through_cache(file: Path, options: ReadOptions, read: Callable[[Path, ReadOp
     key = key_of(file, options)
     if key is None:
         return read(file, options)
-    found = _found(key)
+    found = _told(key, file)
     if found is not None:
-        for said in found.notes:
-            note(file.name, said, stacklevel=4)
-        return found.space
+        return found
     with listening() as notes:
         space = read(file, options)
     if _stamp(file) == stamp and keeps_labels(space):  # else it may not be what the key is of
         with suppress(OSError):  # a full disk or a folder of somebody else's is no reason not to read
             _keep(key, space, notes, limit)
     return space
+
+
+def kept_space(file: Path, options: ReadOptions) -> Space | None:
+    """Take a space from the cache, if it is there."""
+    key = key_of(file, options)
+    return None if key is None else _told(key, file)
 
 
 def is_costly(file: Path, options: ReadOptions) -> bool:
@@ -154,6 +158,14 @@ class _Kept(NamedTuple):
 
     space: Space
     notes: list[str]
+
+
+def _told(key: str, file: Path) -> Space | None:
+    """The space of a key, if it is kept, with what was noted about the file."""
+    found = _found(key)
+    for said in () if found is None else found.notes:
+        note(file.name, said, stacklevel=6)
+    return None if found is None else found.space
 
 
 def _found(key: str) -> _Kept | None:

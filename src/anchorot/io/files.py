@@ -1,7 +1,7 @@
 """Spaces from files of every kind, and back."""
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +66,20 @@ def read(path: Path, options: ReadOptions) -> Space:
     OSError
         If it cannot be read.
     """
-    with about(path):
-        return through_cache(path, options, _one) if options.cache else _one(path, options)
+    return Unread(path, options)()
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A space in a file, and how to read it: a function without arguments that can be sent to another process."""
+
+    path: Path
+    options: ReadOptions
+
+    def __call__(self) -> Space:
+        """Read it."""
+        with about(self.path):
+            return through_cache(self.path, self.options, _one) if self.options.cache else _one(self.path, self.options)
 
 
 def _one(file: Path, options: ReadOptions) -> Space:

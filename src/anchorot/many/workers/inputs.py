@@ -1,16 +1,19 @@
 """Spaces in memory or loaded on demand, and digests of what they hold."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError, find_shortage
-from anchorot.io import read
+from anchorot.io.files import Unread, read
+from anchorot.io.options import ReadOptions
 from anchorot.space import Space, as_space
 
 
@@ -20,18 +23,31 @@ class Inputs:
 
     Entries may be spaces, features, square arrays, paths, or functions that return one of these; they are asked of the
     sequences only when needed.
+
+    Attributes
+    ----------
+    options : ReadOptions
+        How paths are read.
+    given : tuple of str
+        The options that the caller gave; they are for paths, and refused with anything else.
+    folder : str
+        Where relative paths begin, also for workers elsewhere.
     """
 
     spaces: Any
     others: Any
     n: int
     m: int | None
+    options: ReadOptions
+    given: tuple[str, ...]
+    folder: str
 
     @classmethod
-    def of(cls, spaces: Sequence[Any], others: Sequence[Any] | None) -> "Inputs":
-        """Check that these are sequences, without looking into them."""
+    def of(cls, spaces: Sequence[Any], others: Sequence[Any] | None, **reading: Any) -> "Inputs":
+        """Check that these are sequences, without looking into them; `reading` are options of `read`."""
         m = None if others is None else _length(others, "others")
-        return cls(spaces, others, _length(spaces, "spaces"), m)
+        options = settled(ReadOptions(**{"cache": True, **reading}))
+        return cls(spaces, others, _length(spaces, "spaces"), m, options, tuple(reading), os.getcwd())
 
     def __len__(self) -> int:
         return self.n + (self.m or 0)
@@ -40,20 +56,34 @@ class Inputs:
         """What the caller knows the space as."""
         return f"spaces[{index}]" if index < self.n else f"others[{index - self.n}]"
 
-    def load(self, index: int) -> Space | AnchorFeatures:
-        """Get a space; whatever goes wrong, but for a shortage of memory, is an `InputError` that names it."""
-        name = self.name(index)
+    def load(self, index: int, read: Callable[[Unread], Space] = Unread.__call__) -> Space | AnchorFeatures:
+        """Get a space; whatever goes wrong, but for a shortage of memory, is an `InputError` that names it.
+
+        `read` reads files, maybe in another process.
+        """
+        name, file = self.name(index), None
         try:
-            entry = self.spaces[index] if index < self.n else self.others[index - self.n]
-            if callable(entry):
-                entry = entry()
-            if isinstance(entry, str | os.PathLike):
-                name = f"{name} ({os.fspath(entry)})"
-                return read(entry)
+            entry = self._entry(index)
+            if isinstance(entry, Unread):
+                file = os.fspath(entry.path)
+                name = f"{name} ({file})"
+                return read(replace(entry, path=Path(self.folder, entry.path)))
+            if self.given:
+                kind = type(entry).__name__
+                raise InputError(f"{self.given[0]} is an option of reading, for paths, but this is of type {kind}")
             return entry if isinstance(entry, AnchorFeatures) else as_space(entry)
         except Exception as error:
-            kind = InputError if find_shortage(error) is None else MemoryError  # which is not the fault of the space
-            raise kind(f"{name}: {_reason(error, name)}") from error
+            kind_of = InputError if find_shortage(error) is None else MemoryError  # which is not the fault of the space
+            raise kind_of(f"{name}: {_reason(error, file)}") from error
+
+    def _entry(self, index: int) -> Any:
+        """The entry as it is, but paths and calls of `read` as what they mean."""
+        entry = self.spaces[index] if index < self.n else self.others[index - self.n]
+        if isinstance(entry, partial) and entry.func is read and len(entry.args) == 1:
+            return Unread(Path(entry.args[0]), ReadOptions(**entry.keywords))
+        if callable(entry) and not isinstance(entry, Unread):
+            entry = entry()
+        return Unread(Path(entry), self.options) if isinstance(entry, str | os.PathLike) else entry
 
     def only(self, indices: Iterable[int]) -> "Inputs":
         """Return the same inputs, with no more in them than the given entries: light enough to be sent away.
@@ -63,6 +93,13 @@ class Inputs:
         wanted = list(indices)
         spaces = _pick(self.spaces, [i for i in wanted if i < self.n])
         return replace(self, spaces=spaces, others=_pick(self.others, [i - self.n for i in wanted if i >= self.n]))
+
+
+def settled(options: ReadOptions) -> ReadOptions:
+    """Return options by which a file that is read again has the same points; draws without a seed are not kept."""
+    if not options.is_random or isinstance(options.rng, int | np.integer):
+        return options
+    return replace(options, rng=int(np.random.default_rng(options.rng).integers(2**63)), cache=False)
 
 
 def _length(spaces: Any, name: str) -> int:
@@ -78,18 +115,14 @@ def _length(spaces: Any, name: str) -> int:
 def _pick(spaces: Any, indices: list[int]) -> Any:
     if not isinstance(spaces, list | tuple | np.ndarray):
         return spaces
-    return {i: _anywhere(spaces[i]) for i in indices}
+    return {i: spaces[i] for i in indices}
 
 
-def _anywhere(entry: Any) -> Any:
-    """Return a path that means the same file in another working directory."""
-    return os.path.abspath(entry) if isinstance(entry, str | os.PathLike) else entry
-
-
-def _reason(error: Exception, name: str) -> str:
+def _reason(error: Exception, read: str | None) -> str:
+    """What to say of an error; the file that was read is named before it."""
     if isinstance(error, OSError) and error.strerror:
         file = "" if error.filename is None else os.fsdecode(error.filename)
-        return error.strerror if file in name else f"{file}: {error.strerror}"
+        return error.strerror if file.endswith(read or "") else f"{file}: {error.strerror}"
     return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
 
 
