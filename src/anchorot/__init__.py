@@ -42,6 +42,7 @@ from anchorot.io import (
     write,
 )
 from anchorot.many.pairwise import pairwise
+from anchorot.origin import Origin
 from anchorot.search.embedding import Grid, embed
 from anchorot.search.index import SearchIndex
 from anchorot.space import Space
@@ -70,6 +71,7 @@ __all__ = [
     "MissingExtraError",
     "NearestSpaces",
     "Neighbors",
+    "Origin",
     "PairOfGroups",
     "PermutationTest",
     "PointDistances",

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from copy import copy as copy_of
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +12,11 @@ from numpy.typing import ArrayLike
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, Floats, RngLike
 from anchorot._validate import check_cost, check_indices, check_integer, check_memory, check_weights, uniform_weights
-from anchorot.exceptions import InputError
+from anchorot.exceptions import InputError, printable
 from anchorot.geometry import Geometry
+from anchorot.origin import Origin
+
+LONGEST_ORIGIN = 60  # letters of a repr
 
 
 class Space:
@@ -32,6 +36,8 @@ class Space:
         Names of the points.
     geometry : Geometry, optional
         What the points looked like, for pictures; it plays no part in any distance.
+    origin : Origin, optional
+        Where the space came from: a file, and how it was read.
     copy : bool
         Keep an own copy of `cost`. With ``copy=False`` a large matrix is shared, and must not be changed later.
 
@@ -49,6 +55,7 @@ class Space:
         *,
         labels: Sequence[object] | None = None,
         geometry: Geometry | None = None,
+        origin: Origin | None = None,
         copy: bool = True,
     ) -> None:
         checked = check_cost(cost)
@@ -64,6 +71,7 @@ class Space:
         if geometry is not None and len(geometry.index) != n:
             raise InputError(f"geometry has {len(geometry.index)} points, but the cost matrix has {n}")
         self._geometry = geometry
+        self._origin = origin
 
     @property
     def n(self) -> int:
@@ -90,6 +98,11 @@ class Space:
         """What the points looked like, if that is known."""
         return self._geometry
 
+    @property
+    def origin(self) -> Origin | None:
+        """The file that the space was read from, and how; None if it was made otherwise."""
+        return self._origin
+
     @cached_property
     def is_uniform(self) -> bool:
         """Whether all points have the same weight."""
@@ -109,7 +122,9 @@ class Space:
         """
         check_memory(self.n, 48, "ranks of")
         ranks = _strict_ranks(self._cost) if self._weights.all() else self._ranks_among_heavy()
-        return Space(ranks, self._weights, labels=self._labels, geometry=self._geometry, copy=False)
+        return Space(
+            ranks, self._weights, labels=self._labels, geometry=self._geometry, origin=self._origin, copy=False
+        )
 
     def _ranks_among_heavy(self) -> Float64s:
         heavy = np.flatnonzero(self._weights)
@@ -157,7 +172,13 @@ class Space:
         labels = None if self._labels is None else [self._labels[i] for i in index]
         geometry = None if self._geometry is None else self._geometry.take(index)
         cost = self._cost[np.ix_(index, index)]
-        return Space(cost, weights / total, labels=labels, geometry=geometry, copy=False)
+        return Space(cost, weights / total, labels=labels, geometry=geometry, origin=self._origin, copy=False)
+
+    def coming_from(self, origin: Origin | None) -> "Space":
+        """Return the same space with another origin; nothing is copied."""
+        found = copy_of(self)
+        found._origin = origin
+        return found
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Unpickle: what another process sends is as frozen as it was there."""
@@ -167,7 +188,8 @@ class Space:
 
     def __repr__(self) -> str:
         kind = "uniform" if self.is_uniform else "weighted"
-        return f"Space(n={self.n}, {kind}, {self._cost.dtype})"
+        origin = "" if self._origin is None else f", from {printable(self._origin.name)}"
+        return f"Space(n={self.n}, {kind}, {self._cost.dtype}{origin if len(origin) <= LONGEST_ORIGIN else ''})"
 
 
 def heavy_part(space: Space) -> Space:

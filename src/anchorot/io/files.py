@@ -25,6 +25,7 @@ from anchorot.io.options import ReadOptions, by_keywords
 from anchorot.io.points import from_points
 from anchorot.io.sampling import sampled
 from anchorot.io.stored import arrays_of, space_of
+from anchorot.origin import Origin
 from anchorot.space import Space
 
 EDGE_LIST_ENDINGS = (".edgelist", ".edges")
@@ -56,7 +57,8 @@ def read(path: Path, options: ReadOptions) -> Space:
     Returns
     -------
     Space
-        Labelled by what the file calls its points, and with what they look like (`Space.geometry`) where it tells.
+        Labelled by what the file calls its points, with what they look like (`Space.geometry`) where it tells, and with
+        the file and these options as its `Space.origin`.
         One space is read, so ``disconnected="split"`` is not possible here; see :func:`from_graph`.
 
     Raises
@@ -79,7 +81,9 @@ class Unread:
     def __call__(self) -> Space:
         """Read it."""
         with about(self.path):
-            return through_cache(self.path, self.options, _one) if self.options.cache else _one(self.path, self.options)
+            file, options = self.path, self.options
+            space = through_cache(file, options, _one) if options.cache else _one(file, options)
+        return space.coming_from(Origin(os.fspath(file), options.told, source=space.origin))
 
 
 def _one(file: Path, options: ReadOptions) -> Space:

@@ -12,12 +12,12 @@ import numpy as np
 from anchorot.exceptions import InputError
 from anchorot.io.foreign import reading
 from anchorot.io.gate import check_limit, opened
-from anchorot.io.stored import GEOMETRY
+from anchorot.io.stored import STORED
 from anchorot.io.text import lines_of, numbers, whole_number
 
 FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold, and what goes with each:
 POINTWISE = {"weights", "labels"}
-EXTRAS = {"cost": {*POINTWISE, *GEOMETRY}, "points": POINTWISE, "V": set(), "F": set()}  # others are left alone
+EXTRAS = {"cost": POINTWISE | STORED, "points": POINTWISE, "V": set(), "F": set()}  # others are left alone
 PIECE = 1 << 24  # bytes read at a time
 _PARSING = threading.Lock()  # headers are Python literals, which CPython 3.11 parses wrongly in two threads at once
 

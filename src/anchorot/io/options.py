@@ -9,6 +9,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import numpy as np
+
 from anchorot._typing import RngLike
 from anchorot._validate import check_bytes, check_choice
 from anchorot.io.gate import MAX_BYTES
@@ -118,11 +120,21 @@ class ReadOptions:
         return self.n_points is not None or self.sampling != "uniform"
 
     @property
+    def told(self) -> dict[str, Any]:
+        """Those that are not the defaults and change the space, as plain values; of a draw its seed, or None."""
+        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("cache", "max_bytes")}
+        told = {name: value for name, value in told.items() if value != getattr(DEFAULTS, name)}
+        told = {name: value.item() if isinstance(value, np.generic) else value for name, value in told.items()}
+        rng = told.pop("rng", None)
+        return {**told, "rng": rng if isinstance(rng, int) else None} if self.is_random else told
+
+    @property
     def limit(self) -> int:
         """Bytes that may be read of a file."""
         return check_bytes(self.max_bytes, "max_bytes")
 
 
+DEFAULTS = ReadOptions()
 P = ParamSpec("P")
 R = TypeVar("R")
 PathLike = str | os.PathLike[str]

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from anchorot.config import __version__
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry
+from anchorot.origin import unpacked
 from anchorot.space import Space
 
 GEOMETRY: dict[str, tuple[int, tuple[int, ...], type]] = {
@@ -16,6 +18,8 @@ GEOMETRY: dict[str, tuple[int, tuple[int, ...], type]] = {
     "geometry_faces": (2, (3,), np.int64),
     "geometry_edges": (2, (2,), np.int64),
 }
+ORIGIN = "origin"
+STORED = {*GEOMETRY, ORIGIN}  # what goes with costs, and with nothing else
 MOST_SITES = 1 << 31
 
 
@@ -28,6 +32,8 @@ def arrays_of(space: Space) -> dict[str, Any]:
         part = getattr(space.geometry, name.removeprefix("geometry_"))
         if part is not None:
             arrays[name] = np.asarray(part, kind)
+    if space.origin is not None:
+        arrays[ORIGIN] = np.array(space.origin.packed(__version__))
     return arrays
 
 
@@ -38,8 +44,9 @@ def keeps_labels(space: Space) -> bool:
 
 def space_of(found: Mapping[str, Any]) -> Space:
     """The space of arrays that may come from anywhere."""
-    rest = {name: part for name, part in found.items() if name not in GEOMETRY}
-    return Space(**rest, geometry=_geometry_of(found), copy=False)
+    rest = {name: part for name, part in found.items() if name not in STORED}
+    origin = unpacked(found[ORIGIN]) if ORIGIN in found else None
+    return Space(**rest, geometry=_geometry_of(found), origin=origin, copy=False)
 
 
 def _label_array(labels: Sequence[object]) -> Any:
