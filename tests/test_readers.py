@@ -52,9 +52,17 @@ def test_a_process_reads_what_is_read_here(pool, tmp_path, monkeypatch):
     for path, space in zip(paths, wanted, strict=True):
         found = pool.read(Unread(path, EDGE))
         assert_same(found, space)
+        assert found.origin == space.origin
         assert not found.cost.flags.writeable
         assert not found.weights.flags.writeable
     assert len(pool._all) == 1  # nobody asked for two at a time
+
+
+def test_a_space_from_the_cache_has_an_origin_of_its_own(pool, tmp_path):
+    x, y = grid_mesh(tmp_path / "x.off"), grid_mesh(tmp_path / "y.off")
+    kept = ReadOptions(geodesic="edge", cache=True)
+    assert [pool.read(Unread(path, kept)).origin.name for path in (x, x, y)] == ["x.off", "x.off", "y.off"]
+    assert not pool._all[1:]
 
 
 def test_notes_and_errors_of_a_process_are_those_of_reading_here(pool, tmp_path):

@@ -164,7 +164,7 @@ def _told(key: str, file: Path) -> Space | None:
     """The space of a key, if it is kept, with what was noted about the file."""
     found = _found(key)
     for said in () if found is None else found.notes:
-        note(file.name, said, stacklevel=6)
+        note(file.name, said)
     return None if found is None else found.space
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from anchorot._typing import Float64s
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
-from anchorot.io.cache import through_cache
+from anchorot.io.cache import kept_space, through_cache
 from anchorot.io.cells import cell_space, read_h5ad
 from anchorot.io.gate import about
 from anchorot.io.graph_files import is_tu_folder, read_edge_list, read_graphml
@@ -82,8 +82,15 @@ class Unread:
         """Read it."""
         with about(self.path):
             file, options = self.path, self.options
-            space = through_cache(file, options, _one) if options.cache else _one(file, options)
-        return space.coming_from(Origin(os.fspath(file), options.told, source=space.origin))
+            return self._told(through_cache(file, options, _one) if options.cache else _one(file, options))
+
+    def kept(self) -> Space | None:
+        """Take it from the cache, if it may come from there and is there."""
+        found = kept_space(self.path, self.options) if self.options.cache else None
+        return None if found is None else self._told(found)
+
+    def _told(self, space: Space) -> Space:
+        return space.coming_from(Origin(os.fspath(self.path), self.options.told, source=space.origin))
 
 
 def _one(file: Path, options: ReadOptions) -> Space:

@@ -165,7 +165,7 @@ def _largest_component(vertices: Float64s, faces: Int64s, name: str) -> Int64s:
     parts = components(graph, directed=False)
     if len(parts) > 1:
         kept = f"the largest is kept, {len(parts[0])} of {len(vertices)} vertices"
-        note(name, f"has {len(parts)} components; {kept}", stacklevel=5)
+        note(name, f"has {len(parts)} components; {kept}")
     return np.sort(parts[0])
 
 

@@ -1,5 +1,6 @@
 """What readers have to note about a file, for the caller and for whoever reads on behalf of another."""
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +11,20 @@ from anchorot.exceptions import InputNote
 _heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
 
 
-def note(name: str, said: str, stacklevel: int) -> None:
-    """Warn of something about the file of that name."""
+def note(name: str, said: str) -> None:
+    """Warn of something about the file of that name, where anchorot was called: once, whichever way it was read."""
     heard = _heard.get()
     if heard is not None:
         heard.append(said)
-    warnings.warn(f"{name} {said}", InputNote, stacklevel=stacklevel + 1)
+    warnings.warn(f"{name} {said}", InputNote, stacklevel=_frames_of_ours())
+
+
+def _frames_of_ours() -> int:
+    """How many frames up the first is that is not anchorot's."""
+    frame, count = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "anchorot":
+        frame, count = frame.f_back, count + 1
+    return count
 
 
 @contextmanager

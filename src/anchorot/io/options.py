@@ -19,6 +19,7 @@ from anchorot.io.graphs import Disconnected
 from anchorot.io.meshes import SAMPLINGS
 
 KINDS = ("cost", "points", "graph")
+HOW = ("cache", "max_bytes")  # options that change no space
 
 
 def _about(text: str, kind: str = "", **more: Any) -> dict[str, Any]:
@@ -122,7 +123,7 @@ class ReadOptions:
     @property
     def told(self) -> dict[str, Any]:
         """Those that are not the defaults and change the space, as plain values; of a draw its seed, or None."""
-        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("cache", "max_bytes")}
+        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in HOW}
         told = {name: value for name, value in told.items() if value != getattr(DEFAULTS, name)}
         told = {name: value.item() if isinstance(value, np.generic) else value for name, value in told.items()}
         rng = told.pop("rng", None)

@@ -10,14 +10,15 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+from anchorot._validate import check_integer
 from anchorot.exceptions import InputError
-from anchorot.io.cache import is_costly, kept_space
+from anchorot.io.cache import is_costly
 from anchorot.io.files import Unread
 from anchorot.io.notes import note
 from anchorot.space import Space
@@ -62,9 +63,9 @@ class Readers:
         self._left -= 1
         if self._alone or not is_costly(unread.path, unread.options):
             return unread()
-        space = kept_space(unread.path, unread.options) if unread.options.cache else None
-        if space is not None:
-            return space
+        kept = unread.kept()
+        if kept is not None:
+            return kept
         process = self._process(unread)
         return unread() if process is None else self._ask(process, unread)
 
@@ -93,7 +94,7 @@ class Readers:
         if isinstance(found, BaseException):
             raise found
         for said in notes:
-            note(unread.path.name, said, stacklevel=3)
+            note(unread.path.name, said)
         return found
 
 
@@ -139,26 +140,34 @@ class _Process:
                 pipe.close()  # type: ignore[union-attr]
 
 
-def read_all(files: Iterable[Unread], n_jobs: int, n_files: int) -> Iterator[Space | Exception]:
-    """Read files side by side; yield, in their order, the space of each, or why there is none."""
+def read_all(files: Iterable[Callable[[], Space]], n_jobs: int, n_files: int) -> Generator[Space | Exception]:
+    """Read files side by side; yield, in their order, the space of each, or why there is none.
+
+    Other functions that return a space are called in threads.
+    """
     readers, executor = Readers(n_jobs, n_files), ThreadPoolExecutor(n_jobs, "anchorot")
 
-    def attempt(unread: Unread) -> Space | Exception:
+    def attempt(entry: Callable[[], Space]) -> Space | Exception:
         try:
-            return readers.read(unread)
+            return readers.read(entry) if isinstance(entry, Unread) else entry()
         except Exception as error:
             return error
 
     waiting = iter(files)
     try:
-        pending = [executor.submit(attempt, unread) for unread in islice(waiting, AHEAD * n_jobs)]
+        pending = [executor.submit(attempt, entry) for entry in islice(waiting, AHEAD * n_jobs)]
         while pending:
             found = pending.pop(0).result()
-            pending += [executor.submit(attempt, unread) for unread in islice(waiting, 1)]
+            pending += [executor.submit(attempt, entry) for entry in islice(waiting, 1)]
             yield found
     finally:
         readers.close()
         executor.shutdown(cancel_futures=True)
+
+
+def workers_of(n_jobs: int) -> int:
+    """How many workers are meant; -1 for one a core."""
+    return cores() if n_jobs == -1 else check_integer(n_jobs, "n_jobs", 1)
 
 
 def cores() -> int:
