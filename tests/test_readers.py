@@ -221,11 +221,11 @@ def test_ctrl_c_ends_the_processes_whatever_they_are_reading(meshes):
 
 def test_all_files_are_read_in_order_and_errors_are_told(in_processes, meshes, tmp_path):
     wanted = [Unread(path, EDGE) for path in (*meshes, tmp_path / "missing.off")]
-    *found, error = readers.read_all(wanted, 2, len(wanted))
+    *found, error = readers.read_all(wanted, 2, len(wanted), lambda _, space: space)
     for space, path in zip(found, meshes, strict=True):
         assert_same(space, ao.read(path, geodesic="edge"))
     assert isinstance(error, FileNotFoundError)
-    stopped = readers.read_all(iter(wanted), 2, len(wanted))
+    stopped = readers.read_all(iter(wanted), 2, len(wanted), lambda _, space: space)
     next(stopped)
     stopped.close()
     assert not processes_left()

@@ -9,6 +9,7 @@ from anchorot.cli.barycenter import barycenter
 from anchorot.cli.cache import app as cache_app
 from anchorot.cli.compare import compare
 from anchorot.cli.config import config
+from anchorot.cli.convert import convert
 from anchorot.cli.demo import demo
 from anchorot.cli.ending import run
 from anchorot.cli.match import match
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command(epilog="Example: [bold]anchorot compare cat0.mat dog0.mat --n-points 500[/]")(compare)
 app.command(epilog="Example: [bold]anchorot match cat0.mat cat1.mat --n-points 500 --report cats.html[/]")(match)
 app.command(epilog="Example: [bold]anchorot pairwise shapes/*.off --n-points 200 -o D.npz --picture D.png[/]")(pairwise)
+app.command(epilog="Example: [bold]anchorot convert scans/*.ply --n-points 500 -o spaces[/]")(convert)
 app.add_typer(search_app, name="search", epilog="Example: [bold]anchorot search query shapes.index cat3.off -k 5[/]")
 app.command(
     name="test",

@@ -23,6 +23,11 @@ class Source:
     group: str  # what to call it together with its like
     content: Any  # a path, or a sparse matrix
 
+    @property
+    def path(self) -> Path:
+        """The file, or what would be a name for one."""
+        return self.content if isinstance(self.content, Path) else Path(self.name.replace("/", "-"))
+
     def unread(self, reading: dict[str, Any]) -> Callable[[], ao.Space]:
         """Return what reads it with the options of the command line."""
         if isinstance(self.content, Path):
@@ -32,7 +37,8 @@ class Source:
     def _graph_space(self, reading: dict[str, Any]) -> ao.Space:
         options = {name: reading[name] for name in ("disconnected", "n_points", "rng")}
         try:
-            return ao.from_graph(self.content, **options)
+            space: ao.Space = ao.from_graph(self.content, **options)
+            return space.coming_from(ao.Origin(str(self.path), ReadOptions(**reading).told))
         except ao.InputError as error:
             raise ao.InputError(f"{self.name}: {error}") from None
 
@@ -44,7 +50,7 @@ class Source:
 def spaces_of(sources: list[Source], reading: dict[str, Any], jobs: int = 1) -> Generator[ao.Space]:
     """Read sources one after the other, or some at a time, in order; they need not all fit into memory."""
     entries = (source.unread(reading) for source in sources)
-    with closing(read_all(entries, workers_of(jobs), len(sources))) as found:
+    with closing(read_all(entries, workers_of(jobs), len(sources), lambda _, space: space)) as found:
         for space in found:
             if isinstance(space, Exception):
                 raise space

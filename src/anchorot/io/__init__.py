@@ -1,6 +1,7 @@
 """Spaces from what people have: points, graphs, meshes, neurons, cells, and files of them."""
 
 from anchorot.io.cells import from_cells
+from anchorot.io.convert import convert
 from anchorot.io.files import read, write
 from anchorot.io.graph_files import GraphSet, read_tu
 from anchorot.io.graphs import from_graph
@@ -13,6 +14,7 @@ __all__ = [
     "GraphSet",
     "MeshDistances",
     "PointDistances",
+    "convert",
     "from_cells",
     "from_graph",
     "from_mesh",

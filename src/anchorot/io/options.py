@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Callable
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import update_wrapper
 from pathlib import Path
 from textwrap import wrap
@@ -119,6 +119,12 @@ class ReadOptions:
     def is_random(self) -> bool:
         """Whether points are drawn."""
         return self.n_points is not None or self.sampling != "uniform"
+
+    def settled(self) -> "ReadOptions":
+        """Return options by which a file that is read again has the same points; draws without a seed are not kept."""
+        if not self.is_random or isinstance(self.rng, int | np.integer):
+            return self
+        return replace(self, rng=int(np.random.default_rng(self.rng).integers(2**63)), cache=False)
 
     @property
     def told(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from anchorot._validate import check_integer
 from anchorot.exceptions import InputError
@@ -30,6 +30,7 @@ serve()"""
 SECONDS_PER_BYTE = 3e-6  # that meshes take, about
 PAYS = 4.0  # seconds of reading that are worth the start of processes
 AHEAD = 2  # spaces a worker that may be ready before they are asked for
+Result = TypeVar("Result")
 
 
 class Readers:
@@ -140,25 +141,30 @@ class _Process:
                 pipe.close()  # type: ignore[union-attr]
 
 
-def read_all(files: Iterable[Callable[[], Space]], n_jobs: int, n_files: int) -> Generator[Space | Exception]:
-    """Read files side by side; yield, in their order, the space of each, or why there is none.
+def read_all(
+    files: Iterable[Callable[[], Space]],
+    n_jobs: int,
+    n_files: int,
+    then: Callable[[int, Space], Result],
+) -> Generator[Result | Exception]:
+    """Read files side by side; yield, in their order, what `then` makes of its place and its space, or an error.
 
-    Other functions that return a space are called in threads.
+    Other functions that return a space are called in threads, and so is `then`.
     """
     readers, executor = Readers(n_jobs, n_files), ThreadPoolExecutor(n_jobs, "anchorot")
 
-    def attempt(entry: Callable[[], Space]) -> Space | Exception:
+    def attempt(place: int, entry: Callable[[], Space]) -> Result | Exception:
         try:
-            return readers.read(entry) if isinstance(entry, Unread) else entry()
+            return then(place, readers.read(entry) if isinstance(entry, Unread) else entry())
         except Exception as error:
             return error
 
-    waiting = iter(files)
+    waiting = enumerate(files)
     try:
-        pending = [executor.submit(attempt, entry) for entry in islice(waiting, AHEAD * n_jobs)]
+        pending = [executor.submit(attempt, *each) for each in islice(waiting, AHEAD * n_jobs)]
         while pending:
             found = pending.pop(0).result()
-            pending += [executor.submit(attempt, entry) for entry in islice(waiting, 1)]
+            pending += [executor.submit(attempt, *each) for each in islice(waiting, 1)]
             yield found
     finally:
         readers.close()

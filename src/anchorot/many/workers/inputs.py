@@ -46,7 +46,7 @@ class Inputs:
     def of(cls, spaces: Sequence[Any], others: Sequence[Any] | None, **reading: Any) -> "Inputs":
         """Check that these are sequences, without looking into them; `reading` are options of `read`."""
         m = None if others is None else _length(others, "others")
-        options = settled(ReadOptions(**{"cache": True, **reading}))
+        options = ReadOptions(**{"cache": True, **reading}).settled()
         return cls(spaces, others, _length(spaces, "spaces"), m, options, tuple(reading), os.getcwd())
 
     def __len__(self) -> int:
@@ -93,13 +93,6 @@ class Inputs:
         wanted = list(indices)
         spaces = _pick(self.spaces, [i for i in wanted if i < self.n])
         return replace(self, spaces=spaces, others=_pick(self.others, [i - self.n for i in wanted if i >= self.n]))
-
-
-def settled(options: ReadOptions) -> ReadOptions:
-    """Return options by which a file that is read again has the same points; draws without a seed are not kept."""
-    if not options.is_random or isinstance(options.rng, int | np.integer):
-        return options
-    return replace(options, rng=int(np.random.default_rng(options.rng).integers(2**63)), cache=False)
 
 
 def _length(spaces: Any, name: str) -> int:
