@@ -143,6 +143,9 @@ def test_draws_without_a_seed_are_the_same_whenever_a_file_is_read_again(meshes,
 def test_options_of_reading_are_refused_where_nothing_is_read():
     with pytest.raises(ao.InputError, match=r"spaces\[0\]: n_points is an option of reading, for paths, but this is"):
         ao.pairwise([np.zeros((2, 2))], n_points=1)
+    with pytest.raises(ao.InputError, match=r"spaces\[0\]: rng is an option of reading, .* of type function"):
+        ao.pairwise([partial(ao.read, "x.off", n_points=3)], rng=1)
+    assert ao.pairwise([np.zeros((2, 2))], cache=False).shape == (1, 1)
     with pytest.raises(TypeError, match=r"pairwise\(\) got an unexpected keyword argument 'seed'"):
         ao.pairwise([np.zeros((2, 2))], seed=1)
 
@@ -171,6 +174,15 @@ def test_a_missing_file_is_named_as_it_was_given(tmp_path, monkeypatch):
     with pytest.raises(ao.InputError) as raised:
         ao.pairwise(["x.off"])
     assert str(raised.value) == "spaces[0] (x.off): No such file or directory"
+
+
+def test_a_file_that_a_function_misses_is_named():
+    def entry():
+        raise FileNotFoundError(2, "No such file or directory", "elsewhere.bin")
+
+    with pytest.raises(ao.InputError) as raised:
+        ao.pairwise([entry])
+    assert str(raised.value) == "spaces[0]: elsewhere.bin: No such file or directory"
 
 
 SCRIPT = """

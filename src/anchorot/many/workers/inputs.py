@@ -13,7 +13,7 @@ import numpy as np
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError, find_shortage
 from anchorot.io.files import Unread, read
-from anchorot.io.options import ReadOptions
+from anchorot.io.options import HOW, ReadOptions
 from anchorot.space import Space, as_space
 
 
@@ -29,7 +29,7 @@ class Inputs:
     options : ReadOptions
         How paths are read.
     given : tuple of str
-        The options that the caller gave; they are for paths, and refused with anything else.
+        The options that the caller gave and that change spaces; they are for paths, and refused with anything else.
     folder : str
         Where relative paths begin, also for workers elsewhere.
     """
@@ -46,8 +46,9 @@ class Inputs:
     def of(cls, spaces: Sequence[Any], others: Sequence[Any] | None, **reading: Any) -> "Inputs":
         """Check that these are sequences, without looking into them; `reading` are options of `read`."""
         m = None if others is None else _length(others, "others")
+        given = tuple(name for name in reading if name not in HOW)
         options = ReadOptions(**{"cache": True, **reading}).settled()
-        return cls(spaces, others, _length(spaces, "spaces"), m, options, tuple(reading), os.getcwd())
+        return cls(spaces, others, _length(spaces, "spaces"), m, options, given, _here())
 
     def __len__(self) -> int:
         return self.n + (self.m or 0)
@@ -68,9 +69,6 @@ class Inputs:
                 file = os.fspath(entry.path)
                 name = f"{name} ({file})"
                 return read(replace(entry, path=Path(self.folder, entry.path)))
-            if self.given:
-                kind = type(entry).__name__
-                raise InputError(f"{self.given[0]} is an option of reading, for paths, but this is of type {kind}")
             return entry if isinstance(entry, AnchorFeatures) else as_space(entry)
         except Exception as error:
             kind_of = InputError if find_shortage(error) is None else MemoryError  # which is not the fault of the space
@@ -80,10 +78,15 @@ class Inputs:
         """The entry as it is, but paths and calls of `read` as what they mean."""
         entry = self.spaces[index] if index < self.n else self.others[index - self.n]
         if isinstance(entry, partial) and entry.func is read and len(entry.args) == 1:
-            return Unread(Path(entry.args[0]), ReadOptions(**entry.keywords))
+            entry = Unread(Path(entry.args[0]), ReadOptions(**entry.keywords))
         if callable(entry) and not isinstance(entry, Unread):
             entry = entry()
-        return Unread(Path(entry), self.options) if isinstance(entry, str | os.PathLike) else entry
+        if isinstance(entry, str | os.PathLike):
+            return Unread(Path(entry), self.options)
+        if self.given:
+            kind = "function" if isinstance(entry, Unread) else type(entry).__name__
+            raise InputError(f"{self.given[0]} is an option of reading, for paths, but this is of type {kind}")
+        return entry
 
     def only(self, indices: Iterable[int]) -> "Inputs":
         """Return the same inputs, with no more in them than the given entries: light enough to be sent away.
@@ -105,6 +108,13 @@ def _length(spaces: Any, name: str) -> int:
     return len(spaces)
 
 
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # the folder was deleted, and relative paths mean nothing
+        return ""
+
+
 def _pick(spaces: Any, indices: list[int]) -> Any:
     if not isinstance(spaces, list | tuple | np.ndarray):
         return spaces
@@ -115,7 +125,8 @@ def _reason(error: Exception, read: str | None) -> str:
     """What to say of an error; the file that was read is named before it."""
     if isinstance(error, OSError) and error.strerror:
         file = "" if error.filename is None else os.fsdecode(error.filename)
-        return error.strerror if file.endswith(read or "") else f"{file}: {error.strerror}"
+        is_named = not file or (read is not None and file.endswith(read))
+        return error.strerror if is_named else f"{file}: {error.strerror}"
     return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
 
 

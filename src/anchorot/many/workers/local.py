@@ -92,7 +92,8 @@ class ThreadWorkers:
         def look(strip: range) -> list[SpaceSummary]:
             return [self._job.survey(index, self._cache.get) for index in strip if not self._stop.is_set()]
 
-        return completed(self._executor, look, strips, TASKS_PER_WORKER * self._n_jobs)
+        yield from completed(self._executor, look, strips, TASKS_PER_WORKER * self._n_jobs)
+        self._readers.rest()
 
     def room(self, summaries: Sequence[SpaceSummary]) -> int:
         """Bytes of prepared spaces that may stay while others pass by."""
