@@ -22,6 +22,7 @@ from strategies import assert_same
 pytestmark = pytest.mark.kernel_free
 
 EDGE = ReadOptions(geodesic="edge")
+KEPT = ReadOptions(geodesic="edge", cache=True)
 
 
 @pytest.fixture
@@ -60,14 +61,17 @@ def test_a_process_reads_what_is_read_here(pool, tmp_path, monkeypatch):
 
 def test_a_space_from_the_cache_has_an_origin_of_its_own(pool, tmp_path):
     x, y = grid_mesh(tmp_path / "x.off"), grid_mesh(tmp_path / "y.off")
-    kept = ReadOptions(geodesic="edge", cache=True)
-    assert [pool.read(Unread(path, kept)).origin.name for path in (x, x, y)] == ["x.off", "x.off", "y.off"]
+    assert [pool.read(Unread(path, KEPT)).origin.name for path in (x, x, y)] == ["x.off", "x.off", "y.off"]
     assert not pool._all[1:]
 
 
 def test_notes_and_errors_of_a_process_are_those_of_reading_here(pool, tmp_path):
-    with pytest.warns(ao.InputNote, match=r"^y\.off has 2 components"):
-        pool.read(Unread(two_components(tmp_path / "y.off"), EDGE))
+    path = two_components(tmp_path / "y.off")
+    path.write_text(path.read_text() + "#\n" * 5000)
+    for options in (EDGE, KEPT, KEPT):  # read, read and kept, taken from the cache
+        with pytest.warns(ao.InputNote, match=r"^y\.off has 2 components"):
+            pool.read(Unread(path, options))
+    assert cache.cache_info().n_spaces == 1
     (tmp_path / "bad.off").write_text("OFF\n1 1 0\n0 0 0\n3 0 1 2\n")
     with pytest.raises(ao.InputError) as here:
         ao.read(tmp_path / "bad.off")

@@ -34,8 +34,11 @@ def listening() -> Iterator[list[str]]:
     To catch warnings instead would change the filters that all threads share.
     """
     heard: list[str] = []
+    outer = _heard.get()
     token = _heard.set(heard)
     try:
         yield heard
     finally:
         _heard.reset(token)
+        if outer is not None:
+            outer += heard
