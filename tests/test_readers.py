@@ -167,7 +167,7 @@ class Relative:
 def test_relative_paths_begin_where_they_were_given(tmp_path, monkeypatch):
     grid_mesh(tmp_path / "x.off")
     monkeypatch.chdir(tmp_path)
-    inputs = Inputs.of(Relative(), [lambda: "x.off"], geodesic="edge").only(range(4))
+    inputs = Inputs.of(Relative(), [lambda: "x.off"]).only(range(4))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert [inputs.load(index).n for index in range(4)] == [64] * 4

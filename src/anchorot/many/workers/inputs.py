@@ -65,9 +65,11 @@ class Inputs:
         name, file = self.name(index), None
         try:
             entry = self._entry(index)
-            if isinstance(entry, Unread):
-                file = os.fspath(entry.path)
+            if isinstance(entry, str | os.PathLike):
+                file = os.fspath(entry)
                 name = f"{name} ({file})"
+                entry = Unread(Path(entry), self.options)
+            if isinstance(entry, Unread):
                 return read(replace(entry, path=Path(self.folder, entry.path)))
             return entry if isinstance(entry, AnchorFeatures) else as_space(entry)
         except Exception as error:
@@ -75,15 +77,13 @@ class Inputs:
             raise kind_of(f"{name}: {_reason(error, file)}") from error
 
     def _entry(self, index: int) -> Any:
-        """The entry as it is, but paths and calls of `read` as what they mean."""
+        """The entry as it is, but calls of `read` as what they mean, and what other functions return."""
         entry = self.spaces[index] if index < self.n else self.others[index - self.n]
         if isinstance(entry, partial) and entry.func is read and len(entry.args) == 1:
             entry = Unread(Path(entry.args[0]), ReadOptions(**entry.keywords))
         if callable(entry) and not isinstance(entry, Unread):
             entry = entry()
-        if isinstance(entry, str | os.PathLike):
-            return Unread(Path(entry), self.options)
-        if self.given:
+        if self.given and not isinstance(entry, str | os.PathLike):
             kind = "function" if isinstance(entry, Unread) else type(entry).__name__
             raise InputError(f"{self.given[0]} is an option of reading, for paths, but this is of type {kind}")
         return entry
