@@ -91,8 +91,9 @@ def test_a_process_that_is_killed_costs_one_file(pool, tmp_path):
     assert pool.read(Unread(path, EDGE)).n == 64
 
 
-def test_where_no_process_can_start_threads_read(pool, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+@pytest.mark.parametrize("executable", ["/bin/false", "/no/such/program", None])
+def test_where_no_process_can_start_threads_read(pool, tmp_path, monkeypatch, executable):
+    monkeypatch.setattr(sys, "executable", executable)
     assert pool.read(Unread(grid_mesh(tmp_path / "x.off"), EDGE)).n == 64
 
 

@@ -37,7 +37,8 @@ def _answer(unread: Unread) -> tuple[Any, list[str]]:
 def _send(answer: Any, answers: Any) -> None:
     try:
         data = pickle.dumps(answer)
-    except Exception as error:  # an exception of some library that cannot be pickled
-        data = pickle.dumps((AnchorotError(first_line(error)), []))
+    except Exception as error:
+        found = answer[0]  # an exception of some library that cannot be pickled
+        data = pickle.dumps((AnchorotError(first_line(found if isinstance(found, Exception) else error)), []))
     answers.write(data)
     answers.flush()

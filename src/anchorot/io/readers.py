@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from anchorot._validate import check_integer
-from anchorot.exceptions import InputError
+from anchorot.exceptions import AnchorotError, InputError
 from anchorot.io.cache import is_costly
 from anchorot.io.files import Unread
 from anchorot.io.notes import note
@@ -76,6 +76,8 @@ class Readers:
         if kept is not None:
             return kept
         process = self._process(unread)
+        if self._closed:
+            raise AnchorotError(f"{unread.path.name}: reading was stopped")
         return unread() if process is None else self._ask(process, unread)
 
     def _process(self, unread: Unread) -> "_Process | None":
@@ -86,7 +88,11 @@ class Readers:
             seconds = unread.path.stat().st_size * SECONDS_PER_BYTE * max(1, self._left + 1)
             if self._alone or self._closed or not (self._all or seconds >= PAYS):
                 return None
-            process = _Process()
+            try:
+                process = _Process()
+            except (OSError, TypeError, ValueError):  # there is no interpreter by that name
+                self._alone = True
+                return None
             self._all.append(process)
         if process.is_ready():
             return process
@@ -137,7 +143,7 @@ class _Process:
         assert self._popen.stdout is not None
         try:
             return pickle.load(self._popen.stdout)
-        except (EOFError, OSError, pickle.UnpicklingError, ValueError):
+        except Exception:  # cut short, or an error that cannot be made again here
             return None
 
     def end(self) -> None:
