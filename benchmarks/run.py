@@ -5,6 +5,7 @@
     python benchmarks/run.py --search         the rows about search alone, in about five
     python benchmarks/run.py --tests          the rows about permutation tests alone, in about three
     python benchmarks/run.py --align          the rows about alignments alone, in about twenty (see align.py)
+    python benchmarks/run.py --reading FOLDER the rows about reading the shapes in FOLDER/*.mat alone, in about two
     python benchmarks/run.py --pot --write    also write it to benchmarks/RESULTS.md
     python benchmarks/run.py --tosca FOLDER   with all pairs of the shapes in FOLDER/*.mat
 
@@ -25,6 +26,7 @@ import align
 import energy
 import pairwise
 import plans
+import reading
 import search
 import twosample
 from measure import table
@@ -45,6 +47,7 @@ def main() -> None:
     parser.add_argument("--search", action="store_true", help="print the rows about search alone")
     parser.add_argument("--tests", action="store_true", help="print the rows about permutation tests alone")
     parser.add_argument("--align", action="store_true", help="print the rows about alignments alone")
+    parser.add_argument("--reading", type=Path, metavar="FOLDER", help="print the rows about reading meshes alone")
     parser.add_argument("--write", action="store_true", help=f"also write {RESULTS.name}")
     parser.add_argument("--peak-memory", action="store_true", help="print the figure of row (e) alone")
     parser.add_argument("--sort-rows", action="store_true", help="print rows (a) and (c) alone")
@@ -64,6 +67,9 @@ def main() -> None:
         return
     if options.align:
         print(table([row for part in align.SLOW for row in part()]))
+        return
+    if options.reading:
+        print(table(reading.rows(options.reading)))
         return
     parts = [*energy.ALL, *plans.ALL, *pairwise.ALL, *(plans.SLOW if options.pot else ())]
     rows = [row for part in parts for row in part()]

@@ -78,14 +78,17 @@ RUNS = {
     "compare": "a.npy b.npy",
     "match": "a.npy b.npy",
     "pairwise": "a.npy b.npy",
+    "convert": "a.npy b.npy -o spaces",
     "search build": "a.npy b.npy -o new.index",
     "search query": "x.index a.npy",
     "test": "a.npy --against b.npy --statistic anchors --resamples 9",
     "barycenter": "a.npy b.npy -o mean.csv --support 3 --max-iter 2",
     "demo": "--n-points 6 -o demo.png",
+    "cache info": "",
+    "cache clear": "",
     "config": "",
 }
-AT_WORK = [name for name in RUNS if name != "config"]
+AT_WORK = [name for name in RUNS if name not in ("cache info", "cache clear", "config")]
 # Do something at the moment when a command has made a space.
 MIDDLE = """
 import os, signal, threading, anchorot.space

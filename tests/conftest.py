@@ -1,11 +1,14 @@
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch and BLAS: what tests compute is too small for more
 os.environ.setdefault("POT_BACKEND_DISABLE_PYTORCH", "1")  # or POT imports it, in every process for seconds
+os.environ["ANCHOROT_CACHE"] = tempfile.mkdtemp(prefix="anchorot-cache-")  # never the developer's own
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -106,6 +109,10 @@ def _leave_out_processes(event, arguments):
     starts = event in ("subprocess.Popen", "os.fork", "os.posix_spawn")
     if starts and "(call)" in os.environ.get("PYTEST_CURRENT_TEST", ""):
         raise pytest.skip.Exception("they start processes, which --quick leaves out")
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(os.environ["ANCHOROT_CACHE"], ignore_errors=True)
 
 
 def pytest_report_header(config):

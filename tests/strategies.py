@@ -85,3 +85,20 @@ def samples(seed, s=25, t=30, shift=0.0, sizes=(3, 12)):
     x = [rng.normal(size=n) for n in rng.integers(*sizes, size=s)]
     y = [rng.normal(size=n) + shift for n in rng.integers(*sizes, size=t)]
     return x, y
+
+
+def assert_same(found, wanted):
+    """Two spaces hold the same, to the last bit and whatever a space may hold; but for where they came from."""
+    assert _held(found) == _held(wanted)
+
+
+def _held(thing):
+    if isinstance(thing, np.ndarray):
+        return thing.dtype.str, thing.shape, thing.tobytes()
+    if isinstance(thing, dict):
+        return {name: _held(part) for name, part in thing.items()}
+    if isinstance(thing, list | tuple):
+        return type(thing), [_held(part) for part in thing]
+    if hasattr(thing, "__dict__"):
+        return {name: _held(part) for name, part in vars(thing).items() if name not in ("is_uniform", "_origin")}
+    return type(thing), thing

@@ -160,6 +160,6 @@ def test_start_up_loads_nothing_heavy(arguments):
 
 def test_shell_completion():
     words = {"_ANCHOROT_COMPLETE": "complete_bash", "COMP_WORDS": "anchorot co", "COMP_CWORD": "1"}
-    assert set(anchorot(**words).stdout.split()) == {"compare", "config"}
+    assert set(anchorot(**words).stdout.split()) == {"compare", "config", "convert"}
     words = {"_ANCHOROT_COMPLETE": "complete_bash", "COMP_WORDS": "anchorot compare --metric ", "COMP_CWORD": "3"}
     assert {"ae", "aw", "gw"} <= set(anchorot(**words).stdout.split())

@@ -94,3 +94,13 @@ def test_errors_about_hostile_names_are_one_line(tmp_path):
     for result in anchorot_each(*runs, cwd=write_inputs(tmp_path)):
         assert_one_line(result, "=e\\x1b[31m\\nx\\udcff$\\foo$.npy: ")
         assert result.stderr.rstrip("\n").isprintable()
+
+
+def test_every_command_that_reads_can_do_without_the_cache():
+    flags = {
+        name: {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
+        for name, command in COMMANDS.items()
+    }
+    reading = [name for name in flags if "--max-bytes" in flags[name]]
+    assert {"compare", "convert", "match", "pairwise", "search build", "search query"} <= set(reading)
+    assert all("--no-cache" in flags[name] for name in reading)

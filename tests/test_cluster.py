@@ -171,6 +171,17 @@ def test_relative_paths_mean_the_same_to_workers_in_another_folder(cluster, tmp_
     np.testing.assert_array_equal(found, ao.pairwise(names))
 
 
+def test_options_of_reading_and_relative_paths_of_functions_travel_to_workers(cluster, tmp_path, monkeypatch):
+    cluster.add_worker()
+    for number in range(4):
+        np.savetxt(tmp_path / f"{number}.csv", np.random.default_rng(number).normal(size=(20, 2)), delimiter=",")
+    monkeypatch.chdir(tmp_path)
+    names = [f"{number}.csv" for number in range(4)]
+    how = {"kind": "points", "n_points": 7, "rng": 3, "point_metric": "cityblock"}
+    found = ao.pairwise([lambda name=name: name for name in names], client=cluster.client(), tile=2, **how)
+    np.testing.assert_array_equal(found, ao.pairwise(names, **how))
+
+
 def test_the_command_line_computes_relative_paths_on_a_cluster(cluster, tmp_path):
     cluster.add_worker()
     (tmp_path / "shapes").mkdir()

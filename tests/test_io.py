@@ -1,5 +1,6 @@
 """Files: what is read, what is refused, and that nothing is half-written."""
 
+import pickle
 import zipfile
 
 import numpy as np
@@ -10,7 +11,7 @@ import anchorot as ao
 import anchorot.io.points
 from anchorot.io.atomic import replacing
 
-from strategies import spaces
+from strategies import assert_same, spaces
 
 COST = np.array([[0.0, 1.5, 2.0], [1.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
 LINES = "0 1.5 2\n1.5 0 1\n2 1 0\n"
@@ -22,12 +23,47 @@ def saved(path, text):
 
 
 @given(spaces())
-def test_writing_and_reading_changes_nothing(tmp_path_factory, x):
+def test_writing_and_reading_changes_no_bit(tmp_path_factory, x):
     path = tmp_path_factory.mktemp("io") / "space.npz"
     ao.write(x, path)
-    again = ao.read(path)
-    np.testing.assert_array_equal(again.cost, x.cost)
-    np.testing.assert_allclose(again.weights, x.weights, rtol=1e-15)
+    assert_same(ao.read(path), x)
+
+
+@pytest.mark.parametrize("n", [3, 49, 98, 103, 196])
+def test_weights_that_are_checked_twice_stay_what_they_are(n):
+    weights = np.random.default_rng(n).random(n)
+    for once in (ao.Space(np.eye(n)), ao.Space(np.eye(n), weights / weights.sum())):
+        assert ao.Space(np.eye(n), once.weights).weights.tobytes() == once.weights.tobytes()
+
+
+def test_a_mesh_a_graph_and_a_cloud_are_written_with_what_they_look_like(tmp_path):
+    square = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0.0]], [[0, 1, 2], [0, 2, 3]]
+    mesh = ao.from_mesh(square, 3, "edge", rng=0)
+    for x in (mesh, ao.from_graph([(0, 1), (1, 2), (2, 3)]), ao.from_points([[0.0, 1], [2, 3], [4, 5]])):
+        ao.write(x, tmp_path / "x.npz")
+        assert_same(ao.read(tmp_path / "x.npz"), x)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"geometry_index": np.array([0, 1, 9])}, "geometry_index names sites 0 to 9, but there are 4"),
+        ({"geometry_index": np.array(0)}, r"geometry_index has shape \(\) and dtype int64"),
+        ({"geometry_faces": np.array([[0, 1, -1]])}, "geometry_faces names sites -1 to 1"),
+        ({"geometry_faces": np.array([[0.0, 1, 2]])}, "geometry_faces has shape .* dtype float64"),
+        ({"geometry_edges": np.array([[0, 1, 2]])}, r"geometry_edges has shape \(1, 3\)"),
+        ({"geometry_positions": np.full((4, 2), np.nan)}, "numbers that are not finite"),
+        ({"geometry_positions": np.zeros((3, 2))}, "geometry_n_sites is 4, which does not fit"),
+        ({"geometry_n_sites": np.array(1 << 40)}, "geometry_n_sites is 1099511627776"),
+    ],
+)
+def test_a_file_with_an_impossible_geometry_is_refused(tmp_path, wrong, message):
+    good = {"cost": COST, "geometry_index": np.arange(3), "geometry_n_sites": np.array(4)}
+    np.savez(tmp_path / "x.npz", **good)
+    assert ao.read(tmp_path / "x.npz").geometry.n_sites == 4
+    np.savez(tmp_path / "x.npz", **good | wrong)
+    with pytest.raises(ao.InputError, match=rf"x\.npz: .*{message}"):
+        ao.read(tmp_path / "x.npz")
 
 
 @pytest.mark.parametrize("types", [["H", "C", "H"], [6, 1, -2], [True, False, True], [0.5, 1.0, 0.5], ["ç", "", "x"]])
@@ -257,3 +293,73 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
         fail()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+# -- where a space came from ------------------------------------------------------------------------------------------
+
+
+def cloud_file(folder):
+    np.savetxt(folder / "x.csv", np.random.default_rng(0).normal(size=(9, 2)), delimiter=",")
+    return folder / "x.csv"
+
+
+def test_a_space_knows_its_file_and_how_it_was_read(tmp_path):
+    path = cloud_file(tmp_path)
+    x = ao.read(path, kind="points", n_points=5, rng=np.int64(2), metric="euclidean", cache=True, max_bytes="1GB")
+    assert x.origin == ao.Origin(str(path), {"kind": "points", "n_points": 5, "rng": 2})
+    assert str(x.origin) == "x.csv, kind='points', n_points=5, rng=2"
+    assert repr(x) == "Space(n=5, uniform, float64, from x.csv)"
+    assert x.take([0, 1]).origin == x.sample(2, 0).origin == x.ranked().origin == x.origin
+    assert pickle.loads(pickle.dumps(x)).origin == x.origin
+    assert ao.Space(COST).origin is None
+
+
+@pytest.mark.parametrize("rng", [None, np.random.default_rng(0)], ids=["none", "generator"])
+def test_a_draw_without_a_seed_says_so(tmp_path, rng):
+    assert ao.read(cloud_file(tmp_path), kind="points", n_points=5, rng=rng).origin.options["rng"] is None
+
+
+def test_a_seed_that_drew_nothing_is_not_told(tmp_path):
+    assert ao.read(cloud_file(tmp_path), kind="points", rng=7).origin.options == {"kind": "points"}
+
+
+def test_a_long_name_leaves_the_repr_short(tmp_path):
+    path = cloud_file(tmp_path).rename(tmp_path / f"{'x' * 90}.csv")
+    assert repr(ao.read(path, kind="points")) == "Space(n=9, uniform, float64)"
+
+
+def test_a_written_space_tells_of_its_source_but_of_no_folder(tmp_path):
+    x = ao.read(cloud_file(tmp_path), kind="points", n_points=5, rng=2)
+    ao.write(x, tmp_path / "y.npz")
+    y = ao.read(tmp_path / "y.npz", n_points=3, rng=1)
+    options = {"kind": "points", "n_points": 5, "rng": 2}
+    assert y.origin.source == ao.Origin("x.csv", options, version=ao.__version__)
+    assert y.origin.reading == {"kind": "points", "n_points": 3, "rng": 1}
+    assert str(tmp_path) not in str(np.load(tmp_path / "y.npz")["origin"])
+    ao.write(y, tmp_path / "z.npz")
+    again = ao.read(tmp_path / "z.npz")
+    assert (
+        str(again.origin) == "z.npz; that of y.npz, n_points=3, rng=1; that of x.csv, kind='points', n_points=5, rng=2"
+    )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *(
+            "no JSON",
+            "[]",
+            "{}",
+            '{"path": 3}',
+            '{"path": "x", "options": 3}',
+            '{"path": "x", "source": 1}',
+            "[" * 9999,
+        ),
+        *('{"path": "x", "version": []}', '{"path": "' + "x" * 70_000 + '"}'),
+    ],
+    ids=range(9),
+)
+def test_a_file_with_an_impossible_origin_is_refused(tmp_path, said):
+    np.savez(tmp_path / "x.npz", cost=COST, origin=np.array(said))
+    with pytest.raises(ao.InputError, match=r"x\.npz: what it says of its origin cannot be read"):
+        ao.read(tmp_path / "x.npz")

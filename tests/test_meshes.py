@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import scipy.io
 import trimesh
+from hypothesis import given
+from hypothesis import strategies as st
 
 import anchorot as ao
+from anchorot.io.geodesics import mesh_edges
 
 pytestmark = pytest.mark.kernel_free
 
@@ -275,3 +278,9 @@ def test_a_large_scan(data):
 def area(geometry):
     a, b, c = (geometry.positions[geometry.faces[:, k]] for k in range(3))
     return np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 6)] * 3), max_size=12))
+def test_edges_are_the_sides_of_the_faces_once_each_and_in_order(faces):
+    sides = {tuple(sorted(side)) for a, b, c in faces for side in ((a, b), (b, c), (c, a))}
+    assert mesh_edges(np.array(faces, np.int64).reshape(-1, 3)).tolist() == [list(side) for side in sorted(sides)]

@@ -160,6 +160,16 @@ def test_text_from_outside_stays_text(tmp_path):
     assert side["name"] == NASTY
 
 
+def test_the_page_says_which_files_were_read_and_how(tmp_path):
+    np.savetxt(tmp_path / "<x>.csv", np.random.default_rng(0).normal(size=(9, 2)), delimiter=",")
+    x = ao.read(tmp_path / "<x>.csv", kind="points", n_points=5, rng=2)
+    y = square()
+    write_report(tmp_path / "page.html", x, y, ao.anchor_energy_plan(x, y))
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "<dt>first space</dt><dd>&lt;x&gt;.csv, kind=&#x27;points&#x27;, n_points=5, rng=2</dd>" in page
+    assert "second space" not in page
+
+
 def test_the_page_refers_to_nothing_outside_itself(tmp_path):
     write_report(tmp_path / "page.html", square(), square(), np.eye(4) / 4)
     attributes = [

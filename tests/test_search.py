@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.search import handle
-from anchorot.search import index as search
+from anchorot.search import filling, handle
 from anchorot.search.embedding import rounded_signature
 from anchorot.search.vectors import VectorIndex
 
@@ -196,7 +195,7 @@ def test_an_addition_that_fails_changes_nothing(error, monkeypatch):
         if error is ao.InputError:
             yield np.zeros((2, 3))
 
-    rounded = search.rounded_signature
+    rounded = filling.rounded_signature
     calls = []
 
     def interrupted(*arguments):
@@ -206,7 +205,7 @@ def test_an_addition_that_fails_changes_nothing(error, monkeypatch):
         return rounded(*arguments)
 
     if error is KeyboardInterrupt:
-        monkeypatch.setattr(search, "rounded_signature", interrupted)
+        monkeypatch.setattr(filling, "rounded_signature", interrupted)
     with pytest.raises(error):
         index.add(unwilling())
     monkeypatch.undo()

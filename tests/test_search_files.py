@@ -226,3 +226,56 @@ def test_only_regular_files_are_opened(tmp_path):
     for path in (tmp_path / "pipe", tmp_path):
         with pytest.raises(ao.InputError, match="not a regular file, but an index is one"):
             ao.SearchIndex.load(path)
+
+
+# -- how spaces were read --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    for number in range(4):
+        np.savetxt(tmp_path / f"{number}.csv", rng.normal(size=(30, 2)) * [1, 1 + number], delimiter=",")
+    return [tmp_path / f"{number}.csv" for number in range(4)]
+
+
+HOW = {"kind": "points", "n_points": 9, "rng": 3}
+
+
+def test_an_index_reads_a_file_as_its_spaces_were_read(tmp_path, files):
+    index = ao.SearchIndex.build(ao.read(path, **HOW) for path in files)
+    index.save(tmp_path / "x.index")
+    for each in (index, ao.SearchIndex.load(tmp_path / "x.index")):
+        assert each.reading == HOW
+        found = each.query(files[2], k=2)
+        wanted = each.query(ao.read(files[2], **HOW), k=2)
+        assert found.distance.tolist() == wanted.distance.tolist()
+        assert (found.index[0], found.distance[0]) == (2, 0.0)
+
+
+def test_what_is_read_otherwise_is_noted(files):
+    index = ao.SearchIndex.build(ao.read(path, **HOW) for path in files)
+    message = "^this was read otherwise than the index: n_points=8 where the index has 9, rng=4 where the index has 3$"
+    with pytest.warns(ao.InputNote, match=message):
+        index.query(ao.read(files[0], kind="points", n_points=8, rng=4), k=1)
+    with pytest.warns(ao.InputNote, match="n_points=None where the index has 9"):
+        index.add([ao.read(files[0], kind="points")])
+    index.query(ao.read(files[0], **HOW).cost, k=1)  # nobody knows how that was read
+
+
+def test_spaces_of_several_sorts_have_no_common_way_of_reading(files):
+    spaces = [ao.read(files[0], **HOW), ao.read(files[1], kind="points")]
+    assert ao.SearchIndex.build(spaces).reading is None
+    assert ao.SearchIndex.build([spaces[0], spaces[0].cost]).reading is None
+    assert ao.SearchIndex.build([np.zeros((2, 2))]).reading is None
+
+
+@pytest.mark.parametrize(
+    "reading", [3, {"speed": 1}, {"kind": "no"}, {"rng": "x"}, {"rng": -1}, {"metric": 3}, {"weight": []}], ids=repr
+)
+def test_an_index_with_an_impossible_way_of_reading_is_refused(tmp_path, reading):
+    index = ao.SearchIndex.build(clouds(3))
+    index._reading = reading
+    index.save(tmp_path / "x.index")
+    with pytest.raises(ao.InputError, match=r"x\.index: its header says that spaces were read with"):
+        ao.SearchIndex.load(tmp_path / "x.index")

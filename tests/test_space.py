@@ -1,5 +1,7 @@
 """Spaces: what is accepted, what is refused and how it is said."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -296,3 +298,12 @@ def test_types_are_python_objects_whatever_array_holds_them():
 def test_bad_types_and_features_are_one_clear_line(options, said):
     with pytest.raises(ao.InputError, match=said):
         ao.Space(np.zeros((2, 2)), **options)
+
+
+def test_a_space_that_was_pickled_is_as_frozen_as_before():
+    x = pickle.loads(pickle.dumps(ao.Space([[0, 1], [1, 0]], labels="ab")))
+    with pytest.raises(ValueError, match="read-only"):
+        x.cost[0, 0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        x.weights[0] = 1
+    assert x.labels == ("a", "b")

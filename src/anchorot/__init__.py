@@ -35,6 +35,7 @@ from anchorot.io import (
     GraphSet,
     MeshDistances,
     PointDistances,
+    convert,
     from_cells,
     from_cohort,
     from_graph,
@@ -47,6 +48,7 @@ from anchorot.io import (
     write,
 )
 from anchorot.many.pairwise import pairwise
+from anchorot.origin import Origin
 from anchorot.search.embedding import Grid, embed
 from anchorot.search.index import SearchIndex
 from anchorot.space import Space
@@ -82,6 +84,7 @@ __all__ = [
     "NearestSpaces",
     "Neighbors",
     "OneHotMap",
+    "Origin",
     "PairOfGroups",
     "PermutationTest",
     "PointDistances",
@@ -100,6 +103,7 @@ __all__ = [
     "anchor_energy_plan",
     "anchor_wasserstein",
     "barycenter",
+    "convert",
     "embed",
     "energy_distance",
     "energy_test",

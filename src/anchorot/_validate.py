@@ -14,6 +14,7 @@ from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.exceptions import InputError
 
 WEIGHT_SUM_TOLERANCE = 1e-6  # float32 users exist
+ROUNDING = 2.0**-51  # what weights that were divided by their sum may still miss 1 by
 LEAST_WEIGHT = 2.0**-63  # half the unit that CDF heights are counted in: up to this, a weight rounds to nothing
 ALWAYS_THERE = 1 << 24  # bytes that are not worth a look at the memory
 LARGEST_POWER = 64
@@ -111,7 +112,7 @@ def check_weights(weights: ArrayLike, n: int, of: str) -> Float64s:
         total = math.inf
     if abs(total - 1) > WEIGHT_SUM_TOLERANCE:
         raise InputError(f"weights must sum to 1, but they sum to {total:.9g}; divide them by their sum")
-    shares: Float64s = array / total
+    shares: Float64s = array / total if abs(total - 1) > ROUNDING else array  # checked twice, they stay what they are
     shares[shares <= LEAST_WEIGHT] = 0.0
     return shares
 

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from copy import copy as shallow_copy
+from copy import copy as copy_of
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,8 +21,11 @@ from anchorot._validate import (
     check_weights,
     uniform_weights,
 )
-from anchorot.exceptions import InputError
+from anchorot.exceptions import InputError, printable
 from anchorot.geometry import Geometry
+from anchorot.origin import Origin
+
+LONGEST_ORIGIN = 60  # letters of a repr
 
 
 class Space:
@@ -46,6 +50,8 @@ class Space:
         Names of the points.
     geometry : Geometry, optional
         What the points looked like, for pictures; it plays no part in any distance.
+    origin : Origin, optional
+        Where the space came from: a file, and how it was read.
     copy : bool
         Keep an own copy of `cost`. With ``copy=False`` a large matrix is shared, and must not be changed later.
 
@@ -65,6 +71,7 @@ class Space:
         features: ArrayLike | None = None,
         labels: Sequence[object] | None = None,
         geometry: Geometry | None = None,
+        origin: Origin | None = None,
         copy: bool = True,
     ) -> None:
         checked = check_cost(cost)
@@ -82,6 +89,7 @@ class Space:
         if geometry is not None and len(geometry.index) != n:
             raise InputError(f"geometry has {len(geometry.index)} points, but the cost matrix has {n}")
         self._geometry = geometry
+        self._origin = origin
 
     @property
     def n(self) -> int:
@@ -118,6 +126,11 @@ class Space:
         """What the points looked like, if that is known."""
         return self._geometry
 
+    @property
+    def origin(self) -> Origin | None:
+        """The file that the space was read from, and how; None if it was made otherwise."""
+        return self._origin
+
     @cached_property
     def is_uniform(self) -> bool:
         """Whether all points have the same weight."""
@@ -153,7 +166,7 @@ class Space:
 
     def _with(self, cost: Floats) -> "Space":
         """Return the same points, weights to the last bit, at other costs."""
-        twin = shallow_copy(self)
+        twin = copy_of(self)
         twin._cost = _read_only(cost)
         return twin
 
@@ -207,14 +220,29 @@ class Space:
             features=None if self._features is None else self._features[index],
             labels=None if self._labels is None else [self._labels[i] for i in index],
             geometry=None if self._geometry is None else self._geometry.take(index),
+            origin=self._origin,
             copy=False,
+        )
+
+    def coming_from(self, origin: Origin | None) -> "Space":
+        """Return the same space with another origin; nothing is copied."""
+        found = copy_of(self)
+        found._origin = origin
+        return found
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Unpickle: what another process sends is as frozen as it was there."""
+        self.__dict__.update(
+            {name: _read_only(part) if isinstance(part, np.ndarray) else part for name, part in state.items()}
         )
 
     def __repr__(self) -> str:
         kind = "uniform" if self.is_uniform else "weighted"
         types = "" if self._types is None else f", types={len(set(self._types))}"
         features = "" if self._features is None else f", features={self._features.shape[1]}"
-        return f"Space(n={self.n}, {kind}, {self._cost.dtype}{types}{features})"
+        origin = "" if self._origin is None else f", from {printable(self._origin.name)}"
+        known = f"{types}{features}{origin if len(origin) <= LONGEST_ORIGIN else ''}"
+        return f"Space(n={self.n}, {kind}, {self._cost.dtype}{known})"
 
 
 def heavy_part(space: Space) -> Space:

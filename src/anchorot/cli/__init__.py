@@ -6,8 +6,10 @@ import typer
 
 import anchorot as ao
 from anchorot.cli.barycenter import barycenter
+from anchorot.cli.cache import app as cache_app
 from anchorot.cli.compare import compare
 from anchorot.cli.config import config
+from anchorot.cli.convert import convert
 from anchorot.cli.demo import demo
 from anchorot.cli.ending import run
 from anchorot.cli.match import match
@@ -27,6 +29,7 @@ app = typer.Typer(
 app.command(epilog="Example: [bold]anchorot compare cat0.mat dog0.mat --n-points 500[/]")(compare)
 app.command(epilog="Example: [bold]anchorot match cat0.mat cat1.mat --n-points 500 --report cats.html[/]")(match)
 app.command(epilog="Example: [bold]anchorot pairwise shapes/*.off --n-points 200 -o D.npz --picture D.png[/]")(pairwise)
+app.command(epilog="Example: [bold]anchorot convert scans/*.ply --n-points 500 -o spaces[/]")(convert)
 app.add_typer(search_app, name="search", epilog="Example: [bold]anchorot search query shapes.index cat3.off -k 5[/]")
 app.command(
     name="test",
@@ -34,6 +37,7 @@ app.command(
     epilog="Example: [bold]anchorot test real/*.graphml --against model/*.graphml --statistic clustering[/]",
 )(two_sample)
 app.command(epilog="Example: [bold]anchorot barycenter digits/ --kind points --support 80 -o mean.csv[/]")(barycenter)
+app.add_typer(cache_app, name="cache", epilog="Example: [bold]anchorot cache info[/]")
 app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     epilog="From a checkout: [bold]python -m experiments node_assignment --quick[/]",

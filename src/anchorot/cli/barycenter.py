@@ -11,7 +11,7 @@ from anchorot._typing import Float64s
 from anchorot.cli.metric_options import GradientOption
 from anchorot.cli.options import FilesArgument, JsonOption, reads_spaces
 from anchorot.cli.output import check_extra, doing, new_table, print_json, print_table
-from anchorot.cli.sources import SpacesOf, find_sources
+from anchorot.cli.sources import find_sources, spaces_of
 from anchorot.cli.writing import Outputs
 
 
@@ -35,7 +35,7 @@ def barycenter(
     outputs.announce(output, ".npz", ".csv")
     check_extra("torch", "torch")
     with doing("reading"):
-        spaces = list(SpacesOf(find_sources(files), reading))
+        spaces = list(spaces_of(find_sources(files), reading))
     options = {"restarts": restarts, "max_iter": max_iter, "rng": reading["rng"], "progress": True}
     with doing(f"looking for the barycenter of {len(spaces)} spaces", ", or take fewer with --support"):
         found = ao.barycenter(spaces, support, dim, metric, **options)

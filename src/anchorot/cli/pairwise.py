@@ -3,10 +3,8 @@
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +14,7 @@ import typer
 import anchorot as ao
 from anchorot._typing import Float64s
 from anchorot.cli.metric_options import EpsilonOption, MarksOption, MetricOption, POption, ReachOption
-from anchorot.cli.options import FilesArgument, JsonOption, reads_spaces
+from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_spaces, said_of
 from anchorot.cli.output import doing, new_table, plain, print_json, print_table
 from anchorot.cli.sources import Source, find_sources
 from anchorot.cli.writing import Outputs, drawable, write_csv
@@ -35,7 +33,7 @@ def pairwise(
     files: FilesArgument,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write the matrix as .npz or .csv.", show_default=False),
+        typer.Option("--output", "-o", help="Write the matrix as .csv, or with options as .npz.", show_default=False),
     ] = None,
     picture: Annotated[
         Path | None,
@@ -47,7 +45,7 @@ def pairwise(
     epsilon: EpsilonOption = None,
     marks: MarksOption = None,
     reach: ReachOption = None,
-    jobs: Annotated[int, typer.Option(help="Workers; -1 for one a core.", min=-1)] = -1,
+    jobs: JobsOption = -1,
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="Folder for finished parts: a killed run goes on from there.", show_default=False),
@@ -74,7 +72,7 @@ def pairwise(
     start = time.perf_counter()
     with _client(dask) as client, doing(f"comparing {len(sources)} spaces", ", or take fewer --jobs"):
         distances = ao.pairwise(
-            [_reader(source, reading) for source in sources],
+            [source.unread(reading) for source in sources],
             **options,
             marks=marks,
             reach=reach,
@@ -85,11 +83,12 @@ def pairwise(
         )
     seconds = time.perf_counter() - start
     options |= {} if marks is None and reach is None else {"marks": marks, "reach": reach}
-    outputs.save(output, lambda path: _write(path, distances, sources, options))
+    outputs.save(output, lambda path: _write(path, distances, sources, options, reading))
     outputs.save_picture(picture, lambda: _draw(distances, sources, squared=metric in SQUARED))
     if as_json:
         names = [source.name for source in sources]
-        print_json({**options, "names": names, "distances": distances.tolist(), "seconds": seconds})
+        said = {**options, "reading": said_of(reading), "names": names}
+        print_json({**said, "distances": distances.tolist(), "seconds": seconds})
     else:
         count = len(sources) * (len(sources) - 1) // 2
         table = _table(f"{metric}{' of ranks' * robust} of {len(sources)} spaces", distances, sources)
@@ -114,12 +113,6 @@ def _table(title: str, distances: Float64s, sources: list[Source]) -> "Table":
     return table
 
 
-def _reader(source: Source, reading: dict[str, Any]) -> Callable[[], ao.Space]:
-    """Return what reads a source, also in another process that has another working directory."""
-    content = source.content.absolute() if isinstance(source.content, Path) else source.content
-    return partial(replace(source, content=content).read, reading)
-
-
 def _client(address: str | None) -> Any:
     if address is None:
         return nullcontext()
@@ -141,11 +134,14 @@ def _closest(distances: Float64s) -> list[tuple[int, int]]:
     return [(int(rows[k]), int(columns[k])) for k in order if not np.isnan(distances[rows[k], columns[k]])]
 
 
-def _write(path: Path, distances: Float64s, sources: list[Source], options: dict[str, Any]) -> None:
+def _write(
+    path: Path, distances: Float64s, sources: list[Source], options: dict[str, Any], reading: dict[str, Any]
+) -> None:
     names = [source.name for source in sources]
     if path.suffix.lower() == ".npz":
         groups = [source.group for source in sources]
-        np.savez_compressed(path, distances=distances, names=names, groups=groups, options=json.dumps(options))
+        said, read = json.dumps(options), json.dumps(said_of(reading))
+        np.savez_compressed(path, distances=distances, names=names, groups=groups, options=said, reading=read)
     else:
         write_csv(path, _rows(names, distances))
 

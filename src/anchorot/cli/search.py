@@ -1,7 +1,7 @@
 """`anchorot search`: an index of many files, and the nearest of them to another."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,9 +9,17 @@ import typer
 
 import anchorot as ao
 from anchorot._progress import progress_bar
-from anchorot.cli.options import FilesArgument, JsonOption, SpaceArgument, reads_spaces
+from anchorot.cli.options import (
+    FilesArgument,
+    JobsOption,
+    JsonOption,
+    SpaceArgument,
+    reads_as_built,
+    reads_spaces,
+    said_of,
+)
 from anchorot.cli.output import Stopwatch, doing, new_table, plain, print_json, print_table
-from anchorot.cli.sources import SpacesOf, find_sources
+from anchorot.cli.sources import find_sources, spaces_of
 from anchorot.cli.writing import Outputs
 
 app = typer.Typer(help="Find the nearest of very many spaces by Anchor Energy.", no_args_is_help=True)
@@ -24,11 +32,12 @@ def build(
     output: Annotated[Path, typer.Option("--output", "-o", help="The index to write.", show_default=False)],
     robust: Annotated[bool, typer.Option("--robust", help="Compare ranks of costs.")] = False,
     cells: Annotated[int, typer.Option(help="Cells each way: more take memory, and save work in queries.", min=2)] = 16,
+    jobs: JobsOption = -1,
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Make an index of spaces; queries must read theirs with the same options."""
+    """Make an index of spaces; it keeps how they were read, and queries are read in the same way."""
     outputs = Outputs()
     outputs.announce(output)
     start = time.perf_counter()
@@ -37,12 +46,13 @@ def build(
         doing(f"building an index of {len(sources)} spaces"),
         progress_bar(len(sources), "reading", "spaces") as advance,
     ):
-        spaces = _told(SpacesOf(sources, reading), advance)
+        spaces = _told(spaces_of(sources, reading, jobs), advance)
         index = ao.SearchIndex.build(spaces, [source.name for source in sources], grid=(cells, cells), robust=robust)
     outputs.save(output, index.save)
     seconds = time.perf_counter() - start
     if as_json:
-        print_json({"index": str(output), "spaces": len(index), "robust": robust, "cells": cells, "seconds": seconds})
+        said = {"index": str(output), "spaces": len(index), "robust": robust, "cells": cells}
+        print_json({**said, "reading": said_of(reading), "seconds": seconds})
     else:
         table = new_table(f"index of {len(index)} spaces", "", "")
         if outputs.lines():
@@ -52,8 +62,8 @@ def build(
     outputs.settle()
 
 
-@app.command(epilog="Example: [bold]anchorot search query shapes.index cat3.off --n-points 200 -k 5[/]")
-@reads_spaces
+@app.command(epilog="Example: [bold]anchorot search query shapes.index cat3.off -k 5[/]")
+@reads_as_built
 def query(
     index: Annotated[Path, typer.Argument(help="An index made by `anchorot search build`.", show_default=False)],
     file: Annotated[Path, SpaceArgument],
@@ -75,7 +85,7 @@ def query(
     with stopwatch("load", f"opening {index.name}"):
         opened = ao.SearchIndex.load(index)
     with stopwatch("read", f"reading {file.name}"):
-        x = ao.read(file, **reading)
+        x = ao.read(file, **_as_built(opened, reading))
     with stopwatch("query", "searching"):
         found = opened.query(x, min(k, max(1, len(opened))), exact=candidates is None, candidates=candidates)
     names = found.names if found.names is not None else tuple(str(number) for number in found.index)
@@ -91,9 +101,15 @@ def query(
     print_table(table, f"{proved}, with {found.n_exact} of {len(opened)} Anchor Energies, in {took:.1f} ms")
 
 
-def _told(spaces: SpacesOf, advance: Callable[[int], None]) -> Iterator[ao.Space]:
-    for i in range(len(spaces)):
-        yield spaces[i]
+def _as_built(index: ao.SearchIndex, reading: dict[str, Any]) -> dict[str, Any]:
+    """How the spaces of an index were read, but for what is said otherwise."""
+    given = {name: value for name, value in reading.items() if value is not None}
+    return {"rng": 0, **(index.reading or {}), **given}
+
+
+def _told(spaces: Iterable[ao.Space], advance: Callable[[int], None]) -> Iterator[ao.Space]:
+    for space in spaces:
+        yield space
         advance(1)
 
 

@@ -1,15 +1,19 @@
 """Spaces named on the command line, read when they are needed."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anchorot as ao
-from anchorot.io.files import ENDINGS, read_graph
+from anchorot.io.files import ENDINGS, Unread, read_graph
 from anchorot.io.gin import is_gin_file
 from anchorot.io.graph_sets import is_tu_folder, marks_in
+from anchorot.io.options import ReadOptions
+from anchorot.io.readers import read_all, workers_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,15 +24,24 @@ class Source:
     group: str  # what to call it together with its like
     content: Any  # a path, or a table of edges
 
-    def read(self, reading: dict[str, Any]) -> ao.Space:
-        """Read it with the options of the command line."""
+    @property
+    def path(self) -> Path:
+        """The file, or what would be a name for one."""
+        return self.content if isinstance(self.content, Path) else Path(self.name.replace("/", "-"))
+
+    def unread(self, reading: dict[str, Any]) -> Callable[[], ao.Space]:
+        """Return what reads it with the options of the command line."""
         if isinstance(self.content, Path):
-            return ao.read(self.content, **reading)
+            return Unread(self.content, ReadOptions(**reading))
+        return partial(self._graph_space, reading)
+
+    def _graph_space(self, reading: dict[str, Any]) -> ao.Space:
         options = {name: reading[name] for name in ("disconnected", "n_points", "rng")}
         options |= marks_in(self.content)
         options |= {name: reading[name] for name in ("types", "features") if reading[name] is not None}
         try:
-            return ao.from_graph(self.content, **options)
+            space: ao.Space = ao.from_graph(self.content, **options)
+            return space.coming_from(ao.Origin(str(self.path), ReadOptions(**reading).told))
         except ao.InputError as error:
             raise ao.InputError(f"{self.name}: {error}") from None
 
@@ -37,17 +50,14 @@ class Source:
         return read_graph(self.content, **reading) if isinstance(self.content, Path) else self.content
 
 
-class SpacesOf(Sequence[ao.Space]):
-    """The spaces of sources, each read anew when it is asked for, so that they need not all fit into memory."""
-
-    def __init__(self, sources: list[Source], reading: dict[str, Any]) -> None:
-        self._sources, self._reading = sources, reading
-
-    def __len__(self) -> int:
-        return len(self._sources)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._sources[index].read(self._reading)
+def spaces_of(sources: list[Source], reading: dict[str, Any], jobs: int = 1) -> Generator[ao.Space]:
+    """Read sources one after the other, or some at a time, in order; they need not all fit into memory."""
+    entries = (source.unread(reading) for source in sources)
+    with closing(read_all(entries, workers_of(jobs), len(sources), lambda _, space: space)) as found:
+        for space in found:
+            if isinstance(space, Exception):
+                raise space
+            yield space
 
 
 def find_sources(paths: list[Path]) -> list[Source]:

@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 import anchorot as ao
 from anchorot.cli.options import FilesArgument, JsonOption, ThreadsOption, reads_spaces
 from anchorot.cli.output import doing, new_table, print_json, print_table
-from anchorot.cli.sources import Source, SpacesOf, find_sources
+from anchorot.cli.sources import Source, find_sources, spaces_of
 from anchorot.cli.writing import Outputs
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _test(
     sources: tuple[list[Source], list[Source]], statistic: Statistic, reading: dict[str, Any], options: dict[str, Any]
 ) -> ao.PermutationTest:
     if statistic is Statistic.anchors:
-        spaces_a, spaces_b = (list(SpacesOf(own, reading)) for own in sources)
+        spaces_a, spaces_b = (list(spaces_of(own, reading)) for own in sources)
         return ao.energy_test(spaces_a, spaces_b, **options)
     graphs_a, graphs_b = ([source.graph(reading) for source in own] for own in sources)
     return ao.graph_model_test(graphs_a, graphs_b, statistic.value, **options)

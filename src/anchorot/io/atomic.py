@@ -4,10 +4,12 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+STALE_SECONDS = 3600.0  # after which a half-written file belongs to nobody
 LONGEST_STEM, LONGEST_SUFFIX = 24, 16  # of a temporary name, which is longer than the name it stands for
 
 
@@ -33,6 +35,14 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise the `OSError` that `replacing` would raise before anything is written; leaves nothing behind."""
     with _naming(path, None):
         _new_file_beside(_target(path)).unlink()
+
+
+def remove_stale(half_written: Iterable[Path]) -> None:
+    """Remove what killed processes left half-written, but nothing that a process may still be writing."""
+    for path in half_written:
+        with suppress(FileNotFoundError):  # its owner was quicker
+            if time.time() - path.stat().st_mtime > STALE_SECONDS:
+                path.unlink()
 
 
 @contextmanager

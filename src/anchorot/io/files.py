@@ -1,8 +1,7 @@
 """Spaces from files of every kind, and back."""
 
 import os
-from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from anchorot._typing import Float64s
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
+from anchorot.io.cache import kept_space, through_cache
 from anchorot.io.cells import Cells, cell_space, read_h5ad
 from anchorot.io.gate import about
 from anchorot.io.gin import is_gin_file
@@ -27,6 +27,8 @@ from anchorot.io.neurons import read_swc
 from anchorot.io.options import ReadOptions, by_keywords
 from anchorot.io.points import from_points
 from anchorot.io.sampling import sampled
+from anchorot.io.stored import arrays_of, space_of
+from anchorot.origin import Origin
 from anchorot.space import Space
 
 EDGE_LIST_ENDINGS = (".edgelist", ".edges")
@@ -40,7 +42,7 @@ def read(path: Path, options: ReadOptions) -> Space:
 
     =============================  ====================================================================
     .npz                           an array ``cost``, or ``points``, or a mesh ``V`` and ``F``; optionally
-                                   ``weights``, ``types``, ``features`` and ``labels``
+                                   ``weights``, ``types``, ``features`` and ``labels``; what `write` wrote
     .npy                           a cost matrix
     .csv, .tsv                     a cost matrix, numbers separated by commas or tabs; a header and a first
                                    column of names are understood
@@ -61,7 +63,8 @@ def read(path: Path, options: ReadOptions) -> Space:
     Returns
     -------
     Space
-        Labelled by what the file calls its points, and with what they look like (`Space.geometry`) where it tells.
+        Labelled by what the file calls its points, with what they look like (`Space.geometry`) where it tells, and with
+        the file and these options as its `Space.origin`.
         One space is read, so ``disconnected="split"`` is not possible here; see :func:`from_graph`.
 
     Raises
@@ -71,10 +74,35 @@ def read(path: Path, options: ReadOptions) -> Space:
     OSError
         If it cannot be read.
     """
-    with about(path):
-        found = _read(path, options)
-        if isinstance(found, list):
-            raise InputError("one space is read, so disconnected='split' cannot be; from_graph gives them all")
+    return Unread(path, options)()
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A space in a file, and how to read it: a function without arguments that can be sent to another process."""
+
+    path: Path
+    options: ReadOptions
+
+    def __call__(self) -> Space:
+        """Read it."""
+        with about(self.path):
+            file, options = self.path, self.options
+            return self._told(through_cache(file, options, _one) if options.cache else _one(file, options))
+
+    def kept(self) -> Space | None:
+        """Take it from the cache, if it may come from there and is there."""
+        found = kept_space(self.path, self.options) if self.options.cache else None
+        return None if found is None else self._told(found)
+
+    def _told(self, space: Space) -> Space:
+        return space.coming_from(Origin(os.fspath(self.path), self.options.told, source=space.origin))
+
+
+def _one(file: Path, options: ReadOptions) -> Space:
+    found = _read(file, options)
+    if isinstance(found, list):
+        raise InputError("one space is read, so disconnected='split' cannot be; from_graph gives them all")
     return found
 
 
@@ -163,7 +191,7 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
             f"a cost matrix is square, but this one is {cost.shape[0]} x {cost.shape[1]}; "
             "if its rows are points, say kind='points' (--kind points)"
         )
-    space = Space(cost, **found, copy=False)
+    space = space_of({"cost": cost, **found})
     kept = sampled(np.flatnonzero(space.weights), options.n_points, options.rng)
     return space if options.n_points is None or options.n_points >= space.n else space.take(kept)
 
@@ -189,8 +217,8 @@ def write(space: Space, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     space : Space
-        Its costs, weights, types, features and labels are written, labels as text; what it looked like
-        (`Space.geometry`) is not. Types are texts, integers, booleans or floats, all of one kind.
+        All that it holds is written and read back, to the last bit; but labels that are neither all integers nor all
+        text become text. Types must be texts, integers, booleans or floats, all of one kind.
     path : path
         Ending in .npz. A file of that name is replaced.
 
@@ -204,22 +232,5 @@ def write(space: Space, path: str | os.PathLike[str]) -> None:
     file = Path(path)
     if file.suffix.lower() != ".npz":
         raise InputError(f"{file.name}: spaces are written as .npz files only")
-    arrays: dict[str, Any] = {"cost": space.cost, "weights": space.weights}
-    if space.types is not None:
-        arrays["types"] = _plain(space.types)
-    if space.features is not None:
-        arrays["features"] = space.features
-    if space.labels is not None:
-        arrays["labels"] = np.array([str(label) for label in space.labels])
     with replacing(file) as temporary:
-        np.savez_compressed(temporary, **arrays)
-
-
-def _plain(types: tuple[Hashable, ...]) -> Any:
-    """Return types as an array that gives back equal ones."""
-    kinds = {type(kind) for kind in types}
-    array = np.array(types) if len(kinds) == 1 and kinds <= {str, int, bool, float} else np.array(None)
-    if array.dtype.hasobject or array.tolist() != list(types):  # integers beyond 64 bits; texts that end in NUL
-        shown = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise InputError(f"types that are {shown} cannot be written; make all of them texts, or all integers")
-    return array
+        np.savez_compressed(temporary, **arrays_of(space))

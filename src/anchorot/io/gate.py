@@ -4,8 +4,8 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from anchorot.exceptions import InputError
 
@@ -23,7 +23,7 @@ def about(file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[BinaryIO]:
+def opened(file: Path) -> Iterator[BufferedReader]:
     """Open a regular file to be read; a pipe or a device could keep us waiting for ever."""
     # Without O_NONBLOCK even the opening of a pipe waits, until somebody writes into it.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

@@ -17,8 +17,15 @@ BLOCK = 256  # rows that are made symmetric at a time
 
 def mesh_edges(faces: Int64s) -> Int64s:
     """Edges (E, 2) of the faces, once each, the smaller number first."""
-    sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
-    return np.unique(np.sort(sides, axis=1), axis=0)
+    return _counted_edges(faces)[0]
+
+
+def _counted_edges(faces: Int64s) -> tuple[Int64s, Int64s]:
+    """Edges of the faces, once each, in order, and how many faces each has; an edge is sorted as one number."""
+    starts, ends = faces.ravel(), np.roll(faces, -1, axis=1).ravel()
+    n = int(faces.max(initial=0)) + 1
+    keys, counts = np.unique(np.minimum(starts, ends) * n + np.maximum(starts, ends), return_counts=True)
+    return np.stack(np.divmod(keys, n), axis=1), counts
 
 
 def edge_lengths(vertices: Float64s, edges: Int64s) -> Float64s:
@@ -115,8 +122,7 @@ def _symmetrised(cost: Float64s) -> Float64s:
 
 def _check_manifold(vertices: Float64s, faces: Int64s) -> None:
     """Refuse what pygeodesic would crash on: edges of three faces or more, and faces without area."""
-    sides = np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1)
-    _, count = np.unique(sides, axis=0, return_counts=True)
+    _, count = _counted_edges(faces)
     if (count > 2).any():
         raise InputError(
             f"exact geodesics need a surface, but {int((count > 2).sum())} edges have more than two faces; "

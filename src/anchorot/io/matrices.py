@@ -5,7 +5,7 @@ import os
 import threading
 import zipfile
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
@@ -14,12 +14,14 @@ from anchorot.io.foreign import reading
 from anchorot.io.gate import check_limit, opened
 from anchorot.io.marks import Columns
 from anchorot.io.options import ReadOptions
+from anchorot.io.stored import STORED
 from anchorot.io.tables import marked, read_table
 from anchorot.io.text import lines_of, numbers, whole_number
 
-FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold,
-MARKS = {"types", "features"}  # what goes with all of them,
-EXTRAS = MARKS | {"weights", "labels"}  # and with costs and points; others are left alone
+FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold, and what goes with each:
+MARKS = {"types", "features"}
+POINTWISE = MARKS | {"weights", "labels"}
+EXTRAS = {"cost": POINTWISE | STORED, "points": POINTWISE, "V": MARKS, "F": MARKS}  # others are left alone
 PIECE = 1 << 24  # bytes read at a time
 _PARSING = threading.Lock()  # headers are Python literals, which CPython 3.11 parses wrongly in two threads at once
 
@@ -29,17 +31,19 @@ def read_npz(file: Path, options: ReadOptions) -> dict[str, Any]:
 
     Types and features are the arrays of these names, or those that the options name.
     """
-    with (
-        opened(file) as handle,
-        reading("an .npz archive of plain numbers"),
-        zipfile.ZipFile(handle) as archive,
-    ):
+    with opened(file) as handle:
+        return arrays_in(handle, options)
+
+
+def arrays_in(handle: BinaryIO, options: ReadOptions) -> dict[str, Any]:
+    """Arrays that make a space, of an open .npz file."""
+    with reading("an .npz archive of plain numbers"), zipfile.ZipFile(handle) as archive:
         known = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
         forms = [form for form in FORMS if form <= set(known)]
         if len(forms) != 1:
             held = ", ".join(known) or "nothing"
             raise InputError(f"an .npz file needs one of: 'cost'; 'points'; 'V' and 'F'. This one holds {held}")
-        extras = {name: name for name in (EXTRAS if "V" not in forms[0] else MARKS) & set(known)}
+        extras = set().union(*(EXTRAS[name] for name in forms[0])) & set(known)
         members = Columns("array", known)
         wanted = {name: members[name] for name in {*forms[0], *extras, *options.wanted}}
         check_limit(sum(member.file_size for member in wanted.values()), "what is packed into it", options.limit)
@@ -49,6 +53,12 @@ def read_npz(file: Path, options: ReadOptions) -> dict[str, Any]:
     for name in {"types", "labels"} & set(found):
         found[name] = _names(found[name], name, rows)
     return found | marked(rows, Columns("array", arrays), options)
+
+
+def members_of(file: Path) -> set[str]:
+    """Names of the arrays of an .npz file."""
+    with opened(file) as handle, reading("an .npz archive"), zipfile.ZipFile(handle) as archive:
+        return {name.removesuffix(".npy") for name in archive.namelist()}
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:

@@ -1,7 +1,6 @@
 """Spaces from triangle meshes: distances along the surface are the costs."""
 
 import os
-import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import check_choice, check_finite, check_indices, check_integer, check_memory, check_numbers
-from anchorot.exceptions import InputError, InputNote
+from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry, renumbered
 from anchorot.io.gate import MAX_BYTES, about
 from anchorot.io.geodesics import GEODESICS, edge_graph, mesh_edges
 from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of
 from anchorot.io.mesh_files import MESH_READERS, Mesh, as_indices, read_mesh, vertex_columns
+from anchorot.io.notes import note
 from anchorot.io.sampling import sampled
 from anchorot.io.shortest_paths import adjacency, components
 from anchorot.space import Space
@@ -172,11 +172,8 @@ def _largest_component(vertices: Float64s, faces: Int64s, name: str) -> Int64s:
     graph = adjacency(len(vertices), mesh_edges(faces), None, directed=False)
     parts = components(graph, directed=False)
     if len(parts) > 1:
-        warnings.warn(
-            f"{name} has {len(parts)} components; the largest is kept, {len(parts[0])} of {len(vertices)} vertices",
-            InputNote,
-            stacklevel=5,
-        )
+        kept = f"the largest is kept, {len(parts[0])} of {len(vertices)} vertices"
+        note(name, f"has {len(parts)} components; {kept}")
     return np.sort(parts[0])
 
 

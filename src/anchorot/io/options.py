@@ -3,11 +3,13 @@
 import inspect
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import update_wrapper
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
 
 from anchorot._typing import RngLike
 from anchorot._validate import check_bytes, check_choice
@@ -19,6 +21,7 @@ from anchorot.io.marks import column_names
 from anchorot.io.meshes import SAMPLINGS
 
 KINDS = ("cost", "points", "graph")
+HOW = ("cache", "max_bytes")  # options that change no space
 
 
 def _about(text: str, kind: str = "", **more: Any) -> dict[str, Any]:
@@ -124,6 +127,15 @@ class ReadOptions:
         ),
     )
 
+    cache: bool = field(
+        default=False,
+        metadata=_about(
+            "Take the space from the user's cache if this file was read with these options before, else put it there; "
+            "only what takes longer to read than that is kept, and nothing that is drawn without a seed.",
+            "bool",
+        ),
+    )
+
     def __post_init__(self) -> None:
         for each in fields(self):
             choices, value = each.metadata.get("choices"), getattr(self, each.name)
@@ -147,9 +159,39 @@ class ReadOptions:
         return (*column_names(self.types), *column_names(self.features))
 
     @property
+    def is_random(self) -> bool:
+        """Whether points are drawn."""
+        return self.n_points is not None
+
+    def settled(self) -> "ReadOptions":
+        """Return options by which a file that is read again has the same points; draws without a seed are not kept."""
+        if not self.is_random or isinstance(self.rng, int | np.integer):
+            return self
+        return replace(self, rng=int(np.random.default_rng(self.rng).integers(2**63)), cache=False)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """Those that are not the defaults and change the space, as plain values; of a draw its seed, or None."""
+        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in HOW}
+        told = {name: value for name, value in told.items() if value != getattr(DEFAULTS, name)}
+        told = {name: _plain(value) for name, value in told.items()}
+        rng = told.pop("rng", None)
+        return {**told, "rng": rng if isinstance(rng, int) else None} if self.is_random else told
+
+    @property
     def limit(self) -> int:
         """Bytes that may be read of a file."""
         return check_bytes(self.max_bytes, "max_bytes")
+
+
+DEFAULTS = ReadOptions()
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON gives back as it is."""
+    if isinstance(value, tuple):
+        return list(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 P = ParamSpec("P")

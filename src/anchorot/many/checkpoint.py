@@ -14,7 +14,6 @@ taken for finished. Two runs of the same thing may share a folder; they write th
 import io
 import json
 import struct
-import time
 import warnings
 from hashlib import blake2b
 from pathlib import Path
@@ -24,13 +23,12 @@ import numpy as np
 
 from anchorot._typing import Float64s
 from anchorot.exceptions import InputError, InputNote
-from anchorot.io.atomic import replacing
+from anchorot.io.atomic import remove_stale, replacing
 from anchorot.many.tiles import Tile
 from anchorot.many.workers import TileValues
 
 FORMAT = 2
 MANIFEST = "manifest.json"
-STALE_SECONDS = 3600.0  # after which a half-written file belongs to no run
 SEAL_BYTES = 32
 MOST_REST = 4096  # bytes that a tile's file may have besides its values
 COUNTS = struct.Struct("<qq")  # pairs that did not converge, and that have no value
@@ -55,7 +53,7 @@ class Checkpoint:
             found = read_manifest(folder)  # another run may have been quicker, or slower
         if difference := _difference(found or {}, wanted):
             raise InputError(f"checkpoint {folder} is of another run: {difference}; take another folder, or delete it")
-        _remove_stale(folder)
+        remove_stale([*folder.glob(".*-*.npy"), *folder.glob(".manifest-*.json")])
         return cls(folder, wanted)
 
     def read(self, tile: Tile) -> TileValues | None:
@@ -154,13 +152,3 @@ def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
         changed = [i for i, (a, b) in enumerate(zip(there, here, strict=True)) if a != b]
         return f"{len(changed)} of the {name} have changed, the first {name}[{changed[0]}]"
     return ""
-
-
-def _remove_stale(folder: Path) -> None:
-    """Remove what killed runs left half-written, but nothing that a run may still be writing."""
-    for path in (*folder.glob(".*-*.npy"), *folder.glob(".manifest-*.json")):
-        try:
-            if time.time() - path.stat().st_mtime > STALE_SECONDS:
-                path.unlink()
-        except FileNotFoundError:
-            pass  # its owner was quicker

@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import closing
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from anchorot._typing import Float64s
 from anchorot._validate import check_bytes, check_choice, check_integer
 from anchorot.anchors.marking import MarksLike
 from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
+from anchorot.io.options import ReadOptions
+from anchorot.io.readers import cores
 from anchorot.many.checkpoint import Checkpoint, read_manifest
 from anchorot.many.metrics import Metric, metric_of
 from anchorot.many.tiles import Tile, strips, tile_side, walk_tiles
@@ -46,6 +49,7 @@ def pairwise(
     memory: int | str = "2GiB",
     tile: int | None = None,
     out: Float64s | None = None,
+    **reading: Any,
 ) -> Float64s:
     """Compare all pairs of spaces, or all spaces with all others.
 
@@ -56,10 +60,11 @@ def pairwise(
     Parameters
     ----------
     spaces, others : sequence of Space, array_like of shape (n, n) or path
-        Paths are read by :func:`read`. For "ae" there may be `AnchorFeatures` too. Any object with a length and
-        ``[i]`` will do: entries are asked for when they are needed, so that a sequence may load or make them then. An
-        entry may also be a function without arguments that returns one of these, such as ``partial(read, path, ...)``.
-        Sizes and weights mix freely. Without `others`, all pairs of `spaces`.
+        Paths are read by :func:`read` with the options in `reading`, through the user's cache, and in processes where
+        that pays. For "ae" there may be `AnchorFeatures` too. Any object with a length and ``[i]`` will do: entries are
+        asked for when they are needed, so that a sequence may load or make them then. An entry may also be a function
+        without arguments that returns one of these, such as ``partial(read, path, ...)``. Sizes and weights mix
+        freely. Without `others`, all pairs of `spaces`.
     metric : {"ae", "aw", "gw", "slb", "tlb"}
         - "ae": :func:`anchor_energy`, the square of a distance.
         - "aw": the transport cost of :func:`anchor_wasserstein`, ``.cost``, which has no entropy term.
@@ -104,6 +109,9 @@ def pairwise(
         Side of a tile; by default small enough for many of them. One checkpoint keeps to one side.
     out : ndarray of float64, shape (N, N) or (N, M), optional
         Where to put the result, such as a memory-mapped file.
+    **reading
+        Options of :func:`read` for paths, such as ``n_points=200, rng=0``; its `metric` is ``point_metric`` here.
+        Without a seed one is drawn for all files; ``cache=False`` reads them without the cache.
 
     Returns
     -------
@@ -121,7 +129,7 @@ def pairwise(
     >>> pairwise([line, triangle]).round(3).tolist()
     [[0.0, 0.296], [0.296, 0.0]]
     """
-    inputs = Inputs.of(spaces, others)
+    inputs = Inputs.of(spaces, others, **_read_names(reading))
     check_choice(errors, "errors", ("raise", "skip"))
     marking = inputs.marking(marks, reach, robust=robust, skip=errors == "skip")
     chosen = metric_of(metric, p, robust, epsilon, marking=marking)
@@ -146,6 +154,15 @@ def pairwise(
         text = f"{n_failed} pairs have no value and are NaN: the solver failed, or numbers exceed the range of floats"
         warnings.warn(text, ConvergenceWarning, stacklevel=2)
     return values
+
+
+def _read_names(reading: dict[str, Any]) -> dict[str, Any]:
+    """Options of reading by the names that `read` has for them."""
+    names = {"point_metric" if each.name == "metric" else each.name: each.name for each in fields(ReadOptions)}
+    unknown = sorted(reading.keys() - names.keys())
+    if unknown:
+        raise TypeError(f"pairwise() got an unexpected keyword argument {unknown[0]!r}")
+    return {names[name]: value for name, value in reading.items()}
 
 
 def _result(out: Float64s | None, inputs: Inputs) -> Float64s:
@@ -176,7 +193,7 @@ def _side(folder: Path | None, tile: int | None, inputs: Inputs, metric: Metric)
 
 def _workers(job: Job, n_jobs: int, backend: str | None, client: Any, memory: int) -> Workers:
     nested = is_pool_worker()
-    n_workers = check_integer(n_jobs, "n_jobs", 1) if n_jobs != -1 else 1 if nested else _cores()
+    n_workers = check_integer(n_jobs, "n_jobs", 1) if n_jobs != -1 else 1 if nested else cores()
     kind = job.metric.backend if backend is None else check_choice(backend, "backend", BACKENDS)
     if client is not None:
         from anchorot.many.workers.cluster import ClusterWorkers
@@ -185,10 +202,6 @@ def _workers(job: Job, n_jobs: int, backend: str | None, client: Any, memory: in
     if kind == "threads" or nested or n_workers == 1:
         return ThreadWorkers(job, n_workers, memory)
     return ProcessWorkers(job, n_workers, memory)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _survey(workers: Workers, inputs: Inputs, side: int, errors: str, progress: bool) -> list[SpaceSummary]:

@@ -20,7 +20,7 @@ from anchorot.report.colours import place_colours
 from anchorot.report.drawing import Drawing
 from anchorot.report.packing import N_BEST_ALONE, deflate
 from anchorot.report.placing import Places, place
-from anchorot.report.provenance import provenance
+from anchorot.report.provenance import origins, provenance
 from anchorot.space import Space
 
 __all__ = ["write_report"]
@@ -45,9 +45,10 @@ def write_report(
     2023 or later. Of plans of up to nine million entries all are shown, in 8 bits or fewer; the table of best matches
     is exact. The same colour means the same share of a point's mass on every page.
 
-    Of an alignment the page says where it comes from (objective, bound, starts); its soft plan lights up, its matches
-    are marked, points without one are grey and listed, and a button shows the runner-up. Where both spaces are drawn
-    in as many dimensions, the second is turned so that matched points are at the same places.
+    The page says which files the spaces were read from, and how (`Space.origin`). Of an alignment it says where that
+    comes from (objective, bound, starts); its soft plan lights up, its matches are marked, points without one are grey
+    and listed, and a button shows the runner-up. Where both spaces are drawn in as many dimensions, the second is
+    turned so that matched points are at the same places.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def write_report(
     places = place(x, y, plan.plan if isinstance(plan, Alignment) else answers[0].plan)
     drawings = Drawing(x, places.first), Drawing(y, places.second)
     packed = pack_answers(answers, place_colours(drawings[0].points))
-    said = {**(provenance(plan) if isinstance(plan, Alignment) else {}), **(details or {})}
+    said = {**origins(x, y), **(provenance(plan) if isinstance(plan, Alignment) else {}), **(details or {})}
     data = {
         "sides": [drawing.packed(name) for drawing, name in zip(drawings, names, strict=True)],
         "answers": packed,

@@ -1,8 +1,15 @@
-"""Where an alignment comes from and how far to trust it, in words."""
+"""Where spaces and alignments come from and how far to trust them, in words."""
 
 import numpy as np
 
 from anchorot.distances.alignment import Alignment, Start
+from anchorot.space import Space
+
+
+def origins(x: Space, y: Space) -> dict[str, str]:
+    """Where the two spaces come from, if they were read."""
+    named = {"first space": x.origin, "second space": y.origin}
+    return {name: str(origin) for name, origin in named.items() if origin is not None}
 
 
 def provenance(found: Alignment) -> dict[str, str]:

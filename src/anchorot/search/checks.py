@@ -16,6 +16,7 @@ from anchorot._kernels.records import Events
 from anchorot._typing import Floats
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
+from anchorot.io.options import ReadOptions
 from anchorot.search.embedding import Grid, check_cells
 
 LARGEST_ID = 1 << 62
@@ -28,8 +29,8 @@ def refuse(name: str, what: str) -> NoReturn:
     raise InputError(f"{name}: {what}; the file is damaged: build the index again")
 
 
-def checked_header(header: dict[str, Any], name: str) -> tuple[Grid, bool, int]:
-    """Return the grid, whether features are of ranks, and the next id."""
+def checked_header(header: dict[str, Any], name: str) -> tuple[Grid, bool, int, dict[str, Any] | None]:
+    """Return the grid, whether features are of ranks, the next id, and how spaces were read, if that is known."""
     shape, low, high = (header.get(key) for key in ("shape", "low", "high"))
     robust, next_id = header.get("robust"), header.get("next_id")
     if not (isinstance(shape, list) and isinstance(low, float) and isinstance(high, float)):
@@ -41,7 +42,24 @@ def checked_header(header: dict[str, Any], name: str) -> tuple[Grid, bool, int]:
         check_cells(grid)
     except InputError as error:
         refuse(name, str(error))
-    return grid, robust, next_id
+    return grid, robust, next_id, _checked_reading(header.get("reading"), name)
+
+
+def _checked_reading(reading: Any, name: str) -> dict[str, Any] | None:
+    """Return options that `read` has, with values that they can have."""
+    if reading is None:
+        return None
+    try:
+        options = ReadOptions(**reading)
+    except (TypeError, InputError) as error:
+        refuse(name, f"its header says that spaces were read with options that there are not ({error})")
+    names = [text for value in reading.values() if isinstance(value, list) for text in value]
+    plain = all(type(value) in (str, int, float, bool, type(None), list) for value in reading.values())
+    plain = plain and all(isinstance(text, str) for text in names)
+    seed = 0 if options.rng is None else options.rng
+    if not plain or not isinstance(options.metric, str) or type(seed) is not int or seed < 0:
+        refuse(name, f"its header says that spaces were read with {reading}")
+    return reading
 
 
 def checked_names(names: Any, count: int, name: str) -> tuple[str, ...] | None:

@@ -2,28 +2,29 @@
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anchorot._typing import Float64s, Int64s
+from anchorot._typing import Int64s
 from anchorot._validate import check_integer
-from anchorot.anchors.features import AnchorFeatures, as_features
+from anchorot.anchors.features import as_features
 from anchorot.distances.neighbors import Neighbors
-from anchorot.exceptions import InputError
+from anchorot.exceptions import InputError, InputNote
+from anchorot.io.files import read
+from anchorot.io.options import PathLike
 from anchorot.search.checks import check_vectors, checked_header, checked_names, refuse
-from anchorot.search.embedding import Grid, check_cells, check_shape, common_span, rounded_signature, signature_length
+from anchorot.search.embedding import Grid, check_cells, check_shape, common_span, signature_length
 from anchorot.search.entries import checked_entries, laid_out, new_entries, record_of
 from anchorot.search.file import Bytes, IndexFile, write_file
+from anchorot.search.filling import SpaceLike, check_names, difference, fill, reading_of, store_all
 from anchorot.search.query import Query
 from anchorot.search.sharing import SharedLock
-from anchorot.search.store import FeatureStore, Record
+from anchorot.search.store import FeatureStore
 from anchorot.search.vectors import VectorIndex, import_faiss
-from anchorot.space import Space
-
-SpaceLike = Space | AnchorFeatures | ArrayLike
 
 
 class SearchIndex:
@@ -60,6 +61,7 @@ class SearchIndex:
         entries: np.ndarray,
         names: tuple[str, ...] | None,
         next_id: int,
+        reading: dict[str, Any] | None = None,
     ) -> None:
         self._grid = grid
         self._store = store
@@ -68,6 +70,7 @@ class SearchIndex:
         self._entries = entries  # ids ascend
         self._names = names
         self._next_id = next_id
+        self._reading = reading
 
     @classmethod
     def build(
@@ -103,14 +106,14 @@ class SearchIndex:
         import_faiss()  # before any work is done
         shape = grid.shape if isinstance(grid, Grid) else check_shape(grid)
         store = FeatureStore(robust, folder=folder)
-        records, spans = _store(store, spaces)
+        records, spans, reading = store_all(store, spaces)
         if not isinstance(grid, Grid):
             grid = Grid.over((0.0, 1.0) if robust else common_span(spans), shape)
         check_cells(grid)
-        checked = _check_names(names, len(records), names is not None)
+        checked = check_names(names, len(records), names is not None)
         vectors = VectorIndex(len(records), signature_length(grid))
-        radii = _fill(vectors.array, store, records, grid)
-        return cls(grid, store, vectors, new_entries(records, radii, 0), checked, len(records))
+        radii = fill(vectors.array, store, records, grid)
+        return cls(grid, store, vectors, new_entries(records, radii, 0), checked, len(records), reading)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -126,7 +129,7 @@ class SearchIndex:
         """
         import_faiss()
         file = IndexFile(path)
-        grid, robust, next_id = checked_header(file.about, file.name)
+        grid, robust, next_id, reading = checked_header(file.about, file.name)
         entries = checked_entries(file.read("entries"), file.features.length, next_id, file.name)
         names = checked_names(file.json("names"), len(entries), file.name)
         length = signature_length(grid)
@@ -135,7 +138,7 @@ class SearchIndex:
         vectors = VectorIndex(len(entries), length)
         file.read_into("vectors", _bytes(vectors.array))
         check_vectors(vectors.array, file.name)
-        return cls(grid, FeatureStore(robust, file.features), vectors, entries, names, next_id)
+        return cls(grid, FeatureStore(robust, file.features), vectors, entries, names, next_id, reading)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to one file, which appears whole or not at all; removed spaces are left out."""
@@ -148,6 +151,7 @@ class SearchIndex:
                 "high": self.grid.high,
                 "robust": self.robust,
                 "next_id": self._next_id,
+                "reading": self._reading,
             }
             names = json.dumps(self._names).encode()
             parts: dict[str, Bytes] = {
@@ -172,6 +176,11 @@ class SearchIndex:
         return self._store.robust
 
     @property
+    def reading(self) -> dict[str, Any] | None:
+        """Options of :func:`read` that all spaces were read with, from their origins; None if there is no such."""
+        return None if self._reading is None else dict(self._reading)
+
+    @property
     def ids(self) -> Int64s:
         """Ids of the spaces in the index, ascending."""
         return self._entries["id"].copy()
@@ -188,10 +197,11 @@ class SearchIndex:
         Ids count from 0 and are never given again. Names must be given if the index has names, and only then. Costs may
         lie outside the range of the grid.
         """
-        records, _ = _store(self._store, spaces)
-        added = _check_names(names, len(records), self._names is not None)
+        records, _, reading = store_all(self._store, spaces)
+        self._compare_reading(reading)
+        added = check_names(names, len(records), self._names is not None)
         vectors = np.empty((len(records), signature_length(self.grid)), np.float32)
-        radii = _fill(vectors, self._store, records, self.grid)
+        radii = fill(vectors, self._store, records, self.grid)
         with self._lock.exclusive():
             entries = new_entries(records, radii, self._next_id)
             self._next_id += len(records)
@@ -221,12 +231,21 @@ class SearchIndex:
             if len(self._vectors) == len(entries):
                 self._entries, self._names = entries, names
 
-    def query(self, x: SpaceLike, k: int = 10, exact: bool = True, *, candidates: int | None = None) -> Neighbors:
+    def _compare_reading(self, reading: dict[str, Any] | None) -> None:
+        """Note if something was read otherwise than the spaces of the index."""
+        if differs := difference(reading, self._reading):
+            warnings.warn(f"this was read otherwise than the index: {differs}", InputNote, stacklevel=3)
+
+    def query(
+        self, x: SpaceLike | PathLike, k: int = 10, exact: bool = True, *, candidates: int | None = None
+    ) -> Neighbors:
         """Find the k spaces nearest to x.
 
         Parameters
         ----------
-        x : Space, AnchorFeatures or array_like
+        x : Space, AnchorFeatures, array_like or path
+            A file is read as those of the index were (`reading`); of a space that was read otherwise an `InputNote`
+            says so.
         k : int
             How many; at most ``len(index)``.
         exact : bool
@@ -249,6 +268,9 @@ class SearchIndex:
         if exact and candidates is not None:
             raise InputError("candidates is for exact=False; exact=True looks at as many as it needs")
         candidates = check_integer(10 * k if candidates is None else candidates, "candidates", k)
+        if isinstance(x, str | os.PathLike):
+            x = read(x, **{"cache": True, **(self._reading or {})})
+        self._compare_reading(reading_of(x))
         query = Query(as_features(x, robust=self.robust), self.grid, k)
         with self._lock.shared():
             if k > len(self):
@@ -260,38 +282,5 @@ class SearchIndex:
             return Neighbors(self._entries["id"][list(places)], np.array(values), names, query.n_exact, exact)
 
 
-def _store(store: FeatureStore, spaces: Iterable[SpaceLike]) -> tuple[list[Record], list[tuple[float, float]]]:
-    """Write the features of all spaces to the store; return where they are, and the range of each one's costs."""
-    records, spans = [], []
-    for k, x in enumerate(spaces):
-        try:
-            features = as_features(x, robust=store.robust)
-            spans.append(features.span)
-        except InputError as error:
-            raise InputError(f"spaces[{k}]: {error}") from None
-        records.append(store.append(features))
-    return records, spans
-
-
-def _fill(out: NDArray[np.float32], store: FeatureStore, records: list[Record], grid: Grid) -> Float64s:
-    """Put the vectors of all records into the rows of `out`; return their radii."""
-    radii = np.empty(len(records))
-    for k, record in enumerate(records):
-        out[k], radii[k] = rounded_signature(store.read(record), grid)
-    return radii
-
-
 def _bytes(array: NDArray[np.float32]) -> memoryview:
     return array.view(np.uint8).reshape(-1).data
-
-
-def _check_names(names: Sequence[str] | None, count: int, has_names: bool) -> tuple[str, ...] | None:
-    if (names is not None) != has_names:
-        raise InputError("the index has names, but got none" if has_names else "got names, but the index has none")
-    if names is None:
-        return None
-    if len(names) != count:
-        raise InputError(f"names has {len(names)} entries, but got {count} spaces")
-    if not all(isinstance(name, str) for name in names):
-        raise InputError("names must be text")
-    return tuple(names)

@@ -1,9 +1,11 @@
 """Spaces in memory or loaded on demand, and digests of what they hold."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.marked import common_marking
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.exceptions import InputError, find_shortage
-from anchorot.io import read
+from anchorot.io.files import Unread, read
+from anchorot.io.options import HOW, ReadOptions
 from anchorot.space import Space, as_space
 
 
@@ -22,18 +25,32 @@ class Inputs:
 
     Entries may be spaces, features, square arrays, paths, or functions that return one of these; they are asked of the
     sequences only when needed.
+
+    Attributes
+    ----------
+    options : ReadOptions
+        How paths are read.
+    given : tuple of str
+        The options that the caller gave and that change spaces; they are for paths, and refused with anything else.
+    folder : str
+        Where relative paths begin, also for workers elsewhere.
     """
 
     spaces: Any
     others: Any
     n: int
     m: int | None
+    options: ReadOptions
+    given: tuple[str, ...]
+    folder: str
 
     @classmethod
-    def of(cls, spaces: Sequence[Any], others: Sequence[Any] | None) -> "Inputs":
-        """Check that these are sequences, without looking into them."""
+    def of(cls, spaces: Sequence[Any], others: Sequence[Any] | None, **reading: Any) -> "Inputs":
+        """Check that these are sequences, without looking into them; `reading` are options of `read`."""
         m = None if others is None else _length(others, "others")
-        return cls(spaces, others, _length(spaces, "spaces"), m)
+        given = tuple(name for name in reading if name not in HOW)
+        options = ReadOptions(**{"cache": True, **reading}).settled()
+        return cls(spaces, others, _length(spaces, "spaces"), m, options, given, _here())
 
     def __len__(self) -> int:
         return self.n + (self.m or 0)
@@ -42,20 +59,36 @@ class Inputs:
         """What the caller knows the space as."""
         return f"spaces[{index}]" if index < self.n else f"others[{index - self.n}]"
 
-    def load(self, index: int) -> Space | AnchorFeatures:
-        """Get a space; whatever goes wrong, but for a shortage of memory, is an `InputError` that names it."""
-        name = self.name(index)
+    def load(self, index: int, read: Callable[[Unread], Space] = Unread.__call__) -> Space | AnchorFeatures:
+        """Get a space; whatever goes wrong, but for a shortage of memory, is an `InputError` that names it.
+
+        `read` reads files, maybe in another process.
+        """
+        name, file = self.name(index), None
         try:
-            entry = self.spaces[index] if index < self.n else self.others[index - self.n]
-            if callable(entry):
-                entry = entry()
+            entry = self._entry(index)
             if isinstance(entry, str | os.PathLike):
-                name = f"{name} ({os.fspath(entry)})"
-                return read(entry)
+                file = os.fspath(entry)
+                name = f"{name} ({file})"
+                entry = Unread(Path(entry), self.options)
+            if isinstance(entry, Unread):
+                return read(replace(entry, path=Path(self.folder, entry.path)))
             return entry if isinstance(entry, AnchorFeatures) else as_space(entry)
         except Exception as error:
-            kind = InputError if find_shortage(error) is None else MemoryError  # which is not the fault of the space
-            raise kind(f"{name}: {_reason(error, name)}") from error
+            kind_of = InputError if find_shortage(error) is None else MemoryError  # which is not the fault of the space
+            raise kind_of(f"{name}: {_reason(error, file)}") from error
+
+    def _entry(self, index: int) -> Any:
+        """The entry as it is, but calls of `read` as what they mean, and what other functions return."""
+        entry = self.spaces[index] if index < self.n else self.others[index - self.n]
+        if isinstance(entry, partial) and entry.func is read and len(entry.args) == 1:
+            entry = Unread(Path(entry.args[0]), ReadOptions(**entry.keywords))
+        if callable(entry) and not isinstance(entry, Unread):
+            entry = entry()
+        if self.given and not isinstance(entry, str | os.PathLike):
+            kind = "function" if isinstance(entry, Unread) else type(entry).__name__
+            raise InputError(f"{self.given[0]} is an option of reading, for paths, but this is of type {kind}")
+        return entry
 
     def marking(self, marks: MarksLike, reach: float | None, *, robust: bool, skip: bool = False) -> Marking | None:
         """Return how to look at all of them, going through them if that is needed; bad ones are left out if `skip`."""
@@ -98,21 +131,25 @@ def _length(spaces: Any, name: str) -> int:
     return len(spaces)
 
 
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # the folder was deleted, and relative paths mean nothing
+        return ""
+
+
 def _pick(spaces: Any, indices: list[int]) -> Any:
     if not isinstance(spaces, list | tuple | np.ndarray):
         return spaces
-    return {i: _anywhere(spaces[i]) for i in indices}
+    return {i: spaces[i] for i in indices}
 
 
-def _anywhere(entry: Any) -> Any:
-    """Return a path that means the same file in another working directory."""
-    return os.path.abspath(entry) if isinstance(entry, str | os.PathLike) else entry
-
-
-def _reason(error: Exception, name: str) -> str:
+def _reason(error: Exception, read: str | None) -> str:
+    """What to say of an error; the file that was read is named before it."""
     if isinstance(error, OSError) and error.strerror:
         file = "" if error.filename is None else os.fsdecode(error.filename)
-        return error.strerror if file in name else f"{file}: {error.strerror}"
+        is_named = not file or (read is not None and file.endswith(read))
+        return error.strerror if is_named else f"{file}: {error.strerror}"
     return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
 
 

@@ -9,10 +9,12 @@ import numpy as np
 
 from anchorot._typing import Float64s
 from anchorot.exceptions import AnchorotError, InputError
+from anchorot.io.files import Unread
 from anchorot.many.metrics import Metric, Outcome
 from anchorot.many.tiles import Tile
 from anchorot.many.workers.cache import held_bytes
 from anchorot.many.workers.inputs import Inputs, digest
+from anchorot.space import Space
 
 
 class PreparedSpace(NamedTuple):
@@ -68,9 +70,9 @@ class Job:
         """Return the same job with no more inputs than these."""
         return replace(self, inputs=self.inputs.only(indices))
 
-    def prepare(self, index: int) -> PreparedSpace:
-        """Load and prepare a space; an `InputError` names it."""
-        space = self.inputs.load(index)
+    def prepare(self, index: int, read: Callable[[Unread], Space] = Unread.__call__) -> PreparedSpace:
+        """Load and prepare a space; an `InputError` names it. Files are read by `read`."""
+        space = self.inputs.load(index, read)
         try:
             return PreparedSpace(self.metric.prepare(space), digest(space) if self.with_digests else None)
         except InputError as error:

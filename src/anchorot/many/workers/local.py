@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from anchorot.exceptions import AnchorotError
+from anchorot.io.readers import Readers
 from anchorot.many.tiles import Tile
 from anchorot.many.workers.cache import ItemCache
 from anchorot.many.workers.job import Job, SpaceSummary, TileValues
@@ -68,7 +70,8 @@ class ThreadWorkers:
         self._job = job
         self._n_jobs = n_jobs
         self._memory = memory
-        self._cache = ItemCache(job.prepare, memory)
+        self._readers = Readers(n_jobs, len(job.inputs))
+        self._cache = ItemCache(partial(job.prepare, read=self._readers.read), memory)
         self._stop = threading.Event()
         self._executor = ThreadPoolExecutor(n_jobs, "anchorot") if n_jobs > 1 else None
 
@@ -79,6 +82,7 @@ class ThreadWorkers:
     def __exit__(self, *exception: object) -> None:
         """Stop after the pairs that are being compared."""
         self._stop.set()
+        self._readers.close()
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
 
@@ -88,7 +92,8 @@ class ThreadWorkers:
         def look(strip: range) -> list[SpaceSummary]:
             return [self._job.survey(index, self._cache.get) for index in strip if not self._stop.is_set()]
 
-        return completed(self._executor, look, strips, TASKS_PER_WORKER * self._n_jobs)
+        yield from completed(self._executor, look, strips, TASKS_PER_WORKER * self._n_jobs)
+        self._readers.rest()
 
     def room(self, summaries: Sequence[SpaceSummary]) -> int:
         """Bytes of prepared spaces that may stay while others pass by."""

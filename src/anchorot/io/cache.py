@@ -1,0 +1,259 @@
+"""Spaces that were read before: a folder of entries, one for each content of a file and way of reading it.
+
+The name of an entry is its key, a SHA-256 of the file's bytes, its ending, all options and the versions of what reads
+it; so an entry never goes stale, and nothing has to be told when a file changes. An entry is a seal (a digest with the
+key as the key), what was noted about the file, and the arrays of the space as `write` stores them. It appears whole, by
+renaming, and is never changed: processes may share the folder, and be killed at any moment. What is damaged is read
+again.
+"""
+
+import json
+import os
+import re
+import struct
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from functools import cache as once
+from hashlib import blake2b, file_digest, sha256
+from importlib import metadata
+from io import BufferedRandom, BufferedReader
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from anchorot._validate import check_bytes
+from anchorot.config import __version__
+from anchorot.exceptions import InputError
+from anchorot.io.atomic import remove_stale, replacing
+from anchorot.io.gate import opened
+from anchorot.io.matrices import arrays_in, members_of
+from anchorot.io.mesh_files import MESH_READERS
+from anchorot.io.notes import listening, note
+from anchorot.io.options import ReadOptions
+from anchorot.io.stored import arrays_of, keeps_all, space_of
+from anchorot.space import Space
+
+FORMAT = 1  # of entries, and of what readers make of a file: another number makes all older entries unknown
+SIZE = "4GiB"
+LARGEST_SHARE = 0.25  # of the cache that one entry may take
+SMALLEST = 8 << 10  # a smaller file is read as quickly as an entry
+READERS = ("numpy", "scipy", "trimesh", "potpourri3d", "pygeodesic", "h5py")  # which the last bits of a space depend on
+COSTLY = (*MESH_READERS, ".graphml", ".edgelist", ".edges", ".swc", ".h5ad")
+PLAIN = (str, int, float, bool, type(None))  # values of options that have one text each
+SEAL_BYTES = 32
+LENGTH = struct.Struct("<I")  # of the notes
+ENTRY = re.compile(r"[0-9a-f]{64}\.space")
+HALF_WRITTEN = ".*-*.space"
+TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This is a cache of anchorot; see https://bford.info/cachedir/\n"
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """What is in the cache: where it is, how many spaces, how many bytes, and how many at most."""
+
+    folder: Path
+    n_spaces: int
+    n_bytes: int
+    limit: int
+
+
+def cache_folder() -> Path:
+    """Where spaces are kept: ``ANCHOROT_CACHE``, or by the platform's convention."""
+    chosen = os.environ.get("ANCHOROT_CACHE")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local") / "anchorot" / "Cache"
+    if sys.platform == "darwin":
+        return _home() / "Library" / "Caches" / "anchorot"
+    base = Path(os.environ.get("XDG_CACHE_HOME") or "")
+    return (base if base.is_absolute() else _home() / ".cache") / "anchorot"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise FileNotFoundError("there is no home folder for a cache; name a folder in ANCHOROT_CACHE") from None
+
+
+def cache_limit() -> int:
+    """Bytes that all entries may take: ``ANCHOROT_CACHE_SIZE``, or 4 GiB."""
+    return check_bytes(os.environ.get("ANCHOROT_CACHE_SIZE") or SIZE, "ANCHOROT_CACHE_SIZE")
+
+
+def cache_info() -> CacheInfo:
+    """Count what is in the cache."""
+    entries = _entries()
+    return CacheInfo(cache_folder(), len(entries), sum(size for _, size, _ in entries), cache_limit())
+
+
+def clear_cache() -> CacheInfo:
+    """Remove all entries, and nothing else that may be in the folder; return what there was."""
+    before = cache_info()
+    for path in [entry for _, _, entry in _entries()] + list(cache_folder().glob(HALF_WRITTEN)):
+        path.unlink(missing_ok=True)
+    return before
+
+
+def through_cache(file: Path, options: ReadOptions, read: Callable[[Path, ReadOptions], Space]) -> Space:
+    """Take a space from the cache, or read it and put it there."""
+    limit = cache_limit()
+    stamp = _stamp(file)
+    key = key_of(file, options)
+    if key is None:
+        return read(file, options)
+    found = _told(key, file)
+    if found is not None:
+        return found
+    with listening() as notes:
+        space = read(file, options)
+    if _stamp(file) == stamp and keeps_all(space):  # else it may not be what the key is of
+        with suppress(OSError):  # a full disk or a folder of somebody else's is no reason not to read
+            _keep(key, space, notes, limit)
+    return space
+
+
+def kept_space(file: Path, options: ReadOptions) -> Space | None:
+    """Take a space from the cache, if it is there."""
+    key = key_of(file, options)
+    return None if key is None else _told(key, file)
+
+
+def is_costly(file: Path, options: ReadOptions) -> bool:
+    """Whether a file takes longer to read than an entry: paths are computed, and there is more than a few lines."""
+    ending = file.suffix.lower()
+    computes = ending in COSTLY or options.kind == "graph" or options.n_neighbors is not None
+    try:
+        return file.stat().st_size >= SMALLEST and (computes or (ending == ".npz" and "V" in members_of(file)))
+    except (OSError, InputError):
+        return False  # whoever reads it will say what is wrong
+
+
+def key_of(file: Path, options: ReadOptions) -> str | None:
+    """What a space is kept under; None if it is not worth it, or is drawn anew each time."""
+    said = {each.name: getattr(options, each.name) for each in fields(options) if each.name != "cache"}
+    if not options.is_random:
+        del said["rng"]
+    elif said["rng"] is None:
+        return None
+    if not all(type(value) in PLAIN for value in said.values()) or not is_costly(file, options):
+        return None
+    try:
+        with opened(file) as handle:
+            if os.fstat(handle.fileno()).st_size > options.limit:
+                return None
+            content = file_digest(handle, "sha256").hexdigest()
+    except (OSError, InputError):
+        return None
+    about = {"format": FORMAT, "content": content, "ending": file.suffix.lower(), "options": said, **_versions()}
+    return sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+class _Kept(NamedTuple):
+    """An entry."""
+
+    space: Space
+    notes: list[str]
+
+
+def _told(key: str, file: Path) -> Space | None:
+    """The space of a key, if it is kept, with what was noted about the file."""
+    found = _found(key)
+    for said in () if found is None else found.notes:
+        note(file.name, said)
+    return None if found is None else found.space
+
+
+def _found(key: str) -> _Kept | None:
+    """The entry of a key, if there is one and it is whole; it is then the last that goes."""
+    try:
+        path = _path(key)
+        with opened(path) as handle:
+            seal = handle.read(SEAL_BYTES)
+            if seal != _seal(key, handle):
+                return None
+            handle.seek(SEAL_BYTES)
+            (length,) = LENGTH.unpack(handle.read(LENGTH.size))
+            notes = json.loads(handle.read(length))
+            space = space_of(arrays_in(handle, ReadOptions(max_bytes=os.fstat(handle.fileno()).st_size)))
+    except (OSError, InputError):
+        return None
+    with suppress(OSError):
+        os.utime(path)
+    return _Kept(space, notes)
+
+
+def _keep(key: str, space: Space, notes: list[str], limit: int) -> None:
+    """Write an entry, whole or not at all, and make room for it; one that would take most of the room is left out."""
+    arrays = arrays_of(space)
+    if sum(array.nbytes for array in arrays.values()) > limit * LARGEST_SHARE:
+        return
+    folder = cache_folder()
+    if not folder.is_dir():
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        (folder / "CACHEDIR.TAG").write_text(TAG)  # backups leave such folders out
+    text = json.dumps(notes).encode()
+    with replacing(_path(key)) as temporary, temporary.open("w+b") as handle:
+        handle.write(bytes(SEAL_BYTES) + LENGTH.pack(len(text)) + text)
+        np.savez(handle, **arrays)  # not compressed: to unpack it would take longer than to read it
+        handle.seek(SEAL_BYTES)
+        seal = _seal(key, handle)
+        handle.seek(0)
+        handle.write(seal)
+    _make_room(limit)
+
+
+def _make_room(limit: int) -> None:
+    """Remove the entries that were not used for longest, until the others fit."""
+    remove_stale(cache_folder().glob(HALF_WRITTEN))
+    entries = _entries()
+    excess = sum(size for _, size, _ in entries) - limit
+    for _, size, path in entries:
+        if excess <= 0:
+            break
+        path.unlink(missing_ok=True)
+        excess -= size
+
+
+def _entries() -> list[tuple[int, int, Path]]:
+    """When each entry was last used, its bytes, and where it is; the oldest first."""
+    found = []
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for path in cache_folder().iterdir():
+            if ENTRY.fullmatch(path.name):
+                with suppress(FileNotFoundError):
+                    status = path.stat()
+                    found.append((status.st_mtime_ns, status.st_size, path))
+    return sorted(found)
+
+
+def _seal(key: str, handle: BufferedReader | BufferedRandom) -> bytes:
+    """A digest of the rest of a file, which fits one key only."""
+    return file_digest(handle, lambda: blake2b(key=bytes.fromhex(key), digest_size=SEAL_BYTES)).digest()
+
+
+def _path(key: str) -> Path:
+    return cache_folder() / f"{key}.space"
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    """What changes when a file does."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+@once
+def _versions() -> dict[str, str]:
+    """Versions of all that has a part in reading."""
+    versions = {"anchorot": __version__}
+    for package in READERS:
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return versions

@@ -1,0 +1,101 @@
+"""A space as arrays, as `write` and the cache store it, and back, to the last bit."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from anchorot.config import __version__
+from anchorot.exceptions import InputError
+from anchorot.geometry import Geometry
+from anchorot.origin import unpacked
+from anchorot.space import Space
+
+GEOMETRY: dict[str, tuple[int, tuple[int, ...], type]] = {
+    "geometry_index": (1, (), np.int64),  # dimensions, columns that there may be, and kind of numbers
+    "geometry_n_sites": (0, (), np.int64),
+    "geometry_positions": (2, (2, 3), np.float64),
+    "geometry_faces": (2, (3,), np.int64),
+    "geometry_edges": (2, (2,), np.int64),
+}
+ORIGIN = "origin"
+STORED = {*GEOMETRY, ORIGIN}  # what goes with costs, and with nothing else
+MOST_SITES = 1 << 31
+
+
+def arrays_of(space: Space) -> dict[str, Any]:
+    """All that a space holds; labels that are neither all integers nor all text become text."""
+    arrays: dict[str, Any] = {"cost": space.cost, "weights": space.weights}
+    if space.types is not None:
+        arrays["types"] = _type_array(space.types)
+    if space.features is not None:
+        arrays["features"] = space.features
+    if space.labels is not None:
+        arrays["labels"] = _label_array(space.labels)
+    for name, (_, _, kind) in GEOMETRY.items() if space.geometry is not None else ():
+        part = getattr(space.geometry, name.removeprefix("geometry_"))
+        if part is not None:
+            arrays[name] = np.asarray(part, kind)
+    if space.origin is not None:
+        arrays[ORIGIN] = np.array(space.origin.packed(__version__))
+    return arrays
+
+
+def keeps_all(space: Space) -> bool:
+    """Whether `arrays_of` loses no label or type: NumPy's text cannot end in NUL, its integers have 64 bits."""
+    has_labels = space.labels is None or tuple(_label_array(space.labels).tolist()) == space.labels
+    return has_labels and (space.types is None or _plain_types(space.types) is not None)
+
+
+def space_of(found: Mapping[str, Any]) -> Space:
+    """The space of arrays that may come from anywhere."""
+    rest = {name: part for name, part in found.items() if name not in STORED}
+    origin = unpacked(found[ORIGIN]) if ORIGIN in found else None
+    return Space(**rest, geometry=_geometry_of(found), origin=origin, copy=False)
+
+
+def _label_array(labels: Sequence[object]) -> Any:
+    if all(type(label) is int and -(2**63) <= label < 2**63 for label in labels):
+        return np.array(labels, np.int64)
+    return np.array([str(label) for label in labels])
+
+
+def _type_array(types: tuple[Hashable, ...]) -> Any:
+    array = _plain_types(types)
+    if array is None:
+        shown = ", ".join(sorted({type(kind).__name__ for kind in types}))
+        raise InputError(f"types that are {shown} cannot be written; make all of them texts, or all integers")
+    return array
+
+
+def _plain_types(types: tuple[Hashable, ...]) -> Any | None:
+    """Types as an array that gives back equal ones, if there is one."""
+    kinds = {type(kind) for kind in types}
+    if len(kinds) != 1 or not kinds <= {str, int, bool, float}:
+        return None
+    array = np.array(types)
+    return None if array.dtype.hasobject or array.tolist() != list(types) else array
+
+
+def _geometry_of(found: Mapping[str, Any]) -> Geometry | None:
+    """What the points looked like, if the arrays say so; every number of a site is that of a site."""
+    parts = {name.removeprefix("geometry_"): _checked(name, found[name]) for name in GEOMETRY if name in found}
+    if not {"index", "n_sites"} <= set(parts):
+        return None
+    n_sites, positions = int(parts.pop("n_sites")), parts.get("positions")
+    if not 0 < n_sites < MOST_SITES or (positions is not None and len(positions) != n_sites):
+        raise InputError(f"geometry_n_sites is {n_sites}, which does not fit the other arrays of the geometry")
+    for name in ("index", "faces", "edges"):
+        sites = parts.get(name)
+        if sites is not None and sites.size and (sites.min() < 0 or sites.max() >= n_sites):
+            raise InputError(f"geometry_{name} names sites {sites.min()} to {sites.max()}, but there are {n_sites}")
+    return Geometry(n_sites=n_sites, **parts)
+
+
+def _checked(name: str, part: Any) -> Any:
+    """Return an array of the geometry if it has the shape and the numbers that it must have."""
+    dimensions, columns, kind = GEOMETRY[name]
+    fits = part.ndim == dimensions and (not columns or part.shape[-1] in columns)
+    if part.dtype != kind or not fits or not np.isfinite(part).all():
+        raise InputError(f"{name} has shape {part.shape} and dtype {part.dtype}, or numbers that are not finite")
+    return part
