@@ -123,6 +123,8 @@ def another(option):
     value, about = getattr(SEEDED, option.name), option.metadata
     if "choices" in about:
         return next(choice for choice in reversed(about["choices"]) if choice != value)
+    if option.name in ("types", "features", "columns"):
+        return "other"
     return not value if isinstance(value, bool) else "other" if isinstance(value, str) else 7
 
 

@@ -262,7 +262,7 @@ def test_marks_on_the_command_line(tmp_path):
     assert done.exit_code == 0, done.output
     (source,) = find_sources([tmp_path / "a.csv"])
     reading = {"kind": "points", "types": "kind", "columns": ("x", "y"), "features": ("charge", "x")}
-    assert source.read(reading).features.tolist() == [[5, 0], [6, 3], [7, 0]]
+    assert source.unread(reading)().features.tolist() == [[5, 0], [6, 3], [7, 0]]
 
 
 def tu_folder(tmp_path, **files):
@@ -286,9 +286,9 @@ def test_labels_and_attributes_of_a_tu_collection(tmp_path):
     assert [space.features.tolist() for space in spaces] == [values.tolist() for values in found.features]
     reading = {"disconnected": "error", "n_points": None, "rng": 0, "types": None, "features": None}
     sources = find_sources([tmp_path / "TOY"])
-    assert [source.read(reading).types for source in sources] == list(found.types)
+    assert [source.unread(reading)().types for source in sources] == list(found.types)
     with pytest.raises(ao.InputError, match="TOY/1: no node attribute is called 'atom'; there are: label, attributes"):
-        sources[0].read({**reading, "types": "atom"})
+        sources[0].unread({**reading, "types": "atom"})()
 
 
 def test_several_labels_of_a_node_are_one_type(tmp_path):

@@ -53,9 +53,8 @@ def _checked_reading(reading: Any, name: str) -> dict[str, Any] | None:
         options = ReadOptions(**reading)
     except (TypeError, InputError) as error:
         refuse(name, f"its header says that spaces were read with options that there are not ({error})")
-    names = [text for value in reading.values() if isinstance(value, list) for text in value]
-    plain = all(type(value) in (str, int, float, bool, type(None), list) for value in reading.values())
-    plain = plain and all(isinstance(text, str) for text in names)
+    single = {option: value for option, value in reading.items() if option not in ("features", "columns")}
+    plain = all(type(value) in (str, int, float, bool, type(None)) for value in single.values())
     seed = 0 if options.rng is None else options.rng
     if not plain or not isinstance(options.metric, str) or type(seed) is not int or seed < 0:
         refuse(name, f"its header says that spaces were read with {reading}")
