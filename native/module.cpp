@@ -106,6 +106,16 @@ void bind_events(nb::module_& m) {
       },
       "values"_a, "sorted"_a, "order"_a, "threads"_a);
   m.def(
+      "cost_events",
+      [](Matrix<const double> cost, Vector<const std::int64_t> jumps, Vector<double> position,
+         Vector<std::uint32_t> row, Vector<std::int64_t> jump, int threads) {
+        run([&] {
+          anchorot::cost_events(cost.data(), cost.shape(0), cost.shape(1), jumps.data(), position.data(), row.data(),
+                                jump.data(), threads);
+        });
+      },
+      "cost"_a, "jumps"_a, "position"_a, "row"_a, "jump"_a, "threads"_a);
+  m.def(
       "sweep_energy",
       [](const nb::tuple& x, const nb::tuple& y, int threads) {
         const EventArrays events_x(x), events_y(y);

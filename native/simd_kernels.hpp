@@ -13,7 +13,7 @@ constexpr std::size_t kPanel = kLineBytes / sizeof(T);  // rows of a matrix that
 
 constexpr std::size_t kGroup = 8;  // panels whose sorted columns are written side by side
 
-// Both sort `width` rows of `length` numbers.
+// The first two sort `width` rows of `length` numbers.
 template <class T>
 struct PanelKernels {
   // out[k * pitch + c] = k-th smallest number of row c. Up to kGroup * kPanel rows, and `scratch` for as many panels of
@@ -21,6 +21,8 @@ struct PanelKernels {
   void (*sort_across)(const T* rows, std::size_t length, std::size_t width, T* out, std::size_t pitch, T* scratch);
   // In place. Up to kPanel rows, scratch for one panel.
   void (*sort_along)(T* rows, std::size_t length, std::size_t width, T* scratch);
+  // Every column of a panel of `lines` lines of 64 bytes.
+  void (*sort_panel)(T* panel, std::size_t lines);
 };
 
 // A tile of sums of absolute differences: out[i * pitch + j] += sum over k of |x[k][i] - y[k][j]|.

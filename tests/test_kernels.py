@@ -39,11 +39,14 @@ DISTRIBUTIONS = {
     "powers": lambda rng, n: 10.0 ** rng.integers(-300, 300, size=n),
     "zeros of both signs": lambda rng, n: rng.choice([0.0, -0.0, 1.0], size=n),
     "sorted": lambda rng, n: np.sort(rng.normal(size=n)),
+    "neighbours among others": lambda rng, n: np.where(
+        rng.uniform(size=n) < 0.5, rng.uniform(size=n), 0.5 + rng.integers(0, 99, size=n) * 2.0**-53
+    ),
 }
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-@pytest.mark.parametrize("count", [1, 30, 1000, 20_000])
+@pytest.mark.parametrize("count", [1, 30, 1000, 20_000, 100_000])
 def test_argsort_is_stable_on_all_distributions(name, count):
     values = DISTRIBUTIONS[name](np.random.default_rng(1), count)
     expected = np.argsort(values, kind="stable")
@@ -51,6 +54,20 @@ def test_argsort_is_stable_on_all_distributions(name, count):
         ordered, order = kernels.argsort(values, threads)
         np.testing.assert_array_equal(order, expected)
         np.testing.assert_array_equal(ordered, values[expected])
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("shape", [(1, 1), (1, 700), (700, 1), (90, 77)])
+def test_events_of_a_matrix_are_its_entries_in_stable_order(name, shape):
+    rng = np.random.default_rng(2)
+    cost, mass = DISTRIBUTIONS[name](rng, shape[0] * shape[1]).reshape(shape), rng.dirichlet(np.ones(shape[0]))
+    jumps = to_heights(rng.dirichlet(np.ones(shape[1])))
+    order = np.argsort(cost, axis=None, kind="stable")
+    for threads in (1, 3):
+        events = kernels.cost_events(cost, mass, jumps, threads)
+        np.testing.assert_array_equal(events.position, cost.ravel()[order])
+        np.testing.assert_array_equal(events.row, order // shape[1])
+        np.testing.assert_array_equal(events.jump, jumps[order % shape[1]])
 
 
 def random_events(rng, rows, atoms, spread=1.0):

@@ -12,6 +12,7 @@ from anchorot.exceptions import InputError
 
 __all__ = [
     "argsort",
+    "cost_events",
     "description",
     "event_averages",
     "fenwick_expected_cost",
@@ -79,6 +80,13 @@ def argsort(values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
     ordered, order = np.empty_like(values), np.empty(len(values), np.int64)
     _native.argsort(values, ordered, order, threads)
     return ordered, order
+
+
+def cost_events(cost: Float64s, mass: Float64s, jumps: Int64s, threads: int) -> Events:
+    """All entries of a matrix, sorted, as the events of its rows."""
+    events = Events(np.empty(cost.size), np.empty(cost.size, np.uint32), np.empty(cost.size, np.int64), mass)
+    _native.cost_events(cost, jumps, events.position, events.row, events.jump, threads)
+    return events
 
 
 def labelled_energies(moves: PlaceMoves, items: RowItems, in_x: NDArray[np.uint8], threads: int) -> Float64s:

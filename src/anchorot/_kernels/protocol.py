@@ -43,6 +43,12 @@ class Kernels(Protocol):
     def argsort(self, values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
         """Sorted values and the stable order that sorts them."""
 
+    def cost_events(self, cost: Float64s, mass: Float64s, jumps: Int64s, threads: int) -> Events:
+        """Sort all entries of a matrix: the events of its rows, whose CDFs jump by jumps[c] at the entry of column c.
+
+        Equal costs stand in the order of the matrix.
+        """
+
     def sweep_energy(self, x: Events, y: Events, threads: int) -> float:
         """Anchor Energy (p = 1) of two collections of weighted measures."""
 

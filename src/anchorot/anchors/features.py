@@ -105,11 +105,9 @@ class AnchorFeatures:
                 return cls(mean_quantile=mean_of_levels(levels), robust=robust)
             kernels.sort_rows(levels, threads)
             return cls(levels=levels, robust=robust)
-        values = space.cost.ravel().astype(np.float64, copy=False)
-        position, order = kernels.argsort(values, threads)
-        row = order // space.n
-        jump = to_heights(space.weights)[order - row * space.n]
-        full = cls(events=Events(position, row.astype(np.uint32), jump, space.weights), robust=robust)
+        cost = np.ascontiguousarray(space.cost, dtype=np.float64)
+        events = kernels.cost_events(cost, space.weights, to_heights(space.weights), threads)
+        full = cls(events=events, robust=robust)
         return cls(mean_quantile=full.mean_quantile, robust=robust) if mean_only else full
 
     @classmethod

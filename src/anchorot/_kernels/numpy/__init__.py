@@ -14,6 +14,7 @@ from anchorot._typing import Float64s, Floats, Int64s
 
 __all__ = [
     "argsort",
+    "cost_events",
     "description",
     "event_averages",
     "fenwick_expected_cost",
@@ -135,6 +136,13 @@ def argsort(values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
     """Sorted values and the stable order that sorts them."""
     order = np.argsort(values, kind="stable")
     return values[order], order
+
+
+def cost_events(cost: Float64s, mass: Float64s, jumps: Int64s, threads: int) -> Events:
+    """All entries of a matrix, sorted, as the events of its rows."""
+    position, order = argsort(cost.ravel(), threads)
+    row, column = np.divmod(order, cost.shape[1])
+    return Events(position, row.astype(np.uint32), jumps[column], mass)
 
 
 @np.errstate(over="ignore", invalid="ignore")
