@@ -87,6 +87,19 @@ struct Events {
 constexpr double kHeightUnit = 1.0 / static_cast<double>(std::int64_t{1} << 62);
 
 double sweep_energy(const Events& x, const Events& y, int threads);  // AE_1
+
+// How the quantiles of all rows of two collections move as the level rises from 0 to 1.
+struct LevelMoves {
+  const double* level;  // ascending
+  const std::uint32_t* row;
+  const double* after;  // the row's quantile from that level on
+  std::size_t count;
+  const double* start;  // quantiles at level 0
+  const double* mass;   // of every row: positive in the first collection, negative in the second, sum 0
+  std::size_t rows;
+};
+double level_sweep_energy(const LevelMoves& moves, int p, int threads);  // AE_p for p >= 2 (power_sweep.cpp)
+
 double fenwick_expected_cost(const Events& x, const Events& y);      // E[OT_1], the paper's SL-AE
 
 // -- one pool of measures under many labellings (labelled.cpp) -----------------------------------------------------

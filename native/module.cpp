@@ -123,6 +123,13 @@ void bind_events(nb::module_& m) {
       },
       "x"_a, "y"_a, "threads"_a);
   m.def(
+      "level_sweep_energy",
+      [](const nb::tuple& moves, Vector<const double> signed_mass, int p, int threads) {
+        const LevelMoveArrays levels(moves, signed_mass);
+        return run([&] { return anchorot::level_sweep_energy(levels.view(), p, threads); });
+      },
+      "moves"_a, "signed_mass"_a, "p"_a, "threads"_a);
+  m.def(
       "fenwick_expected_cost",
       [](const nb::tuple& x, const nb::tuple& y) {
         const EventArrays events_x(x), events_y(y);

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._kernels.records import Events, GridSpec, PlaceMoves, RowItems, ShareSteps, StepRows
+from anchorot._kernels.records import Events, GridSpec, LevelMoves, PlaceMoves, RowItems, ShareSteps, StepRows
 from anchorot._typing import Float64s, Floats, Int64s
 
 def simd_level() -> str: ...
@@ -19,6 +19,7 @@ def cost_events(
     cost: Float64s, jumps: Int64s, position: Float64s, row: NDArray[np.uint32], jump: Int64s, threads: int
 ) -> None: ...
 def sweep_energy(x: Events, y: Events, threads: int) -> float: ...
+def level_sweep_energy(moves: LevelMoves, signed_mass: Float64s, p: int, threads: int) -> float: ...
 def fenwick_expected_cost(x: Events, y: Events) -> float: ...
 def labelled_energies(
     moves: PlaceMoves, items: RowItems, in_x: NDArray[np.uint8], out: Float64s, threads: int

@@ -4,7 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._kernels import _native
-from anchorot._kernels._native import fenwick_expected_cost, labelled_steps, level_energy, sort_rows, sweep_energy
+from anchorot._kernels._native import (
+    fenwick_expected_cost,
+    labelled_steps,
+    level_energy,
+    level_sweep_energy,
+    sort_rows,
+    sweep_energy,
+)
 from anchorot._kernels.levels import common_segments
 from anchorot._kernels.records import Events, GridSpec, PlaceMoves, RowItems, ShareSteps, StepRows
 from anchorot._typing import Float64s, Floats, Int64s
@@ -22,6 +29,7 @@ __all__ = [
     "level_averages",
     "level_energy",
     "level_shares",
+    "level_sweep_energy",
     "quantiles",
     "share_product",
     "sort_rows",

@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._kernels.records import Events, GridSpec, PlaceMoves, RowItems, ShareSteps, StepRows
+from anchorot._kernels.records import Events, GridSpec, LevelMoves, PlaceMoves, RowItems, ShareSteps, StepRows
 from anchorot._typing import Float64s, Floats, Int64s
 
 
@@ -51,6 +51,9 @@ class Kernels(Protocol):
 
     def sweep_energy(self, x: Events, y: Events, threads: int) -> float:
         """Anchor Energy (p = 1) of two collections of weighted measures."""
+
+    def level_sweep_energy(self, moves: LevelMoves, signed_mass: Float64s, p: int, threads: int) -> float:
+        """Anchor Energy (p >= 2) of two collections of weighted measures, whose rows have masses of either sign."""
 
     def labelled_energies(self, moves: PlaceMoves, items: RowItems, in_x: NDArray[np.uint8], threads: int) -> Float64s:
         """(labellings,): energy distance (p = 1) of the items with in_x[labelling] = 1 from the others.

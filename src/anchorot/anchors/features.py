@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
-from anchorot._kernels.heights import from_heights, heights_after, to_heights
-from anchorot._kernels.numpy.sweep import block_sweep
-from anchorot._kernels.records import Events
-from anchorot._typing import Float64s, Floats
+from anchorot._kernels.heights import from_heights, heights_along, row_order, to_heights
+from anchorot._kernels.records import Events, LevelMoves
+from anchorot._typing import Floats
 from anchorot._validate import (
     check_memory,
     check_overflow,
@@ -26,19 +25,6 @@ from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
 BLOCK_NUMBERS = 1 << 18  # averaged at a time: 2 MB of temporary numbers
-
-
-class LevelMoves(NamedTuple):
-    """How the quantiles of a collection of measures move as the level t rises from 0 to 1, by value.
-
-    The kernels' `PlaceMoves` say the same of numbered places, over levels or over positions.
-    """
-
-    level: Float64s  # (moves,) ascending
-    row: NDArray[np.uint32]  # (moves,) which measure
-    before: Float64s  # (moves,) its quantile below that level
-    after: Float64s  # (moves,) and above
-    start: Float64s  # (rows,) quantiles at t = 0
 
 
 class AnchorFeatures:
@@ -177,9 +163,9 @@ class AnchorFeatures:
     @cached_property
     def level_moves(self) -> LevelMoves:
         """The anchors' quantiles as the level t rises from 0 to 1: each steps on at its cumulated weights."""
-        by_row = np.argsort(self.events.row, kind="stable")  # within a row still by position
+        by_row = row_order(self.events.row)  # within a row still by position
         position, row = self.events.position[by_row], self.events.row[by_row]
-        height = heights_after(self.events.row, self.events.jump)[by_row]
+        height = heights_along(row, self.events.jump[by_row])
         steps = level_steps(row, np.minimum(from_heights(height), 1.0))  # rounded weights may sum to more
         start = np.zeros(len(self.events.mass))
         start[row[steps.first]] = position[steps.first]
@@ -221,7 +207,9 @@ class AnchorFeatures:
         if p == 1:
             energy = kernels.sweep_energy(self.events, other.events, threads)
         else:
-            energy = sweep_levels(self.level_moves, other.level_moves, self.events.mass, other.events.mass, p)
+            signed_mass = np.concatenate([self.events.mass, -other.events.mass])
+            moves = merged_moves(self.level_moves, other.level_moves)
+            energy = kernels.level_sweep_energy(moves, signed_mass, p, threads)
         check_overflow(energy, p)
         return energy
 
@@ -274,21 +262,10 @@ def mean_of_levels(levels: Floats) -> StepFunction:
     return StepFunction(value, np.arange(1, count + 1) / count, origin)
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def sweep_levels(x: LevelMoves, y: LevelMoves, mass_x: Float64s, mass_y: Float64s, p: int) -> float:
-    """Integrate the energy distance at level t over t in [0, 1], as quantiles move one at a time."""
-    order = np.argsort(np.concatenate([x.level, y.level]), kind="stable")
-
-    def merged(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.concatenate([a, b])[order]
-
-    return block_sweep(
-        time=merged(x.level, y.level),
-        row=merged(x.row, y.row + np.uint32(len(mass_x))),
-        before=merged(x.before, y.before),
-        after=merged(x.after, y.after),
-        start=np.concatenate([x.start, y.start]),
-        signed_mass=np.concatenate([mass_x, -mass_y]),
-        p=p,
-        span=(0.0, 1.0),
-    )
+def merged_moves(x: LevelMoves, y: LevelMoves) -> LevelMoves:
+    """Moves of the rows of two collections, those of y numbered after those of x."""
+    order = np.argsort(np.concatenate([x.level, y.level]), kind="stable")  # which sees that both are sorted
+    row = np.concatenate([x.row, y.row + np.uint32(len(x.start))])[order]
+    sides = (x.level, y.level), (x.before, y.before), (x.after, y.after)
+    level, before, after = (np.concatenate(side)[order] for side in sides)
+    return LevelMoves(level, row, before, after, np.concatenate([x.start, y.start]))

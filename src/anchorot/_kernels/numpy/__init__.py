@@ -9,7 +9,7 @@ from anchorot._kernels.numpy.fenwick import fenwick_expected_cost
 from anchorot._kernels.numpy.grid import event_averages, level_averages
 from anchorot._kernels.numpy.labelled import labelled_energies, labelled_steps
 from anchorot._kernels.numpy.sweep import block_sweep
-from anchorot._kernels.records import Events, ShareSteps, StepRows
+from anchorot._kernels.records import Events, LevelMoves, ShareSteps, StepRows
 from anchorot._typing import Float64s, Floats, Int64s
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "level_averages",
     "level_energy",
     "level_shares",
+    "level_sweep_energy",
     "quantiles",
     "share_product",
     "sort_rows",
@@ -164,3 +165,10 @@ def sweep_energy(x: Events, y: Events, threads: int) -> float:
         p=1,
         span=(position[0], position[-1]),
     )
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def level_sweep_energy(moves: LevelMoves, signed_mass: Float64s, p: int, threads: int) -> float:
+    """Sweep over the levels; the quantiles are the values that move."""
+    time, row, before, after, start = moves
+    return block_sweep(time, row, before, after, start, signed_mass, p, span=(0.0, 1.0))
