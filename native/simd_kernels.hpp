@@ -41,6 +41,9 @@ struct LabelGroup {
   double time;
   std::size_t end;  // the moves before this one, and after those of the group before, happen at the time
 };
+// How a stretch is swept: the energy computed afresh at every moment, from the masses at all places; or changed by every
+// move, by the places that it passes, or by a tree over all places.
+enum class LabelWay { kAfresh, kPassing, kTree };
 // A run of moves, and the places that they visit.
 struct LabelStretch {
   // One moment after which most rows stand elsewhere: all rows by place, and `step` from each to the next. Else null.
@@ -54,7 +57,7 @@ struct LabelStretch {
   const LabelGroup* groups;
   std::size_t group_count;
   double first, next;  // when all began, and when the first move after this stretch happens
-  bool few_moments;    // then the energy is computed afresh at each of them, without a tree
+  LabelWay way;
 };
 struct LabelKernel {
   // integral[lane] += integral of the energy over the stretch. signed_mass has kLabelLanes numbers a row, scratch has
