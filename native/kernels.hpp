@@ -108,6 +108,10 @@ void share_product(const ShareSteps& x, std::size_t n, const ShareSteps& y, std:
 // sorted[k] = values[order[k]], ascending; equal values keep their order.
 void argsort(const double* values, std::size_t count, double* sorted, std::int64_t* order, int threads);
 
+// The same of all entries of a matrix: position[e], ascending, stood in row[e], in a column c; jump[e] = jumps[c].
+void cost_events(const double* cost, std::size_t rows, std::size_t columns, const std::int64_t* jumps,
+                 double* position, std::uint32_t* row, std::int64_t* jump, int threads);
+
 // Every jump of every CDF of one collection of 1-D measures, by position. Heights and jumps are in units of 2^-62,
 // so that sums of them are exact.
 struct Events {
@@ -123,6 +127,19 @@ constexpr double kHeightUnit = 1.0 / static_cast<double>(std::int64_t{1} << 62);
 double sweep_energy(const Events& x, const Events& y, int threads);  // AE_1
 // out[r] = AE_1 of positions up to reach[r]
 void sweep_profile(const Events& x, const Events& y, const Reaches& reaches, double* out, int threads);
+
+// How the quantiles of all rows of two collections move as the level rises from 0 to 1.
+struct LevelMoves {
+  const double* level;  // ascending
+  const std::uint32_t* row;
+  const double* after;  // the row's quantile from that level on
+  std::size_t count;
+  const double* start;  // quantiles at level 0
+  const double* mass;   // of every row: positive in the first collection, negative in the second, sum 0
+  std::size_t rows;
+};
+double level_sweep_energy(const LevelMoves& moves, int p, int threads);  // AE_p for p >= 2 (power_sweep.cpp)
+
 double fenwick_expected_cost(const Events& x, const Events& y);      // E[OT_1], the paper's SL-AE
 
 // -- one pool of measures under many labellings (labelled.cpp) -----------------------------------------------------

@@ -79,6 +79,45 @@ class MassesAt {
   double* memory_;
 };
 
+// D from every place to the next.
+class HeightsAt {
+ public:
+  // In the memory of the masses, which it takes the place of.
+  HeightsAt(const anchorot::LabelStretch& stretch, const MassesAt& masses, double* memory)
+      : stretch_(stretch), memory_(memory) {
+    Lanes d = Lanes::fill(0);
+    for (std::size_t v = 0; v < stretch.places; ++v) {
+      d = d + masses.at(v);
+      d.store(memory + v * kLabelLanes);
+    }
+  }
+
+  // integral of D^2 over places, as a sum of squares
+  Lanes energy() const {
+    Lanes sum = Lanes::fill(0);
+    for (std::size_t v = 0; v < stretch_.places; ++v) {
+      const Lanes d = Lanes::load(memory_ + v * kLabelLanes);
+      sum = sum + stretch_.step[v] * (d * d);
+    }
+    return sum;
+  }
+
+  // D grows by `mass` from place `begin` to place `end`; returns by how much the energy does.
+  Lanes raise(std::size_t begin, std::size_t end, const Lanes& mass) {
+    Lanes area = Lanes::fill(0);  // integral of D before
+    for (std::size_t v = begin; v < end; ++v) {
+      const Lanes d = Lanes::load(memory_ + v * kLabelLanes);
+      area = area + stretch_.step[v] * d;
+      (d + mass).store(memory_ + v * kLabelLanes);
+    }
+    return mass * ((stretch_.place[end] - stretch_.place[begin]) * mass + (area + area));
+  }
+
+ private:
+  const anchorot::LabelStretch& stretch_;
+  double* memory_;
+};
+
 // The primitive of D, from a Fenwick tree of masses and first moments over the places.
 class PrimitiveTree {
  public:
@@ -137,19 +176,39 @@ void integrate(const anchorot::LabelStretch& stretch, double* integral, AtMoment
   }
 }
 
+void fetch(const double* masses) {
+  __builtin_prefetch(masses);
+  __builtin_prefetch(masses + kLabelLanes / 2);
+}
+
 // integral of D^2 over places, row by row
 Lanes energy_in_order(const anchorot::LabelStretch& stretch, const double* signed_mass) {
   Lanes sum = Lanes::fill(0), d = Lanes::fill(0);
   for (std::size_t k = 0; k < stretch.rows; ++k) {
-    if (k + kRowsAhead < stretch.rows) {
-      const double* ahead = signed_mass + stretch.order[k + kRowsAhead] * kLabelLanes;
-      __builtin_prefetch(ahead);
-      __builtin_prefetch(ahead + kLabelLanes / 2);
-    }
+    if (k + kRowsAhead < stretch.rows) fetch(signed_mass + stretch.order[k + kRowsAhead] * kLabelLanes);
     d = d + Lanes::load(signed_mass + stretch.order[k] * kLabelLanes);
     sum = sum + stretch.step[k] * (d * d);
   }
   return sum;
+}
+
+void pass_places(const anchorot::LabelStretch& stretch, const MassesAt& masses, const double* signed_mass,
+                 double* scratch, double* integral) {
+  HeightsAt heights(stretch, masses, scratch);
+  Lanes energy = heights.energy();
+  const std::size_t moves = stretch.groups[stretch.group_count - 1].end;
+  integrate(stretch, integral, [&](std::size_t begin, std::size_t end, bool afresh) {
+    for (std::size_t k = begin; k < end; ++k) {
+      if (k + kRowsAhead < moves) fetch(signed_mass + stretch.moves[k + kRowsAhead].row * kLabelLanes);
+      const anchorot::LabelMove move = stretch.moves[k];
+      const Lanes mass = Lanes::load(signed_mass + move.row * kLabelLanes);
+      const bool up = move.from < move.to;  // then the mass is missing between
+      energy = energy + (up ? heights.raise(move.from, move.to, Lanes::fill(0) - mass)
+                            : heights.raise(move.to, move.from, mass));
+    }
+    if (afresh) energy = heights.energy();
+    return energy;
+  });
 }
 
 void sweep_labels(const anchorot::LabelStretch& stretch, const double* signed_mass, double* scratch,
@@ -159,12 +218,13 @@ void sweep_labels(const anchorot::LabelStretch& stretch, const double* signed_ma
     return;
   }
   MassesAt masses(stretch, signed_mass, scratch);
+  if (stretch.way == anchorot::LabelWay::kPassing) return pass_places(stretch, masses, signed_mass, scratch, integral);
   auto mass_of = [&](const anchorot::LabelMove& move) { return Lanes::load(signed_mass + move.row * kLabelLanes); };
   auto shift = [&](const anchorot::LabelMove& move, const Lanes& mass) {
     masses.add(move.from, Lanes::fill(0) - mass);
     masses.add(move.to, mass);
   };
-  if (stretch.few_moments) {
+  if (stretch.way == anchorot::LabelWay::kAfresh) {
     integrate(stretch, integral, [&](std::size_t begin, std::size_t end, bool) {
       for (std::size_t k = begin; k < end; ++k) shift(stretch.moves[k], mass_of(stretch.moves[k]));
       return masses.energy();

@@ -13,6 +13,7 @@
 //  - where most rows move at once (samples of equal sizes) the integral of D^2 is one pass over the rows in order;
 //  - where moments are few (degrees, clustering coefficients) the masses are counted by place, and the integral is one
 //    pass over the places at each moment;
+//  - where moves are short, D is kept for every place, and a move changes it at the places that it passes;
 //  - elsewhere a Fenwick tree of masses and first moments over the places gives the change of every move in O(log).
 #include <algorithm>
 #include <cmath>
@@ -31,22 +32,34 @@ namespace anchorot {
 namespace {
 
 // How long a stretch takes for one labelling, in passes over one place: passes over all places at every moment, or for
-// every move paths up and down the tree. Measured.
+// every move one over the places that it passes, or paths up and down the tree. Measured.
 struct SweepSteps {
-  double by_place, by_tree;
-  SweepSteps(std::size_t moments, std::size_t moves, std::size_t places) {
+  double afresh, passing, by_tree;
+  SweepSteps(std::size_t moments, std::size_t moves, std::size_t passed, std::size_t places) {
     const auto size = static_cast<double>(places), moving = static_cast<double>(moves);
-    by_place = static_cast<double>(moments) * size + kMoveSteps * moving;
+    afresh = static_cast<double>(moments) * size + kMoveSteps * moving;
+    passing = kMoveSteps * moving + kPassingSteps * static_cast<double>(passed);
     by_tree = moving * (kTreeSteps + kTreeLevelSteps * std::log2(size));
   }
-  static constexpr double kMoveSteps = 4, kTreeSteps = 10, kTreeLevelSteps = 6;
+  double least() const { return std::min({afresh, passing, by_tree}); }
+  LabelWay way() const {
+    if (afresh <= least()) return LabelWay::kAfresh;
+    return passing <= least() ? LabelWay::kPassing : LabelWay::kTree;
+  }
+  static constexpr double kMoveSteps = 4, kPassingSteps = 1.5, kTreeSteps = 10, kTreeLevelSteps = 6;
 };
+
+std::size_t passed(std::uint32_t from, std::uint32_t to) { return from < to ? to - from : from - to; }
 constexpr double kOrderSteps = 3;             // one row, where all rows are put in order
 constexpr std::size_t kCachedPlaces = 8192;   // whose masses, 128 bytes each, fit the second cache
 constexpr double kUncachedSteps = 8;          // one step beyond
 
-// Least number of moves that are swept with one set of places.
-std::size_t stretch_length(const PlaceMoves& moves) { return std::max<std::size_t>(32768, moves.rows); }
+// Least number of moves that are swept with one set of places: as many as rows, which must be laid out before each
+// stretch, or many more where all places fit the cache however long it is.
+std::size_t stretch_length(const PlaceMoves& moves) {
+  const std::size_t per_row = moves.places <= kCachedPlaces ? 16 : 1;
+  return std::max<std::size_t>(32768, per_row * moves.rows);
+}
 
 // Whether half of the rows move at one time, from number `at` on, to more places than are worth counting by.
 bool most_rows_move(const PlaceMoves& moves, std::size_t at) {
@@ -68,7 +81,9 @@ struct Schedule {
   double next;
 
   LabelStretch view(double first) const {
-    const SweepSteps steps(groups.size(), moves.size(), place.size());
+    std::size_t all_passed = 0;
+    for (const LabelMove& move : moves) all_passed += passed(move.from, move.to);
+    const SweepSteps steps(groups.size(), moves.size(), all_passed, place.size());
     return {order.empty() ? nullptr : order.data(),
             place.data(),
             step.data(),
@@ -80,7 +95,7 @@ struct Schedule {
             groups.size(),
             first,
             next,
-            steps.by_place <= steps.by_tree};
+            steps.way()};
   }
 };
 
@@ -186,19 +201,25 @@ void lay_out(const RowItems& items, const Labels& labels, double size_x, double 
 }  // namespace
 
 double labelled_steps(const PlaceMoves& moves) {
-  std::size_t at_once = 0, moments = 0, moving = 0;
+  std::size_t at_once = 0, moments = 0, moving = 0, all_passed = 0;
+  std::vector<std::uint32_t> now(moves.start, moves.start + moves.rows);
   for (std::size_t at = 0, end = 0; at < moves.count; at = end) {
-    while (end < moves.count && moves.time[end] == moves.time[at]) ++end;
+    std::size_t passed_now = 0;
+    for (; end < moves.count && moves.time[end] == moves.time[at]; ++end) {
+      passed_now += passed(now[moves.row[end]], moves.target[end]);
+      now[moves.row[end]] = moves.target[end];
+    }
     if (most_rows_move(moves, at)) {
       ++at_once;
     } else {
       ++moments;
       moving += end - at;
+      all_passed += passed_now;
     }
   }
   const std::size_t places = std::min(moves.places, moves.rows + stretch_length(moves));
-  const SweepSteps steps(moments, moving, places);
-  const double sweep = std::min(steps.by_place, steps.by_tree) * (places <= kCachedPlaces ? 1 : kUncachedSteps);
+  const SweepSteps steps(moments, moving, all_passed, places);
+  const double sweep = steps.least() * (places <= kCachedPlaces ? 1 : kUncachedSteps);
   return static_cast<double>(moves.rows) * (1 + kOrderSteps * static_cast<double>(at_once)) + sweep;
 }
 

@@ -16,6 +16,7 @@
 #include <numeric>
 #include <vector>
 
+#include "gap_powers.hpp"
 #include "kernels.hpp"
 #include "parallel.hpp"
 #include "segments.hpp"
@@ -24,64 +25,32 @@
 namespace anchorot {
 namespace {
 
-// Energy at one level for p >= 3, q = p - 2. With A_k(x) = integral_{y < x} (x - y)^k D(y) dy, a gap g on which
-// D = d is constant takes
-//     A_k  ->  sum_j C(k, j) g^(k - j) A_j + d g^(k + 1) / (k + 1)
-// and adds  d * (sum_j C(q, j) g^(q - j + 1) / (q - j + 1) A_j + d g^(q + 2) / ((q + 1) (q + 2)))  to
-// integral D A_q, half of the double integral.
+// Energy at one level for p >= 3; gaps are multiplied with `unit`.
 class PowerEnergy {
  public:
-  // `unit` is what gaps are multiplied with.
-  PowerEnergy(int p, double unit)
-      : q_(static_cast<std::size_t>(p) - 2),
-        unit_(unit),
-        a_(q_ + 1, 0.0),
-        powers_(q_ + 3, 1.0),
-        choose_((q_ + 1) * (q_ + 1), 0.0) {
-    for (std::size_t k = 0; k <= q_; ++k) {
-      choose(k, 0) = 1;
-      for (std::size_t j = 1; j <= k; ++j) choose(k, j) = choose(k - 1, j - 1) + (j < k ? choose(k - 1, j) : 0.0);
-    }
-  }
+  PowerEnergy(int p, double unit) : gaps_(p), unit_(unit) {}
 
   template <class T>
   double operator()(const T* u, std::size_t n, const T* v, std::size_t m) {
-    std::fill(a_.begin(), a_.end(), 0.0);
+    gaps_.start();
     const double unit_u = 1.0 / static_cast<double>(n), unit_v = 1.0 / static_cast<double>(m);
-    double sum = 0, previous = std::min<double>(u[0], v[0]);
+    double previous = std::min<double>(u[0], v[0]);
     std::size_t i = 0, j = 0;
     while (i < n || j < m) {
       const bool first = j == m || (i < n && u[i] <= v[j]);
       const double z = first ? u[i] : v[j];
       if (z > previous) {
-        sum += advance((z - previous) * unit_, static_cast<double>(i) * unit_u - static_cast<double>(j) * unit_v);
+        gaps_.pass((z - previous) * unit_, static_cast<double>(i) * unit_u - static_cast<double>(j) * unit_v);
         previous = z;
       }
       (first ? i : j) += 1;
     }
-    const auto q = static_cast<double>(q_);
-    return 2.0 * (q + 1) * (q + 2) * sum;
+    return gaps_.energy();
   }
 
  private:
-  double& choose(std::size_t k, std::size_t j) { return choose_[k * (q_ + 1) + j]; }
-
-  double advance(double g, double d) {
-    auto number = [](std::size_t k) { return static_cast<double>(k); };
-    for (std::size_t k = 1; k < q_ + 3; ++k) powers_[k] = powers_[k - 1] * g;
-    double added = d * powers_[q_ + 2] / (number(q_ + 1) * number(q_ + 2));
-    for (std::size_t j = 0; j <= q_; ++j) added += choose(q_, j) * powers_[q_ - j + 1] / number(q_ - j + 1) * a_[j];
-    for (std::size_t k = q_ + 1; k-- > 0;) {
-      double next = d * powers_[k + 1] / number(k + 1);
-      for (std::size_t j = 0; j <= k; ++j) next += choose(k, j) * powers_[k - j] * a_[j];
-      a_[k] = next;
-    }
-    return d * added;
-  }
-
-  std::size_t q_;
+  GapPowers gaps_;
   double unit_;
-  std::vector<double> a_, powers_, choose_;
 };
 
 constexpr std::size_t kSegmentsPerTask = 16;
@@ -93,9 +62,6 @@ double range(const Levels<T>& x, const Levels<T>& y) {
   const double low = std::min(x.at(0)[0], y.at(0)[0]), high = std::max(largest(x), largest(y));
   return high - low;
 }
-
-// The power of two just above a range: its reciprocal is a normal number too.
-int scale_of(double range) { return range > 0 ? std::max(std::ilogb(range) + 1, -1000) : 0; }
 
 // energy[s] for the segments from `first` to `end`, p = 1.
 template <class T>

@@ -142,6 +142,16 @@ void bind_events(nb::module_& m) {
       },
       "values"_a, "sorted"_a, "order"_a, "threads"_a);
   m.def(
+      "cost_events",
+      [](Matrix<const double> cost, Vector<const std::int64_t> jumps, Vector<double> position,
+         Vector<std::uint32_t> row, Vector<std::int64_t> jump, int threads) {
+        run([&] {
+          anchorot::cost_events(cost.data(), cost.shape(0), cost.shape(1), jumps.data(), position.data(), row.data(),
+                                jump.data(), threads);
+        });
+      },
+      "cost"_a, "jumps"_a, "position"_a, "row"_a, "jump"_a, "threads"_a);
+  m.def(
       "sweep_energy",
       [](const nb::tuple& x, const nb::tuple& y, int threads) {
         const EventArrays events_x(x), events_y(y);
@@ -157,6 +167,13 @@ void bind_events(nb::module_& m) {
         });
       },
       "x"_a, "y"_a, "reaches"_a, "out"_a, "threads"_a);
+  m.def(
+      "level_sweep_energy",
+      [](const nb::tuple& moves, Vector<const double> signed_mass, int p, int threads) {
+        const LevelMoveArrays levels(moves, signed_mass);
+        return run([&] { return anchorot::level_sweep_energy(levels.view(), p, threads); });
+      },
+      "moves"_a, "signed_mass"_a, "p"_a, "threads"_a);
   m.def(
       "fenwick_expected_cost",
       [](const nb::tuple& x, const nb::tuple& y) {

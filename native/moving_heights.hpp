@@ -20,18 +20,17 @@ constexpr std::size_t kPatience = 16384;  // events' worth of crossings that a s
 class SortedHeights {
  public:
   SortedHeights(const std::vector<std::int64_t>& heights, const std::vector<double>& signed_mass)
-      : mass_(signed_mass), entries_(heights.size() + 1), place_(heights.size()) {
-    std::vector<std::uint32_t> row(heights.size());
-    std::iota(row.begin(), row.end(), 0u);
-    std::sort(row.begin(), row.end(), [&](std::uint32_t a, std::uint32_t b) {
+      : mass_(signed_mass), entries_(heights.size() + 1), row_(heights.size() + 1), place_(heights.size()) {
+    std::iota(row_.begin(), row_.end(), 0u);
+    std::sort(row_.begin(), row_.end() - 1, [&](std::uint32_t a, std::uint32_t b) {
       return heights[a] < heights[b] || (heights[a] == heights[b] && a < b);
     });
     double d = 0;
-    for (std::size_t k = 0; k < row.size(); ++k) {
-      place_[row[k]] = static_cast<std::uint32_t>(k);
-      entries_[k] = {heights[row[k]], d += mass_[row[k]], row[k]};
+    for (std::size_t k = 0; k < place_.size(); ++k) {
+      place_[row_[k]] = static_cast<std::uint32_t>(k);
+      entries_[k] = {heights[row_[k]], d += mass_[row_[k]]};
     }
-    entries_.back() = {std::numeric_limits<std::int64_t>::max(), 0, 0};  // above all heights
+    entries_.back() = {std::numeric_limits<std::int64_t>::max(), 0};  // above all heights
   }
 
   // integral of D^2, as a sum of squares
@@ -46,32 +45,37 @@ class SortedHeights {
   // Lift `row` by `jump`; returns by how much the energy changes.
   double lift(std::uint32_t row, std::int64_t jump) {
     const double s = mass_[row];
-    Entry* entry = last_of_equals(&entries_[place_[row]]);
-    if (entry->row != row) {  // leave from the end: equal heights may change places
-      place_[entry->row] = place_[row];
-      entries_[place_[row]].row = entry->row;
-    }
-    if (entry != entries_.data() && entry[-1].height == entry->height) entry[-1].d = entry->d - s;
-    std::int64_t here = entry->height;
+    std::size_t k = place_[row];
+    std::int64_t here = entries_[k].height;
+    if (entries_[k + 1].height == here) [[unlikely]] k = change_with_last_of_equals(k);
+    Entry* entry = &entries_[k];
+    std::uint32_t* passed = &row_[k];
+    if (k > 0 && entry[-1].height == here) [[unlikely]] entry[-1].d = entry->d - s;
     const std::int64_t target = here + jump;
     double d = entry->d;
     double area = 0;  // integral of D from the old height to the new
-    for (; entry[1].height < target; ++entry) {
+    crossings_ -= k;
+    for (; entry[1].height < target; ++entry, ++passed, ++k) {
       area += static_cast<double>(entry[1].height - here) * d;
       here = entry[1].height;
       d = entry[1].d;
-      *entry = {here, d - s, entry[1].row};
-      place_[entry->row] = static_cast<std::uint32_t>(entry - entries_.data());
-      ++crossings_;
+      *entry = {here, d - s};
+      *passed = passed[1];
+      place_[*passed] = static_cast<std::uint32_t>(k);
     }
+    crossings_ += k;
     area += static_cast<double>(target - here) * d;
-    *entry = {target, d, row};
-    place_[row] = static_cast<std::uint32_t>(entry - entries_.data());
+    *entry = {target, d};
+    *passed = row;
+    place_[row] = static_cast<std::uint32_t>(k);
     return s * (s * static_cast<double>(jump) - 2 * area);
   }
 
-  // Bring what lift(row, ...) will touch into the nearest cache: first the row's place, then its entry.
-  void prepare_place(std::uint32_t row) const { __builtin_prefetch(&place_[row]); }
+  // Bring what lift(row, ...) will touch into the nearest cache: first what is known of the row, then its entry.
+  void prepare_place(std::uint32_t row) const {
+    __builtin_prefetch(&place_[row]);
+    __builtin_prefetch(&mass_[row]);
+  }
   void prepare_entry(std::uint32_t row) const { __builtin_prefetch(&entries_[place_[row]]); }
 
   bool overwhelmed(std::size_t events) const { return crossings_ > kManyCrossings * (events + kPatience); }
@@ -80,31 +84,37 @@ class SortedHeights {
   struct Entry {
     std::int64_t height;
     double d;  // D from this height to the next; right only in the last of equal heights
-    std::uint32_t row;
   };
 
+  // Give place k to the row of the last entry of equal height, which may be left without a gap; returns that entry.
+  std::size_t change_with_last_of_equals(std::size_t k) {
+    const std::size_t last = last_of_equals(k);
+    row_[k] = row_[last];
+    place_[row_[k]] = static_cast<std::uint32_t>(k);
+    return last;
+  }
+
   // By doubling steps, then bisection: on graph distances thousands of heights are equal.
-  Entry* last_of_equals(Entry* entry) {
-    const std::int64_t height = entry->height;
-    if (entry[1].height != height) return entry;
-    Entry* other = &entries_.back();  // the nearest entry known to be higher
-    for (std::ptrdiff_t step = 2; other - entry > step; step *= 2) {
-      if (entry[step].height != height) {
-        other = entry + step;
+  std::size_t last_of_equals(std::size_t k) const {
+    const std::int64_t height = entries_[k].height;
+    std::size_t other = entries_.size() - 1;  // the nearest entry known to be higher
+    for (std::size_t step = 1; other - k > step; step *= 2) {
+      if (entries_[k + step].height != height) {
+        other = k + step;
         break;
       }
-      entry += step;
+      k += step;
     }
-    while (other - entry > 1) {
-      Entry* middle = entry + (other - entry) / 2;
-      (middle->height == height ? entry : other) = middle;
+    while (other - k > 1) {
+      const std::size_t middle = k + (other - k) / 2;
+      (entries_[middle].height == height ? k : other) = middle;
     }
-    return entry;
+    return k;
   }
 
   const std::vector<double>& mass_;
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> place_;  // of every row
+  std::vector<std::uint32_t> row_, place_;  // the row of every entry, the entry of every row
   std::size_t crossings_ = 0;
 };
 

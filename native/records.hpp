@@ -126,6 +126,25 @@ class EventArrays {
   Vector<const double> mass_;
 };
 
+// LevelMoves(level, row, before, after, start), and the signed mass of every row
+class LevelMoveArrays {
+ public:
+  LevelMoveArrays(const nb::tuple& t, Vector<const double> mass)
+      : level_(field<Vector<const double>>(t, 0)),
+        row_(field<Vector<const std::uint32_t>>(t, 1)),
+        after_(field<Vector<const double>>(t, 3)),
+        start_(field<Vector<const double>>(t, 4)),
+        mass_(std::move(mass)) {}
+  LevelMoves view() const {
+    return {level_.data(), row_.data(), after_.data(), level_.shape(0), start_.data(), mass_.data(), start_.shape(0)};
+  }
+
+ private:
+  Vector<const double> level_;
+  Vector<const std::uint32_t> row_;
+  Vector<const double> after_, start_, mass_;
+};
+
 // PlaceMoves(time, row, target, start, place, begin, end)
 class PlaceMoveArrays {
  public:

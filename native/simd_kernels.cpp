@@ -87,8 +87,8 @@ void add_l1(const double* x, const double* y, std::size_t count, double* out, st
 }  // namespace
 
 extern const anchorot::KernelSet kernels;
-const anchorot::KernelSet kernels{{sort_across<double>, sort_along<double>},
-                                  {sort_across<float>, sort_along<float>},
+const anchorot::KernelSet kernels{{sort_across<double>, sort_along<double>, sort_panel<double>},
+                                  {sort_across<float>, sort_along<float>, sort_panel<float>},
                                   {kTileRows, 2 * sizeof(VecF64) / sizeof(double), add_l1},
                                   {sweep_labels}};
 

@@ -13,7 +13,7 @@ constexpr std::size_t kPanel = kLineBytes / sizeof(T);  // rows of a matrix that
 
 constexpr std::size_t kGroup = 8;  // panels whose sorted columns are written side by side
 
-// Both sort `width` rows of `length` numbers.
+// The first two sort `width` rows of `length` numbers.
 template <class T>
 struct PanelKernels {
   // out[k * pitch + c] = k-th smallest number of row c. Up to kGroup * kPanel rows, and `scratch` for as many panels of
@@ -21,6 +21,8 @@ struct PanelKernels {
   void (*sort_across)(const T* rows, std::size_t length, std::size_t width, T* out, std::size_t pitch, T* scratch);
   // In place. Up to kPanel rows, scratch for one panel.
   void (*sort_along)(T* rows, std::size_t length, std::size_t width, T* scratch);
+  // Every column of a panel of `lines` lines of 64 bytes.
+  void (*sort_panel)(T* panel, std::size_t lines);
 };
 
 // A tile of sums of absolute differences: out[i * pitch + j] += sum over k of |x[k][i] - y[k][j]|.
@@ -39,6 +41,9 @@ struct LabelGroup {
   double time;
   std::size_t end;  // the moves before this one, and after those of the group before, happen at the time
 };
+// How a stretch is swept: the energy computed afresh at every moment, from the masses at all places; or changed by every
+// move, by the places that it passes, or by a tree over all places.
+enum class LabelWay { kAfresh, kPassing, kTree };
 // A run of moves, and the places that they visit.
 struct LabelStretch {
   // One moment after which most rows stand elsewhere: all rows by place, and `step` from each to the next. Else null.
@@ -52,7 +57,7 @@ struct LabelStretch {
   const LabelGroup* groups;
   std::size_t group_count;
   double first, next;  // when all began, and when the first move after this stretch happens
-  bool few_moments;    // then the energy is computed afresh at each of them, without a tree
+  LabelWay way;
 };
 struct LabelKernel {
   // integral[lane] += integral of the energy over the stretch. signed_mass has kLabelLanes numbers a row, scratch has

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "kernels.hpp"
@@ -52,33 +53,38 @@ inline std::vector<Stretch> stretches(const Events& x, const Events& y, const Ro
   return result;
 }
 
-// The events of a stretch in their merged order; next() is free of branches on the data.
+// The events of a stretch in their merged order, a block at a time. Merging is free of branches on the data, and apart
+// from what is done with the events: there branches are mispredicted, and each would throw away the merge's work ahead.
 class MergedEvents {
  public:
   struct Event {
     double position;
-    std::uint32_t row;
     std::int64_t jump;
+    std::uint32_t row;
   };
+  static constexpr std::size_t kBlock = 1024;
 
   MergedEvents(const Stretch& stretch, const Events& x, const Events& y, const Rows& rows)
       : sides_{{x, 0, stretch.x_begin, stretch.x_end},
                {y, static_cast<std::uint32_t>(rows.offset_y), stretch.y_begin, stretch.y_end}} {}
 
-  std::size_t left() const { return (sides_[0].end - sides_[0].at) + (sides_[1].end - sides_[1].at); }
-
-  Event next() {
-    Side& side = sides_[sides_[0].position() > sides_[1].position()];
-    const std::size_t i = side.at++;
-    return {side.events.position[i], side.offset + side.events.row[i], side.events.jump[i]};
-  }
-
-  // Calls prepare(row) for the rows of the events `ahead` from here on either side.
-  template <class Prepare>
-  void look_ahead(std::size_t ahead, Prepare prepare) const {
-    for (const Side& side : sides_) {
-      if (side.at + ahead < side.end) prepare(side.offset + side.events.row[side.at + ahead]);
+  // The next kBlock events, or those that are left.
+  std::span<const Event> next() {
+    Side &x = sides_[0], &y = sides_[1];
+    std::size_t count = 0, i = x.at, j = y.at;
+    while (count < kBlock && i < x.end && j < y.end) {
+      const Event of_x = x.event(i), of_y = y.event(j);
+      const bool from_y = of_x.position > of_y.position;
+      block_[count++] = {from_y ? of_y.position : of_x.position, from_y ? of_y.jump : of_x.jump,
+                         from_y ? of_y.row : of_x.row};
+      i += !from_y;
+      j += from_y;
     }
+    for (; count < kBlock && i < x.end; ++i) block_[count++] = x.event(i);
+    for (; count < kBlock && j < y.end; ++j) block_[count++] = y.event(j);
+    x.at = i;
+    y.at = j;
+    return {block_, count};
   }
 
   // Where the event after this stretch lies, or `otherwise` if there is none.
@@ -92,12 +98,13 @@ class MergedEvents {
 
  private:
   struct Side {
-    const Events& events;
+    const Events events;
     std::uint32_t offset;
     std::size_t at, end;
-    double position() const { return at < end ? events.position[at] : std::numeric_limits<double>::infinity(); }
+    Event event(std::size_t i) const { return {events.position[i], events.jump[i], offset + events.row[i]}; }
   };
   Side sides_[2];
+  Event block_[kBlock];
 };
 
 }  // namespace anchorot

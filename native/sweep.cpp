@@ -32,9 +32,7 @@
 namespace anchorot {
 namespace {
 
-constexpr std::size_t kEventsBetweenChecks = 256;   // for signals: an event may pass every other row
-constexpr std::size_t kEventsBetweenCounts = 1024;  // of the entries passed
-constexpr std::size_t kPlaceAhead = 16, kEntryAhead = 6;  // events whose rows' places and entries are fetched ahead
+constexpr std::size_t kPlaceAhead = 24, kEntryAhead = 12;  // events whose rows' places and entries are fetched ahead
 
 // An integral over all x.
 struct Total {
@@ -45,23 +43,23 @@ struct Total {
 // integral of f over a stretch and the gap after it; false if the heights were overwhelmed.
 template <class Heights, class Sum>
 bool sweep(Heights& heights, MergedEvents events, double start, double share, Sum& sum) {
-  double f = heights.energy(), here = std::numeric_limits<double>::infinity();
-  auto advance = [&](double next) {
-    const double gap = next - here;
-    if (gap > share * (next - start)) f = heights.energy();
-    if (gap > 0 && f > 0) sum.add(here, next, f * kHeightUnit);
+  auto block = events.next();
+  double f = heights.energy(), here = block.front().position;
+  auto advance = [&](double next) {  // no branch on whether there is a gap: among symmetric costs every other is none
+    if (next - here > share * (next - start)) [[unlikely]] f = heights.energy();
+    sum.add(here, next, std::max(f, 0.0) * kHeightUnit);
     here = next;
   };
-  for (std::size_t done = 0; events.left() > 0;) {
-    for (const std::size_t end = done + std::min(kEventsBetweenChecks, events.left()); done < end; ++done) {
-      events.look_ahead(kPlaceAhead, [&](std::uint32_t row) { heights.prepare_place(row); });
-      events.look_ahead(kEntryAhead, [&](std::uint32_t row) { heights.prepare_entry(row); });
-      const MergedEvents::Event event = events.next();
-      advance(event.position);
-      f += heights.lift(event.row, event.jump);
+  for (std::size_t done = 0; !block.empty(); block = events.next()) {
+    for (std::size_t e = 0; e < block.size(); ++e) {
+      if (e + kPlaceAhead < block.size()) heights.prepare_place(block[e + kPlaceAhead].row);
+      if (e + kEntryAhead < block.size()) heights.prepare_entry(block[e + kEntryAhead].row);
+      advance(block[e].position);
+      f += heights.lift(block[e].row, block[e].jump);
     }
     check_interrupt();
-    if (done % kEventsBetweenCounts == 0 && heights.overwhelmed(done)) return false;
+    done += block.size();
+    if (done % MergedEvents::kBlock == 0 && heights.overwhelmed(done)) return false;
   }
   advance(events.position_after(here));
   return true;
@@ -78,12 +76,11 @@ std::vector<Sum> sweep_stretches(const Events& x, const Events& y, const Sum& em
   const double share = 1.0 / static_cast<double>(rows.count());
   std::vector<Sum> part(all.size(), empty);
   parallel_for(all.size(), threads, [&](std::size_t k, std::size_t) {
-    const MergedEvents events(all[k], x, y, rows);
     SortedHeights sorted(all[k].heights, rows.signed_mass);
-    if (sweep(sorted, events, start, share, part[k])) return;
+    if (sweep(sorted, MergedEvents(all[k], x, y, rows), start, share, part[k])) return;
     part[k] = empty;
     TreeHeights tree(all[k], x, y, rows);
-    sweep(tree, events, start, share, part[k]);
+    sweep(tree, MergedEvents(all[k], x, y, rows), start, share, part[k]);
   });
   return part;
 }

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from anchorot._kernels import kernels
+from anchorot._kernels import numpy as numpy_kernels
 from anchorot._kernels.heights import to_heights
 from anchorot._kernels.records import Events
+from anchorot.anchors.features import AnchorFeatures
 
 SIZES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 129, 255, 257]
 
@@ -39,11 +41,14 @@ DISTRIBUTIONS = {
     "powers": lambda rng, n: 10.0 ** rng.integers(-300, 300, size=n),
     "zeros of both signs": lambda rng, n: rng.choice([0.0, -0.0, 1.0], size=n),
     "sorted": lambda rng, n: np.sort(rng.normal(size=n)),
+    "neighbours among others": lambda rng, n: np.where(
+        rng.uniform(size=n) < 0.5, rng.uniform(size=n), 0.5 + rng.integers(0, 99, size=n) * 2.0**-53
+    ),
 }
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-@pytest.mark.parametrize("count", [1, 30, 1000, 20_000])
+@pytest.mark.parametrize("count", [1, 30, 1000, 20_000, 100_000])
 def test_argsort_is_stable_on_all_distributions(name, count):
     values = DISTRIBUTIONS[name](np.random.default_rng(1), count)
     expected = np.argsort(values, kind="stable")
@@ -51,6 +56,20 @@ def test_argsort_is_stable_on_all_distributions(name, count):
         ordered, order = kernels.argsort(values, threads)
         np.testing.assert_array_equal(order, expected)
         np.testing.assert_array_equal(ordered, values[expected])
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("shape", [(1, 1), (1, 700), (700, 1), (90, 77)])
+def test_events_of_a_matrix_are_its_entries_in_stable_order(name, shape):
+    rng = np.random.default_rng(2)
+    cost, mass = DISTRIBUTIONS[name](rng, shape[0] * shape[1]).reshape(shape), rng.dirichlet(np.ones(shape[0]))
+    jumps = to_heights(rng.dirichlet(np.ones(shape[1])))
+    order = np.argsort(cost, axis=None, kind="stable")
+    for threads in (1, 3):
+        events = kernels.cost_events(cost, mass, jumps, threads)
+        np.testing.assert_array_equal(events.position, cost.ravel()[order])
+        np.testing.assert_array_equal(events.row, order // shape[1])
+        np.testing.assert_array_equal(events.jump, jumps[order % shape[1]])
 
 
 def random_events(rng, rows, atoms, spread=1.0):
@@ -70,13 +89,29 @@ def test_sweep_with_thousands_of_crossings_an_event(native_only):
     assert kernels.sweep_energy(x, y, 1) == pytest.approx(2 * cross - own_x - own_y, rel=1e-8)
 
 
+def random_moves(rng, rows, atoms):
+    events = random_events(rng, rows, atoms)
+    moves = AnchorFeatures(events=events).level_moves
+    side = rng.uniform(size=rows) < 0.5
+    return moves, np.where(side, events.mass / events.mass[side].sum(), -events.mass / events.mass[~side].sum())
+
+
+@pytest.mark.parametrize("p", [2, 3, 4, 5, 9, 33])
+def test_power_sweeps_of_many_stretches_agree_with_those_in_blocks(p, native_only):
+    moves, signed_mass = random_moves(np.random.default_rng(5), 60, 200)  # 12 000 moves: two stretches
+    expected = numpy_kernels.level_sweep_energy(moves, signed_mass, p, 1)
+    energy = kernels.level_sweep_energy(moves, signed_mass, p, 1)
+    assert energy == pytest.approx(expected, rel=1e-10)
+    assert kernels.level_sweep_energy(moves, signed_mass, p, 3) == energy
+
+
 PROGRAM = """
 import numpy as np, anchorot as ao
 from anchorot.anchors.rows import row_costs
 rng = np.random.default_rng(0)
 x, y = (ao.from_points(rng.normal(size=(n, 3))) for n in (130, 77))
 w = ao.Space(x.cost, rng.dirichlet(np.ones(130)))
-wide = [ao.anchor_energy(x, y), ao.anchor_energy(w, y), ao.anchor_energy(x, y, p=3)]
+wide = [ao.anchor_energy(a, y, p=p) for a, p in ((x, 1), (w, 1), (x, 3), (w, 3), (w, 4))]
 narrow = ao.anchor_energy(x.cost.astype("f4"), y.cost.astype("f4"))
 costs = row_costs(x, y, 1, 1).sum().item()
 samples = [rng.normal(size=n).round(d) for d in (1, 9) for n in rng.integers(1, 9, 60)]

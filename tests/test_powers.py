@@ -10,7 +10,7 @@ from anchorot._kernels import kernels
 from anchorot._kernels.heights import to_heights
 from anchorot._kernels.records import Events, GridSpec, PlaceMoves, RowItems, StepRows
 from anchorot._validate import LARGEST_POWER
-from anchorot.anchors.level_moves import sweep_levels
+from anchorot.anchors.level_moves import merged_moves
 from anchorot.anchors.rows import row_costs
 
 import reference
@@ -172,7 +172,9 @@ def test_powers_beyond_floats_are_infinite(p):
     costs = kernels.step_costs(StepRows(np.sort(HUGE[0]), ends), StepRows(np.sort(HUGE[1]), ends), p, 1)
     assert (costs == np.inf).all()
     x, y = (ao.AnchorFeatures.of_rows(rows, row_weights=[[0.3, 0.7], [0.5, 0.5]]) for rows in HUGE)
-    assert abs(sweep_levels(x.level_moves, y.level_moves, x.events.mass, y.events.mass, p)) == np.inf
+    signed_mass = np.concatenate([x.events.mass, -y.events.mass])
+    moves = merged_moves(x.level_moves, y.level_moves)
+    assert abs(kernels.level_sweep_energy(moves, signed_mass, p, 1)) == np.inf
 
 
 def test_no_width_is_no_cost_however_far():

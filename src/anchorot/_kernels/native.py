@@ -4,7 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._kernels import _native
-from anchorot._kernels._native import fenwick_expected_cost, labelled_steps, level_energy, sort_rows, sweep_energy
+from anchorot._kernels._native import (
+    fenwick_expected_cost,
+    labelled_steps,
+    level_energy,
+    level_sweep_energy,
+    sort_rows,
+    sweep_energy,
+)
 from anchorot._kernels.levels import common_segments
 from anchorot._kernels.records import (
     Events,
@@ -23,6 +30,7 @@ __all__ = [
     "argsort",
     "block_energies",
     "block_profile",
+    "cost_events",
     "description",
     "event_averages",
     "fenwick_expected_cost",
@@ -32,6 +40,7 @@ __all__ = [
     "level_averages",
     "level_energy",
     "level_shares",
+    "level_sweep_energy",
     "quantiles",
     "share_product",
     "sort_rows",
@@ -120,6 +129,13 @@ def argsort(values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
     ordered, order = np.empty_like(values), np.empty(len(values), np.int64)
     _native.argsort(values, ordered, order, threads)
     return ordered, order
+
+
+def cost_events(cost: Float64s, mass: Float64s, jumps: Int64s, threads: int) -> Events:
+    """All entries of a matrix, sorted, as the events of its rows."""
+    events = Events(np.empty(cost.size), np.empty(cost.size, np.uint32), np.empty(cost.size, np.int64), mass)
+    _native.cost_events(cost, jumps, events.position, events.row, events.jump, threads)
+    return events
 
 
 def labelled_energies(moves: PlaceMoves, items: RowItems, in_x: NDArray[np.uint8], threads: int) -> Float64s:

@@ -9,6 +9,7 @@ from anchorot._kernels.records import (
     Events,
     GridSpec,
     LevelBlocks,
+    LevelMoves,
     PlaceMoves,
     RowItems,
     ShareSteps,
@@ -64,11 +65,20 @@ class Kernels(Protocol):
     def argsort(self, values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
         """Sorted values and the stable order that sorts them."""
 
+    def cost_events(self, cost: Float64s, mass: Float64s, jumps: Int64s, threads: int) -> Events:
+        """Sort all entries of a matrix: the events of its rows, whose CDFs jump by jumps[c] at the entry of column c.
+
+        Equal costs stand in the order of the matrix.
+        """
+
     def sweep_energy(self, x: Events, y: Events, threads: int) -> float:
         """Anchor Energy (p = 1) of two collections of weighted measures."""
 
     def sweep_profile(self, x: Events, y: Events, reaches: Float64s, threads: int) -> Float64s:
         """(reaches,): Anchor Energy (p = 1) of what lies up to each of the ascending reaches."""
+
+    def level_sweep_energy(self, moves: LevelMoves, signed_mass: Float64s, p: int, threads: int) -> float:
+        """Anchor Energy (p >= 2) of two collections of weighted measures, whose rows have masses of either sign."""
 
     def labelled_energies(self, moves: PlaceMoves, items: RowItems, in_x: NDArray[np.uint8], threads: int) -> Float64s:
         """(labellings,): energy distance (p = 1) of the items with in_x[labelling] = 1 from the others.

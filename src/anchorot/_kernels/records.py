@@ -17,6 +17,19 @@ class Events(NamedTuple):
     mass: Float64s  # (rows,) weight of every row, of sum 1
 
 
+class LevelMoves(NamedTuple):
+    """How the quantiles of a collection of measures move as the level t rises from 0 to 1, by value.
+
+    `PlaceMoves` say the same of numbered places, over levels or over positions.
+    """
+
+    level: Float64s  # (moves,) ascending
+    row: NDArray[np.uint32]  # (moves,) which measure
+    before: Float64s  # (moves,) its quantile below that level
+    after: Float64s  # (moves,) and above
+    start: Float64s  # (rows,) quantiles at t = 0
+
+
 class PlaceMoves(NamedTuple):
     """Rows that move from place to place: CDF heights as x runs over the line, or quantiles as t runs over [0, 1].
 

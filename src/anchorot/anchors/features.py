@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
-from anchorot._kernels.heights import from_heights, heights_after, to_heights
-from anchorot._kernels.records import Events
+from anchorot._kernels.heights import from_heights, heights_along, row_order, to_heights
+from anchorot._kernels.records import Events, LevelMoves
 from anchorot._typing import Floats
 from anchorot._validate import (
     check_memory,
@@ -19,7 +19,7 @@ from anchorot._validate import (
     check_weights,
     uniform_weights,
 )
-from anchorot.anchors.level_moves import LevelMoves, mean_of_levels, sweep_levels
+from anchorot.anchors.level_moves import mean_of_levels, merged_moves
 from anchorot.anchors.line import StepFunction, step_distance
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.anchors.ragged import RaggedMeasures, level_steps
@@ -111,11 +111,9 @@ class AnchorFeatures:
                 return cls(mean_quantile=mean_of_levels(levels), robust=robust)
             kernels.sort_rows(levels, threads)
             return cls(levels=levels, robust=robust)
-        values = space.cost.ravel().astype(np.float64, copy=False)
-        position, order = kernels.argsort(values, threads)
-        row = order // space.n
-        jump = to_heights(space.weights)[order - row * space.n]
-        full = cls(events=Events(position, row.astype(np.uint32), jump, space.weights), robust=robust)
+        cost = np.ascontiguousarray(space.cost, dtype=np.float64)
+        events = kernels.cost_events(cost, space.weights, to_heights(space.weights), threads)
+        full = cls(events=events, robust=robust)
         return cls(mean_quantile=full.mean_quantile, robust=robust) if mean_only else full
 
     @classmethod
@@ -185,9 +183,9 @@ class AnchorFeatures:
     @cached_property
     def level_moves(self) -> LevelMoves:
         """The anchors' quantiles as the level t rises from 0 to 1: each steps on at its cumulated weights."""
-        by_row = np.argsort(self.events.row, kind="stable")  # within a row still by position
+        by_row = row_order(self.events.row)  # within a row still by position
         position, row = self.events.position[by_row], self.events.row[by_row]
-        height = heights_after(self.events.row, self.events.jump)[by_row]
+        height = heights_along(row, self.events.jump[by_row])
         steps = level_steps(row, np.minimum(from_heights(height), 1.0))  # rounded weights may sum to more
         start = np.zeros(len(self.events.mass))
         start[row[steps.first]] = position[steps.first]
@@ -229,7 +227,9 @@ class AnchorFeatures:
         if p == 1:
             energy = kernels.sweep_energy(self.events, other.events, threads)
         else:
-            energy = sweep_levels(self.level_moves, other.level_moves, self.events.mass, other.events.mass, p)
+            signed_mass = np.concatenate([self.events.mass, -other.events.mass])
+            moves = merged_moves(self.level_moves, other.level_moves)
+            energy = kernels.level_sweep_energy(moves, signed_mass, p, threads)
         check_overflow(energy, p)
         return energy
 

@@ -10,13 +10,14 @@ from anchorot._kernels.numpy.fenwick import fenwick_expected_cost
 from anchorot._kernels.numpy.grid import event_averages, level_averages
 from anchorot._kernels.numpy.labelled import labelled_energies, labelled_steps
 from anchorot._kernels.numpy.sweep import block_sweep
-from anchorot._kernels.records import Events, ShareSteps, StepRows
+from anchorot._kernels.records import Events, LevelMoves, ShareSteps, StepRows
 from anchorot._typing import Float64s, Floats, Int64s
 
 __all__ = [
     "argsort",
     "block_energies",
     "block_profile",
+    "cost_events",
     "description",
     "event_averages",
     "fenwick_expected_cost",
@@ -26,6 +27,7 @@ __all__ = [
     "level_averages",
     "level_energy",
     "level_shares",
+    "level_sweep_energy",
     "quantiles",
     "share_product",
     "sort_rows",
@@ -144,6 +146,13 @@ def argsort(values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
     return values[order], order
 
 
+def cost_events(cost: Float64s, mass: Float64s, jumps: Int64s, threads: int) -> Events:
+    """All entries of a matrix, sorted, as the events of its rows."""
+    position, order = argsort(cost.ravel(), threads)
+    row, column = np.divmod(order, cost.shape[1])
+    return Events(position, row.astype(np.uint32), jumps[column], mass)
+
+
 @np.errstate(over="ignore", invalid="ignore")
 def sweep_energy(x: Events, y: Events, threads: int) -> float:
     """Sweep over the positions; the CDF heights are the values that move."""
@@ -172,3 +181,10 @@ def sweep_profile(x: Events, y: Events, reaches: Float64s, threads: int) -> Floa
         return side._replace(position=np.minimum(side.position, reach))
 
     return np.array([sweep_energy(short(x, reach), short(y, reach), threads) for reach in reaches])
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def level_sweep_energy(moves: LevelMoves, signed_mass: Float64s, p: int, threads: int) -> float:
+    """Sweep over the levels; the quantiles are the values that move."""
+    time, row, before, after, start = moves
+    return block_sweep(time, row, before, after, start, signed_mass, p, span=(0.0, 1.0))
