@@ -30,14 +30,25 @@ def powers(function, x, y, **options):
     return [function(x, y, **options), *(function(*fewer, p, **options) for p in (2, 3))]
 
 
+def scales_of(x, y, **options):
+    parts = [side.take(range(start, start + 60)) for side in (x, y) for start in (0, 100, 200)]
+    return ao.scale_test(parts, list("aaabbb"), n_resamples=99, rng=0, progress=False, **options).null
+
+
+def estimated(x, y, **options):
+    return ao.anchor_energy_estimate(x.cost[:100, :100], y.cost[:90, :90], rng=0, **options).value
+
+
 CALLS = {
     "align": lambda x, y, **o: ao.align(x.take(range(90)), y.take(range(90)), start="near", **o).soft,
     "anchor_energy": lambda x, y, **o: powers(ao.anchor_energy, x, y, **o),
+    "anchor_energy_estimate": estimated,
     "expected_cost": lambda x, y, **o: powers(ao.expected_cost, x, y, **o),
     "anchor_wasserstein": lambda x, y, **o: ao.anchor_wasserstein(x.take(range(90)), y, epsilon=1.0, **o).plan,
     "energy_distance": lambda x, y, **o: ao.energy_distance(*SAMPLES, **o),
     "energy_test": lambda x, y, **o: ao.energy_test(*MANY, n_resamples=300, rng=3, method="sweep", **o).null,
     "graph_model_test": lambda x, y, **o: ao.graph_model_test(*GRAPHS, "clustering", n_resamples=300, rng=0, **o).null,
+    "scale_test": scales_of,
 }
 
 
