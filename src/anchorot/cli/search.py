@@ -9,6 +9,7 @@ import typer
 
 import anchorot as ao
 from anchorot._progress import progress_bar
+from anchorot.cli.metric_options import ReachOption
 from anchorot.cli.options import (
     FilesArgument,
     JobsOption,
@@ -33,6 +34,10 @@ def build(
     robust: Annotated[bool, typer.Option("--robust", help="Compare ranks of costs.")] = False,
     cells: Annotated[int, typer.Option(help="Cells each way: more take memory, and save work in queries.", min=2)] = 16,
     jobs: JobsOption = -1,
+    marks: Annotated[
+        str | None, typer.Option(metavar="[types]", help="Tell points apart by their types too.", show_default=False)
+    ] = None,
+    reach: ReachOption = None,
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
@@ -47,11 +52,12 @@ def build(
         progress_bar(len(sources), "reading", "spaces") as advance,
     ):
         spaces = _told(spaces_of(sources, reading, jobs), advance)
-        index = ao.SearchIndex.build(spaces, [source.name for source in sources], grid=(cells, cells), robust=robust)
+        how: dict[str, Any] = {"robust": robust, "marks": marks, "reach": reach}
+        index = ao.SearchIndex.build(spaces, [source.name for source in sources], grid=(cells, cells), **how)
     outputs.save(output, index.save)
     seconds = time.perf_counter() - start
     if as_json:
-        said = {"index": str(output), "spaces": len(index), "robust": robust, "cells": cells}
+        said = {"index": str(output), "spaces": len(index), **how, "cells": cells}
         print_json({**said, "reading": said_of(reading), "seconds": seconds})
     else:
         table = new_table(f"index of {len(index)} spaces", "", "")

@@ -18,6 +18,7 @@ from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
 from anchorot.io.options import ReadOptions
 from anchorot.search.embedding import Grid, check_cells
+from anchorot.search.view import View, unpacked
 
 LARGEST_ID = 1 << 62
 SUM_TOLERANCE = 1e-9  # of masses and heights, which were divided by their sums
@@ -29,8 +30,8 @@ def refuse(name: str, what: str) -> NoReturn:
     raise InputError(f"{name}: {what}; the file is damaged: build the index again")
 
 
-def checked_header(header: dict[str, Any], name: str) -> tuple[Grid, bool, int, dict[str, Any] | None]:
-    """Return the grid, whether features are of ranks, the next id, and how spaces were read, if that is known."""
+def checked_header(header: dict[str, Any], name: str) -> tuple[Grid, View, int, dict[str, Any] | None]:
+    """Return the grid, how spaces are looked at, the next id, and how spaces were read, if that is known."""
     shape, low, high = (header.get(key) for key in ("shape", "low", "high"))
     robust, next_id = header.get("robust"), header.get("next_id")
     if not (isinstance(shape, list) and isinstance(low, float) and isinstance(high, float)):
@@ -42,7 +43,11 @@ def checked_header(header: dict[str, Any], name: str) -> tuple[Grid, bool, int, 
         check_cells(grid)
     except InputError as error:
         refuse(name, str(error))
-    return grid, robust, next_id, _checked_reading(header.get("reading"), name)
+    try:
+        view = unpacked(header.get("marking"), robust)
+    except (ValueError, AttributeError) as error:
+        refuse(name, f"its header says that points are told apart by {error}")
+    return grid, view, next_id, _checked_reading(header.get("reading"), name)
 
 
 def _checked_reading(reading: Any, name: str) -> dict[str, Any] | None:

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Float64s
-from anchorot.anchors.features import AnchorFeatures, as_features
+from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
 from anchorot.search.embedding import Grid, rounded_signature
 from anchorot.search.store import FeatureStore, Record
+from anchorot.search.view import View
 from anchorot.space import Space
 
 SpaceLike = Space | AnchorFeatures | ArrayLike
@@ -24,13 +25,13 @@ class Stored(NamedTuple):
     reading: dict[str, Any] | None  # how they were read from files, if all were read in one way
 
 
-def store_all(store: FeatureStore, spaces: Iterable[SpaceLike]) -> Stored:
+def store_all(store: FeatureStore, spaces: Iterable[SpaceLike], view: View) -> Stored:
     """Write the features of all spaces to the store."""
     records, spans = [], []
     readings: list[dict[str, Any] | None] = []
     for k, x in enumerate(spaces):
         try:
-            features = as_features(x, robust=store.robust)
+            features = view.features(x)
             spans.append(features.span)
         except InputError as error:
             raise InputError(f"spaces[{k}]: {error}") from None

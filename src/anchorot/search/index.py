@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Int64s
 from anchorot._validate import check_integer
-from anchorot.anchors.features import as_features
 from anchorot.distances.neighbors import Neighbors
 from anchorot.exceptions import InputError, InputNote
 from anchorot.io.files import read
@@ -25,6 +24,7 @@ from anchorot.search.query import Query
 from anchorot.search.sharing import SharedLock
 from anchorot.search.store import FeatureStore
 from anchorot.search.vectors import VectorIndex, import_faiss
+from anchorot.search.view import View, view_of
 
 
 class SearchIndex:
@@ -61,9 +61,11 @@ class SearchIndex:
         entries: np.ndarray,
         names: tuple[str, ...] | None,
         next_id: int,
+        view: View,
         reading: dict[str, Any] | None = None,
     ) -> None:
         self._grid = grid
+        self._view = view
         self._store = store
         self._lock = SharedLock()  # of the following: vector k and name k belong to entry k
         self._vectors = vectors
@@ -80,6 +82,8 @@ class SearchIndex:
         *,
         grid: tuple[int, int] | Grid = (16, 16),
         robust: bool = False,
+        marks: str | None = None,
+        reach: float | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Make an index of spaces.
@@ -95,6 +99,12 @@ class SearchIndex:
             numbers a cell: more cells are more memory and fewer exact evaluations.
         robust : bool
             Compare the ranks of the costs (:meth:`Space.ranked`).
+        marks : {"types"}, optional
+            Tell points apart by their types too, see :func:`anchor_energy`. Spaces are then gone through several times
+            (and kept, if they are no sequence), and a vector has these cells for every pair of types. Types that the
+            index lacks are legal in queries, but not in spaces that are added.
+        reach : float, optional
+            Compare costs up to here; with marks by default the largest cost of all spaces.
         folder : path, optional
             Where features lie as long as they are in no saved file; the system's temporary folder by default.
 
@@ -105,15 +115,22 @@ class SearchIndex:
         """
         import_faiss()  # before any work is done
         shape = grid.shape if isinstance(grid, Grid) else check_shape(grid)
+        if marks is not None and not isinstance(spaces, Sequence):
+            spaces = list(spaces)
+        view = view_of(spaces, marks, reach, robust=robust)
+        if view.has_types:
+            if isinstance(grid, Grid):
+                raise InputError("with marks='types' the grid follows from the costs; give the numbers of cells alone")
+            shape = len(view.alphabet) ** 2 * shape[0], shape[1]
         store = FeatureStore(robust, folder=folder)
-        records, spans, reading = store_all(store, spaces)
+        records, spans, reading = store_all(store, spaces, view)
         if not isinstance(grid, Grid):
-            grid = Grid.over((0.0, 1.0) if robust else common_span(spans), shape)
+            grid = Grid.over((0.0, 1.0) if robust and not view.has_types else common_span(spans), shape)
         check_cells(grid)
         checked = check_names(names, len(records), names is not None)
         vectors = VectorIndex(len(records), signature_length(grid))
         radii = fill(vectors.array, store, records, grid)
-        return cls(grid, store, vectors, new_entries(records, radii, 0), checked, len(records), reading)
+        return cls(grid, store, vectors, new_entries(records, radii, 0), checked, len(records), view, reading)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -129,7 +146,7 @@ class SearchIndex:
         """
         import_faiss()
         file = IndexFile(path)
-        grid, robust, next_id, reading = checked_header(file.about, file.name)
+        grid, view, next_id, reading = checked_header(file.about, file.name)
         entries = checked_entries(file.read("entries"), file.features.length, next_id, file.name)
         names = checked_names(file.json("names"), len(entries), file.name)
         length = signature_length(grid)
@@ -138,7 +155,7 @@ class SearchIndex:
         vectors = VectorIndex(len(entries), length)
         file.read_into("vectors", _bytes(vectors.array))
         check_vectors(vectors.array, file.name)
-        return cls(grid, FeatureStore(robust, file.features), vectors, entries, names, next_id, reading)
+        return cls(grid, FeatureStore(view.robust, file.features), vectors, entries, names, next_id, view, reading)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to one file, which appears whole or not at all; removed spaces are left out."""
@@ -152,6 +169,7 @@ class SearchIndex:
                 "robust": self.robust,
                 "next_id": self._next_id,
                 "reading": self._reading,
+                "marking": self._view.packed(),
             }
             names = json.dumps(self._names).encode()
             parts: dict[str, Bytes] = {
@@ -197,7 +215,7 @@ class SearchIndex:
         Ids count from 0 and are never given again. Names must be given if the index has names, and only then. Costs may
         lie outside the range of the grid.
         """
-        records, _, reading = store_all(self._store, spaces)
+        records, _, reading = store_all(self._store, spaces, self._view)
         self._compare_reading(reading)
         added = check_names(names, len(records), self._names is not None)
         vectors = np.empty((len(records), signature_length(self.grid)), np.float32)
@@ -271,7 +289,8 @@ class SearchIndex:
         if isinstance(x, str | os.PathLike):
             x = read(x, **{"cache": True, **(self._reading or {})})
         self._compare_reading(reading_of(x))
-        query = Query(as_features(x, robust=self.robust), self.grid, k)
+        features, added = self._view.query(x)
+        query = Query(features, self.grid, k)
         with self._lock.shared():
             if k > len(self):
                 raise InputError(f"k={k} nearest spaces are asked for, but the index has only {len(self)}")
@@ -279,7 +298,8 @@ class SearchIndex:
             query.search(self._vectors, self._entries, self._store, exact, candidates)
             values, places = zip(*query.found, strict=True)
             names = None if self._names is None else tuple(self._names[place] for place in places)
-            return Neighbors(self._entries["id"][list(places)], np.array(values), names, query.n_exact, exact)
+            energies = self._view.scale * np.array(values) + added
+            return Neighbors(self._entries["id"][list(places)], energies, names, query.n_exact, exact)
 
 
 def _bytes(array: NDArray[np.float32]) -> memoryview:

@@ -1,0 +1,139 @@
+"""How an index looks at spaces: costs or ranks, up to a reach, by types.
+
+Types make one function F_cb(x, t) of every pair of types. They are laid side by side: pair k of K² begins at
+k (reach - low), on a line of its own length. What a pair lacks of the mass 1 stands at its end, so that all of them
+together are one collection of measures, of mass K², that plain features hold: divided by K², its Anchor Energy is that
+of the types divided by K⁴.
+"""
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anchorot._kernels import kernels
+from anchorot._kernels.records import Events
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.marked import marked_features
+from anchorot.anchors.marking import Marking, MarksLike, marking_of
+from anchorot.anchors.parts import parts_of
+from anchorot.anchors.typed import Alphabet, TypedFeatures, block_pairs, nothing, sorted_types
+from anchorot.exceptions import InputError
+from anchorot.space import as_space, heavy_part
+
+MOST_TYPES = 256
+
+
+@dataclass(frozen=True)
+class View:
+    """How an index looks at spaces.
+
+    Attributes
+    ----------
+    robust : bool
+        Whether costs are replaced by their ranks.
+    marking : Marking or None
+        Up to which cost, and whether types count.
+    low : float
+        The least cost, where the functions of types begin.
+    alphabet : tuple
+        All types, sorted.
+    """
+
+    robust: bool
+    marking: Marking | None = None
+    low: float = 0.0
+    alphabet: Alphabet = ()
+
+    @property
+    def has_types(self) -> bool:
+        """Whether types count."""
+        return self.marking is not None and self.marking.marks == "types"
+
+    @property
+    def scale(self) -> float:
+        """What energies of the features are multiplied with."""
+        return float(len(self.alphabet) ** 4) if self.has_types else 1.0
+
+    def features(self, x: Any, name: str = "the space") -> AnchorFeatures:
+        """Plain features of a space to be kept; its types must be known."""
+        found = marked_features(x, self.marking, robust=self.robust, name=name)
+        if not isinstance(found, TypedFeatures):
+            return found
+        unknown = set(found.alphabet) - set(self.alphabet)
+        if unknown:
+            raise InputError(f"{name} has the type {sorted_types(unknown)[0]!r}, which the index lacks; build it again")
+        return self._side_by_side(found, name)
+
+    def query(self, x: Any) -> tuple[AnchorFeatures, float]:
+        """Plain features of a space to look for, and the energy that its other types add to every answer."""
+        found = marked_features(x, self.marking, robust=self.robust)
+        if not isinstance(found, TypedFeatures):
+            return found, 0.0
+        assert self.marking is not None
+        none = nothing(self.marking.reach)
+        others = [own for own, part in block_pairs(found.alphabet, self.alphabet).tolist() if part < 0]
+        added = math.fsum(kernels.sweep_energy(found.block_events[own], none, 1) for own in others)
+        return self._side_by_side(found, "the space"), added
+
+    def _side_by_side(self, features: TypedFeatures, name: str) -> AnchorFeatures:
+        assert self.marking is not None
+        least, reach = features.span
+        if least < self.low:
+            raise InputError(f"{name} has a cost of {least}, below {self.low}, the least of the index; build it again")
+        own_of = {part: own for own, part in block_pairs(features.alphabet, self.alphabet).tolist()}
+        count, rows, joined = len(self.alphabet) ** 2, 0, []
+        for part in range(count):
+            own = own_of.get(part, -1)
+            position, row, jump, mass = features.block_events[own] if own >= 0 else nothing(reach)
+            place = (position - self.low) + part * (reach - self.low)
+            joined.append(Events(place, row + np.uint32(rows), jump, np.maximum(mass, 0.0) / count))
+            rows += len(mass)
+        return AnchorFeatures(events=Events(*map(np.concatenate, zip(*joined, strict=True))), robust=self.robust)
+
+    def packed(self) -> dict[str, Any] | None:
+        """As plain values, for a file."""
+        if self.marking is None:
+            return None
+        about = {"marks": self.marking.marks, "reach": self.marking.reach}
+        return about | ({"low": self.low, "types": list(self.alphabet)} if self.has_types else {})
+
+
+def view_of(spaces: Iterable[Any], marks: MarksLike, reach: float | None, *, robust: bool) -> View:
+    """Return how an index of these spaces looks at them; they are gone through, several times, if types count."""
+    if marks not in (None, "types"):
+        raise InputError(f"an index takes marks='types' or None, but got {marks!r}; embed() takes features too")
+    marking = marking_of(spaces, marks, reach, robust=robust)
+    if marking is None or marking.marks is None:
+        return View(robust, marking)
+    alphabet = parts_of(spaces, marking).alphabet
+    if not _are_plain(alphabet):
+        raise InputError(f"types of an index are texts or numbers, at most {MOST_TYPES}, but got {len(alphabet)} types")
+    least = 0.0 if robust else min((float(heavy_part(as_space(x)).cost.min()) for x in spaces), default=0.0)
+    return View(robust, marking, min(0.0, least), alphabet)
+
+
+def unpacked(about: Any, robust: bool) -> View:
+    """The view that a file tells of; a ValueError if it is none."""
+    if about is None:
+        return View(robust)
+    marks, reach = about.get("marks"), about.get("reach")
+    if marks not in (None, "types") or not _is_number(reach):
+        raise ValueError(f"marks={marks!r}, reach={reach!r}")
+    if marks is None:
+        return View(robust, Marking(None, reach))
+    low, alphabet = about.get("low"), about.get("types")
+    if not _is_number(low) or not isinstance(alphabet, list) or not _are_plain(alphabet):
+        raise ValueError(f"low={low!r} and {alphabet!r} as types")
+    return View(robust, Marking("types", reach), low, sorted_types(alphabet))
+
+
+def _are_plain(alphabet: Iterable[Hashable]) -> bool:
+    kinds = list(alphabet)
+    return len(kinds) <= MOST_TYPES and all(type(kind) in (str, int, float, bool) for kind in kinds)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is float and math.isfinite(value)
