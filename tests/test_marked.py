@@ -199,6 +199,13 @@ def test_features_made_once_give_the_same_bits(x, y, marks):
     assert ao.anchor_energy(fx, y) == energy
 
 
+def test_marked_energies_beyond_floats_are_one_clear_line():
+    far = [ao.Space([[0, big], [big, 0]], types=["a", "b"], features=[1, 2]) for big in (-1.7e308, 1.7e308)]
+    for marks in ("types", "features"):
+        with pytest.raises(ao.InputError, match="exceed the range of float64"):
+            ao.anchor_energy(*far, marks=marks)
+
+
 def test_threads_change_nothing():
     rng = np.random.default_rng(0)
     made = []

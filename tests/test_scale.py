@@ -199,7 +199,7 @@ def test_threads_change_nothing():
     assert np.array_equal(one.null, three.null)
 
 
-@pytest.mark.parametrize("factor", [2.0**-200, 2.0**200])
+@pytest.mark.parametrize("factor", [2.0**-1000, 2.0**1000])
 def test_the_unit_of_costs_changes_nothing_but_reaches(factor):
     spaces = lines(0) + lines(1, 0.1)
     plain, scaled = (ao.scale_test([f * x for x in spaces], two(6), n_resamples=19, rng=0) for f in (1, factor))
@@ -235,6 +235,19 @@ def test_spaces_that_are_all_alike_differ_nowhere():
 
 
 @pytest.mark.kernel_free
+def test_reaches_below_all_costs_show_nothing():
+    found = ao.scale_test([np.ones((3, 3)), np.eye(3), np.ones((2, 2)), np.eye(2)], [0, 0, 1, 1], [-2.0, -1.0], rng=0)
+    assert found.edges.tolist() == [-2, -2, -1]
+    assert found.pvalue == 1
+
+
+def test_energies_beyond_floats_are_one_clear_line():
+    far = [np.array([[0.0, big], [big, 0.0]]) for big in (-1.7e308, 1.7e308, -1.7e308, 1.7e308)]
+    for reaches in (None, [1e307, 1.7e308]):
+        with pytest.raises(ao.InputError, match="exceed the range of float64"):
+            ao.scale_test(far, [0, 0, 1, 1], reaches, rng=0)
+
+
 def test_weights_and_features_are_taken():
     rng = np.random.default_rng(7)
     spaces = []

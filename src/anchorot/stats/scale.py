@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, Floats, RngLike
-from anchorot._validate import check_integer, check_threads, check_values
+from anchorot._validate import check_integer, check_overflow, check_threads, check_values
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.marked import energy_profile, marked_features
 from anchorot.anchors.marking import MarksLike, marking_of
@@ -204,7 +204,10 @@ def _default_reaches(spaces: Sequence[Space]) -> Float64s:
 def _apart(values: Floats) -> Float64s:
     """Return the different values, sorted; of those that differ by rounding alone the largest."""
     different: Float64s = np.unique(values).astype(np.float64)
-    return different[np.append(np.diff(different) > APART * np.ptp(different), True)]
+    with np.errstate(over="ignore"):
+        span = float(different[-1] - different[0])
+    check_overflow(span, 1)
+    return different[np.append(np.diff(different) > APART * span, True)]
 
 
 def _other_costs(space: Space) -> Floats:
@@ -226,6 +229,7 @@ def _profiles(features: Sequence[AnchorFeatures], reaches: Float64s, threads: in
     with progress_bar(len(curves), "comparing", "pairs", progress) as advance, ThreadPoolExecutor(threads) as pool:
         for done in pool.map(fill_row, range(count - 1)):
             advance(done)
+    check_overflow(curves, 1)
     return curves
 
 

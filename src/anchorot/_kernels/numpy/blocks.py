@@ -58,6 +58,7 @@ def _block(blocks: LevelBlocks, index: int) -> tuple[Float64s, float]:
     return blocks.numbers[start : start + levels * count].reshape(levels, count), float(blocks.mass[index])
 
 
+@np.errstate(over="ignore", invalid="ignore")  # as in C++, what overflows is infinite or NaN; callers refuse it
 def _up_to(reaches: Float64s, places: Float64s, squares: Float64s, width: Float64s) -> Float64s:
     """Twice the integrals up to each reach: after places[s, k] the integrand is squares[s, k], up to the next place."""
     if places.shape[1] == 0:
