@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 import anchorot as ao
 
+RESULTS = Path(__file__).with_name("RESULTS.md")
 Action = Callable[[], object]
 
 
@@ -68,6 +70,14 @@ def python(*arguments: str, **environment: str) -> str:
     """Run Python in a process of its own; return what it prints."""
     command = [sys.executable, *arguments]
     return subprocess.run(command, env=os.environ | environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def write_results(script: str, how: str, text: str) -> None:
+    """Put what a script has measured into RESULTS.md, in place of what it measured before."""
+    head = "# Measured by `python benchmarks/"
+    parts = (RESULTS.read_text() if RESULTS.exists() else "").split(head)[1:]
+    others = [head + part.rstrip() for part in parts if not part.startswith(script)]
+    RESULTS.write_text("\n\n".join([*others, f"{head}{script} {how}`\n\n{text.rstrip()}"]) + "\n")
 
 
 def table(rows: list[Row]) -> str:

@@ -24,14 +24,13 @@ from anchorot.config import config
 
 import align
 import energy
+import marked
 import pairwise
 import plans
 import reading
 import search
 import twosample
-from measure import table
-
-RESULTS = Path(__file__).with_name("RESULTS.md")
+from measure import RESULTS, table, write_results
 
 
 def processor() -> str:
@@ -71,7 +70,7 @@ def main() -> None:
     if options.reading:
         print(table(reading.rows(options.reading)))
         return
-    parts = [*energy.ALL, *plans.ALL, *pairwise.ALL, *(plans.SLOW if options.pot else ())]
+    parts = [*energy.ALL, *marked.ALL, *plans.ALL, *pairwise.ALL, *(plans.SLOW if options.pot else ())]
     rows = [row for part in parts for row in part()]
     if options.tosca:
         rows += pairwise.tosca_rows(options.tosca)
@@ -80,8 +79,8 @@ def main() -> None:
     text = f"{machine}\n\n{table(rows)}\n"
     print(text)
     if options.write:
-        how = f"{' --pot' * options.pot}{' --tosca FOLDER' * bool(options.tosca)} --write"
-        RESULTS.write_text(f"# Measured by `python benchmarks/run.py{how}`\n\n{text}")
+        how = f"{'--pot ' * options.pot}{'--tosca FOLDER ' * bool(options.tosca)}--write"
+        write_results("run.py", how, text)
 
 
 if __name__ == "__main__":
