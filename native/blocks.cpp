@@ -92,34 +92,6 @@ double merged_energy(const Pair& pair, std::size_t first, std::size_t end, doubl
   return 2 * sum;
 }
 
-// Two sorted samples in one order: place[s] is the s-th number, and taken[s] of those up to it are of the first sample.
-struct Merged {
-  std::vector<double> place;
-  std::vector<std::uint32_t> taken;
-
-  void merge(const double* u, std::size_t n, const double* v, std::size_t m) {
-    place.resize(n + m);
-    taken.resize(n + m);
-    std::size_t i = 0, j = 0, s = 0;
-    for (; i < n && j < m; ++s) {  // which of the two comes first is anyone's guess, so there is no branch on it
-      const double a = u[i], b = v[j];
-      const bool first = a <= b;
-      place[s] = first ? a : b;
-      i += first;
-      j += !first;
-      taken[s] = static_cast<std::uint32_t>(i);
-    }
-    for (; i < n; ++s) {
-      place[s] = u[i];
-      taken[s] = static_cast<std::uint32_t>(++i);
-    }
-    for (; j < m; ++s) {
-      place[s] = v[j++];
-      taken[s] = static_cast<std::uint32_t>(n);
-    }
-  }
-};
-
 // Calls take_x(i), take_y(j) for all numbers of two sorted samples in their merged order, and between two of them
 // gap(from, to); the last gap ends at `reach`.
 template <class Gap, class TakeX, class TakeY>
@@ -189,13 +161,17 @@ void block_profile(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs&
   std::vector<Profile> part(tasks.size(), Profile(reaches));
   parallel_for(tasks.size(), threads, [&](std::size_t k, std::size_t) {
     const Pair& pair = all[tasks[k].pair];
-    Merged merged;
     for (std::size_t s = tasks[k].first; s < tasks[k].end; ++s) {
       const Segment& segment = pair.segments[s];
-      merged.merge(pair.x.at(segment.k), pair.x.count, pair.y.at(segment.l), pair.y.count);
-      part[k].add_steps(merged.place, segment.width, [&](std::size_t l) {
-        return pair.difference.below(merged.taken[l], static_cast<std::int64_t>(l) + 1);
-      });
+      double count_x = 0, count_y = 0;
+      part[k].restart();
+      for_each_gap(
+          pair.x.at(segment.k), pair.x.count, pair.y.at(segment.l), pair.y.count, last(reaches),
+          [&](double from, double to) {
+            const double d = count_x * pair.mass_x - count_y * pair.mass_y;
+            part[k].add(from, to, segment.width * d * d);
+          },
+          [&](std::size_t) { ++count_x; }, [&](std::size_t) { ++count_y; });
     }
   });
   sum_up(part, reaches, 2, out);

@@ -30,29 +30,6 @@ class Profile {
     }
   }
 
-  // A whole pass: the integrand is width * height(s) from place[s] to the next of the ascending places, and from the last of
-  // them on.
-  template <class Height>
-  void add_steps(const std::vector<double>& place, double width, Height height) {
-    const std::size_t count = place.size();
-    if (count == 0) return;
-    double from = place[0];
-    std::size_t s = 0;
-    for (std::size_t r = 0; r < reaches_.count; ++r) {
-      const double reach = reaches_.reach[r];
-      double sum = 0;
-      for (; s + 1 < count && place[s + 1] <= reach; ++s) {
-        sum += (place[s + 1] - from) * height(s);
-        from = place[s + 1];
-      }
-      if (from < reach) {
-        sum += (reach - from) * height(s);
-        from = reach;
-      }
-      between_[r] += width * sum;
-    }
-  }
-
   const std::vector<double>& between() const { return between_; }
 
  private:
