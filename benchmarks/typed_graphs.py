@@ -69,12 +69,7 @@ class Collection(NamedTuple):
 
 def read(folder: Path) -> Collection:
     found = ao.read_tu(folder)
-    types = np.loadtxt(folder / f"{folder.name}_node_labels.txt", dtype=int)
-    ends = np.cumsum([graph.shape[0] for graph in found.graphs])[:-1]
-    spaces = [
-        ao.Space(ao.from_graph(graph, disconnected=float(REACHES[-1])).cost, types=own.tolist())
-        for graph, own in zip(found.graphs, np.split(types, ends), strict=True)
-    ]
+    spaces = found.spaces(disconnected=float(REACHES[-1]))
     return Collection(found.name, [graph.toarray() for graph in found.graphs], spaces, found.labels)
 
 
