@@ -104,7 +104,7 @@ class AnchorFeatures:
         if marks is not None or reach is not None:
             return _marked(x, marks, reach, robust, mean_only, threads)
         space = heavy_part(as_space(x, robust=robust))
-        check_memory(space.n, 8 if space.is_uniform else 40, "features of")
+        check_memory(space.n, 8 if space.is_uniform else 24, "features of")
         if space.is_uniform:
             levels = kernels.quantiles(space.cost, threads)
             if mean_only:

@@ -41,9 +41,9 @@ def convert(
     paths : sequence of paths
         Files that :func:`read` reads.
     folder : path
-        Where to write; made if it is not there. ``cat.off`` becomes ``cat.npz``, or ``cat.off.npz`` where that name is
-        taken by another of the files, or is one of them; no two files get the same name. What convert wrote before is
-        replaced.
+        Where to write; made with the first file if it is not there. ``cat.off`` becomes ``cat.npz``, or
+        ``cat.off.npz`` where that name is taken by another of the files, or is one of them; no two files get the same
+        name. What convert wrote before is replaced.
     n_jobs : int
         Files to read at a time; -1 for one a core.
     progress : bool
@@ -84,12 +84,12 @@ def convert_all(
     """Convert what functions return, named after `sources`, which need not be there; see `convert`."""
     check_choice(errors, "errors", ("raise", "skip"))
     n_workers = workers_of(n_jobs)
-    folder.mkdir(parents=True, exist_ok=True)
     targets = target_files(sources, folder)
     written: list[Path | None] = []
     problems: list[str] = []
 
     def keep(place: int, space: Space) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)  # not before: what is interrupted leaves no empty folder
         write(_with_digest(space, sources[place]), targets[place])
         return targets[place]
 
