@@ -78,7 +78,7 @@ RUNS = {
     "compare": "a.npy b.npy",
     "match": "a.npy b.npy",
     "pairwise": "a.npy b.npy",
-    "convert": "a.npy b.npy -o spaces --jobs 1",
+    "convert": "a.npy b.npy -o spaces",
     "search build": "a.npy b.npy -o new.index",
     "search query": "x.index a.npy",
     "test": "a.npy --against b.npy --statistic anchors --resamples 9",
