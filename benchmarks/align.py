@@ -17,6 +17,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # before NumPy loads its BLAS
 
 import argparse
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ import ot
 
 import anchorot as ao
 
-from measure import Row, table
+from measure import Row, table, write_results
 from problems import QUICK, Problem, cell_problems, isometry_problems, large_problems, scan_pairs, scan_problems, scans
 
 DATA = Path(os.environ.get("ANCHOROT_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -207,12 +208,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few pairs of each set")
     parser.add_argument("--large", action="store_true", help="pairs of 2000 points too")
     parser.add_argument("--dense", action="store_true", help="whole scans too")
+    parser.add_argument("--write", action="store_true", help="also write RESULTS.md")
     parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER")
     options = parser.parse_args()
     rows = quality_rows(options.data, is_quick=options.quick, is_large=options.large)
     if options.dense:
         rows += dense_rows(options.data, options.quick)
     print(table(rows))
+    if options.write:
+        write_results("align.py", " ".join(sys.argv[1:]), table(rows))
 
 
 if __name__ == "__main__":
