@@ -12,6 +12,7 @@ from anchorot.anchors.marking import marking_of
 from anchorot.cli.metric_options import EpsilonOption, MarksOption, MetricOption, POption, ReachOption
 from anchorot.cli.options import JsonOption, SpaceArgument, ThreadsOption, reads_spaces
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table, read_both
+from anchorot.io.gate import about
 from anchorot.many.metrics import METRICS, Metric, metric_of
 
 
@@ -60,7 +61,7 @@ def compare(
     for chosen in metrics:
         name = _name(chosen)
         with stopwatch(name, f"computing the {name.replace('_', ' ')}"):
-            values[name] = _distance(x, y, chosen)
+            values[name] = _distance((a, x), (b, y), chosen)
     estimates = _estimates(x, y, metrics if estimate else [], reading["rng"], threads, stopwatch)
     if as_json:
         how = {name: metrics[0].options[name] for name in ("metric", "p", "epsilon")} | {"marks": marks, "reach": reach}
@@ -110,9 +111,12 @@ def _verdict(name: str, found: ao.EnergyEstimate) -> str:
     return f"{name.replace('_', ' ')}: {low:.3g} to {high:.3g} (95 %), {verdict}"
 
 
-def _distance(x: ao.Space, y: ao.Space, metric: Metric) -> float:
-    compare_both = metric.compare_alone or metric.compare
-    value, converged = compare_both(metric.prepare(x), metric.prepare(y))
+def _distance(x: tuple[Path, ao.Space], y: tuple[Path, ao.Space], metric: Metric) -> float:
+    prepared = []
+    for file, space in (x, y):
+        with about(file):
+            prepared.append(metric.prepare(space))
+    value, converged = (metric.compare_alone or metric.compare)(*prepared)
     if not converged:
         what = f"{METRICS[metric.options['metric']].title}{' of ranks' * metric.options['robust']}"
         warnings.warn(
