@@ -78,7 +78,7 @@ def sanitize(session: nox.Session) -> None:
     """The laws of the kernels, which are compiled with ASan and UBSan, then with TSan (GCC); not run by default."""
     laws = [
         f"tests/test_{name}.py"
-        for name in ("kernels", "labelled", "powers", "energy", "twosample", "embedding", "plan")
+        for name in ("kernels", "labelled", "powers", "energy", "marked", "twosample", "embedding", "plan")
     ]
     memory = {"ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
     _run_sanitized(session, "address,undefined", "libasan.so", memory, *laws, "-k", "not tensors")
