@@ -168,6 +168,7 @@ class BucketSorter {
         lines = std::max(lines, size);
       }
     }
+    if (lines == 0) return;  // all were sorted apart, or are empty
     panel_.resize(std::max(panel_.size(), lines));
     auto in_panel = [&](std::size_t b) { return end[b] - first[b] <= kMostLines ? end[b] - first[b] : 0; };
     for (std::size_t b = 0; b < kPanel<double>; ++b) {
