@@ -1,6 +1,7 @@
 """The tasks of this project. `nox` runs them all in the environment that nox itself is installed in."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -97,6 +98,22 @@ def _run_sanitized(session: nox.Session, sanitizers: str, library: str, options:
         found = [subprocess.check_output(["g++", f"-print-file-name={name}"], text=True).strip() for name in wanted]
         watched = {"LD_PRELOAD": ":".join(found), "ANCHOROT_KERNELS": "native", "CI": "1", **options}
         session.run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, *session.posargs, env=watched)
+
+
+@nox.session
+def warnings(session: nox.Session) -> None:
+    """The kernels compiled with GCC and with Clang, where they are, and no warning passed; not run by default."""
+    found = [compiler for compiler in ("g++", "clang++") if shutil.which(compiler)]
+    if not found:
+        session.error("no compiler: install g++ or clang++")
+    session.install("cmake>=3.24", "ninja", "nanobind>=2.4")
+    where = session.run("python", "-m", "nanobind", "--cmake_dir", silent=True).strip()
+    for compiler in found:
+        folder = str(Path(session.create_tmp()) / compiler)
+        options = [f"-DCMAKE_CXX_COMPILER={compiler}", f"-Dnanobind_DIR={where}", "-DANCHOROT_WARNINGS=ON"]
+        python = f"-DPython_EXECUTABLE={session.virtualenv.bin}/python"
+        session.run("cmake", "-S", ".", "-B", folder, "-G", "Ninja", "--fresh", *options, python, silent=True)
+        session.run("cmake", "--build", folder)
 
 
 @nox.session(venv_backend="none")

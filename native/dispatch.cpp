@@ -4,15 +4,18 @@
 #include <string>
 
 #include "kernels.hpp"
+#include "portable.hpp"
 #include "simd_kernels.hpp"
 
 namespace isa_baseline {
 extern const anchorot::KernelSet kernels;
 }
-#ifdef ANCHOROT_X86_DISPATCH
+#ifdef ANCHOROT_AVX2
 namespace isa_avx2 {
 extern const anchorot::KernelSet kernels;
 }
+#endif
+#ifdef ANCHOROT_AVX512
 namespace isa_avx512 {
 extern const anchorot::KernelSet kernels;
 }
@@ -40,10 +43,11 @@ Limit limit() {
 
 Choice choose() {
   [[maybe_unused]] const Limit most = limit();
-#ifdef ANCHOROT_X86_DISPATCH
-  __builtin_cpu_init();
-  if (most >= Limit::avx512 && __builtin_cpu_supports("avx512f")) return {"avx512", &isa_avx512::kernels};
-  if (most >= Limit::avx2 && __builtin_cpu_supports("avx2")) return {"avx2", &isa_avx2::kernels};
+#ifdef ANCHOROT_AVX512
+  if (most >= Limit::avx512 && portable::has_avx512()) return {"avx512", &isa_avx512::kernels};
+#endif
+#ifdef ANCHOROT_AVX2
+  if (most >= Limit::avx2 && portable::has_avx2()) return {"avx2", &isa_avx2::kernels};
 #endif
   return {"baseline", &isa_baseline::kernels};
 }

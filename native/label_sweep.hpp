@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "portable.hpp"
 #include "simd.hpp"
 #include "simd_kernels.hpp"
 
@@ -177,8 +178,8 @@ void integrate(const anchorot::LabelStretch& stretch, double* integral, AtMoment
 }
 
 void fetch(const double* masses) {
-  __builtin_prefetch(masses);
-  __builtin_prefetch(masses + kLabelLanes / 2);
+  anchorot::portable::prefetch(masses);
+  anchorot::portable::prefetch(masses + kLabelLanes / 2);
 }
 
 // integral of D^2 over places, row by row

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fenwick.hpp"
+#include "portable.hpp"
 #include "stretches.hpp"
 
 namespace anchorot {
@@ -73,10 +74,10 @@ class SortedHeights {
 
   // Bring what lift(row, ...) will touch into the nearest cache: first what is known of the row, then its entry.
   void prepare_place(std::uint32_t row) const {
-    __builtin_prefetch(&place_[row]);
-    __builtin_prefetch(&mass_[row]);
+    portable::prefetch(&place_[row]);
+    portable::prefetch(&mass_[row]);
   }
-  void prepare_entry(std::uint32_t row) const { __builtin_prefetch(&entries_[place_[row]]); }
+  void prepare_entry(std::uint32_t row) const { portable::prefetch(&entries_[place_[row]]); }
 
   bool overwhelmed(std::size_t events) const { return crossings_ > kManyCrossings * (events + kPatience); }
 

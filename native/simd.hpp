@@ -6,9 +6,11 @@
 
 #include <cstddef>
 
+#include "portable.hpp"
+
 #if defined(__AVX2__) || defined(__AVX512F__)
 #include <immintrin.h>
-#elif defined(__SSE2__)
+#elif defined(ANCHOROT_SSE2)
 #include <emmintrin.h>
 #endif
 
@@ -72,7 +74,7 @@ struct VecF32 {
   static VecF32 max(VecF32 a, VecF32 b) { return {_mm256_max_ps(a.v, b.v)}; }
 };
 
-#elif defined(__SSE2__)
+#elif defined(ANCHOROT_SSE2)
 
 constexpr int kRadix = 8;
 constexpr int kTileRows = 5;

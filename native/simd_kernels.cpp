@@ -4,6 +4,7 @@
 #include "simd_kernels.hpp"
 
 #include "label_sweep.hpp"
+#include "portable.hpp"
 #include "sort_network.hpp"
 
 namespace ANCHOROT_ISA {
@@ -65,18 +66,18 @@ void sort_along(T* rows, std::size_t length, std::size_t width, T* scratch) {
 void add_l1(const double* x, const double* y, std::size_t count, double* out, std::size_t pitch) {
   constexpr std::size_t lanes = sizeof(VecF64) / sizeof(double);
   VecF64 sum[kTileRows][2];
-#pragma GCC unroll 12
+  ANCHOROT_UNROLL(12)
   for (int i = 0; i < kTileRows; ++i) sum[i][0] = sum[i][1] = VecF64::fill(0);
   for (std::size_t k = 0; k < count; ++k, x += kTileRows, y += 2 * lanes) {
     const VecF64 y0 = VecF64::load(y), y1 = VecF64::load(y + lanes);
-#pragma GCC unroll 12
+    ANCHOROT_UNROLL(12)
     for (int i = 0; i < kTileRows; ++i) {
       const VecF64 xi = VecF64::fill(x[i]);
       sum[i][0] = VecF64::add(sum[i][0], VecF64::abs(VecF64::sub(xi, y0)));
       sum[i][1] = VecF64::add(sum[i][1], VecF64::abs(VecF64::sub(xi, y1)));
     }
   }
-#pragma GCC unroll 12
+  ANCHOROT_UNROLL(12)
   for (int i = 0; i < kTileRows; ++i) {
     double* row = out + i * pitch;
     VecF64::add(VecF64::load(row), sum[i][0]).store(row);

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "portable.hpp"
 #include "simd_kernels.hpp"
 #include "simd.hpp"
 
@@ -41,7 +42,7 @@ inline void exchange(V& low, V& high) {
 template <int R, class V>
 inline void clean_registers(V* a) {
   if constexpr (R > 1) {
-#pragma GCC unroll 16
+    ANCHOROT_UNROLL(16)
     for (int i = 0; i < R / 2; ++i) exchange(a[i], a[i + R / 2]);
     clean_registers<R / 2>(a);
     clean_registers<R / 2>(a + R / 2);
@@ -54,7 +55,7 @@ inline void sort_registers(V* a) {
   if constexpr (R > 1) {
     sort_registers<R / 2>(a);
     sort_registers<R / 2>(a + R / 2);
-#pragma GCC unroll 16
+    ANCHOROT_UNROLL(16)
     for (int i = 0; i < R / 2; ++i) exchange(a[i], a[R - 1 - i]);
     clean_registers<R / 2>(a);
     clean_registers<R / 2>(a + R / 2);
@@ -87,10 +88,10 @@ struct Partial {
 template <int R, class V, class Lines>
 inline void clean_lines(Strip<V> s, std::size_t i, std::size_t stride, Lines lines) {
   V a[R];
-#pragma GCC unroll 16
+  ANCHOROT_UNROLL(16)
   for (int t = 0; t < R; ++t) a[t] = lines.load(s, i + t * stride);
   clean_registers<R>(a);
-#pragma GCC unroll 16
+  ANCHOROT_UNROLL(16)
   for (int t = 0; t < R; ++t) lines.store(s, i + t * stride, a[t]);
 }
 
@@ -128,7 +129,7 @@ template <class V, class Lines>
 inline void flip_lines(Strip<V> s, std::size_t low, std::size_t high, std::size_t stride, Lines lines) {
   constexpr int H = kRadix / 2;
   V a[H], b[H];  // b in ascending order: b[H - 1 - t] mirrors a[t]
-#pragma GCC unroll 8
+  ANCHOROT_UNROLL(8)
   for (int t = 0; t < H; ++t) {
     a[t] = Whole::load(s, low + t * stride);
     b[H - 1 - t] = lines.load(s, high - t * stride);
@@ -136,7 +137,7 @@ inline void flip_lines(Strip<V> s, std::size_t low, std::size_t high, std::size_
   }
   clean_registers<H>(a);
   clean_registers<H>(b);
-#pragma GCC unroll 8
+  ANCHOROT_UNROLL(8)
   for (int t = 0; t < H; ++t) {
     Whole::store(s, low + t * stride, a[t]);
     lines.store(s, high - t * stride, b[H - 1 - t]);
@@ -160,10 +161,10 @@ void merge_runs(Strip<V> s, std::size_t begin, std::size_t run, std::size_t rows
 template <class V, class Lines>
 inline void sort_radix_lines(Strip<V> s, std::size_t begin, Lines lines) {
   V a[kRadix];
-#pragma GCC unroll 16
+  ANCHOROT_UNROLL(16)
   for (int t = 0; t < kRadix; ++t) a[t] = lines.load(s, begin + t);
   sort_registers<kRadix>(a);
-#pragma GCC unroll 16
+  ANCHOROT_UNROLL(16)
   for (int t = 0; t < kRadix; ++t) lines.store(s, begin + t, a[t]);
 }
 
