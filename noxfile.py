@@ -151,6 +151,28 @@ def warnings(session: nox.Session) -> None:
         session.run("cmake", "--build", folder)
 
 
+@nox.session(venv_backend="none")
+def aarch64(session: nox.Session) -> None:
+    """The kernels, compiled for 64-bit ARM and emulated, answer as here to the last bit; not run by default."""
+    if not (shutil.which("aarch64-linux-gnu-g++") and shutil.which("qemu-aarch64")):
+        session.error("no compiler or no emulator: apt-get install g++-aarch64-linux-gnu qemu-user")
+    with tempfile.TemporaryDirectory() as folder:
+        here = _answers_of_kernels(session, "g++", f"{folder}/here")
+        there = _answers_of_kernels(session, "aarch64-linux-gnu-g++", f"{folder}/there", "qemu-aarch64")
+    unlike = [f"{a} here, {b} there" for a, b in zip(here, there, strict=True) if a != b]
+    if unlike:
+        session.error("; ".join(unlike))
+
+
+def _answers_of_kernels(session: nox.Session, compiler: str, program: str, *emulator: str) -> list[str]:
+    """Compile tests/kernel_bits.cpp with all kernels, for plain processors of the kind, and return what it prints."""
+    sources = sorted(str(path) for path in Path("native").glob("*.cpp") if path.name != "module.cpp")
+    options = ("-std=c++20", "-O3", "-ffp-contract=off", "-pthread", "-static", "-DANCHOROT_ISA=isa_baseline")
+    strict = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")  # notes on calls between old compilers' files
+    session.run(compiler, *options, *strict, "tests/kernel_bits.cpp", *sources, "-o", program, external=True)
+    return str(session.run(*emulator, program, external=True, silent=True)).splitlines()
+
+
 @nox.session
 def workflows(session: nox.Session) -> None:
     """The files in .github: against their schemas, by actionlint, and by zizmor for security; not run by default."""

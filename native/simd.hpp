@@ -132,7 +132,7 @@ struct VecPlain {
   }
   static VecPlain max(VecPlain a, VecPlain b) {
     VecPlain r;
-    for (int i = 0; i < kWidth; ++i) r.v[i] = a.v[i] < b.v[i] ? b.v[i] : a.v[i];
+    for (int i = 0; i < kWidth; ++i) r.v[i] = a.v[i] > b.v[i] ? a.v[i] : b.v[i];  // the second of equals, as on x86
     return r;
   }
   static VecPlain add(VecPlain a, VecPlain b) {
