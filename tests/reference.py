@@ -37,12 +37,17 @@ def anchor_energy(cost_x, cost_y, a, b, p=1):
     )
 
 
-def ragged_energy(rows_x, rows_y, weights_x, weights_y, a, b):
-    """The same for any two collections of weighted samples (p = 1)."""
+def w2_1d(x, y, wx, wy):
+    """W_2, the root of OT_2."""
+    return float(ot_1d(x, y, wx, wy, 2)) ** 0.5
+
+
+def ragged_energy(rows_x, rows_y, weights_x, weights_y, a, b, ground=ot_1d):
+    """The same for any two collections of weighted samples, with OT_1 or any other distance between samples."""
 
     def cross(rows, weights, mass, rows2, weights2, mass2):
         return sum(
-            mass[i] * mass2[j] * ot_1d(rows[i], rows2[j], weights[i], weights2[j])
+            mass[i] * mass2[j] * ground(rows[i], rows2[j], weights[i], weights2[j])
             for i in range(len(rows))
             for j in range(len(rows2))
         )

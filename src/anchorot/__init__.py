@@ -22,6 +22,7 @@ from anchorot.distances.dense import DenseAlignment, DenseRival
 from anchorot.distances.energy import anchor_energy, expected_cost
 from anchorot.distances.estimate import EnergyEstimate, anchor_energy_estimate
 from anchorot.distances.gromov import gromov_wasserstein
+from anchorot.distances.ground import ProjectedEnergy, projected_energy
 from anchorot.distances.nearest import nearest_gw
 from anchorot.distances.neighbors import NearestSpaces, Neighbors, SearchResult
 from anchorot.distances.plan import anchor_energy_plan, match
@@ -88,6 +89,7 @@ __all__ = [
     "PairOfGroups",
     "PermutationTest",
     "PointDistances",
+    "ProjectedEnergy",
     "Rival",
     "ScaleTest",
     "SearchIndex",
@@ -123,6 +125,7 @@ __all__ = [
     "nearest_gw",
     "ot_1d",
     "pairwise",
+    "projected_energy",
     "read",
     "read_gin",
     "read_tu",

@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._kernels import kernels
+from anchorot._kernels.records import StepRows
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_choice, check_overflow, check_threads
+from anchorot._validate import check_choice, check_memory, check_overflow, check_threads
+from anchorot.distances.ground import GROUNDS, ground_distances, ground_energy
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 from anchorot.stats.measures import PooledMeasures
@@ -27,6 +29,7 @@ def energy_distance(
     weights_x: Sequence[ArrayLike] | None = None,
     weights_y: Sequence[ArrayLike] | None = None,
     *,
+    ground: str = "w1",
     threads: int = 1,
 ) -> float:
     r"""Energy distance between two collections of measures on the line, exactly.
@@ -39,7 +42,10 @@ def energy_distance(
     (the paper's Q5). Items may also be spaces: then the measures are their anchors, and the distance between two
     collections of one space each is their Anchor Energy.
 
-    The value is that of a *squared* distance, never negative, and zero for equal collections only.
+    The value is that of a *squared* distance, never negative. It can be zero for collections that differ: it sees how
+    the quantiles of each level are distributed over the measures, but not which quantiles are of one measure. With
+    ``ground="w2"``, the unsquared Wasserstein distance :math:`W_2` in place of :math:`W_1`, it is zero for equal
+    collections only.
 
     Parameters
     ----------
@@ -47,6 +53,8 @@ def energy_distance(
         The values of each measure; of different lengths if need be.
     weights_x, weights_y : sequence of array_like, optional
         The weights of the values of each measure; uniform by default.
+    ground : {"w1", "w2"}
+        The distance between measures.
     threads : int
         The answer does not depend on it.
 
@@ -57,7 +65,8 @@ def energy_distance(
     Notes
     -----
     For s measures of n values O(s n log(s n)) time and O(s n) memory, instead of the O(s² n) of the formula. Where
-    there are few different values, such as degrees, or few different sizes, no tree is needed after the sort.
+    there are few different values, such as degrees, or few different sizes, no tree is needed after the sort. With
+    ``ground="w2"`` O(s² n) time and O(s² + s n) memory.
 
     Examples
     --------
@@ -65,8 +74,13 @@ def energy_distance(
     >>> rings = [[2, 2, 2], [2, 2, 2, 2]]
     >>> round(energy_distance(paths, rings), 4)
     1.0833
+    >>> alike, crossed = [[0, 10], [1, 11]], [[0, 11], [1, 10]]
+    >>> energy_distance(alike, crossed), round(energy_distance(alike, crossed, ground="w2"), 4)
+    (0.0, 0.4142)
     """
     measures, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
+    if check_choice(ground, "ground", GROUNDS) == "w2":
+        return _ground_energy(measures, labels, check_threads(threads))
     return float(sweep_energies(measures, labels[None], check_threads(threads))[0])
 
 
@@ -76,6 +90,7 @@ def energy_test(
     weights_x: Sequence[ArrayLike] | None = None,
     weights_y: Sequence[ArrayLike] | None = None,
     *,
+    ground: str = "w1",
     n_resamples: int = 999,
     rng: RngLike = None,
     stop_after: int | None = None,
@@ -90,6 +105,9 @@ def energy_test(
     rows_x, rows_y, weights_x, weights_y
         Two collections, as for :func:`energy_distance`. Types and features of spaces are not looked at: for these use
         :func:`group_test` on what :func:`pairwise` returns.
+    ground : {"w1", "w2"}
+        The distance between measures, as for :func:`energy_distance`. "w1" has no power against collections whose
+        quantiles are distributed alike level by level; "w2" has power against all, and needs the matrix.
     n_resamples : int
         Permutations to draw.
     rng : None, int or numpy.random.Generator
@@ -102,7 +120,8 @@ def energy_test(
         - "sweep": sort once, then sweep over many permutations together. Never holds a matrix of costs.
         - "matrix": all costs between measures, O(s² n) time and O(s²) memory; then a product of matrices a
           permutation. For measures only, not for spaces.
-        - "auto": whichever should take less time; the matrix only up to a few thousand measures.
+        - "auto": whichever should take less time; the matrix only up to a few thousand measures. With ``ground="w2"``
+          always the matrix, of spaces too.
     threads : int
         The answer does not depend on it.
     progress : bool
@@ -128,10 +147,8 @@ def energy_test(
     """
     measures, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
     threads = check_threads(threads)
-    if _use_matrix(measures, n_resamples, check_choice(method, "method", METHODS)):
-        steps = measures.steps()
-        with np.errstate(over="ignore"):
-            costs = kernels.step_costs(steps, steps, 1, threads)
+    costs = _item_costs(measures, check_choice(ground, "ground", GROUNDS), n_resamples, method, threads)
+    if costs is not None:
 
         def statistics(in_x: NDArray[np.uint8]) -> Float64s:
             return matrix_energies(costs, in_x)
@@ -175,6 +192,41 @@ def _pooled(
     """Both collections in one, and for each item 1 if it is of the first."""
     x, y = PooledMeasures.of(rows_x, weights_x, "rows_x"), PooledMeasures.of(rows_y, weights_y, "rows_y")
     return x + y, np.repeat(np.array([1, 0], np.uint8), [x.n_items, y.n_items])
+
+
+def _item_costs(measures: PooledMeasures, ground: str, n_resamples: int, method: str, threads: int) -> Float64s | None:
+    """Mean ground distances between the measures of all items; None where sweeps do without."""
+    check_choice(method, "method", METHODS)
+    if ground == "w2":
+        if method == "sweep":
+            raise InputError("ground='w2' needs method='matrix' or 'auto', but got method='sweep'")
+        return _ground_costs(measures, threads)
+    if not _use_matrix(measures, n_resamples, method):
+        return None
+    steps = measures.steps()
+    with np.errstate(over="ignore"):
+        return kernels.step_costs(steps, steps, 1, threads)
+
+
+def _ground_costs(measures: PooledMeasures, threads: int) -> Float64s:
+    costs = ground_distances(_steps(measures), threads)
+    if measures.n_rows == measures.n_items:
+        return costs
+    first = np.searchsorted(measures.items.item, np.arange(measures.n_items))  # the rows of an item stand together
+    mass = measures.items.mass
+    return np.add.reduceat(np.add.reduceat(mass[:, None] * costs * mass, first, axis=0), first, axis=1)
+
+
+def _ground_energy(measures: PooledMeasures, labels: NDArray[np.uint8], threads: int) -> float:
+    size_x = int(labels.sum())
+    signed = np.where(labels, 1 / size_x, -1 / (len(labels) - size_x))
+    return ground_energy(_steps(measures), signed[measures.items.item] * measures.items.mass, threads)
+
+
+def _steps(measures: PooledMeasures) -> StepRows:
+    """Quantile functions of all measures, if there is memory for them and for the distances between them."""
+    check_memory(measures.n_rows, 48 * max(1.0, measures.longest / measures.n_rows), "W2 distances between")
+    return measures.steps()
 
 
 def _use_matrix(measures: PooledMeasures, n_resamples: int, method: str) -> bool:
