@@ -59,12 +59,12 @@ def crossed_samples(rng, sign, count=30):
 def test_power_against_a_difference_that_levels_do_not_show():
     rng = np.random.default_rng(5)
     pvalues = {"w1": [], "w2": []}
-    for _ in range(20):
+    for _ in range(200):
         x, y = crossed_samples(rng, 1), crossed_samples(rng, -1)
         for name, found in pvalues.items():
             found.append(ao.energy_test(x, y, ground=name, n_resamples=99, rng=0).pvalue)
     assert np.mean(np.array(pvalues["w2"]) <= 0.05) == 1
-    assert np.mean(np.array(pvalues["w1"]) <= 0.05) <= 0.25  # of 20 at the level of 5 %; more in 1 of 3000 runs
+    assert np.mean(np.array(pvalues["w1"]) <= 0.05) <= 0.1  # the level, 5 %, and three deviations
 
 
 def test_level_on_one_distribution():
