@@ -2,6 +2,7 @@
 
 import math
 import operator
+import os
 import re
 from collections.abc import Hashable, Iterable
 from typing import Any
@@ -20,6 +21,12 @@ ALWAYS_THERE = 1 << 24  # bytes that are not worth a look at the memory
 LARGEST_POWER = 64
 """Largest p. Up to here every path agrees with exact rational arithmetic to 1e-9 of the costs to the power p; beyond,
 the sums of powers that weighted spaces need lose more digits, and binomial coefficients exceed 64 bits."""
+MAKERS = {  # of spaces, by what the objects of other packages have
+    ("nodes", "edges"): "from_graph(graph)",
+    ("vs", "es"): "from_graph(graph)",
+    ("vertices", "faces"): "from_mesh(mesh)",
+    ("obs", "obsm"): "from_cells(cells)",
+}
 MOST_THREADS = 1024  # more than any machine has a use for; an answer does not depend on it
 
 
@@ -67,8 +74,33 @@ def check_square(values: ArrayLike, name: str) -> Floats:
     return array
 
 
+def _advice(x: Any) -> tuple[str, str] | None:
+    """Say what this is and what to call, of things that are no costs but that spaces are made of; None of others.
+
+    Things of other packages are known by what they have, so that none need be imported; anchorot's own by
+    `not_a_space`.
+    """
+    kind = type(x).__name__
+    if hasattr(x, "__array__"):
+        return None
+    if isinstance(x, str | os.PathLike):
+        return f"the path {os.fspath(x)!r}", "read it first: anchorot.read(path)"
+    if hasattr(x, "not_a_space"):
+        return kind, x.not_a_space
+    if isinstance(x, list | tuple) and x and hasattr(x[0], "cost"):
+        return f"a {kind} of spaces", "take one of them, or all pairs: anchorot.pairwise(spaces)"
+    if hasattr(x, "toarray"):
+        return f"a sparse matrix ({kind})", "of a graph: anchorot.from_graph(matrix); of costs: matrix.toarray()"
+    for parts, maker in MAKERS.items():
+        if all(hasattr(x, part) for part in parts):
+            return f"an object of type {kind}", f"make a space of it: anchorot.{maker}"
+    return None
+
+
 def check_cost(cost: ArrayLike) -> Floats:
     """Turn `cost` into a square, finite, C-contiguous float matrix (no copy if it already is one)."""
+    if (advice := _advice(cost)) is not None:
+        raise InputError(f"got {advice[0]}, but a Space or a square matrix of costs is needed; {advice[1]}")
     array = check_square(cost, "cost")
     if array.shape[0] == 0:
         raise InputError("cost has shape (0, 0), but a space needs at least one point")

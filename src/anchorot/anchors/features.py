@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +48,8 @@ class AnchorFeatures:
     is_mean_only : bool
         Whether the mean quantile function is all that was kept, which serves p = 2 only.
     """
+
+    not_a_space: ClassVar[str] = "features serve Anchor Energies alone: give the Space that they were made of"
 
     def __init__(
         self,

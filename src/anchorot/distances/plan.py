@@ -108,6 +108,8 @@ def match(
     >>> match([[0.4, 0.1], [0.3, 0.2]]).tolist(), match([[0.4, 0.1], [0.3, 0.2]], "assignment").tolist()
     ([0, 0], [0, 1])
     """
+    if isinstance(plan, Space):
+        raise InputError("got a Space, but a plan between two spaces is needed, such as: match(align(x, y))")
     check_choice(method, "method", ("argmax", "assignment"))
     check_choice(ties, "ties", ("first", "random"))
     if isinstance(plan, Alignment):

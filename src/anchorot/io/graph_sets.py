@@ -4,7 +4,7 @@ import os
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class GraphSet:
     labels: Int64s | None
     types: tuple[tuple[Hashable, ...], ...] | None = None
     features: tuple[Float64s, ...] | None = None
+
+    not_a_space: ClassVar[str] = "make spaces of its graphs: .spaces()"
 
     def __repr__(self) -> str:
         classes = "" if self.labels is None else f", {len(np.unique(self.labels))} classes"

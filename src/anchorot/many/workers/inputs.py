@@ -1,7 +1,7 @@
 """Spaces in memory or loaded on demand, and digests of what they hold."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -123,9 +123,12 @@ class Inputs:
 
 def _length(spaces: Any, name: str) -> int:
     is_one = isinstance(spaces, str | os.PathLike | Space | AnchorFeatures)
+    if isinstance(spaces, Mapping):
+        raise InputError(f"{name} must be a sequence, but got a {type(spaces).__name__}; give list({name}.values())")
     if is_one or not (hasattr(spaces, "__getitem__") and hasattr(spaces, "__len__")):
+        advice = getattr(spaces, "not_a_space", "make it a list")
         kind = type(spaces).__name__
-        raise InputError(f"{name} must be a sequence of spaces, arrays or paths, but got a {kind}; make it a list")
+        raise InputError(f"{name} must be a sequence of spaces, arrays or paths, but got a {kind}; {advice}")
     if len(spaces) == 0:
         raise InputError(f"{name} is empty, but at least one space is needed")
     return len(spaces)
