@@ -6,6 +6,8 @@ import pytest
 
 import anchorot as ao
 
+from command_line import COMMANDS, anchorot, anchorot_each
+
 pytestmark = pytest.mark.kernel_free
 
 SQUARE = ao.from_points([[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -68,3 +70,53 @@ def test_match_of_spaces_says_that_a_plan_is_needed():
     assert "match(align(x, y))" in said(lambda: ao.match(SQUARE))
     matched = ao.match(ao.anchor_wasserstein(SQUARE, SQUARE, epsilon=0))
     assert sorted(matched.tolist()) == [0, 1, 2, 3]
+
+
+def test_the_package_runs_as_a_program():
+    done = anchorot(program="import runpy; runpy.run_module('anchorot', run_name='__main__', alter_sys=True)")
+    assert "anchorot compare" in done.stdout
+    assert not done.stderr
+
+
+def test_every_command_answers_to_a_short_question_for_help():
+    runs = [[], *([*name.split()] for name in COMMANDS)]
+    for words, done in zip(runs, anchorot_each(*([*words, "-h"] for words in runs)), strict=True):
+        assert done.returncode == 0, (words, done.stderr)
+        assert f"anchorot {' '.join(words)}".strip() in done.stdout
+
+
+def test_files_that_are_not_there_are_named_whatever_their_ending(tmp_path):
+    missing = ("shapes", "*.nothing", "cat.off", "graphs/")
+    commands = ("compare {0} {0}", "pairwise {0} {0}", "convert {0} -o out", "test {0} --against {0}")
+    runs = [command.format(name).split() for command in commands for name in missing]
+    for words, done in zip(runs, anchorot_each(*runs, cwd=tmp_path), strict=True):
+        assert done.returncode == 2
+        assert f"{words[1].rstrip('/')}: No such file or directory" in done.stderr, words
+        assert done.stderr.count("\n") == 1
+
+
+def test_parts_of_graphs_are_refused_in_one_line_where_one_space_is_read(tmp_path):
+    (tmp_path / "two.edgelist").write_text("a b\nb c\nd e\n")
+    folder = tmp_path / "TOY"
+    folder.mkdir()
+    (folder / "TOY_A.txt").write_text("1, 2\n3, 4\n5, 6\n")
+    (folder / "TOY_graph_indicator.txt").write_text("1\n1\n1\n1\n2\n2\n")
+    runs = [["compare", "two.edgelist", "two.edgelist"], ["pairwise", "TOY"], ["pairwise", "two.edgelist", "TOY"]]
+    for done in anchorot_each(*([*words, "--disconnected", "split"] for words in runs), cwd=tmp_path):
+        assert done.returncode == 2
+        assert "disconnected='split'" in done.stderr
+        assert "'largest'" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_tables_of_long_names_keep_names_and_numbers_on_a_narrow_terminal(tmp_path):
+    names = [f"{'a_long_name_' * 5}{letter}.npy" for letter in "xyz"]
+    for scale, name in enumerate(names, start=1):
+        np.save(tmp_path / name, scale * SQUARE.cost)
+    values = ao.pairwise([scale * SQUARE.cost for scale in (1, 2, 3)])
+    told = anchorot("pairwise", *names, cwd=tmp_path, COLUMNS="80").stdout
+    assert all(len(line) <= 80 for line in told.splitlines())
+    columns = [[part.strip() for part in line.split("│")[1:-1]] for line in told.splitlines() if "│" in line]
+    assert "".join(row[0] for row in columns).count(names[0]) == 2
+    assert "".join(row[1] for row in columns).count(names[2]) == 2
+    assert [row[2] for row in columns if row[2]] == [f"{value:.6g}" for value in values[[0, 1, 0], [1, 2, 2]]]

@@ -44,13 +44,13 @@ def print_table(table: "Table", *lines: str) -> None:
 
 
 def new_table(title: str, *columns: str) -> "Table":
-    """Return an empty table; columns after the first are flush right, and no text is taken for markup."""
+    """Return an empty table; columns after the first are flush right, long texts fold, and none is taken for markup."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=Text(printable(title), style="italic"))
     for number, column in enumerate(columns):
-        table.add_column(plain(column), justify="right" if number else "left")
+        table.add_column(plain(column), justify="right" if number else "left", overflow="fold")
     return table
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anchorot as ao
-from anchorot.io.files import ENDINGS, Unread, read_graph
+from anchorot.io.files import ENDINGS, Unread, read_graph, single
 from anchorot.io.gin import is_gin_file
 from anchorot.io.graph_sets import is_tu_folder, marks_in
 from anchorot.io.options import ReadOptions
@@ -40,7 +40,7 @@ class Source:
         options |= marks_in(self.content)
         options |= {name: reading[name] for name in ("types", "features") if reading[name] is not None}
         try:
-            space: ao.Space = ao.from_graph(self.content, **options)
+            space = single(ao.from_graph(self.content, **options))
             return space.coming_from(ao.Origin(str(self.path), ReadOptions(**reading).told))
         except ao.InputError as error:
             raise ao.InputError(f"{self.name}: {error}") from None

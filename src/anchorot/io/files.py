@@ -100,9 +100,16 @@ class Unread:
 
 
 def _one(file: Path, options: ReadOptions) -> Space:
-    found = _read(file, options)
+    file.stat()  # what is not there is missing, whatever its ending
+    return single(_read(file, options))
+
+
+def single(found: Space | list[Space]) -> Space:
+    """Return what was found if it is one space; refuse the parts of a graph."""
     if isinstance(found, list):
-        raise InputError("one space is read, so disconnected='split' cannot be; from_graph gives them all")
+        raise InputError(
+            "one space is read, so disconnected='split' cannot be; take 'largest' or a number, or in Python from_graph"
+        )
     return found
 
 
@@ -129,6 +136,7 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
 def read_graph(path: Path, options: ReadOptions) -> EdgeTable:
     """Read the edges of a graph, without directions and lengths; only from files that hold a graph."""
     with about(path):
+        path.stat()
         found = _edges_of(path, replace(options, weight=None, directed=False))
         if found is None:
             graphs = ", ".join(GRAPH_ENDINGS)
