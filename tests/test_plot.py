@@ -143,7 +143,8 @@ def test_without_matplotlib_the_error_names_the_extra(picture, monkeypatch):
 def test_scales_of_colours_leave_neighbours_alone(layout):
     figure = plot.new_figure(9, 3)
     figure.set_layout_engine(layout)
-    axes = figure.subplots(1, 3)
+    room = {"wspace": 0.4} if layout is None else None  # for names of axes, which an engine makes by itself
+    axes = figure.subplots(1, 3, gridspec_kw=room)
     plot.plan(np.eye(3), ax=axes[0])
     plot.distance_matrix(DISTANCES, ax=axes[1])
     drawn(plot.distance_map(DISTANCES, ax=axes[2]))
@@ -181,10 +182,30 @@ def test_names_of_hundreds_of_spaces_do_not_overlap():
 
 def test_the_map_takes_distances_or_their_squares():
     groups = list("aabbc")
-    maps = plot.distance_map(DISTANCES, groups), plot.distance_map(DISTANCES**2, groups, squared=True)
+    maps = plot.distance_map(DISTANCES, groups, squared=False), plot.distance_map(DISTANCES**2, groups, squared=True)
     dots = [np.concatenate([group.get_offsets() for group in ax.collections]) for ax in maps]
     np.testing.assert_allclose(dots[0], classical_mds(DISTANCES**2))
     np.testing.assert_allclose(dots[0], dots[1])
+
+
+def test_the_map_of_pairwise_energies_is_right_without_a_word():
+    line = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    energies = ao.pairwise([scale * line for scale in (1, 2, 4)])
+    dots = plot.distance_map(energies).collections[0].get_offsets()
+    apart = np.linalg.norm(dots[:, None] - dots, axis=2)
+    np.testing.assert_allclose(apart, np.sqrt(energies), atol=1e-9)
+
+
+def test_axes_and_scales_of_colours_say_what_they_show():
+    ax = plot.distance_map(DISTANCES)
+    assert ax.get_xlabel() == "first coordinate (distance)"
+    assert ax.get_ylabel() == "second coordinate (distance)"
+    ax = plot.distance_matrix(DISTANCES, label="root of AE (units of the costs)")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("space", "space")
+    assert [bar.get_ylabel() for bar in ax.child_axes] == ["root of AE (units of the costs)"]
+    assert plot.distance_matrix(DISTANCES, list("aabbc")).get_xlabel() == ""  # the groups are named
+    values = plot.shape(ao.from_points(np.eye(3)), [1, 2, 3], label="height (mm)")
+    assert "height (mm)" in [ax.get_ylabel() for ax in (*values.figure.axes, *values.child_axes)]
 
 
 def test_the_map_tells_more_groups_apart_than_there_are_colours():

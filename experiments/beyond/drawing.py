@@ -102,7 +102,7 @@ def draw_neurons(found: list[Separation], kinds: NDArray[np.str_]) -> "Figure":
     figure = plot.new_figure(3.1 * len(found), 3.5)
     panels = figure.subplots(1, len(found), squeeze=False)[0]
     for ax, one in zip(panels, found, strict=True):
-        plot.distance_map(one.matrix, list(kinds), legend=False, ax=ax)
+        plot.distance_map(one.matrix, list(kinds), squared=False, legend=False, ax=ax)
         _look_closer(ax)
         ax.set_title(f"{one.distance}: {np.mean(one.right):.0%} right", fontsize=11)
     handles, labels = panels[0].get_legend_handles_labels()

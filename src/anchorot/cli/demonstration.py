@@ -51,9 +51,9 @@ def draw(examples: list[Example], comparisons: list[Comparison]) -> "Figure":
     axes = figure.subplots(len(comparisons), 2, width_ratios=(1, 1.15))
     titles = ("AE sees shape and size", "robust AE sees shape alone")
     for (left, right), comparison, title in zip(axes, comparisons, titles, strict=True):
-        distance_matrix(comparison.distances, kinds, ax=left)
+        distance_matrix(comparison.distances, kinds, label="distance", ax=left)
         left.set_title(f"{comparison.name}: all pairs", fontsize=11, loc="left", color="#374151")
-        distance_map(comparison.distances, kinds, sizes=sizes, legend=False, ax=right)
+        distance_map(comparison.distances, kinds, squared=False, sizes=sizes, legend=False, ax=right)
         right.set_title(title, fontsize=13, loc="left", weight="bold")
     handles, labels = axes[0, 1].get_legend_handles_labels()
     legend = figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)

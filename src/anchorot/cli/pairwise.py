@@ -18,7 +18,7 @@ from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_sp
 from anchorot.cli.output import doing, new_table, plain, print_json, print_table
 from anchorot.cli.sources import Source, find_sources
 from anchorot.cli.writing import Outputs, drawable, write_csv
-from anchorot.many.metrics import SQUARED, metric_of
+from anchorot.many.metrics import METRICS, SQUARED, metric_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +84,7 @@ def pairwise(
     seconds = time.perf_counter() - start
     options |= {} if marks is None and reach is None else {"marks": marks, "reach": reach}
     outputs.save(output, lambda path: _write(path, distances, sources, options, reading))
-    outputs.save_picture(picture, lambda: _draw(distances, sources, squared=metric in SQUARED))
+    outputs.save_picture(picture, lambda: _draw(distances, sources, metric))
     if as_json:
         names = [source.name for source in sources]
         said = {**options, "reading": said_of(reading), "names": names}
@@ -152,15 +152,16 @@ def _rows(names: list[str], distances: Float64s) -> Iterator[list[Any]]:
         yield [name, *row]
 
 
-def _draw(distances: Float64s, sources: list[Source], *, squared: bool) -> "Figure":
+def _draw(distances: Float64s, sources: list[Source], metric: str) -> "Figure":
     from anchorot.plot import distance_map, distance_matrix, new_figure
 
+    squared, name = metric in SQUARED, METRICS[metric].value_name.replace("_", " ")
     good = np.flatnonzero(~np.isnan(distances).all(axis=1))
     order = good[np.argsort([sources[i].group for i in good], kind="stable")]
     shown = np.maximum(distances[np.ix_(order, order)], 0)
     groups = [drawable(sources[i].group) for i in order]
     figure = new_figure(13.5, 5.6)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.1))
-    distance_matrix(np.sqrt(shown) if squared else shown, groups, ax=left)
+    distance_matrix(np.sqrt(shown) if squared else shown, groups, label=f"{'root of ' * squared}{name}", ax=left)
     distance_map(shown, groups, squared=squared, ax=right)
     return figure

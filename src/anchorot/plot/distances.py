@@ -34,6 +34,7 @@ def distance_matrix(
     groups: Sequence[object] | None = None,
     *,
     names: Sequence[object] | None = None,
+    label: str = "value",
     ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw an all-pairs matrix as it is ordered, with borders between groups.
@@ -46,6 +47,8 @@ def distance_matrix(
         The group of each space; a border is drawn wherever neighbours differ.
     names : sequence of N, optional
         The name of each space, left of the matrix; those for which there is no room are left out.
+    label : str
+        What the numbers are, and in which units, beside the scale of colours.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -75,7 +78,7 @@ def distance_matrix(
     of_spaces = None if names is None else (np.arange(count, dtype=np.float64), [str(name) for name in names])
     _write_labels(ax, "x", of_groups or of_spaces, count)
     _write_labels(ax, "y", of_spaces or of_groups, count)
-    slim_colorbar(ax, image)
+    slim_colorbar(ax, image, label)
     return ax
 
 
@@ -83,7 +86,7 @@ def distance_map(
     distances: ArrayLike,
     groups: Sequence[object] | None = None,
     *,
-    squared: bool = False,
+    squared: bool = True,
     names: Sequence[object] | None = None,
     sizes: Sequence[float] | None = None,
     legend: bool = True,
@@ -94,11 +97,13 @@ def distance_map(
     Parameters
     ----------
     distances : array_like of shape (N, N)
-        Distances, such as *roots* of Anchor Energies. For Anchor Energies themselves say ``squared=True``.
+        Anchor Energies, as :func:`~anchorot.pairwise` returns them. For distances themselves, such as *roots* of Anchor
+        Energies, say ``squared=False``.
     groups : sequence of N, optional
         The group of each space: one colour (from the eleventh on, another marker) each.
     squared : bool
-        Whether `distances` are squared distances, as Anchor Energy (p = 1, 2) is.
+        Whether `distances` are squared distances, as Anchor Energy (p = 1, 2) is. Anchor Wasserstein and
+        Gromov-Wasserstein are the p-th powers of distances.
     names : sequence of N, optional
         Written beside the dots.
     sizes : sequence of N float, optional
@@ -114,7 +119,7 @@ def distance_map(
     Examples
     --------
     >>> energies = [[0, 1, 4], [1, 0, 4], [4, 4, 0]]
-    >>> ax = distance_map(energies, ["cat", "cat", "dog"], squared=True)
+    >>> ax = distance_map(energies, ["cat", "cat", "dog"])
     """
     square = _check_square(distances)
     count = len(square)
@@ -143,6 +148,8 @@ def distance_map(
     ax.margins(0.12)
     ax.grid(color=GRID, linewidth=0.8)
     ax.set_axisbelow(True)
+    ax.set_xlabel("first coordinate (distance)", fontsize=9, color=QUIET)
+    ax.set_ylabel("second coordinate (distance)", fontsize=9, color=QUIET)
     quiet_frame(ax)
     return ax
 
@@ -164,6 +171,7 @@ def _write_labels(ax: "Axes", axis: str, labels: tuple[Float64s, list[str]] | No
     """Write names at their places along an axis, as large as they fit, and no more of them than can be read."""
     if labels is None:
         ax.tick_params(labelsize=8, labelcolor=QUIET)
+        ax.set(**{f"{axis}label": "space"})
         return
     box = ax.get_window_extent()
     cell = (box.width if axis == "x" else box.height) * 72 / ax.figure.dpi / count

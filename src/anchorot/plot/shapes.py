@@ -25,6 +25,7 @@ def shape(
     *,
     color: str | None = None,
     colorbar: bool = True,
+    label: str = "value",
     ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw one space: a cloud, a mesh, a graph or a tree, as it was made; one that never had places is laid out.
@@ -40,6 +41,8 @@ def shape(
         One colour for all, where there are no values.
     colorbar : bool
         Show which colour is which value.
+    label : str
+        What the values are, and in which units, beside the scale of colours.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -63,7 +66,7 @@ def shape(
         scale = colour_scale(numbers)
         colours = scale.to_rgba(numbers)[:, :3]
         if colorbar:
-            slim_colorbar(ax, scale)
+            slim_colorbar(ax, scale, label)
     draw(ax, seen, colours, drawn.weights)
     ax.autoscale_view()
     hide_axes(ax)

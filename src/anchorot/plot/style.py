@@ -69,5 +69,5 @@ def slim_colorbar(ax: "Axes", mappable: "ScalarMappable", label: str = "", *, ga
         bar = ax.figure.colorbar(mappable, cax=ax.inset_axes((1 + gap, 0, 0.03, 1)))
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0, labelsize=8, labelcolor=QUIET)
-    bar.set_label(label, color=INK)
+    bar.set_label(label, fontsize=9, color=INK)
     return bar
