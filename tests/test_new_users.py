@@ -120,3 +120,70 @@ def test_tables_of_long_names_keep_names_and_numbers_on_a_narrow_terminal(tmp_pa
     assert "".join(row[0] for row in columns).count(names[0]) == 2
     assert "".join(row[1] for row in columns).count(names[2]) == 2
     assert [row[2] for row in columns if row[2]] == [f"{value:.6g}" for value in values[[0, 1, 0], [1, 2, 2]]]
+
+
+LAZY = ("estimators", "plot", "torch")
+WITHOUT = """
+import sys
+class Blind:
+    def __init__(self, finder):
+        self.finder = finder
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+    def find_spec(self, name, path=None, target=None):
+        return None if name.partition(".")[0] in {packages!r} else self.finder.find_spec(name, path, target)
+sys.meta_path[:] = map(Blind, sys.meta_path)
+import anchorot as ao
+try:
+    {call}
+except ao.MissingExtraError as error:
+    print(error)
+"""
+EXTRAS = {
+    "ao.plot.distance_map([[0.0]])": ("matplotlib", "plot"),
+    "ao.plot.new_figure(1, 1)": ("matplotlib", "plot"),
+    "ao.estimators.AnchorKernel()": ("sklearn", "learn"),
+    "ao.torch.anchor_energy": ("torch", "torch"),
+    "ao.barycenter([[[0.0]]], 3)": ("torch", "torch"),
+}
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("call", EXTRAS)
+def test_a_missing_extra_names_itself(call):
+    package, extra = EXTRAS[call]
+    done = anchorot(program=WITHOUT.format(packages=(package,), call=call), fresh=True)
+    assert done.stdout.strip().endswith(f"pip install 'anchorot[{extra}]'"), done.stderr
+    assert not done.stderr
+
+
+def test_the_package_shows_its_public_face_alone():
+    program = "import anchorot as ao; print(*dir(ao)); print(*(name for name in ao.lazy if name in vars(ao)))"
+    done = anchorot(program=program.replace("ao.lazy", repr(LAZY)), fresh=True)
+    listed, loaded = done.stdout.splitlines()
+    assert set(listed.split()) >= set(ao.__all__)
+    assert set(listed.split()) <= {*ao.__all__, *LAZY}
+    assert loaded == ""
+
+
+@pytest.mark.lengthy
+def test_help_of_the_package_needs_no_extra():
+    program = WITHOUT.format(packages=("torch", "sklearn", "matplotlib"), call="import pydoc; pydoc.render_doc(ao)")
+    done = anchorot(program=program, fresh=True)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_rooms_of_the_package_open_when_they_are_asked_for(name):
+    pytest.importorskip({"estimators": "sklearn", "plot": "matplotlib"}.get(name, name))
+    assert name not in ao.__all__
+    assert getattr(ao, name).__name__ == f"anchorot.{name}"
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'anchorot' has no attribute 'distance'"):
+        ao.distance  # noqa: B018
+
+
+def test_the_length_of_a_space_is_its_number_of_points():
+    assert len(SQUARE) == SQUARE.n == 4

@@ -8,7 +8,12 @@ fast, by the distributions of costs that their points see.
 >>> moved = ao.from_points([[5, 5], [5, 6], [4, 5], [4, 6]])
 >>> ao.anchor_energy(square, moved)
 0.0
+
+`anchorot.plot` (pictures), `anchorot.estimators` (for scikit-learn) and `anchorot.torch` (on tensors) are loaded when
+they are first asked for.
 """
+
+from typing import TYPE_CHECKING
 
 from anchorot.anchors.feature_maps import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
 from anchorot.anchors.features import AnchorFeatures
@@ -58,6 +63,13 @@ from anchorot.stats.graphs import graph_model_test
 from anchorot.stats.groups import GroupTest, PairOfGroups, group_test
 from anchorot.stats.permutation import PermutationTest
 from anchorot.stats.scale import ScaleTest, scale_test
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from anchorot import estimators as estimators
+    from anchorot import plot as plot
+    from anchorot import torch as torch
 
 __all__ = [
     "Alignment",
@@ -133,3 +145,21 @@ __all__ = [
     "show_config",
     "write",
 ]
+
+_ROOMS = {"estimators": "sklearn", "plot": "matplotlib", "torch": "torch"}  # and the package that each needs
+
+
+def __dir__() -> list[str]:
+    from importlib.util import find_spec
+
+    return sorted([*__all__, *(room for room, package in _ROOMS.items() if find_spec(package) is not None)])
+
+
+if not TYPE_CHECKING:  # a checker that saw this would believe in every name
+
+    def __getattr__(name: str) -> "ModuleType":
+        if name not in _ROOMS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")

@@ -96,6 +96,9 @@ class Space:
         """Number of points."""
         return len(self._cost)
 
+    def __len__(self) -> int:
+        return self.n
+
     @property
     def cost(self) -> Floats:
         """Costs, shape (n, n), read-only; row i holds the costs from point i."""
