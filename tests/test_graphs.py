@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import anchorot as ao
 from anchorot.io import shortest_paths
+from anchorot.io.shortest_paths import adjacency
 
 from reference import floyd_warshall
 
@@ -103,6 +104,7 @@ def test_a_graph_in_parts_is_an_error_that_names_them_and_the_ways_out():
         ao.from_graph(many)
 
 
+@pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputNote")
 def test_the_three_ways_out():
     assert ao.from_graph(TWO_PARTS, disconnected="largest").labels == (0, 1, 2)
     assert [part.labels for part in ao.from_graph(TWO_PARTS, disconnected="split")] == [(0, 1, 2), (3, 4)]
@@ -158,6 +160,7 @@ def test_a_sparse_matrix_whose_coordinates_lead_out_of_it():
         ao.from_graph(graph)
 
 
+@pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputNote")
 def test_node_weights_follow_their_nodes():
     x = ao.from_graph(TWO_PARTS, disconnected="largest", weights=[0.1, 0.1, 0.3, 0.25, 0.25])
     np.testing.assert_allclose(x.weights, [0.2, 0.2, 0.6])
@@ -172,6 +175,7 @@ def test_a_sample_of_nodes_keeps_the_paths_through_all():
     assert ao.from_graph(g, n_points=12, rng=3).labels == part.labels != ao.from_graph(g, n_points=12, rng=4).labels
 
 
+@pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputNote")
 def test_edges_are_kept_for_pictures():
     x = ao.from_graph(TWO_PARTS, disconnected=9)
     assert x.geometry.edges.tolist() == [list(edge) for edge in TWO_PARTS]
@@ -309,3 +313,32 @@ def test_the_authors_graphs(data):
     x = ao.read(data.parent / "golden" / "G1.txt", kind="graph")
     assert x.n == 1000
     assert len(x.geometry.edges) == 2894
+
+
+def test_nodes_outside_the_largest_component_are_reported():
+    with pytest.warns(ao.InputNote, match=r"^the graph is not connected; the largest part is kept, 3 of 5 nodes$"):
+        ao.from_graph(TWO_PARTS, disconnected="largest")
+    with pytest.warns(ao.InputNote, match="3 of 5 nodes"):
+        ao.from_graph(TWO_PARTS, disconnected="largest", n_points=2, rng=0)
+
+
+def test_nodes_of_files_are_reported_with_the_name_of_the_file(tmp_path):
+    file = tmp_path / "two.edgelist"
+    file.write_text("a b\nb c\nd e\n")
+    with pytest.warns(ao.InputNote, match=r"^two.edgelist is not connected; the largest part is kept, 3 of 5 nodes$"):
+        ao.read(file, disconnected="largest")
+
+
+def test_nodes_of_a_collection_are_reported_once():
+    whole, parts = (adjacency(n, np.array(edges), None, directed=False) for n, edges in GRAPHS)
+    collection = ao.GraphSet("TOY", (whole, parts, parts), None)
+    with pytest.warns(ao.InputNote) as caught:
+        spaces = collection.spaces("largest")
+    assert [len(space) for space in spaces] == [2, 3, 3]
+    said = "TOY has 2 of 3 graphs that are not connected; the largest part of each is kept, 8 of 12 nodes"
+    assert [str(warning.message) for warning in caught] == [said]
+    with pytest.warns(ao.InputNote, match=r"^graphs_a has 2 of 3 graphs that are not connected"):
+        ao.graph_model_test(collection, [whole] * 3, "anchors", disconnected="largest", rng=0, progress=False)
+
+
+GRAPHS = (2, [(0, 1)]), (5, [(0, 1), (1, 2), (3, 4)])

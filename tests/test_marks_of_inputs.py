@@ -80,6 +80,7 @@ def test_marks_follow_the_points_that_are_drawn(seed):
         assert_same_but_for_marks(ao.from_mesh(BALL, 9, "edge", seed, sampling=sampling), mesh)
 
 
+@pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputNote")
 def test_marks_follow_the_parts_of_a_graph():
     options = {"types": "kind", "features": ["depth", "area"]}
     largest = ao.from_graph(attributed(), disconnected="largest", **options)

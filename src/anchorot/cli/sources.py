@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import anchorot as ao
-from anchorot.io.files import ENDINGS, Unread, read_graph, single
+from anchorot.io.files import ENDINGS, Unread, read_graph
 from anchorot.io.gin import is_gin_file
 from anchorot.io.graph_sets import is_tu_folder, marks_in
+from anchorot.io.graphs import node_marks, noted, single, table_space
 from anchorot.io.options import ReadOptions
 from anchorot.io.readers import read_all, workers_of
 
@@ -36,12 +37,12 @@ class Source:
         return partial(self._graph_space, reading)
 
     def _graph_space(self, reading: dict[str, Any]) -> ao.Space:
+        asked = {name: reading[name] for name in ("types", "features") if reading[name] is not None}
         options = {name: reading[name] for name in ("disconnected", "n_points", "rng")}
-        options |= marks_in(self.content)
-        options |= {name: reading[name] for name in ("types", "features") if reading[name] is not None}
         try:
-            space = single(ao.from_graph(self.content, **options))
-            return space.coming_from(ao.Origin(str(self.path), ReadOptions(**reading).told))
+            marks = node_marks(self.content, **(marks_in(self.content) | asked))
+            found = noted(self.name, self.content, table_space(self.content, **options, marks=marks))
+            return single(found).coming_from(ao.Origin(str(self.path), ReadOptions(**reading).told))
         except ao.InputError as error:
             raise ao.InputError(f"{self.name}: {error}") from None
 

@@ -17,7 +17,7 @@ from anchorot.io.gin import is_gin_file
 from anchorot.io.graph_files import NETWORKX_READERS, read_edge_list, read_networkx
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graph_sets import is_tu_folder
-from anchorot.io.graphs import node_marks, table_space
+from anchorot.io.graphs import node_marks, noted, single, table_space
 from anchorot.io.marks import Features, Types, marks_of
 from anchorot.io.matrices import MATRIX_READERS
 from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
@@ -104,15 +104,6 @@ def _one(file: Path, options: ReadOptions) -> Space:
     return single(_read(file, options))
 
 
-def single(found: Space | list[Space]) -> Space:
-    """Return what was found if it is one space; refuse the parts of a graph."""
-    if isinstance(found, list):
-        raise InputError(
-            "one space is read, so disconnected='split' cannot be; take 'largest' or a number, or in Python from_graph"
-        )
-    return found
-
-
 def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
     ending = file.suffix.lower()
     if file.is_dir():
@@ -122,7 +113,7 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
         raise InputError("this is a collection of graphs (read_gin reads it), but a single space is needed")
     graph = _edges_of(file, options)
     if graph is not None:
-        return _graph(*graph, options)
+        return noted(file.name, graph[0], _graph(*graph, options))
     if ending in MESH_READERS:
         return _mesh(read_mesh(file, options.limit), options, options.types, options.features)
     if ending == ".h5ad":
@@ -193,7 +184,8 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
         return _cloud(found, options)
     cost = found.pop("cost")
     if options.kind == "graph":
-        return _graph(edge_table(cost.tolist(), options.weight, options.directed), None, options)
+        table = edge_table(cost.tolist(), options.weight, options.directed)
+        return noted(file.name, table, _graph(table, None, options))
     if cost.ndim == 2 and cost.shape[0] != cost.shape[1]:
         raise InputError(
             f"a cost matrix is square, but this one is {cost.shape[0]} x {cost.shape[1]}; "

@@ -13,7 +13,7 @@ from anchorot._validate import check_finite
 from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES, about
 from anchorot.io.graph_inputs import EdgeTable, edge_table
-from anchorot.io.graphs import Disconnected, from_graph
+from anchorot.io.graphs import Disconnected, node_marks, note_collection, single, table_space
 from anchorot.io.marks import Columns
 from anchorot.io.shortest_paths import adjacency
 from anchorot.io.text import lines_of, numbers
@@ -82,13 +82,15 @@ class GraphSet:
         list of Space
         """
         generator = np.random.default_rng(rng)
+        tables = [self.table(place) for place in range(len(self.graphs))]
         made = []
-        for place in range(len(self.graphs)):
-            table = self.table(place)
+        for number, table in enumerate(tables, start=1):
             try:
-                made.append(from_graph(table, None, disconnected, **marks_in(table), n_points=n_points, rng=generator))
+                marks = node_marks(table, **marks_in(table))
+                made.append(single(table_space(table, disconnected, marks=marks, n_points=n_points, rng=generator)))
             except InputError as error:
-                raise InputError(f"{self.name}/{place + 1}: {error}") from None
+                raise InputError(f"{self.name}/{number}: {error}") from None
+        note_collection(self.name, tables, made)
         return made
 
 

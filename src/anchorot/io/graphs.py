@@ -1,5 +1,6 @@
 """Spaces from graphs: shortest paths are the costs."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -11,6 +12,7 @@ from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry, renumbered
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of
+from anchorot.io.notes import note
 from anchorot.io.sampling import sampled
 from anchorot.io.shortest_paths import adjacency, components, shortest_paths
 from anchorot.space import Space
@@ -73,8 +75,8 @@ def from_graph(
         edges in a list.
     disconnected : {"error", "largest", "split"} or float
         What to do if some nodes cannot be reached from others: refuse; keep the largest (if directed: strongly)
-        connected component; return a list with a space for every component, the largest first; or give unreachable
-        pairs this finite cost.
+        connected component, with an `InputNote` that says how many nodes that are; return a list with a space for every
+        component, the largest first; or give unreachable pairs this finite cost.
     directed : bool, optional
         Follow edges in their direction only. By default as a networkx or igraph graph says of itself; sparse matrices
         and lists are undirected.
@@ -112,10 +114,44 @@ def from_graph(
     """
     table = edge_table(graph, weight, directed)
     marks = node_marks(table, types, features)
-    return table_space(table, disconnected, weights=weights, marks=marks, n_points=n_points, rng=rng)
+    found = table_space(table, disconnected, weights=weights, marks=marks, n_points=n_points, rng=rng)
+    return noted("the graph", table, found)
 
 
-def node_marks(table: EdgeTable, types: Types | None, features: Features | None) -> Marks:
+def noted(name: str, table: EdgeTable, found: Space | list[Space]) -> Space | list[Space]:
+    """Return the space or spaces of a graph; note that nodes were dropped if it is the largest part of it."""
+    if isinstance(found, Space) and (kept := _n_kept(found)) < table.n:
+        note(name, f"is not connected; the largest part is kept, {kept} of {table.n} nodes")
+    return found
+
+
+def single(found: Space | list[Space]) -> Space:
+    """Return what was found if it is one space; refuse the parts of a graph."""
+    if isinstance(found, list):
+        raise InputError(
+            "one space is read, so disconnected='split' cannot be; take 'largest' or a number, or in Python from_graph"
+        )
+    return found
+
+
+def note_collection(name: str, tables: Sequence[EdgeTable], spaces: Sequence[Space]) -> None:
+    """Note once of how many graphs of a collection nodes were dropped."""
+    kept, sizes = [_n_kept(space) for space in spaces], [table.n for table in tables]
+    smaller = sum(k < n for k, n in zip(kept, sizes, strict=True))
+    if smaller:
+        parts = "the largest part of each is kept"
+        note(
+            name,
+            f"has {smaller} of {len(sizes)} graphs that are not connected; {parts}, {sum(kept)} of {sum(sizes)} nodes",
+        )
+
+
+def _n_kept(space: Space) -> int:
+    """How many nodes of its graph a space could have been drawn from."""
+    return space.n if space.geometry is None else space.geometry.n_sites
+
+
+def node_marks(table: EdgeTable, types: Types | None = None, features: Features | None = None) -> Marks:
     """Check types and features of all nodes of a graph."""
     return marks_of(types, features, table.names, table.columns, "the graph")
 
