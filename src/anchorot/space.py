@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._html import card, dots, sorted_line
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, Floats, RngLike
 from anchorot._validate import (
@@ -246,6 +247,17 @@ class Space:
         origin = "" if self._origin is None else f", from {printable(self._origin.name)}"
         known = f"{types}{features}{origin if len(origin) <= LONGEST_ORIGIN else ''}"
         return f"Space(n={self.n}, {kind}, {self._cost.dtype}{known})"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "points": f"{self.n}, {'uniform' if self.is_uniform else 'weighted'}",
+            "costs": f"{self._cost.dtype}, {self._cost.min():.4g} to {self._cost.max():.4g}",
+            "types": None if self._types is None else f"{len(set(self._types))} types",
+            "features": None if self._features is None else f"{self._features.shape[1]} features",
+            "from": None if self._origin is None else self._origin.name,
+        }
+        places = None if self._geometry is None else self._geometry.positions
+        return card("Space", facts, sorted_line(self._cost) if places is None else dots(places))
 
 
 def heavy_part(space: Space) -> Space:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._html import card
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_finite, check_numbers
 from anchorot.exceptions import InputError
@@ -112,6 +113,18 @@ class Alignment:
     converged: bool
     feature_scale: float
     weights: tuple[Float64s, Float64s]
+
+    def _repr_html_(self) -> str:
+        n, m = self.plan.shape
+        rival = self.runner_up
+        facts = {
+            "plan": f"{n} x {m}, {100 * self.mass:.4g} % matched",
+            "value": f"{self.value:.6g}",
+            "bound": f"{self.bound:.6g}",
+            "runner-up": "none" if rival is None else f"{rival.objective:.6g}, differs on {100 * rival.differs:.3g} %",
+            "solver": f"{'converged' if self.converged else 'NOT converged'}, best of {len(self.starts)} starts",
+        }
+        return card("Alignment", facts)
 
     @property
     def gap(self) -> float:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from anchorot._html import card, rows
 from anchorot._typing import Float64s, Int64s
 
 
@@ -32,6 +33,12 @@ class Neighbors:
     names: tuple[str, ...] | None
     n_exact: int
     exact: bool
+
+    def _repr_html_(self) -> str:
+        names = self.index.tolist() if self.names is None else self.names
+        found = [[name, f"{value:.6g}"] for name, value in zip(names, self.distance, strict=True)]
+        told = {"answer": "proved" if self.exact else "not proved", "compared exactly": self.n_exact}
+        return card("Neighbors", told, below=rows(["space", "distance"], found))
 
 
 SearchResult = Neighbors

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from anchorot._html import card
 from anchorot._typing import Float64s
 
 
@@ -42,6 +43,17 @@ class Transport:
         n, m = self.plan.shape
         state = "converged" if self.converged else "NOT converged"
         return f"Transport(value={self.value:.6g}, cost={self.cost:.6g}, plan {n} x {m}, {state} in {self.n_iter})"
+
+    def _repr_html_(self) -> str:
+        n, m = self.plan.shape
+        facts = {
+            "value": f"{self.value:.6g}",
+            "cost": f"{self.cost:.6g}",
+            "plan": f"{n} x {m}",
+            "epsilon": None if self.epsilon is None else f"{self.epsilon:.4g}",
+            "solver": f"{'converged' if self.converged else 'NOT converged'} in {self.n_iter}",
+        }
+        return card("Transport", facts)
 
 
 def marginal_error(plan: Float64s, a: Float64s, b: Float64s) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anchorot._html import rows
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_finite, check_nonnegative, check_square
 from anchorot.exceptions import InputError
@@ -57,6 +58,11 @@ class GroupTest(PermutationTest):
     groups: tuple[Any, ...] = ()
     sizes: tuple[int, ...] = ()
     pairs: tuple[PairOfGroups, ...] = ()
+
+    def _details(self) -> str:
+        sizes = rows(["group", "members"], list(zip(self.groups, self.sizes, strict=True)))
+        told = [[f"{pair.first} and {pair.second}", f"{pair.adjusted_pvalue:.4g}"] for pair in self.pairs]
+        return sizes + (rows(["pair", "adjusted p-value"], told) if told else "")
 
 
 def group_test(

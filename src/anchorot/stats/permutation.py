@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anchorot._html import card, histogram
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer
@@ -39,6 +40,18 @@ class PermutationTest:
     pvalue: float
     null: Float64s = field(repr=False)
     stopped_early: bool = False
+
+    def _repr_html_(self) -> str:
+        return card(type(self).__name__, self._facts(), histogram(self.null, self.statistic), self._details())
+
+    def _facts(self) -> dict[str, object]:
+        """What a notebook tells in a table."""
+        drawn = f"{len(self.null)} permutations{', stopped early' * self.stopped_early}"
+        return {"statistic": f"{self.statistic:.6g}", "p-value": f"{self.pvalue:.4g} of {drawn}"}
+
+    def _details(self) -> str:
+        """What it shows below, as HTML."""
+        return ""
 
 
 def permutation_test(

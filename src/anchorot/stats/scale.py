@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anchorot._html import card, line
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, Floats, RngLike
 from anchorot._validate import check_integer, check_overflow, check_threads, check_values
@@ -85,6 +86,15 @@ class ScaleTest(PermutationTest):
         if allowed < 0:
             return np.full(len(self.share), np.inf)
         return self.expected + np.sort(self.null)[-1 - allowed] * self.spread
+
+    def _facts(self) -> dict[str, object]:
+        low, high = self.band
+        found = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in self.where()) or "none"
+        told = {"most from": f"{low:.4g} to {high:.4g}", "at 5 %": found}
+        return super()._facts() | told
+
+    def _details(self) -> str:
+        return card("share between groups, by distance", {}, line(self.share))
 
     def __repr__(self) -> str:
         found = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in self.where()) or "none"
