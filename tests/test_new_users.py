@@ -187,3 +187,38 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 def test_the_length_of_a_space_is_its_number_of_points():
     assert len(SQUARE) == SQUARE.n == 4
+
+
+@pytest.fixture
+def frame():
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame({"x": [0.0, 3.0, 0.0], "y": [0.0, 4.0, 1.0]}, index=["oak", "elm", "ash"])
+
+
+def test_points_of_a_data_frame_keep_its_index_as_labels(frame):
+    x = ao.from_points(frame)
+    assert x.labels == ("oak", "elm", "ash")
+    np.testing.assert_array_equal(x.cost, ao.from_points(frame.to_numpy()).cost)
+    drawn = ao.from_points(frame, n_points=2, rng=0)
+    np.testing.assert_array_equal(drawn.cost, x.take([x.labels.index(name) for name in drawn.labels]).cost)
+    assert ao.from_neighbors(frame, 2, "euclidean").labels == x.labels
+    assert ao.from_points(frame, labels=[1, 2, 3]).labels == (1, 2, 3)
+
+
+def test_costs_in_a_data_frame_keep_its_index_as_labels(frame):
+    costs = type(frame)(ao.from_points(frame).cost, index=frame.index, columns=frame.index)
+    x = ao.Space(costs)
+    assert x.labels == ("oak", "elm", "ash")
+    assert ao.anchor_energy(costs, x) == 0
+    assert ao.Space(costs, labels="abc").labels == ("a", "b", "c")
+
+
+def test_rows_without_names_have_no_labels(frame):
+    assert ao.from_points(frame.reset_index(drop=True)).labels is None
+    assert ao.from_points(frame.to_numpy()).labels is None
+
+
+def test_costs_whose_rows_and_columns_have_other_names_are_refused(frame):
+    costs = type(frame)(np.zeros((3, 3)), index=frame.index, columns=frame.index[::-1])
+    assert "rows and columns" in said(lambda: ao.Space(costs))
+    assert ao.Space(type(frame)(np.zeros((3, 3)), index=frame.index)).labels == ("oak", "elm", "ash")

@@ -108,6 +108,23 @@ def check_cost(cost: ArrayLike) -> Floats:
     return np.ascontiguousarray(array)
 
 
+def row_names(table: Any) -> list[Any] | None:
+    """Return the names of a data frame's rows; None of other tables, and of a frame whose rows are merely numbered."""
+    if not (hasattr(table, "to_numpy") and hasattr(table, "index")):
+        return None
+    names = list(table.index)
+    return None if names == list(range(len(names))) else names
+
+
+def cost_names(cost: Any) -> list[Any] | None:
+    """Return the names of a data frame's rows, which must not be those of its columns in another order."""
+    names = row_names(cost)
+    columns = [] if names is None else list(getattr(cost, "columns", ()))
+    if names is not None and names != columns and set(names) == set(columns):
+        raise InputError("rows and columns of the costs have the same names in different orders; put them in one order")
+    return names
+
+
 def check_memory(n: int, each: float = 8, what: str = "costs between") -> None:
     """Refuse work on n points that takes more memory than there is: at its peak `each` bytes for every pair of them.
 

@@ -20,6 +20,7 @@ from anchorot._validate import (
     check_memory,
     check_types,
     check_weights,
+    cost_names,
     uniform_weights,
 )
 from anchorot.exceptions import InputError, printable
@@ -38,7 +39,7 @@ class Space:
     Parameters
     ----------
     cost : array_like of shape (n, n)
-        float64 or float32 is kept as it is; other real numbers become float64.
+        float64 or float32 is kept as it is; other real numbers become float64. Names of a data frame's rows are labels.
     weights : array_like of shape (n,), optional
         Non-negative, of sum 1 within 1e-6 (then renormalised); uniform by default. A point of weight zero is
         legal and changes nothing. Weights up to 2**-63, about 1e-19, are taken for zero.
@@ -79,6 +80,7 @@ class Space:
         if copy and np.may_share_memory(checked, np.asarray(cost)):
             checked = checked.copy()
         n = len(checked)
+        labels = cost_names(cost) if labels is None else labels
         if labels is not None and len(labels) != n:
             raise InputError(f"labels has {len(labels)} entries, but the cost matrix has {n} points")
         self._cost = _read_only(checked)

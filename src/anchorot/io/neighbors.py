@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_choice, check_integer
+from anchorot._validate import check_choice, check_integer, row_names
 from anchorot.exceptions import InputError
 from anchorot.geometry import cloud
 from anchorot.io.graph_inputs import EdgeTable
@@ -65,6 +65,7 @@ def from_neighbors(
         raise InputError(f"each point has {len(x) - 1} others, so {k} neighbours cannot be had; ask for fewer")
     marks = given_marks(types, features, len(x), "points")
     edges, lengths = _nearest(x, k, metric)
+    labels = row_names(points) if labels is None else labels
     names = tuple(range(len(x))) if labels is None else tuple(labels)
     if len(names) != len(x):
         raise InputError(f"labels has {len(names)} entries, but there are {len(x)} points")

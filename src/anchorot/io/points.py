@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_finite, check_memory, check_numbers, check_weights
+from anchorot._validate import check_finite, check_memory, check_numbers, check_weights, row_names
 from anchorot.exceptions import InputError, first_line
 from anchorot.geometry import cloud
 from anchorot.io.marks import given_marks
@@ -46,7 +46,7 @@ def from_points(
     features : array_like of shape (n, k) or (n,), optional
         Numbers that each point has besides its position, see :class:`Space`.
     labels : sequence of n objects, optional
-        Names of the points.
+        Names of the points; by default those of a data frame's rows.
     n_points : int, optional
         Keep at most this many points, drawn uniformly.
     rng : None, int or numpy.random.Generator
@@ -68,6 +68,7 @@ def from_points(
     ('O', 'N')
     """
     everything = check_points(points)
+    labels = row_names(points) if labels is None else labels
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise InputError(f"dtype must be float64 or float32, but got {np.dtype(dtype)}")
     if labels is not None and len(labels) != len(everything):
