@@ -35,5 +35,7 @@ def show_config() -> None:
     ``ANCHOROT_KERNELS=numpy`` in the environment forces the NumPy kernels; ``ANCHOROT_SIMD=avx2`` or ``baseline``
     holds the native ones back to older processors' instructions.
     """
-    for name, value in config().items():
-        print(f"{name:<12}{value}")
+    found = config()
+    width = max(map(len, found)) + 2
+    for name, value in found.items():
+        print(f"{name:<{width}}{value}")
