@@ -48,6 +48,7 @@ CALLS = {
     "energy_distance": lambda x, y, **o: ao.energy_distance(*SAMPLES, **o),
     "energy_test": lambda x, y, **o: ao.energy_test(*MANY, n_resamples=300, rng=3, method="sweep", **o).null,
     "graph_model_test": lambda x, y, **o: ao.graph_model_test(*GRAPHS, "clustering", n_resamples=300, rng=0, **o).null,
+    "projected_energy": lambda x, y, **o: ao.projected_energy(x, y, n_projections=10, rng=0, **o).value,
     "scale_test": scales_of,
 }
 
