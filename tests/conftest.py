@@ -83,6 +83,9 @@ def pytest_configure(config):
     if config.getoption("--quick"):
         settings.load_profile("quick")
         sys.addaudithook(_leave_out_processes)
+        # a test that is left out in the middle leaves open files behind, which a later one would be blamed for
+        config.addinivalue_line("filterwarnings", "ignore::pytest.PytestUnraisableExceptionWarning")
+        config.addinivalue_line("filterwarnings", "ignore::ResourceWarning")
 
 
 def pytest_xdist_make_scheduler(config, log):
