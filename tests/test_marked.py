@@ -157,6 +157,17 @@ def test_energies_of_a_collection_are_squared_distances(found):
     assert np.linalg.eigvalsh((gram + gram.T) / 2).min() >= -1e-9 * scale_of(*found)
 
 
+@pytest.mark.parametrize("power", [-1030, -600, 600, 1020])
+def test_the_scale_of_features_changes_nothing(power):
+    rng = np.random.default_rng(0)
+    cost, features = ao.from_points(rng.normal(size=(12, 2))).cost, rng.integers(-8, 8, (12, 2)) / 8
+    x, y = (ao.Space(cost, features=f) for f in (features, features[::-1]))
+    scaled = [ao.Space(cost, features=np.ldexp(f, power)) for f in (features, features[::-1])]
+    energy = ao.anchor_energy(x, y, marks="features")
+    assert energy > 0.01
+    assert ao.anchor_energy(*scaled, marks="features") == pytest.approx(energy, rel=1e-9)
+
+
 def test_where_an_atom_is_matters_only_to_marks():
     line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
     middle, end = ao.Space(line, types=list("HOH")), ao.Space(line, types=list("OHH"))

@@ -9,7 +9,7 @@ import numpy as np
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_choice, check_integer
 from anchorot.exceptions import InputError
-from anchorot.space import Space
+from anchorot.space import Space, unit_of
 
 KINDS = ("fourier", "linear", "onehot")
 MOST_POOLED = 1000  # points whose distances are looked at for the median
@@ -170,9 +170,10 @@ def _median_distance(features: Float64s) -> float:
     from scipy.spatial.distance import pdist
 
     order = np.random.default_rng(0).permutation(len(features))[:MOST_POOLED]
-    distances = pdist(features[np.sort(order)])
+    unit = unit_of(float(np.abs(features).max()))  # in which squares neither overflow nor vanish
+    distances = pdist(features[np.sort(order)] / unit)
     apart = distances[distances > 0]
-    return float(np.median(apart)) if len(apart) else 1.0
+    return unit * float(np.median(apart)) if len(apart) else 1.0
 
 
 def _positive(width: float) -> float:
