@@ -168,6 +168,17 @@ def test_the_scale_of_features_changes_nothing(power):
     assert ao.anchor_energy(*scaled, marks="features") == pytest.approx(energy, rel=1e-9)
 
 
+@pytest.mark.parametrize("weights", [None, [0.3, 0.3, 0.2, 0.2]])
+@pytest.mark.parametrize("types", ["aaaa", "aabb"])
+def test_weighted_energies_beyond_floats_are_one_clear_line(weights, types):
+    far = np.where(np.eye(4) == 1, -1.5e308, 1.5e308)
+    x = ao.Space(far, weights, types=list(types), features=9 * np.eye(4))
+    y = ao.Space(np.full((4, 4), -1.5e308), weights, types=list("cccc"), features=7 * np.eye(4))
+    for marks in ("types", ao.LinearMap(4)):
+        with pytest.raises(ao.InputError, match="exceed the range of float64"):
+            ao.anchor_energy(x, y, marks=marks, reach=1.7e308)
+
+
 def test_where_an_atom_is_matters_only_to_marks():
     line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
     middle, end = ao.Space(line, types=list("HOH")), ao.Space(line, types=list("OHH"))

@@ -9,8 +9,9 @@ from anchorot._kernels import kernels
 from anchorot._kernels.records import LevelBlocks
 from anchorot._typing import Float64s, Floats, RngLike
 from anchorot.anchors.features import AnchorFeatures, as_features
+from anchorot.anchors.marked_base import check_alike
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
-from anchorot.anchors.typed import TypedFeatures, check_alike
+from anchorot.anchors.typed import TypedFeatures
 from anchorot.anchors.vectored import VectorFeatures
 from anchorot.exceptions import InputError
 

@@ -1,7 +1,7 @@
 """Marks and reach: what of points a comparison looks at besides their costs, and how far it sees."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,8 +37,8 @@ class Marking:
     def seen(self, x: Space | Any, *, robust: bool, name: str = "the space") -> Space:
         """Return the points of a space that count, costs (or ranks) up to the reach; refuse a space without marks."""
         space = heavy_part(as_space(x, robust=robust)).reaching(self.reach)
-        if self.marks == "types" and space.types is None:
-            raise InputError(f"{name} has no types, but marks='types' needs one for each point; give Space(types=...)")
+        if self.marks == "types":
+            types_of(space, name)
         if self.phi is not None:
             length = features_of(space, name).shape[1]
             if length != self.phi.dim:
@@ -55,6 +55,13 @@ class Marking:
         """Return what there is to know, as plain values."""
         phi = None if self.phi is None else repr(self.phi)
         return {"marks": self.marks, "reach": self.reach, "feature_map": phi}
+
+
+def types_of(space: Space, name: str) -> tuple[Hashable, ...]:
+    """Types of the points; refuse a space that has none."""
+    if space.types is None:
+        raise InputError(f"{name} has no types, but marks='types' needs one for each point; give Space(types=...)")
+    return space.types
 
 
 MarksLike = str | FeatureMap | Marking | None

@@ -10,10 +10,9 @@ from anchorot._kernels import kernels
 from anchorot._kernels.records import GridSpec
 from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.marking import Marking
+from anchorot.anchors.marking import Marking, types_of
 from anchorot.anchors.typed import Alphabet, TypedFeatures, block_pairs, sorted_types
 from anchorot.anchors.vectored import VectorFeatures
-from anchorot.exceptions import InputError
 from anchorot.space import as_space, heavy_part
 
 
@@ -36,12 +35,7 @@ def parts_of(spaces: Iterable[Any], marking: Marking | None) -> Parts:
 
 
 def _types(x: Any, name: str) -> Alphabet:
-    if isinstance(x, TypedFeatures):
-        return x.alphabet
-    space = heavy_part(as_space(x))
-    if space.types is None:
-        raise InputError(f"{name} has no types, but marks='types' needs one for each point; give Space(types=...)")
-    return space.types
+    return x.alphabet if isinstance(x, TypedFeatures) else types_of(heavy_part(as_space(x)), name)
 
 
 def part_averages(features: AnchorFeatures, grid: GridSpec, parts: Parts) -> Float64s:

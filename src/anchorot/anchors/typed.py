@@ -9,10 +9,9 @@ a squared L2 distance, with F_cb = 0 where a space lacks a type. The pieces have
 reach must be the same for all: it is where what is missing would be.
 """
 
-import math
 from collections.abc import Hashable, Iterable
 from functools import cached_property, lru_cache
-from typing import Any, NoReturn, Self
+from typing import Self
 
 import numpy as np
 
@@ -20,16 +19,16 @@ from anchorot._kernels import kernels
 from anchorot._kernels.heights import to_heights
 from anchorot._kernels.records import Events, LevelBlocks
 from anchorot._typing import Float64s, Floats, Int64s
-from anchorot._validate import check_memory, check_overflow
+from anchorot._validate import check_memory
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.marked_base import MarkedFeatures, check_alike, completed, nothing, summed
 from anchorot.anchors.marking import Marking
-from anchorot.exceptions import InputError
 from anchorot.space import Space
 
 Alphabet = tuple[Hashable, ...]
 
 
-class TypedFeatures(AnchorFeatures):
+class TypedFeatures(MarkedFeatures):
     """The anchors of a space by their types and by the types of what they see; see the module.
 
     Attributes
@@ -49,8 +48,7 @@ class TypedFeatures(AnchorFeatures):
         events: tuple[Events, ...] | None = None,
         robust: bool = False,
     ) -> None:
-        super().__init__(robust=robust, marking=marking)
-        self.is_mean_only = False
+        super().__init__(marking, robust=robust)
         self.alphabet = alphabet
         self.blocks = blocks
         if events is not None:
@@ -74,8 +72,7 @@ class TypedFeatures(AnchorFeatures):
     def block_events(self) -> tuple[Events, ...]:
         """Events of every pair of types; what a pair lacks of all mass stands at the reach, where it does no harm."""
         assert self.blocks is not None
-        assert self.marking is not None
-        return tuple(_events_of_levels(self.blocks, k, self.marking.reach) for k in range(len(self.blocks.mass)))
+        return tuple(_events_of_levels(self.blocks, k, self.reach) for k in range(len(self.blocks.mass)))
 
     @property
     def span(self) -> tuple[float, float]:
@@ -84,24 +81,20 @@ class TypedFeatures(AnchorFeatures):
             low = float(self.blocks.numbers.min())
         else:
             low = min(float(events.position[0]) for events in self.block_events)
-        assert self.marking is not None
-        return low, self.marking.reach
+        return low, self.reach
 
     def energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
         """Marked Anchor Energy between two features of the same marking."""
         y = self._checked(other, p)
         if self.blocks is None or y.blocks is None:
             return self.sweep_energy_to(other, p, threads=threads)
-        assert self.marking is not None
         pairs = block_pairs(self.alphabet, y.alphabet)
-        energy = math.fsum(kernels.block_energies(self.blocks, y.blocks, pairs, self.marking.reach, threads))
-        check_overflow(energy, 1)
-        return energy
+        return summed(kernels.block_energies(self.blocks, y.blocks, pairs, self.reach, threads).tolist())
 
     def sweep_energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
         """The same by a sweep over the events of every pair of types."""
         y = self._checked(other, p)
-        return math.fsum(kernels.sweep_energy(*events, threads) for events in self._paired_events(y))
+        return summed(kernels.sweep_energy(*events, threads) for events in self._paired_events(y))
 
     def profile_to(self, other: AnchorFeatures, reaches: Float64s, *, threads: int = 1) -> Float64s:
         """Marked Anchor Energy up to each of the ascending reaches, none above that of the features."""
@@ -113,8 +106,7 @@ class TypedFeatures(AnchorFeatures):
         return np.sum([kernels.sweep_profile(*events, reaches, threads) for events in self._paired_events(y)], axis=0)
 
     def _paired_events(self, other: "TypedFeatures") -> list[tuple[Events, Events]]:
-        assert self.marking is not None
-        none = nothing(self.marking.reach)
+        none = nothing(self.reach)
         sides = (self.block_events, other.block_events)
         pairs = block_pairs(self.alphabet, other.alphabet).tolist()
         return [(sides[0][i] if i >= 0 else none, sides[1][j] if j >= 0 else none) for i, j in pairs]
@@ -130,20 +122,8 @@ class TypedFeatures(AnchorFeatures):
             return list(self.blocks)
         return [array for events in self.block_events for array in events]
 
-    def self_cost(self, p: int = 1) -> NoReturn:
-        """Refused: marked Anchor Energy is not made of transport costs."""
-        raise InputError("marks have no transport costs of their own; anchor_energy takes them")
-
     def __repr__(self) -> str:
         return f"TypedFeatures({len(self.alphabet)} types, {self.marking}, robust={self.robust})"
-
-
-def check_alike(x: AnchorFeatures, y: AnchorFeatures, p: int) -> None:
-    """Refuse features that were not made to be compared with each other."""
-    if p != 1:
-        raise InputError(f"marks and reach go with p=1, but got p={p}")
-    if x.marking != y.marking:
-        raise InputError(f"features of {x.marking} cannot be compared with features of {y.marking}; make them alike")
 
 
 @lru_cache(maxsize=4096)
@@ -207,20 +187,3 @@ def _events_of_levels(blocks: LevelBlocks, block: int, reach: float) -> Events:
     jump = np.broadcast_to(to_heights(np.array(1 / levels)), order.shape).copy()
     mass = np.full(count, blocks.mass[block])
     return completed(Events(position, (order % count).astype(np.uint32), jump, mass), reach)
-
-
-def completed(events: Events, reach: float, total: float = 1.0) -> Events:
-    """Add a row at the reach with what the masses lack of a total, so that those of any two collections agree."""
-    rest = total - math.fsum(events.mass)
-    return Events(
-        np.append(events.position, reach),
-        np.append(events.row, np.uint32(len(events.mass))),
-        np.append(events.jump, to_heights(np.array(1.0))),
-        np.append(events.mass, rest),
-    )
-
-
-def nothing(reach: float) -> Events:
-    """Events of a pair of types that a space lacks."""
-    empty: Any = np.empty(0)
-    return completed(Events(empty, empty.astype(np.uint32), empty.astype(np.int64), empty), reach)

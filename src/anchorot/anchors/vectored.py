@@ -5,7 +5,6 @@ marked Anchor Energy is 2 ∬_{x <= reach} |F - G|² dx dt: the squared distance
 <phi, phi'> ∫ (reach - max(Q(t), Q'(t))) dt, which couples what a point is with what it sees.
 """
 
-import math
 from functools import cached_property
 from typing import Self
 
@@ -15,15 +14,14 @@ from anchorot._kernels import kernels
 from anchorot._kernels.heights import to_heights
 from anchorot._kernels.records import Events, VectorLevels
 from anchorot._typing import Float64s
-from anchorot._validate import check_memory, check_overflow, uniform_weights
+from anchorot._validate import check_memory, uniform_weights
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.marked_base import MarkedFeatures, check_alike, completed, summed
 from anchorot.anchors.marking import Marking
-from anchorot.anchors.typed import check_alike, completed
-from anchorot.exceptions import InputError
 from anchorot.space import Space
 
 
-class VectorFeatures(AnchorFeatures):
+class VectorFeatures(MarkedFeatures):
     """The anchors of a space, each with a vector; see the module.
 
     Attributes
@@ -43,8 +41,7 @@ class VectorFeatures(AnchorFeatures):
         events: Events | None = None,
         robust: bool = False,
     ) -> None:
-        super().__init__(events=events, robust=robust, marking=marking)
-        self.is_mean_only = False
+        super().__init__(marking, events=events, robust=robust)
         self.vectors = vectors
         self.vector_levels = vector_levels
 
@@ -74,25 +71,21 @@ class VectorFeatures(AnchorFeatures):
     @property
     def span(self) -> tuple[float, float]:
         """The smallest cost, and the reach."""
-        assert self.marking is not None
         first = self.events.position if self.vector_levels is None else self.vector_levels.levels[0]
-        return float(first[0]), self.marking.reach
+        return float(first[0]), self.reach
 
     def energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
         """Marked Anchor Energy between two features of the same marking."""
         y = self._checked(other, p)
         if self.vector_levels is None or y.vector_levels is None:
             return self.sweep_energy_to(other, p, threads=threads)
-        assert self.marking is not None
-        energy = float(self.profile_to(other, np.array([self.marking.reach]), threads=threads)[0])
-        check_overflow(energy, 1)
-        return energy
+        return summed(self.profile_to(other, np.array([self.reach]), threads=threads).tolist())
 
     def sweep_energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
         """The same by a sweep for every coordinate of the vectors."""
         y = self._checked(other, p)
         pairs = zip(self.coordinates(), y.coordinates(), strict=True)
-        return math.fsum(kernels.sweep_energy(*events, threads) for events in pairs)
+        return summed(kernels.sweep_energy(*events, threads) for events in pairs)
 
     def profile_to(self, other: AnchorFeatures, reaches: Float64s, *, threads: int = 1) -> Float64s:
         """Marked Anchor Energy up to each of the ascending reaches, none above that of the features."""
@@ -104,8 +97,7 @@ class VectorFeatures(AnchorFeatures):
 
     def coordinates(self) -> list[Events]:
         """Events with the masses of each coordinate, which sum to 0: what they lack stands at the reach."""
-        assert self.marking is not None
-        reach = self.marking.reach
+        reach = self.reach
         return [completed(self.events._replace(mass=np.ascontiguousarray(mass)), reach, 0.0) for mass in self.vectors.T]
 
     def _checked(self, other: AnchorFeatures, p: int) -> "VectorFeatures":
@@ -116,10 +108,6 @@ class VectorFeatures(AnchorFeatures):
     def arrays(self) -> list[np.ndarray]:
         """All that is kept of the space."""
         return list(self.vector_levels) if self.vector_levels is not None else [*self.events, self.vectors]
-
-    def self_cost(self, p: int = 1) -> float:
-        """Refused: marked Anchor Energy is not made of transport costs."""
-        raise InputError("marks have no transport costs of their own; anchor_energy takes them")
 
     def __repr__(self) -> str:
         return f"VectorFeatures({len(self.vectors)} anchors, {self.marking}, robust={self.robust})"

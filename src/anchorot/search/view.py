@@ -17,9 +17,10 @@ from anchorot._kernels import kernels
 from anchorot._kernels.records import Events
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.marked import marked_features
+from anchorot.anchors.marked_base import nothing, summed
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.anchors.parts import parts_of
-from anchorot.anchors.typed import Alphabet, TypedFeatures, block_pairs, nothing, sorted_types
+from anchorot.anchors.typed import Alphabet, TypedFeatures, block_pairs, sorted_types
 from anchorot.exceptions import InputError
 from anchorot.space import as_space, heavy_part
 
@@ -72,14 +73,12 @@ class View:
         found = marked_features(x, self.marking, robust=self.robust)
         if not isinstance(found, TypedFeatures):
             return found, 0.0
-        assert self.marking is not None
-        none = nothing(self.marking.reach)
+        none = nothing(found.reach)
         others = [own for own, part in block_pairs(found.alphabet, self.alphabet).tolist() if part < 0]
-        added = math.fsum(kernels.sweep_energy(found.block_events[own], none, 1) for own in others)
+        added = summed(kernels.sweep_energy(found.block_events[own], none, 1) for own in others)
         return self._side_by_side(found, "the space"), added
 
     def _side_by_side(self, features: TypedFeatures, name: str) -> AnchorFeatures:
-        assert self.marking is not None
         least, reach = features.span
         if least < self.low:
             raise InputError(f"{name} has a cost of {least}, below {self.low}, the least of the index; build it again")
