@@ -1,21 +1,25 @@
-"""A progress bar for a person at a terminal; nothing for a pipe."""
+"""A progress bar for a person at a terminal or in a notebook; nothing for a pipe."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 from anchorot.exceptions import printable
 
 if TYPE_CHECKING:
     from rich.progress import Task
 
+Advance = Callable[[int], None]
+PAUSE = 0.1  # seconds between two pictures of a bar in a notebook
 
-@contextmanager
+
 def progress_bar(
     total: int, description: str, unit: str, enabled: bool = True, *, done: int = 0
-) -> Iterator[Callable[[int], None]]:
-    """Show a bar with share, count, speed and time left on standard error, if that is a terminal.
+) -> AbstractContextManager[Advance]:
+    """Show a bar with share, count, speed and time left: below a notebook's cell, or on standard error, if a terminal.
 
     Gives a function to call with the number of units just finished. `done` units were finished before, and do not
     count for the speed.
@@ -25,9 +29,21 @@ def progress_bar(
     >>> with progress_bar(10, "comparing", "pairs") as advance:
     ...     advance(10)
     """
-    if not enabled or sys.stderr is None or not sys.stderr.isatty():
-        yield lambda count: None
-        return
+    if enabled and _in_notebook():
+        return _notebook_bar(total, description, unit, done)
+    if enabled and sys.stderr is not None and sys.stderr.isatty():
+        return _terminal_bar(total, description, unit, done)
+    return nullcontext(lambda count: None)
+
+
+def _in_notebook() -> bool:
+    """Whether this process answers a notebook: it then has IPython, with a kernel, already."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
+
+
+@contextmanager
+def _terminal_bar(total: int, description: str, unit: str, done: int) -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.text import Text
@@ -47,6 +63,63 @@ def progress_bar(
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(printable(description), total=total, completed=done)
         yield lambda count: bar.advance(task, count)
+
+
+@contextmanager
+def _notebook_bar(total: int, description: str, unit: str, done: int) -> Iterator[Advance]:
+    """Show one output that is replaced as the work goes on: it needs no widgets, and is saved with the notebook."""
+    from IPython.display import display
+
+    bar = _NotebookBar(total, printable(description), unit, done)
+    handle = display(bar, display_id=True)
+    shown = time.monotonic()
+
+    def advance(count: int) -> None:
+        nonlocal shown
+        bar.completed += count
+        if time.monotonic() - shown >= PAUSE:
+            handle.update(bar)
+            shown = time.monotonic()
+
+    try:
+        yield advance
+    finally:
+        handle.update(bar)
+
+
+class _NotebookBar:
+    """What is known of the work, as text and as HTML."""
+
+    def __init__(self, total: int, description: str, unit: str, done: int) -> None:
+        self.total, self.description, self.unit = total, description, unit
+        self.done_before, self.completed, self.begun = done, done, time.monotonic()
+
+    def __repr__(self) -> str:
+        return f"{self.description}: {self._told()}"
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bar = f'<progress value="{self.completed}" max="{max(self.total, 1)}"></progress>'
+        return {"text/plain": repr(self), "text/html": f"<div>{escape(self.description)} {bar} {self._told()}</div>"}
+
+    def _told(self) -> str:
+        elapsed = time.monotonic() - self.begun
+        speed = (self.completed - self.done_before) / elapsed if elapsed > 0 else 0.0
+        told = [
+            f"{self.completed / self.total if self.total else 1:.0%}",
+            f"{self.completed:,} of {self.total:,} {self.unit}",
+        ]
+        if speed:
+            told.append(_speed(speed, self.unit))
+        if self.completed >= self.total:
+            told.append(f"in {_clock(elapsed)}")
+        elif speed:
+            told.append(f"{_clock((self.total - self.completed) / speed)} left")
+        return ", ".join(told)
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
 
 
 def _speed(speed: float | None, unit: str) -> str:

@@ -136,7 +136,7 @@ def barycenter(
     device : str
         Of PyTorch: "cpu", "cuda".
     progress : bool
-        Show a progress bar, on a terminal.
+        Show a progress bar, on a terminal or in a notebook.
 
     Returns
     -------

@@ -47,7 +47,7 @@ def convert(
     n_jobs : int
         Files to read at a time; -1 for one a core.
     progress : bool
-        Show a bar, if standard error is a terminal.
+        Show a bar, on a terminal or in a notebook.
     errors : {"raise", "skip"}
         What to do about a file that cannot be read: raise its error (what is written stays), or go on without it, and
         warn with an `InputNote`.

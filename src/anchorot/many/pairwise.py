@@ -94,7 +94,7 @@ def pairwise(
         Compute on its cluster instead; `n_jobs`, `backend` and `memory` are then Dask's affair. Losing workers costs
         time only.
     progress : bool
-        Show a bar, if standard error is a terminal.
+        Show a bar, on a terminal or in a notebook.
     checkpoint : path, optional
         A folder for finished tiles. A later call with the same spaces and options goes on from them; one with other
         spaces or options is refused. The folder may be deleted when the result is safe.

@@ -125,7 +125,7 @@ def energy_test(
     threads : int
         The answer does not depend on it.
     progress : bool
-        Show a bar on a terminal.
+        Show a bar, on a terminal or in a notebook.
 
     Returns
     -------

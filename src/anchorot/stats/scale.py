@@ -152,7 +152,7 @@ def scale_test(
     threads : int
         Pairs of spaces to compare at the same time; the answer does not depend on it.
     progress : bool
-        Show a bar on a terminal.
+        Show a bar, on a terminal or in a notebook.
 
     Returns
     -------
