@@ -1,5 +1,7 @@
 """Barycenters: points whose space is nearest to several spaces at once."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

@@ -1,5 +1,7 @@
 """Small spaces that anchorot can make itself: shapes in several poses and sizes, graphs of several kinds."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -9,6 +11,8 @@ from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer
 from anchorot.io import from_graph, from_points
 from anchorot.space import Space
+
+__all__ = ["Example", "dumbbell", "gallery", "ring", "scale_free", "shape_space", "sphere", "spring", "torus", "tree"]
 
 Rng = np.random.Generator
 Edges = list[tuple[int, int]]

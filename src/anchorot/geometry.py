@@ -1,5 +1,7 @@
 """What a space looked like before only its costs were kept: enough to draw it, never used to compare it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +33,7 @@ class Geometry:
     faces: Int64s | None = None
     edges: Int64s | None = None
 
-    def take(self, points: Int64s) -> "Geometry":
+    def take(self, points: Int64s) -> Geometry:
         """Return the same thing, seen from the given points of the space only."""
         return Geometry(self.index[points], self.n_sites, self.positions, self.faces, self.edges)
 

@@ -1,5 +1,7 @@
 """Where a space came from: a file, and how it was read."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -38,7 +40,7 @@ class Origin:
     options: Mapping[str, Any] = field(default_factory=dict)
     sha256: str | None = None
     version: str | None = None
-    source: "Origin | None" = None
+    source: Origin | None = None
 
     def __str__(self) -> str:
         said = [self.name, *(f"{name}={value!r}" for name, value in self.options.items())]

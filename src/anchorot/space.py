@@ -1,5 +1,7 @@
 """Spaces: what anchorot compares."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from copy import copy as copy_of
@@ -142,7 +144,7 @@ class Space:
         """Whether all points have the same weight."""
         return bool((self._weights == self._weights[0]).all())
 
-    def ranked(self) -> "Space":
+    def ranked(self) -> Space:
         """Return the robust representation: every cost replaced by its rank among all costs.
 
         ``p(i, j) = #{(k, l): cost[k, l] < cost[i, j]} / n**2`` (the paper's appendix, strict ``<``), so equal
@@ -158,7 +160,7 @@ class Space:
         ranks = _strict_ranks(self._cost) if self._weights.all() else self._ranks_among_heavy()
         return self._with(ranks)
 
-    def reaching(self, reach: float) -> "Space":
+    def reaching(self, reach: float) -> Space:
         """Return the same points with every cost above `reach` replaced by it: all that a local distance sees.
 
         Examples
@@ -170,7 +172,7 @@ class Space:
             return self
         return self._with(np.minimum(self._cost, self._cost.dtype.type(reach)))
 
-    def _with(self, cost: Floats) -> "Space":
+    def _with(self, cost: Floats) -> Space:
         """Return the same points, weights to the last bit, at other costs."""
         twin = copy_of(self)
         twin._cost = _read_only(cost)
@@ -181,7 +183,7 @@ class Space:
         counted = np.sort(self._cost[np.ix_(heavy, heavy)], axis=None)
         return np.searchsorted(counted, self._cost) / counted.size
 
-    def sample(self, k: int, rng: RngLike = None) -> "Space":
+    def sample(self, k: int, rng: RngLike = None) -> Space:
         """Return the sub-space of k points drawn uniformly without replacement, weights renormalised.
 
         Points of weight zero are never drawn.
@@ -199,7 +201,7 @@ class Space:
             raise InputError(f"cannot sample {k} points: only {len(candidates)} points have positive weight")
         return self.take(np.random.default_rng(rng).choice(candidates, size=k, replace=False))
 
-    def take(self, points: ArrayLike) -> "Space":
+    def take(self, points: ArrayLike) -> Space:
         """Return the sub-space of the given points, in that order, weights renormalised.
 
         Parameters
@@ -230,7 +232,7 @@ class Space:
             copy=False,
         )
 
-    def coming_from(self, origin: Origin | None) -> "Space":
+    def coming_from(self, origin: Origin | None) -> Space:
         """Return the same space with another origin; nothing is copied."""
         found = copy_of(self)
         found._origin = origin

@@ -1,5 +1,7 @@
 """Feature maps: what of points' features a comparison sees, as vectors whose inner products are a kernel."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol

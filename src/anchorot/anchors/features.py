@@ -1,5 +1,7 @@
 """Anchor features: what of a space the Anchor Energy needs, computed once and compared many times."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar, Self
@@ -79,7 +81,7 @@ class AnchorFeatures:
         marks: MarksLike = None,
         reach: float | None = None,
         threads: int = 1,
-    ) -> "AnchorFeatures":
+    ) -> AnchorFeatures:
         """Features of a space, or of the uniform space of a cost matrix. O(n² log n) time, O(n²) memory.
 
         Parameters
@@ -193,7 +195,7 @@ class AnchorFeatures:
         start[row[steps.first]] = position[steps.first]
         return LevelMoves(steps.level, row[steps.before], position[steps.before], position[steps.after], start)
 
-    def energy_to(self, other: "AnchorFeatures", p: int = 1, *, threads: int = 1) -> float:
+    def energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
         """Anchor Energy between two features, by levels if both have them, else by a sweep; see `anchor_energy`.
 
         Parameters
@@ -222,7 +224,7 @@ class AnchorFeatures:
         check_overflow(energy, p)
         return energy
 
-    def sweep_energy_to(self, other: "AnchorFeatures", p: int = 1, *, threads: int = 1) -> float:
+    def sweep_energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
         """Anchor Energy between two features by a sweep over their events (p = 1) or over the levels."""
         if p not in (1, 2):
             p = check_power(p)

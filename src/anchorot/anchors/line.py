@@ -1,5 +1,7 @@
 """Optimal transport on the line: the piece that everything else is an average of."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Which point is which: Gromov-Wasserstein, started from anchors and finished by assignment."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import partial
 from typing import Any, overload

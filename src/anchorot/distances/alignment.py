@@ -1,5 +1,7 @@
 """What an alignment of two spaces is: who goes with whom, how good that is, and how sure one can be of it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

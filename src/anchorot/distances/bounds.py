@@ -1,5 +1,7 @@
 """Lower bounds of Gromov-Wasserstein (Mémoli)."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """More points than a plan can hold: landmarks are aligned, and all other points by their distances to them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -140,7 +142,7 @@ class Pair(NamedTuple):
     basis: Float32s  # (k, c): directions in which the first side's vectors of distances vary most
 
     @classmethod
-    def of(cls, x: Distances, y: Distances, n_landmarks: int) -> "Pair":
+    def of(cls, x: Distances, y: Distances, n_landmarks: int) -> Pair:
         """Choose landmarks on both sides, and measure from there in one unit."""
         unit = unit_of(max(float(np.abs(side.row(side.begin)).max()) for side in (x, y)))
         first, second = farthest(x, n_landmarks, unit), farthest(y, n_landmarks, unit)

@@ -1,5 +1,7 @@
 """Anchor Energy: the energy distance between two spaces' anchors."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

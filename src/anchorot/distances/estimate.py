@@ -29,6 +29,8 @@ reject (as Wilson's for shares): value ± z standard errors would miss large AEs
 extrapolation itself does to it, measured between halves and their quarters, which are two draws of one space each.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from statistics import NormalDist

@@ -1,5 +1,7 @@
 """Gromov-Wasserstein: from anchors by anchorot's own solvers, or from the product plan by POT."""
 
+from __future__ import annotations
+
 import threading
 import warnings
 from typing import NamedTuple

@@ -13,6 +13,8 @@ is sqrt(2 / π) |Q_h - Q_g| on average. So sqrt(π / 2) times the energy distanc
 the line, is right on average.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Nearest neighbours by Gromov-Wasserstein, without computing it everywhere."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What every search for nearest spaces returns."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from anchorot._html import card, rows

@@ -1,5 +1,7 @@
 """The Anchor Energy Plan, a mean of couplings, and the matches of any plan."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

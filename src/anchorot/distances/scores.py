@@ -1,5 +1,7 @@
 """How right an alignment is, where the truth is known: the figures that people report."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -138,7 +140,7 @@ class _Fit(NamedTuple):
         """Count hits, and where costs are known, the mean cost between match and goal."""
         return cls(float(np.mean(matches == goal)), None if costs is None else _error(costs, matches, goal))
 
-    def is_better_than(self, other: "_Fit") -> bool:
+    def is_better_than(self, other: _Fit) -> bool:
         """Whether the error is smaller, or where costs are not known, hits are more."""
         if self.error is None or other.error is None:
             return self.hits > other.hits

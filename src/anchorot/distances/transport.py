@@ -1,5 +1,7 @@
 """What a solver of a transport problem returns."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from anchorot._html import card

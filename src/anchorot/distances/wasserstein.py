@@ -1,5 +1,7 @@
 """Anchor Wasserstein: optimal transport between two spaces' anchors."""
 
+from __future__ import annotations
+
 import math
 import warnings
 

@@ -1,5 +1,7 @@
 """Positive definite kernels from the Anchor Energy."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

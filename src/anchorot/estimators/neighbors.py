@@ -1,5 +1,7 @@
 """Classification by the nearest spaces."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The Anchor Energy in Gaussian processes."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

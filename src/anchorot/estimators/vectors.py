@@ -1,5 +1,7 @@
 """Spaces as plain features."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

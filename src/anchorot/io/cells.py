@@ -1,5 +1,7 @@
 """Spaces from cells: AnnData objects and .h5ad files."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Hashable, Iterable, Sequence

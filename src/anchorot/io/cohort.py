@@ -1,5 +1,7 @@
 """Cohorts: one space for every sample of a table of points, such as tissue sections, organoids or patients."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -48,8 +50,8 @@ class Cohort(Sequence[Space]):
     @overload
     def __getitem__(self, index: int) -> Space: ...
     @overload
-    def __getitem__(self, index: slice) -> "Cohort": ...
-    def __getitem__(self, index: int | slice) -> "Space | Cohort":
+    def __getitem__(self, index: slice) -> Cohort: ...
+    def __getitem__(self, index: int | slice) -> Space | Cohort:
         if not isinstance(index, slice):
             return self.spaces[index]
         metadata = {name: values[index] for name, values in self.metadata.items()}

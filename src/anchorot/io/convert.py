@@ -1,5 +1,7 @@
 """Files of every kind turned into files of spaces, which are read at once."""
 
+from __future__ import annotations
+
 import os
 import warnings
 from collections.abc import Callable, Sequence

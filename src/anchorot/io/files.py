@@ -1,5 +1,7 @@
 """Spaces from files of every kind, and back."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Collections of graphs in the text format of GIN, one file each."""
 
+from __future__ import annotations
+
 import math
 import os
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Collections of graphs with classes, and types and features of their nodes; the folders of the TU collection."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -41,7 +43,7 @@ class GraphSet:
     """
 
     name: str
-    graphs: "tuple[csr_array, ...]"
+    graphs: tuple[csr_array, ...]
     labels: Int64s | None
     types: tuple[tuple[Hashable, ...], ...] | None = None
     features: tuple[Float64s, ...] | None = None

@@ -1,5 +1,7 @@
 """Spaces from graphs: shortest paths are the costs."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 

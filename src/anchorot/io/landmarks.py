@@ -1,5 +1,7 @@
 """Things with more points than a matrix of costs can hold: distances from one point to all, a row at a time."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol

@@ -1,5 +1,7 @@
 """Spaces from triangle meshes: distances along the surface are the costs."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import nullcontext

@@ -1,5 +1,7 @@
 """Spaces from point clouds, along the graph of nearest neighbours."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """How a file is read: every option once, for `read`, for its documentation and for the command line."""
 
+from __future__ import annotations
+
 import inspect
 import os
 from collections.abc import Callable, Sequence
@@ -163,7 +165,7 @@ class ReadOptions:
         """Whether points are drawn."""
         return self.n_points is not None
 
-    def settled(self) -> "ReadOptions":
+    def settled(self) -> ReadOptions:
         """Return options by which a file that is read again has the same points; draws without a seed are not kept."""
         if not self.is_random or isinstance(self.rng, int | np.integer):
             return self

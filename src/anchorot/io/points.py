@@ -1,5 +1,7 @@
 """Spaces from point clouds."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -22,7 +24,7 @@ def from_points(
     metric: str | Callable[[Float64s, Float64s], float] = "euclidean",
     weights: ArrayLike | None = None,
     *,
-    dtype: DTypeLike = np.float64,
+    dtype: DTypeLike = "float64",
     types: Iterable[Hashable] | None = None,
     features: ArrayLike | None = None,
     labels: Sequence[object] | None = None,

@@ -1,5 +1,7 @@
 """All pairs of many spaces."""
 
+from __future__ import annotations
+
 import os
 import warnings
 from collections.abc import Generator, Sequence
@@ -42,7 +44,7 @@ def pairwise(
     reach: float | None = None,
     n_jobs: int = -1,
     backend: str | None = None,
-    client: "Client | None" = None,
+    client: Client | None = None,
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
     errors: str = "raise",

@@ -1,5 +1,7 @@
 """Anchor Energy as a picture: red and blue CDFs, and the ink between them."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,8 +35,8 @@ def anchor_cdfs(
     names: tuple[str, str] = ("x", "y"),
     n_curves: int = 100,
     resolution: int = 400,
-    ax: "Axes | None" = None,
-) -> "Axes":
+    ax: Axes | None = None,
+) -> Axes:
     r"""Draw what Anchor Energy (p = 1) integrates: the anchors' CDFs, red and blue, and where their shares differ.
 
     Every anchor of x is a thin red curve, the CDF of its costs, every anchor of y a thin blue one; the bold curves are
@@ -129,7 +131,7 @@ def _shares(heights: Float64s, weights: Float64s) -> Float64s:
 
 
 def _draw_curves(
-    ax: "Axes", edges: Float64s, heights: Float64s, weights: Float64s, colour: str, name: str, n_curves: int
+    ax: Axes, edges: Float64s, heights: Float64s, weights: Float64s, colour: str, name: str, n_curves: int
 ) -> None:
     from matplotlib.collections import LineCollection
 
@@ -149,7 +151,7 @@ def _outline(edges: Float64s, heights: Float64s) -> Float64s:
     return np.stack(np.broadcast_arrays(np.repeat(edges, 2)[1:], whole), axis=-1)
 
 
-def _red_and_blue() -> "Colormap":
+def _red_and_blue() -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("red and blue", [BLUE, "white", RED])

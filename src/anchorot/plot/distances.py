@@ -1,5 +1,7 @@
 """All pairs of many spaces: the matrix of their distances, and a map of them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -35,8 +37,8 @@ def distance_matrix(
     *,
     names: Sequence[object] | None = None,
     label: str = "value",
-    ax: "Axes | None" = None,
-) -> "Axes":
+    ax: Axes | None = None,
+) -> Axes:
     """Draw an all-pairs matrix as it is ordered, with borders between groups.
 
     Parameters
@@ -90,8 +92,8 @@ def distance_map(
     names: Sequence[object] | None = None,
     sizes: Sequence[float] | None = None,
     legend: bool = True,
-    ax: "Axes | None" = None,
-) -> "Axes":
+    ax: Axes | None = None,
+) -> Axes:
     """Draw one dot a space in the plane, by classical multidimensional scaling of their distances.
 
     Parameters
@@ -167,7 +169,7 @@ def _check_length(values: Sequence[object] | None, name: str, count: int) -> Non
         raise InputError(f"{name} has {len(values)} entries, but there are {count} spaces")
 
 
-def _write_labels(ax: "Axes", axis: str, labels: tuple[Float64s, list[str]] | None, count: int) -> None:
+def _write_labels(ax: Axes, axis: str, labels: tuple[Float64s, list[str]] | None, count: int) -> None:
     """Write names at their places along an axis, as large as they fit, and no more of them than can be read."""
     if labels is None:
         ax.tick_params(labelsize=8, labelcolor=QUIET)

@@ -1,5 +1,7 @@
 """Two spaces side by side, and which point of one goes with which of the other."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -29,8 +31,8 @@ def matched_graphs(
     *,
     highlight: Sequence[int] | None = None,
     values: ArrayLike | None = None,
-    ax: "Axes | None" = None,
-) -> "Axes":
+    ax: Axes | None = None,
+) -> Axes:
     """Draw two graphs, or any two spaces, side by side: matched points have one colour and a line between them.
 
     Points of y that no point of x is matched to are grey; where several are, the first gives its colour.
@@ -102,7 +104,7 @@ def _check_points(points: Sequence[int], n: int) -> Int64s:
     return index.astype(np.int64)
 
 
-def _draw_lines(ax: "Axes", ends_x: Float64s, ends_y: Float64s, chosen: Int64s) -> None:
+def _draw_lines(ax: Axes, ends_x: Float64s, ends_y: Float64s, chosen: Int64s) -> None:
     from matplotlib.collections import LineCollection
 
     lines = np.stack([ends_x[chosen, :2], ends_y[chosen, :2]], axis=1)
@@ -110,7 +112,7 @@ def _draw_lines(ax: "Axes", ends_x: Float64s, ends_y: Float64s, chosen: Int64s) 
     ax.add_collection(LineCollection(list(lines), colors="#b6bdc8", linewidths=0.7, alpha=alpha, zorder=0.5))
 
 
-def _ring(ax: "Axes", seen: View, points: Int64s, colours: Float64s, weights: Float64s) -> None:
+def _ring(ax: Axes, seen: View, points: Int64s, colours: Float64s, weights: Float64s) -> None:
     places, areas = seen.points[points], dot_areas(ax, weights)[points]
     dots = ax.scatter(places[:, 0], places[:, 1], s=2.2 * areas, c=colours[points], zorder=3)
     dots.set(edgecolors=INK, linewidths=1.1)

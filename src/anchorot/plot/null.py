@@ -1,5 +1,7 @@
 """A permutation test at a glance: the null distribution, and where the observed statistic lies."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +17,7 @@ BINS = 60
 FAR = 4.0  # times the largest of the null: an observed statistic beyond is drawn on a logarithmic axis
 
 
-def null_distribution(test: PermutationTest, *, ax: "Axes | None" = None) -> "Axes":
+def null_distribution(test: PermutationTest, *, ax: Axes | None = None) -> Axes:
     """Draw the statistics of the permutations as a histogram, and the observed one as a line.
 
     Parameters

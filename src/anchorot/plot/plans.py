@@ -1,5 +1,7 @@
 """A transport plan as an image."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +20,8 @@ CELLS = 400  # a side of the image, at most
 
 
 def plan(
-    plan: Transport | ArrayLike, *, order: str | None = None, marginals: bool = True, ax: "Axes | None" = None
-) -> "Axes":
+    plan: Transport | ArrayLike, *, order: str | None = None, marginals: bool = True, ax: Axes | None = None
+) -> Axes:
     """Draw a transport plan: rows are points of the first space, columns points of the second, dark is much mass.
 
     A side of more than 400 points is drawn in blocks of points, each as dark as the mass in it.
@@ -80,7 +82,7 @@ def _pooled(array: Float64s, axis: int) -> Float64s:
     return np.add.reduceat(array, np.arange(CELLS) * count // CELLS, axis=axis)
 
 
-def _side_bars(ax: "Axes", array: Float64s) -> None:
+def _side_bars(ax: Axes, array: Float64s) -> None:
     """Row sums as red bars on the right, column sums as blue ones on top."""
     n, m = array.shape
     top = ax.inset_axes((0, 1.012, 1, 0.05), sharex=ax)

@@ -1,5 +1,7 @@
 """At which distances groups differ, at a glance."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: "Axes | None" = None) -> "Axes":
+def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: Axes | None = None) -> Axes:
     """Draw how much groups differ at each distance, and how much they would by chance.
 
     The curve is the share of the dispersion that lies between the groups, band by band. Grey is what permuted labels
@@ -53,13 +55,13 @@ def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: "Axes | None" = Non
     return ax
 
 
-def _fill(ax: "Axes", edges: Float64s, low: Float64s, high: Float64s, colour: str, alpha: float) -> None:
+def _fill(ax: Axes, edges: Float64s, low: Float64s, high: Float64s, colour: str, alpha: float) -> None:
     """Fill between two step functions of the bands."""
     corners = np.repeat(edges, 2)[1:-1]
     ax.fill_between(corners, np.repeat(low, 2), np.repeat(high, 2), color=colour, alpha=alpha, lw=0)
 
 
-def _say(ax: "Axes", test: ScaleTest, differs: bool) -> None:
+def _say(ax: Axes, test: ScaleTest, differs: bool) -> None:
     low, high = test.band
     where = f"most from {low:.3g} to {high:.3g}" if differs else "no distance beyond chance"
     ax.annotate(

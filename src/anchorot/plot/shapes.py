@@ -1,5 +1,7 @@
 """One space as it looks."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,8 +28,8 @@ def shape(
     color: str | None = None,
     colorbar: bool = True,
     label: str = "value",
-    ax: "Axes | None" = None,
-) -> "Axes":
+    ax: Axes | None = None,
+) -> Axes:
     """Draw one space: a cloud, a mesh, a graph or a tree, as it was made; one that never had places is laid out.
 
     What is in 3-D is seen from where it is widest. Dots are as large as their points are heavy.
@@ -89,7 +91,7 @@ def one_colour(name: str, count: int) -> Float64s:
     return np.tile(to_rgb(name), (count, 1))
 
 
-def colour_scale(values: Float64s) -> "ScalarMappable":
+def colour_scale(values: Float64s) -> ScalarMappable:
     """Map numbers to colours that differ in lightness too, from the least to the largest."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize

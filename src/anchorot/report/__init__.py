@@ -1,5 +1,7 @@
 """A page that shows two spaces and the plan between them: one HTML file, which needs no network."""
 
+from __future__ import annotations
+
 import html
 import json
 import os

@@ -1,5 +1,7 @@
 """Spaces as vectors whose distances never exceed the Anchor Energy: F(x, t), averaged over the cells of a grid."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

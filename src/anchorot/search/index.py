@@ -1,5 +1,7 @@
 """Nearest spaces by Anchor Energy among very many: vectors in FAISS bound it, features on disk decide."""
 
+from __future__ import annotations
+
 import json
 import os
 import warnings

@@ -1,5 +1,7 @@
 """Do two collections of measures come from one source? The energy distance between them, and its permutation test."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Does a model generate graphs like the real ones? Two collections of graphs, tested by what their nodes look like."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Do groups of spaces differ? Permutation tests on a matrix of all-pairs distances."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from contextlib import suppress

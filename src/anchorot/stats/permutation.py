@@ -1,5 +1,7 @@
 """Permutation tests: labels drawn in batches, ties counted, stopped early where that is asked for."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

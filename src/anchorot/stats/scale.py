@@ -1,5 +1,7 @@
 """At which distance do groups of spaces differ? One permutation test for all distances together."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Which point is which, for batches of tensors: Gromov-Wasserstein started from anchors, annealed on the device."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -35,7 +37,7 @@ class _Batch(NamedTuple):
         features = None if self.features is None else self.features[i]
         return Entry(self.x[i], self.y[i], self.a[i], self.b[i], features, self.alpha)
 
-    def part(self, i: int) -> "_Batch":
+    def part(self, i: int) -> _Batch:
         """A batch of one problem, without points of weight zero."""
         rows, columns = self.a[i] > 0, self.b[i] > 0
         features = None if self.features is None else self.features[i][rows][:, columns][None]

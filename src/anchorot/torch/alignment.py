@@ -1,5 +1,7 @@
 """What an alignment of batches of tensors is."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -49,6 +51,8 @@ class TensorAlignment:
         All that was tried, in that order.
     feature_scale : tensor of shape (...)
         Factor that made the features' costs comparable with the structure's; 0 without features.
+    dense : tensor of shape (..., n, m), or None
+        The plan, where it is more than a matching.
     """
 
     matches: Tensor
@@ -57,13 +61,13 @@ class TensorAlignment:
     converged: bool
     starts: tuple[TensorStart, ...]
     feature_scale: Tensor
-    _dense: Tensor | None = field(repr=False)
+    dense: Tensor | None = field(repr=False)
 
     @cached_property
     def plan(self) -> Tensor:
         """How much of point i goes to point j, (..., n, m), in float64; of a matching made when first asked for."""
-        if self._dense is not None:
-            return self._dense
+        if self.dense is not None:
+            return self.dense
         n = self.matches.shape[-1]
         plan = torch.zeros(*self.matches.shape, n, dtype=torch.float64, device=self.matches.device)
         return plan.scatter_(-1, self.matches[..., None], 1 / n)

@@ -1,5 +1,7 @@
 """Anchor Energy of point clouds whose distances do not fit in memory, or only just."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Anchor Wasserstein of tensors: solved on the device, gradient by the envelope theorem."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass, replace
 
