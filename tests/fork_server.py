@@ -25,9 +25,10 @@ AHEAD = ["scipy.optimize", "scipy.sparse.csgraph", "scipy.spatial.distance", "ma
 class ForkServer:
     """The caller's side: sends programs to the process that waits."""
 
-    def __init__(self):
+    def __init__(self, *ahead):
         self._ours, theirs = socket.socketpair()
-        command = [sys.executable, "-c", f"from fork_server import serve; serve({theirs.fileno()})"]
+        names = ["anchorot.cli", *AHEAD, *ahead]
+        command = [sys.executable, "-c", f"from fork_server import serve; serve({theirs.fileno()}, {names})"]
         path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
         with theirs:
             self._process = subprocess.Popen(
@@ -62,8 +63,9 @@ class ForkServer:
 
 
 @cache
-def fork_server():
-    return ForkServer()
+def fork_server(*ahead):
+    """The waiting process that has imported these as well, started when it is first asked for."""
+    return ForkServer(*ahead)
 
 
 def _read(descriptor):
@@ -71,11 +73,11 @@ def _read(descriptor):
         return stream.read()
 
 
-def serve(descriptor):
-    """Wait for programs; a fork of this process runs each, and this one tells its status."""
+def serve(descriptor, names):
+    """Import these, and wait for programs; a fork of this process runs each, and this one tells its status."""
     channel = socket.socket(fileno=descriptor)
     lines = channel.makefile("r")
-    for name in filter(_is_there, ["anchorot.cli", *AHEAD]):
+    for name in filter(_is_there, names):
         import_module(name)
     gc.freeze()  # or each fork would, when it ends, look at all that was imported, and so copy it
     while descriptors := socket.recv_fds(channel, 1, 2)[1]:
