@@ -139,22 +139,6 @@ try:
 except ao.MissingExtraError as error:
     print(error)
 """
-EXTRAS = {
-    "ao.plot.distance_map([[0.0]])": ("matplotlib", "plot"),
-    "ao.plot.new_figure(1, 1)": ("matplotlib", "plot"),
-    "ao.estimators.AnchorKernel()": ("sklearn", "learn"),
-    "ao.torch.anchor_energy": ("torch", "torch"),
-    "ao.barycenter([[[0.0]]], 3)": ("torch", "torch"),
-}
-
-
-@pytest.mark.lengthy
-@pytest.mark.parametrize("call", EXTRAS)
-def test_a_missing_extra_names_itself(call):
-    package, extra = EXTRAS[call]
-    done = anchorot(program=WITHOUT.format(packages=(package,), call=call), fresh=True)
-    assert done.stdout.strip().endswith(f"pip install 'anchorot[{extra}]'"), done.stderr
-    assert not done.stderr
 
 
 def test_the_package_shows_its_public_face_alone():
