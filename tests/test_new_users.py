@@ -109,6 +109,19 @@ def test_parts_of_graphs_are_refused_in_one_line_where_one_space_is_read(tmp_pat
         assert done.stderr.count("\n") == 1
 
 
+def test_a_collection_says_in_one_line_of_how_many_graphs_parts_are_left_out(tmp_path):
+    folder = tmp_path / "TOY"
+    folder.mkdir()
+    (folder / "TOY_A.txt").write_text("1, 2\n3, 4\n4, 3\n6, 7\n")
+    (folder / "TOY_graph_indicator.txt").write_text("1\n1\n2\n2\n2\n3\n3\n3\n")
+    runs = ["pairwise TOY", "convert TOY -o spaces", "search build TOY -o toy.index"]
+    runs.append("test TOY --against TOY --statistic anchors --resamples 9")
+    for words in runs:
+        told = anchorot(*words.split(), "--disconnected", "largest", cwd=tmp_path).stderr
+        said = "2 of 3 graphs that are not connected; the largest part of each is kept, 6 of 8 nodes"
+        assert [line for line in told.splitlines() if "note" in line] == [f"anchorot: note: TOY has {said}"], words
+
+
 def test_tables_of_long_names_keep_names_and_numbers_on_a_narrow_terminal(tmp_path):
     names = [f"{'a_long_name_' * 5}{letter}.npy" for letter in "xyz"]
     for scale, name in enumerate(names, start=1):

@@ -8,7 +8,7 @@ import typer
 
 from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_spaces, said_of
 from anchorot.cli.output import doing, new_table, plain, print_json, print_table
-from anchorot.cli.sources import find_sources
+from anchorot.cli.sources import find_sources, unread_all
 from anchorot.cli.writing import Outputs
 from anchorot.io.convert import convert_all
 
@@ -31,7 +31,7 @@ def convert(
     start = time.perf_counter()
     with doing(f"converting {len(sources)} files", ", or take fewer --jobs"):
         written = convert_all(
-            [source.unread(reading) for source in sources],
+            unread_all(sources, reading),
             [source.path for source in sources],
             output,
             n_jobs=jobs,

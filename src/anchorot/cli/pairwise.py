@@ -16,7 +16,7 @@ from anchorot._typing import Float64s
 from anchorot.cli.metric_options import EpsilonOption, MarksOption, MetricOption, POption, ReachOption
 from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_spaces, said_of
 from anchorot.cli.output import doing, new_table, plain, print_json, print_table
-from anchorot.cli.sources import Source, find_sources
+from anchorot.cli.sources import Source, find_sources, unread_all
 from anchorot.cli.writing import Outputs, drawable, write_csv
 from anchorot.many.metrics import METRICS, SQUARED, metric_of
 
@@ -72,7 +72,7 @@ def pairwise(
     start = time.perf_counter()
     with _client(dask) as client, doing(f"comparing {len(sources)} spaces", ", or take fewer --jobs"):
         distances = ao.pairwise(
-            [source.unread(reading) for source in sources],
+            unread_all(sources, reading),
             **options,
             marks=marks,
             reach=reach,

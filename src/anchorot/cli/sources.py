@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import anchorot as ao
 from anchorot.io.files import ENDINGS, Unread, read_graph
 from anchorot.io.gin import is_gin_file
 from anchorot.io.graph_sets import is_tu_folder, marks_in
-from anchorot.io.graphs import node_marks, noted, single, table_space
+from anchorot.io.graphs import n_connected, node_marks, note_collection, single, table_space
 from anchorot.io.options import ReadOptions
 from anchorot.io.readers import read_all, workers_of
 
@@ -41,8 +42,8 @@ class Source:
         options = {name: reading[name] for name in ("disconnected", "n_points", "rng")}
         try:
             marks = node_marks(self.content, **(marks_in(self.content) | asked))
-            found = noted(self.name, self.content, table_space(self.content, **options, marks=marks))
-            return single(found).coming_from(ao.Origin(str(self.path), ReadOptions(**reading).told))
+            found = single(table_space(self.content, **options, marks=marks))
+            return found.coming_from(ao.Origin(str(self.path), ReadOptions(**reading).told))
         except ao.InputError as error:
             raise ao.InputError(f"{self.name}: {error}") from None
 
@@ -51,9 +52,19 @@ class Source:
         return read_graph(self.content, **reading) if isinstance(self.content, Path) else self.content
 
 
+def unread_all(sources: list[Source], reading: dict[str, Any]) -> list[Callable[[], ao.Space]]:
+    """Return what reads each; of how many graphs of a collection parts are left out is noted now, in one line."""
+    if reading["disconnected"] == "largest":
+        graphs = [source for source in sources if not isinstance(source.content, Path)]
+        for name, own in groupby(graphs, lambda source: source.name.rpartition("/")[0]):
+            tables = [source.content for source in own]
+            note_collection(name, tables, [n_connected(table) for table in tables])
+    return [source.unread(reading) for source in sources]
+
+
 def spaces_of(sources: list[Source], reading: dict[str, Any], jobs: int = 1) -> Generator[ao.Space]:
     """Read sources one after the other, or some at a time, in order; they need not all fit into memory."""
-    entries = (source.unread(reading) for source in sources)
+    entries = unread_all(sources, reading)
     with closing(read_all(entries, workers_of(jobs), len(sources), lambda _, space: space)) as found:
         for space in found:
             if isinstance(space, Exception):

@@ -15,7 +15,7 @@ from anchorot._validate import check_finite
 from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES, about
 from anchorot.io.graph_inputs import EdgeTable, edge_table
-from anchorot.io.graphs import Disconnected, node_marks, note_collection, single, table_space
+from anchorot.io.graphs import Disconnected, n_kept, node_marks, note_collection, single, table_space
 from anchorot.io.marks import Columns
 from anchorot.io.shortest_paths import adjacency
 from anchorot.io.text import lines_of, numbers
@@ -92,7 +92,7 @@ class GraphSet:
                 made.append(single(table_space(table, disconnected, marks=marks, n_points=n_points, rng=generator)))
             except InputError as error:
                 raise InputError(f"{self.name}/{number}: {error}") from None
-        note_collection(self.name, tables, made)
+        note_collection(self.name, tables, [n_kept(space) for space in made])
         return made
 
 

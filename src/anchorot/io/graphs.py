@@ -122,7 +122,7 @@ def from_graph(
 
 def noted(name: str, table: EdgeTable, found: Space | list[Space]) -> Space | list[Space]:
     """Return the space or spaces of a graph; note that nodes were dropped if it is the largest part of it."""
-    if isinstance(found, Space) and (kept := _n_kept(found)) < table.n:
+    if isinstance(found, Space) and (kept := n_kept(found)) < table.n:
         note(name, f"is not connected; the largest part is kept, {kept} of {table.n} nodes")
     return found
 
@@ -136,9 +136,9 @@ def single(found: Space | list[Space]) -> Space:
     return found
 
 
-def note_collection(name: str, tables: Sequence[EdgeTable], spaces: Sequence[Space]) -> None:
-    """Note once of how many graphs of a collection nodes were dropped."""
-    kept, sizes = [_n_kept(space) for space in spaces], [table.n for table in tables]
+def note_collection(name: str, tables: Sequence[EdgeTable], kept: Sequence[int]) -> None:
+    """Note once of how many graphs of a collection nodes are dropped, given how many of each are kept."""
+    sizes = [table.n for table in tables]
     smaller = sum(k < n for k, n in zip(kept, sizes, strict=True))
     if smaller:
         parts = "the largest part of each is kept"
@@ -148,9 +148,15 @@ def note_collection(name: str, tables: Sequence[EdgeTable], spaces: Sequence[Spa
         )
 
 
-def _n_kept(space: Space) -> int:
+def n_kept(space: Space) -> int:
     """How many nodes of its graph a space could have been drawn from."""
     return space.n if space.geometry is None else space.geometry.n_sites
+
+
+def n_connected(table: EdgeTable) -> int:
+    """How many nodes the largest part of a graph has."""
+    graph = adjacency(table.n, table.edges, table.lengths, directed=table.directed)
+    return len(components(graph, directed=table.directed)[0])
 
 
 def node_marks(table: EdgeTable, types: Types | None = None, features: Features | None = None) -> Marks:

@@ -9,7 +9,7 @@ from anchorot._typing import RngLike
 from anchorot._validate import check_choice
 from anchorot.exceptions import InputError
 from anchorot.io.graph_sets import GraphSet
-from anchorot.io.graphs import Disconnected, note_collection, single, table_space
+from anchorot.io.graphs import Disconnected, n_kept, note_collection, single, table_space
 from anchorot.space import Space
 from anchorot.stats.energy_test import energy_test
 from anchorot.stats.graph_statistics import clustering, degrees, tables_of
@@ -83,5 +83,5 @@ def _items(graphs: Sequence[Any] | GraphSet, statistic: str, disconnected: Disco
             spaces.append(single(table_space(table, disconnected)))
         except InputError as error:
             raise InputError(f"{name}[{i}]: {error}") from None
-    note_collection(name, tables, spaces)
+    note_collection(name, tables, [n_kept(space) for space in spaces])
     return spaces
