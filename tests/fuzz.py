@@ -190,22 +190,27 @@ def work(ending, cases, seed, progress):
         signal.alarm(0)
 
 
-def fuzz(ending, count, seed=0):
+def run_anew(*words):
+    """Run this program in a process of its own; return its status and what it has said of errors."""
+    done = subprocess.run([sys.executable, __file__, *words], capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def fuzz(ending, count, seed=0, run=run_anew):
     """Run `count` cases of a format in child processes; return what went wrong, a few lines at most."""
     problems, first = [], 0
     while first < count and len(problems) < MOST_PROBLEMS:
         with tempfile.TemporaryDirectory() as name:
             progress = Path(name) / "case"
             options = ["--first", str(first), "--cases", str(count), "--seed", str(seed), "--work", str(progress)]
-            command = [sys.executable, __file__, ending, *options]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode == 0:
+            status, complaints = run(ending, *options)
+            if status == 0:
                 break
-            told = (done.stderr.strip().splitlines() or [""])[-1]
+            told = (complaints.strip().splitlines() or [""])[-1]
             if not progress.is_file():
                 return [f"{ending}: no case could be run: {told}"]
             number = int(progress.read_text())
-            problems.append(f"{ending}: case {number} of seed {seed} ended with status {done.returncode}: {told}")
+            problems.append(f"{ending}: case {number} of seed {seed} ended with status {status}: {told}")
             first = number + 1
     return problems
 
