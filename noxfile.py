@@ -48,8 +48,8 @@ def quick(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def tests_numpy(session: nox.Session) -> None:
-    """The tests in which kernels matter, with the NumPy kernels."""
-    options = (*PARALLEL, "-m", "not kernel_free", *session.posargs)
+    """The tests in which kernels matter, with the NumPy kernels; examples in docstrings ran with the others."""
+    options = (*PARALLEL, "-m", "not kernel_free", *(session.posargs or ["tests"]))
     session.run(PYTHON, "-m", "pytest", *options, env={"ANCHOROT_KERNELS": "numpy"})
 
 

@@ -1,3 +1,4 @@
+import ast
 import os
 import shutil
 import signal
@@ -97,6 +98,22 @@ def pytest_xdist_make_scheduler(config, log):
             return GROUPS.get(Path(nodeid.partition("::")[0]).stem, nodeid)
 
     return GroupScheduling(config, log)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Do not even import a file whose own marks leave all its tests out: imports take seconds, in every process."""
+    without = {"lengthy"} if config.getoption("--quick") else set()
+    if config.getoption("markexpr") == "not kernel_free":
+        without.add("kernel_free")
+    named_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if without and named_test and without & _marks_of_all(collection_path) else None
+
+
+def _marks_of_all(file):
+    """The marks in `pytestmark`, which all tests of a file have."""
+    lines = ast.parse(file.read_text(encoding="utf-8")).body
+    marks = [line for line in lines if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "pytestmark"]
+    return {node.attr for line in marks for node in ast.walk(line) if isinstance(node, ast.Attribute)}
 
 
 def pytest_collection_modifyitems(config, items):
