@@ -24,7 +24,7 @@ from strategies import clouds, examples, spaces
 PUBLIC = {
     "ae": lambda x, y, o: ao.anchor_energy(x, y, o["p"], o["robust"]),
     "aw": lambda x, y, o: ao.anchor_wasserstein(x, y, o["p"], o["epsilon"], o["robust"]).cost,
-    "gw": lambda x, y, o: ao.gromov_wasserstein(x, y, o["epsilon"], o["robust"], start="quick").value,
+    "gw": lambda x, y, o: ao.gromov_wasserstein(x, y, o["epsilon"], o["robust"], start="quick").cost,
     "slb": lambda x, y, o: ao.lower_bounds(x, y, o["p"], o["robust"]).slb,
     "tlb": lambda x, y, o: ao.lower_bounds(x, y, o["p"], o["robust"]).tlb,
 }

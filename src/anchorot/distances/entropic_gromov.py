@@ -14,6 +14,7 @@ from anchorot.distances.quadratic import Quadratic
 from anchorot.distances.schedule import is_exact
 from anchorot.distances.sharpening import conditional_gradient, round_to_marginals
 from anchorot.distances.sinkhorn import entropic_plan
+from anchorot.distances.transport import with_entropy
 
 INNER = 1e-4  # of the mass that the last step moved: tolerance of the next entropic plan
 LEAST_INNER = 1e-11  # what rounding allows
@@ -62,9 +63,7 @@ def mirror_descent(
 
 
 def _objective(problem: Quadratic, plan: Float64s, epsilon: float) -> float:
-    """The loss less epsilon times the entropy."""
-    logs = np.log(plan, out=np.zeros_like(plan), where=plan > 0)
-    return float(problem.value(plan)) + epsilon * float((plan * (logs - 1)).sum())
+    return with_entropy(float(problem.value(plan)), plan, epsilon)
 
 
 def _as_far_as_it_falls(

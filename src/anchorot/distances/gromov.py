@@ -16,7 +16,7 @@ from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.sharpening import conditional_gradient, round_to_marginals
 from anchorot.distances.solver import Setting, chosen_starts, solve
 from anchorot.distances.starts import StartingPlan
-from anchorot.distances.transport import Transport, marginal_error
+from anchorot.distances.transport import Transport, marginal_error, with_entropy
 from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraError
 from anchorot.space import Space, as_space, heavy_part, unit_of
 
@@ -105,7 +105,7 @@ def gromov_wasserstein(
     Returns
     -------
     Transport
-        `value` and `cost` are both the loss of the plan, without any entropy term; `potentials` is None.
+        `cost` is the loss of the plan, and `value` without an epsilon as well; `potentials` is None.
 
     Notes
     -----
@@ -156,12 +156,13 @@ def gromov_transport(x: Space, y: Space, search: Search) -> tuple[Transport, str
     else:
         starts = _entropic_starts(search.start, setting, kept, (x.n, y.n))
         solved = _regularised(setting, starts, min(search.epsilon / unit / unit, LARGEST_EPSILON), search)
-    value = setting.objective(solved.plan) * unit * unit  # in this order: 0 stays 0 where the unit's square is infinite
-    check_overflow(value, 2)
+    loss = setting.objective(solved.plan) * unit * unit  # in this order: 0 stays 0 where the unit's square is infinite
+    check_overflow(loss, 2)
     plan = np.zeros((x.n, y.n))
     plan[np.ix_(*kept)] = solved.plan
     missed = marginal_error(solved.plan, unit_x.weights, unit_y.weights)
-    found = Transport(value, value, plan, None, search.epsilon, solved.n_iter, solved.problem == "", missed)
+    value = loss if search.epsilon is None else with_entropy(loss, plan, search.epsilon)
+    found = Transport(value, loss, plan, None, search.epsilon, solved.n_iter, solved.problem == "", missed)
     return found, solved.problem
 
 

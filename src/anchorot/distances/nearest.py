@@ -62,7 +62,7 @@ def nearest_gw(
         if third_cost(rows, AnchorRows.of(others[place]), 2).cost > limit + slack:
             continue
         n_exact += 1
-        loss = gromov_wasserstein(x, others[place]).value
+        loss = gromov_wasserstein(x, others[place]).cost
         found = sorted([*found, (loss, int(place))])[:k]
     losses, places = zip(*found, strict=True)
     return Neighbors(np.array(places), np.array(losses), None, n_exact, exact=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from anchorot._html import card
 from anchorot._typing import Float64s
 
@@ -15,9 +17,10 @@ class Transport:
     Attributes
     ----------
     value : float
-        The objective that was minimised; with an entropy term if there is one.
+        The objective that was minimised: the cost, and with an epsilon epsilon times the sum of P (log P - 1).
     cost : float
-        The transport part of it alone.
+        What the plan P costs, without that term: Anchor Wasserstein's costs of anchors, Gromov-Wasserstein's loss.
+        :func:`pairwise` gives it.
     plan : ndarray of shape (n, m)
         How much of point i of the first space goes to point j of the second.
     potentials : (ndarray of shape (n,), ndarray of shape (m,)) or None
@@ -56,6 +59,12 @@ class Transport:
             "solver": f"{'converged' if self.converged else 'NOT converged'} in {self.n_iter}",
         }
         return card("Transport", facts)
+
+
+def with_entropy(cost: float, plan: Float64s, epsilon: float) -> float:
+    """The cost of a plan less epsilon times its entropy."""
+    logs = np.log(plan, out=np.zeros_like(plan), where=plan > 0)
+    return cost + epsilon * float(np.sum(plan * (logs - 1)))
 
 
 def marginal_error(plan: Float64s, a: Float64s, b: Float64s) -> float:

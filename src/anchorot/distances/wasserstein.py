@@ -13,7 +13,7 @@ from anchorot._validate import check_integer, check_nonnegative, check_overflow,
 from anchorot.anchors.rows import AnchorRows, row_costs
 from anchorot.distances.schedule import DEFAULT_EPSILON, LEAST_MEAN, is_exact, not_converged
 from anchorot.distances.sinkhorn import entropic_plan
-from anchorot.distances.transport import Transport, marginal_error
+from anchorot.distances.transport import Transport, marginal_error, with_entropy
 from anchorot.exceptions import ConvergenceWarning, MissingExtraError
 from anchorot.space import Space, as_space
 
@@ -199,5 +199,5 @@ def entropic_transport(
     f, g = np.full(len(a), -math.inf), np.full(len(b), -math.inf)
     f[rows], g[columns] = found.f + least, found.g
     cost = float(np.sum(plan * costs))
-    value = cost + epsilon * float(np.sum(plan * (np.log(plan, out=np.zeros_like(plan), where=plan > 0) - 1)))
+    value = with_entropy(cost, plan, epsilon)
     return Transport(value, cost, plan, (f, g), epsilon, found.n_iter, found.converged, found.marginal_error)

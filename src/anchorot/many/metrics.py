@@ -215,7 +215,7 @@ def _bare_space(x: Any, robust: bool) -> Space:
 
 def _gromov_loss(x: Space, y: Space, search: Search) -> Outcome:
     found, problem = gromov_transport(x, y, search)
-    return Outcome(found.value, problem == "")
+    return Outcome(found.cost, problem == "")
 
 
 def _slb(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
