@@ -34,25 +34,25 @@ def in_space(points, seed):
     return np.column_stack([points, np.zeros(len(points))]) @ rotation.T
 
 
-@pytest.mark.parametrize("geometry", ["ae", "aw"])
+@pytest.mark.parametrize("metric", ["ae", "aw"])
 @pytest.mark.parametrize("optimizer", ["adam", "lbfgs"])
-def test_the_loss_falls_and_is_that_of_the_points(geometry, optimizer):
+def test_the_loss_falls_and_is_that_of_the_points(metric, optimizer):
     spaces = [ao.from_points(in_space(spiral(20, 0.05, seed), seed)) for seed in range(3)]
     weights = [0.5, 0.3, 0.2]
-    found = ao.barycenter(spaces, 20, 2, geometry, optimizer=optimizer, weights=weights, max_iter=60, rng=0)
+    found = ao.barycenter(spaces, 20, 2, metric, optimizer=optimizer, weights=weights, max_iter=60, rng=0)
     assert found.loss < 0.5 * found.losses[0]
     assert found.loss == found.losses.min() == found.restarts.min()
-    if geometry == "ae":
+    if metric == "ae":
         distances = [ao.anchor_energy(found.space, space) for space in spaces]
     else:
         distances = [ao.anchor_wasserstein(found.space, space, epsilon=0).value for space in spaces]
     assert float(np.dot(weights, distances)) == pytest.approx(found.loss, rel=1e-9)
 
 
-@pytest.mark.parametrize("geometry", ["ae", "aw"])
-def test_a_triangle_in_space_is_recovered_in_the_plane(geometry):
+@pytest.mark.parametrize("metric", ["ae", "aw"])
+def test_a_triangle_in_space_is_recovered_in_the_plane(metric):
     corners = np.array([[0, 0], [3, 0], [0, 4.0]])
-    found = ao.barycenter([ao.from_points(in_space(corners, 1))], 3, 2, geometry, restarts=4, max_iter=300, rng=0)
+    found = ao.barycenter([ao.from_points(in_space(corners, 1))], 3, 2, metric, restarts=4, max_iter=300, rng=0)
     sides = np.sort(found.space.cost[np.triu_indices(3, 1)])
     np.testing.assert_allclose(sides, [3, 4, 5], atol=0.05)
     assert found.points.shape == (3, 2)
@@ -83,8 +83,8 @@ def test_spaces_of_all_sizes_and_weights_go_together():
         ao.from_points(spiral(14)),
         ao.from_points(spiral(6), weights=np.arange(1, 7) / 21),
     ]
-    for geometry in ("ae", "aw"):
-        found = ao.barycenter(spaces, 8, 2, geometry, max_iter=30, rng=0)
+    for metric in ("ae", "aw"):
+        found = ao.barycenter(spaces, 8, 2, metric, max_iter=30, rng=0)
         assert found.loss < found.losses[0]
 
 
@@ -118,7 +118,7 @@ def test_progress_is_shown_on_a_terminal_if_asked_for(monkeypatch, capsys, termi
     [
         (([], 3), {}, "spaces is empty"),
         (([np.eye(3)], 0), {}, "n_points must be an integer >= 1"),
-        (([np.eye(3)], 3), {"geometry": "gw"}, "geometry must be one of 'ae', 'aw'"),
+        (([np.eye(3)], 3), {"metric": "gw"}, "metric must be one of 'ae', 'aw'"),
         (([np.eye(3)], 3), {"optimizer": "sgd"}, "optimizer must be one of"),
         (([np.eye(3)], 3), {"weights": [0.5, 0.5]}, r"weights has shape \(2,\), but spaces has 1 points"),
         (([np.eye(3)], 3), {"start": np.ones((3, 3))}, r"start has shape \(3, 3\), but \(3, 2\)"),
@@ -153,10 +153,16 @@ def test_a_barycenter_of_one_typed_space_is_that_space():
     [
         ({"marks": "features"}, "marks of a barycenter must be 'types' or None"),
         ({"marks": "types"}, r"spaces\[0\] has no types"),
-        ({"reach": 1.0, "geometry": "aw"}, "marks and reach go with geometry='ae' and p=1"),
-        ({"reach": 1.0, "p": 2}, "marks and reach go with geometry='ae' and p=1"),
+        ({"reach": 1.0, "metric": "aw"}, "marks and reach go with metric='ae' and p=1"),
+        ({"reach": 1.0, "p": 2}, "marks and reach go with metric='ae' and p=1"),
     ],
 )
 def test_marks_that_a_barycenter_cannot_have(options, message):
     with pytest.raises(ao.InputError, match=message):
         ao.barycenter([np.eye(3)], 3, **options)
+
+
+def test_the_old_name_of_the_metric_works_with_a_warning():
+    with pytest.warns(DeprecationWarning, match=r"^geometry of barycenter is deprecated .*: use metric instead$"):
+        old = ao.barycenter([np.eye(3)], 3, geometry="aw", max_iter=2, rng=0)
+    assert old.loss == ao.barycenter([np.eye(3)], 3, metric="aw", max_iter=2, rng=0).loss

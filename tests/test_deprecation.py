@@ -5,6 +5,7 @@ import warnings
 
 import pytest
 
+import anchorot as ao
 from anchorot._deprecation import deprecated
 
 pytestmark = pytest.mark.kernel_free
@@ -53,3 +54,11 @@ def test_name_signature_and_docstring_stay_with_a_note_after_the_summary():
     assert lines[0] == "Energy under its old name."
     assert lines[2:4] == [".. deprecated:: 0.3", "   It goes away in anchorot 0.5: use anchor_energy instead."]
     assert "Parameters" in lines
+
+
+@pytest.mark.parametrize("old", ["NearestSpaces", "SearchResult"])
+def test_old_names_of_classes_are_the_new_ones_with_a_warning_and_are_not_listed(old):
+    with pytest.warns(DeprecationWarning, match=f"^{old} is deprecated .*: use Neighbors instead$") as caught:
+        assert getattr(ao, old) is ao.Neighbors
+    assert [warning.filename for warning in caught] == [__file__]
+    assert old not in dir(ao)

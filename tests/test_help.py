@@ -61,6 +61,22 @@ def test_every_parameter_is_short_and_names_nothing_private():
     assert not {name: parts for name, parts in unreadable.items() if parts}
 
 
+def test_workers_of_many_spaces_are_n_jobs_and_threads_of_one_comparison_are_threads():
+    parameters = {name: inspect.signature(thing).parameters for name, thing in public().items()}
+    defaults = {
+        word: {own[word].default for own in parameters.values() if word in own}
+        for word in ("n_jobs", "threads", "jobs", "n_threads", "workers", "n_workers")
+    }
+    given = {word: default for word, default in defaults.items() if default}
+    assert given == {"n_jobs": {-1}, "threads": {1}}  # all cores, and one
+    assert not [name for name, own in parameters.items() if {"n_jobs", "threads"} <= own.keys()]
+
+
+def test_what_spaces_are_compared_by_is_called_metric():
+    named = {name for name, thing in public().items() if "metric" in inspect.signature(thing).parameters}
+    assert named >= {"anchorot.pairwise", "anchorot.barycenter", "anchorot.estimators.AnchorKernel"}
+
+
 def test_everything_public_is_described():
     assert not [name for name, thing in public().items() if not inspect.getdoc(thing)]
 

@@ -92,8 +92,8 @@ def test_estimators_and_barycenters_take_their_names_from_the_list():
 
     assert AnchorNeighborsClassifier._metrics == tuple(METRICS)
     assert AnchorKernel._metrics == SQUARED == ("ae",)
-    with pytest.raises(ao.InputError, match=f"geometry must be one of {', '.join(map(repr, WITH_GRADIENT))}, but"):
-        barycenter([np.zeros((2, 2))], 2, geometry="gw")
+    with pytest.raises(ao.InputError, match=f"metric must be one of {', '.join(map(repr, WITH_GRADIENT))}, but"):
+        barycenter([np.zeros((2, 2))], 2, metric="gw")
 
 
 @pytest.mark.kernel_free

@@ -15,6 +15,7 @@ they are first asked for.
 
 from typing import TYPE_CHECKING
 
+from anchorot._deprecation import warn_of_name
 from anchorot.anchors.feature_maps import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.line import ot_1d
@@ -29,7 +30,7 @@ from anchorot.distances.estimate import EnergyEstimate, anchor_energy_estimate
 from anchorot.distances.gromov import gromov_wasserstein
 from anchorot.distances.ground import ProjectedEnergy, projected_energy
 from anchorot.distances.nearest import nearest_gw
-from anchorot.distances.neighbors import NearestSpaces, Neighbors, SearchResult
+from anchorot.distances.neighbors import Neighbors
 from anchorot.distances.plan import anchor_energy_plan, match
 from anchorot.distances.scores import AlignmentScores, alignment_scores
 from anchorot.distances.transport import Transport
@@ -94,7 +95,6 @@ __all__ = [
     "LowerBounds",
     "MeshDistances",
     "MissingExtraError",
-    "NearestSpaces",
     "Neighbors",
     "OneHotMap",
     "Origin",
@@ -105,7 +105,6 @@ __all__ = [
     "Rival",
     "ScaleTest",
     "SearchIndex",
-    "SearchResult",
     "Space",
     "Start",
     "Transport",
@@ -146,6 +145,7 @@ __all__ = [
     "write",
 ]
 
+_RENAMED = {"NearestSpaces": "Neighbors", "SearchResult": "Neighbors"}
 _ROOMS = {"estimators": "sklearn", "plot": "matplotlib", "torch": "torch"}  # and the package that each needs
 
 
@@ -157,7 +157,10 @@ def __dir__() -> list[str]:
 
 if not TYPE_CHECKING:  # a checker that saw this would believe in every name
 
-    def __getattr__(name: str) -> "ModuleType":
+    def __getattr__(name: str) -> "ModuleType | type":
+        if name in _RENAMED:
+            warn_of_name(name, "0.2", removed_in="0.4", use=_RENAMED[name])
+            return globals()[_RENAMED[name]]
         if name not in _ROOMS:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module

@@ -48,3 +48,9 @@ def deprecated(since: str, removed_in: str, use: str) -> Callable[[Callable[P, R
         return warn_and_call
 
     return mark
+
+
+def warn_of_name(old: str, since: str, removed_in: str, use: str) -> None:
+    """Warn, where anchorot was called, of a name that goes away: of a class, or of a parameter."""
+    told = f"{old} is deprecated since {since} and goes away in anchorot {removed_in}: use {use} instead"
+    warnings.warn(told, DeprecationWarning, stacklevel=3)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._deprecation import warn_of_name
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import (
@@ -85,7 +86,7 @@ def barycenter(
     spaces: Sequence[Space | ArrayLike],
     n_points: int,
     dim: int = 2,
-    geometry: str = "ae",
+    metric: str = "ae",
     *,
     weights: ArrayLike | None = None,
     p: int = 1,
@@ -101,6 +102,7 @@ def barycenter(
     rng: RngLike = None,
     device: str = "cpu",
     progress: bool = False,
+    geometry: str | None = None,
 ) -> Barycenter:
     """Points in R^dim that minimise the weighted sum of distances to several spaces.
 
@@ -113,9 +115,9 @@ def barycenter(
     spaces : sequence of Space or array_like of shape (m, m)
     n_points, dim : int
         How many points, and of how many coordinates.
-    geometry : {"ae", "aw"}
-        The metric in which distances are taken: Anchor Energy, or Anchor Wasserstein, which takes longer and tells
-        parts of a shape apart better. (It has nothing to do with :attr:`Space.geometry`, what a space looks like.)
+    metric : {"ae", "aw"}
+        What distances are taken by: Anchor Energy, or Anchor Wasserstein, which takes longer and tells parts of a shape
+        apart better.
     weights : array_like, optional
         Weight of every space; equal by default.
     p : int from 1 to 64
@@ -139,6 +141,9 @@ def barycenter(
         Of PyTorch: "cpu", "cuda".
     progress : bool
         Show a progress bar, on a terminal or in a notebook.
+    geometry : {"ae", "aw"}, optional
+        .. deprecated:: 0.2
+           It goes away in anchorot 0.4: use `metric` instead.
 
     Returns
     -------
@@ -151,7 +156,10 @@ def barycenter(
     >>> found.space.cost[0, 1].round(2)
     np.float64(1.0)
     """
-    metric = check_choice(geometry, "geometry", WITH_GRADIENT)
+    if geometry is not None:
+        warn_of_name("geometry of barycenter", "0.2", removed_in="0.4", use="metric")
+        metric = geometry
+    metric = check_choice(metric, "metric", WITH_GRADIENT)
     check_choice(optimizer, "optimizer", ("adam", "lbfgs"))
     p = check_power(p)
     n_points, dim, restarts, max_iter, patience = (
@@ -202,7 +210,7 @@ def _check_marks(spaces: list[Space], marks: str | None, reach: float | None, me
     marking = marking_of(spaces, marks, reach)
     if marking is not None:
         if metric != "ae" or p != 1:
-            raise InputError(f"marks and reach go with geometry='ae' and p=1, but got {metric!r} and p={p}")
+            raise InputError(f"marks and reach go with metric='ae' and p=1, but got {metric!r} and p={p}")
         for k, space in enumerate(spaces):
             marking.seen(space, robust=False, name=f"spaces[{k}]")
     return marking

@@ -12,8 +12,7 @@ from anchorot._typing import Float64s, Int64s
 class Neighbors:
     """The nearest spaces to a query, nearest first; equally near ones in the order in which they were given.
 
-    :meth:`SearchIndex.query` and :func:`nearest_gw` return one. `SearchResult` and `NearestSpaces` are other names of
-    this class.
+    :meth:`SearchIndex.query` and :func:`nearest_gw` return one.
 
     Attributes
     ----------
@@ -41,7 +40,3 @@ class Neighbors:
         found = [[name, f"{value:.6g}"] for name, value in zip(names, self.distance, strict=True)]
         told = {"answer": "proved" if self.exact else "not proved", "compared exactly": self.n_exact}
         return card("Neighbors", told, below=rows(["space", "distance"], found))
-
-
-SearchResult = Neighbors
-NearestSpaces = Neighbors
