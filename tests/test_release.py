@@ -1,8 +1,10 @@
 """What must hold before a version goes out."""
 
+import re
 import runpy
 import tomllib
 import zipfile
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,23 @@ def test_the_package_and_the_citation_have_the_version_of_the_project():
     version = PROJECT["project"]["version"]
     assert anchorot.__version__ == version
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+RELEASE = re.compile(r"^## \[(\d+\.\d+\.\d+)\] — (\d{4}-\d\d-\d\d)$")
+BEFORE_THE_FIRST = "0.1.0"  # which was never released
+
+
+def test_the_newest_release_of_the_changelog_is_this_version_and_dates_do_not_go_back():
+    headings = [line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")]
+    assert headings[0] == "## [Unreleased]"
+    releases = [RELEASE.match(heading) for heading in headings[1:]]
+    assert all(releases), headings
+    versions, dates = [found[1] for found in releases], [date.fromisoformat(found[2]) for found in releases]
+    assert [*versions, BEFORE_THE_FIRST][0] == PROJECT["project"]["version"]
+    assert versions == sorted(versions, key=lambda text: [int(part) for part in text.split(".")], reverse=True)
+    assert dates == sorted(dates, reverse=True)
+    if dates:
+        assert f"\ndate-released: {dates[0]}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_wherever_wheels_are_made_for_others_the_kernels_are_required():
