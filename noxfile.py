@@ -13,6 +13,8 @@ nox.options.sessions = ["lint", "types", "imports", "tests", "tests_numpy", "no_
 PYTHON = sys.executable
 PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then needs none of its own
 PARALLEL = ("-n", "auto")  # in about as many processes as there are cores
+# the README installs with --no-compile: each module is compiled when it is first imported, once if that may be kept
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @nox.session(venv_backend="none")
