@@ -188,6 +188,14 @@ def workflows(session: nox.Session) -> None:
     session.run(*lint, ".github/workflows/*.yml", external=True)
 
 
+@nox.session(reuse_venv=True)
+def docs(session: nox.Session) -> None:
+    """The site of docs/, in build/docs, without a warning, then looked at in Chromium; not run by default."""
+    session.install(".[docs,test]")
+    session.run("sphinx-build", "-W", "--keep-going", "-q", "-b", "html", "docs", "build/docs")
+    session.run("python", "-m", "pytest", "-q", "tests/check_site.py", *session.posargs)
+
+
 @nox.session(venv_backend="none")
 def fuzz(session: nox.Session) -> None:
     """Mutated files of every format, `-- --cases 100000` of each; not run by default (the tests run 2000)."""

@@ -142,7 +142,7 @@ def driver(tmp_path_factory):
         require_or_skip(False, "selenium is not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
         options.add_argument(flag)
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))

@@ -51,7 +51,7 @@ class LinearMap:
 
 @dataclass(frozen=True)
 class FourierMap:
-    """Random Fourier features of the Gaussian kernel exp(-|u - v|² / (2 width²)); every vector has length 1.
+    """Random Fourier features of the Gaussian kernel ``exp(-|u - v|² / (2 width²))``; every vector has length 1.
 
     Attributes
     ----------

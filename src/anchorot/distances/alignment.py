@@ -53,7 +53,7 @@ class Rival:
     differs : float
         Share of the first space's points that it matches otherwise.
     soft : ndarray of shape (n, m) or None
-        Where else a point might belong by this answer, as :attr:`Alignment.soft`; None where it was not computed.
+        Where else a point might belong by this answer, as `Alignment.soft`; None where it was not computed.
     """
 
     plan: Float64s = field(repr=False)
