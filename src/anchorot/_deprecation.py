@@ -29,6 +29,7 @@ def deprecated(since: str, removed_in: str, use: str) -> Callable[[Callable[P, R
 
     Examples
     --------
+    >>> from anchorot._deprecation import deprecated
     >>> @deprecated("0.3", removed_in="0.5", use="new_name")
     ... def old_name():
     ...     return 1

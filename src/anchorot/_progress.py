@@ -26,6 +26,7 @@ def progress_bar(
 
     Examples
     --------
+    >>> from anchorot._progress import progress_bar
     >>> with progress_bar(10, "comparing", "pairs") as advance:
     ...     advance(10)
     """

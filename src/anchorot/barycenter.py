@@ -151,8 +151,9 @@ def barycenter(
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> triangle = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    >>> found = barycenter([triangle], n_points=3, rng=0)
+    >>> found = ao.barycenter([triangle], n_points=3, rng=0)
     >>> found.space.cost[0, 1].round(2)
     np.float64(1.0)
     """

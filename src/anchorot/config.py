@@ -34,6 +34,12 @@ def show_config() -> None:
 
     ``ANCHOROT_KERNELS=numpy`` in the environment forces the NumPy kernels; ``ANCHOROT_SIMD=avx2`` or ``baseline``
     holds the native ones back to older processors' instructions.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> ao.show_config()  # doctest: +ELLIPSIS
+    anchorot...
     """
     found = config()
     width = max(map(len, found)) + 2

@@ -101,6 +101,7 @@ def gallery(n_points: int = 150, rng: RngLike = 0) -> list[Example]:
 
     Examples
     --------
+    >>> from anchorot.examples import gallery
     >>> [example.name for example in gallery(10)][:4]
     ['sphere x1', 'sphere x0.6', 'sphere x1.7', 'torus x1']
     """

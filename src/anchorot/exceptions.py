@@ -56,6 +56,7 @@ def printable(text: str) -> str:
 
     Examples
     --------
+    >>> from anchorot.exceptions import printable
     >>> printable("cat\x1b[31m\n")
     'cat\\x1b[31m\\n'
     """

@@ -32,7 +32,8 @@ class Origin:
 
     Examples
     --------
-    >>> print(Origin("shapes/cat.off", {"n_points": 200, "rng": 0}))
+    >>> import anchorot as ao
+    >>> print(ao.Origin("shapes/cat.off", {"n_points": 200, "rng": 0}))
     cat.off, n_points=200, rng=0
     """
 

@@ -61,7 +61,8 @@ class Space:
 
     Examples
     --------
-    >>> x = Space([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> import anchorot as ao
+    >>> x = ao.Space([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
     >>> x.n, x.weights.tolist() == [1 / 3] * 3
     (3, True)
     """
@@ -153,7 +154,8 @@ class Space:
 
         Examples
         --------
-        >>> Space([[0, 5], [7, 0]]).ranked().cost.tolist()
+        >>> import anchorot as ao
+        >>> ao.Space([[0, 5], [7, 0]]).ranked().cost.tolist()
         [[0.0, 0.5], [0.75, 0.0]]
         """
         check_memory(self.n, 48, "ranks of")
@@ -161,13 +163,7 @@ class Space:
         return self._with(ranks)
 
     def reaching(self, reach: float) -> Space:
-        """Return the same points with every cost above `reach` replaced by it: all that a local distance sees.
-
-        Examples
-        --------
-        >>> Space([[0, 5], [7, 0]]).reaching(6).cost.tolist()
-        [[0.0, 5.0], [6.0, 0.0]]
-        """
+        """Return the same points with every cost above `reach` replaced by it: all that a local distance sees."""
         if self._cost.max() <= reach:
             return self
         return self._with(np.minimum(self._cost, self._cost.dtype.type(reach)))
@@ -211,7 +207,8 @@ class Space:
 
         Examples
         --------
-        >>> Space([[0, 5, 6], [5, 0, 7], [6, 7, 0]]).take([2, 0]).cost.tolist()
+        >>> import anchorot as ao
+        >>> ao.Space([[0, 5, 6], [5, 0, 7], [6, 7, 0]]).take([2, 0]).cost.tolist()
         [[0.0, 6.0], [6.0, 0.0]]
         """
         index = check_indices(points, "points", self.n)

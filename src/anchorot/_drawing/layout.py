@@ -16,6 +16,8 @@ def classical_mds(squared_distances: Float64s, dim: int = 2) -> Float64s:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from anchorot._drawing.layout import classical_mds
     >>> classical_mds(np.array([[0.0, 4.0], [4.0, 0.0]]), dim=1).round(6).tolist()
     [[1.0], [-1.0]]
     """
@@ -40,6 +42,8 @@ def stress_layout(distances: Float64s, dim: int = 2, *, max_iter: int = 100, tol
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from anchorot._drawing.layout import stress_layout
     >>> path = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
     >>> x = stress_layout(path)
     >>> bool(abs(np.linalg.norm(x[0] - x[2]) - 2) < 1e-3)

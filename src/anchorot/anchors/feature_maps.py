@@ -131,8 +131,9 @@ def feature_map(
 
     Examples
     --------
-    >>> x = Space([[0, 1], [1, 0]], features=[[0.0], [3.0]])
-    >>> feature_map([x])
+    >>> import anchorot as ao
+    >>> x = ao.Space([[0, 1], [1, 0]], features=[[0.0], [3.0]])
+    >>> ao.feature_map([x])
     FourierMap(dim=1, width=3.0, size=64, seed=0)
     """
     return fit_map([features_of(space, f"spaces[{k}]") for k, space in enumerate(spaces)], kind, size, width, rng)

@@ -49,6 +49,14 @@ class AnchorFeatures:
         Up to which cost they see, and what tells points apart besides; None if costs are all, without a limit.
     is_mean_only : bool
         Whether the mean quantile function is all that was kept, which serves p = 2 only.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    >>> f, g = ao.AnchorFeatures.of(line), ao.AnchorFeatures.of(triangle)
+    >>> ao.anchor_energy(f, g) == ao.anchor_energy(line, triangle)
+    True
     """
 
     not_a_space: ClassVar[str] = "features serve Anchor Energies alone: give the Space that they were made of"
@@ -101,7 +109,8 @@ class AnchorFeatures:
 
         Examples
         --------
-        >>> AnchorFeatures.of([[0, 3], [1, 0]]).levels.tolist()
+        >>> import anchorot as ao
+        >>> ao.AnchorFeatures.of([[0, 3], [1, 0]]).levels.tolist()
         [[0.0, 0.0], [1.0, 3.0]]
         """
         threads = check_threads(threads)
@@ -140,7 +149,8 @@ class AnchorFeatures:
 
         Examples
         --------
-        >>> two_graphs = AnchorFeatures.of_rows([[1, 2, 2, 3], [2, 2, 2]])
+        >>> import anchorot as ao
+        >>> two_graphs = ao.AnchorFeatures.of_rows([[1, 2, 2, 3], [2, 2, 2]])
         """
         measures = RaggedMeasures.of(rows, row_weights, "rows")
         mass = uniform_weights(len(rows)) if weights is None else check_weights(weights, len(rows), "rows")

@@ -45,7 +45,8 @@ def ot_1d(
 
     Examples
     --------
-    >>> ot_1d([0, 1], [3, 4]), ot_1d([0, 1], [3, 4], p=2)
+    >>> import anchorot as ao
+    >>> ao.ot_1d([0, 1], [3, 4]), ao.ot_1d([0, 1], [3, 4], p=2)
     (3.0, 9.0)
     """
     p = check_power(p)

@@ -101,6 +101,7 @@ def cell(name: str) -> str:
 
     Examples
     --------
+    >>> from anchorot.cli.writing import cell
     >>> cell("=1+1"), cell("-7"), cell("cat")
     ("'=1+1", '-7', 'cat')
     """

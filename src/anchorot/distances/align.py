@@ -104,10 +104,12 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import anchorot as ao
     >>> rng = np.random.default_rng(0)
     >>> points, order = rng.normal(size=(30, 3)), rng.permutation(30)
-    >>> x, y = (Space(np.linalg.norm(p[:, None] - p, axis=2)) for p in (points, points[order]))
-    >>> found = align(x, y)
+    >>> x, y = (ao.Space(np.linalg.norm(p[:, None] - p, axis=2)) for p in (points, points[order]))
+    >>> found = ao.align(x, y)
     >>> bool((order[found.matches] == np.arange(30)).all()), round(found.value, 12)
     (True, 0.0)
     """

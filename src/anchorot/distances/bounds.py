@@ -71,8 +71,9 @@ def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust:
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    >>> bounds = lower_bounds(line, triangle, p=1)
+    >>> bounds = ao.lower_bounds(line, triangle, p=1)
     >>> round(bounds.flb, 6), round(bounds.slb, 6), round(bounds.tlb, 6)
     (0.111111, 0.111111, 0.111111)
     """

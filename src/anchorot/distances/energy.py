@@ -103,14 +103,16 @@ def anchor_energy(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import anchorot as ao
     >>> line = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     >>> triangle = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    >>> round(anchor_energy(line, triangle), 6)
+    >>> round(ao.anchor_energy(line, triangle), 6)
     0.296296
-    >>> anchor_energy(line, line)
+    >>> ao.anchor_energy(line, line)
     0.0
-    >>> in_the_middle, at_the_end = Space(line, types=list("HOH")), Space(line, types=list("OHH"))
-    >>> round(anchor_energy(in_the_middle, at_the_end, marks="types"), 6)
+    >>> in_the_middle, at_the_end = ao.Space(line, types=list("HOH")), ao.Space(line, types=list("OHH"))
+    >>> round(ao.anchor_energy(in_the_middle, at_the_end, marks="types"), 6)
     0.271605
 
     Two graphs of six nodes whose anchors differ, but agree level by level:
@@ -122,7 +124,7 @@ def anchor_energy(
     ...     return shortest_path(graph, directed=False)
     >>> x = paths((0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (2, 3), (3, 5))
     >>> y = paths((0, 4), (1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (4, 5))
-    >>> anchor_energy(x, y), round(anchor_energy(x, y, ground="w2"), 6)
+    >>> ao.anchor_energy(x, y), round(ao.anchor_energy(x, y, ground="w2"), 6)
     (0.0, 0.026572)
     """
     p = check_power(p)
@@ -179,7 +181,8 @@ def expected_cost(
 
     Examples
     --------
-    >>> expected_cost([[0, 1], [1, 0]], [[0, 3], [3, 0]])
+    >>> import anchorot as ao
+    >>> ao.expected_cost([[0, 1], [1, 0]], [[0, 3], [3, 0]])
     1.0
     """
     p = check_power(p)

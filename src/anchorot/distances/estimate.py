@@ -162,9 +162,11 @@ def anchor_energy_estimate(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import anchorot as ao
     >>> places = np.random.default_rng(0).random((2, 60, 2))
     >>> x, y = (np.linalg.norm(own[:, None] - own, axis=2) for own in places)
-    >>> found = anchor_energy_estimate(x, y, rng=0)
+    >>> found = ao.anchor_energy_estimate(x, y, rng=0)
     >>> low, high = found.interval()
     >>> found.plain > 0.005, low < 0 < high
     (True, True)

@@ -112,6 +112,14 @@ def gromov_wasserstein(
     O(n² m + n m²) an iteration. The problem is not convex, and the value is an upper bound of the minimum;
     :func:`lower_bounds` gives the other side. POT (extra ``pot``) is needed for the baseline, and for spaces of
     different sizes or with weights if there is no epsilon.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    >>> found = ao.gromov_wasserstein(line, triangle)
+    >>> round(found.value, 6), ao.lower_bounds(line, triangle).loss() <= found.value
+    (0.222222, True)
     """
     search = _checked_search(start, check_gromov_epsilon(epsilon), max_iter, tolerance)
     space_x, space_y = as_space(x, robust=robust), as_space(y, robust=robust)

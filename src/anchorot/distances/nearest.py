@@ -44,6 +44,13 @@ def nearest_gw(
     -------
     Neighbors
         `index` counts the entries of `spaces`; `distance` is in the scale of `gromov_wasserstein`.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> lines = [ao.from_points([[0], [1], [length]]) for length in (2, 3, 9)]
+    >>> ao.nearest_gw(ao.from_points([[0], [1], [8]]), lines, k=2).index.tolist()
+    [2, 1]
     """
     k = check_integer(k, "k", 1)
     if k > len(spaces):

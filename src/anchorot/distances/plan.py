@@ -68,8 +68,9 @@ def anchor_energy_plan(
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> path = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
-    >>> anchor_energy_plan(path, path).round(3).tolist()
+    >>> ao.anchor_energy_plan(path, path).round(3).tolist()
     [[0.13, 0.074, 0.13], [0.074, 0.185, 0.074], [0.13, 0.074, 0.13]]
     """
     check_choice(ties, "ties", ("split", "index"))
@@ -107,7 +108,8 @@ def match(
 
     Examples
     --------
-    >>> match([[0.4, 0.1], [0.3, 0.2]]).tolist(), match([[0.4, 0.1], [0.3, 0.2]], "assignment").tolist()
+    >>> import anchorot as ao
+    >>> ao.match([[0.4, 0.1], [0.3, 0.2]]).tolist(), ao.match([[0.4, 0.1], [0.3, 0.2]], "assignment").tolist()
     ([0, 0], [0, 1])
     """
     if isinstance(plan, Space):

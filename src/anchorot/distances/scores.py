@@ -90,7 +90,8 @@ def alignment_scores(
 
     Examples
     --------
-    >>> scores = alignment_scores([1, 0, 2], truth=[1, 0, 0], cost=[[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> import anchorot as ao
+    >>> scores = ao.alignment_scores([1, 0, 2], truth=[1, 0, 0], cost=[[0, 1, 2], [1, 0, 1], [2, 1, 0]])
     >>> round(scores.hits, 3), round(scores.error, 3)
     (0.667, 0.667)
     """

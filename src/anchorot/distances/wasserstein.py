@@ -78,8 +78,9 @@ def anchor_wasserstein(
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    >>> round(anchor_wasserstein(line, triangle, epsilon=0).value, 6)
+    >>> round(ao.anchor_wasserstein(line, triangle, epsilon=0).value, 6)
     0.222222
     """
     p = check_power(p)

@@ -70,6 +70,8 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from anchorot.estimators import AnchorKernel
     >>> import anchorot as ao
     >>> rings = [ao.from_points([[np.cos(t), np.sin(t)] for t in np.arange(n) / n * 2 * np.pi]) for n in (20, 30)]
     >>> lines = [ao.from_points([[t] for t in np.linspace(0, 2, n)]) for n in (20, 30)]

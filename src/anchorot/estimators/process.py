@@ -39,6 +39,8 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from anchorot.estimators import AnchorProcessKernel
     >>> import anchorot as ao
     >>> from sklearn.gaussian_process import GaussianProcessRegressor
     >>> lengths = np.array([1.0, 1.5, 2.0, 2.5, 3.0])

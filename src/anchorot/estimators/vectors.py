@@ -46,6 +46,7 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     Examples
     --------
+    >>> from anchorot.estimators import AnchorEmbedding
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
     >>> embedding = AnchorEmbedding(grid=(2, 3)).fit([line, triangle])
     >>> embedding.grid_

@@ -66,6 +66,16 @@ def from_cells(
     -------
     Space, or list of Space if ``disconnected="split"``
         The labels are the names of the cells.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anndata import AnnData
+    >>> import anchorot as ao
+    >>> cells = AnnData(np.array([[0.0, 1.0], [3.0, 5.0], [0.0, 0.0]]))
+    >>> cells.obs["kind"] = ["B", "T", "T"]
+    >>> ao.from_cells(cells, types="kind")
+    Space(n=3, uniform, float64, types=2)
     """
     _check_key(obsm, list(adata.obsm), adata.X is not None)
     values = adata.X if obsm is None else adata.obsm[obsm]

@@ -118,8 +118,9 @@ def from_cohort(
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> table = {"slide": ["a", "a", "b", "b"], "dose": [0, 0, 5, 5], "x": [0, 1, 0, 3], "cell": ["T", "B", "T", "T"]}
-    >>> cohort = from_cohort(table, sample="slide", points="x", types="cell")
+    >>> cohort = ao.from_cohort(table, sample="slide", points="x", types="cell")
     >>> cohort
     Cohort(2 samples of 2 to 2 points; dose)
     >>> cohort.metadata["dose"], cohort[1].cost.tolist(), cohort[0].types

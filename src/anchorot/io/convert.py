@@ -64,6 +64,7 @@ def convert(
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> import tempfile, anchorot as ao
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     points = Path(folder, "points.csv")

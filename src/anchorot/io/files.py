@@ -40,7 +40,7 @@ ENDINGS = tuple(sorted([*MATRIX_READERS, *MESH_READERS, *GRAPH_ENDINGS, ".h5ad"]
 
 @by_keywords
 def read(path: Path, options: ReadOptions) -> Space:
-    """Read a space from a file, by its ending.
+    r"""Read a space from a file, by its ending.
 
     =============================  ====================================================================
     .npz                           an array ``cost``, or ``points``, or a mesh ``V`` and ``F``; optionally
@@ -75,6 +75,18 @@ def read(path: Path, options: ReadOptions) -> Space:
         If the file does not hold a space; the message begins with its name.
     OSError
         If it cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import anchorot as ao
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "path.edgelist")
+    ...     _ = path.write_text("a b\nb c\n")
+    ...     space = ao.read(path)
+    >>> space.labels, space.cost.tolist()
+    (('a', 'b', 'c'), [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
     """
     return Unread(path, options)()
 
@@ -230,6 +242,15 @@ def write(space: Space, path: str | os.PathLike[str]) -> None:
         If the ending is another.
     OSError
         If it cannot be written; then a file that was there before is unchanged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import anchorot as ao
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ao.write(ao.from_points([[0, 0], [3, 4]], types=["C", "O"]), f"{folder}/pair.npz")
+    ...     ao.read(f"{folder}/pair.npz").types
+    ('C', 'O')
     """
     file = Path(path)
     if file.suffix.lower() != ".npz":

@@ -53,7 +53,7 @@ def is_gin_file(file: Path) -> bool:
 
 
 def read_gin(path: str | os.PathLike[str], *, max_bytes: int | str = MAX_BYTES) -> GraphSet:
-    """Read a collection of graphs in the text format of GIN, the "powerful-gnns" data sets.
+    r"""Read a collection of graphs in the text format of GIN, the "powerful-gnns" data sets.
 
     The first line is the number of graphs. Each graph begins with a line ``n class``; then a line for each of its n
     nodes: its tag, how many neighbours it has, these (counted from 0), and any number of attributes.
@@ -68,6 +68,18 @@ def read_gin(path: str | os.PathLike[str], *, max_bytes: int | str = MAX_BYTES) 
     -------
     GraphSet
         With ``.spaces()``; ``.types`` are the tags of the nodes, ``.features`` their attributes if they have any.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import anchorot as ao
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "graphs.txt")
+    ...     _ = path.write_text("1\n3 7\n0 1 1\n5 2 0 2\n0 1 1\n")  # one graph of class 7: a path of 3 nodes
+    ...     graphs = ao.read_gin(path)
+    >>> graphs.labels.tolist(), graphs.spaces()[0].types
+    ([7], (0, 5, 0))
     """
     file = Path(path)
     with about(file):

@@ -108,7 +108,7 @@ def is_tu_folder(folder: Path) -> bool:
 
 
 def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
-    """Read a folder of the TU collection (ENZYMES, MUTAG, ...): graphs, their classes, labels and attributes of nodes.
+    r"""Read a folder of the TU collection (ENZYMES, MUTAG, ...): graphs, their classes, labels and attributes of nodes.
 
     Parameters
     ----------
@@ -121,6 +121,18 @@ def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
     GraphSet
         With ``.spaces()``, or ``.graphs``, sparse matrices for :func:`from_graph`; ``.labels``, ``.types`` and
         ``.features``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import anchorot as ao
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for part, text in (("A", "1, 2\n2, 3"), ("graph_indicator", "1\n1\n1"), ("graph_labels", "7")):
+    ...         _ = Path(folder, f"{Path(folder).name}_{part}.txt").write_text(text)
+    ...     graphs = ao.read_tu(folder)
+    >>> graphs.labels.tolist(), graphs.spaces()[0].cost[0].tolist()
+    ([7], [0.0, 1.0, 2.0])
     """
     place = Path(folder)
     name = place.resolve().name

@@ -108,10 +108,11 @@ def from_graph(
 
     Examples
     --------
-    >>> path = from_graph([("a", "b"), ("b", "c")])
+    >>> import anchorot as ao
+    >>> path = ao.from_graph([("a", "b"), ("b", "c")])
     >>> path.cost.tolist(), path.labels
     ([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]], ('a', 'b', 'c'))
-    >>> from_graph([("a", "b"), ("b", "c")], types={"a": "H", "b": "O", "c": "H"}).types
+    >>> ao.from_graph([("a", "b"), ("b", "c")], types={"a": "H", "b": "O", "c": "H"}).types
     ('H', 'O', 'H')
     """
     table = edge_table(graph, weight, directed)

@@ -60,8 +60,9 @@ class MeshDistances:
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> square = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]]
-    >>> MeshDistances(square, "edge").row(1).tolist()
+    >>> ao.MeshDistances(square, "edge").row(1).tolist()
     [1.0, 0.0, 1.0, 2.0]
     """
 
@@ -99,7 +100,8 @@ class PointDistances:
 
     Examples
     --------
-    >>> PointDistances([[0, 0], [3, 4], [0, 1]]).row(0).tolist()
+    >>> import anchorot as ao
+    >>> ao.PointDistances([[0, 0], [3, 4], [0, 1]]).row(0).tolist()
     [0.0, 5.0, 1.0]
     """
 

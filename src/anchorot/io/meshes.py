@@ -74,10 +74,11 @@ def from_mesh(
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> square = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]]
-    >>> from_mesh(square, geodesic="edge").cost[1].round(3).tolist()
+    >>> ao.from_mesh(square, geodesic="edge").cost[1].round(3).tolist()
     [1.0, 0.0, 1.0, 2.0]
-    >>> from_mesh(square, geodesic="edge", points=[3, 1]).cost.tolist()
+    >>> ao.from_mesh(square, geodesic="edge", points=[3, 1]).cost.tolist()
     [[0.0, 2.0], [2.0, 0.0]]
     """
     found = open_mesh(mesh)

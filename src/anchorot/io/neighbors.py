@@ -57,7 +57,8 @@ def from_neighbors(
 
     Examples
     --------
-    >>> from_neighbors([[0.0], [1.0], [2.5]], 1, "euclidean").cost.tolist()
+    >>> import anchorot as ao
+    >>> ao.from_neighbors([[0.0], [1.0], [2.5]], 1, "euclidean").cost.tolist()
     [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
     """
     check_choice(mode, "mode", ("connectivity", "distance"))

@@ -64,9 +64,10 @@ def from_points(
 
     Examples
     --------
-    >>> from_points([[0, 0], [3, 4]]).cost.tolist()
+    >>> import anchorot as ao
+    >>> ao.from_points([[0, 0], [3, 4]]).cost.tolist()
     [[0.0, 5.0], [5.0, 0.0]]
-    >>> from_points([[0], [1], [2]], types=["C", "O", "N"], n_points=2, rng=0).types
+    >>> ao.from_points([[0], [1], [2]], types=["C", "O", "N"], n_points=2, rng=0).types
     ('O', 'N')
     """
     everything = check_points(points)

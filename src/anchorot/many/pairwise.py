@@ -127,8 +127,9 @@ def pairwise(
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    >>> pairwise([line, triangle]).round(3).tolist()
+    >>> ao.pairwise([line, triangle]).round(3).tolist()
     [[0.0, 0.296], [0.296, 0.0]]
     """
     inputs = Inputs.of(spaces, others, **_read_names(reading))

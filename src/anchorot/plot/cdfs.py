@@ -72,8 +72,9 @@ def anchor_cdfs(
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    >>> ax = anchor_cdfs(line, triangle, names=("line", "triangle"))
+    >>> ax = ao.plot.anchor_cdfs(line, triangle, names=("line", "triangle"))
     >>> ax.get_legend().get_title().get_text()
     'AE = 0.2963'
     """

@@ -59,7 +59,8 @@ def distance_matrix(
 
     Examples
     --------
-    >>> ax = distance_matrix([[0, 1, 4], [1, 0, 4], [4, 4, 0]], ["cat", "cat", "dog"])
+    >>> import anchorot as ao
+    >>> ax = ao.plot.distance_matrix([[0, 1, 4], [1, 0, 4], [4, 4, 0]], ["cat", "cat", "dog"])
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['cat', 'dog']
     """
@@ -120,8 +121,9 @@ def distance_map(
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> energies = [[0, 1, 4], [1, 0, 4], [4, 4, 0]]
-    >>> ax = distance_map(energies, ["cat", "cat", "dog"])
+    >>> ax = ao.plot.distance_map(energies, ["cat", "cat", "dog"])
     """
     square = _check_square(distances)
     count = len(square)

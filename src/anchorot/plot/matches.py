@@ -58,7 +58,7 @@ def matched_graphs(
     --------
     >>> import anchorot as ao
     >>> path = ao.Space([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
-    >>> ax = matched_graphs(path, path.take([2, 1, 0]), [2, 1, 0], highlight=[0])
+    >>> ax = ao.plot.matched_graphs(path, path.take([2, 1, 0]), [2, 1, 0], highlight=[0])
     """
     left, right = as_space(x), as_space(y)
     found = _check_match(plan_or_match, left.n, right.n)

@@ -26,6 +26,13 @@ def null_distribution(test: PermutationTest, *, ax: Axes | None = None) -> Axes:
         Of `energy_test`, `graph_model_test` or `group_test`.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> test = ao.energy_test([[0, 1], [0, 2], [1, 1]], [[5, 6], [5, 7], [6, 6]], rng=0)
+    >>> ao.plot.null_distribution(test).get_xlabel()
+    'statistic under permuted labels'
     """
     ax = axes_or_new(ax, 6.4, 3.6)
     null = test.null[np.isfinite(test.null)]

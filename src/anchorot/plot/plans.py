@@ -43,7 +43,8 @@ def plan(
 
     Examples
     --------
-    >>> ax = plan([[0.0, 0.5], [0.4, 0.1]], order="match")
+    >>> import anchorot as ao
+    >>> ax = ao.plot.plan([[0.0, 0.5], [0.4, 0.1]], order="match")
     >>> ax.images[0].get_array().tolist()
     [[0.5, 0.0], [0.1, 0.4]]
     """

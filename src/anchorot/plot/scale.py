@@ -30,6 +30,15 @@ def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: Axes | None = None)
         How often grey may be left by chance.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import anchorot as ao
+    >>> clouds = [ao.from_points(np.random.default_rng(seed).random((12, 2)) ** (1 + seed // 4)) for seed in range(8)]
+    >>> ax = ao.plot.scale_curve(ao.scale_test(clouds, list("aaaabbbb"), rng=0))
+    >>> ax.get_xlabel()
+    'distance'
     """
     ax = axes_or_new(ax, 6.4, 3.6)
     edges, share, limit = test.edges, test.share, test.limit(level)

@@ -55,7 +55,7 @@ def shape(
     --------
     >>> import anchorot as ao
     >>> square = ao.from_points([[0, 0], [0, 1], [1, 0], [1, 1]])
-    >>> ax = shape(square, [0.1, 0.2, 0.3, 0.4])
+    >>> ax = ao.plot.shape(square, [0.1, 0.2, 0.3, 0.4])
     """
     drawn = as_space(space)
     ax = axes_or_new(ax, 5, 4.2)

@@ -20,7 +20,8 @@ def new_figure(width: float, height: float) -> "Figure":
 
     Examples
     --------
-    >>> left, right = new_figure(8, 4).subplots(1, 2)
+    >>> import anchorot as ao
+    >>> left, right = ao.plot.new_figure(8, 4).subplots(1, 2)
     """
     try:
         from matplotlib.figure import Figure

@@ -68,6 +68,7 @@ def write_report(
 
     Examples
     --------
+    >>> from anchorot.report import write_report
     >>> import tempfile, anchorot as ao
     >>> square = ao.from_points([[0, 0], [0, 1], [1, 0], [1, 1]])
     >>> with tempfile.TemporaryDirectory() as folder:

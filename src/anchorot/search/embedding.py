@@ -41,7 +41,8 @@ class Grid:
 
     Examples
     --------
-    >>> Grid.around([[[0, 3], [1, 0]]], shape=(8, 8))
+    >>> import anchorot as ao
+    >>> ao.Grid.around([[[0, 3], [1, 0]]], shape=(8, 8))
     Grid(shape=(8, 8), low=0.0, high=3.0)
     """
 
@@ -130,8 +131,9 @@ def embed(
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    >>> e = embed([line, triangle], grid=(2, 3))
+    >>> e = ao.embed([line, triangle], grid=(2, 3))
     >>> round(2 * float(((e[0] - e[1]) ** 2).sum()), 6)  # of an Anchor Energy of 0.296296
     0.296296
     """

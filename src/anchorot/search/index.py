@@ -49,8 +49,9 @@ class SearchIndex:
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    >>> index = SearchIndex.build([line, triangle], names=["line", "triangle"])
+    >>> index = ao.SearchIndex.build([line, triangle], names=["line", "triangle"])
     >>> index.query([[0, 1, 2], [1, 0, 2], [2, 2, 0]], k=1).names
     ('line',)
     """

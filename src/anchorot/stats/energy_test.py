@@ -72,12 +72,13 @@ def energy_distance(
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> paths = [[1, 2, 2, 1], [1, 2, 1]]
     >>> rings = [[2, 2, 2], [2, 2, 2, 2]]
-    >>> round(energy_distance(paths, rings), 4)
+    >>> round(ao.energy_distance(paths, rings), 4)
     1.0833
     >>> alike, crossed = [[0, 10], [1, 11]], [[0, 11], [1, 10]]
-    >>> energy_distance(alike, crossed), round(energy_distance(alike, crossed, ground="w2"), 4)
+    >>> ao.energy_distance(alike, crossed), round(ao.energy_distance(alike, crossed, ground="w2"), 4)
     (0.0, 0.4142)
     """
     measures, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
@@ -141,10 +142,12 @@ def energy_test(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import anchorot as ao
     >>> rng = np.random.default_rng(0)
     >>> x = [rng.poisson(3, size=20) for _ in range(30)]
     >>> y = [rng.poisson(4, size=25) for _ in range(30)]
-    >>> energy_test(x, y, rng=0).pvalue
+    >>> ao.energy_test(x, y, rng=0).pvalue
     0.001
     """
     measures, labels = _pooled(rows_x, rows_y, weights_x, weights_y)

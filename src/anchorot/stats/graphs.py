@@ -56,9 +56,10 @@ def graph_model_test(
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> rings = [[(i, (i + 1) % n) for i in range(n)] for n in range(5, 25)]
     >>> stars = [[(0, i) for i in range(1, n)] for n in range(5, 25)]
-    >>> graph_model_test(rings, stars, rng=0).pvalue
+    >>> ao.graph_model_test(rings, stars, rng=0).pvalue
     0.001
     """
     check_choice(statistic, "statistic", STATISTICS)

@@ -119,8 +119,10 @@ def group_test(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import anchorot as ao
     >>> here = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 5.2])
-    >>> found = group_test(abs(here[:, None] - here), list("aaabbb"), rng=0)
+    >>> found = ao.group_test(abs(here[:, None] - here), list("aaabbb"), rng=0)
     >>> found.groups, found.pvalue < 0.15
     (('a', 'b'), True)
     """

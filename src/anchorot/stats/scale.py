@@ -168,11 +168,13 @@ def scale_test(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import anchorot as ao
     >>> rng = np.random.default_rng(0)
     >>> alone = [rng.random(40) for _ in range(6)]
     >>> paired = [np.repeat(rng.random(20), 2) + np.tile([0, 0.02], 20) for _ in range(6)]
-    >>> spaces = [Space(np.abs(np.subtract.outer(line, line))) for line in alone + paired]
-    >>> scale_test(spaces, ["alone"] * 6 + ["paired"] * 6, rng=0)
+    >>> spaces = [ao.Space(np.abs(np.subtract.outer(line, line))) for line in alone + paired]
+    >>> ao.scale_test(spaces, ["alone"] * 6 + ["paired"] * 6, rng=0)
     ScaleTest(pvalue=0.018, most from 0.02 to 0.0272, at 5 %: 0.02 to 0.0272; 32 bands, groups 'alone', 'paired')
     """
     seen = [heavy_part(as_space(space, robust=robust)) for space in spaces]

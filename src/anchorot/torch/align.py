@@ -95,8 +95,10 @@ def align(
 
     Examples
     --------
+    >>> import torch
+    >>> import anchorot.torch as aot
     >>> points, order = torch.randn(20, 3, generator=torch.Generator().manual_seed(0)), torch.arange(19, -1, -1)
-    >>> found = align(torch.cdist(points, points), torch.cdist(points[order], points[order]))
+    >>> found = aot.align(torch.cdist(points, points), torch.cdist(points[order], points[order]))
     >>> bool((order[found.matches] == torch.arange(20)).all())
     True
     """

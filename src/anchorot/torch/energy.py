@@ -71,9 +71,11 @@ def anchor_energy(
 
     Examples
     --------
+    >>> import torch
+    >>> import anchorot.torch as aot
     >>> line = torch.tensor([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])
     >>> triangle = 1 - torch.eye(3)
-    >>> anchor_energy(line, triangle)
+    >>> aot.anchor_energy(line, triangle)
     tensor(0.2963)
     """
     p = check_power(p)

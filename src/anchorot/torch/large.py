@@ -75,8 +75,10 @@ def anchor_energy_of_points(
 
     Examples
     --------
+    >>> import torch
+    >>> import anchorot.torch as aot
     >>> X, Y = torch.rand(500, 3), torch.rand(400, 2)
-    >>> exact, quick = anchor_energy_of_points(X, Y), anchor_energy_of_points(X, Y, levels=50)
+    >>> exact, quick = aot.anchor_energy_of_points(X, Y), aot.anchor_energy_of_points(X, Y, levels=50)
     >>> abs(exact.value - quick.value) <= quick.error
     True
     """

@@ -32,8 +32,10 @@ def anchor_energy_plan(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tenso
 
     Examples
     --------
+    >>> import torch
+    >>> import anchorot.torch as aot
     >>> path = torch.tensor([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])
-    >>> anchor_energy_plan(path, path)[0]
+    >>> aot.anchor_energy_plan(path, path)[0]
     tensor([0.1296, 0.0741, 0.1296])
     """
     x, y = (cost.detach() for cost in check_costs(C1, C2))

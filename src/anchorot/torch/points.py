@@ -30,7 +30,9 @@ def from_points(X: Tensor) -> Tensor:  # noqa: N803
 
     Examples
     --------
-    >>> from_points(torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
+    >>> import torch
+    >>> import anchorot.torch as aot
+    >>> aot.from_points(torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
     tensor([[0., 5.],
             [5., 0.]])
     """

@@ -24,7 +24,9 @@ def ranks(C: Tensor, a: Tensor | None = None) -> Tensor:  # noqa: N803
 
     Examples
     --------
-    >>> ranks(torch.tensor([[0.0, 5.0], [7.0, 0.0]]))
+    >>> import torch
+    >>> import anchorot.torch as aot
+    >>> aot.ranks(torch.tensor([[0.0, 5.0], [7.0, 0.0]]))
     tensor([[0.0000, 0.5000],
             [0.7500, 0.0000]])
     """

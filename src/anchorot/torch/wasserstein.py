@@ -94,8 +94,10 @@ def anchor_wasserstein(
 
     Examples
     --------
+    >>> import torch
+    >>> import anchorot.torch as aot
     >>> line = torch.tensor([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])
-    >>> anchor_wasserstein(line, 1 - torch.eye(3), epsilon=0).value
+    >>> aot.anchor_wasserstein(line, 1 - torch.eye(3), epsilon=0).value
     tensor(0.2222)
     """
     p = check_power(p)
