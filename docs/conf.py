@@ -5,7 +5,13 @@ import re
 import warnings
 from pathlib import Path
 
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+
 import anchorot
+import anchorot.estimators
+import anchorot.plot
+import anchorot.torch
 
 HERE = Path(__file__).parent
 
@@ -83,6 +89,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,
     "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
@@ -90,7 +97,7 @@ html_theme_options = {
     "pygments_dark_style": "github-dark",
 }
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
-html_sidebars = {"index": [], "changelog": [], "citing": []}
+html_sidebars = {"index": [], "command_line": []}  # nothing stands beside them
 
 # Files outside of this folder that pages show: a link to one leads to its page.
 SHOWN = {
@@ -101,6 +108,8 @@ SHOWN = {
     "CITATION.cff": "citing.md",
 }
 ROOT = HERE.parent
+ROOMS = {"": anchorot, "estimators.": anchorot.estimators, "plot.": anchorot.plot, "torch.": anchorot.torch}
+NAMES = {f"{room}{name}" for room, module in ROOMS.items() for name in module.__all__}
 INCLUDED = re.compile(r"^```\{include\} (\S+)\n```$", re.MULTILINE)
 LINK = re.compile(r"(?P<text>!?\[[^\]]*\])\((?P<path>[^()\s#:]+)(?P<anchor>#[^()\s]*)?\)")
 
@@ -135,6 +144,28 @@ def relinked(text, folder, here):
     return LINK.sub(lead, text)
 
 
+CALLED = re.compile(r"(?:ao|anchorot)?\.?((?:(?:plot|estimators|torch)\.)?\w+)(?:\(.*\))?")
+
+
+def is_inside(node, *kinds):
+    """Whether any of the nodes around this one is of these kinds."""
+    return node is not None and (isinstance(node, kinds) or is_inside(node.parent, *kinds))
+
+
+def link_names(app, doctree):
+    """Have public names lead to their pages where Markdown has them in code: `anchor_energy`, `ao.pairwise(...)`."""
+    if not (HERE / f"{app.env.docname}.md").is_file():
+        return
+    for literal in list(doctree.findall(nodes.literal)):
+        called = CALLED.fullmatch(literal.astext())
+        if called and called[1] in NAMES and not is_inside(literal, nodes.reference, nodes.title, pending_xref):
+            target = f"anchorot.{called[1]}"
+            link = pending_xref("", refdomain="py", reftype="obj", reftarget=target, refdoc=app.env.docname)
+            literal.replace_self(link)
+            link += literal
+
+
 def setup(app):
     """Register what this file adds."""
     app.connect("source-read", lead_into_site)
+    app.connect("doctree-read", link_names)

@@ -7,6 +7,7 @@ import re
 import shlex
 import textwrap
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ def blocks(page, *languages):
     return [block for block in found if block[1] in languages]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -70,6 +72,7 @@ def template(node):
     return None
 
 
+@cache
 def sources():
     return [ast.parse(path.read_text()) for path in sorted((ROOT / "src").rglob("*.py"))]
 
