@@ -4,14 +4,12 @@ import os
 import re
 import warnings
 from pathlib import Path
+from types import ModuleType
 
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 
 import anchorot
-import anchorot.estimators
-import anchorot.plot
-import anchorot.torch
 
 HERE = Path(__file__).parent
 
@@ -65,6 +63,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "api/backreferences",
     "abort_on_example_error": False,
     "only_warn_on_example_error": False,
+    "capture_repr": ("_repr_html_",),
     "show_memory": False,
     "write_computation_times": False,
     "show_signature": False,
@@ -108,8 +107,8 @@ SHOWN = {
     "CITATION.cff": "citing.md",
 }
 ROOT = HERE.parent
-ROOMS = {"": anchorot, "estimators.": anchorot.estimators, "plot.": anchorot.plot, "torch.": anchorot.torch}
-NAMES = {f"{room}{name}" for room, module in ROOMS.items() for name in module.__all__}
+ROOMS = [name for name in dir(anchorot) if isinstance(getattr(anchorot, name), ModuleType)]
+NAMES = {*anchorot.__all__, *(f"{room}.{name}" for room in ROOMS for name in getattr(anchorot, room).__all__)}
 INCLUDED = re.compile(r"^```\{include\} (\S+)\n```$", re.MULTILINE)
 LINK = re.compile(r"(?P<text>!?\[[^\]]*\])\((?P<path>[^()\s#:]+)(?P<anchor>#[^()\s]*)?\)")
 
@@ -144,7 +143,7 @@ def relinked(text, folder, here):
     return LINK.sub(lead, text)
 
 
-CALLED = re.compile(r"(?:ao|anchorot)?\.?((?:(?:plot|estimators|torch)\.)?\w+)(?:\(.*\))?")
+CALLED = re.compile(rf"(?:(?:ao|anchorot)\.)?((?:(?:{'|'.join(ROOMS)})\.)?\w+)(?:\(.*\))?")
 
 
 def is_inside(node, *kinds):

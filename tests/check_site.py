@@ -5,16 +5,15 @@ import http.server
 import json
 import re
 import threading
+import zlib
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import urlsplit
 
 import pytest
 
 import anchorot
-import anchorot.estimators
-import anchorot.plot
 import anchorot.report
-import anchorot.torch
 import browsing
 
 SITE = Path(__file__).parents[1] / "build" / "docs"
@@ -22,7 +21,6 @@ PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"
 WRITTEN = [page for page in PAGES if not page.startswith("api/generated/")]
 SHOWN = [page for page in WRITTEN if page not in ("genindex.html", "py-modindex.html", "search.html")]
 driver, phone = browsing.driver, browsing.phone
-ROOMS = (anchorot, anchorot.torch, anchorot.estimators, anchorot.plot, anchorot.report)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -137,8 +135,10 @@ def test_no_page_is_wider_than_a_phone(browser, phone):
     assert not wide, wide
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.__name__)
-def test_every_public_name_has_its_page(room):
-    names = {f"{room.__name__}.{name}" for name in room.__all__ if not name.startswith("__")}
-    pages = {path.stem.removesuffix("-function") for path in (SITE / "api" / "generated").glob("*.html")}
-    assert not names - pages, names - pages
+def test_every_public_name_has_its_place():
+    rooms = [room for name in dir(anchorot) if isinstance(room := getattr(anchorot, name), ModuleType)]
+    names = {f"{room.__name__}.{name}" for room in (anchorot, anchorot.report, *rooms) for name in room.__all__}
+    inventory = zlib.decompress((SITE / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
+    places = {words[0]: words[3].partition("#")[0] for words in map(str.split, inventory.splitlines())}
+    assert not names - set(places), names - set(places)
+    assert all((SITE / places[name]).is_file() for name in names)

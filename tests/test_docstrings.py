@@ -8,12 +8,7 @@ import pkgutil
 import pytest
 
 import anchorot
-import anchorot.estimators
-import anchorot.plot
 import anchorot.report
-import anchorot.torch
-
-ROOMS = (anchorot, anchorot.torch, anchorot.estimators, anchorot.plot, anchorot.report)
 
 
 def modules():
@@ -40,7 +35,13 @@ def test_examples_run_in_an_empty_session(name):
 
 
 def public():
-    return [(f"{room.__name__}.{name}", getattr(room, name)) for room in ROOMS for name in room.__all__]
+    """All public names with what they name, of the package and of its rooms."""
+    rooms = [room for name in dir(anchorot) if inspect.ismodule(room := getattr(anchorot, name))]
+    return [
+        (f"{room.__name__}.{name}", getattr(room, name))
+        for room in (anchorot, anchorot.report, *rooms)
+        for name in room.__all__
+    ]
 
 
 @pytest.mark.kernel_free

@@ -158,3 +158,12 @@ def test_pages_show_commands_and_options_that_there_are(page):
         known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
         asked = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
         assert asked <= known | {"--help", "-h"}, words
+
+
+@pytest.mark.kernel_free
+def test_every_public_name_is_listed_in_the_reference():
+    rooms = [room for name in dir(ao) if inspect.ismodule(room := getattr(ao, name))]
+    for room in (ao, *rooms):
+        page = (DOCS / "api" / f"{room.__name__.rpartition('.')[2]}.rst").read_text()
+        listed = re.findall(r"^   (\w+)$|^\.\. py:data:: (\w+)$", page, re.MULTILINE)
+        assert ":members:" in page or sorted(a or b for a, b in listed) == sorted(room.__all__)
