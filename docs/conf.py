@@ -31,6 +31,8 @@ extensions = [
     "sphinxcontrib.typer",
 ]
 exclude_patterns = ["gallery/*", "**/sg_execution_times.rst"]
+if "datasets" not in dir(anchorot):
+    exclude_patterns.append("api/datasets.rst")
 templates_path = ["_templates"]
 suppress_warnings = ["config.cache"]  # of the gallery's settings, which hold functions
 
