@@ -167,3 +167,11 @@ def test_every_public_name_is_listed_in_the_reference():
         page = (DOCS / "api" / f"{room.__name__.rpartition('.')[2]}.rst").read_text()
         listed = re.findall(r"^   (\w+)$|^\.\. py:data:: (\w+)$", page, re.MULTILINE)
         assert ":members:" in page or sorted(a or b for a, b in listed) == sorted(room.__all__)
+
+
+@pytest.mark.kernel_free
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md")], ids=lambda page: page.name)
+def test_links_lead_to_files_that_there_are(page):
+    """On GitHub too, where no Sphinx looks after them."""
+    links = re.findall(r"\]\(([^()\s#:]+)(?:#[^()\s]*)?\)", page.read_text(encoding="utf-8"))
+    assert not [link for link in links if not (page.parent / link).exists()]
