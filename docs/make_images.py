@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 
 import anchorot as ao
 from anchorot import plot
-from anchorot.examples import sphere, spring, torus, tree
+from anchorot.datasets.made import sphere, spring, torus, tree
 from anchorot.io.atomic import replacing
 
 IMAGES = Path(__file__).parent / "images"

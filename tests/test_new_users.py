@@ -135,7 +135,7 @@ def test_tables_of_long_names_keep_names_and_numbers_on_a_narrow_terminal(tmp_pa
     assert [row[2] for row in columns if row[2]] == [f"{value:.6g}" for value in values[[0, 1, 0], [1, 2, 2]]]
 
 
-LAZY = ("estimators", "plot", "torch")
+LAZY = ("datasets", "estimators", "plot", "torch")
 WITHOUT = """
 import sys
 class Blind:
@@ -172,7 +172,7 @@ def test_help_of_the_package_needs_no_extra():
 
 @pytest.mark.parametrize("name", LAZY)
 def test_rooms_of_the_package_open_when_they_are_asked_for(name):
-    pytest.importorskip({"estimators": "sklearn", "plot": "matplotlib"}.get(name, name))
+    pytest.importorskip({"datasets": "numpy", "estimators": "sklearn", "plot": "matplotlib"}.get(name, name))
     assert name not in ao.__all__
     assert getattr(ao, name).__name__ == f"anchorot.{name}"
 

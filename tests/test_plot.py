@@ -14,7 +14,7 @@ import anchorot as ao
 from anchorot import plot
 from anchorot._drawing.layout import classical_mds, stress_layout
 from anchorot._drawing.scene import scene
-from anchorot.examples import sphere, torus, tree
+from anchorot.datasets.made import sphere, torus, tree
 from anchorot.geometry import Geometry
 from anchorot.plot.cdfs import share_field
 from anchorot.plot.drawing import view

@@ -9,8 +9,8 @@ fast, by the distributions of costs that their points see.
 >>> ao.anchor_energy(square, moved)
 0.0
 
-`anchorot.plot` (pictures), `anchorot.estimators` (for scikit-learn) and `anchorot.torch` (on tensors) are loaded when
-they are first asked for.
+`anchorot.datasets` (data to try things on), `anchorot.plot` (pictures), `anchorot.estimators` (for scikit-learn) and
+`anchorot.torch` (on tensors) are loaded when they are first asked for.
 """
 
 from typing import TYPE_CHECKING
@@ -68,6 +68,7 @@ from anchorot.stats.scale import ScaleTest, scale_test
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from anchorot import datasets as datasets
     from anchorot import estimators as estimators
     from anchorot import plot as plot
     from anchorot import torch as torch
@@ -146,7 +147,8 @@ __all__ = [
 ]
 
 _RENAMED = {"NearestSpaces": "Neighbors", "SearchResult": "Neighbors"}
-_ROOMS = {"estimators": "sklearn", "plot": "matplotlib", "torch": "torch"}  # and the package that each needs
+# and the package that each needs
+_ROOMS = {"datasets": "numpy", "estimators": "sklearn", "plot": "matplotlib", "torch": "torch"}
 
 
 def __dir__() -> list[str]:

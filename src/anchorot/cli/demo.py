@@ -11,7 +11,7 @@ from anchorot.cli.writing import Outputs
 
 if TYPE_CHECKING:
     from anchorot.cli.demonstration import Comparison
-    from anchorot.examples import Example
+    from anchorot.datasets import Dataset
 
 
 def demo(
@@ -37,23 +37,23 @@ def demo(
     outputs.settle()
 
 
-def _print_json(examples: "list[Example]", comparisons: "list[Comparison]", output: Path) -> None:
+def _print_json(examples: "Dataset", comparisons: "list[Comparison]", output: Path) -> None:
     found = {
         c.name: {"same_kind": c.count_same_kind(examples), "seconds": c.seconds, "distances": c.distances.tolist()}
         for c in comparisons
     }
-    names = [example.name for example in examples]
-    print_json({"examples": names, "pairs": _n_pairs(examples), "picture": str(output), **found})
+    print_json({"examples": examples.names, "pairs": _n_pairs(examples), "picture": str(output), **found})
 
 
-def _print(examples: "list[Example]", comparisons: "list[Comparison]", written: list[str]) -> None:
+def _print(examples: "Dataset", comparisons: "list[Comparison]", written: list[str]) -> None:
     title = f"nearest neighbour of each of {len(examples)} shapes and graphs"
     table = new_table(title, "space", *(f"by {comparison.name}" for comparison in comparisons))
     nearest = [comparison.nearest() for comparison in comparisons]
-    for i, example in enumerate(examples):
-        others = [examples[found[i]] for found in nearest]
-        cells = [f"[{'green' if other.kind == example.kind else 'red'}]{other.name}[/]" for other in others]
-        table.add_row(example.name, *cells, end_section=i + 1 < len(examples) and examples[i + 1].kind != example.kind)
+    names, kinds = examples.names, examples.labels
+    for i, kind in enumerate(kinds):
+        others = [found[i] for found in nearest]
+        cells = [f"[{'green' if kinds[other] == kind else 'red'}]{names[other]}[/]" for other in others]
+        table.add_row(names[i], *cells, end_section=i + 1 < len(kinds) and kinds[i + 1] != kind)
     summary = [
         f"{c.name}: nearest of the same kind for [bold]{c.count_same_kind(examples)} of {len(examples)}[/]; "
         f"{_n_pairs(examples)} pairs in {c.seconds:.2f} s"
@@ -62,5 +62,5 @@ def _print(examples: "list[Example]", comparisons: "list[Comparison]", written: 
     print_table(table, *summary, *written)
 
 
-def _n_pairs(examples: "list[Example]") -> int:
+def _n_pairs(examples: "Dataset") -> int:
     return len(examples) * (len(examples) - 1) // 2

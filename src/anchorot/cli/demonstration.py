@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from anchorot._typing import Float64s, RngLike
-from anchorot.examples import Example, gallery
+from anchorot.datasets import Dataset, shapes_and_graphs
 from anchorot.many.pairwise import pairwise
 from anchorot.plot import distance_map, distance_matrix, new_figure
 
@@ -25,28 +25,27 @@ class Comparison(NamedTuple):
         """Return the nearest other example of each."""
         return [int(i) for i in np.argmin(self.distances + np.diag([np.inf] * len(self.distances)), axis=1)]
 
-    def count_same_kind(self, examples: list[Example]) -> int:
+    def count_same_kind(self, examples: Dataset) -> int:
         """Return how many examples have a nearest neighbour of their own kind."""
-        return sum(examples[i].kind == example.kind for example, i in zip(examples, self.nearest(), strict=True))
+        return sum(examples.labels[i] == kind for kind, i in zip(examples.labels, self.nearest(), strict=True))
 
 
-def compare_all(examples: list[Example], *, robust: bool) -> Comparison:
+def compare_all(examples: Dataset, *, robust: bool) -> Comparison:
     """Square root of the Anchor Energy between all pairs."""
     start = time.perf_counter()
-    distances = np.sqrt(pairwise([example.space for example in examples], robust=robust))
+    distances = np.sqrt(pairwise(examples, robust=robust))
     return Comparison("robust AE" if robust else "AE", distances, time.perf_counter() - start)
 
 
-def run(n_points: int, rng: RngLike) -> tuple[list[Example], list[Comparison]]:
+def run(n_points: int, rng: RngLike) -> tuple[Dataset, list[Comparison]]:
     """Make the examples, compare them all both ways."""
-    examples = gallery(n_points, rng)
+    examples = shapes_and_graphs(n_points, rng)
     return examples, [compare_all(examples, robust=robust) for robust in (False, True)]
 
 
-def draw(examples: list[Example], comparisons: list[Comparison]) -> "Figure":
+def draw(examples: Dataset, comparisons: list[Comparison]) -> "Figure":
     """Draw one picture: for each distance its matrix and its map."""
-    kinds = [example.kind for example in examples]
-    sizes = [example.size for example in examples]
+    kinds, sizes = examples.labels, None if examples.values is None else examples.values.tolist()
     figure = new_figure(11, 4.9 * len(comparisons))
     axes = figure.subplots(len(comparisons), 2, width_ratios=(1, 1.15))
     titles = ("AE sees shape and size", "robust AE sees shape alone")

@@ -1,19 +1,18 @@
-"""Small spaces that anchorot can make itself: shapes in several poses and sizes, graphs of several kinds."""
+"""Shapes and graphs that are made, by a seed: several kinds in several sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer
+from anchorot.datasets.collection import Dataset
 from anchorot.io import from_graph, from_points
 from anchorot.space import Space
 
-__all__ = ["Example", "dumbbell", "gallery", "ring", "scale_free", "shape_space", "sphere", "spring", "torus", "tree"]
-
+MADE, NO_LICENCE = "made by a seed", "none needed: made"
 Rng = np.random.Generator
 Edges = list[tuple[int, int]]
 
@@ -77,41 +76,43 @@ GRAPHS: dict[str, Callable[[int, Rng], Edges]] = {"ring": ring, "tree": tree, "s
 SIZES = (1.0, 0.6, 1.7)
 
 
-class Example(NamedTuple):
-    """A space with the kind of thing it is and how large it was made."""
+def shapes_and_graphs(n_points: int = 150, rng: RngLike = 0) -> Dataset:
+    """Make every kind of shape and graph in three sizes, shapes of `n_points` points each in a random pose.
 
-    kind: str
-    size: float
-    space: Space
+    This is what ``anchorot demo`` compares. Made by a seed.
 
-    @property
-    def name(self) -> str:
-        """Kind and size."""
-        return f"{self.kind} x{self.size:g}"
+    Parameters
+    ----------
+    n_points : int
+        Points of each shape; graphs have as many nodes times their size.
+    rng : None, int or numpy.random.Generator
 
-
-def shape_space(points: Float64s, size: float, rng: Rng) -> Space:
-    """Space of the points, turned at random and scaled."""
-    turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    return from_points(size * points @ turn)
-
-
-def gallery(n_points: int = 150, rng: RngLike = 0) -> list[Example]:
-    """Every kind of shape and graph in three sizes, shapes of `n_points` points each in a random pose.
+    Returns
+    -------
+    Dataset
+        21 spaces; `labels` are the kinds, `values` the sizes.
 
     Examples
     --------
-    >>> from anchorot.examples import gallery
-    >>> [example.name for example in gallery(10)][:4]
-    ['sphere x1', 'sphere x0.6', 'sphere x1.7', 'torus x1']
+    >>> import anchorot as ao
+    >>> ao.datasets.shapes_and_graphs(10).names[:4]
+    ('sphere x1', 'sphere x0.6', 'sphere x1.7', 'torus x1')
     """
     n_points = check_integer(n_points, "n_points", 6)
     generator = np.random.default_rng(rng)
-    examples = []
+    made: list[tuple[str, float, Space]] = []
     for kind, make_points in SHAPES.items():
         for size in SIZES:
-            examples.append(Example(kind, size, shape_space(make_points(n_points, generator), size, generator)))
+            made.append((kind, size, _turned(make_points(n_points, generator), size, generator)))
     for kind, make_edges in GRAPHS.items():
         for size in SIZES:
-            examples.append(Example(kind, size, from_graph(make_edges(int(n_points * size), generator))))
-    return examples
+            made.append((kind, size, from_graph(make_edges(int(n_points * size), generator))))
+    kinds, sizes, spaces = zip(*made, strict=True)
+    names = tuple(f"{kind} x{size:g}" for kind, size in zip(kinds, sizes, strict=True))
+    return Dataset("shapes and graphs", spaces, kinds, names, MADE, NO_LICENCE, np.array(sizes))
+
+
+def _turned(points: Float64s, size: float, rng: Rng) -> Space:
+    """Space of the points, turned at random and scaled."""
+    turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    return from_points(size * points @ turn)

@@ -1,0 +1,40 @@
+"""Data to try things on: small real sets, sets that are made by a seed, and where those of the experiments come from.
+
+==================== ====================================== ====================================================
+loader               what                                   source, licence
+==================== ====================================== ====================================================
+`social_networks`    four social networks                   networkx (extra ``graph``), BSD-3-Clause
+`digits`             handwritten digits, 8 by 8 pixels      UCI, in scikit-learn (extra ``learn``), CC BY 4.0
+`neurons`            five neurons of a fruit fly            Janelia hemibrain, shipped, CC BY 4.0
+`alkanes`            37 alkanes and their boiling points    facts
+`isomers`            all alcohols and ethers of a formula   facts
+`figures`            creatures in several poses, as meshes  made by a seed
+`grown_neurons`      neurons of three kinds                 made by a seed
+`shapes_and_graphs`  seven kinds of them in three sizes     made by a seed
+`tissues`            cells of three types in the plane      made by a seed
+`two_assays`         one population, measured twice         made by a seed
+==================== ====================================== ====================================================
+"""
+
+from anchorot.datasets.collection import Dataset
+from anchorot.datasets.figures import figures
+from anchorot.datasets.grown import grown_neurons
+from anchorot.datasets.made import shapes_and_graphs
+from anchorot.datasets.molecules import alkanes, isomers
+from anchorot.datasets.real import digits, neurons, social_networks
+from anchorot.datasets.tissue import TwoAssays, tissues, two_assays
+
+__all__ = [
+    "Dataset",
+    "TwoAssays",
+    "alkanes",
+    "digits",
+    "figures",
+    "grown_neurons",
+    "isomers",
+    "neurons",
+    "shapes_and_graphs",
+    "social_networks",
+    "tissues",
+    "two_assays",
+]

@@ -1,0 +1,64 @@
+"""What the loaders return: spaces, what each of them is, and where they come from."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from anchorot._html import card, rows
+from anchorot._typing import Float64s
+from anchorot.space import Space
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset(Sequence[Space]):
+    """Spaces with labels: a sequence of spaces, which `pairwise`, `embed` and estimators take as it is.
+
+    Attributes
+    ----------
+    name : str
+    spaces : tuple of Space
+    labels : tuple of str
+        What kind of thing each space is.
+    names : tuple of str
+        What each space is called.
+    values : ndarray of shape (len(spaces),) or None
+        A number known of each, to be predicted.
+    source, licence : str
+        Where the data come from, and on which terms.
+    """
+
+    name: str
+    spaces: tuple[Space, ...]
+    labels: tuple[str, ...]
+    names: tuple[str, ...]
+    source: str
+    licence: str
+    values: Float64s | None = None
+
+    @overload
+    def __getitem__(self, place: int) -> Space: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Space, ...]: ...
+    def __getitem__(self, place: int | slice) -> Space | tuple[Space, ...]:
+        """Return the space there, or several."""
+        return self.spaces[place]
+
+    def __len__(self) -> int:
+        return len(self.spaces)
+
+    def __iter__(self) -> Iterator[Space]:
+        return iter(self.spaces)
+
+    def __repr__(self) -> str:
+        kinds = len(set(self.labels))
+        labels = "1 label" if kinds == 1 else f"{kinds} labels"
+        return f"Dataset({self.name}, {len(self)} spaces of {self._sizes()} points, {labels}; {self.licence})"
+
+    def _repr_html_(self) -> str:
+        facts = {"spaces": len(self), "points": self._sizes(), "source": self.source, "licence": self.licence}
+        return card(f"Dataset {self.name}", facts, below=rows(("label", "spaces"), [*Counter(self.labels).items()]))
+
+    def _sizes(self) -> str:
+        least, most = min(map(len, self.spaces)), max(map(len, self.spaces))
+        return f"{least}" if least == most else f"{least} to {most}"

@@ -1,0 +1,155 @@
+"""Figures that are made: creatures whose limbs bend, so that the same point is known in every pose."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot._validate import check_integer
+from anchorot.datasets.collection import Dataset
+from anchorot.datasets.made import MADE, NO_LICENCE
+from anchorot.datasets.surfaces import surface_of
+from anchorot.exceptions import InputError
+from anchorot.io import from_mesh
+from anchorot.space import Space
+
+STEP = 0.16  # of the grid that the skin is found on
+SOFT = 0.07  # how far limbs melt into each other
+Place = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Limb:
+    """A rounded stick from one place to another, which may turn about its first end by some degrees."""
+
+    start: Place
+    end: Place
+    radii: tuple[float, float]
+    bend: float = 0.0
+    parent: int = -1  # the limb that carries it along, which stands before it
+
+    def depth(self, places: Float64s) -> Float64s:
+        """How deep each place is under the limb's skin; negative outside."""
+        start, along = np.array(self.start), np.subtract(self.end, self.start)
+        share = np.clip((places - start) @ along / (along @ along), 0, 1)
+        radius = self.radii[0] + share * (self.radii[1] - self.radii[0])
+        return radius - np.linalg.norm(places - start - share[..., None] * along, axis=-1)
+
+
+def _four_legs(length: float, height: float, neck: tuple[float, float], muzzle: float, tail: float) -> list[Limb]:
+    """Return a creature on four legs, its head to the right: body, neck, head, tail, and legs in two parts."""
+    shoulder, hip = (length / 2, 0.0, 0.0), (-length / 2, 0.0, 0.0)
+    head = (shoulder[0] + neck[0], 0.0, neck[1])
+    limbs = [
+        Limb(hip, shoulder, (0.5, 0.55)),
+        Limb(shoulder, head, (0.34, 0.24), 25, 0),
+        Limb(head, (head[0] + muzzle, 0.0, head[2] - 0.2), (0.32, 0.18), 25, 1),
+        Limb(hip, (hip[0] - 0.3 - tail, 0.0, 0.4), (0.24, 0.13), 40, 0),
+    ]
+    for x in (shoulder[0] - 0.05, hip[0] + 0.05):
+        for y in (-0.34, 0.34):
+            knee = (x, y, -0.2 - height / 2)
+            limbs.append(Limb((x, y, -0.2), knee, (0.28, 0.2), 30, 0))
+            limbs.append(Limb(knee, (x, y, -0.2 - height), (0.2, 0.16), 30, len(limbs) - 1))
+    return limbs
+
+
+def _upright() -> list[Limb]:
+    """Return a creature on two legs: trunk, head, arms in two parts, and legs with feet."""
+    limbs = [Limb((0, 0, 0.1), (0, 0, 1.5), (0.48, 0.52)), Limb((0, 0, 2.3), (0, 0, 2.65), (0.36, 0.4), 20, 0)]
+    limbs.append(Limb((0, 0, 1.6), (0, 0, 2.3), (0.3, 0.25), 0, 0))
+    for side in (-1.0, 1.0):
+        elbow, knee = (1.5 * side, 0.0, 1.45), (0.42 * side, 0.0, -1.3)
+        limbs.append(Limb((0.4 * side, 0, 1.55), elbow, (0.26, 0.2), 45, 0))
+        limbs.append(Limb(elbow, (2.5 * side, 0, 1.45), (0.2, 0.16), 60, len(limbs) - 1))
+        limbs.append(Limb((0.3 * side, 0, -0.1), knee, (0.32, 0.22), 30, 0))
+        limbs.append(Limb(knee, (0.45 * side, 0, -2.7), (0.22, 0.17), 30, len(limbs) - 1))
+        limbs.append(Limb((0.45 * side, 0, -2.7), (0.5 * side, -0.5, -2.75), (0.17, 0.14), 0, len(limbs) - 1))
+    return limbs
+
+
+KINDS: dict[str, list[Limb]] = {
+    "person": _upright(),
+    "dog": _four_legs(2.2, 1.5, (0.5, 0.8), 0.7, 0.8),
+    "giraffe": _four_legs(2.0, 2.3, (0.8, 2.6), 0.6, 0.5),
+    "lizard": _four_legs(3.0, 0.9, (0.8, 0.1), 0.7, 3.0),
+}
+
+
+def figures(kinds: Sequence[str] = tuple(KINDS), n_poses: int = 5, n_points: int = 200, rng: RngLike = 0) -> Dataset:
+    """Make creatures in several poses: meshes, measured along their skin.
+
+    Made by a seed; they are no animals that were scanned. Point k of a kind is the same point of the body in all its
+    poses, and bending a limb changes the distances along the skin little.
+
+    Parameters
+    ----------
+    kinds : sequence of {"person", "dog", "giraffe", "lizard"}
+    n_poses : int
+        Poses of each kind; in the first all limbs are straight.
+    n_points : int
+        Vertices to keep of each, far from each other.
+    rng : None, int or numpy.random.Generator
+
+    Returns
+    -------
+    Dataset
+        `labels` are the kinds; the types of points are the numbers of their limbs.
+
+    Examples
+    --------
+    >>> figures(["dog"], n_poses=2, n_points=60)
+    Dataset(figures, 2 spaces of 60 points, 1 label; none needed: made)
+    """
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise InputError(f"kinds must be among {', '.join(KINDS)}, but got {unknown[0]!r}")
+    n_poses, n_points = check_integer(n_poses, "n_poses", 1), check_integer(n_points, "n_points", 2)
+    made = [
+        (kind, f"{kind} {pose}", space)
+        for kind, own in zip(kinds, np.random.default_rng(rng).spawn(len(kinds)), strict=True)
+        for pose, space in enumerate(_poses(KINDS[kind], n_poses, n_points, own))
+    ]
+    labels, names, spaces = zip(*made, strict=True)
+    return Dataset("figures", spaces, labels, names, MADE, NO_LICENCE)
+
+
+def _poses(limbs: list[Limb], n_poses: int, n_points: int, rng: np.random.Generator) -> list[Space]:
+    vertices, faces, shares = _skin(limbs)
+    owner = shares.argmax(axis=1)
+    kept = from_mesh((vertices, faces), n_points, "edge", rng).labels
+    spaces = []
+    for pose in range(n_poses):
+        bends = np.radians([limb.bend * rng.uniform(-1, 1) if pose else 0.0 for limb in limbs])
+        bent = _bent(limbs, vertices, shares, bends)
+        spaces.append(from_mesh((bent, faces), geodesic="edge", points=kept, types=owner.tolist()))  # type: ignore[arg-type]
+    return spaces
+
+
+def _skin(limbs: list[Limb]) -> tuple[Float64s, Int64s, Float64s]:
+    """Vertices and faces of the figure with straight limbs, and to what share each vertex belongs to each limb."""
+    ends = np.array([place for limb in limbs for place in (limb.start, limb.end)])
+    low, high = ends.min(axis=0) - 1, ends.max(axis=0) + 1
+    axes = [np.arange(a, b, STEP) for a, b in zip(low, high, strict=True)]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    together = SOFT * np.logaddexp.reduce([limb.depth(grid) / SOFT for limb in limbs], axis=0)
+    vertices, faces = surface_of(together, low, STEP)
+    depths = np.stack([limb.depth(vertices) for limb in limbs], axis=1) / SOFT
+    shares = np.exp(depths - depths.max(axis=1, keepdims=True))
+    return vertices, faces, shares / shares.sum(axis=1, keepdims=True)
+
+
+def _bent(limbs: list[Limb], vertices: Float64s, shares: Float64s, bends: Float64s) -> Float64s:
+    """Turn every limb, with all that hangs on it, about its first end; vertices go where their limbs' shares say."""
+    moves: list[tuple[Float64s, Float64s]] = []  # of each limb: v -> turn @ v + shift
+    for limb, angle in zip(limbs, bends, strict=True):
+        turn = np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
+        start = np.array(limb.start)
+        shift = start - turn @ start
+        if limb.parent >= 0:
+            carried, moved = moves[limb.parent]
+            turn, shift = carried @ turn, carried @ shift + moved
+        moves.append((turn, shift))
+    placed = np.stack([vertices @ turn.T + shift for turn, shift in moves], axis=1)
+    return np.einsum("vl,vlk->vk", shares, placed)

@@ -1,0 +1,119 @@
+"""Tissues and assays that are made: cells of several types in the plane, and one population measured twice."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot._validate import check_integer, check_nonnegative
+from anchorot.datasets.collection import Dataset
+from anchorot.datasets.made import MADE, NO_LICENCE
+from anchorot.io import from_points
+from anchorot.space import Space
+
+TYPES = ("tumour", "immune", "stroma")
+
+
+def tissues(n_samples: int = 8, n_cells: int = 120, clump: float = 0.12, rng: RngLike = 0) -> Dataset:
+    """Make tissues of three types of cells: in half of them anywhere, in the others the immune cells in clumps.
+
+    Made by a seed. Both kinds have the same share of each type, and cells anywhere in a square of side 1; only which
+    cell is near which differs.
+
+    Parameters
+    ----------
+    n_samples : int
+        Tissues of each kind.
+    n_cells : int
+    clump : float
+        Radius of the clumps.
+    rng : None, int or numpy.random.Generator
+
+    Returns
+    -------
+    Dataset
+        `labels` are "mixed" and "in clumps"; spaces have types.
+
+    Examples
+    --------
+    >>> tissues(2)
+    Dataset(tissues, 4 spaces of 120 points, 2 labels; none needed: made)
+    """
+    n_samples, n_cells = check_integer(n_samples, "n_samples", 1), check_integer(n_cells, "n_cells", 3)
+    generator = np.random.default_rng(rng)
+    labels = ("mixed",) * n_samples + ("in clumps",) * n_samples
+    radii = [None if label == "mixed" else clump for label in labels]
+    spaces = tuple(
+        _tissue(n_cells, radius, own) for radius, own in zip(radii, generator.spawn(len(radii)), strict=True)
+    )
+    names = tuple(f"{label} {i % n_samples}" for i, label in enumerate(labels))
+    return Dataset("tissues", spaces, labels, names, MADE, NO_LICENCE)
+
+
+def _tissue(n_cells: int, radius: float | None, rng: np.random.Generator) -> Space:
+    """A third of the cells are immune: any, or those within a radius of a few places; of the others half are stroma."""
+    places, kinds = rng.random((n_cells, 2)), np.where(rng.random(n_cells) < 0.5, 0, 2)
+    while (missing := n_cells // 3 - int((kinds == 1).sum())) > 0:
+        near = np.linalg.norm(places - rng.random(2), axis=1) < (np.inf if radius is None else radius)
+        kinds[rng.permutation(np.flatnonzero(near & (kinds != 1)))[:missing]] = 1
+    return from_points(places, types=[TYPES[kind] for kind in kinds])
+
+
+class TwoAssays(NamedTuple):
+    """One population measured by two assays.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (n, 30) and (n, 12)
+        What either assay measured; row k of both is the same cell.
+    branch : ndarray of shape (n,)
+        Which branch of the lineage each cell is on: 0 the stem, 1 and 2 its fates.
+    time : ndarray of shape (n,)
+        How far along it is, from 0 to 1.
+    """
+
+    first: Float64s
+    second: Float64s
+    branch: Int64s
+    time: Float64s
+
+
+def two_assays(n_cells: int = 200, noise: float = 0.05, rng: RngLike = 0) -> TwoAssays:
+    """Make a population of cells that differentiate into two fates, measured by two assays without a common feature.
+
+    Made by a seed. Cells lie along a stem that forks into branches of different lengths and crowding; either assay sees
+    them through its own smooth random map, with noise.
+
+    Parameters
+    ----------
+    n_cells : int
+    noise : float
+        Deviation of the noise, where signals have deviation 1.
+    rng : None, int or numpy.random.Generator
+
+    Returns
+    -------
+    TwoAssays
+
+    Examples
+    --------
+    >>> two_assays(50).second.shape
+    (50, 12)
+    """
+    n_cells, generator = check_integer(n_cells, "n_cells", 3), np.random.default_rng(rng)
+    noise = check_nonnegative(noise, "noise")
+    branch = generator.choice(3, size=n_cells, p=(0.35, 0.4, 0.25))
+    share = generator.random(n_cells)
+    time = np.where(branch == 0, 0.4 * share, 0.4 + 0.6 * share)
+    ways = np.array([(1.0, 0.0), (0.7, 1.1), (0.5, -0.7)])
+    place = np.where(
+        (branch == 0)[:, None], 1.2 * share[:, None] * ways[0], 1.2 * ways[0] + 1.6 * share[:, None] * ways[branch]
+    )
+    first, second = (_seen(place, size, noise, generator) for size in (30, 12))
+    return TwoAssays(first, second, branch, time)
+
+
+def _seen(place: Float64s, size: int, noise: float, rng: np.random.Generator) -> Float64s:
+    """Places through a smooth random map into more dimensions."""
+    signal = np.tanh(0.6 * place @ rng.normal(size=(2, size)) + 0.3 * rng.normal(size=size))
+    return signal / signal.std() + noise * rng.normal(size=signal.shape)
