@@ -85,11 +85,14 @@ RUNS = {
     "test": "a.npy --against b.npy --statistic anchors --resamples 9",
     "barycenter": "a.npy b.npy -o mean.csv --support 3 --max-iter 2",
     "demo": "--n-points 6 -o demo.png",
+    "datasets list": "",
+    "datasets fetch": "fly_neurons -o data",
+    "datasets check": "fly_neurons",
     "cache info": "",
     "cache clear": "",
     "config": "",
 }
-AT_WORK = [name for name in RUNS if name not in ("cache info", "cache clear", "config")]
+AT_WORK = [name for name in RUNS if name.split()[0] not in ("cache", "config", "datasets")]
 # Do something at the moment when a command has made a space.
 MIDDLE = """
 import os, signal, threading, anchorot.space

@@ -38,12 +38,31 @@ def require_or_skip(condition, reason):
     pytest.skip(reason)
 
 
+class DataFolder:
+    """A folder of data sets: a test that asks for one that is not there is skipped."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __fspath__(self):
+        return str(self.path)
+
+    def __truediv__(self, name):
+        if not (self.path / name).exists():
+            pytest.skip(f"there is no {name} in {self.path} (ANCHOROT_DATA)")
+        return self.path / name
+
+    @property
+    def parent(self):
+        return DataFolder(self.path.parent)
+
+
 @pytest.fixture
 def data():
     """Folder of real data sets, which are not part of the project and cannot be installed."""
     if not DATA.is_dir():
         pytest.skip(f"there are no data sets in {DATA} (ANCHOROT_DATA)")
-    return DATA
+    return DataFolder(DATA)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 import anchorot as ao
 from anchorot import datasets
-from anchorot.datasets.figures import KINDS, _skin
+from anchorot.datasets.creatures import KINDS, _skin
 from anchorot.datasets.surfaces import surface_of
 
 pytestmark = pytest.mark.kernel_free
@@ -36,7 +36,7 @@ def loaded(request):
 
 def test_every_loader_is_tried_here():
     functions = {name for name in datasets.__all__ if name.islower()}
-    assert functions - set(LOADERS) == {"two_assays"}
+    assert functions - set(LOADERS) == {"check", "fetch", "registry", "two_assays"}
 
 
 def test_a_set_is_a_sequence_of_spaces_with_a_name_a_label_a_source_and_a_licence(loaded):

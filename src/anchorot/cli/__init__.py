@@ -10,6 +10,7 @@ from anchorot.cli.cache import app as cache_app
 from anchorot.cli.compare import compare
 from anchorot.cli.config import config
 from anchorot.cli.convert import convert
+from anchorot.cli.datasets import app as datasets_app
 from anchorot.cli.demo import demo
 from anchorot.cli.ending import run
 from anchorot.cli.match import match
@@ -39,6 +40,7 @@ app.command(
 )(two_sample)
 app.command(epilog="Example: [bold]anchorot barycenter digits/ --kind points --support 80 -o mean.csv[/]")(barycenter)
 app.add_typer(cache_app, name="cache", epilog="Example: [bold]anchorot cache info[/]")
+app.add_typer(datasets_app, name="datasets", epilog="Example: [bold]anchorot datasets list[/]")
 app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     epilog="From a checkout: [bold]python -m experiments node_assignment --quick[/]",

@@ -109,7 +109,7 @@ def neurons(n_points: int | None = 150, rng: RngLike = 0) -> Dataset:
     >>> neurons()
     Dataset(neurons, 5 spaces of 150 points, 1 label; CC BY 4.0)
     """
-    with as_file(files("anchorot.datasets") / "neurons") as folder:
+    with as_file(files("anchorot.datasets") / "fly_neurons") as folder:
         paths = sorted(folder.glob("*.swc"))
         spaces = tuple(read(path, n_points=n_points, rng=rng) for path in paths)
     names = tuple(path.stem for path in paths)
