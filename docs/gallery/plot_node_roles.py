@@ -49,7 +49,7 @@ for ax, graph, space, values, title in zip(
     )
     nx.draw_networkx_labels(
         graph,
-        {node: place + (0, 0.055) for node, place in places.items()},
+        {node: np.add(place, (0, 0.055)) for node, place in places.items()},
         {node: node for node in named},
         ax=ax,
         font_size=9,

@@ -8,8 +8,8 @@ far it is.
 """
 
 # %%
-# Twelve creatures of four kinds. Of each we make spoiled copies: measured in other units, or with four of its 120 points
-# moved away from all others.
+# Twelve creatures of four kinds. Of each we make spoiled copies: measured in other units, or with four of its 120
+# points moved away from all others.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -59,7 +59,7 @@ for robust, name in ((False, "AE"), (True, "robust AE")):
     }
     left.plot(range(len(scales)), right_kind[robust], **style)
     right.plot(range(len(fars)), drift[robust], **style)
-left.set_xticks(range(len(scales)), [f"× {scale:g}" for scale in scales])
+left.set_xticks(range(len(scales)), [f"{scale:g} times" for scale in scales])
 left.set(xlabel="units", ylabel="% whose nearest is of their kind", ylim=(0, 105))
 left.set_title("in other units", loc="left", weight="bold")
 right.axhline(1, color="#9ca3af", linestyle=":")
