@@ -80,6 +80,7 @@ RUNS = {
     "match": "a.npy b.npy",
     "pairwise": "a.npy b.npy",
     "convert": "a.npy b.npy -o spaces",
+    "embed": "a.npy b.npy -o E.npz",
     "search build": "a.npy b.npy -o new.index",
     "search query": "x.index a.npy",
     "test": "a.npy --against b.npy --statistic anchors --resamples 9",

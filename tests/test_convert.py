@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.io.convert import target_files
+from anchorot.many.convert import target_files
 from test_cache import grid_mesh, neuron
 
 from command_line import anchorot_each

@@ -42,7 +42,6 @@ from anchorot.io import (
     GraphSet,
     MeshDistances,
     PointDistances,
-    convert,
     from_cells,
     from_cohort,
     from_graph,
@@ -54,6 +53,7 @@ from anchorot.io import (
     read_tu,
     write,
 )
+from anchorot.many.convert import convert
 from anchorot.many.pairwise import pairwise
 from anchorot.origin import Origin
 from anchorot.search.embedding import Grid, embed

@@ -162,11 +162,16 @@ def fit_map(features: Sequence[Float64s], kind: str, size: int, width: float | N
 
 def features_of(space: Space, name: str) -> Float64s:
     """Features of the points of positive weight; refuse a space that has none."""
-    if space.features is None:
+    return needed_features(space.features, name)[space.weights > 0]
+
+
+def needed_features(features: Float64s | None, name: str) -> Float64s:
+    """Refuse the features of a space that has none."""
+    if features is None:
         raise InputError(
             f"{name} has no features, but marks='features' needs some for each point; give Space(features=...)"
         )
-    return space.features[space.weights > 0]
+    return features
 
 
 def _median_distance(features: Float64s) -> float:

@@ -7,7 +7,16 @@ from typing import Any
 
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_finite_number
-from anchorot.anchors.feature_maps import FeatureMap, FourierMap, LinearMap, OneHotMap, features_of, fit_map
+from anchorot.anchors.feature_maps import (
+    FeatureMap,
+    FourierMap,
+    LinearMap,
+    OneHotMap,
+    features_of,
+    fit_map,
+    needed_features,
+)
+from anchorot.anchors.glimpse import Glimpse
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
@@ -57,7 +66,7 @@ class Marking:
         return {"marks": self.marks, "reach": self.reach, "feature_map": phi}
 
 
-def types_of(space: Space, name: str) -> tuple[Hashable, ...]:
+def types_of(space: Space | Glimpse, name: str) -> tuple[Hashable, ...]:
     """Types of the points; refuse a space that has none."""
     if space.types is None:
         raise InputError(f"{name} has no types, but marks='types' needs one for each point; give Space(types=...)")
@@ -95,11 +104,10 @@ def marking_of(
         return Marking(kind, limit, phi)
     largest, features = -math.inf, []
     for k, x in enumerate(spaces):
-        space = as_space(x)
+        seen = Glimpse.of(x, robust=robust and limit is None)
         if fits:
-            features.append(features_of(space, f"spaces[{k}]"))
-        if limit is None:
-            largest = max(largest, float(heavy_part(as_space(space, robust=robust)).cost.max()))
+            features.append(needed_features(seen.features, f"spaces[{k}]"))
+        largest = max(largest, seen.farthest)
     if fits:
         phi = fit_map(features, "fourier", SIZE, None, rng)
     return Marking(kind, largest if limit is None else limit, phi)

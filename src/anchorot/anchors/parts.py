@@ -10,6 +10,7 @@ from anchorot._kernels import kernels
 from anchorot._kernels.records import GridSpec
 from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.glimpse import Glimpse
 from anchorot.anchors.marking import Marking, types_of
 from anchorot.anchors.typed import Alphabet, TypedFeatures, block_pairs, sorted_types
 from anchorot.anchors.vectored import VectorFeatures
@@ -35,7 +36,9 @@ def parts_of(spaces: Iterable[Any], marking: Marking | None) -> Parts:
 
 
 def _types(x: Any, name: str) -> Alphabet:
-    return x.alphabet if isinstance(x, TypedFeatures) else types_of(heavy_part(as_space(x)), name)
+    if isinstance(x, TypedFeatures):
+        return x.alphabet
+    return types_of(x if isinstance(x, Glimpse) else heavy_part(as_space(x)), name)
 
 
 def part_averages(features: AnchorFeatures, grid: GridSpec, parts: Parts) -> Float64s:

@@ -12,6 +12,7 @@ from anchorot.cli.config import config
 from anchorot.cli.convert import convert
 from anchorot.cli.datasets import app as datasets_app
 from anchorot.cli.demo import demo
+from anchorot.cli.embed import embed
 from anchorot.cli.ending import run
 from anchorot.cli.match import match
 from anchorot.cli.pairwise import pairwise
@@ -32,6 +33,7 @@ app.command(epilog="Example: [bold]anchorot compare cat0.mat dog0.mat --n-points
 app.command(epilog="Example: [bold]anchorot match cat0.mat cat1.mat --n-points 500 --report cats.html[/]")(match)
 app.command(epilog="Example: [bold]anchorot pairwise shapes/*.off --n-points 200 -o D.npz --picture D.png[/]")(pairwise)
 app.command(epilog="Example: [bold]anchorot convert scans/*.ply --n-points 500 -o spaces[/]")(convert)
+app.command(epilog="Example: [bold]anchorot embed shapes/*.off --n-points 200 -o E.npz[/]")(embed)
 app.add_typer(search_app, name="search", epilog="Example: [bold]anchorot search query shapes.index cat3.off -k 5[/]")
 app.command(
     name="test",

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from anchorot.cli.clients import DaskOption, dask_client
 from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_spaces, said_of
 from anchorot.cli.output import doing, new_table, plain, print_json, print_table
 from anchorot.cli.sources import find_sources, unread_all
 from anchorot.cli.writing import Outputs
-from anchorot.io.convert import convert_all
+from anchorot.many.convert import convert_all
 
 
 @reads_spaces
@@ -18,6 +19,7 @@ def convert(
     files: FilesArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write spaces to.", show_default=False)],
     jobs: JobsOption = -1,
+    dask: DaskOption = None,
     skip_errors: Annotated[
         bool, typer.Option("--skip-errors", help="Leave out files that cannot be read, and go on.")
     ] = False,
@@ -29,12 +31,13 @@ def convert(
     Outputs().announce_folder(output)
     sources = find_sources(files)
     start = time.perf_counter()
-    with doing(f"converting {len(sources)} files", ", or take fewer --jobs"):
+    with dask_client(dask) as client, doing(f"converting {len(sources)} files", ", or take fewer --jobs"):
         written = convert_all(
             unread_all(sources, reading),
             [source.path for source in sources],
             output,
             n_jobs=jobs,
+            client=client,
             progress=True,
             errors="skip" if skip_errors else "raise",
         )

@@ -1,10 +1,8 @@
 """`anchorot pairwise`: all pairs of many files."""
 
 import json
-import logging
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +11,7 @@ import typer
 
 import anchorot as ao
 from anchorot._typing import Float64s
+from anchorot.cli.clients import DaskOption, dask_client
 from anchorot.cli.metric_options import EpsilonOption, MarksOption, MetricOption, POption, ReachOption
 from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_spaces, said_of
 from anchorot.cli.output import doing, new_table, plain, print_json, print_table
@@ -50,9 +49,7 @@ def pairwise(
         Path | None,
         typer.Option(help="Folder for finished parts: a killed run goes on from there.", show_default=False),
     ] = None,
-    dask: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler to compute on.", show_default=False)
-    ] = None,
+    dask: DaskOption = None,
     skip_errors: Annotated[
         bool, typer.Option("--skip-errors", help="Leave NaN for spaces that cannot be read, and go on.")
     ] = False,
@@ -70,7 +67,7 @@ def pairwise(
     if output is None and picture is None and not as_json and len(sources) > MOST_PRINTED:
         raise ao.InputError(f"a matrix of {len(sources)} spaces is too large to print; say where to put it: -o D.npz")
     start = time.perf_counter()
-    with _client(dask) as client, doing(f"comparing {len(sources)} spaces", ", or take fewer --jobs"):
+    with dask_client(dask) as client, doing(f"comparing {len(sources)} spaces", ", or take fewer --jobs"):
         distances = ao.pairwise(
             unread_all(sources, reading),
             **options,
@@ -111,20 +108,6 @@ def _table(title: str, distances: Float64s, sources: list[Source]) -> "Table":
     for i, j in _closest(distances):
         table.add_row(plain(names[i]), plain(names[j]), f"{distances[i, j]:.6g}")
     return table
-
-
-def _client(address: str | None) -> Any:
-    if address is None:
-        return nullcontext()
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ao.MissingExtraError("distributed", "dask") from None
-    logging.disable(logging.ERROR)  # Dask logs tracebacks of what this command says in one line
-    try:
-        return Client(address, timeout=10)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise ao.InputError(f"no Dask scheduler answers at {address} ({error})") from None
 
 
 def _closest(distances: Float64s) -> list[tuple[int, int]]:

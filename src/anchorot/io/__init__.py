@@ -2,7 +2,6 @@
 
 from anchorot.io.cells import from_cells
 from anchorot.io.cohort import Cohort, from_cohort
-from anchorot.io.convert import convert
 from anchorot.io.files import read, write
 from anchorot.io.gin import read_gin
 from anchorot.io.graph_sets import GraphSet, read_tu
@@ -17,7 +16,6 @@ __all__ = [
     "GraphSet",
     "MeshDistances",
     "PointDistances",
-    "convert",
     "from_cells",
     "from_cohort",
     "from_graph",

@@ -1,1 +1,1 @@
-"""Many spaces in, a matrix out."""
+"""Many spaces or files in, a matrix or files of spaces out."""

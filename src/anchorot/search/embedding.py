@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._kernels.records import GridSpec
+from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.glimpse import Glimpse
 from anchorot.anchors.marked import common_marking, marked_features
 from anchorot.anchors.marking import Marking, MarksLike
 from anchorot.anchors.parts import Parts, part_averages, parts_of, plain_averages
 from anchorot.exceptions import InputError
-from anchorot.space import Space, as_space, heavy_part
+from anchorot.many.workers.glimpses import Glimpses
+from anchorot.many.workers.inputs import Inputs
+from anchorot.many.workers.visits import Visits, visits_of
+from anchorot.space import Space
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 DETAIL = 4  # a finer grid bounds hardly better
 AE_ERROR = 1e-12  # of a computed Anchor Energy, in units of how far the costs reach
@@ -61,7 +70,7 @@ class Grid:
     @classmethod
     def around(
         cls,
-        spaces: Iterable[Space | AnchorFeatures | ArrayLike],
+        spaces: Iterable[Space | Glimpse | AnchorFeatures | ArrayLike],
         shape: tuple[int, int] = (32, 32),
         *,
         robust: bool = False,
@@ -86,13 +95,17 @@ class Grid:
 
 
 def embed(
-    spaces: Sequence[Space | AnchorFeatures | ArrayLike],
+    spaces: Sequence[Space | AnchorFeatures | ArrayLike | str | os.PathLike[str]],
     grid: tuple[int, int] | Grid = (32, 32),
     *,
     robust: bool = False,
     marks: MarksLike = None,
     reach: float | None = None,
     rng: RngLike = 0,
+    n_jobs: int = -1,
+    client: "Client | None" = None,
+    progress: bool = True,
+    **reading: Any,
 ) -> NDArray[np.float32]:
     r"""Vectors of spaces, with twice the squared Euclidean distance of two a lower bound of their Anchor Energy.
 
@@ -114,8 +127,9 @@ def embed(
 
     Parameters
     ----------
-    spaces : sequence of N Space, AnchorFeatures or array_like
-        It is gone through twice, one space at a time, unless a `Grid` is given or `robust` is; more often with marks.
+    spaces : sequence of N Space, AnchorFeatures, array_like or path
+        It is gone through twice, unless all is known at first: a `Grid`, or `robust`, and the reach and the map of
+        marks. Paths, functions and sequences that load spaces when asked are taken as by :func:`pairwise`.
     grid : (int, int) or Grid
         How many cells along x and along t, over the range of all costs; or a grid to share with other spaces.
     robust : bool
@@ -123,6 +137,17 @@ def embed(
     marks, reach, rng
         See :func:`anchor_energy`. The reach of marks is by default the largest cost of all spaces; a `Grid` must not go
         beyond it. For K types there are K² parts, in the order of the sorted types of all spaces, first the anchor's.
+        What is drawn from files comes from `rng` too.
+    n_jobs : int
+        Spaces to read and to embed at a time; -1 for one a core, or one alone inside a worker process of joblib or
+        multiprocessing.
+    client : dask.distributed.Client, optional
+        Read and embed on its cluster instead, to the same bits. Spaces stay there from the first time they are gone
+        through to the second. Losing workers costs time only.
+    progress : bool
+        Show a bar, if standard error is a terminal.
+    **reading
+        Options of :func:`read` for paths, such as ``n_points=200``; ``cache=False`` reads without the user's cache.
 
     Returns
     -------
@@ -137,22 +162,60 @@ def embed(
     >>> round(2 * float(((e[0] - e[1]) ** 2).sum()), 6)  # of an Anchor Energy of 0.296296
     0.296296
     """
-    marking = common_marking(spaces, marks, reach, robust=robust, rng=rng)
-    if not isinstance(grid, Grid):
-        grid = Grid.around(spaces, check_shape(grid), robust=robust, reach=None if marking is None else marking.reach)
-    return embed_parts(spaces, grid, robust, marking, parts_of(spaces, marking))
+    inputs = Inputs.of(spaces, None, least=0, seed=rng, **reading)
+    with visits_of(inputs, n_jobs, client) as visits:
+        glimpses = Glimpses(visits, len(inputs), robust and marks is not None, progress)
+        prepared = [x for x in inputs.listed() if isinstance(x, AnchorFeatures)]
+        marking = common_marking(prepared or glimpses, marks, reach, robust=robust, rng=rng)
+        if not isinstance(grid, Grid):
+            limit = None if marking is None else marking.reach
+            grid = Grid.around(glimpses, check_shape(grid), robust=robust, reach=limit)
+        return _embed(visits, len(inputs), Embedding(grid, robust, marking, parts_of(glimpses, marking)), progress)
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """How spaces become vectors: on a grid, by the given parts of F."""
+
+    grid: Grid
+    robust: bool
+    marking: Marking | None
+    parts: Parts
+
+    def __post_init__(self) -> None:
+        marking, end = self.marking, self.grid.high
+        if marking is not None and marking.marks is not None and end > marking.reach:
+            raise InputError(f"the grid ends at {end}, beyond the reach {marking.reach}; end it there")
+
+    @property
+    def size(self) -> int:
+        """Numbers of a vector."""
+        return self.parts.count * math.prod(self.grid.shape)
+
+    def __call__(self, x: Any, name: str) -> NDArray[np.float32]:
+        """The vector of a space."""
+        features = marked_features(x, self.marking, robust=self.robust, name=name)
+        cells = GridSpec(*self.grid.shape, self.grid.low, self.grid.high)
+        return (np.sqrt(self.grid.cell_area) * part_averages(features, cells, self.parts)).astype(np.float32)
 
 
 def embed_parts(
     spaces: Sequence[Any], grid: Grid, robust: bool, marking: Marking | None, parts: Parts
 ) -> NDArray[np.float32]:
     """Vectors of spaces, on a grid, of the given parts of F."""
-    if marking is not None and marking.marks is not None and grid.high > marking.reach:
-        raise InputError(f"the grid ends at {grid.high}, beyond the reach {marking.reach}; end it there")
-    out = np.empty((len(spaces), parts.count * math.prod(grid.shape)), np.float32)
+    embedding = Embedding(grid, robust, marking, parts)
+    out = np.empty((len(spaces), embedding.size), np.float32)
     for k, x in enumerate(spaces):
-        features = marked_features(x, marking, robust=robust, name=f"spaces[{k}]")
-        out[k] = np.sqrt(grid.cell_area) * part_averages(features, GridSpec(*grid.shape, grid.low, grid.high), parts)
+        out[k] = embedding(x, f"spaces[{k}]")
+    return out
+
+
+def _embed(visits: Visits, count: int, embedding: Embedding, progress: bool) -> NDArray[np.float32]:
+    out = np.empty((count, embedding.size), np.float32)
+    with progress_bar(count, "embedding", "spaces", progress) as advance:
+        for k, vector in visits.go(embedding):
+            out[k] = vector
+            advance(1)
     return out
 
 
@@ -211,12 +274,9 @@ def signature_length(grid: Grid) -> int:
     return 2 * math.prod(grid.shape)
 
 
-def _span(x: Space | AnchorFeatures | ArrayLike) -> tuple[float, float]:
+def _span(x: Space | Glimpse | AnchorFeatures | ArrayLike) -> tuple[float, float]:
     """Smallest and largest cost between points of positive weight, found without sorting."""
-    if isinstance(x, AnchorFeatures):
-        return x.span
-    space = heavy_part(as_space(x))
-    return float(space.cost.min()), float(space.cost.max())
+    return x.span if isinstance(x, AnchorFeatures) else Glimpse.of(x, robust=False).span
 
 
 def common_span(spans: Iterable[tuple[float, float]]) -> tuple[float, float]:

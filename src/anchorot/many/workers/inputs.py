@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from anchorot._typing import RngLike
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.marked import common_marking
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.exceptions import InputError, find_shortage
+from anchorot.io.cache import READERS
 from anchorot.io.files import Unread, read
 from anchorot.io.options import HOW, ReadOptions
 from anchorot.space import Space, as_space
@@ -45,19 +47,42 @@ class Inputs:
     folder: str
 
     @classmethod
-    def of(cls, spaces: Sequence[Any], others: Sequence[Any] | None, **reading: Any) -> "Inputs":
-        """Check that these are sequences, without looking into them; `reading` are options of `read`."""
-        m = None if others is None else _length(others, "others")
+    def of(
+        cls,
+        spaces: Sequence[Any],
+        others: Sequence[Any] | None,
+        *,
+        least: int = 1,
+        seed: RngLike = None,
+        **reading: Any,
+    ) -> "Inputs":
+        """Check that these are sequences, of so many spaces at least, without looking into them.
+
+        `reading` are options of `read`; `seed` is where draws from paths come from if they have no word of it.
+        """
+        m = None if others is None else _length(others, "others", least)
         given = tuple(name for name in reading if name not in HOW)
-        options = ReadOptions(**{"cache": True, **reading}).settled()
-        return cls(spaces, others, _length(spaces, "spaces"), m, options, given, _here())
+        options = ReadOptions(**{"cache": True, "rng": seed, **reading}).settled()
+        return cls(spaces, others, _length(spaces, "spaces", least), m, options, given, working_folder())
 
     def __len__(self) -> int:
         return self.n + (self.m or 0)
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """What the last bits of the spaces depend on, as far as entries at hand tell that they are read from files."""
+        is_read = self.given or any(isinstance(entry, str | os.PathLike | Unread | partial) for entry in self.listed())
+        return READERS if is_read else ()
+
     def name(self, index: int) -> str:
         """What the caller knows the space as."""
         return f"spaces[{index}]" if index < self.n else f"others[{index - self.n}]"
+
+    def label(self, index: int) -> str:
+        """The name of its file if that is at hand, else what the caller knows the space as."""
+        entry = self.spaces[index] if index < self.n and isinstance(self.spaces, list | tuple) else None
+        path = entry.path if isinstance(entry, Unread) else entry
+        return Path(path).name if isinstance(path, str | os.PathLike) else self.name(index)
 
     def load(self, index: int, read: Callable[[Unread], Space] = Unread.__call__) -> Space | AnchorFeatures:
         """Get a space; whatever goes wrong, but for a shortage of memory, is an `InputError` that names it.
@@ -92,12 +117,12 @@ class Inputs:
 
     def marking(self, marks: MarksLike, reach: float | None, *, robust: bool, skip: bool = False) -> Marking | None:
         """Return how to look at all of them, going through them if that is needed; bad ones are left out if `skip`."""
-        features = [x for x in self._listed() if isinstance(x, AnchorFeatures)]
+        features = [x for x in self.listed() if isinstance(x, AnchorFeatures)]
         if features:
             return common_marking(features[:1], marks, reach)
         return marking_of(self._loaded(skip), marks, reach, robust=robust)
 
-    def _listed(self) -> Iterator[Any]:
+    def listed(self) -> Iterator[Any]:
         """Entries that are at hand already."""
         for side in (self.spaces, self.others):
             if isinstance(side, list | tuple):
@@ -121,7 +146,7 @@ class Inputs:
         return replace(self, spaces=spaces, others=_pick(self.others, [i - self.n for i in wanted if i >= self.n]))
 
 
-def _length(spaces: Any, name: str) -> int:
+def _length(spaces: Any, name: str, least: int) -> int:
     is_one = isinstance(spaces, str | os.PathLike | Space | AnchorFeatures)
     if isinstance(spaces, Mapping):
         raise InputError(f"{name} must be a sequence, but got a {type(spaces).__name__}; give list({name}.values())")
@@ -129,12 +154,13 @@ def _length(spaces: Any, name: str) -> int:
         advice = getattr(spaces, "not_a_space", "make it a list")
         kind = type(spaces).__name__
         raise InputError(f"{name} must be a sequence of spaces, arrays or paths, but got a {kind}; {advice}")
-    if len(spaces) == 0:
+    if len(spaces) < least:
         raise InputError(f"{name} is empty, but at least one space is needed")
     return len(spaces)
 
 
-def _here() -> str:
+def working_folder() -> str:
+    """Where relative paths begin."""
     try:
         return os.getcwd()
     except FileNotFoundError:  # the folder was deleted, and relative paths mean nothing

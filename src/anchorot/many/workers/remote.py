@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from anchorot.many.workers.job import Job
 from anchorot.many.workers.software import check_software, installed_software
 
 
@@ -41,9 +40,9 @@ def pickled(function: Callable[..., Any], *arguments: Any) -> bytes:
     return dumps(partial(function, *arguments))  # type: ignore[no-untyped-call]
 
 
-def work(function: Callable[..., Any], job: Job, *arguments: Any) -> Any:
-    """Do a part of a job on a worker, unless its software is not the caller's: it may have joined just now."""
+def work(software: dict[str, str], function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function on a worker, unless its software is not the caller's: it may have joined just now."""
     from distributed import get_worker
 
-    check_software(installed_software(job.metric.packages), job.software, f"worker {get_worker().address}")
-    return function(job, *arguments)
+    check_software(installed_software(tuple(software)), software, f"worker {get_worker().address}")
+    return function(*arguments)

@@ -10,8 +10,8 @@ from anchorot.exceptions import AnchorotError
 def installed_software(packages: tuple[str, ...]) -> dict[str, str]:
     """Return the versions of anchorot and of some packages, and the kernels in use, all by name."""
     versions = config()
-    kernels = versions["kernels"].partition(" ")[0]  # all instruction sets give the same bits
-    return {name: versions[name] for name in ("anchorot", *packages)} | {"kernels": kernels}
+    versions["kernels"] = versions["kernels"].partition(" ")[0]  # all instruction sets give the same bits
+    return {name: versions[name] for name in ("anchorot", *packages, "kernels")}
 
 
 def check_software(found: dict[str, str], wanted: dict[str, str], worker: str) -> None:
@@ -20,5 +20,5 @@ def check_software(found: dict[str, str], wanted: dict[str, str], worker: str) -
         if found.get(name) != version:
             raise AnchorotError(
                 f"{worker}: {name} is {found.get(name)!r} there and {version!r} here, which changes the last bits of "
-                "values; give all workers the software of the process that calls pairwise"
+                "values; give all workers the software of the process that hands out the work"
             )

@@ -1,0 +1,76 @@
+"""`anchorot embed`: files as plain vectors."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+import anchorot as ao
+from anchorot.cli.clients import DaskOption, dask_client
+from anchorot.cli.metric_options import MarksOption, ReachOption
+from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_spaces, said_of
+from anchorot.cli.output import doing, new_table, print_json, print_table
+from anchorot.cli.sources import Source, find_sources
+from anchorot.cli.writing import Outputs, write_csv
+
+
+@reads_spaces
+def embed(
+    files: FilesArgument,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Write the vectors as .csv, or with options as .npz.", show_default=False),
+    ],
+    cells: Annotated[int, typer.Option(help="Cells each way: as many numbers as their square.", min=1)] = 32,
+    robust: Annotated[bool, typer.Option("--robust", help="Embed ranks of costs.")] = False,
+    marks: MarksOption = None,
+    reach: ReachOption = None,
+    jobs: JobsOption = -1,
+    dask: DaskOption = None,
+    as_json: JsonOption = False,
+    *,
+    reading: dict[str, Any],
+) -> None:
+    """Vectors of spaces; twice the squared distance of two is at most their Anchor Energy."""
+    outputs = Outputs()
+    outputs.announce(output, ".npz", ".csv")
+    sources = find_sources(files)
+    options = {"cells": cells, "robust": robust, "marks": marks, "reach": reach}
+    start = time.perf_counter()
+    with dask_client(dask) as client, doing(f"embedding {len(sources)} spaces", ", or take fewer --jobs"):
+        entries: list[Any] = [source.unread(reading) for source in sources]
+        how = {"robust": robust, "marks": marks, "reach": reach, "rng": reading["rng"]}
+        vectors = ao.embed(entries, (cells, cells), **how, n_jobs=jobs, client=client)
+    seconds = time.perf_counter() - start
+    outputs.save(output, lambda path: _write(path, vectors, sources, options, reading))
+    if as_json:
+        said = {"output": str(output), "spaces": len(vectors), "numbers": vectors.shape[1], **options}
+        print_json({**said, "reading": said_of(reading), "seconds": seconds})
+    else:
+        table = new_table(f"{len(vectors)} spaces as vectors", "", "")
+        table.add_row("numbers each", str(vectors.shape[1]))
+        table.add_row("seconds", f"{seconds:.2f}")
+        print_table(table, *outputs.lines())
+    outputs.settle()
+
+
+def _write(
+    path: Path, vectors: NDArray[np.float32], sources: list[Source], options: dict[str, Any], reading: dict[str, Any]
+) -> None:
+    names = [source.name for source in sources]
+    if path.suffix.lower() == ".npz":
+        groups = [source.group for source in sources]
+        said, read = json.dumps(options), json.dumps(said_of(reading))
+        np.savez_compressed(path, vectors=vectors, names=names, groups=groups, options=said, reading=read)
+    else:
+        write_csv(path, _rows(names, vectors))
+
+
+def _rows(names: list[str], vectors: NDArray[np.float32]) -> Iterator[list[Any]]:
+    for name, vector in zip(names, vectors, strict=True):
+        yield [name, *(float(str(value)) for value in vector)]  # the shortest text that is this float32
