@@ -13,6 +13,27 @@ pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 HOSTILE = "=e\x1b[31m\nx\udcff$\\foo$"  # a formula, an escape, a line end, no UTF-8, and what matplotlib cannot parse
 ON_FILES = [name for name in AT_WORK if "a.npy" in RUNS[name]]
+MANY = [name for name in ON_FILES if any(option.name == "files" for option in COMMANDS[name].params)]
+# Let even the smallest files be worth a process, and tell who is asked to read.
+WHO_READS = """
+from anchorot.exceptions import AnchorotError
+from anchorot.io import cache, files, readers
+cache.SMALLEST, readers.PAYS = 0, 0.0
+
+class Process:
+    def is_ready(self):
+        return True
+    def ask(self, unread):
+        raise AnchorotError("read by another process")
+    def end(self):
+        pass
+
+def read_here(*_):
+    raise AnchorotError("read by the process of the command")
+
+readers._Process = Process
+files._read = files._edges_of = read_here
+"""
 
 
 def test_these_laws_leave_no_command_out():
@@ -104,3 +125,14 @@ def test_every_command_that_reads_can_do_without_the_cache():
     reading = [name for name in flags if "--max-bytes" in flags[name]]
     assert {"compare", "convert", "match", "pairwise", "search build", "search query"} <= set(reading)
     assert all("--no-cache" in flags[name] for name in reading)
+
+
+def test_every_command_on_many_files_has_processes_read_them(tmp_path):
+    need_extras(*MANY)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.edgelist").write_text("0 1\n1 2\n2 0\n")
+    commands = [f"{name} {RUNS[name].replace('.npy', '.edgelist')} --no-cache --jobs" for name in MANY]
+    commands.append("test a.edgelist --against b.edgelist --statistic degree --resamples 9 --jobs")
+    runs = [[*command.split(), jobs] for command in commands for jobs in (1, 2)]
+    for words, result in zip(runs, anchorot_each(*runs, cwd=tmp_path, program=WHO_READS), strict=True):
+        assert_one_line(result, "read by the process of the command" if words[-1] == 1 else "read by another process")

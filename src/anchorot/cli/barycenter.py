@@ -9,7 +9,7 @@ import typer
 import anchorot as ao
 from anchorot._typing import Float64s
 from anchorot.cli.metric_options import GradientOption
-from anchorot.cli.options import FilesArgument, JsonOption, reads_spaces
+from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_spaces
 from anchorot.cli.output import check_extra, doing, new_table, print_json, print_table
 from anchorot.cli.sources import find_sources, spaces_of
 from anchorot.cli.writing import Outputs
@@ -26,6 +26,7 @@ def barycenter(
     metric: GradientOption = "ae",
     restarts: Annotated[int, typer.Option(help="Random starts, of which the best is kept.", min=1)] = 1,
     max_iter: Annotated[int, typer.Option(help="Steps from each start.", min=1)] = 500,
+    jobs: JobsOption = -1,
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
@@ -35,7 +36,7 @@ def barycenter(
     outputs.announce(output, ".npz", ".csv")
     check_extra("torch", "torch")
     with doing("reading"):
-        spaces = list(spaces_of(find_sources(files), reading))
+        spaces = list(spaces_of(find_sources(files), reading, jobs))
     options = {"restarts": restarts, "max_iter": max_iter, "rng": reading["rng"], "progress": True}
     with doing(f"looking for the barycenter of {len(spaces)} spaces", ", or take fewer with --support"):
         found = ao.barycenter(spaces, support, dim, metric, **options)

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anchorot as ao
-from anchorot.io.files import ENDINGS, Unread, read_graph
+from anchorot.io.files import ENDINGS, Unread, UnreadGraph
 from anchorot.io.gin import is_gin_file
+from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.graph_sets import is_tu_folder, marks_in
 from anchorot.io.graphs import n_connected, node_marks, note_collection, single, table_space
 from anchorot.io.options import ReadOptions
 from anchorot.io.readers import read_all, workers_of
+
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +50,11 @@ class Source:
         except ao.InputError as error:
             raise ao.InputError(f"{self.name}: {error}") from None
 
-    def graph(self, reading: dict[str, Any]) -> Any:
-        """Return it as a graph, for whoever looks at edges and not at distances."""
-        return read_graph(self.content, **reading) if isinstance(self.content, Path) else self.content
+    def unread_graph(self, reading: dict[str, Any]) -> Callable[[], EdgeTable]:
+        """Return what reads it as a graph, for whoever looks at edges and not at distances."""
+        if isinstance(self.content, Path):
+            return UnreadGraph(self.content, ReadOptions(**reading))
+        return lambda: self.content
 
 
 def unread_all(sources: list[Source], reading: dict[str, Any]) -> list[Callable[[], ao.Space]]:
@@ -62,14 +67,22 @@ def unread_all(sources: list[Source], reading: dict[str, Any]) -> list[Callable[
     return [source.unread(reading) for source in sources]
 
 
-def spaces_of(sources: list[Source], reading: dict[str, Any], jobs: int = 1) -> Generator[ao.Space]:
-    """Read sources one after the other, or some at a time, in order; they need not all fit into memory."""
-    entries = unread_all(sources, reading)
-    with closing(read_all(entries, workers_of(jobs), len(sources), lambda _, space: space)) as found:
-        for space in found:
-            if isinstance(space, Exception):
-                raise space
-            yield space
+def spaces_of(sources: list[Source], reading: dict[str, Any], jobs: int) -> Generator[ao.Space]:
+    """Read sources some at a time, in order; they need not all fit into memory."""
+    return _all_of(unread_all(sources, reading), jobs)
+
+
+def graphs_of(sources: list[Source], reading: dict[str, Any], jobs: int) -> Generator[EdgeTable]:
+    """Read sources as graphs, some at a time, in order."""
+    return _all_of([source.unread_graph(reading) for source in sources], jobs)
+
+
+def _all_of(entries: list[Callable[[], Content]], jobs: int) -> Generator[Content]:
+    with closing(read_all(entries, workers_of(jobs), len(entries), lambda _, content: content)) as found:
+        for content in found:
+            if isinstance(content, Exception):
+                raise content
+            yield content
 
 
 def find_sources(paths: list[Path]) -> list[Source]:

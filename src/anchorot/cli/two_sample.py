@@ -9,9 +9,9 @@ import typer
 from typer.core import TyperCommand
 
 import anchorot as ao
-from anchorot.cli.options import FilesArgument, JsonOption, ThreadsOption, reads_spaces
+from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, ThreadsOption, reads_spaces
 from anchorot.cli.output import doing, new_table, print_json, print_table
-from anchorot.cli.sources import Source, find_sources, spaces_of
+from anchorot.cli.sources import Source, find_sources, graphs_of, spaces_of
 from anchorot.cli.writing import Outputs
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def two_sample(
         Path | None,
         typer.Option(help="Draw the null distribution, as .png, .svg or .pdf.", show_default=False),
     ] = None,
+    jobs: JobsOption = -1,
     threads: ThreadsOption = 1,
     as_json: JsonOption = False,
     *,
@@ -84,7 +85,7 @@ def two_sample(
         "threads": threads,
     }
     with doing(f"testing {len(sources[0])} against {len(sources[1])} spaces"):
-        found = _test(sources, statistic, reading, options)
+        found = _test(sources, statistic, reading, jobs, options)
     seconds = time.perf_counter() - start
     outputs.save_picture(picture, lambda: _draw(found))
     facts = {
@@ -106,13 +107,18 @@ def two_sample(
 
 
 def _test(
-    sources: tuple[list[Source], list[Source]], statistic: Statistic, reading: dict[str, Any], options: dict[str, Any]
+    sources: tuple[list[Source], list[Source]],
+    statistic: Statistic,
+    reading: dict[str, Any],
+    jobs: int,
+    options: dict[str, Any],
 ) -> ao.PermutationTest:
+    count = len(sources[0])
     if statistic is Statistic.anchors:
-        spaces_a, spaces_b = (list(spaces_of(own, reading)) for own in sources)
-        return ao.energy_test(spaces_a, spaces_b, **options)
-    graphs_a, graphs_b = ([source.graph(reading) for source in own] for own in sources)
-    return ao.graph_model_test(graphs_a, graphs_b, statistic.value, **options)
+        spaces = list(spaces_of([*sources[0], *sources[1]], reading, jobs))
+        return ao.energy_test(spaces[:count], spaces[count:], **options)
+    graphs = list(graphs_of([*sources[0], *sources[1]], reading, jobs))
+    return ao.graph_model_test(graphs[:count], graphs[count:], statistic.value, **options)
 
 
 def _draw(found: ao.PermutationTest) -> "Figure":

@@ -140,15 +140,30 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
 @by_keywords
 def read_graph(path: Path, options: ReadOptions) -> EdgeTable:
     """Read the edges of a graph, without directions and lengths; only from files that hold a graph."""
-    with about(path):
-        path.stat()
-        found = _edges_of(path, replace(options, weight=None, directed=False))
-        if found is None:
-            graphs = ", ".join(GRAPH_ENDINGS)
-            raise InputError(
-                f"a graph is needed: {graphs}, or with kind='graph' (--kind graph) a .csv, .tsv or .txt of edges"
-            )
-    return found[0]
+    return UnreadGraph(path, options)()
+
+
+@dataclass(frozen=True)
+class UnreadGraph:
+    """The edges of a graph in a file, and how to read it."""
+
+    path: Path
+    options: ReadOptions
+
+    def __call__(self) -> EdgeTable:
+        """Read it."""
+        with about(self.path):
+            self.path.stat()
+            found = _edges_of(self.path, replace(self.options, weight=None, directed=False))
+            if found is None:
+                graphs = ", ".join(GRAPH_ENDINGS)
+                raise InputError(
+                    f"a graph is needed: {graphs}, or with kind='graph' (--kind graph) a .csv, .tsv or .txt of edges"
+                )
+        return found[0]
+
+    def kept(self) -> None:
+        """Graphs are not in the cache."""
 
 
 def _edges_of(file: Path, options: ReadOptions) -> tuple[EdgeTable, Float64s | None] | None:

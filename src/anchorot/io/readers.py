@@ -19,9 +19,8 @@ from typing import Any, TypeVar
 from anchorot._validate import check_integer
 from anchorot.exceptions import AnchorotError, InputError
 from anchorot.io.cache import is_costly
-from anchorot.io.files import Unread
+from anchorot.io.files import Unread, UnreadGraph
 from anchorot.io.notes import note
-from anchorot.space import Space
 
 PROGRAM = """import json, sys
 sys.path[:] = json.loads(sys.argv[1])
@@ -30,7 +29,9 @@ serve()"""
 SECONDS_PER_BYTE = 3e-6  # that meshes take, about
 PAYS = 4.0  # seconds of reading that are worth the start of processes
 AHEAD = 2  # spaces a worker that may be ready before they are asked for
+Content = TypeVar("Content")
 Result = TypeVar("Result")
+Readable = Unread | UnreadGraph
 
 
 class Readers:
@@ -67,7 +68,7 @@ class Readers:
         for process in idle:
             process.end()
 
-    def read(self, unread: Unread) -> Space:
+    def read(self, unread: Readable) -> Any:
         """Read a file where that is quickest: what is in the cache, or is small, right here."""
         self._left -= 1
         if self._alone or not is_costly(unread.path, unread.options):
@@ -80,7 +81,7 @@ class Readers:
             raise AnchorotError(f"{unread.path.name}: reading was stopped")
         return unread() if process is None else self._ask(process, unread)
 
-    def _process(self, unread: Unread) -> "_Process | None":
+    def _process(self, unread: Readable) -> "_Process | None":
         """An idle process, or a new one if that pays and is possible."""
         with self._lock:
             if self._idle:
@@ -99,7 +100,7 @@ class Readers:
         self._alone = True
         return None
 
-    def _ask(self, process: "_Process", unread: Unread) -> Space:
+    def _ask(self, process: "_Process", unread: Readable) -> Any:
         answer = process.ask(unread)
         if answer is None:
             raise InputError(f"{unread.path.name}: the process that read it ended, was killed or ran out of memory")
@@ -129,7 +130,7 @@ class _Process:
         """Wait until it has started; False if it could not."""
         return self._received() == "ready"
 
-    def ask(self, unread: Unread) -> Any:
+    def ask(self, unread: Readable) -> Any:
         """What it answers, a space or an error, and what was noted; None if it has ended."""
         assert self._popen.stdin is not None
         try:
@@ -156,20 +157,20 @@ class _Process:
 
 
 def read_all(
-    files: Iterable[Callable[[], Space]],
+    files: Iterable[Callable[[], Content]],
     n_jobs: int,
     n_files: int,
-    then: Callable[[int, Space], Result],
+    then: Callable[[int, Content], Result],
 ) -> Generator[Result | Exception]:
-    """Read files side by side; yield, in their order, what `then` makes of its place and its space, or an error.
+    """Read files side by side; yield, in their order, what `then` makes of place and content, or an error.
 
-    Other functions that return a space are called in threads, and so is `then`.
+    Other functions are called in threads, and so is `then`.
     """
     readers, executor = Readers(n_jobs, n_files), ThreadPoolExecutor(n_jobs, "anchorot")
 
-    def attempt(place: int, entry: Callable[[], Space]) -> Result | Exception:
+    def attempt(place: int, entry: Callable[[], Content]) -> Result | Exception:
         try:
-            return then(place, readers.read(entry) if isinstance(entry, Unread) else entry())
+            return then(place, readers.read(entry) if isinstance(entry, Readable) else entry())
         except Exception as error:
             return error
 
