@@ -71,19 +71,22 @@ class MergedEvents {
   // The next kBlock events, or those that are left.
   std::span<const Event> next() {
     Side &x = sides_[0], &y = sides_[1];
-    std::size_t count = 0, i = x.at, j = y.at;
-    while (count < kBlock && i < x.end && j < y.end) {
-      const Event of_x = x.event(i), of_y = y.event(j);
-      const bool from_y = of_x.position > of_y.position;
-      block_[count++] = {from_y ? of_y.position : of_x.position, from_y ? of_y.jump : of_x.jump,
-                         from_y ? of_y.row : of_x.row};
-      i += !from_y;
-      j += from_y;
+    std::size_t count = 0;
+    while (count < kBlock && x.at < x.end && y.at < y.end) {
+      // So many steps neither side can run out in, and no bounds need be looked at.
+      const std::size_t safe = std::min({kBlock - count, x.end - x.at, y.end - y.at});
+      std::size_t i = x.at, j = y.at;
+      for (const std::size_t stop = count + safe; count < stop; ++count) {
+        const bool from_y = x.events.position[i] > y.events.position[j];
+        block_[count] = from_y ? y.event(j) : x.event(i);
+        i += !from_y;
+        j += from_y;
+      }
+      x.at = i;
+      y.at = j;
     }
-    for (; count < kBlock && i < x.end; ++i) block_[count++] = x.event(i);
-    for (; count < kBlock && j < y.end; ++j) block_[count++] = y.event(j);
-    x.at = i;
-    y.at = j;
+    for (; count < kBlock && x.at < x.end; ++x.at) block_[count++] = x.event(x.at);
+    for (; count < kBlock && y.at < y.end; ++y.at) block_[count++] = y.event(y.at);
     return {block_, count};
   }
 
