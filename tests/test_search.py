@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.search import filling, handle
+from anchorot.search import handle
 from anchorot.search.embedding import rounded_signature
+from anchorot.search.sketch import Sketch
 from anchorot.search.vectors import VectorIndex
 
 from strategies import clouds, examples, spaces
@@ -195,7 +196,7 @@ def test_an_addition_that_fails_changes_nothing(error, monkeypatch):
         if error is ao.InputError:
             yield np.zeros((2, 3))
 
-    rounded = filling.rounded_signature
+    rounded = Sketch.of
     calls = []
 
     def interrupted(*arguments):
@@ -205,7 +206,7 @@ def test_an_addition_that_fails_changes_nothing(error, monkeypatch):
         return rounded(*arguments)
 
     if error is KeyboardInterrupt:
-        monkeypatch.setattr(filling, "rounded_signature", interrupted)
+        monkeypatch.setattr(Sketch, "of", interrupted)
     with pytest.raises(error):
         index.add(unwilling())
     monkeypatch.undo()

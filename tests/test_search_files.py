@@ -132,8 +132,8 @@ def test_other_files_and_versions_are_refused(saved, tmp_path):
     (tmp_path / "text").write_text("Not an index at all, but a line of text.")
     with pytest.raises(ao.InputError, match=r"^text: not a search index of anchorot$"):
         ao.SearchIndex.load(tmp_path / "text")
-    (tmp_path / "newer").write_bytes(data[:8] + b"\2" + data[9:])
-    with pytest.raises(ao.InputError, match="newer: version 2 of the format, but this anchorot reads version 1"):
+    (tmp_path / "newer").write_bytes(data[:8] + b"\3" + data[9:])
+    with pytest.raises(ao.InputError, match="newer: version 3 of the format, but this anchorot reads up to 2"):
         ao.SearchIndex.load(tmp_path / "newer")
     with pytest.raises(FileNotFoundError):
         ao.SearchIndex.load(tmp_path / "nothing")
@@ -223,9 +223,10 @@ def test_a_file_that_was_only_touched_answers_as_before(saved, tmp_path):
 
 def test_only_regular_files_are_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", tmp_path):
-        with pytest.raises(ao.InputError, match="not a regular file, but an index is one"):
-            ao.SearchIndex.load(path)
+    with pytest.raises(ao.InputError, match="not a regular file, but an index is one"):
+        ao.SearchIndex.load(tmp_path / "pipe")
+    with pytest.raises(ao.InputError, match="a folder without [^ ]+, but an index in a folder has one"):
+        ao.SearchIndex.load(tmp_path)
 
 
 # -- how spaces were read --------------------------------------------------------------------------------------------
@@ -275,7 +276,7 @@ def test_spaces_of_several_sorts_have_no_common_way_of_reading(files):
 )
 def test_an_index_with_an_impossible_way_of_reading_is_refused(tmp_path, reading):
     index = ao.SearchIndex.build(clouds(3))
-    index._reading = reading
+    index._common = index._common._replace(reading=reading)
     index.save(tmp_path / "x.index")
     with pytest.raises(ao.InputError, match=r"x\.index: its header says that spaces were read with"):
         ao.SearchIndex.load(tmp_path / "x.index")

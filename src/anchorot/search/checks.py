@@ -47,10 +47,10 @@ def checked_header(header: dict[str, Any], name: str) -> tuple[Grid, View, int, 
         view = unpacked(header.get("marking"), robust)
     except (ValueError, AttributeError) as error:
         refuse(name, f"its header says that points are told apart by {error}")
-    return grid, view, next_id, _checked_reading(header.get("reading"), name)
+    return grid, view, next_id, checked_reading(header.get("reading"), name)
 
 
-def _checked_reading(reading: Any, name: str) -> dict[str, Any] | None:
+def checked_reading(reading: Any, name: str) -> dict[str, Any] | None:
     """Return options that `read` has, with values that they can have."""
     if reading is None:
         return None

@@ -257,10 +257,14 @@ def rounded_signature(features: AnchorFeatures, grid: Grid) -> tuple[NDArray[np.
     s_x) - sqrt(AE_ERROR s_y) >= 0 it is at least z². So the radius of x is r_x + sqrt(AE_ERROR s_x); signatures have
     norms up to 1, so that r_x is less than LEAST_RADIUS.
     """
+    return signature(features, grid).astype(np.float32), rounding(features, grid)
+
+
+def rounding(features: AnchorFeatures, grid: Grid) -> float:
+    """The radius of `rounded_signature`."""
     low, high = features.span
     reach = (max(high, grid.high) - min(low, grid.low)) / (grid.high - grid.low)
-    radius = min(LEAST_RADIUS + math.sqrt(AE_ERROR * reach), MOST_RADIUS)
-    return signature(features, grid).astype(np.float32), radius
+    return min(LEAST_RADIUS + math.sqrt(AE_ERROR * reach), MOST_RADIUS)
 
 
 def check_cells(grid: Grid) -> None:

@@ -1,6 +1,8 @@
 """What is done to spaces on their way into an index."""
 
+import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
-from anchorot.search.embedding import Grid, rounded_signature
+from anchorot.search.embedding import Grid, check_cells, common_span
+from anchorot.search.entries import new_entries
+from anchorot.search.shard import Shard
+from anchorot.search.sketch import Sketch
 from anchorot.search.store import FeatureStore, Record
+from anchorot.search.vectors import VectorIndex
 from anchorot.search.view import View
 from anchorot.space import Space
 
@@ -25,8 +31,45 @@ class Stored(NamedTuple):
     reading: dict[str, Any] | None  # how they were read from files, if all were read in one way
 
 
-def store_all(store: FeatureStore, spaces: Iterable[SpaceLike], view: View) -> Stored:
-    """Write the features of all spaces to the store."""
+@dataclass(frozen=True)
+class Recipe:
+    """How spaces become a shard.
+
+    Attributes
+    ----------
+    view : View
+        How spaces are looked at.
+    grid : (int, int), Grid or Sketch
+        The cells of the vectors, over the range of all costs; or with a range; or how other shards make vectors.
+    folder : path, optional
+        Where features lie as long as they are in no saved file.
+    """
+
+    view: View
+    grid: tuple[int, int] | Grid | Sketch
+    folder: str | os.PathLike[str] | None = None
+
+    def shard(self, spaces: Iterable[SpaceLike], first: int = 0) -> tuple[Shard, dict[str, Any] | None]:
+        """A shard of all spaces, with ids from `first` on and no names yet; and how they were read."""
+        store = FeatureStore(self.view.robust, folder=self.folder)
+        records, spans, reading = store_all(store, spaces, self.view, first)
+        sketch = self._sketch(store, records, spans)
+        vectors = VectorIndex(len(records), sketch.length)
+        radii = fill(vectors.array, store, records, sketch)
+        return Shard(sketch, store, vectors, new_entries(records, radii, first), None), reading
+
+    def _sketch(self, store: FeatureStore, records: list[Record], spans: list[tuple[float, float]]) -> Sketch:
+        if isinstance(self.grid, Sketch):
+            return self.grid
+        grid, has_types = self.grid, self.view.has_types
+        if not isinstance(grid, Grid):
+            grid = Grid.over((0.0, 1.0) if self.view.robust and not has_types else common_span(spans), grid)
+        check_cells(grid)
+        return Sketch(grid) if has_types else Sketch.learned(grid, lambda k: store.read(records[k]), len(records))
+
+
+def store_all(store: FeatureStore, spaces: Iterable[SpaceLike], view: View, first: int = 0) -> Stored:
+    """Write the features of all spaces to the store; errors count them from `first`."""
     records, spans = [], []
     readings: list[dict[str, Any] | None] = []
     for k, x in enumerate(spaces):
@@ -34,12 +77,20 @@ def store_all(store: FeatureStore, spaces: Iterable[SpaceLike], view: View) -> S
             features = view.features(x)
             spans.append(features.span)
         except InputError as error:
-            raise InputError(f"spaces[{k}]: {error}") from None
+            raise InputError(f"spaces[{first + k}]: {error}") from None
         records.append(store.append(features))
-        reading = reading_of(x)
-        if len(readings) < 2 and reading not in readings:
-            readings.append(reading)
-    return Stored(records, spans, readings[0] if len(readings) == 1 else None)
+        readings = all_of(readings, reading_of(x))
+    return Stored(records, spans, common_reading(readings))
+
+
+def all_of(readings: list[dict[str, Any] | None], another: dict[str, Any] | None) -> list[dict[str, Any] | None]:
+    """Ways of reading, each once; more than two are as good as two."""
+    return readings if len(readings) == 2 or another in readings else [*readings, another]
+
+
+def common_reading(readings: list[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """The way in which all were read, if there is one."""
+    return readings[0] if len(readings) == 1 else None
 
 
 def reading_of(x: SpaceLike) -> dict[str, Any] | None:
@@ -55,11 +106,11 @@ def difference(reading: dict[str, Any] | None, wanted: dict[str, Any] | None) ->
     return ", ".join(f"{name}={reading.get(name)!r} where the index has {wanted.get(name)!r}" for name in names)
 
 
-def fill(out: NDArray[np.float32], store: FeatureStore, records: list[Record], grid: Grid) -> Float64s:
+def fill(out: NDArray[np.float32], store: FeatureStore, records: list[Record], sketch: Sketch) -> Float64s:
     """Put the vectors of all records into the rows of `out`; return their radii."""
     radii = np.empty(len(records))
     for k, record in enumerate(records):
-        out[k], radii[k] = rounded_signature(store.read(record), grid)
+        out[k], radii[k] = sketch.of(store.read(record))
     return radii
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anchorot._typing import Int64s
 from anchorot._validate import check_integer
@@ -17,16 +16,21 @@ from anchorot.distances.neighbors import Neighbors
 from anchorot.exceptions import InputError, InputNote
 from anchorot.io.files import read
 from anchorot.io.options import PathLike
-from anchorot.search.checks import check_vectors, checked_header, checked_names, refuse
-from anchorot.search.embedding import Grid, check_cells, check_shape, common_span, signature_length
-from anchorot.search.entries import checked_entries, laid_out, new_entries, record_of
-from anchorot.search.file import Bytes, IndexFile, write_file
-from anchorot.search.filling import SpaceLike, check_names, difference, fill, reading_of, store_all
-from anchorot.search.query import Query
+from anchorot.search.embedding import Grid, check_shape
+from anchorot.search.entries import new_entries
+from anchorot.search.file import IndexFile
+from anchorot.search.filling import Recipe, SpaceLike, check_names, difference, fill, reading_of, store_all
+from anchorot.search.folder import Folder, Listing
+from anchorot.search.joining import joined, remove_all, wanted_ids
+from anchorot.search.loading import Loading
+from anchorot.search.query import answer
+from anchorot.search.shard import Common, Shard
 from anchorot.search.sharing import SharedLock
-from anchorot.search.store import FeatureStore
-from anchorot.search.vectors import VectorIndex, import_faiss
-from anchorot.search.view import View, view_of
+from anchorot.search.vectors import import_faiss
+from anchorot.search.view import view_of
+from anchorot.search.writing import SHARD, all_shards, appended, compacted, like_the_last, without, written
+
+NONE = np.empty(0, np.int64)
 
 
 class SearchIndex:
@@ -56,26 +60,12 @@ class SearchIndex:
     ('line',)
     """
 
-    def __init__(
-        self,
-        grid: Grid,
-        store: FeatureStore,
-        vectors: VectorIndex,
-        entries: np.ndarray,
-        names: tuple[str, ...] | None,
-        next_id: int,
-        view: View,
-        reading: dict[str, Any] | None = None,
-    ) -> None:
-        self._grid = grid
-        self._view = view
-        self._store = store
-        self._lock = SharedLock()  # of the following: vector k and name k belong to entry k
-        self._vectors = vectors
-        self._entries = entries  # ids ascend
-        self._names = names
-        self._next_id = next_id
-        self._reading = reading
+    def __init__(self, shards: tuple[Shard, ...], common: Common, home: Folder | None = None) -> None:
+        self._lock = SharedLock()  # of the following
+        self._shards = shards  # ids ascend within a shard and from one to the next
+        self._common = common
+        self._writing = SharedLock()  # held by who changes what is at home
+        self._home = home
 
     @classmethod
     def build(
@@ -87,14 +77,16 @@ class SearchIndex:
         robust: bool = False,
         marks: str | None = None,
         reach: float | None = None,
-        folder: str | os.PathLike[str] | None = None,
+        folder: PathLike | None = None,
+        path: PathLike | None = None,
+        **reading: Any,
     ) -> Self:
         """Make an index of spaces.
 
         Parameters
         ----------
-        spaces : iterable of Space, AnchorFeatures or array_like
-            Gone through once, one space in memory at a time, so it may read them from files as they are asked for.
+        spaces : iterable of Space, AnchorFeatures, array_like or paths
+            Gone through once, one space in memory at a time.
         names : sequence of str, optional
             What queries are to call the spaces.
         grid : (int, int) or Grid
@@ -109,7 +101,13 @@ class SearchIndex:
         reach : float, optional
             Compare costs up to here; with marks by default the largest cost of all spaces.
         folder : path, optional
-            Where features lie as long as they are in no saved file; the system's temporary folder by default.
+            Where features lie as long as they are in no saved file: by default `path`, or the temporary folder.
+        path : path, optional
+            A folder to write the index to, some ten thousand spaces at a time, so that neither spaces nor features have
+            to fit into memory; `add` and `remove` then change what is there. An index that is there already is replaced
+            once the new one is complete.
+        **reading
+            Options of :func:`read`, for paths.
 
         Returns
         -------
@@ -120,68 +118,45 @@ class SearchIndex:
         shape = grid.shape if isinstance(grid, Grid) else check_shape(grid)
         if marks is not None and not isinstance(spaces, Sequence):
             spaces = list(spaces)
-        view = view_of(spaces, marks, reach, robust=robust)
+        loading = Loading(spaces, reading)
+        view = view_of(loading, marks, reach, robust=robust)
         if view.has_types:
             if isinstance(grid, Grid):
                 raise InputError("with marks='types' the grid follows from the costs; give the numbers of cells alone")
             shape = len(view.alphabet) ** 2 * shape[0], shape[1]
-        store = FeatureStore(robust, folder=folder)
-        records, spans, reading = store_all(store, spaces, view)
-        if not isinstance(grid, Grid):
-            grid = Grid.over((0.0, 1.0) if robust and not view.has_types else common_span(spans), shape)
-        check_cells(grid)
-        checked = check_names(names, len(records), names is not None)
-        vectors = VectorIndex(len(records), signature_length(grid))
-        radii = fill(vectors.array, store, records, grid)
-        return cls(grid, store, vectors, new_entries(records, radii, 0), checked, len(records), view, reading)
+        recipe = Recipe(view, grid if isinstance(grid, Grid) else shape, path if folder is None else folder)
+        if path is None:
+            shard, how = recipe.shard(loading)
+            shard.names = check_names(names, len(shard), names is not None)
+            return cls((shard,), Common(view, len(shard), how))
+        home = Folder.new(path)
+        home.replace(written(home, recipe, loading, names, SHARD))
+        return cls.load(path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a saved index. Its vectors are read into memory, its features stay on disk.
+    def load(cls, path: PathLike) -> Self:
+        """Open a saved index, a file or a folder. Its vectors are read into memory, its features stay on disk.
 
         Raises
         ------
         InputError
-            If the file is no index, of another version, damaged, cut short, or holds what no index can; features are
-            checked when a query first reads them.
+            If it is no index, of another version, damaged, cut short, or holds what no index can; features are checked
+            when a query first reads them.
         OSError
             If it cannot be read.
         """
         import_faiss()
-        file = IndexFile(path)
-        grid, view, next_id, reading = checked_header(file.about, file.name)
-        entries = checked_entries(file.read("entries"), file.features.length, next_id, file.name)
-        names = checked_names(file.json("names"), len(entries), file.name)
-        length = signature_length(grid)
-        if file.length("vectors") != 4 * length * len(entries):
-            refuse(file.name, f"its vectors are not {len(entries)} of {length} numbers")
-        vectors = VectorIndex(len(entries), length)
-        file.read_into("vectors", _bytes(vectors.array))
-        check_vectors(vectors.array, file.name)
-        return cls(grid, FeatureStore(view.robust, file.features), vectors, entries, names, next_id, view, reading)
+        if not os.path.isdir(path):
+            shard, common = Shard.load(IndexFile(path))
+            return cls((shard,), common)
+        home = Folder.open(path)
+        return cls(*all_shards(home), home)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the index to one file, which appears whole or not at all; removed spaces are left out."""
         with self._lock.shared():
-            self._store.notice_changes()
-            entries, n_bytes = laid_out(self._entries)
-            about = {
-                "shape": self.grid.shape,
-                "low": self.grid.low,
-                "high": self.grid.high,
-                "robust": self.robust,
-                "next_id": self._next_id,
-                "reading": self._reading,
-                "marking": self._view.packed(),
-            }
-            names = json.dumps(self._names).encode()
-            parts: dict[str, Bytes] = {
-                "entries": entries.tobytes(),
-                "vectors": _bytes(self._vectors.array),
-                "names": names,
-            }
-            features = (self._store.bytes_of(record_of(self._entries, place)) for place in range(len(self)))
-            write_file(path, about, parts, features, n_bytes)
+            shard = self._shards[0] if len(self._shards) == 1 else joined(self._shards, self._common.view)
+            shard.write(path, self._common)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a SearchIndex cannot be pickled or copied; save() it, and load() the file where it is needed")
@@ -189,73 +164,98 @@ class SearchIndex:
     @property
     def grid(self) -> Grid:
         """The cells of the vectors."""
-        return self._grid
+        return self._shards[0].sketch.grid
 
     @property
     def robust(self) -> bool:
         """Whether ranks of costs are compared."""
-        return self._store.robust
+        return self._common.view.robust
 
     @property
     def reading(self) -> dict[str, Any] | None:
         """Options of :func:`read` that all spaces were read with, from their origins; None if there is no such."""
-        return None if self._reading is None else dict(self._reading)
+        return None if self._common.reading is None else dict(self._common.reading)
 
     @property
     def ids(self) -> Int64s:
         """Ids of the spaces in the index, ascending."""
-        return self._entries["id"].copy()
+        return np.concatenate([shard.ids for shard in self._shards])
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return sum(map(len, self._shards))
 
     def __repr__(self) -> str:
         return f"SearchIndex({len(self)} spaces, {self.grid}, robust={self.robust})"
 
-    def add(self, spaces: Iterable[SpaceLike], names: Sequence[str] | None = None) -> Int64s:
+    def add(self, spaces: Iterable[SpaceLike | PathLike], names: Sequence[str] | None = None, **reading: Any) -> Int64s:
         """Add spaces, all or none of them, and return their ids.
 
         Ids count from 0 and are never given again. Names must be given if the index has names, and only then. Costs may
-        lie outside the range of the grid.
+        lie outside the range of the grid. Files are read as those of the index were, but for options that are given.
+
+        An index in a folder gets one more file, and whoever loads it from then on has the new spaces; many small
+        additions make many files, which `compact` joins. Any other index is changed in memory until it is saved.
         """
-        records, _, reading = store_all(self._store, spaces, self._view)
-        self._compare_reading(reading)
-        added = check_names(names, len(records), self._names is not None)
-        vectors = np.empty((len(records), signature_length(self.grid)), np.float32)
-        radii = fill(vectors, self._store, records, self.grid)
+        loading = Loading(spaces, reading, self._common.reading)
+        return self._add_here(loading, names) if self._home is None else self._add_at_home(self._home, loading, names)
+
+    def _add_here(self, spaces: Loading, names: Sequence[str] | None) -> Int64s:
+        shard = self._shards[-1]
+        records, _, how = store_all(shard.store, spaces, self._common.view)
+        self._compare_reading(how)
+        added = check_names(names, len(records), shard.names is not None)
+        vectors = np.empty((len(records), shard.sketch.length), np.float32)
+        radii = fill(vectors, shard.store, records, shard.sketch)
         with self._lock.exclusive():
-            entries = new_entries(records, radii, self._next_id)
-            self._next_id += len(records)
-            grown = None if self._names is None or added is None else self._names + added
-            self._change(lambda: self._vectors.add(vectors), np.concatenate([self._entries, entries]), grown)
+            entries = new_entries(records, radii, self._common.next_id)
+            self._common = self._common._replace(next_id=self._common.next_id + len(records))
+            shard.extend(vectors, entries, added)
         return entries["id"].copy()
 
-    def remove(self, ids: ArrayLike) -> None:
-        """Remove the spaces of the given ids. Their features stay on disk until the index is saved and loaded."""
-        wanted = np.unique(np.asarray(ids))
-        if wanted.size and wanted.dtype.kind not in "iu":
-            raise InputError(f"ids must be integers, but got {wanted.dtype}")
-        with self._lock.exclusive():
-            present = np.isin(wanted, self._entries["id"])
-            if not present.all():
-                raise InputError(f"there is no space of id {wanted[~present][0]} in the index")
-            places = np.searchsorted(self._entries["id"], wanted)
-            gone = set(places.tolist())
-            kept = None if self._names is None else tuple(n for k, n in enumerate(self._names) if k not in gone)
-            self._change(lambda: self._vectors.remove(places), np.delete(self._entries, places), kept)
+    def _add_at_home(self, home: Folder, spaces: Loading, names: Sequence[str] | None) -> Int64s:
+        with self._writing.exclusive():
+            shard, how = like_the_last(home, self._shards, self._common).shard(spaces, self._common.next_id)
+            self._compare_reading(how)
+            shard.names = check_names(names, len(shard), self._shards[-1].names is not None)
+            ids = shard.ids.copy()
+            if len(shard):
+                self._move(home, *appended(home, self._shards, self._common, shard))
+        return ids
 
-    def _change(self, vectors_change: Callable[[], None], entries: np.ndarray, names: tuple[str, ...] | None) -> None:
-        """Change vectors, entries and names together, even if an interrupt arrives between."""
-        try:
-            vectors_change()
-        finally:
-            if len(self._vectors) == len(entries):
-                self._entries, self._names = entries, names
+    def remove(self, which: ArrayLike | Iterable[str]) -> None:
+        """Remove spaces, given by their ids or by their names.
+
+        Their features stay on disk until the index is saved, or compacted if it is in a folder.
+        """
+        with self._writing.exclusive():
+            if self._home is not None:
+                gone = wanted_ids(which, self._shards)
+                self._move(self._home, without(self._home.listing, self._shards, gone), self._shards, gone)
+                return
+            with self._lock.exclusive():
+                remove_all(self._shards, wanted_ids(which, self._shards))
+
+    def compact(self) -> None:
+        """Join small files of an index in a folder, and give back the space of what was removed."""
+        if self._home is None:
+            raise InputError("compact() is for an index in a folder; save() leaves out what was removed")
+        with self._writing.exclusive():
+            self._move(self._home, *compacted(self._home, self._shards, self._common, SHARD))
+
+    def _move(self, home: Folder, listing: Listing, shards: tuple[Shard, ...], gone: Int64s = NONE) -> None:
+        """Change the folder and the shards in memory together, even if an interrupt arrives between."""
+        with self._lock.exclusive():
+            try:
+                home.replace(listing)
+            finally:
+                if home.listing is listing:
+                    self._common, self._shards = self._common._replace(next_id=listing.next_id), shards
+                    remove_all(shards, gone)
 
     def _compare_reading(self, reading: dict[str, Any] | None) -> None:
         """Note if something was read otherwise than the spaces of the index."""
-        if differs := difference(reading, self._reading):
-            warnings.warn(f"this was read otherwise than the index: {differs}", InputNote, stacklevel=3)
+        if differs := difference(reading, self._common.reading):
+            warnings.warn(f"this was read otherwise than the index: {differs}", InputNote, stacklevel=4)
 
     def query(
         self, x: SpaceLike | PathLike, k: int = 10, exact: bool = True, *, candidates: int | None = None
@@ -289,21 +289,16 @@ class SearchIndex:
         if exact and candidates is not None:
             raise InputError("candidates is for exact=False; exact=True looks at as many as it needs")
         candidates = check_integer(10 * k if candidates is None else candidates, "candidates", k)
+        view, reading = self._common.view, self._common.reading
         if isinstance(x, str | os.PathLike):
-            x = read(x, **{"cache": True, **(self._reading or {})})
+            x = read(x, **{"cache": True, **(reading or {})})
         self._compare_reading(reading_of(x))
-        features, added = self._view.query(x)
-        query = Query(features, self.grid, k)
+        features, added = view.query(x)
         with self._lock.shared():
             if k > len(self):
                 raise InputError(f"k={k} nearest spaces are asked for, but the index has only {len(self)}")
-            self._store.notice_changes()
-            query.search(self._vectors, self._entries, self._store, exact, candidates)
-            values, places = zip(*query.found, strict=True)
-            names = None if self._names is None else tuple(self._names[place] for place in places)
-            energies = self._view.scale * np.array(values) + added
-            return Neighbors(self._entries["id"][list(places)], energies, names, query.n_exact, exact)
-
-
-def _bytes(array: NDArray[np.float32]) -> memoryview:
-    return array.view(np.uint8).reshape(-1).data
+            found, n_exact = answer(self._shards, features, k, candidates=None if exact else candidates)
+        energies, ids, names = zip(*found, strict=True)
+        has_names = self._shards[0].names is not None
+        values = view.scale * np.array(energies) + added
+        return Neighbors(np.array(ids), values, names if has_names else None, n_exact, exact)

@@ -1,62 +1,112 @@
-"""A query on its way through an index."""
+"""A query on its way through the shards of an index."""
 
 from bisect import insort
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.search.embedding import Grid, rounded_signature
-from anchorot.search.entries import record_of
-from anchorot.search.store import FeatureStore
-from anchorot.search.vectors import VectorIndex
+from anchorot.search.shard import Shard
 
 FIRST_CANDIDATES = 256  # looked at before the whole index is asked for more
+FEWEST_OF_A_SHARD = 16  # ... of each of many shards
+
+
+class Found(NamedTuple):
+    """A space that is among the nearest so far; ids break ties."""
+
+    energy: float
+    id: int
+    name: str | None
 
 
 class Query:
     """What is looked for, the best k so far, and how many energies that took."""
 
-    def __init__(self, features: AnchorFeatures, grid: Grid, k: int) -> None:
+    def __init__(self, features: AnchorFeatures, shards: Sequence[Shard], k: int) -> None:
         self.features, self.k = features, k
-        self.vector, self.radius = rounded_signature(features, grid)
-        self.scale = 2 * (grid.high - grid.low)
-        self.found: list[tuple[float, int]] = []  # energy and place, ascending; places ascend with ids
+        self.found: list[Found] = []  # ascending
         self.n_exact = 0
+        sketches = {shard.sketch.key: shard.sketch for shard in shards}
+        vectors = {key: sketch.of(features) for key, sketch in sketches.items()}
+        self._sides = [_Side(shard, *vectors[shard.sketch.key]) for shard in shards if len(shard)]
 
-    def search(
-        self, vectors: VectorIndex, entries: np.ndarray, store: FeatureStore, exact: bool, candidates: int
-    ) -> None:
-        """Look at the first candidates by bound; if `exact`, at all spaces that may be among the nearest."""
-        count = max(FIRST_CANDIDATES, 4 * self.k) if exact else candidates
-        first, others = vectors.nearest(self.vector, min(len(entries), count))
+    def search(self, candidates: int | None) -> None:
+        """Look at the first candidates by bound; without a number of them, at all spaces that may be the nearest."""
         with np.errstate(over="ignore", invalid="ignore"):  # energies that are too large get an error of their own
-            self._refine(first, vectors, entries, store)
-            reach = np.sqrt(self.limit / self.scale) + self.radius + entries["radius"].max()
-            if exact and others <= reach:
-                rest = np.setdiff1d(vectors.within(self.vector, reach), first, assume_unique=True)
-                self._refine(rest, vectors, entries, store)
+            if candidates is not None:
+                self._refine([side.nearest(candidates)[0] for side in self._sides], candidates)
+                return
+            share = -(-max(FIRST_CANDIDATES, 4 * self.k) // len(self._sides))
+            first = [side.nearest(max(share, min(FIRST_CANDIDATES, FEWEST_OF_A_SHARD))) for side in self._sides]
+            self._refine([places for places, _ in first])
+            sides = zip(self._sides, first, strict=True)
+            self._refine([side.others(self.limit, places, others) for side, (places, others) in sides])
 
     @property
     def limit(self) -> float:
         """What a space must not exceed to be among the nearest."""
-        return self.found[-1][0] if len(self.found) == self.k else np.inf
+        return self.found[-1].energy if len(self.found) == self.k else np.inf
 
-    def _refine(self, places: Int64s, vectors: VectorIndex, entries: np.ndarray, store: FeatureStore) -> None:
-        """Compute AE to the spaces at these places by increasing bound, as long as the bounds allow."""
-        bounds = self._bounds(vectors.distances(self.vector, places), entries["radius"][places])
-        order = np.argsort(bounds, kind="stable")
-        for place, bound in zip(places[order].tolist(), bounds[order].tolist(), strict=True):
+    def _refine(self, places: list[Int64s], most: int | None = None) -> None:
+        """Compute AE to the spaces at these places of each shard by increasing bound, as long as the bounds allow."""
+        bounds = np.concatenate([side.bounds(some) for side, some in zip(self._sides, places, strict=True)])
+        which = np.repeat(np.arange(len(places)), [len(some) for some in places])
+        order = np.argsort(bounds, kind="stable")[:most]
+        all_places = np.concatenate(places)[order]
+        for number, place, bound in zip(
+            which[order].tolist(), all_places.tolist(), bounds[order].tolist(), strict=True
+        ):
             if bound > self.limit:
                 break
-            self._meet(place, store.read(record_of(entries, place)))
+            self._meet(self._sides[number].shard, place)
 
-    def _bounds(self, distances: Float64s, radii: Float64s) -> Float64s:
-        """Lower bounds of the computed AE: `scale` times the square of the vectors' distance, less the two radii."""
-        return self.scale * np.maximum(distances - (radii + self.radius), 0) ** 2
-
-    def _meet(self, place: int, features: AnchorFeatures) -> None:
+    def _meet(self, shard: Shard, place: int) -> None:
         """Compute the energy to a space, and keep it if it is among the nearest."""
         self.n_exact += 1
-        insort(self.found, (self.features.energy_to(features), place))
+        energy = self.features.energy_to(shard.features(place))
+        insort(self.found, Found(energy, int(shard.ids[place]), shard.name(place)), key=_rank)
         del self.found[self.k :]
+
+
+def answer(
+    shards: Sequence[Shard], features: AnchorFeatures, k: int, candidates: int | None
+) -> tuple[list[Found], int]:
+    """The k nearest, proved unless only the first `candidates` are to be looked at; and how many energies it took."""
+    for shard in shards:
+        shard.store.notice_changes()
+    query = Query(features, shards, k)
+    query.search(candidates)
+    return query.found, query.n_exact
+
+
+class _Side(NamedTuple):
+    """A shard, and what is looked for as its vectors see it."""
+
+    shard: Shard
+    vector: NDArray[np.float32]
+    radius: float
+
+    def nearest(self, count: int) -> tuple[Int64s, float]:
+        """Places of about the nearest vectors, and a distance that all others have at least."""
+        return self.shard.vectors.nearest(self.vector, min(len(self.shard), count))
+
+    def others(self, limit: float, seen: Int64s, distance: float) -> Int64s:
+        """Places that were not seen yet, all of them at least at a distance, and may be within the limit."""
+        reach = np.sqrt(limit / self.shard.sketch.scale) + self.radius + self.shard.entries["radius"].max()
+        if distance > reach:
+            return np.empty(0, np.int64)
+        return np.setdiff1d(self.shard.vectors.within(self.vector, reach), seen, assume_unique=True)
+
+    def bounds(self, places: Int64s) -> Float64s:
+        """Lower bounds of the computed AE: `scale` times the square of the vectors' distance, less the two radii."""
+        distances = self.shard.vectors.distances(self.vector, places)
+        radii = self.shard.entries["radius"][places] + self.radius
+        return self.shard.sketch.scale * np.maximum(distances - radii, 0) ** 2
+
+
+def _rank(found: Found) -> tuple[float, int]:
+    return found.energy, found.id

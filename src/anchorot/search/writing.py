@@ -1,0 +1,91 @@
+"""Shards on their way into a folder."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from anchorot._typing import Int64s
+from anchorot.search.filling import Recipe, all_of, check_names, common_reading
+from anchorot.search.folder import Folder, Listing, Part
+from anchorot.search.joining import joined
+from anchorot.search.shard import Common, Shard
+
+SHARD = 1 << 16  # spaces in a file
+
+
+def written(home: Folder, recipe: Recipe, spaces: Iterable[Any], names: Sequence[str] | None, size: int) -> Listing:
+    """Write shards of so many spaces, one in memory at a time; all make vectors as the first of them does."""
+    parts: list[Part] = []
+    readings: list[dict[str, Any] | None] = []
+    done, rest = 0, iter(spaces)
+    while True:
+        shard, reading = recipe.shard(islice(rest, size), done)
+        if parts and not len(shard):
+            break
+        recipe = replace(recipe, grid=shard.sketch)
+        readings = all_of(readings, reading)
+        if names is not None:
+            shard.names = tuple(names[done : done + len(shard)])
+        done += len(shard)
+        parts.append(home.write(shard, Common(recipe.view, done, common_reading(readings))))
+    check_names(names, done, names is not None)
+    return Listing(tuple(parts), done, common_reading(readings))
+
+
+def all_shards(home: Folder) -> tuple[tuple[Shard, ...], Common]:
+    """All shards of a folder, in the order of their ids, and what they have in common."""
+    listing = home.listing
+    opened = [home.read(part) for part in listing.parts]
+    view = opened[0][1].view
+    return tuple(shard for shard, _ in opened), Common(view, listing.next_id, listing.reading)
+
+
+def like_the_last(home: Folder, shards: Sequence[Shard], common: Common) -> Recipe:
+    """How spaces that are added become a shard; where the last has adapted to nothing yet, the next may."""
+    sketch = shards[-1].sketch
+    return Recipe(common.view, sketch.grid if sketch.directions is None else sketch, home.path)
+
+
+def appended(
+    home: Folder, shards: tuple[Shard, ...], common: Common, shard: Shard
+) -> tuple[Listing, tuple[Shard, ...]]:
+    """Write one more shard."""
+    next_id = common.next_id + len(shard)
+    part = home.write(shard, common._replace(next_id=next_id))
+    listing = replace(home.listing, parts=(*home.listing.parts, part), next_id=next_id)
+    return listing, (*shards, home.read(part)[0])
+
+
+def without(listing: Listing, shards: Sequence[Shard], ids: Int64s) -> Listing:
+    """Let the spaces of these ids count no longer."""
+    pairs = zip(listing.parts, shards, strict=True)
+    parts = (part._replace(removed=(*part.removed, *shard.ids[shard.places(ids)].tolist())) for part, shard in pairs)
+    return replace(listing, parts=tuple(parts))
+
+
+def compacted(home: Folder, shards: Sequence[Shard], common: Common, size: int) -> tuple[Listing, tuple[Shard, ...]]:
+    """Write neighbours that are small or have lost spaces together, up to so many spaces a file."""
+    kept: list[Shard] = []
+    parts: list[Part] = []
+    for group in _groups(shards, home.listing.parts, size):
+        if len(group) == 1 and not group[0][1].removed:
+            shard, part = group[0]
+        else:
+            part = home.write(joined([shard for shard, _ in group], common.view, home.path), common)
+            shard, _ = home.read(part)
+        kept.append(shard)
+        parts.append(part)
+    return replace(home.listing, parts=tuple(parts)), tuple(kept)
+
+
+def _groups(shards: Sequence[Shard], parts: Sequence[Part], size: int) -> Iterator[list[tuple[Shard, Part]]]:
+    """Neighbours that fit into one file; none is left empty as long as there are spaces at all."""
+    some = [pair for pair in zip(shards, parts, strict=True) if len(pair[0])] or [(shards[0], parts[0])]
+    group: list[tuple[Shard, Part]] = []
+    for shard, part in some:
+        if group and sum(len(each) for each, _ in group) + len(shard) > size:
+            yield group
+            group = []
+        group.append((shard, part))
+    yield group
