@@ -1,8 +1,15 @@
-"""Rows about search among 20 000 spaces."""
+"""Rows about search among 20 000 spaces; and, as a program, an index of any size in a folder.
 
+python benchmarks/search.py                     20 000 spaces
+python benchmarks/search.py --size 1000000      a million: 22 GB in the temporary folder, about half an hour
+"""
+
+import argparse
+import resource
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,7 +110,7 @@ def index_rows(
     alone = f"{plain_share(grid, spaces, queries, truth):.2%} by averages alone"
     times = f"{exact_time * 1e3:.1f} ms a query ({truth.time / exact_time:.0f} times faster), {scan(index)}"
     built = f"build {building:.1f} s, save {saving:.1f} s, load {loading:.2f} s, file {size / 1e6:.0f} MB"
-    bar, holds = ("under 5 %, equal", share < 0.05 and equal) if (family, grid) == ("shapes", DEFAULT) else ("", None)
+    bar, holds = ("under 5 %, equal", share < 0.05 and equal) if grid == DEFAULT else ("", None)
     name = f"search, {family}, {grid[0]} x {grid[1]} cells"
     return [
         Row(f"{name}: work", f"{left} ({alone}); {'equal' if equal else 'NOT EQUAL'} to brute force", bar, holds),
@@ -121,7 +128,7 @@ def ask(index: ao.SearchIndex, queries: list[ao.Space], exact: bool) -> tuple[li
 
 def scan(index: ao.SearchIndex) -> str:
     """How long FAISS looks at all vectors."""
-    vectors, times = index._vectors, 10
+    vectors, times = index._shards[0].vectors, 10
     taken = seconds(lambda: [vectors.nearest(vectors.array[0], 256) for _ in range(times)]) / times
     return f"of it a scan {taken * 1e3:.1f} ms, {vectors.array.nbytes / taken / 1e9:.0f} GB/s"
 
@@ -146,3 +153,98 @@ def plain_share(grid: tuple[int, int], spaces: list[ao.Space], queries: list[ao.
 
 
 SLOW = (search_rows,)
+
+
+# -- any size ------------------------------------------------------------------------------------------------------
+
+COPIES = 8  # of every shape, all but the first with points that are moved a little
+CHANGED = 1000  # spaces that are added and removed
+
+
+def near_duplicates(seed: int) -> Iterator[np.ndarray]:
+    """Points of shapes of every kind, each followed by near-duplicates, without an end."""
+    rng, kinds = np.random.default_rng(seed), FAMILIES["shapes"]
+    while True:
+        for kind in kinds:
+            points = kind(int(rng.integers(30, 61)), rng)
+            for copy in range(COPIES):
+                yield moved(points, rng) if copy else points
+
+
+def moved(points: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return points + rng.normal(size=points.shape) * 10 ** rng.uniform(-4, -1.5)
+
+
+def spaces(seed: int, count: int, step: int = 1) -> Iterator[ao.Space]:
+    return map(ao.from_points, islice(near_duplicates(seed), 0, count * step, step))
+
+
+def duplicates(count: int) -> list[ao.Space]:
+    """Further near-duplicates of the first spaces."""
+    rng = np.random.default_rng(1)
+    return [ao.from_points(moved(points, rng)) for points in islice(near_duplicates(0), 0, count * COPIES, COPIES)]
+
+
+def at_size(size: int, folder: Path) -> None:
+    """Build, load, ask and change an index in a folder, and print what each takes."""
+    path, start = folder / "spaces.index", time.perf_counter()
+    index = ao.SearchIndex.build(spaces(0, size), path=path)
+    building, making = time.perf_counter() - start, seconds(lambda: list(spaces(0, 2000))) / 2000
+    work = time.process_time()
+    say("build", f"{building:.0f} s ({work:.0f} s of processor time), of it {making * size:.0f} s to make the spaces")
+    n_bytes = sum(file.stat().st_size for file in path.iterdir())
+    say("disk", f"{n_bytes / 1e9:.2f} GB in {len(index._shards)} shards, {n_bytes / size / 1e3:.1f} kB a space")
+    del index
+    start = time.perf_counter()
+    index = ao.SearchIndex.load(path)
+    say("load", f"{time.perf_counter() - start:.1f} s; peak memory until here {peak():.2f} GB")
+    known, new = duplicates(QUERIES // 2), list(spaces(2, QUERIES // 2, COPIES))
+    answers = [result for kind, wanted in (("known", known), ("new", new)) for result in queried(index, kind, wanted)]
+    check(index, [known[0], new[0]], [answers[0], answers[len(known)]])
+    start = time.perf_counter()
+    ids = index.add(spaces(3, CHANGED))
+    adding, start = time.perf_counter() - start, time.perf_counter()
+    index.remove(ids)
+    say(f"change by {CHANGED}", f"add {adding:.2f} s, remove {time.perf_counter() - start:.2f} s")
+    say("peak memory", f"{peak():.2f} GB")
+
+
+def queried(index: ao.SearchIndex, kind: str, wanted: list[ao.Space]) -> list[ao.Neighbors]:
+    """Answers, after printing what they took."""
+    ask(index, wanted[:3], exact=True)
+    start = time.process_time()
+    results, taken = ask(index, wanted, exact=True)
+    work = (time.process_time() - start) / len(wanted)
+    counts = np.array([result.n_exact for result in results])
+    times = f"{taken * 1e3:.0f} ms ({work * 1e3:.0f} ms of processor time)"
+    left = f"exact AE on {counts.mean() / len(index):.4%} of the spaces, {counts.max()} at most"
+    say(f"query, {kind} shapes", f"{times}; {left}")
+    return results
+
+
+def check(index: ao.SearchIndex, wanted: list[ao.Space], results: list[ao.Neighbors]) -> None:
+    """Compare answers with all energies, from the features in the files."""
+    features = [ao.AnchorFeatures.of(x) for x in wanted]
+    energies = np.array([[x.energy_to(y) for x in features] for shard in index._shards for y in shard.all_features()]).T
+    for row, result in zip(energies, results, strict=True):
+        nearest = np.argsort(row, kind="stable")[:NEAREST]
+        equal = (nearest == result.index).all() and (row[nearest] == result.distance).all()
+        say("", f"{'equal' if equal else 'NOT EQUAL'} to brute force over all {len(row)} spaces")
+
+
+def peak() -> float:
+    """The most memory that this process has had, in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+
+
+def say(what: str, value: str) -> None:
+    print(f"{what:28} {value}", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=SPACES, help="how many spaces")
+    parser.add_argument("--folder", type=Path, help="where the index lies meanwhile; the temporary folder by default")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as where:
+        at_size(options.size, Path(where))

@@ -225,7 +225,7 @@ def test_only_regular_files_are_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ao.InputError, match="not a regular file, but an index is one"):
         ao.SearchIndex.load(tmp_path / "pipe")
-    with pytest.raises(ao.InputError, match="a folder without [^ ]+, but an index in a folder has one"):
+    with pytest.raises(ao.InputError, match=r"a folder without shards\.json, but an index in a folder has one"):
         ao.SearchIndex.load(tmp_path)
 
 

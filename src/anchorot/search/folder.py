@@ -79,7 +79,7 @@ class Listing:
             parts = tuple(Part(part["file"], part["seal"], tuple(part["removed"])) for part in content["parts"])
             numbers = [content["next_id"], *(i for part in parts for i in part.removed)]
             sound = all(type(number) is int and 0 <= number <= LARGEST_ID for number in numbers)
-            sound = sound and all(Path(part.file).name == part.file for part in parts)
+            sound = sound and len(parts) > 0 and all(Path(part.file).name == part.file for part in parts)
         except (TypeError, KeyError, ValueError, AttributeError):
             sound = False
         if not sound:

@@ -12,7 +12,7 @@ from anchorot.anchors.features import AnchorFeatures
 from anchorot.search.shard import Shard
 
 FIRST_CANDIDATES = 256  # looked at before the whole index is asked for more
-FEWEST_OF_A_SHARD = 16  # ... of each of many shards
+FEWEST_OF_A_SHARD = 64  # ... of each of many shards
 
 
 class Found(NamedTuple):

@@ -5,7 +5,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from anchorot._typing import Int64s
+from anchorot.search.checks import refuse
 from anchorot.search.filling import Recipe, all_of, check_names, common_reading
 from anchorot.search.folder import Folder, Listing, Part
 from anchorot.search.joining import joined
@@ -37,8 +40,13 @@ def all_shards(home: Folder) -> tuple[tuple[Shard, ...], Common]:
     """All shards of a folder, in the order of their ids, and what they have in common."""
     listing = home.listing
     opened = [home.read(part) for part in listing.parts]
-    view = opened[0][1].view
-    return tuple(shard for shard, _ in opened), Common(view, listing.next_id, listing.reading)
+    shards, views = tuple(shard for shard, _ in opened), [common.view for _, common in opened]
+    ids = np.concatenate([shard.ids for shard in shards])
+    ascend = bool((np.diff(ids, append=listing.next_id) > 0).all())
+    alike = all(view == views[0] for view in views) and len({shard.names is None for shard in shards}) == 1
+    if not (ascend and alike):
+        refuse(home.path.name, "its files do not belong together")
+    return shards, Common(views[0], listing.next_id, listing.reading)
 
 
 def like_the_last(home: Folder, shards: Sequence[Shard], common: Common) -> Recipe:
