@@ -128,7 +128,7 @@ def ask(index: ao.SearchIndex, queries: list[ao.Space], exact: bool) -> tuple[li
 
 def scan(index: ao.SearchIndex) -> str:
     """How long FAISS looks at all vectors."""
-    vectors, times = index._shards[0].vectors, 10
+    vectors, times = index._contents.shards[0].vectors, 10
     taken = seconds(lambda: [vectors.nearest(vectors.array[0], 256) for _ in range(times)]) / times
     return f"of it a scan {taken * 1e3:.1f} ms, {vectors.array.nbytes / taken / 1e9:.0f} GB/s"
 
@@ -193,7 +193,9 @@ def at_size(size: int, folder: Path) -> None:
     work = time.process_time()
     say("build", f"{building:.0f} s ({work:.0f} s of processor time), of it {making * size:.0f} s to make the spaces")
     n_bytes = sum(file.stat().st_size for file in path.iterdir())
-    say("disk", f"{n_bytes / 1e9:.2f} GB in {len(index._shards)} shards, {n_bytes / size / 1e3:.1f} kB a space")
+    say(
+        "disk", f"{n_bytes / 1e9:.2f} GB in {len(index._contents.shards)} shards, {n_bytes / size / 1e3:.1f} kB a space"
+    )
     del index
     start = time.perf_counter()
     index = ao.SearchIndex.load(path)
@@ -225,7 +227,9 @@ def queried(index: ao.SearchIndex, kind: str, wanted: list[ao.Space]) -> list[ao
 def check(index: ao.SearchIndex, wanted: list[ao.Space], results: list[ao.Neighbors]) -> None:
     """Compare answers with all energies, from the features in the files."""
     features = [ao.AnchorFeatures.of(x) for x in wanted]
-    energies = np.array([[x.energy_to(y) for x in features] for shard in index._shards for y in shard.all_features()]).T
+    energies = np.array(
+        [[x.energy_to(y) for x in features] for shard in index._contents.shards for y in shard.all_features()]
+    ).T
     for row, result in zip(energies, results, strict=True):
         nearest = np.argsort(row, kind="stable")[:NEAREST]
         equal = (nearest == result.index).all() and (row[nearest] == result.distance).all()

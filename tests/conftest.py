@@ -82,6 +82,7 @@ GROUPS = {
     "test_report_by_hand": "browser",
     "test_report_in_browser": "browser",
     "test_cluster": "cluster",
+    "test_search_cluster": "cluster",
     "test_worker_processes": "cluster",
     "test_killed_runs": "long runs",
     "test_torch_kernels": "compiler",

@@ -276,7 +276,7 @@ def test_spaces_of_several_sorts_have_no_common_way_of_reading(files):
 )
 def test_an_index_with_an_impossible_way_of_reading_is_refused(tmp_path, reading):
     index = ao.SearchIndex.build(clouds(3))
-    index._common = index._common._replace(reading=reading)
+    index._contents.common = index._contents.common._replace(reading=reading)
     index.save(tmp_path / "x.index")
     with pytest.raises(ao.InputError, match=r"x\.index: its header says that spaces were read with"):
         ao.SearchIndex.load(tmp_path / "x.index")

@@ -23,7 +23,7 @@ ON_LINUX = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
     """So that few spaces fill several."""
-    monkeypatch.setattr("anchorot.search.index.SHARD", 7)
+    monkeypatch.setattr("anchorot.search.writing.SHARD", 7)
 
 
 def files(path):
@@ -114,7 +114,7 @@ def test_what_is_added_and_removed_in_place_is_what_a_rebuilt_index_has(tmp_path
         elif act == 1:
             index.compact()
         else:
-            start = int(index._common.next_id)
+            start = int(index._contents.common.next_id)
             new = list(range(start, start + int(rng.integers(1, 5))))
             assert index.add([many[k] for k in new], [str(k) for k in new]).tolist() == new
             held += new
@@ -286,10 +286,10 @@ def test_a_shard_that_is_missing_or_another_is_refused(tmp_path):
 KILLED_AT_ANY_CALL = """
 import os, shutil, sys
 import anchorot as ao
-import anchorot.search.index
+import anchorot.search.writing
 from test_search import clouds, pairs
 
-anchorot.search.index.SHARD = 4
+anchorot.search.writing.SHARD = 4
 path, act = sys.argv[1:]
 many, x = clouds(9), clouds(1, seed=1)[0]
 ACTS = {

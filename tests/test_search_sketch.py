@@ -87,7 +87,7 @@ def test_exact_search_along_directions_is_brute_force(many, x, data):
 def test_copies_of_few_spaces_are_all_found_in_the_order_of_their_ids(few_at_first):
     kinds = clouds(3)
     index = ao.SearchIndex.build([kinds[k % 3] for k in range(300)])
-    assert index._shards[0].sketch.directions is not None
+    assert index._contents.shards[0].sketch.directions is not None
     assert pairs(index.query(kinds[1], 100)) == [(0.0, k) for k in range(1, 300, 3)]
 
 
@@ -110,7 +110,7 @@ def test_directions_are_saved_with_the_vectors_along_them(tmp_path, few_at_first
     index = ao.SearchIndex.build(many, grid=(4, 4))
     index.save(tmp_path / "x")
     again = ao.SearchIndex.load(tmp_path / "x")
-    assert again._shards[0].sketch.key == index._shards[0].sketch.key
+    assert again._contents.shards[0].sketch.key == index._contents.shards[0].sketch.key
     for each in (index, again):
         each.add(more)
     index.save(tmp_path / "one")
@@ -149,7 +149,7 @@ def test_files_without_directions_are_those_of_the_first_version(tmp_path):
 )
 def test_directions_that_bound_nothing_are_refused(change, tmp_path):
     index = ao.SearchIndex.build(alike(256, 0), grid=(2, 2))
-    shard = index._shards[0]
+    shard = index._contents.shards[0]
     shard.sketch = Sketch(shard.sketch.grid, replace(shard.sketch.directions, **change(shard.sketch.directions)))
     index.save(tmp_path / "x")
     with pytest.raises(ao.InputError, match=r"^x: its (directions|header)"):

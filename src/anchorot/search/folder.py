@@ -12,9 +12,8 @@ leaves the old list or the new one; shards that no list names are removed an hou
 import json
 import os
 import secrets
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -22,7 +21,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from anchorot.exceptions import InputError
-from anchorot.io.atomic import STALE_SECONDS, replacing
+from anchorot.io.atomic import remove_stale, replacing
 from anchorot.search.checks import LARGEST_ID, checked_reading, refuse
 from anchorot.search.file import IndexFile, checksum
 from anchorot.search.shard import Common, Shard
@@ -36,7 +35,8 @@ class Part(NamedTuple):
 
     file: str
     seal: str  # a checksum of its header
-    removed: tuple[int, ...] = ()  # ids of spaces that are gone
+    spaces: int  # in the file
+    removed: tuple[int, ...] = ()  # ids of those that are gone
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class Listing:
     def _checked(cls, content: dict[str, Any], name: str) -> Self:
         """What a list says if it says what lists can say: checksums tell damage, but no bad intent."""
         try:
-            parts = tuple(Part(part["file"], part["seal"], tuple(part["removed"])) for part in content["parts"])
-            numbers = [content["next_id"], *(i for part in parts for i in part.removed)]
+            parts = tuple(Part(**part | {"removed": tuple(part["removed"])}) for part in content["parts"])
+            numbers = [content["next_id"], *(i for part in parts for i in (part.spaces, *part.removed))]
             sound = all(type(number) is int and 0 <= number <= LARGEST_ID for number in numbers)
             sound = sound and len(parts) > 0 and all(Path(part.file).name == part.file for part in parts)
         except (TypeError, KeyError, ValueError, AttributeError):
@@ -115,7 +115,7 @@ class Folder:
         folder.mkdir(exist_ok=True)
         if (folder / LIST).exists():
             return cls(folder, _current(folder))
-        if any(file.suffix != ENDING and file.name != LOCK for file in folder.iterdir()):
+        if any(file.suffix != ENDING and file.name[0] != "." and file.name != LOCK for file in folder.iterdir()):
             raise InputError(f"{folder.name}: holds other files; an index takes a folder of its own")
         return cls(folder, Listing())
 
@@ -124,7 +124,7 @@ class Folder:
         first = int(shard.ids[0]) if len(shard) else common.next_id
         file = f"{first:06d}-{secrets.token_hex(3)}{ENDING}"
         shard.write(self.path / file, common)
-        return Part(file, IndexFile(self.path / file).seal)
+        return Part(file, IndexFile(self.path / file).seal, len(shard))
 
     def read(self, part: Part) -> tuple[Shard, Common]:
         """Open a shard, without the spaces that are gone."""
@@ -135,14 +135,19 @@ class Folder:
         if file.seal != part.seal:
             refuse(self.path.name, f"{part.file} is not the file that was saved")
         shard, common = Shard.load(file)
+        if len(shard) != part.spaces:
+            refuse(self.path.name, f"{part.file} has {len(shard)} spaces, but {LIST} says {part.spaces}")
         shard.remove(shard.places(np.array(part.removed, dtype=np.int64)))
         return shard, common
+
+    def is_changed(self) -> bool:
+        """Whether another process has written another list."""
+        return (_current(self.path) if (self.path / LIST).exists() else Listing()) != self.listing
 
     def replace(self, listing: Listing) -> None:
         """Let another list count from now on, unless another process has changed it meanwhile."""
         with self._locked():
-            now = _current(self.path) if (self.path / LIST).exists() else Listing()
-            if now != self.listing:
+            if self.is_changed():
                 raise InputError(f"{self.path.name}: another process has changed the index; load it again")
             with replacing(self.path / LIST) as temporary:
                 temporary.write_bytes(listing.packed())
@@ -153,11 +158,9 @@ class Folder:
     def _sweep(self, gone: set[str]) -> None:
         """Remove shards that were replaced, and those that a killed process left."""
         named = {part.file for part in self.listing.parts}
-        for file in self.path.glob(f"*{ENDING}"):
-            with suppress(OSError):
-                is_stale = file.name not in named and time.time() - file.stat().st_mtime > STALE_SECONDS
-                if file.name in gone or is_stale:
-                    file.unlink()
+        remove_stale(file for file in self.path.iterdir() if file.name not in {LIST, LOCK, *named})
+        for name in gone:
+            (self.path / name).unlink(missing_ok=True)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,22 +12,25 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Int64s
 from anchorot._validate import check_integer
 from anchorot.distances.neighbors import Neighbors
-from anchorot.exceptions import InputError, InputNote
+from anchorot.exceptions import InputError
 from anchorot.io.files import read
+from anchorot.io.notes import note
 from anchorot.io.options import PathLike
+from anchorot.many.workers.inputs import Inputs
+from anchorot.search.distant import DistantShards, build_there
 from anchorot.search.embedding import Grid, check_shape
-from anchorot.search.entries import new_entries
 from anchorot.search.file import IndexFile
-from anchorot.search.filling import Recipe, SpaceLike, check_names, difference, fill, reading_of, store_all
-from anchorot.search.folder import Folder, Listing
-from anchorot.search.joining import joined, remove_all, wanted_ids
+from anchorot.search.filling import Recipe, SpaceLike, check_names, difference, reading_of
+from anchorot.search.folder import Folder
+from anchorot.search.held import HeldShards
 from anchorot.search.loading import Loading
-from anchorot.search.query import answer
 from anchorot.search.shard import Common, Shard
-from anchorot.search.sharing import SharedLock
 from anchorot.search.vectors import import_faiss
 from anchorot.search.view import view_of
-from anchorot.search.writing import SHARD, all_shards, appended, compacted, like_the_last, without, written
+from anchorot.search.writing import opened, written
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 NONE = np.empty(0, np.int64)
 
@@ -60,12 +62,8 @@ class SearchIndex:
     ('line',)
     """
 
-    def __init__(self, shards: tuple[Shard, ...], common: Common, home: Folder | None = None) -> None:
-        self._lock = SharedLock()  # of the following
-        self._shards = shards  # ids ascend within a shard and from one to the next
-        self._common = common
-        self._writing = SharedLock()  # held by who changes what is at home
-        self._home = home
+    def __init__(self, contents: HeldShards | DistantShards) -> None:
+        self._contents = contents
 
     @classmethod
     def build(
@@ -79,6 +77,7 @@ class SearchIndex:
         reach: float | None = None,
         folder: PathLike | None = None,
         path: PathLike | None = None,
+        client: "Client | None" = None,
         **reading: Any,
     ) -> Self:
         """Make an index of spaces.
@@ -106,6 +105,9 @@ class SearchIndex:
             A folder to write the index to, some ten thousand spaces at a time, so that neither spaces nor features have
             to fit into memory; `add` and `remove` then change what is there. An index that is there already is replaced
             once the new one is complete.
+        client : dask.distributed.Client, optional
+            Let the workers of a cluster read spaces, which must be a sequence, and make the index, some shards each, in
+            a folder `path` that all of them see; see `load`. What a lost worker did is done again.
         **reading
             Options of :func:`read`, for paths.
 
@@ -124,18 +126,33 @@ class SearchIndex:
             if isinstance(grid, Grid):
                 raise InputError("with marks='types' the grid follows from the costs; give the numbers of cells alone")
             shape = len(view.alphabet) ** 2 * shape[0], shape[1]
-        recipe = Recipe(view, grid if isinstance(grid, Grid) else shape, path if folder is None else folder)
+        meanwhile = path if folder is None and client is None else folder
+        recipe = Recipe(view, grid if isinstance(grid, Grid) else shape, meanwhile)
+        if client is not None:
+            inputs = Inputs.of(cast("Sequence[Any]", spaces), None, **reading)
+            return cls(DistantShards(build_there(recipe, inputs, names, path, client), client))
         if path is None:
             shard, how = recipe.shard(loading)
             shard.names = check_names(names, len(shard), names is not None)
-            return cls((shard,), Common(view, len(shard), how))
+            return cls(HeldShards((shard,), Common(view, len(shard), how)))
         home = Folder.new(path)
-        home.replace(written(home, recipe, loading, names, SHARD))
+        home.replace(written(home, recipe, loading, names))
         return cls.load(path)
 
     @classmethod
-    def load(cls, path: PathLike) -> Self:
+    def load(cls, path: PathLike, *, client: "Client | None" = None, one_by_one: bool = False) -> Self:
         """Open a saved index, a file or a folder. Its vectors are read into memory, its features stay on disk.
+
+        Parameters
+        ----------
+        path : path
+            What was saved, or built there.
+        client : dask.distributed.Client, optional
+            Leave the shards of a folder, which all workers must see, to the workers of a cluster: each keeps some, and
+            a query asks all. Such an index cannot be changed.
+        one_by_one : bool
+            Open the shards of a folder one after another, for every query anew: for vectors that do not fit into
+            memory together. Such an index cannot be changed.
 
         Raises
         ------
@@ -146,17 +163,17 @@ class SearchIndex:
             If it cannot be read.
         """
         import_faiss()
-        if not os.path.isdir(path):
-            shard, common = Shard.load(IndexFile(path))
-            return cls((shard,), common)
-        home = Folder.open(path)
-        return cls(*all_shards(home), home)
+        if client is not None or one_by_one:
+            return cls(DistantShards(path, client))
+        if os.path.isdir(path):
+            home, shards, common = opened(path)
+            return cls(HeldShards(shards, common, home))
+        shard, common = Shard.load(IndexFile(path))
+        return cls(HeldShards((shard,), common))
 
     def save(self, path: PathLike) -> None:
         """Write the index to one file, which appears whole or not at all; removed spaces are left out."""
-        with self._lock.shared():
-            shard = self._shards[0] if len(self._shards) == 1 else joined(self._shards, self._common.view)
-            shard.write(path, self._common)
+        self._contents.save(path)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a SearchIndex cannot be pickled or copied; save() it, and load() the file where it is needed")
@@ -164,25 +181,25 @@ class SearchIndex:
     @property
     def grid(self) -> Grid:
         """The cells of the vectors."""
-        return self._shards[0].sketch.grid
+        return self._contents.grid
 
     @property
     def robust(self) -> bool:
         """Whether ranks of costs are compared."""
-        return self._common.view.robust
+        return self._contents.common.view.robust
 
     @property
     def reading(self) -> dict[str, Any] | None:
         """Options of :func:`read` that all spaces were read with, from their origins; None if there is no such."""
-        return None if self._common.reading is None else dict(self._common.reading)
+        return None if self._contents.common.reading is None else dict(self._contents.common.reading)
 
     @property
     def ids(self) -> Int64s:
         """Ids of the spaces in the index, ascending."""
-        return np.concatenate([shard.ids for shard in self._shards])
+        return self._contents.ids
 
     def __len__(self) -> int:
-        return sum(map(len, self._shards))
+        return len(self._contents)
 
     def __repr__(self) -> str:
         return f"SearchIndex({len(self)} spaces, {self.grid}, robust={self.robust})"
@@ -196,66 +213,24 @@ class SearchIndex:
         An index in a folder gets one more file, and whoever loads it from then on has the new spaces; many small
         additions make many files, which `compact` joins. Any other index is changed in memory until it is saved.
         """
-        loading = Loading(spaces, reading, self._common.reading)
-        return self._add_here(loading, names) if self._home is None else self._add_at_home(self._home, loading, names)
-
-    def _add_here(self, spaces: Loading, names: Sequence[str] | None) -> Int64s:
-        shard = self._shards[-1]
-        records, _, how = store_all(shard.store, spaces, self._common.view)
-        self._compare_reading(how)
-        added = check_names(names, len(records), shard.names is not None)
-        vectors = np.empty((len(records), shard.sketch.length), np.float32)
-        radii = fill(vectors, shard.store, records, shard.sketch)
-        with self._lock.exclusive():
-            entries = new_entries(records, radii, self._common.next_id)
-            self._common = self._common._replace(next_id=self._common.next_id + len(records))
-            shard.extend(vectors, entries, added)
-        return entries["id"].copy()
-
-    def _add_at_home(self, home: Folder, spaces: Loading, names: Sequence[str] | None) -> Int64s:
-        with self._writing.exclusive():
-            shard, how = like_the_last(home, self._shards, self._common).shard(spaces, self._common.next_id)
-            self._compare_reading(how)
-            shard.names = check_names(names, len(shard), self._shards[-1].names is not None)
-            ids = shard.ids.copy()
-            if len(shard):
-                self._move(home, *appended(home, self._shards, self._common, shard))
-        return ids
+        loading = Loading(spaces, reading, self._contents.common.reading)
+        return self._contents.add(loading, names, self._compare_reading)
 
     def remove(self, which: ArrayLike | Iterable[str]) -> None:
         """Remove spaces, given by their ids or by their names.
 
         Their features stay on disk until the index is saved, or compacted if it is in a folder.
         """
-        with self._writing.exclusive():
-            if self._home is not None:
-                gone = wanted_ids(which, self._shards)
-                self._move(self._home, without(self._home.listing, self._shards, gone), self._shards, gone)
-                return
-            with self._lock.exclusive():
-                remove_all(self._shards, wanted_ids(which, self._shards))
+        self._contents.remove(which)
 
     def compact(self) -> None:
         """Join small files of an index in a folder, and give back the space of what was removed."""
-        if self._home is None:
-            raise InputError("compact() is for an index in a folder; save() leaves out what was removed")
-        with self._writing.exclusive():
-            self._move(self._home, *compacted(self._home, self._shards, self._common, SHARD))
-
-    def _move(self, home: Folder, listing: Listing, shards: tuple[Shard, ...], gone: Int64s = NONE) -> None:
-        """Change the folder and the shards in memory together, even if an interrupt arrives between."""
-        with self._lock.exclusive():
-            try:
-                home.replace(listing)
-            finally:
-                if home.listing is listing:
-                    self._common, self._shards = self._common._replace(next_id=listing.next_id), shards
-                    remove_all(shards, gone)
+        self._contents.compact()
 
     def _compare_reading(self, reading: dict[str, Any] | None) -> None:
         """Note if something was read otherwise than the spaces of the index."""
-        if differs := difference(reading, self._common.reading):
-            warnings.warn(f"this was read otherwise than the index: {differs}", InputNote, stacklevel=4)
+        if differs := difference(reading, self._contents.common.reading):
+            note("this", f"was read otherwise than the index: {differs}")
 
     def query(
         self, x: SpaceLike | PathLike, k: int = 10, exact: bool = True, *, candidates: int | None = None
@@ -289,16 +264,14 @@ class SearchIndex:
         if exact and candidates is not None:
             raise InputError("candidates is for exact=False; exact=True looks at as many as it needs")
         candidates = check_integer(10 * k if candidates is None else candidates, "candidates", k)
-        view, reading = self._common.view, self._common.reading
+        view, _, reading = self._contents.common
         if isinstance(x, str | os.PathLike):
             x = read(x, **{"cache": True, **(reading or {})})
         self._compare_reading(reading_of(x))
         features, added = view.query(x)
-        with self._lock.shared():
-            if k > len(self):
-                raise InputError(f"k={k} nearest spaces are asked for, but the index has only {len(self)}")
-            found, n_exact = answer(self._shards, features, k, candidates=None if exact else candidates)
-        energies, ids, names = zip(*found, strict=True)
-        has_names = self._shards[0].names is not None
+        answer = self._contents.answer(features, k, None if exact else candidates) if k <= len(self) else None
+        if answer is None or len(answer.found) < k:  # some may be gone since just now
+            raise InputError(f"k={k} nearest spaces are asked for, but the index has only {len(self)}")
+        energies, ids, names = zip(*answer.found, strict=True)
         values = view.scale * np.array(energies) + added
-        return Neighbors(np.array(ids), values, names if has_names else None, n_exact, exact)
+        return Neighbors(np.array(ids), values, None if None in names else names, answer.n_exact, exact)

@@ -26,9 +26,9 @@ class Found(NamedTuple):
 class Query:
     """What is looked for, the best k so far, and how many energies that took."""
 
-    def __init__(self, features: AnchorFeatures, shards: Sequence[Shard], k: int) -> None:
+    def __init__(self, features: AnchorFeatures, shards: Sequence[Shard], k: int, found: Sequence[Found] = ()) -> None:
         self.features, self.k = features, k
-        self.found: list[Found] = []  # ascending
+        self.found = list(found)  # ascending
         self.n_exact = 0
         sketches = {shard.sketch.key: shard.sketch for shard in shards}
         vectors = {key: sketch.of(features) for key, sketch in sketches.items()}
@@ -36,6 +36,8 @@ class Query:
 
     def search(self, candidates: int | None) -> None:
         """Look at the first candidates by bound; without a number of them, at all spaces that may be the nearest."""
+        if not self._sides:
+            return
         with np.errstate(over="ignore", invalid="ignore"):  # energies that are too large get an error of their own
             if candidates is not None:
                 self._refine([side.nearest(candidates)[0] for side in self._sides], candidates)
@@ -72,15 +74,31 @@ class Query:
         del self.found[self.k :]
 
 
+class Answer(NamedTuple):
+    """The nearest, and how many energies that took."""
+
+    found: list[Found]
+    n_exact: int
+
+
 def answer(
-    shards: Sequence[Shard], features: AnchorFeatures, k: int, candidates: int | None
-) -> tuple[list[Found], int]:
-    """The k nearest, proved unless only the first `candidates` are to be looked at; and how many energies it took."""
+    shards: Sequence[Shard], features: AnchorFeatures, k: int, candidates: int | None, found: Sequence[Found] = ()
+) -> Answer:
+    """The k nearest, or all if there are fewer; proved unless only the first `candidates` are to be looked at.
+
+    Those that were `found` elsewhere are among those that it is chosen from.
+    """
     for shard in shards:
         shard.store.notice_changes()
-    query = Query(features, shards, k)
+    query = Query(features, shards, k, found)
     query.search(candidates)
-    return query.found, query.n_exact
+    return Answer(query.found, query.n_exact)
+
+
+def best(k: int, *answers: Answer) -> Answer:
+    """The k nearest of several answers, each of other spaces: what proves each proves this."""
+    found = sorted((each for answer in answers for each in answer.found), key=_rank)
+    return Answer(found[:k], sum(answer.n_exact for answer in answers))
 
 
 class _Side(NamedTuple):

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from anchorot._typing import Int64s
+from anchorot.exceptions import InputError
+from anchorot.io.options import PathLike
 from anchorot.search.checks import refuse
 from anchorot.search.filling import Recipe, all_of, check_names, common_reading
 from anchorot.search.folder import Folder, Listing, Part
@@ -17,13 +19,18 @@ from anchorot.search.shard import Common, Shard
 SHARD = 1 << 16  # spaces in a file
 
 
-def written(home: Folder, recipe: Recipe, spaces: Iterable[Any], names: Sequence[str] | None, size: int) -> Listing:
-    """Write shards of so many spaces, one in memory at a time; all make vectors as the first of them does."""
+def shard_size(n: int, workers: int) -> int:
+    """How many of n spaces to put into a file, so that every worker has some."""
+    return min(SHARD, -(-n // max(1, workers)))
+
+
+def written(home: Folder, recipe: Recipe, spaces: Iterable[Any], names: Sequence[str] | None) -> Listing:
+    """Write shards, one in memory at a time; all make vectors as the first of them does."""
     parts: list[Part] = []
     readings: list[dict[str, Any] | None] = []
     done, rest = 0, iter(spaces)
     while True:
-        shard, reading = recipe.shard(islice(rest, size), done)
+        shard, reading = recipe.shard(islice(rest, SHARD), done)
         if parts and not len(shard):
             break
         recipe = replace(recipe, grid=shard.sketch)
@@ -36,7 +43,18 @@ def written(home: Folder, recipe: Recipe, spaces: Iterable[Any], names: Sequence
     return Listing(tuple(parts), done, common_reading(readings))
 
 
-def all_shards(home: Folder) -> tuple[tuple[Shard, ...], Common]:
+def opened(path: PathLike) -> tuple[Folder, tuple[Shard, ...], Common]:
+    """An index in a folder; again if it was changed, and files are gone, before all of them were opened."""
+    while True:
+        home = Folder.open(path)
+        try:
+            return home, *_all_shards(home)
+        except InputError:
+            if not home.is_changed():
+                raise
+
+
+def _all_shards(home: Folder) -> tuple[tuple[Shard, ...], Common]:
     """All shards of a folder, in the order of their ids, and what they have in common."""
     listing = home.listing
     opened = [home.read(part) for part in listing.parts]
@@ -72,11 +90,11 @@ def without(listing: Listing, shards: Sequence[Shard], ids: Int64s) -> Listing:
     return replace(listing, parts=tuple(parts))
 
 
-def compacted(home: Folder, shards: Sequence[Shard], common: Common, size: int) -> tuple[Listing, tuple[Shard, ...]]:
-    """Write neighbours that are small or have lost spaces together, up to so many spaces a file."""
+def compacted(home: Folder, shards: Sequence[Shard], common: Common) -> tuple[Listing, tuple[Shard, ...]]:
+    """Write neighbours that are small or have lost spaces together."""
     kept: list[Shard] = []
     parts: list[Part] = []
-    for group in _groups(shards, home.listing.parts, size):
+    for group in _groups(shards, home.listing.parts):
         if len(group) == 1 and not group[0][1].removed:
             shard, part = group[0]
         else:
@@ -87,12 +105,12 @@ def compacted(home: Folder, shards: Sequence[Shard], common: Common, size: int) 
     return replace(home.listing, parts=tuple(parts)), tuple(kept)
 
 
-def _groups(shards: Sequence[Shard], parts: Sequence[Part], size: int) -> Iterator[list[tuple[Shard, Part]]]:
+def _groups(shards: Sequence[Shard], parts: Sequence[Part]) -> Iterator[list[tuple[Shard, Part]]]:
     """Neighbours that fit into one file; none is left empty as long as there are spaces at all."""
     some = [pair for pair in zip(shards, parts, strict=True) if len(pair[0])] or [(shards[0], parts[0])]
     group: list[tuple[Shard, Part]] = []
     for shard, part in some:
-        if group and sum(len(each) for each, _ in group) + len(shard) > size:
+        if group and sum(len(each) for each, _ in group) + len(shard) > SHARD:
             yield group
             group = []
         group.append((shard, part))
