@@ -83,6 +83,9 @@ RUNS = {
     "embed": "a.npy b.npy -o E.npz",
     "search build": "a.npy b.npy -o new.index",
     "search query": "x.index a.npy",
+    "search add": "x.index a.npy",
+    "search remove": "x.index b.npy",
+    "search compact": "x.shards",
     "test": "a.npy --against b.npy --statistic anchors --resamples 9",
     "barycenter": "a.npy b.npy -o mean.csv --support 3 --max-iter 2",
     "demo": "--n-points 6 -o demo.png",
@@ -93,7 +96,10 @@ RUNS = {
     "cache clear": "",
     "config": "",
 }
-AT_WORK = [name for name in RUNS if name.split()[0] not in ("cache", "config", "datasets")]
+MAKE_NO_SPACES = ("search remove", "search compact")
+AT_WORK = [
+    name for name in RUNS if name not in MAKE_NO_SPACES and name.split()[0] not in ("cache", "config", "datasets")
+]
 # Do something at the moment when a command has made a space.
 MIDDLE = """
 import os, signal, threading, anchorot.space
@@ -119,6 +125,7 @@ def write_inputs(folder, a="a.npy", b="b.npy"):
     for name, space in zip((a, b), spaces, strict=True):
         np.save(folder / name, space.cost)
     ao.SearchIndex.build(spaces, [a, b]).save(folder / "x.index")
+    ao.SearchIndex.build(spaces, [a, b], path=folder / "x.shards")
     return folder
 
 

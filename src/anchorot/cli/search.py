@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 import anchorot as ao
 from anchorot._progress import progress_bar
+from anchorot.cli.clients import DaskOption, dask_client
 from anchorot.cli.metric_options import ReachOption
 from anchorot.cli.options import (
     FilesArgument,
@@ -20,8 +22,10 @@ from anchorot.cli.options import (
     said_of,
 )
 from anchorot.cli.output import Stopwatch, doing, new_table, plain, print_json, print_table
-from anchorot.cli.sources import find_sources, spaces_of
+from anchorot.cli.sources import Source, find_sources, spaces_of
 from anchorot.cli.writing import Outputs
+
+IndexArgument = Annotated[Path, typer.Argument(help="An index made by `anchorot search build`.", show_default=False)]
 
 app = typer.Typer(help="Find the nearest of very many spaces by Anchor Energy.", no_args_is_help=True)
 
@@ -38,40 +42,98 @@ def build(
         str | None, typer.Option(metavar="[types]", help="Tell points apart by their types too.", show_default=False)
     ] = None,
     reach: ReachOption = None,
+    shards: Annotated[
+        bool, typer.Option("--shards", help="Write a folder of files, which later changes are made to in place.")
+    ] = False,
+    dask: DaskOption = None,
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
 ) -> None:
     """Make an index of spaces; it keeps how they were read, and queries are read in the same way."""
-    outputs = Outputs()
-    outputs.announce(output)
+    outputs, is_folder = Outputs(), shards or dask is not None
+    if is_folder:
+        outputs.announce_folder(output)
+    else:
+        outputs.announce(output)
     start = time.perf_counter()
     sources = find_sources(files)
-    with (
-        doing(f"building an index of {len(sources)} spaces"),
-        progress_bar(len(sources), "reading", "spaces") as advance,
-    ):
-        spaces = _told(spaces_of(sources, reading, jobs), advance)
-        how: dict[str, Any] = {"robust": robust, "marks": marks, "reach": reach}
-        index = ao.SearchIndex.build(spaces, [source.name for source in sources], grid=(cells, cells), **how)
-    outputs.save(output, index.save)
+    names = [source.name for source in sources]
+    how: dict[str, Any] = {"robust": robust, "marks": marks, "reach": reach}
+    options = {**how, "grid": (cells, cells), "path": output if is_folder else None}
+    with dask_client(dask) as client, doing(f"building an index of {len(sources)} spaces"):
+        if client is not None:
+            entries = [source.unread(reading) for source in sources]
+            index = ao.SearchIndex.build(entries, names, **options, client=client)
+        else:
+            with _reading(sources, reading, jobs) as spaces:
+                index = ao.SearchIndex.build(spaces, names, **options)
+    if not is_folder:
+        outputs.save(output, index.save)
     seconds = time.perf_counter() - start
     if as_json:
         said = {"index": str(output), "spaces": len(index), **how, "cells": cells}
         print_json({**said, "reading": said_of(reading), "seconds": seconds})
     else:
-        table = new_table(f"index of {len(index)} spaces", "", "")
-        if outputs.lines():
-            table.add_row("bytes", f"{output.stat().st_size:,}")
-        table.add_row("seconds", f"{seconds:.2f}")
-        print_table(table, *outputs.lines())
+        _show(index, output, seconds, outputs)
     outputs.settle()
+
+
+@app.command(epilog="Example: [bold]anchorot search add shapes.index new/[/]")
+@reads_as_built
+def add(
+    index: IndexArgument,
+    files: FilesArgument,
+    jobs: JobsOption = -1,
+    as_json: JsonOption = False,
+    *,
+    reading: dict[str, Any],
+) -> None:
+    """Add spaces to an index, read as those that are there; one of --shards is not written again for it."""
+    stopwatch, outputs = Stopwatch(), Outputs()
+    with stopwatch("load", f"opening {index.name}"):
+        opened = ao.SearchIndex.load(index)
+    sources = find_sources(files)
+    with (
+        stopwatch("add", f"adding {len(sources)} spaces"),
+        _reading(sources, _as_built(opened, reading), jobs) as spaces,
+    ):
+        names = [source.name for source in sources] if opened.has_names else None
+        ids = opened.add(spaces, names)
+    _changed(opened, index, stopwatch, outputs, as_json, {"added": ids.tolist()})
+
+
+@app.command(epilog="Example: [bold]anchorot search remove shapes.index cat3.off cat4.off[/]")
+def remove(
+    index: IndexArgument,
+    names: Annotated[list[str], typer.Argument(help="Names of spaces, or ids if they have none.", show_default=False)],
+    as_json: JsonOption = False,
+) -> None:
+    """Remove spaces from an index; one of --shards is not written again for it."""
+    stopwatch, outputs = Stopwatch(), Outputs()
+    with stopwatch("load", f"opening {index.name}"):
+        opened = ao.SearchIndex.load(index)
+    before = len(opened)
+    with stopwatch("remove", "removing"):
+        opened.remove(names if opened.has_names else [_id(name) for name in names])
+    _changed(opened, index, stopwatch, outputs, as_json, {"removed": before - len(opened)})
+
+
+@app.command(epilog="Example: [bold]anchorot search compact shapes.index[/]")
+def compact(index: IndexArgument, as_json: JsonOption = False) -> None:
+    """Join the small files of an index of --shards, and give back the space of what was removed."""
+    stopwatch = Stopwatch()
+    with stopwatch("load", f"opening {index.name}"):
+        opened = ao.SearchIndex.load(index)
+    with stopwatch("compact", "joining files"):
+        opened.compact()
+    _changed(opened, index, stopwatch, Outputs(), as_json, {})
 
 
 @app.command(epilog="Example: [bold]anchorot search query shapes.index cat3.off -k 5[/]")
 @reads_as_built
 def query(
-    index: Annotated[Path, typer.Argument(help="An index made by `anchorot search build`.", show_default=False)],
+    index: IndexArgument,
     file: Annotated[Path, SpaceArgument],
     k: Annotated[int, typer.Option("-k", help="How many to find.", min=1)] = 10,
     candidates: Annotated[
@@ -111,6 +173,44 @@ def _as_built(index: ao.SearchIndex, reading: dict[str, Any]) -> dict[str, Any]:
     """How the spaces of an index were read, but for what is said otherwise."""
     given = {name: value for name, value in reading.items() if value is not None}
     return {"rng": 0, **(index.reading or {}), **given}
+
+
+@contextmanager
+def _reading(sources: list[Source], reading: dict[str, Any], jobs: int) -> Iterator[Iterable[ao.Space]]:
+    """Spaces as they are read, with a bar that shows how many are."""
+    with progress_bar(len(sources), "reading", "spaces") as advance:
+        yield _told(spaces_of(sources, reading, jobs), advance)
+
+
+def _changed(
+    index: ao.SearchIndex, path: Path, stopwatch: Stopwatch, outputs: Outputs, as_json: bool, said: dict[str, Any]
+) -> None:
+    """Write an index that is one file again, and tell what was done."""
+    if not path.is_dir():
+        with stopwatch("save", f"writing {path.name}"):
+            outputs.save(path, index.save)
+    if as_json:
+        print_json({"index": str(path), "spaces": len(index), **said, "seconds": stopwatch.seconds})
+    else:
+        _show(index, path, sum(stopwatch.seconds.values()), outputs)
+    outputs.settle()
+
+
+def _show(index: ao.SearchIndex, path: Path, seconds: float, outputs: Outputs) -> None:
+    """Print how large an index is, and how long it took."""
+    table = new_table(f"index of {len(index)} spaces", "", "")
+    files = [*path.iterdir()] if path.is_dir() else [path] if outputs.lines() else []
+    if files:
+        table.add_row("bytes", f"{sum(file.stat().st_size for file in files):,}")
+    table.add_row("seconds", f"{seconds:.2f}")
+    print_table(table, *([f"written: [bold]{plain(str(path))}[/]"] if path.is_dir() else outputs.lines()))
+
+
+def _id(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ao.InputError(f"the spaces of this index have no names, so give their ids, not {text!r}") from None
 
 
 def _told(spaces: Iterable[ao.Space], advance: Callable[[int], None]) -> Iterator[ao.Space]:

@@ -66,8 +66,8 @@ class DistantShards:
     def __init__(self, path: PathLike, client: Any = None) -> None:
         self._home = Folder.open(path)
         self._parts = [part for part in self._home.listing.parts if part.spaces > len(part.removed)]
-        about = IndexFile(self._home.path / self._home.listing.parts[0].file)
-        self._grid, view, _, _ = checked_header(about.about, about.name)
+        self._file = IndexFile(self._home.path / self._home.listing.parts[0].file)
+        self._grid, view, _, _ = checked_header(self._file.about, self._file.name)
         self.common = Common(view, self._home.listing.next_id, self._home.listing.reading)
         self._tasks = None if client is None else ClusterTasks(client, ()).__enter__()
         self._open = [] if self._tasks is None else [self._opened(self._tasks, part) for part in self._parts]
@@ -89,6 +89,11 @@ class DistantShards:
     def grid(self) -> Grid:
         """The cells of the vectors of the first shard."""
         return self._grid
+
+    @property
+    def has_names(self) -> bool:
+        """Whether spaces have names."""
+        return self._file.json("names") is not None
 
     def answer(self, features: AnchorFeatures, k: int, candidates: int | None) -> Answer:
         """The k nearest among all shards: those of each, put together."""

@@ -1,7 +1,7 @@
 """What is done to spaces on their way into an index."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
+from anchorot.io.options import PathLike
 from anchorot.search.embedding import Grid, check_cells, common_span
 from anchorot.search.entries import new_entries
 from anchorot.search.shard import Shard
@@ -21,6 +22,7 @@ from anchorot.search.view import View
 from anchorot.space import Space
 
 SpaceLike = Space | AnchorFeatures | ArrayLike
+Entry = SpaceLike | PathLike | Callable[[], SpaceLike | PathLike]
 
 
 class Stored(NamedTuple):

@@ -55,6 +55,11 @@ class HeldShards:
         """The cells of the vectors."""
         return self.shards[0].sketch.grid
 
+    @property
+    def has_names(self) -> bool:
+        """Whether spaces have names."""
+        return self.shards[0].names is not None
+
     def answer(self, features: AnchorFeatures, k: int, candidates: int | None) -> Answer:
         """The k nearest among all shards."""
         with self._lock.shared():
@@ -73,7 +78,7 @@ class HeldShards:
         with self._writing.exclusive():
             shard, reading = like_the_last(self._home, self.shards, self.common).shard(spaces, self.common.next_id)
             told(reading)
-            shard.names = check_names(names, len(shard), self.shards[-1].names is not None)
+            shard.names = check_names(names, len(shard), self.has_names)
             if len(shard):
                 self._move(self._home, *appended(self._home, self.shards, self.common, shard))
             return shard.ids.copy()

@@ -20,7 +20,7 @@ from anchorot.many.workers.inputs import Inputs
 from anchorot.search.distant import DistantShards, build_there
 from anchorot.search.embedding import Grid, check_shape
 from anchorot.search.file import IndexFile
-from anchorot.search.filling import Recipe, SpaceLike, check_names, difference, reading_of
+from anchorot.search.filling import Entry, Recipe, SpaceLike, check_names, difference, reading_of
 from anchorot.search.folder import Folder
 from anchorot.search.held import HeldShards
 from anchorot.search.loading import Loading
@@ -68,7 +68,7 @@ class SearchIndex:
     @classmethod
     def build(
         cls,
-        spaces: Iterable[SpaceLike],
+        spaces: Iterable[Entry],
         names: Sequence[str] | None = None,
         *,
         grid: tuple[int, int] | Grid = (16, 16),
@@ -84,7 +84,7 @@ class SearchIndex:
 
         Parameters
         ----------
-        spaces : iterable of Space, AnchorFeatures, array_like or paths
+        spaces : iterable of Space, AnchorFeatures, array_like, paths, or functions that return one of these
             Gone through once, one space in memory at a time.
         names : sequence of str, optional
             What queries are to call the spaces.
@@ -194,6 +194,11 @@ class SearchIndex:
         return None if self._contents.common.reading is None else dict(self._contents.common.reading)
 
     @property
+    def has_names(self) -> bool:
+        """Whether its spaces have names."""
+        return self._contents.has_names
+
+    @property
     def ids(self) -> Int64s:
         """Ids of the spaces in the index, ascending."""
         return self._contents.ids
@@ -204,7 +209,7 @@ class SearchIndex:
     def __repr__(self) -> str:
         return f"SearchIndex({len(self)} spaces, {self.grid}, robust={self.robust})"
 
-    def add(self, spaces: Iterable[SpaceLike | PathLike], names: Sequence[str] | None = None, **reading: Any) -> Int64s:
+    def add(self, spaces: Iterable[Entry], names: Sequence[str] | None = None, **reading: Any) -> Int64s:
         """Add spaces, all or none of them, and return their ids.
 
         Ids count from 0 and are never given again. Names must be given if the index has names, and only then. Costs may

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from anchorot.io.files import Unread
 from anchorot.many.workers.inputs import Inputs
 
 
 class Loading:
-    """Spaces, features, arrays or paths, read one at a time whenever they are gone through.
+    """Spaces, features, arrays, paths or functions that return such, read one at a time whenever they are gone through.
 
     Parameters
     ----------
@@ -29,5 +28,5 @@ class Loading:
 
     def __iter__(self) -> Iterator[Any]:
         for k, x in enumerate(self.spaces):
-            is_read = isinstance(x, str | os.PathLike | Unread) or self._like.given
+            is_read = isinstance(x, str | os.PathLike) or callable(x) or self._like.given
             yield replace(self._like, spaces={k: x}, n=k + 1).load(k) if is_read else x
