@@ -28,10 +28,10 @@ from anchorot.distances.dense import DenseAlignment, DenseRival
 from anchorot.distances.energy import anchor_energy, expected_cost
 from anchorot.distances.estimate import EnergyEstimate, anchor_energy_estimate
 from anchorot.distances.gromov import gromov_wasserstein
-from anchorot.distances.ground import ProjectedEnergy, projected_energy
 from anchorot.distances.nearest import nearest_gw
 from anchorot.distances.neighbors import Neighbors
 from anchorot.distances.plan import anchor_energy_plan, match
+from anchorot.distances.projection import ProjectedEnergy, projected_energy
 from anchorot.distances.scores import AlignmentScores, alignment_scores
 from anchorot.distances.transport import Transport
 from anchorot.distances.wasserstein import anchor_wasserstein

@@ -13,7 +13,7 @@ from anchorot._validate import check_choice, check_overflow, check_power, check_
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.marked import common_marking, marked_features
 from anchorot.anchors.marking import Marking, MarksLike
-from anchorot.distances.ground import GROUNDS, space_energy
+from anchorot.distances.ground import is_w2, space_energy
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 
@@ -130,9 +130,7 @@ def anchor_energy(
     p = check_power(p)
     threads = check_threads(threads)
     check_choice(method, "method", METHODS)
-    if check_choice(ground, "ground", GROUNDS) == "w2":
-        if p != 1 or method != "auto" or marks is not None or reach is not None:
-            raise InputError("ground='w2' goes with p=1 and method='auto' only, and with neither marks nor reach")
+    if is_w2(ground, alone=p == 1 and method == "auto" and marks is None and reach is None):
         return space_energy(x, y, robust, threads)
     marking = common_marking((x, y), marks, reach, robust=robust, rng=rng)
     if marking is not None:
