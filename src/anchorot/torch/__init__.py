@@ -26,12 +26,14 @@ from anchorot.torch.energy import anchor_energy
 from anchorot.torch.large import LargeEnergy, anchor_energy_of_points
 from anchorot.torch.plan import anchor_energy_plan
 from anchorot.torch.points import from_points
+from anchorot.torch.projection import TensorProjectedEnergy, projected_energy
 from anchorot.torch.ranks import ranks
 from anchorot.torch.wasserstein import TensorTransport, anchor_wasserstein
 
 __all__ = [
     "LargeEnergy",
     "TensorAlignment",
+    "TensorProjectedEnergy",
     "TensorStart",
     "TensorTransport",
     "align",
@@ -40,5 +42,6 @@ __all__ = [
     "anchor_energy_plan",
     "anchor_wasserstein",
     "from_points",
+    "projected_energy",
     "ranks",
 ]

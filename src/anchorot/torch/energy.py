@@ -9,7 +9,9 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from anchorot._validate import check_finite_number, check_power
+from anchorot.distances.ground import is_w2
 from anchorot.torch._checks import check_costs, check_in_range, check_weights, is_uniform
+from anchorot.torch._ground import entries, ground_energy
 from anchorot.torch._levels import level_energy
 from anchorot.torch._marked import check_marks, marked_energy, marks_of
 from anchorot.torch._powers import power_energy
@@ -23,6 +25,7 @@ def anchor_energy(
     b: Tensor | None = None,
     p: int = 1,
     *,
+    ground: str = "w1",
     types: tuple[Tensor, Tensor] | None = None,
     features: tuple[Tensor, Tensor] | None = None,
     reach: float | None = None,
@@ -42,6 +45,9 @@ def anchor_energy(
         the energy has a kink in the weights: their gradient there is the middle of its one-sided derivatives.
     p : int from 1 to 64
         Power of the cost.
+    ground : {"w1", "w2"}
+        The distance between anchors: OT_p, or the unsquared W_2, which sees all that anchors differ in but takes O(n³)
+        time. The latter goes with p=1, and not with types, features or reach; :func:`projected_energy` estimates it.
     types : (tensor of shape (..., n), tensor of shape (..., m)), optional
         Integers that say what kind of point each is: marked Anchor Energy, which splits anchors and what they see by
         type. p = 1 only.
@@ -83,7 +89,11 @@ def anchor_energy(
     batch, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
     weights_x = None if a is None else check_weights(a, x, "a", "C1")
     weights_y = None if b is None else check_weights(b, y, "b", "C2")
-    if types is not None or features is not None or reach is not None:
+    is_marked = types is not None or features is not None or reach is not None
+    if is_w2(ground, alone=p == 1 and not is_marked):
+        energies = [ground_energy(*entry) for entry in entries(x, y, weights_x, weights_y)]
+        return _in_range(torch.stack(energies).to(x.dtype), p).view(batch)
+    if is_marked:
         check_marks(p, types, features)
         limit = float(max(x.detach().max(), y.detach().max())) if reach is None else check_finite_number(reach, "reach")
         x, y = x.clamp(max=limit), y.clamp(max=limit)

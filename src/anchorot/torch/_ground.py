@@ -1,0 +1,179 @@
+r"""Energies of tensors with the unsquared W_2 between anchors as ground distance (:mod:`anchorot.distances.ground`).
+
+With signed masses s, quantile functions as points P of a Euclidean space, D their distances and K = 1 / D (0 if D is),
+
+    energy = -Σ_ij s_i s_j D_ij,    ∂/∂s = -2 D s,    ∂/∂P_i = -2 s_i (P_i (K s)_i - (K s P)_i).
+
+Uniform weights have levels in common, so that all of this is products of matrices. Other weights have not: rows are
+merged two at a time in blocks, which are computed again for gradients instead of being kept. Projections are numbers
+<θ, Q> on the line, whose energy distance is right on average (:mod:`anchorot.distances.projection`).
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
+
+from anchorot._kernels.levels import common_segments
+from anchorot.distances.ground import NEAR
+from anchorot.distances.projection import FOLDED
+from anchorot.torch._checks import is_uniform
+from anchorot.torch._levels import blocks
+
+RESOLUTION = 4096  # levels at which noises for weighted rows are drawn
+
+
+class Sides(NamedTuple):
+    """The sorted rows of two spaces, float64, and their signed masses."""
+
+    x: Tensor  # (n, n)
+    y: Tensor
+    ends_x: Tensor | None  # levels after each sorted cost; None if uniform
+    ends_y: Tensor | None
+    signed: Tensor  # (n + m,)
+
+
+def entries(
+    x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None
+) -> Iterator[tuple[Tensor, Tensor, Tensor | None, Tensor | None]]:
+    """Every entry of a batch by itself; weights that are equal, and constants, count as none."""
+    costs = (cost.reshape(-1, *cost.shape[-2:]) for cost in (x, y))
+    weights = [None if w is None or (not w.requires_grad and is_uniform(w)) else w for w in (a, b)]
+    wx, wy = (None if w is None else w.reshape(-1, w.shape[-1]) for w in weights)
+    for k, (one, two) in enumerate(zip(*costs, strict=True)):
+        yield one, two, None if wx is None else wx[k], None if wy is None else wy[k]
+
+
+def ground_energy(x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None) -> Tensor:
+    """Energy of one pair of spaces, with gradients in costs and weights; weights are float64 or None if uniform."""
+    sides = sorted_sides(x, y, a, b)
+    if sides.ends_x is None or sides.ends_y is None:
+        return _euclidean_energy(_points(sides.x, sides.y), sides.signed)
+    return _merged_energy(sides)
+
+
+def projected_energies(sides: Sides, count: int, generator: torch.Generator | None) -> Tensor:
+    """(count,): energies of random projections, each right on average."""
+    options: dict[str, Any] = {"dtype": torch.float64, "device": sides.x.device, "generator": generator}
+    if sides.ends_x is None or sides.ends_y is None:
+        points = _points(sides.x, sides.y)
+        values = points @ torch.randn(points.shape[1], count, **options)
+    else:
+        steps = torch.randn(RESOLUTION, count, **options) / math.sqrt(RESOLUTION)
+        motion = torch.cat([steps.new_zeros(1, count), steps.cumsum(0)])
+        values = torch.cat([_on_motion(sides.x, sides.ends_x, motion), _on_motion(sides.y, sides.ends_y, motion)])
+    ordered, order = values.sort(dim=0)
+    mass = sides.signed[order].cumsum(0)[:-1]
+    return 2 * FOLDED * (mass**2 * ordered.diff(dim=0)).sum(0)
+
+
+def sorted_sides(x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None) -> Sides:
+    """Sort the rows of both; unless both are uniform, with the level after each cost."""
+    uniform = a is None and b is None
+    (qx, ends_x, mass_x), (qy, ends_y, mass_y) = (
+        _sorted_side(cost.double(), weights, uniform) for cost, weights in ((x, a), (y, b))
+    )
+    return Sides(qx, qy, ends_x, ends_y, torch.cat([mass_x, -mass_y]))
+
+
+def _sorted_side(cost: Tensor, weights: Tensor | None, uniform: bool) -> tuple[Tensor, Tensor | None, Tensor]:
+    ordered, order = cost.sort(dim=-1)
+    mass = cost.new_full((len(cost),), 1 / len(cost)) if weights is None else weights
+    if uniform:
+        return ordered, None, mass
+    ends = mass[order].cumsum(-1)
+    return ordered, torch.cat([ends[:, :-1], torch.ones_like(ends[:, :1])], dim=-1), mass
+
+
+def _points(x: Tensor, y: Tensor) -> Tensor:
+    """Quantiles on common levels times roots of widths, about their centre."""
+    k, l, width = (torch.from_numpy(part).to(x.device) for part in common_segments(len(x), len(y)))
+    values = torch.cat([x[:, k], y[:, l]])
+    return (values - values.detach().mean(0)) * width.sqrt()
+
+
+class _EuclideanEnergy(Function):
+    """Value and gradients in points and masses, made in the forward pass from the same distances."""
+
+    @staticmethod
+    def forward(ctx: Any, points: Tensor, signed: Tensor) -> Tensor:
+        value = points.new_zeros(())
+        norms, by_mass = (points**2).sum(1), signed[:, None] * points
+        slopes, pulls = torch.zeros_like(points), torch.zeros_like(signed)
+        for part in blocks(len(points), len(points), points.device):
+            some = points[part]
+            distance = _distances(some, points, norms[part], norms)
+            pulls[part] = -2 * (distance @ signed)
+            value += signed[part] @ pulls[part] / 2
+            if ctx.needs_input_grad[0]:
+                inverse = torch.where(distance > 0, 1 / distance, 0)
+                slopes[part] = some * (inverse @ signed)[:, None] - inverse @ by_mass
+        ctx.save_for_backward(-2 * signed[:, None] * slopes, pulls)
+        return value.clamp(min=0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        slopes, pulls = ctx.saved_tensors
+        return grad * slopes, grad * pulls
+
+
+_euclidean_energy: Callable[..., Tensor] = _EuclideanEnergy.apply
+
+
+def _distances(some: Tensor, points: Tensor, norms: Tensor, all_norms: Tensor) -> Tensor:
+    """By a product of matrices; those of near points from their differences."""
+    sums = norms[:, None] + all_norms
+    squares = sums - 2 * (some @ points.T)
+    i, j = torch.nonzero(squares <= NEAR * sums, as_tuple=True)
+    for part in blocks(len(i), points.shape[1], points.device):
+        squares[i[part], j[part]] = ((some[i[part]] - points[j[part]]) ** 2).sum(1)
+    return squares.sqrt()
+
+
+def _merged_energy(sides: Sides) -> Tensor:
+    """By merges of two rows at a time: blocks of rows against all rows of one side."""
+    rows = [(sides.x, sides.ends_x), (sides.y, sides.ends_y)]
+    masses = sides.signed.split([len(sides.x), len(sides.y)])
+    total = sides.x.new_zeros(())
+    for first in (0, 1):
+        for second in range(first, 2):
+            (value, ends), (others, other_ends) = rows[first], rows[second]
+            assert ends is not None
+            assert other_ends is not None
+            for part in blocks(len(value), len(others) * (value.shape[1] + others.shape[1]), value.device):
+                distance = checkpoint(
+                    _merged_distances, value[part], ends[part], others, other_ends, use_reentrant=False
+                )
+                assert isinstance(distance, Tensor)
+                total = total - (1 + (first != second)) * (masses[first][part] @ distance @ masses[second])
+    return total.clamp(min=0)
+
+
+def _merged_distances(value: Tensor, ends: Tensor, others: Tensor, other_ends: Tensor) -> Tensor:
+    """W_2 between rows and other rows, (rows, others)."""
+    shape = (len(value), len(others))
+    wide, other_wide = (side.expand(*shape, -1) for side in (ends[:, None], other_ends[None]))
+    levels = torch.cat([wide, other_wide], dim=-1).sort(dim=-1).values
+    with torch.no_grad():
+        at = [torch.searchsorted(side.contiguous(), levels.contiguous()) for side in (wide, other_wide)]
+        at = [index.clamp(max=side.shape[-1] - 1) for index, side in zip(at, (wide, other_wide), strict=True)]
+    gap = value[:, None].expand(*shape, -1).gather(-1, at[0]) - others[None].expand(*shape, -1).gather(-1, at[1])
+    width = levels.diff(dim=-1, prepend=levels.new_zeros(*shape, 1))
+    squares = (width * gap**2).sum(-1)
+    near = squares <= 0  # the root has no derivative there
+    return torch.where(near, 0, torch.where(near, 1, squares).sqrt())
+
+
+def _on_motion(value: Tensor, ends: Tensor, motion: Tensor) -> Tensor:
+    """(rows, noises): Σ_l value_l (B(end_l) - B(end_{l-1})), B linear between its levels."""
+    place = torch.nn.functional.pad(ends, (1, 0)) * RESOLUTION
+    below = place.detach().long().clamp(max=RESOLUTION - 1)
+    share = (place - below)[..., None]
+    here = (1 - share) * motion[below] + share * motion[below + 1]
+    return torch.einsum("il,ilk->ik", value, here.diff(dim=1))
