@@ -58,6 +58,7 @@ from anchorot.many.pairwise import pairwise
 from anchorot.origin import Origin
 from anchorot.search.embedding import Grid, embed
 from anchorot.search.index import SearchIndex
+from anchorot.search.projections import embedded_energy
 from anchorot.space import Space
 from anchorot.stats.energy_test import energy_distance, energy_test
 from anchorot.stats.graphs import graph_model_test
@@ -119,6 +120,7 @@ __all__ = [
     "barycenter",
     "convert",
     "embed",
+    "embedded_energy",
     "energy_distance",
     "energy_test",
     "expected_cost",

@@ -9,11 +9,12 @@ import typer
 
 import anchorot as ao
 from anchorot.anchors.marking import marking_of
-from anchorot.cli.metric_options import EpsilonOption, MarksOption, MetricOption, POption, ReachOption
+from anchorot.cli.metric_options import EpsilonOption, GroundOption, MarksOption, MetricOption, POption, ReachOption
 from anchorot.cli.options import JsonOption, SpaceArgument, ThreadsOption, reads_spaces
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table, read_both
 from anchorot.io.gate import about
-from anchorot.many.metrics import METRICS, Metric, metric_of
+from anchorot.many.metric import Metric
+from anchorot.many.metrics import METRICS, metric_of
 
 
 @reads_spaces
@@ -27,6 +28,7 @@ def compare(
     ] = None,
     p: POption = None,
     epsilon: EpsilonOption = None,
+    ground: GroundOption = "w1",
     marks: MarksOption = None,
     reach: ReachOption = None,
     estimate: Annotated[
@@ -44,17 +46,18 @@ def compare(
 ) -> None:
     """Distance between two spaces, of their costs and of their ranks (robust), with the time of every step."""
     forms = (False, True) if robust is None else (robust,)
-    plain_metrics = [metric_of(metric, p, is_robust, epsilon, threads=threads) for is_robust in forms]
-    if estimate and ((metric, plain_metrics[0].options["p"]) != ("ae", 1) or marks is not None or reach is not None):
+    plain_metrics = [metric_of(metric, p, is_robust, epsilon, ground=ground, threads=threads) for is_robust in forms]
+    others = ground != "w1" or marks is not None or reach is not None
+    if estimate and ((metric, plain_metrics[0].options["p"]) != ("ae", 1) or others):
         raise ao.InputError(
-            "--estimate is for --metric ae with --p 1, without --marks and --reach: leave it or them out"
+            "--estimate is for --metric ae with --p 1, without --ground, --marks and --reach: leave it or them out"
         )
     reading = _independent(reading) if estimate else reading
     stopwatch = Stopwatch()
     x, y = read_both(a, b, reading, stopwatch)
     markings = [marking_of((x, y), marks, reach, robust=is_robust) for is_robust in forms]
     metrics = [
-        metric_of(metric, p, is_robust, epsilon, marking=marking, threads=threads)
+        metric_of(metric, p, is_robust, epsilon, ground=ground, marking=marking, threads=threads)
         for is_robust, marking in zip(forms, markings, strict=True)
     ]
     values: dict[str, float] = {}
@@ -64,7 +67,8 @@ def compare(
             values[name] = _distance((a, x), (b, y), chosen)
     estimates = _estimates(x, y, metrics if estimate else [], reading["rng"], threads, stopwatch)
     if as_json:
-        how = {name: metrics[0].options[name] for name in ("metric", "p", "epsilon")} | {"marks": marks, "reach": reach}
+        how = {name: metrics[0].options[name] for name in ("metric", "p", "epsilon")}
+        how |= {"ground": ground, "marks": marks, "reach": reach}
         shown = {name: _described(found) for name, found in estimates.items()}
         sizes = {"n": x.n, "m": y.n}
         print_json({"a": str(a), "b": str(b), **sizes, **how, **values, **shown, "seconds": stopwatch.seconds})

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from anchorot.anchors.marking import MARKS
+from anchorot.distances.ground import GROUNDS
 from anchorot.many.metrics import METRICS, WITH_GRADIENT, WITH_PLAN
 
 USUAL_POWER = 1
@@ -93,6 +94,14 @@ MarksOption = Annotated[
 ReachOption = Annotated[
     float | None,
     typer.Option(help="Of ae: compare costs up to this one, by default all.", show_default=False),
+]
+GroundOption = Annotated[
+    str,
+    typer.Option(
+        metavar=f"[{'|'.join(GROUNDS)}]",
+        callback=_checked(GROUNDS),
+        help="Of ae: the distance between anchors. w2 is 0 for equal anchors only, but takes n³ time.",
+    ),
 ]
 EpsilonOption = Annotated[
     float | None,

@@ -12,7 +12,7 @@ import typer
 import anchorot as ao
 from anchorot._typing import Float64s
 from anchorot.cli.clients import DaskOption, dask_client
-from anchorot.cli.metric_options import EpsilonOption, MarksOption, MetricOption, POption, ReachOption
+from anchorot.cli.metric_options import EpsilonOption, GroundOption, MarksOption, MetricOption, POption, ReachOption
 from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_spaces, said_of
 from anchorot.cli.output import doing, new_table, plain, print_json, print_table
 from anchorot.cli.sources import Source, find_sources, unread_all
@@ -42,6 +42,7 @@ def pairwise(
     robust: Annotated[bool, typer.Option("--robust", help="Compare ranks of costs.")] = False,
     p: POption = None,
     epsilon: EpsilonOption = None,
+    ground: GroundOption = "w1",
     marks: MarksOption = None,
     reach: ReachOption = None,
     jobs: JobsOption = -1,
@@ -58,7 +59,7 @@ def pairwise(
     reading: dict[str, Any],
 ) -> None:
     """Distances between all pairs of spaces."""
-    options = metric_of(metric, p, robust, epsilon).options
+    options = metric_of(metric, p, robust, epsilon, ground=ground).options
     outputs = Outputs()
     outputs.announce(output, ".npz", ".csv")
     outputs.announce_picture(picture)

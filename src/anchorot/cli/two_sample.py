@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 import anchorot as ao
+from anchorot.cli.metric_options import GroundOption
 from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, ThreadsOption, reads_spaces
 from anchorot.cli.output import doing, new_table, print_json, print_table
 from anchorot.cli.sources import Source, find_sources, graphs_of, spaces_of
@@ -56,6 +57,7 @@ def two_sample(
         Statistic,
         typer.Option(help="What stands for a graph; anchors, its distances, are of spaces of every kind."),
     ] = Statistic.degree,
+    ground: GroundOption = "w1",
     resamples: Annotated[int, typer.Option(help="Permutations to draw.", min=1)] = 999,
     stop_after: Annotated[
         int | None,
@@ -79,6 +81,7 @@ def two_sample(
     sources = find_sources(files), find_sources(against)
     start = time.perf_counter()
     options: dict[str, Any] = {
+        "ground": ground,
         "n_resamples": resamples,
         "rng": reading["rng"],
         "stop_after": stop_after,
@@ -90,6 +93,7 @@ def two_sample(
     outputs.save_picture(picture, lambda: _draw(found))
     facts = {
         "statistic": statistic.value,
+        "ground": ground,
         "energy_distance": found.statistic,
         "pvalue": found.pvalue,
         "permutations": len(found.null),

@@ -119,7 +119,8 @@ def ready(rows: Rows, signed: Float64s) -> tuple[Rows, Float64s, float]:
     scaled, unit = _in_units(rows)
     distinct, own = _distinct(scaled)
     # each side by itself: equal masses of both then cancel to the last bit
-    joined = np.bincount(own, np.maximum(signed, 0)) - np.bincount(own, np.maximum(-signed, 0))
+    sides = [np.bincount(own, np.maximum(masses, 0)).astype(np.float64) for masses in (signed, -signed)]
+    joined = sides[0] - sides[1]
     kept = np.flatnonzero(joined)
     return _picked(distinct, kept), joined[kept], unit
 

@@ -84,10 +84,11 @@ def projected_energy(
     generator = np.random.default_rng(rng)
     found = np.concatenate([_energies_on_the_line(values, signed) for values in _projections(rows, count, generator)])
     found *= FOLDED
-    return _summary(found, unit)
+    return summary(found, unit)
 
 
-def _summary(found: Float64s, unit: float) -> ProjectedEnergy:
+def summary(found: Float64s, unit: float) -> ProjectedEnergy:
+    """Mean of energies, one a projection and in units, and its standard error."""
     count = len(found)
     with np.errstate(over="ignore"):
         value, error = float(found.mean() * unit), float(found.std(ddof=1) / math.sqrt(count) * unit)

@@ -43,6 +43,8 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
         Compare ranks of costs.
     p : {1, 2}
         Power of the costs. For p >= 3 the Anchor Energy is no squared distance and gives no kernel.
+    ground : {"w1", "w2"}
+        The distance between anchors, see :func:`~anchorot.anchor_energy`; "w2" goes with p = 1 and without marks.
     marks : {"types", "features"}, FeatureMap, optional
         Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes (reach,
         map of features) is learnt from the training spaces, and kept in `marking_`.
@@ -90,6 +92,7 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
         metric: str = "ae",
         robust: bool = False,
         p: int = 1,
+        ground: str = "w1",
         marks: MarksLike = None,
         reach: float | None = None,
         n_jobs: int | None = -1,
@@ -100,6 +103,7 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
         self.metric = metric
         self.robust = robust
         self.p = p
+        self.ground = ground
         self.marks = marks
         self.reach = reach
         self.n_jobs = n_jobs

@@ -32,6 +32,8 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
         rows and its columns.
     robust, p, epsilon
         Options of the metric, see :func:`~anchorot.pairwise`.
+    ground : {"w1", "w2"}
+        For "ae": the distance between anchors, see :func:`~anchorot.anchor_energy`.
     marks : {"types", "features"}, FeatureMap, optional
         For "ae": tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes
         (reach, map of features) is learnt from the training spaces, and kept in `marking_`.
@@ -79,6 +81,7 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
         robust: bool = False,
         p: int | None = None,
         epsilon: float | None = None,
+        ground: str = "w1",
         marks: MarksLike = None,
         reach: float | None = None,
         n_jobs: int | None = -1,
@@ -89,6 +92,7 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
         self.robust = robust
         self.p = p
         self.epsilon = epsilon
+        self.ground = ground
         self.marks = marks
         self.reach = reach
         self.n_jobs = n_jobs

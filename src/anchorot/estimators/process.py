@@ -29,6 +29,8 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         Compare ranks of costs.
     p : {1, 2}
         Power of the costs.
+    ground : {"w1", "w2"}
+        The distance between anchors, see :func:`~anchorot.anchor_energy`; "w2" goes with p = 1 and without marks.
     marks : {"types"} or FeatureMap, optional
         Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`; a kernel is called with
         ever other spaces, so that `reach` and the map of features must be given.
@@ -57,6 +59,7 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         *,
         robust: bool = False,
         p: int = 1,
+        ground: str = "w1",
         marks: MarksLike = None,
         reach: float | None = None,
         n_jobs: int | None = -1,
@@ -65,6 +68,7 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         self.gamma_bounds = gamma_bounds
         self.robust = robust
         self.p = p
+        self.ground = ground
         self.marks = marks
         self.reach = reach
         self.n_jobs = n_jobs
@@ -107,5 +111,5 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
                 "a kernel of marks needs a reach and, for features, a feature_map(...) that stay the same; "
                 f"but got marks={self.marks!r}, reach={self.reach!r}"
             )
-        marked = {"marks": self.marks, "reach": self.reach}
+        marked = {"ground": self.ground, "marks": self.marks, "reach": self.reach}
         return {"p": check_energy_power(self.p), "robust": self.robust, "n_jobs": self.n_jobs, **marked}

@@ -52,6 +52,7 @@ class ComparesToTraining:
     robust: bool
     p: int | None
     epsilon: float | None = None
+    ground: str = "w1"
     marks: MarksLike = None
     reach: float | None = None
     n_jobs: int | None
@@ -84,9 +85,10 @@ class ComparesToTraining:
             )
         self.spaces_ = load_spaces(X)
         self.marking_ = common_marking(self.spaces_, self.marks, self.reach, robust=self.robust)
-        chosen = metric_of(metric, self.p, self.robust, self.epsilon, marking=self.marking_)
-        if metric == "ae":  # sort once
+        chosen = metric_of(metric, self.p, self.robust, self.epsilon, ground=self.ground, marking=self.marking_)
+        if metric == "ae":
             check_energy_power(self.p)
+        if metric == "ae" and self.ground == "w1":  # sort once
             self.spaces_ = [chosen.prepare(x) for x in self.spaces_]
         return None
 
@@ -102,7 +104,8 @@ class ComparesToTraining:
         return compare(X, self.spaces_, self.metric, n_jobs=self.n_jobs, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        return {"p": self.p, "robust": self.robust, "epsilon": self.epsilon, "marks": self.marking_}
+        shared = {"p": self.p, "robust": self.robust, "epsilon": self.epsilon}
+        return shared | {"ground": self.ground, "marks": self.marking_}
 
     def _checked(self, X: Any, reset: bool) -> Float64s:
         return validate_data(self, X, reset=reset, dtype=np.float64, ensure_non_negative=True)

@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from anchorot._typing import RngLike
 from anchorot.anchors.marked import common_marking
 from anchorot.anchors.marking import MarksLike
 from anchorot.anchors.parts import parts_of
+from anchorot.distances.ground import is_w2
 from anchorot.estimators.training import load_spaces
 from anchorot.search.embedding import Grid, check_shape, embed_parts
+from anchorot.search.projections import Projections
 
 
 class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -27,6 +30,11 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Numbers of cells along the costs x and along the levels t.
     robust : bool
         Embed the ranks of the costs, whose range is [0, 1].
+    ground : {"w1", "w2"}
+        The distance between anchors. With "w2" twice the squared distance of two vectors is an estimate of that energy,
+        from `grid` projections and positions, see :func:`~anchorot.embed`.
+    rng : None, int or numpy.random.Generator
+        For the projections of "w2", which are drawn when fitting.
     marks : {"types", "features"}, FeatureMap, optional
         Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes (reach,
         map of features) is learnt from the training spaces, and kept in `marking_`; types
@@ -43,6 +51,8 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         The cells in use. A row of the result reshaped to ``grid_.shape`` has x along its first axis.
     marking_, parts_
         How marks count, and of which parts a vector consists.
+    projections_
+        What "w2" projects on, else None.
 
     Examples
     --------
@@ -62,6 +72,8 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         robust: bool = False,
         low: float | None = None,
         high: float | None = None,
+        ground: str = "w1",
+        rng: RngLike = 0,
         marks: MarksLike = None,
         reach: float | None = None,
     ) -> None:
@@ -69,6 +81,8 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.robust = robust
         self.low = low
         self.high = high
+        self.ground = ground
+        self.rng = rng
         self.marks = marks
         self.reach = reach
 
@@ -87,6 +101,7 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             Not used.
         """
         shape = check_shape(self.grid)
+        projected = is_w2(self.ground, alone=self.marks is None and self.reach is None)
         spaces = load_spaces(X)
         self.marking_ = common_marking(spaces, self.marks, self.reach, robust=self.robust)
         self.parts_ = parts_of(spaces, self.marking_)
@@ -95,10 +110,13 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         low = learnt.low if self.low is None else self.low
         high = learnt.high if self.high is None else self.high
         self.grid_ = Grid(shape, low, high)
+        self.projections_ = Projections(shape, low, high, self.rng) if projected else None
         self._n_features_out = self.parts_.count * shape[0] * shape[1]
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the vectors of N spaces, float32 of shape (N, cells)."""
         check_is_fitted(self)
+        if self.projections_ is not None:
+            return np.stack([self.projections_.vector(x, self.robust) for x in load_spaces(X)])
         return embed_parts(load_spaces(X), self.grid_, self.robust, self.marking_, self.parts_)

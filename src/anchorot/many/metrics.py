@@ -7,7 +7,7 @@ its public function gives. All that takes a metric takes its names and options f
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from anchorot._typing import Float64s
 from anchorot._validate import check_choice, check_nonnegative, check_power
@@ -18,54 +18,15 @@ from anchorot.anchors.marking import Marking
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.bounds import all_costs, check_bound_power, second_bound, third_bound
 from anchorot.distances.gromov import Search, check_gromov_epsilon, gromov_transport
+from anchorot.distances.ground import ground_rows, is_w2, rows_energy
 from anchorot.distances.transport import Transport
 from anchorot.distances.wasserstein import anchor_transport
 from anchorot.exceptions import InputError
+from anchorot.many.metric import Metric, Outcome
 from anchorot.many.plan_makers import PlanMaker, anchor_plan, energy_plan, gromov_plan
 from anchorot.space import Space, as_space
 
 ALL_PAIRS_START = "quick"  # of `gromov_wasserstein`: all its starts would take many times as long
-
-
-class Outcome(NamedTuple):
-    """What two spaces compare to."""
-
-    value: float
-    converged: bool = True
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A way to compare spaces, with all its options set; can be pickled.
-
-    Attributes
-    ----------
-    options : dict
-        What the values depend on besides the spaces, by name.
-    prepare : callable
-        Turns a `Space` (for "ae" also `AnchorFeatures`) into what `compare` takes.
-    compare : callable
-        Compares two prepared spaces.
-    zero_to_itself : bool
-        Whether a space is at 0 from itself by definition.
-    backend : {"threads", "processes"}
-        Which workers suit it: threads if most of the time is spent where the GIL is released.
-    side : int
-        Smallest side of a tile: its pairs together take some hundredths of a second or more.
-    packages : tuple of str
-        Packages that the last bits of a value depend on.
-    compare_alone : callable, optional
-        Compares two prepared spaces with more care than there is time for among all pairs.
-    """
-
-    options: dict[str, Any]
-    prepare: Callable[[Any], Any]
-    compare: Callable[[Any, Any], Outcome]
-    zero_to_itself: bool
-    backend: str
-    side: int
-    packages: tuple[str, ...]
-    compare_alone: Callable[[Any, Any], Outcome] | None = None
 
 
 @dataclass(frozen=True)
@@ -106,6 +67,7 @@ def metric_of(
     robust: bool = False,
     epsilon: float | None = None,
     *,
+    ground: str = "w1",
     marking: Marking | None = None,
     threads: int = 1,
 ) -> Metric:
@@ -115,6 +77,10 @@ def metric_of(
         regularised = " and ".join(repr(other) for other, it in METRICS.items() if it.has_epsilon)
         raise InputError(f"metric {name!r} has no epsilon, but got epsilon={epsilon!r}; {regularised} have one")
     power = kind.power if p is None else p
+    if is_w2(ground, alone=power == 1 and marking is None):
+        if name != "ae":
+            raise InputError(f"ground='w2' goes with metric 'ae', but got metric {name!r}")
+        return _ground_ae(bool(robust), threads)
     if marking is not None:
         if name != "ae" or power != 1:
             raise InputError(f"marks and reach go with metric 'ae' and p=1, but got metric {name!r} and p={power!r}")
@@ -156,6 +122,21 @@ def _marked_ae(marking: Marking, robust: bool, threads: int) -> Metric:
     plain = _ae(1, robust, None, threads)
     prepare = partial(marked_features, marking=marking, robust=robust, threads=threads)
     return replace(plain, options=plain.options | marking.describe(), prepare=prepare)
+
+
+def _ground_ae(robust: bool, threads: int) -> Metric:
+    plain = _ae(1, robust, None, threads)
+    return replace(
+        plain,
+        options=plain.options | {"ground": "w2"},
+        prepare=partial(ground_rows, robust=robust, threads=threads),
+        compare=partial(_ground_energy, threads=threads),
+        side=8,
+    )
+
+
+def _ground_energy(x: AnchorRows, y: AnchorRows, threads: int) -> Outcome:
+    return Outcome(rows_energy(x, y, threads))
 
 
 def _features(x: Any, p: int, robust: bool, threads: int) -> AnchorFeatures:

@@ -20,7 +20,8 @@ from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
 from anchorot.io.options import ReadOptions
 from anchorot.io.readers import cores
 from anchorot.many.checkpoint import Checkpoint, read_manifest
-from anchorot.many.metrics import Metric, metric_of
+from anchorot.many.metric import Metric
+from anchorot.many.metrics import metric_of
 from anchorot.many.tiles import Tile, strips, tile_side, walk_tiles
 from anchorot.many.workers import Inputs, Job, ProcessWorkers, SpaceSummary, ThreadWorkers, TileValues, Workers
 from anchorot.many.workers.local import is_pool_worker
@@ -40,6 +41,7 @@ def pairwise(
     p: int | None = None,
     robust: bool = False,
     epsilon: float | None = None,
+    ground: str = "w1",
     marks: MarksLike = None,
     reach: float | None = None,
     n_jobs: int = -1,
@@ -80,6 +82,8 @@ def pairwise(
     epsilon : float, optional
         Strength of the entropic regularisation: of "aw" (1e-3 of the mean cost between anchors by default, 0 is
         exact) and "gw" (none by default). With one, a space is not at 0 from itself, and the diagonal says how far.
+    ground : {"w1", "w2"}
+        For "ae": the distance between anchors, see :func:`anchor_energy`. With "w2" a pair takes O(n³) time.
     marks : {"types", "features"}, FeatureMap, optional
         For "ae": tell points apart by their types or features too, see :func:`anchor_energy`.
     reach : float, optional
@@ -135,7 +139,7 @@ def pairwise(
     inputs = Inputs.of(spaces, others, **_read_names(reading))
     check_choice(errors, "errors", ("raise", "skip"))
     marking = inputs.marking(marks, reach, robust=robust, skip=errors == "skip")
-    chosen = metric_of(metric, p, robust, epsilon, marking=marking)
+    chosen = metric_of(metric, p, robust, epsilon, ground=ground, marking=marking)
     folder = None if checkpoint is None else Path(checkpoint)
     values = _result(out, inputs)
     side = _side(folder, tile, inputs, chosen)

@@ -20,10 +20,12 @@ from anchorot.anchors.glimpse import Glimpse
 from anchorot.anchors.marked import common_marking, marked_features
 from anchorot.anchors.marking import Marking, MarksLike
 from anchorot.anchors.parts import Parts, part_averages, parts_of, plain_averages
+from anchorot.distances.ground import is_w2
 from anchorot.exceptions import InputError
 from anchorot.many.workers.glimpses import Glimpses
 from anchorot.many.workers.inputs import Inputs
 from anchorot.many.workers.visits import Visits, visits_of
+from anchorot.search.projections import ProjectedEmbedding, Projections
 from anchorot.space import Space
 
 if TYPE_CHECKING:
@@ -99,6 +101,7 @@ def embed(
     grid: tuple[int, int] | Grid = (32, 32),
     *,
     robust: bool = False,
+    ground: str = "w1",
     marks: MarksLike = None,
     reach: float | None = None,
     rng: RngLike = 0,
@@ -125,15 +128,23 @@ def embed(
     With marks F has several parts, one for every pair of types or one for every coordinate of the features' map, and a
     vector holds the averages of all of them, one part after the other; the law is the same.
 
+    ``ground="w2"`` embeds for :func:`anchor_energy` with that ground. Twice the squared distance of two vectors is then
+    no bound but an estimate of it, by random projections and positions that all spaces share;
+    :func:`embedded_energy` gives its standard error.
+
     Parameters
     ----------
     spaces : sequence of N Space, AnchorFeatures, array_like or path
         It is gone through twice, unless all is known at first: a `Grid`, or `robust`, and the reach and the map of
         marks. Paths, functions and sequences that load spaces when asked are taken as by :func:`pairwise`.
     grid : (int, int) or Grid
-        How many cells along x and along t, over the range of all costs; or a grid to share with other spaces.
+        How many cells along x and along t, over the range of all costs; or a grid to share with other spaces. With
+        ``ground="w2"`` how many projections, and how many positions for each.
     robust : bool
         Embed the ranks of the costs (:meth:`Space.ranked`).
+    ground : {"w1", "w2"}
+        The distance between anchors. The latter goes with spaces, without `marks` and `reach`. Vectors of one `rng` and
+        one range of costs can be compared.
     marks, reach, rng
         See :func:`anchor_energy`. The reach of marks is by default the largest cost of all spaces; a `Grid` must not go
         beyond it. For K types there are K² parts, in the order of the sorted types of all spaces, first the anchor's.
@@ -162,9 +173,14 @@ def embed(
     >>> round(2 * float(((e[0] - e[1]) ** 2).sum()), 6)  # of an Anchor Energy of 0.296296
     0.296296
     """
+    by_w2 = is_w2(ground, alone=marks is None and reach is None)
     inputs = Inputs.of(spaces, None, least=0, seed=rng, **reading)
     with visits_of(inputs, n_jobs, client) as visits:
         glimpses = Glimpses(visits, len(inputs), robust and marks is not None, progress)
+        if by_w2:
+            grid = grid if isinstance(grid, Grid) else Grid.around(glimpses, check_shape(grid), robust=robust)
+            projections = Projections(grid.shape, grid.low, grid.high, rng)
+            return _embed(visits, len(inputs), ProjectedEmbedding(projections, robust), progress)
         prepared = [x for x in inputs.listed() if isinstance(x, AnchorFeatures)]
         marking = common_marking(prepared or glimpses, marks, reach, robust=robust, rng=rng)
         if not isinstance(grid, Grid):
@@ -210,7 +226,7 @@ def embed_parts(
     return out
 
 
-def _embed(visits: Visits, count: int, embedding: Embedding, progress: bool) -> NDArray[np.float32]:
+def _embed(visits: Visits, count: int, embedding: Embedding | ProjectedEmbedding, progress: bool) -> NDArray[np.float32]:
     out = np.empty((count, embedding.size), np.float32)
     with progress_bar(count, "embedding", "spaces", progress) as advance:
         for k, vector in visits.go(embedding):

@@ -24,6 +24,7 @@ def graph_model_test(
     statistic: str = "degree",
     *,
     disconnected: Disconnected = "error",
+    ground: str = "w1",
     n_resamples: int = 999,
     rng: RngLike = None,
     stop_after: int | None = None,
@@ -46,7 +47,7 @@ def graph_model_test(
           graph on either side the statistic is their Anchor Energy.
     disconnected
         Of "anchors": what to do with graphs in several parts, as for :func:`from_graph`.
-    n_resamples, rng, stop_after, threads, progress
+    ground, n_resamples, rng, stop_after, threads, progress
         As for :func:`energy_test`.
 
     Returns
@@ -68,7 +69,14 @@ def graph_model_test(
         for graphs, name in ((graphs_a, "graphs_a"), (graphs_b, "graphs_b"))
     )
     return energy_test(
-        a, b, n_resamples=n_resamples, rng=rng, stop_after=stop_after, threads=threads, progress=progress
+        a,
+        b,
+        ground=ground,
+        n_resamples=n_resamples,
+        rng=rng,
+        stop_after=stop_after,
+        threads=threads,
+        progress=progress,
     )
 
 

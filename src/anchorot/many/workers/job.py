@@ -10,7 +10,7 @@ import numpy as np
 from anchorot._typing import Float64s
 from anchorot.exceptions import AnchorotError, InputError
 from anchorot.io.files import Unread
-from anchorot.many.metrics import Metric, Outcome
+from anchorot.many.metric import Metric, Outcome
 from anchorot.many.tiles import Tile
 from anchorot.many.workers.cache import held_bytes
 from anchorot.many.workers.inputs import Inputs, digest
