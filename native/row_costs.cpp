@@ -60,6 +60,46 @@ double step_cost(const double* u, const double* u_end, std::size_t n, const doub
   }
 }
 
+constexpr std::size_t kMerges = 4;  // side by side: a merge waits for its own last step, but not for another's
+
+// The same of one row and kMerges others, whose steps begin at j[0], ..., to the last bit. Each walks n + m - 1 steps; one
+// that has come to its end stays there, over no width.
+template <int P>
+void step_costs_side_by_side(const double* u, const double* u_end, std::size_t n, const double* v, const double* v_end,
+                             const std::size_t* first, std::size_t m, int p, double* out) {
+  std::size_t i[kMerges] = {}, j[kMerges];
+  double sum[kMerges] = {}, here[kMerges] = {};
+  std::copy_n(first, kMerges, j);
+  for (std::size_t step = 1; step < n + m; ++step) {
+    for (std::size_t k = 0; k < kMerges; ++k) {
+      const double end_u = u_end[i[k]], end_v = v_end[j[k]];
+      const double next = end_u < end_v ? end_u : end_v;
+      const double gap = std::fabs(u[i[k]] - v[j[k]]), width = next - here[k];
+      const double cost = width * (P == 1 ? gap : P == 2 ? gap * gap : power(gap, p));
+      sum[k] += width > 0 ? cost : 0;
+      here[k] = next;
+      i[k] += static_cast<std::size_t>(end_u <= end_v) & static_cast<std::size_t>(i[k] + 1 < n);
+      j[k] += static_cast<std::size_t>(end_v <= end_u) & static_cast<std::size_t>(j[k] + 1 < first[k] + m);
+    }
+  }
+  std::copy_n(sum, kMerges, out);
+}
+
+template <int P>
+void step_cost_row(const StepRows& x, const StepRows& y, std::size_t i, int p, double* out) {
+  const double *value = x.value + i * x.steps, *end = x.end + i * x.steps;
+  std::size_t j = 0;
+  for (; j + kMerges <= y.rows; j += kMerges) {
+    if (j % kRowsBetweenChecks == 0) check_interrupt();
+    std::size_t first[kMerges];
+    for (std::size_t k = 0; k < kMerges; ++k) first[k] = (j + k) * y.steps;
+    step_costs_side_by_side<P>(value, end, x.steps, y.value, y.end, first, y.steps, p, out + j);
+  }
+  for (; j < y.rows; ++j) {
+    out[j] = step_cost<P>(value, end, x.steps, y.value + j * y.steps, y.end + j * y.steps, y.steps, p);
+  }
+}
+
 }  // namespace
 
 void l1_costs(const double* x, std::size_t n, const double* y, std::size_t m, const Segments& segments, double* out,
@@ -85,14 +125,8 @@ void l1_costs(const double* x, std::size_t n, const double* y, std::size_t m, co
 }
 
 void step_costs(const StepRows& x, const StepRows& y, int p, double* out, int threads) {
-  const auto cost = p == 1 ? step_cost<1> : p == 2 ? step_cost<2> : step_cost<0>;
-  parallel_for(x.rows, threads, [&](std::size_t i, std::size_t) {
-    for (std::size_t j = 0; j < y.rows; ++j) {
-      if (j % kRowsBetweenChecks == kRowsBetweenChecks - 1) check_interrupt();
-      out[i * y.rows + j] = cost(x.value + i * x.steps, x.end + i * x.steps, x.steps, y.value + j * y.steps,
-                                 y.end + j * y.steps, y.steps, p);
-    }
-  });
+  const auto row = p == 1 ? step_cost_row<1> : p == 2 ? step_cost_row<2> : step_cost_row<0>;
+  parallel_for(x.rows, threads, [&](std::size_t i, std::size_t) { row(x, y, i, p, out + i * y.rows); });
 }
 
 }  // namespace anchorot
