@@ -27,6 +27,8 @@ NAMES = (
     "graph_models",
     "barycenters",
     "beyond",
+    "power",
+    "consistency",
 )
 
 

@@ -1,0 +1,1 @@
+"""Which tests see which differences between collections of spaces."""
