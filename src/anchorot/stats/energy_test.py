@@ -22,7 +22,7 @@ MOST_MATRIX_ROWS = 4096  # a matrix of costs between more measures would be larg
 MOST_PADDED = 1 << 24  # numbers, if one long measure makes all quantile functions as long, another 128 MB
 # Measured, in passes of the sweep over one place for one labelling (about 0.15 ns):
 PRODUCT_STEP = 0.6  # one entry of the matrix of costs, for one labelling
-COST_STEP = 15.0  # one step of a quantile function, for one entry of the matrix
+COST_STEP = 4.0  # one step of a quantile function, for one entry of the matrix
 
 
 def energy_distance(
