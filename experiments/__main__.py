@@ -15,6 +15,7 @@ import anchorot as ao
 
 from experiments.common import runner
 from experiments.common.datasets import data_folder
+from experiments.common.filling import Results, fill
 from experiments.common.study import Study
 
 PROGRAM = "python -m experiments"
@@ -61,6 +62,8 @@ def experiments(
     if expect:
         for study in studies:
             runner.expect(study)
+    if output is None and not quick:
+        fill(runner.CHECKOUT, Results(folder, runner.NAMES))
     surprises = [line for study in studies if quick for line in runner.differences(study)]
     if as_json:
         found = {s.name: {"verdicts": [c.verdict for c in s.claims], "values": s.values} for s in studies}

@@ -35,7 +35,7 @@ def _overview(summaries: dict[str, dict[str, Any]]) -> str:
         for name, summary in summaries.items()
         for claim in summary["claims"]
     ]
-    return _markdown_table(rows)
+    return markdown_table(rows)
 
 
 def _verdict(summary: dict[str, Any], claim: dict[str, Any]) -> str:
@@ -54,15 +54,16 @@ def _section(name: str, summary: dict[str, Any]) -> str:
     lines += [f"\n![{picture['caption']}]({name}/{picture['file']})" for picture in summary["figures"]]
     for table in summary["tables"]:
         lines.append(f"\n{table['caption']} ([{table['file']}]({name}/{table['file']})):\n")
-        lines.append(_markdown_table(table["rows"]))
+        lines.append(markdown_table(table["rows"]))
     lines += ["\n" + note for note in summary["notes"]]
     if name in ANCHORED and summary.get("gromov") != GROMOV:
         lines.append(f"\n{OLD_GROMOV}")
-    lines.append(f"\n`python -m experiments {name}`: {_minutes(summary['seconds'])} on {summary['machine']}.\n")
+    lines.append(f"\n`python -m experiments {name}`: {duration(summary['seconds'])} on {summary['machine']}.\n")
     return "\n".join(lines)
 
 
-def _markdown_table(rows: list[dict[str, Any]]) -> str:
+def markdown_table(rows: list[dict[str, Any]]) -> str:
+    """Rows of equal keys as a table of Markdown."""
     if not rows:
         return ""
     head = list(rows[0])
@@ -77,5 +78,6 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _minutes(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds, or minutes where they are many."""
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

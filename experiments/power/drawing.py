@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 COLUMNS = 4
 MARKERS = "osD^v<>Pp"
+BESIDE = 1.018  # times the place of the last test, so that bars can be told apart
 
 
 def draw_level(level: dict[str, Any], wanted: float) -> "Figure":
@@ -42,9 +43,7 @@ def draw_power(
             shares = power[kind.name, test]
             values = np.array([share.value for share in shares])
             low, high = np.array([share.interval for share in shares]).T
-            places = np.array(sizes) * 1.035 ** (
-                m - len(tests) / 2
-            )  # beside each other, so that bars can be told apart
+            places = np.array(sizes) * BESIDE ** (m - len(tests) / 2)
             ax.errorbar(
                 places,
                 values,
