@@ -2,7 +2,8 @@
 
 Parts: ``small`` (n = 2048, 16384, float64, with gradients), ``batch`` (1000 pairs of n = 100), ``weighted``, ``large``
 (100 000 points, exact), ``levels`` (50 000 points, few levels against all), ``million`` (10⁶ points, 1000 levels),
-``align`` (noisy, shuffled clouds in 5 dimensions: 1854 and 10 000 points, and 64 pairs of 200).
+``align`` (noisy, shuffled clouds in 5 dimensions: 1854 and 10 000 points, and 64 pairs of 200), ``pairs`` (all pairs of
+10 000 spaces of 100 points by `pairwise`, preparation and result included; ranks, p = 2, weights and mixed sizes).
 
     python benchmarks/gpu.py --parts small,batch --json gpu.json
     python benchmarks/gpu.py --only align
@@ -18,9 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+import anchorot as ao
 import anchorot.torch as aot
 
 Action = Callable[[], object]
@@ -247,6 +250,50 @@ def align(bench: Bench) -> Iterator[Row]:
         yield {"what": "; ".join(f"{name} {loss:.5g} in {took:.2f} s" for name, loss, took, _ in row["starts"])}
 
 
+def pairs(bench: Bench) -> Iterator[Row]:
+    device = "cuda" if bench.on_cuda else "cpu"
+    many, n = bench.size(10_000), 100
+    yield compared(bench, f"{many} spaces of n={n}", clouds(bench, many, n), device, bar=40)
+    few = bench.size(2000)
+    yield compared(bench, f"{few} spaces of n={n}, ranks", clouds(bench, few, n), device, robust=True)
+    yield compared(bench, f"{many} spaces of n={n}, p=2", clouds(bench, many, n), device, p=2)
+    yield compared(bench, f"{few} spaces of n={n}, any weights", clouds(bench, few, n, weighted=True), device)
+    rng = np.random.default_rng(0)
+    mixed = [clouds(bench, 1, int(size))[0] for size in rng.integers(30, 61, few)]
+    yield compared(bench, f"{few} spaces of 30 to 60 points", mixed, device)
+    large = bench.size(100)
+    yield compared(bench, f"{large} spaces of n=1000", clouds(bench, large, 1000), device)
+
+
+def compared(
+    bench: Bench, what: str, spaces: list[ao.Space], device: str, bar: float | None = None, **options: Any
+) -> Row:
+    """All pairs of spaces, and how far 200 of them are from what the CPU finds."""
+    ao.pairwise(spaces[:2], device=device, **options)  # compile
+    seconds, peak, found = bench.once(lambda: ao.pairwise(spaces, device=device, **options))
+    rng, off = np.random.default_rng(1), 0.0
+    for i, j in np.sort(rng.integers(0, len(spaces), (200, 2)), axis=1).tolist():
+        one = ao.anchor_energy(spaces[i], spaces[j], options.get("p", 1), options.get("robust", False))
+        off = max(off, abs(found[i, j] - one) / one if i != j else found[i, j])
+    count = len(spaces) * (len(spaces) - 1) // 2
+    row = {
+        "what": f"all {count} pairs of {what}: {1e6 * seconds / count:.3g} µs each, off by {off:.0e}",
+        "ours": 1e3 * seconds,
+        "peak": peak,
+        "holds": off <= 1e-12 and (bar is None or seconds <= bar),
+    }
+    return row | {"bar": f"<= {bar} s, 1e-12" if bar else "1e-12"}
+
+
+def clouds(bench: Bench, count: int, n: int, *, weighted: bool = False) -> list[ao.Space]:
+    """Gaussian clouds of many proportions."""
+    torch.manual_seed(n)
+    points = torch.randn(count, n, 3, device=bench.device, dtype=torch.float64)
+    costs = aot.from_points(points * (0.5 + torch.rand(count, 1, 3, device=bench.device))).cpu().numpy()
+    rng = np.random.default_rng(n)
+    return [ao.Space(cost, rng.dirichlet(np.ones(n)) if weighted else None, copy=False) for cost in costs]
+
+
 def noisy_copies(bench: Bench, count: int, n: int, noise: float = 0.1) -> tuple[Tensor, Tensor, Tensor]:
     """Distances in Gaussian clouds in 5 dimensions, in their noisy, shuffled copies, and who is who."""
     torch.manual_seed(0)
@@ -273,6 +320,7 @@ PARTS = {
     "levels": levels,
     "million": million,
     "align": align,
+    "pairs": pairs,
 }
 
 

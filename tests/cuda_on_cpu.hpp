@@ -47,6 +47,9 @@ template <typename Kernel> void launch(unsigned grid_x, unsigned grid_y, const K
 }
 
 using std::sqrt;
+#ifdef ALL_PAIRS
+#include "pairs_on_cpu.hpp"
+#else
 #include "kernels.cu"
 
 extern "C" void run_sort_tiles(unsigned grid_x, unsigned grid_y, const KEY* in, const Tag* tags_in, KEY* out,
@@ -69,3 +72,4 @@ extern "C" void run_distances(unsigned grid_x, unsigned grid_y, const KEY* rows,
                               long long n, int dimension) {
   launch(grid_x, grid_y, [=] { distances(rows, points, out, n, dimension); });
 }
+#endif

@@ -16,6 +16,10 @@ class Workers(Protocol):
     def __exit__(self, *exception: object) -> None:
         """Stop at once if there is an exception, and let go of everything."""
 
+    @property
+    def software(self) -> dict[str, str]:
+        """What the last bits of values depend on, by name; asked for after the survey."""
+
     def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[SpaceSummary]]]:
         """Prepare all spaces; yield each strip with the summaries of its spaces, as strips are finished."""
 

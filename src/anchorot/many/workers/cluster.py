@@ -35,6 +35,11 @@ class ClusterWorkers:
         self._tasks.cancel(self._blocks.values())
         self._blocks.clear()
 
+    @property
+    def software(self) -> dict[str, str]:
+        """What the last bits of values depend on."""
+        return self._job.software
+
     def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[SpaceSummary]]]:
         """Prepare all spaces on the cluster, where they stay."""
         job = self._job.only(range(0))

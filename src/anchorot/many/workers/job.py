@@ -32,6 +32,9 @@ class SpaceSummary(NamedTuple):
     problem: str | None = None  # why it cannot be used
 
 
+Summaries = Sequence[SpaceSummary] | Mapping[int, SpaceSummary]
+
+
 class TileValues(NamedTuple):
     """A finished tile."""
 
@@ -89,7 +92,7 @@ class Job:
     def compute(
         self,
         tile: Tile,
-        summaries: Sequence[SpaceSummary] | Mapping[int, SpaceSummary],
+        summaries: Summaries,
         get: Callable[[int], PreparedSpace],
         hold: int,
         stopped: Callable[[], bool] = never,
@@ -99,21 +102,18 @@ class Job:
         offset = 0 if self.inputs.m is None else self.inputs.n
         n_unconverged = n_failed = 0
 
-        def item(index: int) -> Any:
-            return self._checked(index, summaries[index], get)
-
         for first in range(0, len(tile.rows), hold):
             rows = [i for i in tile.rows[first : first + hold] if summaries[i].problem is None]
-            held = [(i, item(i)) for i in rows]
+            held = [(i, self.item(i, summaries, get)) for i in rows]
             for column, j in enumerate(tile.columns):
                 if summaries[offset + j].problem is not None:
                     continue
                 wanted = [(i, x) for i, x in held if not tile.is_diagonal or i < j or (i == j and self._compares_self)]
-                y = item(offset + j) if wanted else None
+                y = self.item(offset + j, summaries, get) if wanted else None
                 for i, x in wanted:
                     if stopped():
                         raise StoppedError
-                    value, converged = self._compare(i, x, offset + j, y)
+                    value, converged = self.compare(i, x, offset + j, y)
                     if not isfinite(value):
                         n_failed += 1
                         continue
@@ -130,17 +130,19 @@ class Job:
     def _compares_self(self) -> bool:
         return not self.metric.zero_to_itself
 
-    def _compare(self, i: int, x: Any, j: int, y: Any) -> Outcome:
+    def compare(self, i: int, x: Any, j: int, y: Any) -> Outcome:
+        """Compare the prepared spaces i and j; an `InputError` names them."""
         try:
             return self.metric.compare(x, y)
         except InputError as error:
             raise InputError(f"{self.inputs.name(i)} and {self.inputs.name(j)}: {error}") from error
 
-    def _checked(self, index: int, summary: SpaceSummary, get: Callable[[int], PreparedSpace]) -> Any:
+    def item(self, index: int, summaries: Summaries, get: Callable[[int], PreparedSpace]) -> Any:
+        """Return a prepared space, if it is still what it was when the run began."""
         try:
             entry = get(index)
         except InputError as error:
             raise InputError(f"{error} (it was fine when the run began)") from error
-        if entry.digest != summary.digest:
+        if entry.digest != summaries[index].digest:
             raise InputError(f"{self.inputs.name(index)} has changed since the run began")
         return entry.item

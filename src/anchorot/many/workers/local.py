@@ -86,6 +86,11 @@ class ThreadWorkers:
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
 
+    @property
+    def software(self) -> dict[str, str]:
+        """What the last bits of values depend on."""
+        return self._job.software
+
     def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[SpaceSummary]]]:
         """Prepare all spaces, and keep what fits."""
 
@@ -134,6 +139,11 @@ class ProcessWorkers:
             self._executor.shutdown(cancel_futures=True)
         if self._link is not None:
             self._link.close()
+
+    @property
+    def software(self) -> dict[str, str]:
+        """What the last bits of values depend on."""
+        return self._job.software
 
     def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[SpaceSummary]]]:
         """Look at all spaces in threads of this process, and keep none."""

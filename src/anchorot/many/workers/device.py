@@ -1,0 +1,200 @@
+"""Workers on CUDA devices: threads of this machine prepare the spaces, devices compare them, a tile at a time each.
+
+Values of uniform spaces with p = 1 have the bits of the native kernels: a checkpoint of them may go from devices to
+CPUs and back. All others have the bits of devices, the same on every one, and a checkpoint that is theirs.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate, product
+from math import isfinite
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anchorot._typing import Float64s
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.distances.device import check_device
+from anchorot.exceptions import InputError
+from anchorot.many.metrics import Metric
+from anchorot.many.tiles import Tile
+from anchorot.many.workers.job import Job, SpaceSummary, StoppedError, TileValues
+from anchorot.many.workers.local import TASKS_PER_WORKER, ThreadWorkers, completed
+
+if TYPE_CHECKING:
+    from anchorot.torch._packs import PackedSpaces
+
+DEVICE_SIDE = 256  # of a tile: enough pairs to keep a device busy for milliseconds
+SPACE_SHARE = 2  # of a device's free memory, one part in this many is for spaces
+BLOCK_SHARE = 8  # and of those, one part in this many for the spaces of one block of pairs, each way
+
+GetItem = Callable[[int], AnchorFeatures]
+
+
+def device_names(device: object) -> list[str]:
+    """Return the CUDA devices that are meant, by name: "cuda" is all of them, None and "cpu" are none."""
+    if isinstance(device, list | tuple):
+        names = [name for each in device for name in device_names(each)]
+        if len(set(names)) < max(1, len(names)) or len(names) < len(device):
+            raise InputError(f"a list of devices must name different CUDA devices, but got {device!r}")
+        return names
+    name = check_device(device)
+    if name is None or name == "cpu":
+        return []
+    if name != "cuda":
+        return [name]
+    import torch
+
+    return [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+
+
+def check_for_device(metric: Metric) -> None:
+    """Refuse what devices do not compute."""
+    options = metric.options
+    if options["metric"] != "ae" or options["p"] not in (1, 2):
+        found = f"metric {options['metric']!r} and p={options['p']}"
+        raise InputError(f"devices compute metric 'ae' with p = 1 or 2, but got {found}; leave device out")
+    if options.get("marks") is not None:
+        raise InputError(f"devices do not see marks, but got marks={options['marks']!r}; leave device out")
+
+
+class DeviceWorkers(ThreadWorkers):
+    """CUDA devices, each with a thread that feeds it; other threads prepare spaces."""
+
+    def __init__(self, job: Job, devices: Sequence[str], n_jobs: int, memory: int) -> None:
+        self._preparation = _Preparation(job.metric.prepare)
+        super().__init__(replace(job, metric=replace(job.metric, prepare=self._preparation)), n_jobs, memory)
+        self._devices = [Device(name, job.metric.options["p"]) for name in devices]
+        self._feeders = ThreadPoolExecutor(len(devices), "anchorot-device")
+
+    def __exit__(self, *exception: object) -> None:
+        """Stop after the pairs that are being compared, and free the devices' memory."""
+        super().__exit__(*exception)
+        self._feeders.shutdown(cancel_futures=True)
+        self._devices.clear()
+
+    @property
+    def software(self) -> dict[str, str]:
+        """What the last bits depend on: whose arithmetic it is, on whatever it runs."""
+        return self._job.software | {"kernels": "native" if self._preparation.has_seen_levels_alone else "cuda"}
+
+    def room(self, summaries: Sequence[SpaceSummary]) -> int:
+        """Bytes of spaces that may stay on a device while others pass by."""
+        limit = min(device.limit for device in self._devices)
+        return limit if sum(summary.n_bytes for summary in summaries) <= limit else limit // 4
+
+    def run(self, tiles: Iterable[Tile], summaries: Sequence[SpaceSummary]) -> Iterator[tuple[Tile, TileValues]]:
+        """Compute tiles, each on the next device that is free."""
+        free: SimpleQueue[Device] = SimpleQueue()
+        for device in self._devices:
+            free.put(device)
+
+        def compute(tile: Tile) -> TileValues:
+            device = free.get()
+            try:
+                return self._compute(tile, summaries, device)
+            finally:
+                free.put(device)
+
+        return completed(self._feeders, compute, tiles, TASKS_PER_WORKER * len(self._devices))
+
+    def _compute(self, tile: Tile, summaries: Sequence[SpaceSummary], device: "Device") -> TileValues:
+        """Compare all pairs of a tile, a block that fits at a time."""
+        offset = 0 if self._job.inputs.m is None else self._job.inputs.n
+        rows = [i for i in tile.rows if summaries[i].problem is None]
+        columns = [offset + j for j in tile.columns if summaries[offset + j].problem is None]
+        item = partial(self._job.item, summaries=summaries, get=self._cache.get)
+        found = np.full((len(rows), len(columns)), np.nan)
+        for some, others in product(device.blocks(rows, summaries), device.blocks(columns, summaries)):
+            if not tile.is_diagonal or columns[others.stop - 1] > rows[some.start]:
+                found[some, others] = device.energies(rows[some], columns[others], item, self._stop.is_set)
+        if tile.is_diagonal:
+            found = np.triu(found, 1)
+        n_failed = self._settle(found, rows, columns, item)
+        if tile.is_diagonal:
+            found += found.T
+        values = np.full((len(tile.rows), len(tile.columns)), np.nan)
+        values[np.ix_(np.array(rows, int) - tile.rows.start, np.array(columns, int) - offset - tile.columns.start)] = (
+            found
+        )
+        return TileValues(values, 0, n_failed)
+
+    def _settle(self, found: Float64s, rows: list[int], columns: list[int], item: GetItem) -> int:
+        """Ask the CPU about pairs that a device gave no number for: it has one, or an error that names them."""
+        n_failed = 0
+        for row, column in np.argwhere(~np.isfinite(found)).tolist():
+            if self._stop.is_set():
+                raise StoppedError
+            i, j = rows[row], columns[column]
+            value = self._job.compare(i, item(i), j, item(j)).value
+            found[row, column] = value if isfinite(value) else np.nan
+            n_failed += not isfinite(value)
+        return n_failed
+
+
+class _Preparation:
+    """Prepares spaces, and remembers whether all of them had levels."""
+
+    def __init__(self, prepare: Callable[[Any], AnchorFeatures]) -> None:
+        self._prepare = prepare
+        self.has_seen_levels_alone = True
+
+    def __call__(self, space: Any) -> AnchorFeatures:
+        features = self._prepare(space)
+        if features.levels is None:
+            self.has_seen_levels_alone = False
+        return features
+
+
+class Device:
+    """One CUDA device and the spaces on it, the least recently used of which go where there is no room for more."""
+
+    def __init__(self, name: str, p: int) -> None:
+        import torch
+
+        from anchorot.torch._pairs import check_kernels, free_bytes
+
+        self._device, self._p = torch.device(name), p
+        check_kernels(self._device)
+        self.limit = free_bytes(self._device) // SPACE_SHARE
+        self._kept: OrderedDict[tuple[int, ...], PackedSpaces] = OrderedDict()
+
+    def blocks(self, indices: list[int], summaries: Sequence[SpaceSummary]) -> list[slice]:
+        """Cut some spaces into runs that fit beside others; always in the same way, so that they are found again."""
+        ends = list(accumulate(summaries[index].n_bytes for index in indices))
+        starts = [0]
+        for k in range(1, len(indices)):
+            before = ends[starts[-1] - 1] if starts[-1] else 0
+            if ends[k] - before > self.limit // BLOCK_SHARE:
+                starts.append(k)
+        stops = [*starts[1:], len(indices)]
+        return [slice(start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop]
+
+    def energies(self, rows: list[int], columns: list[int], item: GetItem, stopped: Callable[[], bool]) -> Float64s:
+        """Anchor Energies of all pairs of some spaces with others; NaN where it has none."""
+        import torch
+
+        from anchorot.torch._pairs import pair_energies
+
+        with torch.cuda.device(self._device):
+            x, y = (self._packed(tuple(indices), item) for indices in (rows, columns))
+            found = pair_energies(x, y, stopped)
+        self._make_room()
+        return found
+
+    def _packed(self, indices: tuple[int, ...], item: GetItem) -> "PackedSpaces":
+        from anchorot.torch._packs import PackedSpaces
+
+        if indices not in self._kept:
+            self._kept[indices] = PackedSpaces(indices, item, self._p, self._device)
+        self._kept.move_to_end(indices)
+        return self._kept[indices]
+
+    def _make_room(self) -> None:
+        total = sum(packed.n_bytes for packed in self._kept.values())
+        while total > self.limit and len(self._kept) > 1:
+            total -= self._kept.popitem(last=False)[1].n_bytes

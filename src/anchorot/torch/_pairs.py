@@ -1,0 +1,178 @@
+"""All pairs of packed spaces on a CUDA device, and averages over grids, by the kernels of ``pairs.cu``.
+
+Values of uniform spaces have the bits of the native kernels; none depends on what else is computed along with it.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from math import gcd
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anchorot._kernels.records import GridSpec
+from anchorot._typing import Float64s
+from anchorot.exceptions import AnchorotError
+from anchorot.torch._levels import quantiles, sort_rows
+from anchorot.torch._nvrtc import Kernel, compiled, long, pointer
+from anchorot.torch._packs import PackedEvents, PackedLevels, PackedSpaces, PackedSteps
+
+NAMES = ("level_parts", "sum_parts", "step_pairs", "sweep_parts", "cell_averages")
+THREADS = 256  # of a block, except in sweeps
+LANES = 8  # threads that sweep a stretch of events together
+STRETCH, ROW_STRETCH = 4096, 16  # least events of a stretch, in all and for every row
+SHARED_MEMORY = 48 * 1024  # of a block, without asking for more
+ROW_BYTES, STATE_BYTES = 20, 32  # of one row's height and D in a sweep, and of what comes on top
+PART_NUMBERS = 1 << 25  # that are added up to values of pairs, of one launch
+LAUNCH_STEPS = 1 << 37  # numbers merged, about, in one launch: well below a second
+EVENT_STEPS = 32  # what an event costs, in numbers merged
+
+Stopped = Callable[[], bool]
+Launch = Callable[[Tensor, int, int], None]
+
+
+def pair_energies(x: PackedSpaces, y: PackedSpaces, stopped: Stopped) -> Float64s:
+    """AE of all pairs of spaces of x and of y; NaN for those that are not for a device, and once it is stopped."""
+    if x.steps is not None and y.steps is not None:
+        return step_energies(x.steps, y.steps, stopped).numpy(force=True)
+    out = np.full((x.count, y.count), np.nan)
+    if x.levels is not None and y.levels is not None:
+        out[np.ix_(x.uniform, y.uniform)] = level_energies(x.levels, y.levels, stopped).numpy(force=True)
+    for rows, columns, events_x, events_y in _swept(x, y):
+        out[np.ix_(rows, columns)] = sweep_energies(events_x, events_y, stopped).numpy(force=True)
+    with np.errstate(over="ignore"):  # beyond the range of floats, as it is for the other kernels
+        reach = np.maximum.outer(x.spans[:, 1], y.spans[:, 1]) - np.minimum.outer(x.spans[:, 0], y.spans[:, 0])
+    out[np.isinf(reach)] = np.inf
+    return out
+
+
+def _swept(x: PackedSpaces, y: PackedSpaces) -> Iterator[tuple[list[int], list[int], PackedEvents, PackedEvents]]:
+    """Pairs that need a sweep: those of which at least one is weighted."""
+    if x.events is not None and y.events is not None:
+        yield x.weighted, y.weighted, x.events, y.events
+    if x.events is not None and y.small:
+        yield x.weighted, y.small, x.events, y.uniform_events
+    if y.events is not None and x.small:
+        yield x.small, y.weighted, x.uniform_events, y.events
+
+
+def level_energies(x: PackedLevels, y: PackedLevels, stopped: Stopped) -> Tensor:
+    """AE (p = 1) of all pairs from their levels."""
+    most = max(k + l - gcd(k, l) for k, _ in set(x.shapes) for l, _ in set(y.shapes))
+    steps = most * (max(n for _, n in x.shapes) + max(m for _, m in y.shapes))
+    kernel, columns = _kernels(x.numbers.device)["level_parts"], len(y.place)
+    inputs = [pointer(t) for t in (x.numbers, x.place, y.numbers, y.place)]
+
+    def launch(part: Tensor, first: int, pairs: int) -> None:
+        sizes = long(first), long(columns), long(most), long(pairs * most)
+        kernel.launch((-(-pairs * most // THREADS), 1), THREADS, (*inputs, pointer(part), *sizes))
+
+    out = _empty(len(x.place), columns, x.numbers.device)
+    return _by_parts(launch, out, most, steps, stopped)
+
+
+def sweep_energies(x: PackedEvents, y: PackedEvents, stopped: Stopped) -> Tensor:
+    """AE (p = 1) of all pairs from their events, by sweeps."""
+    rows = max(n for _, n in x.sizes) + max(m for _, m in y.sizes)
+    events = max(e for e, _ in x.sizes) + max(e for e, _ in y.sizes)
+    most, columns = -(-events // STRETCH), len(y.place)
+    threads, kernel = _sweep(-(-rows // 32) * 32, x.position.device)
+    inputs = [pointer(t) for side in (x, y) for t in (side.position, side.row, side.jump, side.mass, side.place)]
+
+    def launch(part: Tensor, first: int, pairs: int) -> None:
+        sizes = long(first), long(columns), long(most), long(pairs * most)
+        kernel.launch((-(-pairs * most * LANES // threads), 1), threads, (*inputs, pointer(part), *sizes))
+
+    out = _empty(len(x.place), columns, x.position.device)
+    return _by_parts(launch, out, most, EVENT_STEPS * events, stopped)
+
+
+def step_energies(x: PackedSteps, y: PackedSteps, stopped: Stopped) -> Tensor:
+    """AE of p = 2 of all pairs from their mean quantile functions."""
+    kernel, columns = _kernels(x.value.device)["step_pairs"], len(y.place)
+    inputs = [pointer(t) for side in (x, y) for t in (side.value, side.end, side.origin, side.place)]
+    out = _empty(len(x.place), columns, x.value.device)
+    for first, stop in _bands(out, 1, x.longest + y.longest, stopped):
+        pairs = (stop - first) * columns
+        arguments = *inputs, pointer(out[first:stop]), long(first), long(columns), long(pairs)
+        kernel.launch((-(-pairs // THREADS), 1), THREADS, arguments)
+    return out
+
+
+def grid_averages(cost: Tensor, grid: GridSpec) -> Tensor:
+    """Averages of F over a grid's cells, (spaces, cells_x, cells_t), of uniform spaces with costs (spaces, n, n)."""
+    levels, _ = sort_rows(*quantiles(cost, tagged=False))
+    count, levels_each, n = levels.shape
+    sums = torch.empty(count * grid.cells_t * 2 * (grid.cells_x + 1), dtype=torch.float64, device=cost.device)
+    out = torch.empty(count, grid.cells_x, grid.cells_t, dtype=torch.float64, device=cost.device)
+    span = torch.tensor([grid.low, grid.high], dtype=torch.float64, device=cost.device)
+    tensors = [pointer(t) for t in (levels, sums, out, span)]
+    sizes = [long(size) for size in (count, levels_each, n, grid.cells_x, grid.cells_t)]
+    blocks = -(-count * grid.cells_t // THREADS)
+    _kernels(cost.device)["cell_averages"].launch((blocks, 1), THREADS, (*tensors, *sizes))
+    return out
+
+
+def check_kernels(device: torch.device) -> None:
+    """Refuse a device that the kernels cannot be compiled for, in one line."""
+    if torch.version.hip is not None:
+        raise AnchorotError("all pairs on a device need CUDA, but this PyTorch is for ROCm; leave device out")
+    try:
+        _kernels(device)
+    except (OSError, RuntimeError, AttributeError) as error:
+        line = str(error).splitlines()[0]
+        raise AnchorotError(
+            f"the kernels for all pairs cannot be compiled for {device} ({line}); leave it out"
+        ) from None
+
+
+def free_bytes(device: torch.device) -> int:
+    """Bytes of a device's memory that nobody has."""
+    return torch.cuda.mem_get_info(device)[0]
+
+
+def _empty(rows: int, columns: int, device: torch.device) -> Tensor:
+    return torch.full((rows, columns), torch.nan, dtype=torch.float64, device=device)
+
+
+def _by_parts(launch: Launch, out: Tensor, most: int, steps: int, stopped: Stopped) -> Tensor:
+    """Values of pairs as sums of their `most` parts, a band of rows at a time; `steps` is the work of a pair."""
+    add_up, columns = _kernels(out.device)["sum_parts"], out.shape[1]
+    for first, stop in _bands(out, most, steps, stopped):
+        pairs = (stop - first) * columns
+        part = torch.empty(pairs * most, dtype=torch.float64, device=out.device)
+        launch(part, first, pairs)
+        sums = pointer(part), pointer(out[first:stop]), long(pairs), long(most)
+        add_up.launch((-(-pairs // THREADS), 1), THREADS, sums)
+    return out
+
+
+def _bands(out: Tensor, most: int, steps: int, stopped: Stopped) -> Iterator[tuple[int, int]]:
+    """Bands of rows whose pairs fit into one launch each; waits for every one, so that a stop is heard."""
+    rows, columns = out.shape
+    height = max(1, min(PART_NUMBERS // (columns * most), LAUNCH_STEPS // (columns * steps)))
+    for first in range(0, rows, height):
+        if stopped():
+            return
+        yield first, min(first + height, rows)
+        if out.is_cuda:
+            torch.cuda.current_stream(out.device).synchronize()
+
+
+def _sweep(rows: int, device: torch.device) -> tuple[int, Kernel]:
+    """Threads of a block, as many groups of lanes as its memory holds heights for, and the kernel."""
+    groups = min(THREADS // LANES, SHARED_MEMORY // (ROW_BYTES * rows + STATE_BYTES))
+    return groups * LANES, _compiled(groups * LANES, rows, device)["sweep_parts"]
+
+
+def _kernels(device: torch.device) -> dict[str, Kernel]:
+    return _compiled(THREADS, 32, device)
+
+
+@cache
+def _compiled(threads: int, rows: int, device: torch.device) -> dict[str, Kernel]:
+    source = Path(__file__).with_name("pairs.cu").read_text()
+    sizes = {"THREADS": threads, "LANES": LANES, "ROWS": rows, "STRETCH": STRETCH, "ROW_STRETCH": ROW_STRETCH}
+    return dict(zip(NAMES, compiled(source, NAMES, dict[str, object](sizes), device), strict=True))
