@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from anchorot.many.workers import device as workers
+from anchorot.many import pairwise
+from anchorot.search import embedding
+from anchorot.search.device import embed_on_device
 from anchorot.torch import _pairs
 
 from conftest import require_or_skip
@@ -56,7 +58,9 @@ def emulated(folder, count=2):
         patch.setattr(_pairs, "_compiled", lambda threads, rows, device: kernels)
         patch.setattr(_pairs, "check_kernels", lambda device: None)
         patch.setattr(_pairs, "free_bytes", lambda device: 1 << 20)
-        patch.setattr(workers, "device_names", lambda device: ["cpu"] * count if device == "cuda" else [])
-        patch.setattr("anchorot.many.pairwise.device_names", workers.device_names)
+        names = {"cuda": ["cpu"] * count}
+        patch.setattr(pairwise, "device_names", lambda device: names.get(device, []))
+        patch.setattr(embedding, "check_device", lambda device: device)
+        patch.setattr(embedding, "embed_on_device", lambda *args: embed_on_device(*args[:-1], "cpu"))
         patch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
         yield

@@ -9,7 +9,7 @@ import anchorot as ao
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from anchorot.many.workers.device import device_names  # noqa: E402
+from anchorot.distances.device import device_names  # noqa: E402
 
 pytestmark = pytest.mark.kernel_free
 PAIR = [np.eye(2), np.ones((3, 3))]
@@ -31,7 +31,8 @@ def test_a_list_must_name_different_devices(monkeypatch, devices):
 
 
 def test_the_cpu_is_as_good_as_none():
-    np.testing.assert_array_equal(ao.pairwise(PAIR, device="cpu", metric="tlb"), ao.pairwise(PAIR, metric="tlb"))
+    np.testing.assert_array_equal(ao.pairwise(PAIR, metric="slb", device="cpu"), ao.pairwise(PAIR, metric="slb"))
+    np.testing.assert_array_equal(ao.embed(PAIR, device="cpu"), ao.embed(PAIR))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
@@ -39,6 +40,8 @@ def test_where_no_device_is_one_line_says_so():
     with pytest.raises(ao.InputError, match="device is 'cuda', but PyTorch finds no CUDA device") as caught:
         ao.pairwise(PAIR, device="cuda")
     assert "\n" not in str(caught.value)
+    with pytest.raises(ao.InputError, match="device is 'cuda', but PyTorch finds no CUDA device"):
+        ao.embed(PAIR, device="cuda")
 
 
 def test_without_torch_a_device_names_the_extra(monkeypatch):

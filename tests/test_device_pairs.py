@@ -22,6 +22,7 @@ cuda = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
 ]
 pytestmark = pytest.mark.lengthy
+SIZES = (3, 5, 4, 5, 6, 4)
 
 
 @pytest.fixture(scope="module", params=["emulated", pytest.param("cuda", marks=cuda)])
@@ -59,7 +60,7 @@ def test_any_weights_have_the_values_of_the_cpu(device, many, others, data):
 
 @pytest.mark.parametrize("options", [{}, {"robust": True}, {"p": 2}, {"reach": 1.5}], ids=str)
 def test_spaces_of_all_sizes_weights_and_types_mix(device, options):
-    found, expected = on_both(device, clouds(7), **options)
+    found, expected = on_both(device, clouds((*SIZES, 1)), **options)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert (np.diag(found) == 0).all()
     np.testing.assert_array_equal(found, found.T)
@@ -76,17 +77,17 @@ def test_levels_of_ragged_collections_need_not_be_square(device):
 @pytest.mark.parametrize("options", [{"tile": 1}, {"tile": 3, "n_jobs": 2}, {"memory": 1}], ids=str)
 @pytest.mark.parametrize("p", [1, 2])
 def test_tiles_and_memory_change_no_bit(device, p, options):
-    many = clouds(6)
+    many = clouds(SIZES)
     np.testing.assert_array_equal(
         ao.pairwise(many, p=p, device=device, **options), ao.pairwise(many, p=p, device=device)
     )
 
 
 def test_spaces_that_do_not_fit_on_the_device_go_block_by_block(device, monkeypatch):
-    many = clouds(6)
+    many = clouds(SIZES)
     whole = ao.pairwise(many, device=device)
     packed = []
-    monkeypatch.setattr(_pairs, "free_bytes", lambda device: 30_000)
+    monkeypatch.setattr(_pairs, "free_bytes", lambda device: 10_000)
     original = workers.Device._packed
     monkeypatch.setattr(workers.Device, "_packed", lambda *args: packed.append(args[1]) or original(*args))
     np.testing.assert_array_equal(ao.pairwise(many, device=device), whole)
@@ -94,8 +95,8 @@ def test_spaces_that_do_not_fit_on_the_device_go_block_by_block(device, monkeypa
 
 
 def test_large_weighted_spaces_are_left_to_the_cpu(device, monkeypatch):
-    monkeypatch.setattr(_packs, "MOST_ROWS", 7)
-    found, expected = on_both(device, clouds(6))
+    monkeypatch.setattr(_packs, "MOST_ROWS", 4)
+    found, expected = on_both(device, clouds(SIZES))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -107,11 +108,26 @@ def test_a_device_is_asked_for_its_part(device, monkeypatch):
     assert seen == [3]
 
 
+@pytest.mark.usefixtures("native_only")
+@pytest.mark.parametrize("options", [{}, {"robust": True}, {"grid": ao.Grid((3, 11), 0.5, 2.0)}], ids=str)
+def test_vectors_have_the_bits_of_the_native_kernels(device, options):
+    many = [*clouds((5, 4, 5, 5, 1, 3)), ao.AnchorFeatures.of(clouds(1)[0], robust="robust" in options)]
+    np.testing.assert_array_equal(ao.embed(many, device=device, **options), ao.embed(many, **options))
+
+
+def test_batches_change_no_bit_of_vectors(device, monkeypatch):
+    many = clouds(SIZES)
+    whole = ao.embed(many, device=device)
+    monkeypatch.setattr("anchorot.search.device.BATCH_NUMBERS", 1)
+    np.testing.assert_array_equal(ao.embed(many, device=device), whole)
+    np.testing.assert_allclose(whole, ao.embed(many), rtol=1e-6, atol=1e-9)
+
+
 # -- bad spaces ----------------------------------------------------------------------------------------------------
 
 
 def test_bad_spaces_are_skipped(device):
-    many = [*clouds(3), np.ones((2, 3)), *clouds(2, seed=1)]
+    many = [*clouds(SIZES[:3]), np.ones((2, 3)), *clouds(SIZES[:2], seed=1)]
     with pytest.warns(ao.InputNote, match="1 of 6 spaces"):
         found = ao.pairwise(many, device=device, errors="skip")
     assert np.isnan(found[3]).all()
@@ -152,7 +168,7 @@ def test_a_checkpoint_with_other_bits_is_the_devices_own(device, tmp_path, optio
 
 
 def test_ctrl_c_ends_a_run_and_its_tiles_are_kept(device, monkeypatch, tmp_path):
-    many = clouds(6, weighted=False)
+    many = clouds(SIZES, weighted=False)
     put = module._put
 
     def interrupted(values, tile, found, mirrored):
@@ -169,7 +185,8 @@ def test_ctrl_c_ends_a_run_and_its_tiles_are_kept(device, monkeypatch, tmp_path)
 
 
 def test_what_is_stopped_leaves_no_numbers(device):
-    x = _packs.PackedSpaces([0, 1], lambda k: ao.AnchorFeatures.of(np.eye(2)), 1, torch.device("cpu"))
+    where = torch.device(module.device_names(device)[0])
+    x = _packs.PackedSpaces([0, 1], lambda k: ao.AnchorFeatures.of(np.eye(2)), 1, where)
     assert np.isnan(_pairs.pair_energies(x, x, lambda: True)).all()
 
 
@@ -190,4 +207,10 @@ def test_what_devices_do_not_compute_is_refused_in_one_line(device, options, mes
     many = [ao.Space(np.eye(2), types=["a", "b"])] * 2
     with pytest.raises(ao.InputError, match=message) as caught:
         ao.pairwise(many, device=device, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_vectors_of_marks_are_refused_in_one_line(device):
+    with pytest.raises(ao.InputError, match="neither marks nor a reach") as caught:
+        ao.embed(clouds(2), reach=1.0, device=device)
     assert "\n" not in str(caught.value)

@@ -30,6 +30,23 @@ def check_device(device: object) -> str | None:
     return name
 
 
+def device_names(device: object) -> list[str]:
+    """Return the CUDA devices that are meant, by name: "cuda" is all of them, None and "cpu" are none."""
+    if isinstance(device, list | tuple):
+        names = [name for each in device for name in device_names(each)]
+        if len(set(names)) < max(1, len(names)) or len(names) < len(device):
+            raise InputError(f"a list of devices must name different CUDA devices, but got {device!r}")
+        return names
+    name = check_device(device)
+    if name is None or name == "cpu":
+        return []
+    if name != "cuda":
+        return [name]
+    import torch
+
+    return [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+
+
 def in_single(array: Floats, device: str | None) -> Any:
     """Return a float32 array, or a tensor on the device if there is one."""
     single = array.astype(np.float32)

@@ -16,6 +16,7 @@ from anchorot._progress import progress_bar
 from anchorot._typing import Float64s
 from anchorot._validate import check_bytes, check_choice, check_integer
 from anchorot.anchors.marking import MarksLike
+from anchorot.distances.device import device_names
 from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
 from anchorot.io.options import ReadOptions
 from anchorot.io.readers import cores
@@ -24,7 +25,7 @@ from anchorot.many.metric import Metric
 from anchorot.many.metrics import metric_of
 from anchorot.many.tiles import Tile, strips, tile_side, walk_tiles
 from anchorot.many.workers import Inputs, Job, ProcessWorkers, SpaceSummary, ThreadWorkers, TileValues, Workers
-from anchorot.many.workers.device import DEVICE_SIDE, DeviceWorkers, check_for_device, device_names
+from anchorot.many.workers.device import DEVICE_SIDE, DeviceWorkers, check_for_device
 from anchorot.many.workers.local import is_pool_worker
 from anchorot.many.workers.software import installed_software
 

@@ -20,11 +20,13 @@ from anchorot.anchors.glimpse import Glimpse
 from anchorot.anchors.marked import common_marking, marked_features
 from anchorot.anchors.marking import Marking, MarksLike
 from anchorot.anchors.parts import Parts, part_averages, parts_of, plain_averages
+from anchorot.distances.device import check_device
 from anchorot.distances.ground import is_w2
 from anchorot.exceptions import InputError
 from anchorot.many.workers.glimpses import Glimpses
 from anchorot.many.workers.inputs import Inputs
 from anchorot.many.workers.visits import Visits, visits_of
+from anchorot.search.device import embed_on_device
 from anchorot.search.projections import ProjectedEmbedding, Projections
 from anchorot.space import Space
 
@@ -91,6 +93,11 @@ class Grid:
         return cls(shape, low, high if high - low > NARROWEST else low + max(abs(low), 1.0))
 
     @property
+    def cells(self) -> GridSpec:
+        """The grid as kernels take it."""
+        return GridSpec(*self.shape, self.low, self.high)
+
+    @property
     def cell_area(self) -> float:
         """Area of a cell in the (x, t) plane."""
         return (self.high - self.low) / math.prod(self.shape)
@@ -106,7 +113,8 @@ def embed(
     reach: float | None = None,
     rng: RngLike = 0,
     n_jobs: int = -1,
-    client: "Client | None" = None,
+    client: Client | None = None,
+    device: object = None,
     progress: bool = True,
     **reading: Any,
 ) -> NDArray[np.float32]:
@@ -155,6 +163,9 @@ def embed(
     client : dask.distributed.Client, optional
         Read and embed on its cluster instead, to the same bits. Spaces stay there from the first time they are gone
         through to the second. Losing workers costs time only.
+    device : str, optional
+        A CUDA device that sorts and averages the uniform spaces, such as "cuda"; "cpu" is as good as none. The vectors
+        are those of the native kernels to the last bit. Not with `marks`, `reach` or `client`, nor with W2. Needs the extra ``torch``.
     progress : bool
         Show a bar, if standard error is a terminal.
     **reading
@@ -174,6 +185,9 @@ def embed(
     0.296296
     """
     by_w2 = is_w2(ground, alone=marks is None and reach is None)
+    on_device = check_device(device) not in (None, "cpu")
+    if on_device and (by_w2 or client is not None or marks is not None or reach is not None):
+        raise InputError("a device sees neither marks, a reach nor W2, and is none of a cluster's; leave device out")
     inputs = Inputs.of(spaces, None, least=0, seed=rng, **reading)
     with visits_of(inputs, n_jobs, client) as visits:
         glimpses = Glimpses(visits, len(inputs), robust and marks is not None, progress)
@@ -186,6 +200,9 @@ def embed(
         if not isinstance(grid, Grid):
             limit = None if marking is None else marking.reach
             grid = Grid.around(glimpses, check_shape(grid), robust=robust, reach=limit)
+        if on_device:
+            loaded = (inputs.load(k) for k in range(len(inputs)))
+            return embed_on_device(loaded, len(inputs), grid.cells, grid.cell_area, robust, str(device))
         return _embed(visits, len(inputs), Embedding(grid, robust, marking, parts_of(glimpses, marking)), progress)
 
 
@@ -211,8 +228,7 @@ class Embedding:
     def __call__(self, x: Any, name: str) -> NDArray[np.float32]:
         """The vector of a space."""
         features = marked_features(x, self.marking, robust=self.robust, name=name)
-        cells = GridSpec(*self.grid.shape, self.grid.low, self.grid.high)
-        return (np.sqrt(self.grid.cell_area) * part_averages(features, cells, self.parts)).astype(np.float32)
+        return (np.sqrt(self.grid.cell_area) * part_averages(features, self.grid.cells, self.parts)).astype(np.float32)
 
 
 def embed_parts(
@@ -244,7 +260,7 @@ def check_shape(shape: object) -> tuple[int, int]:
 
 def cell_averages(features: AnchorFeatures, grid: Grid) -> Float64s:
     """Averages of F(x, t) over the cells of a grid, as an array of its shape. O(n²) time."""
-    return plain_averages(features, GridSpec(*grid.shape, grid.low, grid.high))
+    return plain_averages(features, grid.cells)
 
 
 def signature(features: AnchorFeatures, grid: Grid) -> Float64s:

@@ -20,9 +20,9 @@ from anchorot.torch._nvrtc import Kernel, compiled, long, pointer
 from anchorot.torch._packs import PackedEvents, PackedLevels, PackedSpaces, PackedSteps
 
 NAMES = ("level_parts", "sum_parts", "step_pairs", "sweep_parts", "cell_averages")
-THREADS = 256  # of a block, except in sweeps
-LANES = 8  # threads that sweep a stretch of events together
-STRETCH, ROW_STRETCH = 4096, 16  # least events of a stretch, in all and for every row
+THREADS = 128  # of a block, except in sweeps
+LANES = 16  # threads that sweep a stretch of events together
+STRETCH, ROW_STRETCH = 16384, 32  # least events of a stretch, in all and for every row
 SHARED_MEMORY = 48 * 1024  # of a block, without asking for more
 ROW_BYTES, STATE_BYTES = 20, 32  # of one row's height and D in a sweep, and of what comes on top
 PART_NUMBERS = 1 << 25  # that are added up to values of pairs, of one launch

@@ -201,14 +201,32 @@ __device__ __forceinline__ int merge_place(const double* x, int n, const double*
   return low;
 }
 
+// Lift rows by the first `count` events: integers, in any order.
+__device__ __forceinline__ void add_jumps(Word* by_row, const Events& side, int count) {
+  const int lane = lane_of();
+  int e = lane;
+  for (; e + 3 * LANES < count; e += 4 * LANES) {  // four loads under way at a time
+    unsigned row[4];
+    Int jump[4];
+#pragma unroll
+    for (int t = 0; t < 4; t++) {
+      row[t] = side.row[e + t * LANES];
+      jump[t] = side.jump[e + t * LANES];
+    }
+#pragma unroll
+    for (int t = 0; t < 4; t++) atomicAdd(&by_row[row[t]], (Word)jump[t]);
+  }
+  for (; e < count; e += LANES) atomicAdd(&by_row[side.row[e]], (Word)side.jump[e]);
+}
+
 // All heights after the first i events of x and the first j of y.
 __device__ __forceinline__ void begin_heights(Heights& state, const Events& x, const Events& y, int i, int j) {
   const int rows = x.rows + y.rows, lane = lane_of();
   Word* by_row = state.by_row;
   for (int r = lane; r < rows; r += LANES) by_row[r] = 0;
   group_sync();
-  for (int e = lane; e < i; e += LANES) atomicAdd(&by_row[x.row[e]], (Word)x.jump[e]);  // integers: in any order
-  for (int e = lane; e < j; e += LANES) atomicAdd(&by_row[x.rows + y.row[e]], (Word)y.jump[e]);
+  add_jumps(by_row, x, i);
+  add_jumps(by_row + x.rows, y, j);
   group_sync();
   for (int r = lane; r < rows; r += LANES) {
     int place = 0;

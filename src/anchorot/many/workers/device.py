@@ -18,7 +18,6 @@ import numpy as np
 
 from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.distances.device import check_device
 from anchorot.exceptions import InputError
 from anchorot.many.metrics import Metric
 from anchorot.many.tiles import Tile
@@ -33,23 +32,6 @@ SPACE_SHARE = 2  # of a device's free memory, one part in this many is for space
 BLOCK_SHARE = 8  # and of those, one part in this many for the spaces of one block of pairs, each way
 
 GetItem = Callable[[int], AnchorFeatures]
-
-
-def device_names(device: object) -> list[str]:
-    """Return the CUDA devices that are meant, by name: "cuda" is all of them, None and "cpu" are none."""
-    if isinstance(device, list | tuple):
-        names = [name for each in device for name in device_names(each)]
-        if len(set(names)) < max(1, len(names)) or len(names) < len(device):
-            raise InputError(f"a list of devices must name different CUDA devices, but got {device!r}")
-        return names
-    name = check_device(device)
-    if name is None or name == "cpu":
-        return []
-    if name != "cuda":
-        return [name]
-    import torch
-
-    return [f"cuda:{index}" for index in range(torch.cuda.device_count())]
 
 
 def check_for_device(metric: Metric) -> None:
