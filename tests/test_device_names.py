@@ -1,11 +1,14 @@
 """Which devices are meant, and what is said where there are none."""
 
+import json
 import sys
 
 import numpy as np
 import pytest
 
 import anchorot as ao
+
+from command_line import anchorot, assert_one_line
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -60,3 +63,13 @@ def test_kernels_that_cannot_be_compiled_are_told_in_one_line(monkeypatch):
     with pytest.raises(ao.AnchorotError, match=r"cannot be compiled for cuda:7 \(NVRTC .*x\); leave it out") as caught:
         _pairs.check_kernels(torch.device("cuda:7"))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.lengthy
+def test_the_command_line_takes_devices(tmp_path):
+    for name, costs in zip(("a.npy", "b.npy"), PAIR, strict=True):
+        np.save(tmp_path / name, costs)
+    found = anchorot("pairwise", "a.npy", "b.npy", "--device", "cpu", "--json", cwd=tmp_path)
+    assert json.loads(found.stdout)["distances"] == ao.pairwise(PAIR).tolist()
+    for device, message in (("gpu", "device must be 'cpu', 'cuda'"), ("cuda:98,cuda:99", "device is 'cuda:98'")):
+        assert_one_line(anchorot("pairwise", "a.npy", "b.npy", "--device", device, cwd=tmp_path), message)

@@ -51,6 +51,10 @@ def pairwise(
         typer.Option(help="Folder for finished parts: a killed run goes on from there.", show_default=False),
     ] = None,
     dask: DaskOption = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="CUDA devices to compare on: cuda for all, or cuda:0,cuda:1.", show_default=False),
+    ] = None,
     skip_errors: Annotated[
         bool, typer.Option("--skip-errors", help="Leave NaN for spaces that cannot be read, and go on.")
     ] = False,
@@ -76,6 +80,7 @@ def pairwise(
             reach=reach,
             n_jobs=jobs,
             client=client,
+            device=device.split(",") if device and "," in device else device,
             checkpoint=checkpoint,
             errors="skip" if skip_errors else "raise",
         )

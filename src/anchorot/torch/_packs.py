@@ -69,8 +69,9 @@ def pack_events(spaces: Sequence[Events], device: torch.device) -> PackedEvents:
     position, row, jump, mass = (np.concatenate(part) for part in zip(*spaces, strict=True))
     events, rows = (list(part) for part in zip(*sizes, strict=True))
     place = np.column_stack([_begins(events), events, _begins(rows), rows])
-    on_device = (_to(part, device) for part in (position, row.astype(np.int32), jump, mass, place))
-    return PackedEvents(*on_device, sizes=sizes)
+    numbers = (position, row.astype(np.int32), jump, mass, place)
+    at, row_of, by, masses, where = (_to(part, device) for part in numbers)
+    return PackedEvents(at, row_of, by, masses, where, sizes)
 
 
 class PackedSpaces:
