@@ -13,7 +13,7 @@ from anchorot._typing import Floats, Int64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.line import StepFunction
 
-MOST_ROWS = 1200  # of a space that is swept on a device: the heights of two share a block's memory
+MOST_ROWS = 850  # of a space that is swept on a device: the heights of two share a block's memory
 
 
 class PackedLevels(NamedTuple):

@@ -21,10 +21,10 @@ from anchorot.torch._packs import PackedEvents, PackedLevels, PackedSpaces, Pack
 
 NAMES = ("level_parts", "sum_parts", "step_pairs", "sweep_parts", "cell_averages")
 THREADS = 128  # of a block, except in sweeps
-LANES = 16  # threads that sweep a stretch of events together
-STRETCH, ROW_STRETCH = 16384, 32  # least events of a stretch, in all and for every row
+LANES = 32  # threads that sweep a stretch of events together
+STRETCH, ROW_STRETCH = 8192, 32  # least events of a stretch, in all and for every row
 SHARED_MEMORY = 48 * 1024  # of a block, without asking for more
-ROW_BYTES, STATE_BYTES = 20, 32  # of one row's height and D in a sweep, and of what comes on top
+ROW_BYTES, STATE_BYTES = 28, 32  # of all that is known of one row in a sweep, and of what comes on top
 PART_NUMBERS = 1 << 25  # that are added up to values of pairs, of one launch
 LAUNCH_STEPS = 1 << 37  # numbers merged, about, in one launch: well below a second
 EVENT_STEPS = 32  # what an event costs, in numbers merged

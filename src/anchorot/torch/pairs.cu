@@ -159,10 +159,11 @@ __device__ __forceinline__ Events events_of(
   return {position + own[0], mass + own[2], row + own[0], jump + own[0], (int)own[1], (int)own[3]};
 }
 
-// Heights of all rows of both spaces in ascending order, D beside them (right only in the last of equal heights), and
-// which row has which place. One entry more, above all.
+// Heights of all rows of both spaces in ascending order, D beside them (right only in the last of equal heights), which
+// row has which place, and the signed mass of each row. One entry more, above all.
 struct Heights {
   Int height[ROWS + 1];
+  double mass[ROWS];
   union {
     double d[ROWS + 1];
     Word by_row[ROWS + 1];  // heights, before they are in order
@@ -185,10 +186,6 @@ __device__ __forceinline__ double group_sum(double value) {  // the same for all
 #pragma unroll
   for (int apart = LANES / 2; apart > 0; apart /= 2) value += __shfl_xor_sync(group_mask(), value, apart, LANES);
   return value;
-}
-
-__device__ __forceinline__ double signed_mass(const Events& x, const Events& y, int row) {
-  return row < x.rows ? x.mass[row] : -y.mass[row - x.rows];
 }
 
 // How many of the first `diagonal` events of the merged order are x's, which come first where positions are equal.
@@ -223,7 +220,10 @@ __device__ __forceinline__ void add_jumps(Word* by_row, const Events& side, int 
 __device__ __forceinline__ void begin_heights(Heights& state, const Events& x, const Events& y, int i, int j) {
   const int rows = x.rows + y.rows, lane = lane_of();
   Word* by_row = state.by_row;
-  for (int r = lane; r < rows; r += LANES) by_row[r] = 0;
+  for (int r = lane; r < rows; r += LANES) {
+    by_row[r] = 0;
+    state.mass[r] = r < x.rows ? x.mass[r] : -y.mass[r - x.rows];
+  }
   group_sync();
   add_jumps(by_row, x, i);
   add_jumps(by_row + x.rows, y, j);
@@ -238,66 +238,62 @@ __device__ __forceinline__ void begin_heights(Heights& state, const Events& x, c
   group_sync();
   if (lane == 0) {
     double d = 0;
-    for (int k = 0; k < rows; k++) state.d[k] = d += signed_mass(x, y, state.row[k]);
+    for (int k = 0; k < rows; k++) state.d[k] = d += state.mass[state.row[k]];
     state.height[rows] = 0x7fffffffffffffffLL;
   }
   group_sync();
 }
 
-// integral of D^2 over heights, as a sum of squares
+// This lane's share of the integral of D^2 over heights, as a sum of squares.
 __device__ __forceinline__ double heights_energy(const Heights& state, int rows) {
   double sum = 0;
   for (int k = lane_of(); k + 1 < rows; k += LANES) {
     sum = plus_product(sum, (double)(state.height[k + 1] - state.height[k]), state.d[k] * state.d[k]);
   }
-  return group_sum(sum);
+  return sum;
 }
 
-// Lift a row of mass s; returns by how much the energy changes.
-__device__ __forceinline__ double lift(Heights& state, int rows, int row, Int jump, double s) {
+// Lift a row of mass s from h to h + jump; returns this lane's share of the change of the energy, s^2 jump - 2 s A with
+//   A = integral of D from h to h + jump = jump D(h) + sum over the rows passed of their mass (h + jump - their height)
+__device__ __forceinline__ double lift(Heights& state, int rows, int row, Int jump) {
   const int lane = lane_of();
-  int k = state.place[row];
-  Int here = state.height[k];
+  const double s = state.mass[row];
+  int k = state.place[row], passed = LANES;
+  const Int here = state.height[k], target = here + jump;
   if (state.height[k + 1] == here) {  // change places with the last of equals, whose D is right
-    int last = k, equal = LANES;
-    while (equal == LANES) {
-      const int at = last + 1 + lane;
+    const int first = k;
+    for (int equal = LANES; equal == LANES; k += equal) {
+      const int at = k + 1 + lane;
       equal = __popc(group_ballot(at < rows && state.height[at] == here));
-      last += equal;
     }
     group_sync();
     if (lane == 0) {
-      state.row[k] = state.row[last];
-      state.place[state.row[k]] = (unsigned short)k;
+      state.row[first] = state.row[k];
+      state.place[state.row[k]] = (unsigned short)first;
     }
-    k = last;
     group_sync();
   }
-  double d = state.d[k], area = 0;  // integral of D from the old height to the new
-  if (lane == 0 && k > 0 && state.height[k - 1] == here) state.d[k - 1] = d - s;
-  const Int target = here + jump;
-  for (bool more = true; more;) {
+  double d = state.d[k], change = 0;
+  if (lane == 0) {
+    change = s * (double)jump * (s - 2 * d);
+    if (k > 0 && state.height[k - 1] == here) state.d[k - 1] = d - s;
+  }
+  while (passed == LANES) {
     const int at = k + 1 + lane;
-    const Int height = at < rows ? state.height[at] : 0x7fffffffffffffffLL;
+    const Int height = at < rows ? state.height[at] : target;
     const double own = at < rows ? state.d[at] : 0;
-    const unsigned short passed = at < rows ? state.row[at] : 0;
-    const int count = __popc(group_ballot(height < target));
-    const Int below = from_lane(height, lane > 0 ? lane - 1 : 0);
-    const double d_below = from_lane(own, lane > 0 ? lane - 1 : 0);
+    const unsigned short other = at < rows ? state.row[at] : 0;
+    passed = __popc(group_ballot(height < target));
     group_sync();
-    if (lane < count) {
-      area = plus_product(area, (double)(height - (lane ? below : here)), lane ? d_below : d);
+    if (lane < passed) {
+      change = plus_product(change, -2 * s * state.mass[other], (double)(target - height));
       state.height[at - 1] = height;
       state.d[at - 1] = own - s;
-      state.row[at - 1] = passed;
-      state.place[passed] = (unsigned short)(at - 1);
+      state.row[at - 1] = other;
+      state.place[other] = (unsigned short)(at - 1);
     }
-    if (count > 0) {
-      here = from_lane(height, count - 1);
-      d = from_lane(own, count - 1);
-    }
-    k += count;
-    more = count == LANES;
+    if (passed > 0) d = from_lane(own, passed - 1);
+    k += passed;
     group_sync();
   }
   if (lane == 0) {
@@ -306,45 +302,42 @@ __device__ __forceinline__ double lift(Heights& state, int rows, int row, Int ju
     state.row[k] = (unsigned short)row;
     state.place[row] = (unsigned short)k;
   }
-  area = plus_product(group_sum(area), (double)(target - here), d);
   group_sync();
-  return s * plus_product(-2 * area, s, (double)jump);
+  return change;
 }
 
-// 2 integral f over the stretch from merged event `begin` to `end`, and the gap after it.
+// 2 integral f over the stretch from merged event `begin` to `end`, and the gap after it. Every lane has a share of f; the
+// integrals of all are added up at the end.
 __device__ __forceinline__ double swept(Heights& state, const Events& x, const Events& y, int begin, int end) {
-  const int rows = x.rows + y.rows, lane = lane_of(), events = x.count + y.count;
-  const double start = x.position[0] < y.position[0] ? x.position[0] : y.position[0];
-  const double share = 1.0 / (double)rows, unit = 1.0 / (double)(1LL << 62);
+  const int rows = x.rows + y.rows, lane = lane_of(), last = end < x.count + y.count ? end : end - 1;
+  const double start = x.position[0] < y.position[0] ? x.position[0] : y.position[0], share = 1.0 / (double)rows;
   int i = merge_place(x.position, x.count, y.position, y.count, begin), j = begin - i;
   begin_heights(state, x, y, i, j);
-  double f = heights_energy(state, rows), here = 0, sum = 0;
-  for (int e = begin; e <= end && e < events; e += LANES) {
-    // This lane's event of the next LANES; one more than `end` for the gap before it.
+  double f = heights_energy(state, rows), sum = 0;
+  double here = j == y.count || (i < x.count && x.position[i] <= y.position[j]) ? x.position[i] : y.position[j];
+  for (int e = begin; e <= last; e += LANES) {
+    // This lane's event of the next LANES.
     const int left_x = x.count - i < LANES ? x.count - i : LANES, left_y = y.count - j < LANES ? y.count - j : LANES;
-    const int diagonal = lane < left_x + left_y ? lane : left_x + left_y - 1;
+    const bool is_there = lane < left_x + left_y;
+    const int diagonal = is_there ? lane : left_x + left_y - 1;
     const int own_i = i + merge_place(x.position + i, left_x, y.position + j, left_y, diagonal);
     const int own_j = j + i + diagonal - own_i;
     const bool of_x = own_j == y.count || (own_i < x.count && x.position[own_i] <= y.position[own_j]);
     const double position = of_x ? x.position[own_i] : y.position[own_j];
     const int row = of_x ? (int)x.row[own_i] : x.rows + (int)y.row[own_j];
     const Int jump = of_x ? x.jump[own_i] : y.jump[own_j];
-    const double s = signed_mass(x, y, row);
-    const int stop = end - e < LANES ? end - e : LANES;
-    for (int t = 0; t < LANES && e + t <= end && e + t < events; t++) {
+    for (int t = 0; t < LANES && e + t <= last; t++) {
       const double next = from_lane(position, t);
-      if (e + t > begin) {
-        if (next - here > __dmul_rn(share, next - start)) f = heights_energy(state, rows);
-        sum = plus_product(sum, next - here, (f > 0 ? f : 0) * unit);
-      }
+      if (next - here > __dmul_rn(share, next - start)) f = heights_energy(state, rows);
+      sum = plus_product(sum, next - here, f);
       here = next;
-      if (t < stop) f = __dadd_rn(f, lift(state, rows, from_lane(row, t), from_lane(jump, t), from_lane(s, t)));
+      if (e + t < end) f = __dadd_rn(f, lift(state, rows, from_lane(row, t), from_lane(jump, t)));
     }
-    const int taken = __popc(group_ballot(of_x && lane < left_x + left_y));
-    i += taken;
+    i += __popc(group_ballot(is_there && of_x));
     j = e + LANES - i;
   }
-  return 2 * sum;
+  sum = group_sum(sum) * (2.0 / (double)(1LL << 62));
+  return sum > 0 ? sum : 0;
 }
 
 // Every stretch of every pair, LANES threads each: part[pair * most + k].

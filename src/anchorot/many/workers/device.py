@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, product
-from math import isfinite
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -107,15 +106,18 @@ class DeviceWorkers(ThreadWorkers):
 
     def _settle(self, found: Float64s, rows: list[int], columns: list[int], item: GetItem) -> int:
         """Ask the CPU about pairs that a device gave no number for: it has one, or an error that names them."""
-        n_failed = 0
-        for row, column in np.argwhere(~np.isfinite(found)).tolist():
+
+        def ask(place: list[int]) -> float:
             if self._stop.is_set():
                 raise StoppedError
-            i, j = rows[row], columns[column]
-            value = self._job.compare(i, item(i), j, item(j)).value
-            found[row, column] = value if isfinite(value) else np.nan
-            n_failed += not isfinite(value)
-        return n_failed
+            i, j = rows[place[0]], columns[place[1]]
+            return self._job.compare(i, item(i), j, item(j)).value
+
+        places = np.argwhere(~np.isfinite(found))
+        ask_all = map if self._executor is None else self._executor.map
+        values = np.array(list(ask_all(ask, places.tolist())))
+        found[tuple(places.T)] = np.where(np.isfinite(values), values, np.nan)
+        return int(np.count_nonzero(~np.isfinite(values)))
 
 
 class _Preparation:
