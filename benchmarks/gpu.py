@@ -258,8 +258,8 @@ def pairs(bench: Bench) -> Iterator[Row]:
     yield compared(bench, f"{few} spaces of n={n}, ranks", clouds(bench, few, n), device, robust=True)
     yield compared(bench, f"{many} spaces of n={n}, p=2", clouds(bench, many, n), device, p=2)
     yield compared(bench, f"{few} spaces of n={n}, any weights", clouds(bench, few, n, weighted=True), device)
-    rng = np.random.default_rng(0)
-    mixed = [clouds(bench, 1, int(size))[0] for size in rng.integers(30, 61, few)]
+    sizes = np.random.default_rng(0).integers(30, 61, few).tolist()
+    mixed = [clouds(bench, 1, size, seed=seed)[0] for seed, size in enumerate(sizes)]
     yield compared(bench, f"{few} spaces of 30 to 60 points", mixed, device)
     large = bench.size(100)
     yield compared(bench, f"{large} spaces of n=1000", clouds(bench, large, 1000), device)
@@ -285,12 +285,12 @@ def compared(
     return row | {"bar": f"<= {bar} s, 1e-12" if bar else "1e-12"}
 
 
-def clouds(bench: Bench, count: int, n: int, *, weighted: bool = False) -> list[ao.Space]:
+def clouds(bench: Bench, count: int, n: int, *, weighted: bool = False, seed: int = 0) -> list[ao.Space]:
     """Gaussian clouds of many proportions."""
-    torch.manual_seed(n)
+    torch.manual_seed(seed)
     points = torch.randn(count, n, 3, device=bench.device, dtype=torch.float64)
     costs = aot.from_points(points * (0.5 + torch.rand(count, 1, 3, device=bench.device))).cpu().numpy()
-    rng = np.random.default_rng(n)
+    rng = np.random.default_rng(seed)
     return [ao.Space(cost, rng.dirichlet(np.ones(n)) if weighted else None, copy=False) for cost in costs]
 
 

@@ -306,8 +306,8 @@ __device__ __forceinline__ double lift(Heights& state, int rows, int row, Int ju
   return change;
 }
 
-// 2 integral f over the stretch from merged event `begin` to `end`, and the gap after it. Every lane has a share of f; the
-// integrals of all are added up at the end.
+// 2 integral f over the stretch from merged event `begin` to `end`, and the gap after it. Every lane has a share of f;
+// the integrals of all are added up at the end.
 __device__ __forceinline__ double swept(Heights& state, const Events& x, const Events& y, int begin, int end) {
   const int rows = x.rows + y.rows, lane = lane_of(), last = end < x.count + y.count ? end : end - 1;
   const double start = x.position[0] < y.position[0] ? x.position[0] : y.position[0], share = 1.0 / (double)rows;
