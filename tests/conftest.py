@@ -86,6 +86,7 @@ GROUPS = {
     "test_worker_processes": "cluster",
     "test_killed_runs": "long runs",
     "test_torch_kernels": "compiler",
+    "test_device_pairs": "devices",
 }
 
 

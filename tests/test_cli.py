@@ -46,6 +46,10 @@ pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
         (["pairwise", *PAIR * 7], "a matrix of 14 spaces is too large to print; say where to put it: -o D.npz"),
         (["pairwise", "."], "no file in this folder has a known ending"),
         (["pairwise", *PAIR, "--epsilon", "1"], "metric 'ae' has no epsilon"),
+        (
+            ["pairwise", *PAIR, "--device", "gpu,cuda"],
+            "device must be 'cpu', 'cuda' or 'cuda:0' and the like, but got 'gpu'",
+        ),
         (["compare", PAIR[0], "."], "this is a folder, but a file is needed"),
         (["compare", *PAIR, "--disconnected", "x", "--kind", "graph"], "authors_1.txt: "),
     ],

@@ -7,8 +7,6 @@ import pytest
 
 import anchorot as ao
 
-from command_line import anchorot, assert_one_line
-
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from anchorot.distances.device import device_names  # noqa: E402
@@ -62,10 +60,3 @@ def test_kernels_that_cannot_be_compiled_are_told_in_one_line(monkeypatch):
     with pytest.raises(ao.AnchorotError, match=r"cannot be compiled for cuda:7 \(NVRTC .*x\); leave it out") as caught:
         _pairs.check_kernels(torch.device("cuda:7"))
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.lengthy
-def test_the_command_line_takes_devices(tmp_path):
-    np.save(tmp_path / "a.npy", PAIR[0])
-    refused = anchorot("pairwise", "a.npy", "a.npy", "--device", "cuda:98,cuda:99", cwd=tmp_path)
-    assert_one_line(refused, "device is 'cuda:98', but PyTorch finds")

@@ -14,14 +14,14 @@ def check_device(device: object) -> str | None:
     """Return the name of a device that PyTorch can use, or None as it is."""
     if device is None:
         return None
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("torch", "torch") from None
     name = str(device)
     kind = re.fullmatch(r"cpu|cuda(?::(\d+))?", name)
     if kind is None:
         raise InputError(f"device must be 'cpu', 'cuda' or 'cuda:0' and the like, but got {device!r}")
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError("torch", "torch") from None
     count = torch.cuda.device_count()
     if name != "cpu" and int(kind[1] or 0) >= count:
         raise InputError(
