@@ -66,6 +66,18 @@ def test_spaces_of_all_sizes_weights_and_types_mix(device, options):
     np.testing.assert_array_equal(found, found.T)
 
 
+def test_a_far_point_spoils_no_digits(device):
+    """What rounding leaves of an energy that is zero again must not meet the gap up to that point."""
+    weights = np.random.default_rng(0).dirichlet(np.ones(4))
+    pair = []
+    for x in clouds((3, 3), weighted=False):
+        far = np.full((4, 4), 1e12)
+        far[:3, :3] = x.cost
+        pair.append(ao.Space(far, weights))
+    found, expected = on_both(device, pair)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_levels_of_ragged_collections_need_not_be_square(device):
     rng = np.random.default_rng(0)
     shapes = ((4, 6), (6, 4), (9, 6), (1, 1), (3, 7))

@@ -159,16 +159,16 @@ __device__ __forceinline__ Events events_of(
   return {position + own[0], mass + own[2], row + own[0], jump + own[0], (int)own[1], (int)own[3]};
 }
 
-// Heights of all rows of both spaces in ascending order, D beside them (right only in the last of equal heights), which
-// row has which place, and the signed mass of each row. One entry more, above all.
+// Heights of all rows of both spaces in ascending order, the mass up to each place beside them, which row has which
+// place, and the signed mass of each row.
 struct Heights {
-  Int height[ROWS + 1];
+  Int height[ROWS];
   double mass[ROWS];
   union {
-    double d[ROWS + 1];
-    Word by_row[ROWS + 1];  // heights, before they are in order
+    double d[ROWS];
+    Word by_row[ROWS];  // heights, before they are in order
   };
-  unsigned short row[ROWS + 1], place[ROWS];
+  unsigned short row[ROWS], place[ROWS];
 };
 
 __device__ __forceinline__ int lane_of() { return threadIdx.x % LANES; }
@@ -236,11 +236,8 @@ __device__ __forceinline__ void begin_heights(Heights& state, const Events& x, c
     state.height[place] = (Int)by_row[r];
   }
   group_sync();
-  if (lane == 0) {
-    double d = 0;
-    for (int k = 0; k < rows; k++) state.d[k] = d += state.mass[state.row[k]];
-    state.height[rows] = 0x7fffffffffffffffLL;
-  }
+  double d = 0;
+  for (int k = 0; lane == 0 && k < rows; k++) state.d[k] = d += state.mass[state.row[k]];
   group_sync();
 }
 
@@ -254,30 +251,14 @@ __device__ __forceinline__ double heights_energy(const Heights& state, int rows)
 }
 
 // Lift a row of mass s from h to h + jump; returns this lane's share of the change of the energy, s^2 jump - 2 s A with
-//   A = integral of D from h to h + jump = jump D(h) + sum over the rows passed of their mass (h + jump - their height)
+//   A = integral of D from h to h + jump = jump d + sum over the rows passed of their mass (h + jump - their height),
+// rows at h that stand behind this one being passed too, and d the mass up to its own place.
 __device__ __forceinline__ double lift(Heights& state, int rows, int row, Int jump) {
   const int lane = lane_of();
   const double s = state.mass[row];
   int k = state.place[row], passed = LANES;
-  const Int here = state.height[k], target = here + jump;
-  if (state.height[k + 1] == here) {  // change places with the last of equals, whose D is right
-    const int first = k;
-    for (int equal = LANES; equal == LANES; k += equal) {
-      const int at = k + 1 + lane;
-      equal = __popc(group_ballot(at < rows && state.height[at] == here));
-    }
-    group_sync();
-    if (lane == 0) {
-      state.row[first] = state.row[k];
-      state.place[state.row[k]] = (unsigned short)first;
-    }
-    group_sync();
-  }
-  double d = state.d[k], change = 0;
-  if (lane == 0) {
-    change = s * (double)jump * (s - 2 * d);
-    if (k > 0 && state.height[k - 1] == here) state.d[k - 1] = d - s;
-  }
+  const Int target = state.height[k] + jump;
+  double d = state.d[k], change = lane == 0 ? s * (double)jump * (s - 2 * d) : 0;
   while (passed == LANES) {
     const int at = k + 1 + lane;
     const Int height = at < rows ? state.height[at] : target;
