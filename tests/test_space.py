@@ -138,6 +138,35 @@ def test_ranks_of_float32_costs():
     np.testing.assert_array_equal(ao.Space(cost).ranked().cost, reference.ranks(cost.tolist(), [1] * 9))
 
 
+@pytest.mark.parametrize("by", ["mean", "median", "max"])
+@given(spaces(n=6), st.floats(1e-3, 1e3))
+def test_the_scaled_form_does_not_see_size(by, x, factor):
+    cost = np.abs(x.cost) + 1
+    scaled, larger = (ao.Space(c, x.weights).scaled(by) for c in (cost, factor * cost))
+    np.testing.assert_allclose(scaled.cost, larger.cost, rtol=1e-12)
+    np.testing.assert_array_equal(scaled.weights, x.weights)
+    heavy = x.take(np.flatnonzero(x.weights))
+    own = ao.Space(np.abs(heavy.cost) + 1, heavy.weights).scaled(by)
+    np.testing.assert_allclose(scaled.take(np.flatnonzero(x.weights)).cost, own.cost, rtol=1e-12)
+
+
+def test_the_scale_is_that_of_pairs_by_weights():
+    x = ao.Space([[0, 1, 9], [1, 0, 4], [9, 4, 0]], [0.5, 0.25, 0.25])
+    mean = 2 * (0.125 * 1 + 0.125 * 9 + 0.0625 * 4)
+    np.testing.assert_allclose(x.scaled().cost, x.cost / mean)
+    np.testing.assert_allclose(x.scaled("median").cost, x.cost / 1)  # 0.375 of all pairs are 0, then 1 up to 0.625
+    np.testing.assert_allclose(x.scaled("max").cost, x.cost / 9)
+    huge = np.full((3, 3), 1e308)
+    np.testing.assert_allclose(ao.Space(huge).scaled().cost, 1.0)
+
+
+def test_a_scale_that_costs_do_not_have_is_refused():
+    with pytest.raises(ao.InputError, match="the mean of the costs is 0, but a scale to divide by must be positive"):
+        ao.Space(np.zeros((2, 2))).scaled()
+    with pytest.raises(ao.InputError, match="by"):
+        ao.Space(np.eye(2)).scaled("mode")
+
+
 @given(spaces(n=6), st.integers(0, 99))
 def test_a_sample_is_a_subspace(x, seed):
     k = int((x.weights > 0).sum())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Sequence
 from copy import copy as copy_of
 from functools import cached_property
@@ -11,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._cost_scales import cost_scale, strict_ranks, unit_of
 from anchorot._html import card, dots, sorted_line
-from anchorot._kernels import kernels
 from anchorot._typing import Float64s, Floats, RngLike
 from anchorot._validate import (
+    check_choice,
     check_cost,
     check_features,
     check_indices,
@@ -159,7 +159,7 @@ class Space:
         [[0.0, 0.5], [0.75, 0.0]]
         """
         check_memory(self.n, 48, "ranks of")
-        ranks = _strict_ranks(self._cost) if self._weights.all() else self._ranks_among_heavy()
+        ranks = strict_ranks(self._cost) if self._weights.all() else self._ranks_among_heavy()
         return self._with(ranks)
 
     def reaching(self, reach: float) -> Space:
@@ -167,6 +167,21 @@ class Space:
         if self._cost.max() <= reach:
             return self
         return self._with(np.minimum(self._cost, self._cost.dtype.type(reach)))
+
+    def scaled(self, by: str = "mean") -> Space:
+        """Return the same points with costs divided by their mean, median or maximum: a form that does not see size.
+
+        `by` is "mean", "median" or "max", over pairs by the product of their weights, a point with itself too. Unlike
+        ranks it keeps the proportions of costs; a few outliers move the mean and the maximum, the median hardly.
+
+        Examples
+        --------
+        >>> import anchorot as ao
+        >>> ao.Space([[0, 5], [7, 0]]).scaled("mean").cost.tolist() == [[0, 5 / 3], [7 / 3, 0]]
+        True
+        """
+        scale = cost_scale(self._cost, self._weights, check_choice(by, "by", ("mean", "median", "max")))
+        return self._with(self._cost / self._cost.dtype.type(scale))
 
     def _with(self, cost: Floats) -> Space:
         """Return the same points, weights to the last bit, at other costs."""
@@ -266,24 +281,10 @@ def heavy_part(space: Space) -> Space:
     return space if space.weights.all() else space.take(np.flatnonzero(space.weights))
 
 
-def unit_of(largest: float) -> float:
-    """Return the power of two that brings `largest` into [1, 2): to divide by it rounds nothing. 1 if that is 0."""
-    return math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest else 1.0
-
-
 def with_unit_costs(*spaces: Space) -> tuple[list[Space], float]:
     """Divide all costs by the unit of the largest, so that no power of them can overflow; return that unit too."""
     unit = unit_of(max(float(np.abs(space.cost).max()) for space in spaces))
     return [Space(space.cost / unit, space.weights, copy=False) for space in spaces], unit
-
-
-def _strict_ranks(cost: Floats) -> Float64s:
-    """Share of all entries that are smaller, for every entry."""
-    ordered, order = kernels.argsort(cost.ravel().astype(np.float64, copy=False), threads=1)
-    first = np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)  # of each distinct cost: its strict rank
-    ranks = np.empty(ordered.size)
-    ranks[order] = np.repeat(first / ordered.size, np.diff(first, append=ordered.size))
-    return ranks.reshape(cost.shape)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

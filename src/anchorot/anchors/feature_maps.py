@@ -8,10 +8,11 @@ from typing import Protocol
 
 import numpy as np
 
+from anchorot._cost_scales import unit_of
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_choice, check_integer
 from anchorot.exceptions import InputError
-from anchorot.space import Space, unit_of
+from anchorot.space import Space
 
 KINDS = ("fourier", "linear", "onehot")
 MOST_POOLED = 1000  # points whose distances are looked at for the median

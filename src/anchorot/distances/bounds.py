@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._cost_scales import unit_of
 from anchorot._validate import check_choice, check_overflow, check_power
 from anchorot.anchors.line import StepFunction, quantile_function, step_distance
 from anchorot.anchors.rows import AnchorRows, row_costs
@@ -15,7 +16,7 @@ from anchorot.distances.schedule import STOPPED_EARLY
 from anchorot.distances.transport import Transport
 from anchorot.distances.wasserstein import exact_transport
 from anchorot.exceptions import ConvergenceWarning
-from anchorot.space import Space, as_space, heavy_part, unit_of, with_unit_costs
+from anchorot.space import Space, as_space, heavy_part, with_unit_costs
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anchorot._cost_scales import unit_of
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_finite, check_numbers
 from anchorot.distances.alignment import Alignment, Rival
 from anchorot.exceptions import InputError
 from anchorot.io.landmarks import Distances, Landmarks, farthest
 from anchorot.io.orientation import agreement
-from anchorot.space import unit_of
 
 COMPONENTS = 40  # of the vectors of distances, which lie near a surface of few dimensions
 ROUNDS = 6

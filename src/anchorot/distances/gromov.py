@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._cost_scales import unit_of
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_nonnegative, check_overflow
 from anchorot.distances.entropic_gromov import AT_LIMIT, mirror_descent
@@ -18,7 +19,7 @@ from anchorot.distances.solver import Setting, chosen_starts, solve
 from anchorot.distances.starts import StartingPlan
 from anchorot.distances.transport import Transport, marginal_error, with_entropy
 from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraError
-from anchorot.space import Space, as_space, heavy_part, unit_of
+from anchorot.space import Space, as_space, heavy_part
 
 _warnings_lock = threading.Lock()  # catching warnings changes what all threads share
 LARGEST_EPSILON = 1e6  # in units of the largest squared cost: beyond, the plan is the product of the weights

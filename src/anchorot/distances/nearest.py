@@ -22,7 +22,12 @@ ROUNDING = (
 
 
 def nearest_gw(
-    query: Space | ArrayLike, spaces: Sequence[Space | ArrayLike], k: int = 1, *, robust: bool = False
+    query: Space | ArrayLike,
+    spaces: Sequence[Space | ArrayLike],
+    k: int = 1,
+    *,
+    robust: bool = False,
+    epsilon: float | None = None,
 ) -> Neighbors:
     """The k spaces nearest to a query by Gromov-Wasserstein, computing it only where a lower bound allows.
 
@@ -39,6 +44,9 @@ def nearest_gw(
         How many; at most ``len(spaces)``.
     robust : bool
         Compare ranks of costs.
+    epsilon : float, optional
+        Of the entropic form, as in :func:`gromov_wasserstein`: spaces are compared by the losses of its plans, which
+        are not below the bounds either.
 
     Returns
     -------
@@ -69,7 +77,7 @@ def nearest_gw(
         if third_cost(rows, AnchorRows.of(others[place]), 2).cost > limit + slack:
             continue
         n_exact += 1
-        loss = gromov_wasserstein(x, others[place]).cost
+        loss = gromov_wasserstein(x, others[place], epsilon).cost
         found = sorted([*found, (loss, int(place))])[:k]
     losses, places = zip(*found, strict=True)
     return Neighbors(np.array(places), np.array(losses), None, n_exact, exact=True)
