@@ -17,7 +17,7 @@ def compare_with_official(study: Study) -> None:
     null = read_official(folder / "0001.null.0.npz")
     # Official queries are in a pose of their own, and their vertices are shuffled: this is the shape in that pose.
     posed = read_official(folder / "0001.scaling.5.npz").scaled(1 / SCALES[5])
-    shape = None if study.quick else null.space(N_POINTS, study.rng(4))
+    shape = None if study.quick else _drawn(null, study.rng(4))
     rows = []
     for number, (kind, level) in enumerate(QUERIES):
         official = read_official(folder / f"0001.{kind}.{level}.npz")
@@ -64,6 +64,10 @@ def noise_between(mesh: Mesh, noisy: Mesh) -> float:
     return float(np.sqrt(max(grown, 0.0) / 3 / 6)) / mesh.diagonal
 
 
+def _drawn(mesh: Mesh, rng: np.random.Generator) -> ao.Space:
+    return mesh.space(mesh.draw(N_POINTS, rng))
+
+
 def _corners(mesh: Mesh) -> list[np.ndarray]:
     return [mesh.vertices[mesh.faces[:, k]] for k in range(3)]
 
@@ -80,7 +84,7 @@ def _edges(mesh: Mesh) -> np.ndarray:
 
 
 def _energies(shape: ao.Space, official: Mesh, ours: Mesh, rng: np.random.Generator) -> dict[str, float]:
-    theirs, mine = (mesh.space(N_POINTS, own) for mesh, own in zip((official, ours), rng.spawn(2), strict=True))
+    theirs, mine = (_drawn(mesh, own) for mesh, own in zip((official, ours), rng.spawn(2), strict=True))
     return {
         f"{name} {whose}": ao.anchor_energy(shape, space, robust=robust)
         for name, robust in (("AE", False), ("robust AE", True))

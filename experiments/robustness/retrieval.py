@@ -1,9 +1,9 @@
 """Retrieval: which shape of the database is nearest to each query, by each distance."""
 
+import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import joblib
@@ -13,86 +13,95 @@ from numpy.typing import NDArray
 import anchorot as ao
 
 from experiments.common.study import Study
-from experiments.robustness.shapes import KINDS, Mesh, query
 
-DISTANCES = ("AE", "AW", "GW")
-EPSILON = {False: 1e-6, True: 1e-8}  # of AW and robust AW in the paper, to be multiplied by the numbers of points
-
-
-@dataclass(frozen=True)
-class Trial:
-    """How often, and at which levels of the queries, a distance is tried."""
-
-    levels: tuple[int, ...]
-    draws: int
+FORMS = ("plain", "ranks", "mean", "median")  # costs as they are, their ranks, and costs divided by their scale
+EPSILON = {"plain": 1e-6, "ranks": 1e-8}  # of AW and robust AW in the paper, to be multiplied by the numbers of points
+SHARE = 0.05  # of the median squared cost: epsilon of entropic GW; the paper's 100 (POT's 400) is this on TOSCA
 
 
 @dataclass(frozen=True)
-class Accuracy:
-    """The share of queries of one group for which the right shape was nearest."""
+class Curve:
+    """A distance on one form of the costs."""
+
+    distance: str
+    form: str
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables and pictures."""
+        if self.form == "ranks":
+            return f"robust {self.distance}"
+        return self.distance if self.form == "plain" else f"{self.distance}, cost / {self.form}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Queries of one kind and level, one of each shape, drawn and made together."""
 
     data: str
     kind: str
-    level: int
-    distance: str
-    robust: bool
+    level: float
     draw: int
-    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Whether the right shape was nearest to each query of a group, by one curve."""
+
+    group: Group
+    curve: Curve
+    right: NDArray[np.bool_]
 
 
 def retrieve(
-    study: Study, data: str, meshes: list[Mesh], n_points: int, trials: dict[str, Trial], draw: int
-) -> list[Accuracy]:
-    """Compare all queries of one draw with the database by all distances that are tried in it."""
-    rng = study.rng(2, draw, n_points)
-    trials = {distance: trial for distance, trial in trials.items() if draw < trial.draws}
-    groups = list(product(KINDS, sorted({level for trial in trials.values() for level in trial.levels})))
-    database = _spaces(study, meshes, n_points, rng)
-    changed = [query(mesh, level, kind, rng) for kind, level in groups for mesh in meshes]
-    made = _spaces(study, changed, n_points, rng)
-    asked = {group: made[k * len(meshes) : (k + 1) * len(meshes)] for k, group in enumerate(groups)}
-    found = []
-    for distance, robust in product(trials, (False, True)):
-        chosen = [group for group in groups if group[1] in trials[distance].levels]
-        spaces = [space for group in chosen for space in asked[group]]
-        name = f"{data}-{draw}-{distance}-{'robust' if robust else 'plain'}"
-        nearest = _nearest(study, name, spaces, database, distance, robust).reshape(len(chosen), len(meshes))
-        right = (nearest == np.arange(len(meshes))).mean(axis=1)
-        found += [
-            Accuracy(data, kind, level, distance, robust, draw, float(share))
-            for (kind, level), share in zip(chosen, right, strict=True)
-        ]
-    return found
+    study: Study, database: list[ao.Space], groups: dict[Group, list[ao.Space]], curve: Curve
+) -> list[Answers]:
+    """Look for the nearest shape of the database to all queries of the groups."""
+    queries = [in_form(space, curve.form) for spaces in groups.values() for space in spaces]
+    nearest = _nearest(study, queries, [in_form(space, curve.form) for space in database], curve)
+    right = nearest.reshape(len(groups), len(database)) == np.arange(len(database))
+    return [Answers(group, curve, row) for group, row in zip(groups, right, strict=True)]
 
 
-def _spaces(study: Study, meshes: Sequence[Mesh], n_points: int, rng: np.random.Generator) -> list[ao.Space]:
-    """Draw the vertices of every mesh on its own, and measure along its surface."""
-    draws = zip(meshes, rng.spawn(len(meshes)), strict=True)
-    return _in_parallel(study, [joblib.delayed(mesh.space)(n_points, own) for mesh, own in draws])
+def in_form(space: ao.Space, form: str) -> ao.Space:
+    """Return the space with costs as a curve compares them."""
+    return space if form == "plain" else space.ranked() if form == "ranks" else space.scaled(form)
 
 
-def _in_parallel(study: Study, work: list[Any]) -> list[Any]:
+def _nearest(study: Study, queries: list[ao.Space], database: list[ao.Space], curve: Curve) -> NDArray[np.int64]:
+    """Return the nearest shape of the database to each query; GW's answers are kept for the next run."""
+    if "GW" not in curve.distance:
+        epsilon = EPSILON[curve.form] * queries[0].n * database[0].n if curve.distance == "AW" else None
+        n_jobs = 1 if study.quick else study.n_jobs
+        return ao.pairwise(queries, database, curve.distance.lower(), epsilon=epsilon, n_jobs=n_jobs).argmin(axis=1)
+    epsilon = None
+    if curve.distance == "entropic GW":
+        epsilon = SHARE * float(np.median([np.median(space.cost**2) for space in database]))
+    file = study.scratch / f"{_digest([*queries, *database], epsilon)}.npy"
+    if not file.exists():
+        work = [joblib.delayed(_nearest_by_gw)(space, database, epsilon) for space in queries]
+        np.save(file, np.array(in_parallel(study, work)))
+    return np.asarray(np.load(file), dtype=np.int64)
+
+
+def _nearest_by_gw(query: ao.Space, database: list[ao.Space], epsilon: float | None) -> int:
+    """Bounds rule out most of the database without changing the answer."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ao.ConvergenceWarning)
+        start = "anchors" if epsilon is None else "aep"  # an entropic start of many takes a second a pair
+        return int(ao.nearest_gw(query, database, epsilon=epsilon, start=start).index[0])
+
+
+def _digest(spaces: Sequence[ao.Space], epsilon: float | None) -> str:
+    """Name the question by all that its answer depends on."""
+    seen = hashlib.sha256(f"{ao.__version__} {epsilon}".encode())
+    for space in spaces:
+        seen.update(np.ascontiguousarray(space.cost).tobytes())
+    return seen.hexdigest()[:32]
+
+
+def in_parallel(study: Study, work: list[Any]) -> list[Any]:
     """Do all the work, in processes unless they would take longer to start than there is work for."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # idle processes end, and joblib says so
         return list(joblib.Parallel(n_jobs=1 if study.quick else study.n_jobs)(work))
-
-
-def _nearest(
-    study: Study, name: str, queries: list[ao.Space], database: list[ao.Space], distance: str, robust: bool
-) -> NDArray[np.int64]:
-    """Return the nearest shape of the database to each query."""
-    if distance == "GW":  # bounds rule out most of the database without changing the answer
-        work = [joblib.delayed(ao.nearest_gw)(space, database, robust=robust) for space in queries]
-        return np.array([found.index[0] for found in _in_parallel(study, work)])
-    epsilon = EPSILON[robust] * queries[0].n * database[0].n if distance == "AW" else None
-    values = ao.pairwise(
-        queries,
-        database,
-        distance.lower(),
-        robust=robust,
-        epsilon=epsilon,
-        n_jobs=study.n_jobs,
-        checkpoint=study.scratch / name if distance == "AW" else None,
-    )
-    return values.argmin(axis=1)

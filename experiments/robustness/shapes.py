@@ -9,10 +9,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 import anchorot as ao
 
 SCALES = {1: 0.9, 2: 1.2, 3: 0.7, 4: 1.75, 5: 0.5}  # of SHREC's levels, measured on its official files
+LEVELS = tuple(sorted(SCALES, key=lambda level: SCALES[level]))  # by size
 NOISE = 3.43e-4  # at level k, times 3k + 1: deviation of a coordinate as a share of the bounding box's diagonal
 KINDS = ("scale", "scale + noise")
 
@@ -51,11 +54,18 @@ class Mesh:
         lengths = np.linalg.norm(total, axis=1, keepdims=True)
         return np.divide(total, lengths, out=total, where=lengths > 0)
 
-    def space(self, n_points: int, rng: np.random.Generator) -> ao.Space:
-        """Return a draw of vertices with distances along the surface."""
+    def space(self, points: NDArray[np.int64]) -> ao.Space:
+        """Return these vertices with distances along the surface."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ao.InputNote)  # small loose parts, as some TOSCA shapes have, are left out
-            return ao.from_mesh((self.vertices, self.faces), n_points, sampling="uniform", rng=rng)
+            return ao.from_mesh((self.vertices, self.faces), points=points)
+
+    def draw(self, n_points: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw vertices of the largest component uniformly, none of them twice."""
+        edges = np.concatenate([self.faces[:, [0, 1]], self.faces[:, [1, 2]]])
+        n = len(self.vertices)
+        _, part = connected_components(coo_array((np.ones(len(edges)), tuple(edges.T)), (n, n)), directed=False)
+        return rng.choice(np.flatnonzero(part == np.bincount(part).argmax()), n_points, replace=False)
 
 
 def noise_share(level: int) -> float:
@@ -67,6 +77,19 @@ def query(mesh: Mesh, level: int, kind: str, rng: np.random.Generator) -> Mesh:
     """Transform a shape of the database as SHREC does at this level."""
     scaled = mesh.scaled(SCALES[level])
     return scaled if kind == "scale" else scaled.noisy(noise_share(level), rng)
+
+
+def with_outliers(space: ao.Space, share: float, rng: np.random.Generator) -> ao.Space:
+    """Put a share of the points, at least one unless it is 0, at the ends of spikes twice as long as the shape is wide.
+
+    What a scanner or a broken mesh does: all costs of such a point grow by that length, those of others stay.
+    """
+    n_outliers = int(np.ceil(share * space.n))
+    spikes = np.zeros(space.n)
+    spikes[rng.choice(space.n, n_outliers, replace=False)] = 2 * space.cost.max()
+    longer = space.cost + spikes[:, None] + spikes
+    np.fill_diagonal(longer, 0)
+    return ao.Space(longer)
 
 
 def tosca(folder: Path) -> dict[str, list[Path]]:

@@ -28,6 +28,7 @@ def nearest_gw(
     *,
     robust: bool = False,
     epsilon: float | None = None,
+    start: str = "anchors",
 ) -> Neighbors:
     """The k spaces nearest to a query by Gromov-Wasserstein, computing it only where a lower bound allows.
 
@@ -47,6 +48,8 @@ def nearest_gw(
     epsilon : float, optional
         Of the entropic form, as in :func:`gromov_wasserstein`: spaces are compared by the losses of its plans, which
         are not below the bounds either.
+    start : str
+        Where the solver begins, as in :func:`gromov_wasserstein`.
 
     Returns
     -------
@@ -77,7 +80,7 @@ def nearest_gw(
         if third_cost(rows, AnchorRows.of(others[place]), 2).cost > limit + slack:
             continue
         n_exact += 1
-        loss = gromov_wasserstein(x, others[place], epsilon).cost
+        loss = gromov_wasserstein(x, others[place], epsilon, start=start).cost
         found = sorted([*found, (loss, int(place))])[:k]
     losses, places = zip(*found, strict=True)
     return Neighbors(np.array(places), np.array(losses), None, n_exact, exact=True)
