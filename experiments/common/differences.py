@@ -29,12 +29,25 @@ class Difference:
     @classmethod
     def paired(cls, first: NDArray[np.float64], second: NDArray[np.float64]) -> "Difference":
         """Return the first less the second, problem by problem; at least two problems are needed."""
+        return cls.of(first - second)
+
+    @classmethod
+    def of(cls, gaps: NDArray[np.float64], confidence: float = CONFIDENCE) -> "Difference":
+        """Return the mean of differences, one a problem."""
         from scipy.stats import t
 
-        gaps = first - second
         mean, error = float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
-        reach = float(t.ppf((1 + CONFIDENCE) / 2, len(gaps) - 1)) * error
+        reach = float(t.ppf((1 + confidence) / 2, len(gaps) - 1)) * error
         return cls(mean, error, mean - reach, mean + reach)
+
+    def comparable(self, margin: float) -> str:
+        """Whether the two are alike within a margin, by two one-sided tests: the interval decides.
+
+        At a level of 5 % each, the interval is to be that of 90 %.
+        """
+        if -margin < self.low and self.high < margin:
+            return "comparable"
+        return "not comparable" if self.low > margin or self.high < -margin else "undecided"
 
     @property
     def word(self) -> str:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from anchorot import plot
 
-from experiments.trade_off.shapes import RANKS
+from experiments.trade_off.shapes import RANKS, Shapes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,8 +16,10 @@ COLOURS = {
     "robust AE": plot.PALETTE[4],
     "AW": plot.PALETTE[2],
     "GW": plot.PALETTE[1],
-    "GOT": plot.PALETTE[9],
+    "GW by POT": plot.PALETTE[3],
+    "entropic GW": plot.PALETTE[5],
 }
+OTHERS = {"SLB": "v", "sliced TLB": "^", "quantized GW": "s", "sampled GW": "P", "low-rank GW": "X"}  # and markers
 
 
 def pareto(rows: list[dict[str, Any]], rank: int) -> list[dict[str, Any]]:
@@ -39,9 +41,12 @@ def draw_trade_off(rows: list[dict[str, Any]], families: list[str]) -> "Figure":
         ax.step(times, accuracies, where="post", color="#d1d5db", linewidth=5, label="Pareto front")
         for family, colour in COLOURS.items():
             line = [row for row, its in zip(rows, families, strict=True) if its == family]
-            plain = [row for row in line if "exact" in row["method"] or "no epsilon" in row["method"]]
-            _draw_line(ax, [row for row in line if row not in plain], rank, colour, "o", family)
-            _draw_line(ax, plain, rank, colour, "D", None)
+            exact = [row for row in line if "epsilon" not in row["method"] and family in ("AW", "GW", "GW by POT")]
+            _draw_line(ax, [row for row in line if row not in exact], rank, colour, "o", family)
+            _draw_line(ax, exact, rank, colour, "D", None if len(exact) < len(line) else family)
+        for family, marker in OTHERS.items():
+            line = [row for row, its in zip(rows, families, strict=True) if its == family]
+            _draw_line(ax, line, rank, "#4b5563", marker, family)
         ax.set(xscale="log", xlabel="seconds a pair, one core", ylim=(0, 1.02), title=f"top-{rank}")
         ax.grid(color="#e5e7eb", linewidth=0.6)
         ax.set_axisbelow(True)
@@ -50,6 +55,20 @@ def draw_trade_off(rows: list[dict[str, Any]], families: list[str]) -> "Figure":
     figure.legend(
         *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=7, frameon=False, fontsize=9
     )
+    return figure
+
+
+def draw_shapes(shapes: Shapes) -> "Figure":
+    """Draw the first shape of each class."""
+    first = list(dict(zip(shapes.classes[::-1], shapes.spaces[::-1], strict=True)).items())[::-1]
+    columns = min(6, len(first))
+    figure = plot.new_figure(2 * columns, 2.1 * -(-len(first) // columns))
+    panels = figure.subplots(-(-len(first) // columns), columns, squeeze=False).ravel()
+    for ax, (name, space) in zip(panels, first, strict=False):
+        plot.shape(space, color="#a9bcd6", ax=ax)
+        ax.set_title(str(name), fontsize=10)
+    for ax in panels[len(first) :]:
+        ax.set_axis_off()
     return figure
 
 

@@ -1,19 +1,27 @@
 """The distances compared, with their parameters."""
 
-from concurrent.futures import ThreadPoolExecutor
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
 
-from experiments.common.clock import one_core
-from experiments.common.got import got
-
-SIGMA = 10.0  # of GOT's weights exp(-cost / sigma), as in the paper
+from experiments.trade_off.rivals import (
+    PARTS,
+    PROJECTIONS,
+    RANK,
+    Rival,
+    low_rank_gromov,
+    quantized_gromov,
+    sampled_gromov,
+    second_bound,
+    sliced_third_bound,
+)
 
 
 @dataclass(frozen=True)
@@ -26,22 +34,19 @@ class Method:
         One line of the picture.
     setting : str
         The parameter, in words.
-    options : dict
-        Arguments of `anchorot.pairwise`; of GOT, its number of steps.
+    how : dict or callable
+        Arguments of `anchorot.pairwise`, or the distance itself.
     n_points : int
         Points of each shape.
     draws : int
         How many draws of points are compared.
-    queries : int or None
-        Shapes of each class that are queries; None for all.
     """
 
     family: str
     setting: str
-    options: dict[str, Any]
+    how: dict[str, Any] | Rival
     n_points: int
     draws: int
-    queries: int | None = None
 
     @property
     def name(self) -> str:
@@ -50,58 +55,78 @@ class Method:
 
     def compare(self, x: ao.Space, y: ao.Space) -> float:
         """Compare two shapes, as one who has nothing but their costs would."""
-        options = dict(self.options)
+        if callable(self.how):
+            return self.how(x, y)
+        options = dict(self.how)
         metric = options.pop("metric")
-        if metric == "got":
-            return _got_cost(x, y, options["n_iter"])
         if metric == "ae":
             return ao.anchor_energy(x, y, **options)
         if metric == "aw":
             return ao.anchor_wasserstein(x, y, **options).cost
-        try:
-            return ao.gromov_wasserstein(x, y, start="quick", **options).cost
-        except ao.InputError:  # GW has no answer at some small epsilons
-            return float("nan")
+        return ao.gromov_wasserstein(x, y, start="quick", **options).cost
 
-    def all_pairs(
-        self, spaces: list[ao.Space], queries: NDArray[np.int64], n_jobs: int, checkpoint: Path | None
-    ) -> NDArray[np.float64]:
-        """Compare the queries with all shapes."""
-        if self.options["metric"] == "got":
-            return _got_pairs(spaces, queries, self.options["n_iter"], n_jobs)
-        asked = None if len(queries) == len(spaces) else spaces  # all pairs are half the work
-        chosen = [spaces[query] for query in queries]
-        return ao.pairwise(chosen, asked, n_jobs=n_jobs, checkpoint=checkpoint, **self.options)
+    def all_pairs(self, spaces: list[ao.Space], n_jobs: int, scratch: Path | None) -> NDArray[np.float64]:
+        """Compare all shapes with each other; what takes long is kept in `scratch` for the next run."""
+        if not callable(self.how):
+            checkpoint = None if scratch is None else scratch / f"{self.name} {_digest(spaces)}"
+            return ao.pairwise(spaces, n_jobs=n_jobs, checkpoint=checkpoint, **self.how)
+        file = None if scratch is None else scratch / f"{self.name} {_digest(spaces)}.npy"
+        if file is not None and file.exists():
+            return np.asarray(np.load(file), dtype=np.float64)
+        rows = joblib.Parallel(n_jobs)(joblib.delayed(_row)(self.how, spaces, i) for i in range(len(spaces)))
+        found = np.array(rows)
+        found += found.T
+        if file is not None:
+            np.save(file, found)
+        return found
+
+
+def _row(distance: Rival, spaces: list[ao.Space], i: int) -> NDArray[np.float64]:
+    """Compare one shape with those after it."""
+    return np.array([distance(spaces[i], other) if j > i else 0.0 for j, other in enumerate(spaces)])
+
+
+def _digest(spaces: list[ao.Space]) -> str:
+    seen = hashlib.sha256(ao.__version__.encode())
+    for space in spaces:
+        seen.update(np.ascontiguousarray(space.cost).tobytes())
+    return seen.hexdigest()[:16]
+
+
+def gromov_by_pot(x: ao.Space, y: ao.Space) -> float:
+    """GW as POT solves it by default: conditional gradients from the product of the weights."""
+    return ao.gromov_wasserstein(x, y, start="product").cost
+
+
+def gromov_of_all_starts(x: ao.Space, y: ao.Space) -> float:
+    """GW as `align` solves it: the best of all starts from anchors."""
+    return ao.gromov_wasserstein(x, y).cost
 
 
 def methods(unit: float, n_small: int, n_large: int, quick: bool) -> list[Method]:
-    """Return all methods; `unit` is the median squared cost, which GW's epsilons are shares of."""
-    few, many, large = (1, 1, 1) if quick else (3, 5, 2)
+    """Return all methods, AE first; `unit` is the median squared cost, which GW's epsilons are shares of."""
+    one, few, many, large = (1, 1, 1, 1) if quick else (1, 3, 5, 2)
     found = [
         Method("AE", "", {"metric": "ae"}, n_small, many),
         Method("robust AE", "", {"metric": "ae", "robust": True}, n_small, many),
         Method("AE, more points", f"n = {n_large}", {"metric": "ae"}, n_large, large),
+        Method("SLB", "", second_bound, n_small, many),
+        Method("sliced TLB", f"{PROJECTIONS} lines", sliced_third_bound, n_small, few),
     ]
-    for epsilon in (0, 10.0) if quick else (0, 0.1, 1.0, 10.0, 100.0):
+    for epsilon in (0, 10.0) if quick else (0, 1.0, 10.0, 100.0):
         setting = f"epsilon {epsilon:g}" if epsilon else "exact"
         found.append(Method("AW", setting, {"metric": "aw", "epsilon": epsilon}, n_small, few))
-    found.append(Method("GW", "no epsilon", {"metric": "gw"}, n_small, few))
-    for share, queries in ((1.0, 1),) if quick else ((3.0, 3), (1.0, None), (0.3, 2), (0.1, 2)):
+    found += [
+        Method("GW", "from anchors", {"metric": "gw"}, n_small, few),
+        Method("GW", "all starts of align", gromov_of_all_starts, n_small, one),
+        Method("GW by POT", "from the product", gromov_by_pot, n_small, one),
+    ]
+    for share in (1.0,) if quick else (1.0, 0.3):
         options = {"metric": "gw", "epsilon": share * unit}
-        found.append(Method("GW", f"epsilon {share:g}", options, n_small, 1, queries))
-    for n_iter in (1,) if quick else (5, 20):
-        found.append(Method("GOT", f"steps {n_iter}", {"metric": "got", "n_iter": n_iter}, n_small, 1, 1))
-    return found
-
-
-def _got_cost(x: ao.Space, y: ao.Space, n_iter: int) -> float:
-    weights_x, weights_y = (np.exp(-space.cost / SIGMA) for space in (x, y))
-    return got(weights_x, weights_y, n_iter, np.random.default_rng(0), n_samples=3).cost
-
-
-def _got_pairs(spaces: list[ao.Space], queries: NDArray[np.int64], n_iter: int, n_jobs: int) -> NDArray[np.float64]:
-    def row(query: int) -> list[float]:
-        return [_got_cost(spaces[query], space, n_iter) for space in spaces]
-
-    with one_core(), ThreadPoolExecutor(n_jobs if n_jobs > 0 else None) as pool:
-        return np.array(list(pool.map(row, queries.tolist())))
+        found.append(Method("entropic GW", f"epsilon {share:g}", options, n_small, one))
+    return [
+        *found,
+        Method("quantized GW", f"{PARTS} parts", quantized_gromov, n_small, one),
+        Method("sampled GW", "10 samples", sampled_gromov, n_small, one),
+        Method("low-rank GW", f"rank {RANK}", low_rank_gromov, n_small, one),
+    ]

@@ -26,11 +26,6 @@ class Shapes:
         """Return the k-th n points of every shape: each part is a uniform draw, and no two share a point."""
         return Shapes([space.take(range(k * n, (k + 1) * n)) for space in self.spaces], self.classes)
 
-    def queries(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw so many shapes of every class, or all there are."""
-        chosen = [rng.permutation(np.flatnonzero(self.classes == name))[:count] for name in dict.fromkeys(self.classes)]
-        return np.sort(np.concatenate(chosen))
-
 
 def read_shapes(
     folder: Path, n_points: int, rng: np.random.Generator, n_classes: int | None = None, per_class: int | None = None
@@ -53,10 +48,10 @@ def read_shapes(
     return Shapes(spaces, np.array([name for name, _ in chosen]))
 
 
-def hits(distances: NDArray[np.float64], queries: NDArray[np.int64], classes: NDArray[np.str_]) -> NDArray[np.bool_]:
-    """Return for each query (rows) whether its class is among that of the 1, 3 and 5 nearest other shapes (columns)."""
+def hits(distances: NDArray[np.float64], classes: NDArray[np.str_]) -> NDArray[np.bool_]:
+    """Return for each shape whether its class is among those of the 1, 3 and 5 nearest others."""
     others = np.nan_to_num(distances, nan=np.finfo(np.float64).max)  # pairs without an answer are far apart
-    others[np.arange(len(queries)), queries] = np.inf
+    np.fill_diagonal(others, np.inf)
     nearest = np.argsort(others, axis=1, kind="stable")[:, : max(RANKS)]
-    right = classes[nearest] == classes[queries, None]
+    right = classes[nearest] == classes[:, None]
     return np.stack([right[:, :rank].any(axis=1) for rank in RANKS], axis=1)
