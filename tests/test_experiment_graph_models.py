@@ -27,8 +27,8 @@ from experiments.graph_models.graphrnn import (  # noqa: E402
     decode,
     encode,
     stack,
-    training,
 )
+from experiments.graph_models.graphrnn_steps import training  # noqa: E402
 
 
 def adjacency_of(graph):
@@ -91,6 +91,26 @@ def test_a_model_that_saw_one_graph_alone_generates_it(dependent):
     assert losses[-1] < losses[0] / 10
     sampled = [nx.from_numpy_array(graph) for graph in model.sample(200, 12, generator)]
     assert np.mean([nx.is_isomorphic(graph, cycle) for graph in sampled]) > 0.9
+
+
+@pytest.mark.parametrize("dependent", [True, False])
+def test_rows_of_padding_do_not_count(dependent):
+    torch.manual_seed(0)
+    model = GraphRNN(3, dependent=dependent, hidden=8, embedding=8)
+    adjacency, sizes = stack([adjacency_of(nx.path_graph(4)), adjacency_of(nx.cycle_graph(3))])
+    rows = encode(adjacency, 3)
+    padded = torch.nn.functional.pad(rows, (0, 0, 0, 5), value=1.0)
+    torch.testing.assert_close(model.loss(rows, sizes), model.loss(padded, sizes))
+    by_graph = [model.loss(rows[k : k + 1, :n], sizes[k : k + 1]) for k, n in enumerate((4, 3))]
+    n_edges = torch.tensor([1 + 2 + 3 + 3, 1 + 2 + 3])  # that rows may have: no more than there are nodes before
+    torch.testing.assert_close(model.loss(rows, sizes), (torch.stack(by_graph) * n_edges).sum() / n_edges.sum())
+
+
+def test_more_tries_leave_fewer_rows_empty():
+    torch.manual_seed(0)
+    model = GraphRNN(3, dependent=False, hidden=8, embedding=8)
+    sizes = [np.mean([len(g) for g in model.sample(300, 40, random_generator(), tries)]) for tries in (1, 3)]
+    assert sizes[1] > 1.5 * sizes[0]
 
 
 def test_a_seed_fixes_what_is_sampled():

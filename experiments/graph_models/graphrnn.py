@@ -6,7 +6,7 @@ by edge with a recurrent net of its own (GraphRNN), or all edges independently (
 on any device.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -164,50 +164,35 @@ class GraphRNN(nn.Module):
         before = torch.cat([torch.ones_like(rows[:, :1]), rows[:, :-1]], dim=1)
         state, _ = self.recurrent(self.embed(before))
         row = torch.arange(rows.shape[1], device=rows.device)
-        real = row < sizes[:, None]
-        exists = (torch.arange(self.window, device=rows.device) <= row[:, None]).expand(len(rows), -1, -1)[real]
-        logits = self.edges(state[real], rows[real])
-        losses = nn.functional.binary_cross_entropy_with_logits(logits, rows[real], reduction="none")
-        return (losses * exists).sum() / exists.sum()
+        # Rows of padding are computed and not counted, so that a batch's shapes do not depend on its sizes.
+        exists = torch.arange(self.window, device=rows.device) <= row[:, None]
+        counted = exists & (row < sizes[:, None])[:, :, None]
+        logits = self.edges(state.flatten(0, 1), rows.flatten(0, 1)).view_as(rows)
+        losses = nn.functional.binary_cross_entropy_with_logits(logits, rows, reduction="none")
+        return (losses * counted).sum() / counted.sum()
 
     @torch.no_grad()
-    def sample(self, n_graphs: int, max_nodes: int, generator: torch.Generator) -> list[Adjacency]:
-        """Draw graphs; those that have not ended by then are cut at the greatest number of nodes."""
+    def sample(self, n_graphs: int, max_nodes: int, generator: torch.Generator, tries: int = 1) -> list[Adjacency]:
+        """Draw graphs; those that have not ended by then are cut at the greatest number of nodes.
+
+        A row that comes out empty, which ends a graph, is drawn anew while there are tries left. The authors' program
+        has one to three of them for GraphRNN-S, whose edges know nothing of each other, and one for GraphRNN.
+        """
         device = next(self.parameters()).device
         rows = torch.zeros((n_graphs, max_nodes - 1, self.window), device=device)
         row, memory = torch.ones((n_graphs, self.window), device=device), None
         unended = torch.ones(n_graphs, dtype=torch.bool, device=device)
         for place in range(max_nodes - 1):
             state, memory = self.recurrent(self.embed(row)[:, None], memory)
-            row = self.edges.sample(state[:, 0], generator)
-            row[:, place + 1 :] = 0  # there are no such nodes yet
+            row = torch.zeros_like(row)
+            for _ in range(tries):
+                row = torch.where(row.any(dim=1, keepdim=True), row, self.edges.sample(state[:, 0], generator))
+                row[:, place + 1 :] = 0  # there are no such nodes yet
             unended = unended & row.any(dim=1)
             rows[:, place] = row
             if not unended.any():
                 break
         return decode(rows)
-
-
-def training(
-    model: GraphRNN, graphs: Sequence[Adjacency], n_epochs: int, generator: torch.Generator, *, batch: int = BATCH
-) -> Iterator[float]:
-    """Train a model; yield the mean loss of each epoch, which is 32 batches of graphs drawn with repetition."""
-    device = next(model.parameters()).device
-    adjacency, sizes = stack(graphs, str(device))
-    optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-    schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=MILESTONES, gamma=DECAY)
-    for _ in range(n_epochs):
-        drawn = torch.randint(len(graphs), (BATCHES_PER_EPOCH * batch,), generator=generator, device=device)
-        rows = encode(breadth_first(adjacency[drawn], sizes[drawn], generator), model.window)
-        losses = []
-        for part, part_sizes in zip(rows.split(batch), sizes[drawn].split(batch), strict=True):
-            optimizer.zero_grad()
-            loss = model.loss(part[:, : int(part_sizes.max())], part_sizes)
-            loss.backward()
-            optimizer.step()
-            schedule.step()
-            losses.append(loss.detach())
-        yield float(torch.stack(losses).mean())
 
 
 def _two_layers(n_input: int, n_between: int, n_output: int) -> nn.Sequential:

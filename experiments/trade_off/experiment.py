@@ -163,8 +163,8 @@ def _notes(study: Study, unit: float, n_small: int) -> None:
         f"shares of the median squared cost, {unit:.4g}, in POT's convention. GW from anchors is that of `pairwise`: "
         "the better of two starts, the Anchor Energy Plan and the product of the weights; all starts are those of "
         "`align`. Quantized, sampled and low-rank GW are POT's, judged by the loss of their plans; low-rank GW stays "
-        "at the loss of the product plan on these costs, whatever its rank. Sliced TLB is that of arXiv 2508.02364, in a few "
-        "lines on POT. Times are from costs to distance, without the measuring of the shapes."
+        "at the loss of the product plan on these costs, whatever its rank. Sliced TLB is that of arXiv 2508.02364, in "
+        "a few lines on POT. Times are from costs to distance, without the measuring of the shapes."
     )
 
 
