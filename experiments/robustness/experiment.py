@@ -20,7 +20,7 @@ QUESTION = (
     "points."
 )
 DATA = ("tosca_nonrigid3d", "shrec11_meshcnn", "shrec11_robust")
-SETS = {"SHREC'11": 120, "TOSCA": 200}  # points drawn of each shape, twice
+SETS = {"SHREC'11": 100, "TOSCA": 150}  # points drawn of each shape, twice
 QUICK_POINTS = 40
 FULL = {"AE": Trial((1, 2, 3, 4, 5), 10), "AW": Trial((1, 2, 3, 4, 5), 5), "GW": Trial((1, 3, 5), 5)}
 FULL["entropic GW"] = Trial((1, 5), 5)
