@@ -8,7 +8,8 @@ import numpy as np
 
 from anchorot.plot import PALETTE, new_figure
 
-from experiments.graph_models.comparing import STATISTICS, Comparison
+from experiments.graph_models.comparing import LEVEL, STATISTICS, Comparison
+from experiments.graph_models.power import Power
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +22,7 @@ COLOURS = {
     "GraphRNN-S": PALETTE[6],
     "Erdős-Rényi": PALETTE[1],
     "Barabási-Albert": PALETTE[3],
+    "rewired": PALETTE[4],
 }
 SHORT = {
     "training set": "training\nset",
@@ -50,6 +52,35 @@ def draw_comparison(
         column[0].set_title(name, fontsize=10, color=COLOURS[name])
         for ax, graph in zip(column, graphs, strict=False):
             _graph(ax, graph, COLOURS[name])
+    return figure
+
+
+def draw_power(answers: Sequence[Power]) -> "Figure":
+    """Draw the share of rejections against the number of graphs, a panel a statistic and a curve a source."""
+    statistics = list(dict.fromkeys(answer.statistic for answer in answers))
+    figure = new_figure(4.2 * len(statistics), 3.8)
+    panels = figure.subplots(1, len(statistics), sharey=True, squeeze=False)[0]
+    for ax, statistic in zip(panels, statistics, strict=True):
+        for name in dict.fromkeys(answer.source for answer in answers):
+            own = [answer for answer in answers if (answer.statistic, answer.source) == (statistic, name)]
+            ax.errorbar(
+                [answer.n_graphs for answer in own],
+                [answer.share for answer in own],
+                [answer.error for answer in own],
+                color=COLOURS[name],
+                marker="o",
+                markersize=4,
+                capsize=2,
+                linewidth=1.4,
+                label=name,
+            )
+        ax.axhline(LEVEL, color=INK, linestyle=":", linewidth=1)
+        ax.set(xscale="log", xlabel="graphs a side", title=STATISTICS[statistic], ylim=(-0.03, 1.05))
+        ax.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("share of draws rejected")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False, fontsize=8
+    )
     return figure
 
 

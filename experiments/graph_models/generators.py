@@ -61,6 +61,17 @@ class FittedModel:
         return nx.convert_node_labels_to_integers(graph.subgraph(max(nx.connected_components(graph), key=len)))
 
 
+def rewired(graph: nx.Graph, rng: np.random.Generator) -> nx.Graph:
+    """Return a connected graph of the same degrees, by swaps of pairs of edges, about three for each edge.
+
+    Degrees stay; triangles, which are all that clustering sees, do not. A graph in which nothing can be swapped stays.
+    """
+    other = graph.copy()
+    if len(graph) >= 4 and graph.number_of_edges() > 1:
+        nx.connected_double_edge_swap(other, 3 * graph.number_of_edges(), seed=int(rng.integers(2**31)))
+    return other
+
+
 def fit(name: str, graphs: Sequence[nx.Graph]) -> FittedModel:
     """Fit a model to graphs by the rule."""
     found = defaultdict(list)
