@@ -7,6 +7,7 @@ a few, rows of padding count for nothing.
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from threading import Lock
 
 import torch
 from torch import Tensor
@@ -26,6 +27,8 @@ from experiments.graph_models.graphrnn import (
 
 ROUNDED = 16  # lengths of recorded steps are multiples of it
 EAGER = 3  # steps of each length before it is recorded, in which libraries choose their ways
+
+_ALONE = Lock()  # gradients of all models are computed in one thread of PyTorch's: what is not recorded goes in turn
 
 
 @dataclass
@@ -88,11 +91,14 @@ class Trainer:
         known = self.recorded.setdefault(length, _Recorded(cut.clone(), sizes.clone()))
         if known.n_eager < EAGER:
             known.n_eager += 1
-            return self._step(cut, sizes)
+            with _ALONE:
+                return self._step(cut, sizes)
         if known.graph is None:
-            known.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(known.graph, stream=self.stream, capture_error_mode="thread_local"):
-                known.loss = self._step(known.rows, known.sizes)
+            with _ALONE:
+                torch.cuda.synchronize(self.device)
+                known.graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(known.graph, stream=self.stream, capture_error_mode="relaxed"):
+                    known.loss = self._step(known.rows, known.sizes)
         known.rows.copy_(cut)
         known.sizes.copy_(sizes)
         known.graph.replay()
