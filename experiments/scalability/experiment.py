@@ -128,8 +128,8 @@ def _judge_speed(study: Study, curves: dict[str, Curve]) -> None:
         f"sorts. {_overtaking(curves['ae_naive'], curves['ae_fenwick'])}",
         verdict=Verdict.HOLDS if paper > 1 else Verdict.FAILS,
         why="The naive sum here is a fair one: rows are sorted once, and differences are summed by SciPy's compiled "
-        "code. The trees pay a logarithm at each of the 2 n² events of a term. The paper gives no factor; its figure is "
-        'said to give "the orders of magnitude to execute each method".',
+        "code. The trees pay a logarithm at each of the 2 n² events of a term. The paper gives no factor; its figure "
+        'is said to give "the orders of magnitude to execute each method".',
         timed=True,
     )
     study.claim(
@@ -155,9 +155,9 @@ def _judge_rivals(study: Study, curves: dict[str, Curve]) -> None:
         ours="; ".join(texts) + ".",
         verdict=Verdict.BEYOND,
         why="The AW timed is ours, which sums its cubic cost matrix in registers. The paper's epsilon, converted, "
-        f"grows as n m, to {PAPER_AW_EPSILON * n * n:.2g} at n = {n}, so that the plan is near the product and Sinkhorn has "
-        "ever less to do; at a fixed share of the mean cost it has as much at every size. GW is stopped before it has "
-        "converged, so its times are a lower bound, and no power of n is fitted to them.",
+        f"grows as n m, to {PAPER_AW_EPSILON * n * n:.2g} at n = {n}, so that the plan is near the product and "
+        "Sinkhorn has ever less to do; at a fixed share of the mean cost it has as much at every size. GW is stopped "
+        "before it has converged, so its times are a lower bound, and no power of n is fitted to them.",
     )
 
 

@@ -73,7 +73,8 @@ class Method:
         file = None if scratch is None else scratch / f"{self.name} {_digest(spaces)}.npy"
         if file is not None and file.exists():
             return np.asarray(np.load(file), dtype=np.float64)
-        rows = joblib.Parallel(n_jobs)(joblib.delayed(_row)(self.how, spaces, i) for i in range(len(spaces)))
+        costs = np.stack([space.cost for space in spaces])  # one array, which workers map instead of copying it
+        rows = joblib.Parallel(n_jobs)(joblib.delayed(_row)(self.how, costs, i) for i in range(len(spaces)))
         found = np.array(rows)
         found += found.T
         if file is not None:
@@ -81,9 +82,10 @@ class Method:
         return found
 
 
-def _row(distance: Rival, spaces: list[ao.Space], i: int) -> NDArray[np.float64]:
+def _row(distance: Rival, costs: NDArray[np.float64], i: int) -> NDArray[np.float64]:
     """Compare one shape with those after it."""
-    return np.array([distance(spaces[i], other) if j > i else 0.0 for j, other in enumerate(spaces)])
+    first = ao.Space(costs[i])
+    return np.array([distance(first, ao.Space(other)) if j > i else 0.0 for j, other in enumerate(costs)])
 
 
 def _digest(spaces: list[ao.Space]) -> str:
