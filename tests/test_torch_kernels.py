@@ -21,7 +21,7 @@ from strategies import examples
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import anchorot.torch as aot  # noqa: E402
-from anchorot.torch import _cuda  # noqa: E402
+from anchorot.torch import _cuda, _stretches  # noqa: E402
 
 pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
@@ -47,26 +47,39 @@ def on_cpu(tmp_path_factory):
     require_or_skip(shutil.which("g++"), "there is no g++ to compile the CUDA kernels for the CPU")
     folder = tmp_path_factory.mktemp("kernels")
 
-    @cache
-    def build(dtype, tagged):
+    def library(header, dtype, tagged):
         key = "double" if dtype == torch.float64 else "float"
-        path = folder / f"{key}{int(tagged)}.so"
+        path = folder / f"{header}-{key}{int(tagged)}.so"
         defines = f"-DKEY={key} -DTHREADS={THREADS} -DITEMS={ITEMS} -DTAGGED={int(tagged)}".split()
-        source = [f"-I{Path(_cuda.__file__).parent}", "-x", "c++", str(HERE / "cuda_on_cpu.hpp")]
+        source = [f"-I{Path(_cuda.__file__).parent}", "-x", "c++", str(HERE / header)]
         options = ["-std=c++20", "-O0", "-shared", "-fPIC", "-pthread"]
         subprocess.run(["g++", *options, *defines, *source, "-o", str(path)], check=True)
-        library = ctypes.CDLL(str(path))
-        return [OnCpu(library[f"run_{name}"]) for name in ("sort_tiles", "merge_runs", "side_energy", "distances")]
+        return ctypes.CDLL(str(path))
+
+    @cache
+    def sorts(dtype, tagged):
+        found = library("cuda_on_cpu.hpp", dtype, tagged)
+        return [OnCpu(found[f"run_{name}"]) for name in ("sort_tiles", "merge_runs", "side_energy", "distances")]
+
+    @cache
+    def stretches(dtype, device):
+        found = library("stretches_on_cpu.hpp", dtype, False)
+        function = ctypes.CFUNCTYPE(None)
+        return {name: OnCpu(function.in_dll(found, f"run_{name}")) for name in _stretches.KERNELS}
 
     for dtype in (torch.float32, torch.float64):  # now, not in the middle of an example
+        stretches(dtype, torch.device("cpu"))
         for tagged in (False, True):
-            build(dtype, tagged)
+            sorts(dtype, tagged)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_cuda, "serves", lambda values, tagged=False: True)
-        patch.setattr(_cuda, "_kernels", lambda dtype, threads, items, tagged, device: build(dtype, tagged))
+        patch.setattr(_cuda, "_kernels", lambda dtype, threads, items, tagged, device: sorts(dtype, tagged))
         patch.setattr(_cuda, "TILES", ((THREADS, ITEMS),))
         patch.setattr(_cuda, "ENERGY_THREADS", THREADS)
         patch.setattr(_cuda, "CHUNK", 2 * THREADS)
+        patch.setattr(_stretches, "_kernels", stretches)
+        patch.setattr(_stretches, "THREADS", THREADS)
+        patch.setattr(_stretches, "LEAST_SIZE", 1)
         patch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
         yield
 
@@ -114,3 +127,43 @@ def test_energies_and_gradients_are_those_of_plain_pytorch(on_cpu, n, m, p, ties
             plain = torch.autograd.grad(aot.anchor_energy(*tensors, p=p).sum(), tensors)
         for one, two in zip(gradients, plain, strict=True):
             torch.testing.assert_close(one, two, rtol=1e-10, atol=1e-13)
+
+
+@examples(15)
+@given(
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.sampled_from(["random", "ties", "uniform", "heavy", "none"]),
+    st.booleans(),
+    st.sampled_from([1, 40, 1 << 24]),
+    st.integers(0, 2**32),
+)
+def test_weighted_energies_and_gradients_are_those_of_plain_pytorch(on_cpu, n, m, kind, double, numbers, seed):
+    rng = np.random.default_rng(seed)
+    dtype = torch.float64 if double else torch.float32
+    costs = [torch.tensor(np.round(rng.normal(size=(2, k, k)), 1 if kind == "ties" else 6), dtype=dtype) for k in (n, m)]
+    inputs = [t.requires_grad_() for t in (*costs, *(torch.tensor(weights_of(k, kind, rng)) for k in (n, m)))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_stretches, "TABLE_NUMBERS", numbers)
+        value = aot.anchor_energy(*inputs)
+        gradients = torch.autograd.grad(value.sum(), inputs)
+        patch.setattr(_cuda, "serves", lambda values, tagged=False: False)
+        expected = aot.anchor_energy(*inputs)
+        plain = torch.autograd.grad(expected.sum(), inputs)
+    digits = {"rtol": 1e-11, "atol": 1e-13} if double else {"rtol": 1e-5, "atol": 1e-6}
+    torch.testing.assert_close(value, expected, **digits)
+    unique = 0 if kind != "ties" else 2  # where costs tie, any of many subgradients in them
+    for one, two in list(zip(gradients, plain, strict=True))[unique:]:
+        torch.testing.assert_close(one, two, **digits)
+
+
+def weights_of(points, kind, rng):
+    """Weights of two spaces."""
+    if kind == "uniform":
+        return np.full((2, points), 1 / points)
+    found = rng.dirichlet(np.ones(points), size=2)
+    if kind == "heavy":
+        found[:, 0] += 9
+    if kind == "none" and points > 1:
+        found[:, :: 2] = 0
+    return found / found.sum(-1, keepdims=True)

@@ -4,7 +4,8 @@ p = 1 sweeps over the costs: what moves are the heights of the anchors' CDFs, so
 sweeps over the levels: what moves are the anchors' quantiles. p = 2 needs their weighted mean only. In the first, costs
 are times and weights are values; in the others it is the other way round.
 
-On the CPU a value alone comes from anchorot's own kernels, which sweep one event at a time and many times faster.
+On the CPU a value alone comes from anchorot's own kernels, which sweep one event at a time and many times faster; on a
+CUDA device p = 1 is swept in stretches by kernels of anchorot's own, all pairs of a batch together.
 """
 
 from typing import NamedTuple
@@ -15,12 +16,13 @@ from torch.nn.functional import pad
 
 from anchorot.distances.energy import anchor_energy
 from anchorot.space import Space
+from anchorot.torch import _stretches
 from anchorot.torch._heights import heights_after
 from anchorot.torch._sweep import MoveTable, Swept, sweep
 
 
 class WeightedEnergy(NamedTuple):
-    """Energy of one pair of spaces, and its gradients in costs and weights of both, where wanted."""
+    """Energy of a pair of spaces or of a batch, and its gradients in costs and weights of both, where wanted."""
 
     value: Tensor
     gradients: list[Tensor | None]
@@ -32,6 +34,18 @@ class SortedRows(NamedTuple):
     cost: Tensor  # (n, n) float64
     order: Tensor
     height: Tensor  # (n, n) of the CDF after each cost
+
+
+def weighted_energies(
+    cost_x: Tensor, cost_y: Tensor, a: Tensor, b: Tensor, p: int, wanted: tuple[bool, ...]
+) -> WeightedEnergy:
+    """AE_p of a batch of pairs of weighted spaces."""
+    if p == 1 and _stretches.serves(cost_x, cost_y):
+        return WeightedEnergy(*_stretches.stretch_energy(cost_x, cost_y, a, b, wanted))
+    found = [weighted_energy(*pair, p, wanted) for pair in zip(cost_x, cost_y, a, b, strict=True)]
+    gradients = zip(*(pair.gradients for pair in found), strict=True)
+    stacked = [torch.stack(g) if want else None for g, want in zip(gradients, wanted, strict=True)]
+    return WeightedEnergy(torch.stack([pair.value for pair in found]), stacked)
 
 
 def weighted_energy(

@@ -15,7 +15,7 @@ from anchorot.torch._ground import entries, ground_energy
 from anchorot.torch._levels import level_energy
 from anchorot.torch._marked import check_marks, marked_energy, marks_of
 from anchorot.torch._powers import power_energy
-from anchorot.torch._weighted import weighted_energy
+from anchorot.torch._weighted import weighted_energies
 
 
 def anchor_energy(
@@ -132,15 +132,14 @@ class _UniformEnergy(Function):
 
 
 class _WeightedEnergy(Function):
-    """Value and analytic gradients in costs and weights, one batch entry at a time."""
+    """Value and analytic gradients in costs and weights."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, a: Tensor, b: Tensor, p: int) -> Tensor:
         wanted = ctx.needs_input_grad[:4]
-        found = [weighted_energy(*entry, p, wanted) for entry in zip(x, y, a, b, strict=True)]
-        gradients = zip(*(entry.gradients for entry in found), strict=True)
-        ctx.save_for_backward(*(torch.stack(g) if need else None for g, need in zip(gradients, wanted, strict=True)))
-        return torch.stack([entry.value for entry in found]).to(x.dtype)
+        value, gradients = weighted_energies(x, y, a, b, p, wanted)
+        ctx.save_for_backward(*gradients)
+        return value.to(x.dtype)
 
     @staticmethod
     @once_differentiable
