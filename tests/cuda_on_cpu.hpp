@@ -60,12 +60,21 @@ extern "C" void run_merge_runs(unsigned grid_x, unsigned grid_y, const KEY* in, 
                                Tag* tags_out, long long width, long long tiles, long long run) {
   launch(grid_x, grid_y, [=] { merge_runs(in, tags_in, out, tags_out, width, tiles, run); });
 }
-extern "C" void run_side_energy(unsigned grid_x, unsigned grid_y, const KEY* a, const KEY* b, const long long* first,
-                                const long long* other, const double* width, const Tag* tags, KEY* gradient,
-                                double* energy, long long levels_a, long long levels_b, int n, int m, int chunk,
-                                int upper) {
+extern "C" void run_sort_sides(unsigned grid_x, unsigned grid_y, const KEY* x, const KEY* y, const Tag* tags_x,
+                               const Tag* tags_y, KEY* out_x, KEY* out_y, Tag* tags_out_x, Tag* tags_out_y,
+                               long long rows_x, int n, int m, int turned) {
   launch(grid_x, grid_y, [=] {
-    side_energy(a, b, first, other, width, tags, gradient, energy, levels_a, levels_b, n, m, chunk, upper);
+    sort_sides(x, y, tags_x, tags_y, out_x, out_y, tags_out_x, tags_out_y, rows_x, n, m, turned);
+  });
+}
+extern "C" void run_level_energy(unsigned grid_x, unsigned grid_y, const KEY* x, const KEY* y, const long long* first_x,
+                                 const long long* first_y, const long long* other_x, const long long* other_y,
+                                 const double* width, const Tag* tags_x, const Tag* tags_y, KEY* gradient_x,
+                                 KEY* gradient_y, double* energy, long long levels_x, long long levels_y, int n, int m,
+                                 int chunk) {
+  launch(grid_x, grid_y, [=] {
+    level_energy(x, y, first_x, first_y, other_x, other_y, width, tags_x, tags_y, gradient_x, gradient_y, energy,
+                 levels_x, levels_y, n, m, chunk);
   });
 }
 extern "C" void run_distances(unsigned grid_x, unsigned grid_y, const KEY* rows, const KEY* points, KEY* out,

@@ -59,7 +59,7 @@ def on_cpu(tmp_path_factory):
     @cache
     def sorts(dtype, tagged):
         found = library("cuda_on_cpu.hpp", dtype, tagged)
-        return [OnCpu(found[f"run_{name}"]) for name in ("sort_tiles", "merge_runs", "side_energy", "distances")]
+        return {name: OnCpu(found[f"run_{name}"]) for name in _cuda.KERNELS}
 
     @cache
     def stretches(dtype, device):

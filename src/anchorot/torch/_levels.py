@@ -75,22 +75,39 @@ def level_energy(
     cost_x: Tensor, cost_y: Tensor, wanted: tuple[bool, bool]
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """AE_1 of uniform spaces, (batch,) float64, and its gradients in the costs where wanted."""
-    x, tags_x = sort_rows(*quantiles(cost_x, tagged=wanted[0]))
-    y, tags_y = sort_rows(*quantiles(cost_y, tagged=wanted[1]))
-    side_x, side_y = segments(x.shape[-2], y.shape[-2], x.device)
-    one = side_energy(x, y, side_x, tags_x, upper=False)
-    two = side_energy(y, x, side_y, tags_y, upper=True)
-    return one.value + two.value, one.gradient, two.gradient
+    x, y, *tags = _sorted_levels(cost_x, cost_y, wanted)
+    tags_x, tags_y = (side if want else None for side, want in zip(tags, wanted, strict=True))
+    return merged_energy(x, y, segments(x.shape[-2], y.shape[-2], x.device), tags_x, tags_y)
 
 
-def side_energy(a: Tensor, b: Tensor, side: Side, tags: Tensor | None, *, upper: bool) -> SideEnergy:
+def _sorted_levels(
+    cost_x: Tensor, cost_y: Tensor, wanted: tuple[bool, bool]
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Levels of both sides, each sorted, and their tags."""
+    if _cuda.turns(cost_x, cost_y, tagged=any(wanted)):
+        (x, y), (tags_x, tags_y) = _cuda.sorted_levels(cost_x, cost_y, tagged=any(wanted))
+    else:
+        x, tags_x = sort_rows(*quantiles(cost_x, tagged=wanted[0]))
+        y, tags_y = sort_rows(*quantiles(cost_y, tagged=wanted[1]))
+    return x, y, tags_x, tags_y
+
+
+def merged_energy(
+    x: Tensor, y: Tensor, sides: tuple[Side, Side], tags_x: Tensor | None = None, tags_y: Tensor | None = None
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Energy of sorted levels, (batch,) float64, and the gradients in the costs that tags point to."""
+    one, two = sides
+    if _cuda.serves(x, tagged=tags_x is not None) and _cuda.serves(y, tagged=tags_y is not None):
+        meet = (one.first, two.first), (one.other, two.other), one.width
+        value, gradients = _cuda.level_energy((x, y), *meet, (tags_x, tags_y))
+        return value, *gradients
+    of_x = _plain_side_energy(x, y, one, tags_x, upper=False)
+    of_y = _plain_side_energy(y, x, two, tags_y, upper=True)
+    return of_x.value + of_y.value, of_x.gradient, of_y.gradient
+
+
+def _plain_side_energy(a: Tensor, b: Tensor, side: Side, tags: Tensor | None, *, upper: bool) -> SideEnergy:
     """Sum over the numbers of side a of their gaps times D², with b's numbers at the same place first if `upper`."""
-    if _cuda.serves(a, tagged=tags is not None):
-        return SideEnergy(*_cuda.side_energy(a, b, side.first, side.other, side.width, tags, upper))
-    return _plain_side_energy(a, b, side, tags, upper)
-
-
-def _plain_side_energy(a: Tensor, b: Tensor, side: Side, tags: Tensor | None, upper: bool) -> SideEnergy:
     batch, (n, m) = len(a), (a.shape[-1], b.shape[-1])
     own, other = (flat_levels(level, len(t[0]), batch) for level, t in ((side.own, a), (side.other, b)))
     width = side.width.repeat(batch)

@@ -112,21 +112,19 @@ __device__ __forceinline__ void to_tile(const Items& items, Tile& tile) {
   __syncthreads();
 }
 
-__device__ __forceinline__ void store(const Tile& tile, KEY* out, Tag* tags_out, long long base, int count) {
+__device__ __forceinline__ void store(
+    const Tile& tile, KEY* out, Tag* tags_out, long long base, int count, long long stride = 1) {
   for (int i = threadIdx.x; i < count; i += THREADS) {
-    out[base + i] = number(tile.key[i]);
+    out[base + i * stride] = number(tile.key[i]);
 #if TAGGED
-    tags_out[base + i] = tile.tag[i];
+    tags_out[base + i * stride] = tile.tag[i];
 #endif
   }
 }
 
-// Sort every tile of every row. `tags_in` may be null: then a number's tag is its place.
-extern "C" __global__ void __launch_bounds__(THREADS) sort_tiles(
-    const KEY* in, const Tag* tags_in, KEY* out, Tag* tags_out, long long width, long long tiles) {
-  __shared__ Tile tile;
-  const long long start = (blockIdx.x % tiles) * TILE, base = (blockIdx.x / tiles) * width + start;
-  const int count = width - start < TILE ? (int)(width - start) : TILE;
+// Sort `count` numbers from `base` on. `tags_in` may be null: then a number's tag is its place.
+__device__ __forceinline__ void sort_tile(
+    Tile& tile, const KEY* in, const Tag* tags_in, long long base, int count) {
   for (int i = threadIdx.x; i < TILE; i += THREADS) {
     tile.key[i] = i < count ? ordered(in[base + i]) : ~(Bits)0;
 #if TAGGED
@@ -149,7 +147,29 @@ extern "C" __global__ void __launch_bounds__(THREADS) sort_tiles(
     merge_items(items, tile, pair, run, run, place - pair);
   }
   to_tile(items, tile);
+}
+
+// Sort every tile of every row.
+extern "C" __global__ void __launch_bounds__(THREADS) sort_tiles(
+    const KEY* in, const Tag* tags_in, KEY* out, Tag* tags_out, long long width, long long tiles) {
+  __shared__ Tile tile;
+  const long long start = (blockIdx.x % tiles) * TILE, base = (blockIdx.x / tiles) * width + start;
+  const int count = width - start < TILE ? (int)(width - start) : TILE;
+  sort_tile(tile, in, tags_in, base, count);
   store(tile, out, tags_out, base, count);
+}
+
+// Sort the rows of square matrices of two sides, each of which a tile holds; in columns of the result if `turned`.
+extern "C" __global__ void __launch_bounds__(THREADS) sort_sides(
+    const KEY* x, const KEY* y, const Tag* tags_x, const Tag* tags_y, KEY* out_x, KEY* out_y, Tag* tags_out_x,
+    Tag* tags_out_y, long long rows_x, int n, int m, int turned) {
+  __shared__ Tile tile;
+  const bool of_x = blockIdx.x < rows_x;
+  const long long row = of_x ? blockIdx.x : blockIdx.x - rows_x;
+  const int width = of_x ? n : m;
+  sort_tile(tile, of_x ? x : y, of_x ? tags_x : tags_y, row * width, width);
+  const long long base = turned ? row / width * width * width + row % width : row * width;
+  store(tile, of_x ? out_x : out_y, of_x ? tags_out_x : tags_out_y, base, width, turned ? width : 1);
 }
 
 // Merge neighbouring sorted runs of `run` numbers (a multiple of TILE) in every row; a block writes one tile.
@@ -180,21 +200,29 @@ extern "C" __global__ void __launch_bounds__(THREADS) merge_runs(
   store(tile, out, tags_out, base + start, count);
 }
 
-// One side's part of the energy: for every number z of a level of a, its place in the other side's levels gives D and
-// the number before z. A block takes a chunk of one level. `gradient` may be null.
-extern "C" __global__ void __launch_bounds__(THREADS) side_energy(
-    const KEY* a, const KEY* b, const long long* first, const long long* other, const double* width, const Tag* tags,
-    KEY* gradient, double* energy, long long levels_a, long long levels_b, int n, int m, int chunk, int upper) {
-  __shared__ double sums[THREADS];
-  const long long row = blockIdx.x, level = row % levels_a, batch = row / levels_a;
-  const KEY* own = a + row * n;
-  const int start = blockIdx.y * chunk, stop = n - start < chunk ? n : start + chunk;
+// One side of pairs: its sorted levels, and how they meet those of the other side. `gradient` may be null.
+struct Side {
+  const KEY* numbers;
+  const long long *first, *other;
+  const Tag* tags;
+  KEY* gradient;
+  long long levels;
+  int points;
+};
+
+// What numbers `start` to `stop` of a level of one side add to the energy: for every number z its place in the other
+// side's levels gives D and the number before z. Numbers of the other side at the same place come first if `upper`.
+__device__ __forceinline__ double part_energy(
+    const Side& a, const Side& b, const double* width, long long row, int start, int stop, bool upper) {
+  const int n = a.points, m = b.points;
+  const long long level = row % a.levels, pair = row / a.levels;
+  const KEY* own = a.numbers + row * n;
   double sum = 0;
   for (int i = start + threadIdx.x; i < stop; i += THREADS) {
     const KEY z = own[i];
     double slope = 0;
-    for (long long s = first[level]; s < first[level + 1]; s++) {
-      const KEY* others = b + (batch * levels_b + other[s]) * m;
+    for (long long s = a.first[level]; s < a.first[level + 1]; s++) {
+      const KEY* others = b.numbers + (pair * b.levels + a.other[s]) * m;
       int low = 0, high = m;
       while (low < high) {
         const int middle = low + (high - low) / 2;
@@ -210,15 +238,35 @@ extern "C" __global__ void __launch_bounds__(THREADS) side_energy(
       sum += 2 * width[s] * ((double)z - (double)before) * d * d;
       slope -= 2 * width[s] * (2 * d + 1.0 / n) / n;
     }
-    if (gradient) gradient[tags[row * n + i]] = (KEY)slope;
+    if (a.gradient) a.gradient[a.tags[row * n + i]] = (KEY)slope;
   }
-  sums[threadIdx.x] = sum;
+  return sum;
+}
+
+// Parts of the energy of pairs, those of x and then those of y; a block takes a chunk of one level of one side.
+extern "C" __global__ void __launch_bounds__(THREADS) level_energy(
+    const KEY* x, const KEY* y, const long long* first_x, const long long* first_y, const long long* other_x,
+    const long long* other_y, const double* width, const Tag* tags_x, const Tag* tags_y, KEY* gradient_x,
+    KEY* gradient_y, double* energy, long long levels_x, long long levels_y, int n, int m, int chunk) {
+  __shared__ double sums[THREADS];
+  const Side of_x{x, first_x, other_x, tags_x, gradient_x, levels_x, n};
+  const Side of_y{y, first_y, other_y, tags_y, gradient_y, levels_y, m};
+  const long long chunks_x = (n + chunk - 1) / chunk, chunks_y = (m + chunk - 1) / chunk;
+  const long long parts_x = levels_x * chunks_x, parts = parts_x + levels_y * chunks_y;
+  const long long pair = blockIdx.x / parts, part = blockIdx.x % parts;
+  const bool upper = part >= parts_x;
+  const long long place = upper ? part - parts_x : part, chunks = upper ? chunks_y : chunks_x;
+  const long long row = pair * (upper ? levels_y : levels_x) + place / chunks;
+  const int start = (int)(place % chunks) * chunk, points = upper ? m : n;
+  const int stop = points - start < chunk ? points : start + chunk;
+  sums[threadIdx.x] = upper ? part_energy(of_y, of_x, width, row, start, stop, true)
+                            : part_energy(of_x, of_y, width, row, start, stop, false);
   __syncthreads();
   for (unsigned half = THREADS / 2; half > 0; half /= 2) {
     if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
     __syncthreads();
   }
-  if (threadIdx.x == 0) energy[row * gridDim.y + blockIdx.y] = sums[0];
+  if (threadIdx.x == 0) energy[blockIdx.x] = sums[0];
 }
 
 // Distances from some points to all points; a block takes a stretch of one row.

@@ -11,7 +11,7 @@ from torch import Tensor
 from anchorot._validate import check_integer
 from anchorot.exceptions import InputError
 from anchorot.torch._checks import check_alike, check_points
-from anchorot.torch._levels import Side, segments, side_energy, sort_rows
+from anchorot.torch._levels import Side, merged_energy, segments, sort_rows
 from anchorot.torch.points import distances
 
 SHARE_OF_MEMORY = {"cpu": 0.5, "cuda": 0.8}  # of what is free, for the sorted distances that are kept
@@ -124,7 +124,7 @@ def _slab_energy(x: Tensor, y: Tensor, side_x: Side, side_y: Side) -> float:
         block = slice(start, start + step)
         (k, one), (l, two) = _local(side_x, block), _local(side_y, block)
         a, b = _levels(x[:, k])[None], _levels(y[:, l])[None]
-        total += float(side_energy(a, b, one, None, upper=False).value + side_energy(b, a, two, None, upper=True).value)
+        total += float(merged_energy(a, b, (one, two))[0])
     return total
 
 
@@ -153,9 +153,8 @@ def _at_levels(x: Tensor, y: Tensor, count: int, memory: float, rows: int | None
 
 def _energies(x: Tensor, y: Tensor) -> Tensor:
     """Energy distance of every level, (levels,)."""
-    one, two = (Side(*part) for part in [_single(x.device)] * 2)
-    a, b = x[:, None], y[:, None]
-    return side_energy(a, b, one, None, upper=False).value + side_energy(b, a, two, None, upper=True).value
+    whole = Side(*_single(x.device))
+    return merged_energy(x[:, None], y[:, None], (whole, whole))[0]
 
 
 def _single(device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
