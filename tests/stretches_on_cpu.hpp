@@ -8,6 +8,8 @@ inline void atomicAdd(unsigned long long* sum, unsigned long long value) { std::
 
 #include "stretches.cu"
 
+#include "stretch_sweep.cu"
+
 #include "stretch_weights.cu"
 
 // A kernel as a function to call from outside: the grid, then its arguments.
@@ -20,6 +22,7 @@ template <typename... Arguments, void (*kernel)(Arguments...)> struct OnCpu<kern
 #define RUN_ON_CPU(kernel) \
   extern "C" { void (*run_##kernel)() = reinterpret_cast<void (*)()>(&OnCpu<&kernel>::run); }
 
+RUN_ON_CPU(row_heights)
 RUN_ON_CPU(mark_starts)
 RUN_ON_CPU(place_events)
 RUN_ON_CPU(start_heights)

@@ -104,7 +104,7 @@ def check_weights(weights: object, cost: Tensor, name: str, of: str) -> Tensor:
             f"{name} has shape {tuple(tensor.shape)}, but {of} has {tuple(cost.shape)}: their batches do not broadcast"
         ) from None
     total = tensor.sum(-1, keepdim=True)
-    least, low, high = (float(v.detach()) for v in (tensor.min(), total.min(), total.max()))
+    least, low, high = torch.stack([tensor.min(), *total.aminmax()]).tolist()  # one wait for the device
     if not least >= 0:
         raise InputError(f"{name} must be finite and not negative, but its smallest entry is {least:.6g}")
     if not (abs(low - 1) <= WEIGHT_SUM_TOLERANCE and abs(high - 1) <= WEIGHT_SUM_TOLERANCE):

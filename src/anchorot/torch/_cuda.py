@@ -17,7 +17,7 @@ LARGEST_TAG = 1 << 32
 TILES = ((32, 4), (64, 9), (128, 9), (128, 17), (256, 15), (256, 17), (512, 17))  # threads, items of each
 ENERGY_THREADS = 256
 CHUNK = 8 * ENERGY_THREADS  # numbers of a level that one block handles
-LARGEST_TURNED = 1024  # points up to which rows are written to columns at once: that saves launches, and memory holds it
+LARGEST_TURNED = 1024  # points up to which sorted rows are written to columns at once, which saves launches
 KERNELS = ("sort_tiles", "sort_sides", "merge_runs", "level_energy", "distances")
 
 
@@ -81,7 +81,7 @@ def sort_rows(values: Tensor, tags: Tensor | None = None, *, tagged: bool = Fals
 
 
 def turns(x: Tensor, y: Tensor, *, tagged: bool) -> bool:
-    """Whether `sorted_levels` serves these costs: small matrices whose rows one tile holds, the same tile on both sides."""
+    """Whether `sorted_levels` serves: small matrices whose rows a tile holds, the same kind of tile on both sides."""
     n, m = x.shape[-1], y.shape[-1]
     if max(n, m) > LARGEST_TURNED or not (serves(x, tagged=tagged) and serves(y, tagged=tagged)):
         return False

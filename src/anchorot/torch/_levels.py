@@ -99,8 +99,8 @@ def merged_energy(
     one, two = sides
     if _cuda.serves(x, tagged=tags_x is not None) and _cuda.serves(y, tagged=tags_y is not None):
         meet = (one.first, two.first), (one.other, two.other), one.width
-        value, gradients = _cuda.level_energy((x, y), *meet, (tags_x, tags_y))
-        return value, *gradients
+        value, (in_x, in_y) = _cuda.level_energy((x, y), *meet, (tags_x, tags_y))
+        return value, in_x, in_y
     of_x = _plain_side_energy(x, y, one, tags_x, upper=False)
     of_y = _plain_side_energy(y, x, two, tags_y, upper=True)
     return of_x.value + of_y.value, of_x.gradient, of_y.gradient

@@ -2,30 +2,31 @@ r"""Anchor Energy of weighted spaces (p = 1) in anchorot's CUDA kernels: a sweep
 
 The events of a pair, its n² + m² costs, lift one row's distribution function each. In the order of time (cost) they are
 cut into stretches of about as many events as there are rows, which run side by side, whatever pairs of a batch they are
-of. What a stretch computes stands in `stretches.cu`, derivatives in weights in `stretch_weights.cu`.
+of. What a stretch computes stands in `stretches.cu` and what follows there.
 
 Letters of shapes: G pairs of n and m points, L = n² + m² events, N = n + m rows, K stretches of at most B events.
 """
 
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from anchorot._kernels.heights import HEIGHT_BITS
 from anchorot.torch import _cuda
-from anchorot.torch._heights import heights_after
 from anchorot.torch._nvrtc import Argument, Kernel, compiled, long, pointer, short
+
+Value = Tensor | int | tuple[type, Argument] | None  # of an argument; integers have 64 bits unless they say otherwise
 
 THREADS = 256
 LEAST_SIZE = 512  # places for events in a stretch
 TABLE_NUMBERS = 1 << 24  # in one table of the stretches that are handled at a time
 LARGEST_EVENT = 1 << 31
 FINE_BITS = 60  # sums over overlapping events are integers
-SOURCES = ("stretches.cu", "stretch_weights.cu")
+SOURCES = ("stretches.cu", "stretch_sweep.cu", "stretch_weights.cu")
 KERNELS = (
+    "row_heights",
     "mark_starts",
     "place_events",
     "start_heights",
@@ -76,19 +77,30 @@ class _Sweep:
         self.pairs, self.n, self.m = len(x), x.shape[-1], y.shape[-1]
         self.rows, self.events = self.n + self.m, self.n**2 + self.m**2
         self.total = self.pairs * self.events
-        self.kernels = _kernels(x.dtype, x.device)
-        sides = [_sorted_rows(cost, weights) for cost, weights in ((x, a), (y, b))]
-        self.tags = [side.tags for side in sides]
-        self.height = torch.cat([side.height for side in sides], dim=1)
+        self.device, self.kernels = x.device, _kernels(x.dtype, x.device)
+        sides = [_cuda.sort_rows(cost, tagged=True) for cost in (x, y)]
+        self.tags = [tags for _, tags in sides]
+        self.when, self.order = torch.cat([cost.flatten(1) for cost, _ in sides], 1).sort(dim=1, stable=True)
+        self.height = self._heights(a, b)
         self.mass = torch.cat([a, -b], dim=1)
-        self.when, self.order = torch.cat([side.cost for side in sides], dim=1).sort(dim=1, stable=True)
-        _, exponent = torch.frexp(torch.maximum(a.max(), b.max()))
-        self.scale = torch.ldexp(torch.ones_like(a[0, 0]), FINE_BITS - exponent)  # two weights' worth fit
+        _, exponent = torch.frexp(torch.maximum(a.amax(1), b.amax(1)))
+        self.scale = torch.ldexp(torch.ones_like(a[:, 0]), FINE_BITS - exponent)  # sums of two weights and more fit
         self.size = max(LEAST_SIZE, self.rows)
         self.of_rank, self.of_event, self.first = self._cut()
         self.stretches = len(self.first) - 1
         self.step = max(1, TABLE_NUMBERS // self.size)
         self.integral = self.empty(self.stretches)
+
+    def _heights(self, *weights: Tensor) -> Tensor:
+        """Height of every event's row after it, (G, L) int64."""
+        height = self.empty(self.pairs, self.events, dtype=torch.int64)
+        bits, start = torch.tensor(HEIGHT_BITS, device=height.device), 0
+        for side, tags in zip(weights, self.tags, strict=True):
+            integers, n = torch.ldexp(side, bits).round().long(), side.shape[1]
+            known = integers, integers.sum(1), tags, height[:, start:], self.events, short(n)
+            self.launch("row_heights", self.pairs * n, *known)
+            start += n * n
+        return height
 
     def _cut(self) -> tuple[Tensor, Tensor, Tensor]:
         """Number the stretch of every rank, from 1, and of every event, from 0; and where each stretch begins."""
@@ -101,14 +113,14 @@ class _Sweep:
 
     def empty(self, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
         """Memory on the device."""
-        return torch.empty(shape, dtype=dtype, device=self.tags[0].device)
+        return torch.empty(shape, dtype=dtype, device=self.device)
 
-    def launch(self, name: str, blocks: int, *arguments: "Tensor | int | tuple[type, Argument] | None") -> None:
-        """Launch a kernel of so many blocks; integers are 64-bit ones unless they say otherwise."""
+    def launch(self, name: str, blocks: int, *arguments: Value) -> None:
+        """Launch a kernel of so many blocks."""
         values = [long(v) if isinstance(v, int) else v if isinstance(v, tuple) else pointer(v) for v in arguments]
         self.kernels[name].launch((blocks, 1), THREADS, values)
 
-    def each(self, name: str, items: int, *arguments: "Tensor | int | tuple[type, Argument] | None") -> None:
+    def each(self, name: str, items: int, *arguments: Value) -> None:
         """Launch a kernel with a thread for each of so many items."""
         self.launch(name, -(-items // THREADS), *arguments)
 
@@ -124,51 +136,43 @@ class _Sweep:
         return found
 
 
-class _SortedRows(NamedTuple):
-    cost: Tensor  # (G, n²)
-    height: Tensor  # (G, n²) int64, of the row after each cost
-    tags: Tensor  # (G, n, n), where each cost came from
-
-
-def _sorted_rows(cost: Tensor, weights: Tensor) -> _SortedRows:
-    pairs, n, _ = cost.shape
-    ordered, tags = _cuda.sort_rows(cost, tagged=True)
-    assert tags is not None
-    height = heights_after(weights, (tags.long() & 0xFFFFFFFF) % n)
-    bits = torch.tensor(HEIGHT_BITS, device=cost.device)
-    return _SortedRows(ordered.view(pairs, -1), torch.ldexp(height, bits).long().view(pairs, -1), tags)
-
-
 class _Stretches:
-    """Some stretches, with the heights of all rows at their beginnings, and their events in the order of lower heights."""
+    """Some stretches: the heights of all rows at their beginnings, and their events in the order of lower heights."""
 
     def __init__(self, sweep: _Sweep, begin: int, end: int, with_left: bool) -> None:
-        self.sweep, self.begin, self.end = sweep, begin, end
-        self.count, rows, size = end - begin, sweep.rows, sweep.size
-        starts = sweep.empty(self.count, rows, dtype=torch.int64)
-        steps = sweep.total, begin, end, *sweep.sizes
-        sweep.each("start_heights", sweep.total, sweep.of_rank, sweep.of_event, sweep.height, starts, *steps)
+        self.sweep, self.begin, self.end, self.count = sweep, begin, end, end - begin
+        self.places = self.count * sweep.size
+        self._start_rows()
+        self._arrange_events(with_left)
+
+    def _start_rows(self) -> None:
+        sweep, count = self.sweep, self.count
+        starts = sweep.empty(count, sweep.rows, dtype=torch.int64)
+        known = sweep.of_rank, sweep.of_event, sweep.height
+        sweep.each("start_heights", sweep.total, *known, starts, sweep.total, self.begin, self.end, *sweep.sizes)
         self.z, self.z_tags = _sorted_integers(starts)
-        self.d, self.primitive = sweep.empty(2, self.count, rows)
-        self.energy = sweep.empty(self.count)
-        weighed = self.d, self.primitive, self.energy, begin, *sweep.sizes
-        sweep.launch("weigh_heights", self.count, self.z, self.z_tags, sweep.mass, sweep.first, *weighed)
-        lower = sweep.empty(self.count, size, dtype=torch.int64)
-        self.places = self.count * size
-        steps = self.places, begin, short(size), *sweep.sizes
+        self.d, self.primitive = sweep.empty(2, count, sweep.rows)
+        self.energy = sweep.empty(count)
+        found = self.d, self.primitive, self.energy, self.begin, *sweep.sizes
+        sweep.launch("weigh_heights", count, self.z, self.z_tags, sweep.mass, sweep.first, *found)
+
+    def _arrange_events(self, with_left: bool) -> None:
+        sweep = self.sweep
+        steps: tuple[Value, ...] = (self.places, self.begin, short(sweep.size), *sweep.sizes)
+        lower = sweep.empty(self.count, sweep.size, dtype=torch.int64)
         sweep.each("lower_heights", self.places, sweep.order, sweep.height, sweep.first, lower, *steps)
         self.lower, self.tags = _sorted_integers(lower)
-        self.upper, self.masses = torch.empty_like(lower), sweep.empty(self.count, size)
+        self.upper, self.masses = torch.empty_like(lower), sweep.empty(*lower.shape)
         self.left = torch.empty_like(self.masses) if with_left else None
-        events = sweep.when, sweep.order, sweep.height, sweep.mass, sweep.first, self.tags
-        sweep.each("arrange_events", self.places, *events, self.upper, self.masses, self.left, *steps)
+        known = sweep.when, sweep.order, sweep.height, sweep.mass, sweep.first, self.tags
+        sweep.each("arrange_events", self.places, *known, self.upper, self.masses, self.left, *steps)
 
     def integrate(self, gradients: list[Tensor | None]) -> None:
         """Integrate the energy over each stretch; write the derivatives in costs."""
         sweep, size = self.sweep, short(self.sweep.size)
         area, passed = torch.empty_like(self.masses), torch.zeros_like(self.upper)
         events = self.lower, self.upper, self.masses, self.tags, sweep.first
-        found = sweep.scale, area, passed, self.places, self.begin, size, short(sweep.rows)
+        found = sweep.scale, area, passed, self.places, self.begin, size, *sweep.sizes
         sweep.each("pass_heights", self.places, *events, self.z, self.d, self.primitive, *found)
         known = sweep.when, sweep.order, sweep.height, sweep.mass, sweep.first, self.energy, area, passed, sweep.scale
         wanted = *sweep.tags, *gradients, sweep.integral, self.begin, size, *sweep.sizes
@@ -180,29 +184,32 @@ class _Weights:
 
     def __init__(self, sweep: _Sweep) -> None:
         self.sweep = sweep
-        self.rests = torch.zeros_like(sweep.empty(2, sweep.total))
-        self.last_rests = torch.zeros_like(sweep.empty(2, sweep.pairs * sweep.rows))
+        self.rests = sweep.empty(2, sweep.total).zero_()
+        self.last_rests = sweep.empty(2, sweep.pairs * sweep.rows).zero_()
         self.turns = sweep.empty(3, sweep.total)
 
-    def add(self, stretches: _Stretches) -> None:
+    def add(self, part: _Stretches) -> None:
         """Add what some stretches contribute."""
-        sweep, begin, places, size = self.sweep, stretches.begin, stretches.places, short(self.sweep.size)
-        table = stretches.z.numel()
-        turns = torch.zeros_like(sweep.empty(3, places, dtype=torch.int64))
-        marks = torch.zeros_like(sweep.empty(3, table, dtype=torch.int64))
-        events = stretches.lower, stretches.upper, stretches.masses, stretches.left, stretches.tags, sweep.first
-        heights = stretches.z, stretches.d, stretches.primitive
-        steps = places, table, begin, size, short(sweep.rows)
-        sweep.each("turn_events", places, *events, *heights, turns, marks, *steps)
-        rest = sweep.empty(2, table)
-        heights = stretches.z, stretches.z_tags, stretches.d, stretches.primitive
-        rested = marks, *rest, table, begin, *sweep.sizes
-        sweep.launch("rest_rows", stretches.count, sweep.when, sweep.first, *heights, *rested)
-        steps = sweep.total, begin, stretches.end, *sweep.sizes
-        known = sweep.of_rank, sweep.of_event, *rest, *self.rests, *self.last_rests
-        sweep.each("collect_rests", sweep.total, *known, *steps)
-        steps = places, begin, size, sweep.events
-        sweep.each("collect_turns", places, sweep.when, sweep.order, sweep.first, turns, *self.turns, *steps)
+        marks = self.sweep.empty(3, part.z.numel(), dtype=torch.int64).zero_()
+        self._add_turns(part, marks)
+        self._add_rests(part, marks)
+
+    def _add_turns(self, part: _Stretches, marks: Tensor) -> None:
+        sweep, size = self.sweep, short(self.sweep.size)
+        turns = sweep.empty(3, part.places, dtype=torch.int64).zero_()
+        events = part.lower, part.upper, part.masses, part.left, part.tags, sweep.first
+        steps = part.places, part.z.numel(), part.begin, size, short(sweep.rows)
+        sweep.each("turn_events", part.places, *events, part.z, part.d, part.primitive, turns, marks, *steps)
+        known = sweep.when, sweep.order, sweep.first, turns
+        sweep.each("collect_turns", part.places, *known, *self.turns, part.places, part.begin, size, sweep.events)
+
+    def _add_rests(self, part: _Stretches, marks: Tensor) -> None:
+        sweep = self.sweep
+        rests = sweep.empty(2, part.z.numel())
+        known = sweep.when, sweep.first, part.z, part.z_tags, part.d, part.primitive, marks
+        sweep.launch("rest_rows", part.count, *known, *rests, part.z.numel(), part.begin, *sweep.sizes)
+        found = *self.rests, *self.last_rests, sweep.total, part.begin, part.end, *sweep.sizes
+        sweep.each("collect_rests", sweep.total, sweep.of_rank, sweep.of_event, *rests, *found)
 
     def gradients(self, wanted: tuple[bool, ...]) -> list[Tensor | None]:
         """Derivatives in the weights of both sides, up to a constant: their sum is fixed."""
@@ -226,5 +233,5 @@ def _sorted_integers(rows: Tensor) -> tuple[Tensor, Tensor]:
 @cache
 def _kernels(dtype: torch.dtype, device: torch.device) -> dict[str, Kernel]:
     source = "".join(Path(__file__).with_name(name).read_text() for name in SOURCES)
-    defines = {"KEY": "double" if dtype == torch.float64 else "float", "THREADS": THREADS}
+    defines: dict[str, object] = {"KEY": "double" if dtype == torch.float64 else "float", "THREADS": THREADS}
     return dict(zip(KERNELS, compiled(source, KERNELS, defines, device), strict=True))

@@ -1,12 +1,13 @@
-// Derivatives in weights, for `_stretches.py`; compiled after stretches.cu.
+// Derivatives in weights, for `_stretches.py`; compiled after stretch_sweep.cu.
 //
-// With V the potential of the masses, the derivative of AE in the height that a row has for a while is -2 s times that of V' over
-// that while, and in the mass of a row -2 times that of V over all time. For p = 1, V' = 2 D, in the middle of a jump D before plus D
-// after, and V = 2 (integral of D) up to a constant, which means nothing to weights whose sum is fixed: half of V is computed.
+// With V the potential of the masses, the derivative of AE in the height that a row has for a while is -2 s times the
+// integral of V' over that while, and in the mass of a row -2 times that of V over all time. For p = 1, V' = 2 D, in
+// the middle of a jump D before plus D after, and V = 2 (integral of D) up to a constant, which means nothing to
+// weights whose sum is fixed: half of V is computed.
 //
 // A row that is at rest at z for a whole stretch sees D0 less the masses of events that pass z, for the time that is
-// left after each: a difference array over the sorted heights. What moves is corrected from its time on, at w against v;
-// there events e' count for the time that is left after both.
+// left after each: a difference array over the sorted heights. What moves is corrected from its time on, at w against
+// v; there events e' count for the time that is left after both.
 
 // How many sides of z the rise from v to w passes.
 __device__ __forceinline__ int sides_passed(Height z, Height v, Height w) {
@@ -18,9 +19,9 @@ __device__ __forceinline__ double slope_at(const double* d, int lower, int upper
 }
 __device__ __forceinline__ long long fine(double value) { return __double2ll_rn(value * FINE); }
 
-// turns: the integrals of V' at w and at v and half of V between them, from an event to the end of its stretch, by place in time.
-// marks: what events pass, of the heights from theirs on, of those above, and the former's moment. Each in shares of the
-// stretch's length.
+// turns: the integrals of V' at w and at v and half of V between them, from an event to the end of its stretch, by
+// place in time. marks: the mass that passes the heights from an event's own on, those above it, and the former's
+// moment. Each in shares of the stretch's length.
 extern "C" __global__ void __launch_bounds__(THREADS) turn_events(
     const Height* lower, const Height* upper, const double* masses, const double* left, const Tag* tags,
     const long long* first, const Height* z, const double* d, const double* primitive, long long* turns,
@@ -72,21 +73,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) rest_rows(
   const int rows = shape.rows();
   const long long table = (long long)blockIdx.x * rows;
   z += table; d += table; marks += table;
-  const Share share(rows);
-  unsigned long long sums[3] = {0, 0, 0}, all;
-  for (int k = 0; k < 3; k++) {
-    for (int i = share.begin; i < share.end; i++) sums[k] += marks[k * total + i];
-    sums[k] = sum_before(sums[k], all);
-  }
   const double length = Span(when, first + from + blockIdx.x, shape.events()).length;
-  for (int i = share.begin; i < share.end; i++) {
-    for (int k = 0; k < 3; k++) sums[k] += marks[k * total + i];
-    const double passed = (double)(long long)sums[0] / FINE, above = (double)(long long)sums[1] / FINE;
-    const double moment = (double)(long long)sums[2] / FINE;
-    const int lowest = below(z, 0, rows, z[i]);
-    const double still = slope_at(d, lowest, up_to(z, i, rows, z[i])) - passed - above;
+  RunningSum<unsigned long long> sums[3];  // may wrap around, and back
+  for (int start = 0; start < rows; start += THREADS) {
+    const int i = start + threadIdx.x;
+    double passed[3];
+    for (int k = 0; k < 3; k++) {
+      const unsigned long long own = i < rows ? marks[k * total + i] : 0;
+      passed[k] = (double)(long long)(sums[k].before(own) + own) / FINE;
+    }
+    if (i >= rows) continue;
+    const int lowest = i && z[i - 1] == z[i] ? below(z, 0, i, z[i]) : i;
+    const double still = slope_at(d, lowest, up_to(z, i, rows, z[i])) - passed[0] - passed[1];
     slope[tags[table + i]] = length * still;
-    potential[tags[table + i]] = length * (primitive[table + i] - ((double)z[i] * UNIT * passed - moment));
+    potential[tags[table + i]] = length * (primitive[table + i] - ((double)z[i] * UNIT * passed[0] - passed[2]));
   }
 }
 
@@ -138,25 +138,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) raise_rows(
     const Tag* tags_y, double* raised_x, double* raised_y, double* potential, int n, int m) {
   const Shape shape{n, m};
   const int rows = shape.rows(), row = blockIdx.x % rows, length = shape.length(row);
-  const long long entry = blockIdx.x / rows;
+  const long long pair = blockIdx.x / rows, own_events = (long long)length * length;
   const bool of_x = row < n;
-  const long long in_side = entry * length * length + (long long)(of_x ? row : row - n) * length;
-  const long long start = entry * shape.events() + (of_x ? 0 : shape.split()) + in_side - entry * length * length;
-  const Tag* tags = (of_x ? tags_x : tags_y) + in_side;
+  const long long in_side = (long long)(of_x ? row : row - n) * length;
+  const long long begin = pair * shape.events() + (of_x ? 0 : shape.split()) + in_side;
+  const Tag* tags = (of_x ? tags_x : tags_y) + pair * own_events + in_side;
   double* raised = of_x ? raised_x : raised_y;
-  const Share share(length);
-  double sum = 0, own = 0, all, total;
-  for (int k = share.begin; k < share.end; k++) {
-    const bool last = k == length - 1;
-    sum += at_w[start + k] + (last ? last_slope[blockIdx.x] : slopes[start + k + 1] - at_v[start + k + 1]);
-    own += potentials[start + k] + between[start + k];
+  RunningSum<double> above;
+  double own = 0;
+  for (int start = 0; start < length; start += THREADS) {
+    const int k = length - 1 - start - (int)threadIdx.x;  // from the last cost down
+    double after = 0;
+    if (k >= 0) {
+      const bool last = k == length - 1;
+      after = at_w[begin + k] + (last ? last_slope[blockIdx.x] : slopes[begin + k + 1] - at_v[begin + k + 1]);
+      own += potentials[begin + k] + between[begin + k];
+    }
+    const double all = above.before(after) + after;
+    if (k >= 0) raised[tags[k]] = -2 * mass[blockIdx.x] * all;
   }
-  double before = sum_before(sum, total);
-  for (int k = share.begin; k < share.end; k++) {
-    const bool last = k == length - 1;
-    raised[tags[k]] = -2 * mass[blockIdx.x] * (total - before);
-    before += at_w[start + k] + (last ? last_slope[blockIdx.x] : slopes[start + k + 1] - at_v[start + k + 1]);
-  }
-  sum_before(own, all);
-  if (threadIdx.x == 0) potential[blockIdx.x] = all + last_potential[blockIdx.x];
+  own = sum_of_all(own);
+  if (threadIdx.x == 0) potential[blockIdx.x] = own + last_potential[blockIdx.x];
 }

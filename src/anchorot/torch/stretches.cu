@@ -1,19 +1,22 @@
-// The sweep over the events of weighted spaces (p = 1), for `_stretches.py`. Compiled at run time with KEY float or
-// double and THREADS, a power of two.
+// The sweep over the events of weighted spaces (p = 1), for `_stretches.py`: what it is, and the tables of stretches.
+// Compiled at run time, with stretch_sweep.cu and stretch_weights.cu after it, with KEY float or double and THREADS, a
+// power of two.
 //
-// An event lifts a row of mass s from the height v to w, at the time that its cost says. D(h) is the mass of the rows up
-// to h, and f the integral of D^2. Events in the order of time are cut into stretches, which do not depend on each other: with D0 at
-// the beginning of a stretch, D before event e is D0 less the masses of earlier events on what they have passed, so
+// An event lifts a row of mass s from the height v to w, at the time that its cost says. D(h) is the mass of the rows
+// up to h, and f the integral of D^2. Events in the order of time are cut into stretches, which do not depend on each
+// other: with D0 at the beginning of a stretch, D before event e is D0 less the masses of earlier events on what they
+// have passed, so
 //
 //     area_e = D over [v, w] = D0 over [v, w] - sum_{e' before e} s' |[v, w] and [v', w']|,
 //     f rises by s^2 (w - v) - 2 s area_e.
 //
 // The first part is looked up among the heights at the beginning, sorted; in the second only few events overlap, and in
-// the order of v they stand beside each other. Sums over them are made of integers: the order of threads changes no bit.
+// the order of v they stand beside each other. Sums over them are made of integers: the order of threads changes no
+// bit.
 //
-// Heights are integers in units of 2^-62. A spaces' entry of a batch has `events` events, of n rows with n and m rows with
-// m, one row after the other; stretch q holds those of ranks first[q] to first[q + 1] - 1, counted over all entries. The
-// tables of stretches have `rows` or `size` columns, and are those of `from` and the stretches after it.
+// Heights are integers in units of 2^-62. A pair of a batch has `events` events, those of n rows of n costs and then of
+// m rows of m, row by row; stretch q holds those of ranks first[q] to first[q + 1] - 1, counted over all pairs. Tables
+// of stretches have `rows` or `size` columns, and are those of the stretch `from` and of some after it.
 
 typedef long long Height;
 typedef unsigned int Tag;
@@ -70,15 +73,36 @@ template <typename T> __device__ __forceinline__ T sum_before(T own, T& total) {
   return threadIdx.x ? sums[threadIdx.x - 1] : 0;
 }
 
-// A thread's share of `count` things that stand in a line.
-struct Share {
-  int begin, end;
-  __device__ explicit Share(int count) {
-    const int each = (count + THREADS - 1) / THREADS;
-    begin = (int)threadIdx.x * each < count ? threadIdx.x * each : count;
-    end = begin + each < count ? begin + each : count;
+// Sums along a line of things that a block takes THREADS at a time, in a fixed order.
+template <typename T> struct RunningSum {
+  T sum = 0;  // up to the last of those that the block has taken
+  __device__ T before(T own) {
+    T total;
+    const T found = sum + sum_before(own, total);
+    sum += total;
+    return found;
   }
 };
+template <typename T> __device__ __forceinline__ T sum_of_all(T own) {
+  T total;
+  sum_before(own, total);
+  return total;
+}
+
+// The height of every row after each of its costs, from its weights (integers). From the last point that has a weight
+// on it is 1 and not the rounded sum of all. Rounded to 53 bits: levels that are equal but for rounding are to be
+// equal. A block has a row.
+extern "C" __global__ void __launch_bounds__(THREADS) row_heights(
+    const Height* weights, const Height* totals, const Tag* tags, Height* height, long long stride, int n) {
+  const long long row = blockIdx.x, pair = row / n, in = row * n, out = pair * stride + row % n * n;
+  const Height one = 1ll << 62, all = totals[pair];
+  RunningSum<Height> sum;
+  for (int start = 0; start < n; start += THREADS) {
+    const int k = start + threadIdx.x;
+    const Height own = k < n ? weights[pair * n + tags[in + k] % n] : 0, h = sum.before(own) + own;
+    if (k < n) height[out + k] = h == all || h > one ? one : (Height)(double)h;
+  }
+}
 
 // Where stretches begin: every `size` events, and after gaps so long that what rounding leaves of f would count.
 extern "C" __global__ void __launch_bounds__(THREADS) mark_starts(
@@ -138,25 +162,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) weigh_heights(
   const long long table = (long long)blockIdx.x * rows;
   const double* masses = mass + first[from + blockIdx.x] / shape.events() * rows;
   z += table; tags += table; d += table; primitive += table;
-  const Share share(rows);
-  double sum = 0, area = 0, squares = 0, total;
-  for (int i = share.begin; i < share.end; i++) sum += masses[tags[i] - (Tag)table];
-  sum = sum_before(sum, total);
-  for (int i = share.begin; i < share.end; i++) {
-    const bool last = i == rows - 1;  // masses sum to 0
-    const double gap = last ? 0 : (double)(z[i + 1] - z[i]) * UNIT;
-    sum += masses[tags[i] - (Tag)table];
-    d[i] = last ? 0 : sum;
-    area += gap * d[i];
-    squares += gap * d[i] * d[i];
+  RunningSum<double> mass_up_to, area;
+  double squares = 0;
+  for (int start = 0; start < rows; start += THREADS) {
+    const int i = start + threadIdx.x;
+    const double own = i < rows ? masses[tags[i] - (Tag)table] : 0;
+    const double up_to = mass_up_to.before(own) + own, here = i < rows - 1 ? up_to : 0;  // masses sum to 0
+    const double gap = i < rows - 1 ? (double)(z[i + 1] - z[i]) * UNIT : 0;
+    const double before = area.before(gap * here);
+    squares += gap * here * here;
+    if (i < rows) { d[i] = here; primitive[i] = before; }
   }
-  area = sum_before(area, total);
-  for (int i = share.begin; i < share.end; i++) {
-    primitive[i] = area;
-    if (i < rows - 1) area += (double)(z[i + 1] - z[i]) * UNIT * d[i];
-  }
-  sum_before(squares, total);
-  if (threadIdx.x == 0) energy[blockIdx.x] = total;
+  squares = sum_of_all(squares);
+  if (threadIdx.x == 0) energy[blockIdx.x] = squares;
 }
 
 // The height from which every event of a stretch rises, to be sorted; what is beyond the last event comes last.
@@ -195,87 +213,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) arrange_events(
   if (i >= total) return;
   const long long *bounds = first + from + q, events = shape.events();
   if (i % size >= bounds[1] - bounds[0]) return;
-  const long long rank = bounds[0] + (tags[i] - (Tag)(q * size)), entry = rank / events;
+  const long long rank = bounds[0] + (tags[i] - (Tag)(q * size)), pair = rank / events;
   const unsigned event = (unsigned)order[rank];
-  upper[i] = height[entry * events + event];
-  masses[i] = mass[entry * shape.rows() + shape.row(event)];
+  upper[i] = height[pair * events + event];
+  masses[i] = mass[pair * shape.rows() + shape.row(event)];
   if (left) left[i] = Span(when, bounds, events).left(when[rank]);
-}
-
-// The integral of D from v to w, at the beginning of a stretch.
-__device__ __forceinline__ double area_between(
-    const Height* z, const double* d, const double* primitive, int rows, Height v, Height w) {
-  const int low = up_to(z, 0, rows, v) - 1, high = up_to(z, low + 1, rows, w) - 1;
-  if (low == high) return low < 0 ? 0 : (double)(w - v) * UNIT * d[low];
-  const double at_v = low < 0 ? 0 : primitive[low] + (double)(v - z[low]) * UNIT * d[low];
-  return primitive[high] + (double)(w - z[high]) * UNIT * d[high] - at_v;
-}
-
-// The integral of D0 over what an event passes, and how much of it earlier events of the stretch have changed, in integers of the
-// unit 1 / scale; by place in time.
-extern "C" __global__ void __launch_bounds__(THREADS) pass_heights(
-    const Height* lower, const Height* upper, const double* masses, const Tag* tags, const long long* first,
-    const Height* z, const double* d, const double* primitive, const double* scale, double* area, long long* passed,
-    long long total, long long from, int size, int rows) {
-  const long long i = item(), q = i / size;
-  if (i >= total) return;
-  const long long end = q * size + first[from + q + 1] - first[from + q];
-  if (i >= end) return;
-  const Height v = lower[i], w = upper[i];
-  const double s = masses[i], unit = *scale * UNIT;
-  const Tag place = tags[i];
-  long long own = 0;
-  for (long long other = i + 1; other < end && lower[other] < w; other++) {
-    const Height top = upper[other] < w ? upper[other] : w;
-    const double width = (double)(top - lower[other]) * unit;
-    if (tags[other] < place) own += __double2ll_rn(masses[other] * width);
-    else add(passed + tags[other], __double2ll_rn(s * width));
-  }
-  add(passed + place, own);
-  z += q * rows; d += q * rows; primitive += q * rows;
-  area[place] = area_between(z, d, primitive, rows, v, w);
-}
-
-// The integral of f over the stretch and the gap before it, and the derivative in every cost. A block has a stretch; `area` becomes
-// by how much f rises. Gradients may be null.
-extern "C" __global__ void __launch_bounds__(THREADS) sweep_stretches(
-    const KEY* when, const long long* order, const Height* height, const double* mass, const long long* first,
-    const double* energy, double* area, const long long* passed, const double* scale, const Tag* tags_x,
-    const Tag* tags_y, KEY* gradient_x, KEY* gradient_y, double* integral, long long from, int size, int n, int m) {
-  const Shape shape{n, m};
-  const long long events = shape.events(), begin = first[from + blockIdx.x], entry = begin / events;
-  const long long table = (long long)blockIdx.x * size, start = entry * events;
-  const Share share((int)(first[from + blockIdx.x + 1] - begin));
-  const double unit = 1 / *scale;
-  double sum = 0, total;
-  for (int j = share.begin; j < share.end; j++) {
-    const unsigned event = (unsigned)order[begin + j];
-    const double s = mass[entry * shape.rows() + shape.row(event)];
-    const Height width = height[start + event] - height_before(height, start + event, shape.place(event));
-    const double rise = s * (s * (double)width * UNIT - 2 * (area[table + j] - (double)passed[table + j] * unit));
-    area[table + j] = rise;
-    sum += rise;
-    const bool of_x = event < shape.split();
-    KEY* gradient = of_x ? gradient_x : gradient_y;
-    const long long cost = of_x ? entry * shape.split() + event : entry * m * m + event - shape.split();
-    if (gradient) gradient[(of_x ? tags_x : tags_y)[cost]] = (KEY)(-2 * rise);
-  }
-  double f = energy[blockIdx.x] + sum_before(sum, total), part = 0;
-  for (int j = share.begin; j < share.end; j++) {
-    const long long rank = begin + j;
-    if (rank > start) part += ((double)when[rank] - (double)when[rank - 1]) * (f > 0 ? f : 0);
-    f += area[table + j];
-  }
-  sum_before(part, total);
-  if (threadIdx.x == 0) integral[from + blockIdx.x] = total;
-}
-
-// AE of every entry: twice the sum over its stretches.
-extern "C" __global__ void __launch_bounds__(THREADS) sum_stretches(
-    const double* integral, const int* of_rank, double* value, long long events) {
-  const int begin = of_rank[blockIdx.x * events] - 1, end = of_rank[(blockIdx.x + 1) * events - 1];
-  double sum = 0, total;
-  for (int q = begin + threadIdx.x; q < end; q += THREADS) sum += integral[q];
-  sum_before(sum, total);
-  if (threadIdx.x == 0) value[blockIdx.x] = 2 * total;
 }
