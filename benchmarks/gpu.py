@@ -1,9 +1,10 @@
 """Anchor Energy on a CUDA device: our kernels, plain PyTorch, and the sorts alone. Needs torch, NumPy and anchorot.
 
-Parts: ``small`` (n = 2048, 16384, float64, with gradients), ``batch`` (1000 pairs of n = 100), ``weighted``, ``large``
-(100 000 points, exact), ``levels`` (50 000 points, few levels against all), ``million`` (10⁶ points, 1000 levels),
-``align`` (noisy, shuffled clouds in 5 dimensions: 1854 and 10 000 points, and 64 pairs of 200), ``pairs`` (all pairs of
-10 000 spaces of 100 points by `pairwise`, preparation and result included; ranks, p = 2, weights and mixed sizes).
+Parts: ``small`` (n = 2048, 16384, float64, with gradients), ``sizes`` (n from 16 to 16384 against plain PyTorch),
+``batch`` (1000 pairs of n = 100), ``weighted`` (alone and in batches), ``tests`` (999 permutations of 40 000 measures),
+``large`` (100 000 points, exact), ``levels`` (50 000 points, few levels against all), ``million`` (10⁶ points, 1000
+levels), ``align`` (noisy, shuffled clouds in 5 dimensions: 1854 and 10 000 points, and 64 pairs of 200), ``pairs`` (all pairs
+of 10 000 spaces of 100 points by `pairwise`, preparation and result included; ranks, p = 2, weights and mixed sizes).
 
     python benchmarks/gpu.py --parts small,batch --json gpu.json
     python benchmarks/gpu.py --only align
@@ -16,6 +17,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,10 @@ Row = dict[str, Any]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--parts", "--only", default="small,batch,weighted,large,levels,align", help="comma-separated, or all"
+        "--parts",
+        "--only",
+        default="small,sizes,batch,weighted,tests,large,levels,align",
+        help="comma-separated, or all",
     )
     parser.add_argument("--json", type=Path, help="file to write the rows to")
     parser.add_argument("--repeat", type=int, default=20)
@@ -185,16 +190,55 @@ def batch(bench: Bench) -> Iterator[Row]:
         }
 
 
+def sizes(bench: Bench) -> Iterator[Row]:
+    for dtype in (torch.float64, torch.float32):
+        for full in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384):
+            n = bench.size(full)
+            x, y = (bench.costs(n, dtype=dtype) for _ in range(2))
+            repeat = 3 * bench.repeat if full < 4096 else 5
+            ours = bench.ms(lambda x=x, y=y: aot.anchor_energy(x, y), repeat)
+            plain_ms = bench.ms(lambda x=x, y=y: by_sorts(x, y), repeat)
+            row = {"what": f"AE, {str(dtype)[6:]}, n=m={n}", "ours": ours, "plain": plain_ms}
+            yield row | {"bar": "<= plain", "holds": ours <= plain_ms}
+
+
 def weighted(bench: Bench) -> Iterator[Row]:
-    for full in (512, 2048):
+    double, single = torch.float64, torch.float32
+    cases = ((None, 512, double), (None, 2048, double), (None, 2048, single), (None, 4096, double))
+    for count, full, dtype in (*cases, (64, 512, double), (1000, 100, double)):
         n = bench.size(full)
-        x, y = bench.costs(n), bench.costs(n)
-        a, b = (torch.rand(n, device=bench.device, dtype=torch.float64) for _ in range(2))
-        a, b = a / a.sum(), b / b.sum()
-        yield {"what": f"AE, any weights, n=m={n}", "ours": bench.ms(lambda: aot.anchor_energy(x, y, a, b), 3)}  # noqa: B023
-        inputs = [t.detach().requires_grad_() for t in (x, y, a, b)]
-        total = bench.ms(lambda: torch.autograd.grad(aot.anchor_energy(*inputs), inputs), 3)  # noqa: B023
-        yield {"what": f"with gradients in costs and weights, n=m={n}", "ours": total}
+        shape = (n,) if count is None else (bench.size(count), n)
+        inputs = [bench.costs(*shape, dtype=dtype) for _ in range(2)]
+        inputs += [torch.rand(shape, device=bench.device, dtype=double) for _ in range(2)]
+        inputs[2:] = [w / w.sum(-1, keepdim=True) for w in inputs[2:]]
+        forward = bench.ms(lambda inputs=inputs: aot.anchor_energy(*inputs))
+        peak = bench.once(lambda inputs=inputs: aot.anchor_energy(*inputs))[1]
+        what = f"AE, any weights, {str(dtype)[6:]}, {'' if count is None else f'{shape[0]} pairs of '}n=m={n}"
+        bar = {"bar": "<= 10 ms", "holds": forward <= 10} if full == 2048 else {}
+        yield {"what": what, "ours": forward, "peak": peak} | bar
+        wanted = [t.requires_grad_() for t in inputs]
+        both = bench.ms(lambda wanted=wanted: torch.autograd.grad(aot.anchor_energy(*wanted).sum(), wanted))
+        what = f"with gradients in costs and weights: {both / forward:.2f} times"
+        yield {"what": what, "ours": both, "bar": "<= 3 times", "holds": both <= 3 * forward}
+
+
+def tests(bench: Bench) -> Iterator[Row]:
+    rng = np.random.default_rng(0)
+    count = bench.size(20_000)
+    x, y = ([rng.normal(size=n) for n in rng.integers(20, 61, size=count)] for _ in range(2))
+    ao.energy_test(x[:50], y[:50], device=str(bench.device), n_resamples=9)  # compile
+    seconds, peak, found = bench.once(lambda: ao.energy_test(x, y, rng=0, device=str(bench.device), progress=False))
+    begin = time.perf_counter()
+    expected = ao.energy_test(x, y, rng=0, n_resamples=31, threads=2, progress=False)
+    on_cpu = time.perf_counter() - begin
+    off = float(max(abs(found.statistic / expected.statistic - 1), *abs(found.null[:31] / expected.null - 1)))
+    what = f"energy test of {count} against {count} measures of 20 to 60 numbers, 999 permutations; off by {off:.0e}"
+    yield {"what": what, "ours": 1e3 * seconds, "peak": peak, "bar": "<= 8 s", "holds": seconds <= 8 and off < 1e-10}
+    yield {"what": f"31 of them on the CPU, {_kernels()} kernels, 2 threads", "ours": 1e3 * on_cpu}
+
+
+def _kernels() -> str:
+    return "native" if find_spec("anchorot._kernels._native") else "NumPy"
 
 
 def large(bench: Bench) -> Iterator[Row]:
@@ -314,8 +358,10 @@ def loss_of_matches(x: Tensor, y: Tensor, matches: Tensor) -> Tensor:
 
 PARTS = {
     "small": small,
+    "sizes": sizes,
     "batch": batch,
     "weighted": weighted,
+    "tests": tests,
     "large": large,
     "levels": levels,
     "million": million,

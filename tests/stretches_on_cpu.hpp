@@ -1,4 +1,4 @@
-// The kernels of weighted spaces on a CPU, beside those of cuda_on_cpu.hpp.
+// The kernels of weighted spaces and of labellings on a CPU, beside those of cuda_on_cpu.hpp.
 #include <atomic>
 
 #include "cuda_on_cpu.hpp"
@@ -11,6 +11,8 @@ inline void atomicAdd(unsigned long long* sum, unsigned long long value) { std::
 #include "stretch_sweep.cu"
 
 #include "stretch_weights.cu"
+
+#include "labelled.cu"
 
 // A kernel as a function to call from outside: the grid, then its arguments.
 template <auto kernel> struct OnCpu;
@@ -37,3 +39,4 @@ RUN_ON_CPU(rest_rows)
 RUN_ON_CPU(collect_rests)
 RUN_ON_CPU(collect_turns)
 RUN_ON_CPU(raise_rows)
+RUN_ON_CPU(labelled_levels)

@@ -1,5 +1,6 @@
 """The distances on tensors agree with those on arrays, and their gradients with finite differences."""
 
+import os
 import warnings
 
 import numpy as np
@@ -83,12 +84,13 @@ def test_single_precision_keeps_four_digits(device, x, y, p):
     assert float(value) == pytest.approx(ao.anchor_energy(x, y, p), rel=1e-4, abs=1e-4 * largest**p + smallest)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("p", [1, 2, 3])
 @pytest.mark.parametrize(("n", "m"), SIZES)
-def test_a_batch_is_its_entries(n, m, p, weighted):
-    x, y = random_costs(n, m, batch=(2, 3))
-    a, b = (w.softmax(0) for w in random_logits(n, m)) if weighted else (None, None)
+def test_a_batch_is_its_entries(device, n, m, p, weighted):
+    x, y = (t.detach().to(device).requires_grad_() for t in random_costs(n, m, batch=(2, 3)))
+    a, b = (w.to(device).softmax(0) for w in random_logits(n, m)) if weighted else (None, None)
     together = aot.anchor_energy(x, y[0, 0], a, b, p=p)
     assert together.shape == (2, 3)
     gradient = torch.autograd.grad(together.sum(), x, retain_graph=True)[0]
@@ -129,14 +131,15 @@ def test_blocks_of_events_change_nothing(monkeypatch, size):
         torch.testing.assert_close(one, two, rtol=1e-10, atol=1e-13)
 
 
-def test_far_costs_stay_exact_with_weights_and_gradients():
+@pytest.mark.parametrize("device", DEVICES)
+def test_far_costs_stay_exact_with_weights_and_gradients(device):
     """Between the near costs and a far one all CDFs are at one height: nothing may be left for the gap to multiply."""
     rng = np.random.default_rng(0)
-    weights = torch.tensor(rng.dirichlet(np.ones(12)))
-    x, y = (torch.tensor(rng.uniform(size=(12, 12))) for _ in range(2))
+    weights = torch.tensor(rng.dirichlet(np.ones(12)), device=device)
+    x, y = (torch.tensor(rng.uniform(size=(12, 12)), device=device) for _ in range(2))
     for t in (x, y):
         t[:, 5] = 1e18
-    expected = ao.anchor_energy(ao.Space(x.numpy(), weights.numpy()), ao.Space(y.numpy(), weights.numpy()))
+    expected = ao.anchor_energy(*(ao.Space(t.cpu().numpy(), weights.cpu().numpy()) for t in (x, y)))
     assert expected < 1
     value = aot.anchor_energy(x.requires_grad_(), y, weights, weights).detach()
     assert float(value) == pytest.approx(expected, rel=1e-10)
@@ -459,8 +462,50 @@ class TestCuda:
         for one, two in zip(gradients, torch.autograd.grad(plain, (x, y)), strict=True):
             torch.testing.assert_close(one, two, rtol=1e-9, atol=1e-14)
 
-    def test_what_is_not_finite_gives_what_is_not_finite(self):
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_what_is_not_finite_gives_what_is_not_finite(self, weighted):
+        weights = torch.rand(20, device="cuda").softmax(0) if weighted else None
         for bad in (torch.nan, torch.inf):
             x = torch.rand(20, 20, device="cuda")
             x[3, 4] = bad
-            assert not torch.isfinite(aot.anchor_energy(x, torch.rand(20, 20, device="cuda")))
+            assert not torch.isfinite(aot.anchor_energy(x, torch.rand(20, 20, device="cuda"), weights))
+
+    @pytest.mark.parametrize("kind", ["random", "ties", "heavy", "alike"])
+    @pytest.mark.parametrize(("n", "m"), [(300, 217), (400, 400)])
+    def test_weighted_spaces_have_the_energies_and_gradients_of_the_cpu(self, n, m, kind):
+        inputs = weighted_problem(n, m, kind)
+        on_device = [t.cuda().requires_grad_() for t in inputs]
+        value = aot.anchor_energy(*on_device)
+        gradients = torch.autograd.grad(value, on_device)
+        assert float(value.detach()) == pytest.approx(float(aot.anchor_energy(*inputs)), rel=1e-12)
+        assert torch.equal(value, aot.anchor_energy(*on_device))
+        os.environ["ANCHOROT_TORCH"] = "plain"
+        try:
+            plain = torch.autograd.grad(aot.anchor_energy(*on_device), on_device)
+        finally:
+            del os.environ["ANCHOROT_TORCH"]
+        subgradients = 2 if kind == "ties" else 0
+        for one, two in list(zip(gradients, plain, strict=True))[subgradients:]:
+            torch.testing.assert_close(one, two, rtol=1e-9, atol=1e-12)
+        for one, two in zip(gradients, torch.autograd.grad(aot.anchor_energy(*on_device), on_device), strict=True):
+            assert torch.equal(one, two)  # to the bit
+
+    def test_weighted_pairs_have_the_same_bits_in_any_batch(self):
+        problems = [weighted_problem(60, 45, kind) for kind in ("random", "ties", "heavy", "alike")]
+        batch = [torch.stack(part).cuda() for part in zip(*problems, strict=True)]
+        together = aot.anchor_energy(*batch)
+        assert together.tolist() == [float(aot.anchor_energy(*(t.cuda() for t in problem))) for problem in problems]
+
+
+def weighted_problem(n, m, kind):
+    """Costs and weights of two spaces."""
+    rng = np.random.default_rng(n)
+    costs = [rng.normal(size=(k, k)) for k in (n, m)]
+    if kind == "ties":
+        costs = [np.round(3 * cost) for cost in costs]
+    elif kind == "alike":
+        costs = [np.arange(k) / k + 1e-6 * cost for k, cost in zip((n, m), costs, strict=True)]
+    weights = [rng.dirichlet(np.ones(k)) for k in (n, m)]
+    if kind == "heavy":
+        weights = [np.append(9, w[1:]) / (9 + w[1:].sum()) for w in weights]
+    return [torch.tensor(t) for t in (*costs, *weights)]

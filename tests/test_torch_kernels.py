@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import anchorot as ao
+from anchorot.stats.energy_test import sweep_energies
+from anchorot.stats.measures import PooledMeasures
+from anchorot.stats.permutation import permuted
 
 from conftest import require_or_skip
 from strategies import examples
@@ -21,7 +24,7 @@ from strategies import examples
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import anchorot.torch as aot  # noqa: E402
-from anchorot.torch import _cuda, _stretches  # noqa: E402
+from anchorot.torch import _cuda, _labelled, _stretches  # noqa: E402
 
 pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
@@ -60,9 +63,11 @@ def on_cpu(tmp_path_factory):
     def sorts(dtype, threads, items, tagged, device):
         return {name: OnCpu(library(dtype, tagged)[f"run_{name}"]) for name in _cuda.KERNELS}
 
+    def other(dtype, name):
+        return OnCpu(ctypes.CFUNCTYPE(None).in_dll(library(dtype, True), f"run_{name}"))
+
     def stretches(dtype, device):
-        function = ctypes.CFUNCTYPE(None)
-        return {name: OnCpu(function.in_dll(library(dtype, True), f"run_{name}")) for name in _stretches.KERNELS}
+        return {name: other(dtype, name) for name in _stretches.KERNELS}
 
     for dtype in (torch.float32, torch.float64):  # now, not in the middle of an example
         for tagged in (False, True):
@@ -76,6 +81,8 @@ def on_cpu(tmp_path_factory):
         patch.setattr(_stretches, "_kernels", stretches)
         patch.setattr(_stretches, "THREADS", THREADS)
         patch.setattr(_stretches, "LEAST_SIZE", 1)
+        patch.setattr(_labelled, "_kernel", lambda device: other(torch.float64, "labelled_levels"))
+        patch.setattr(_labelled, "THREADS", THREADS)
         patch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
         yield
 
@@ -125,6 +132,16 @@ def test_energies_and_gradients_are_those_of_plain_pytorch(on_cpu, n, m, p, ties
             torch.testing.assert_close(one, two, rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_labellings_are_those_of_sums(on_cpu, weighted):
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=(n, n) if weighted else n) for n in rng.integers(1, 7, size=9)]
+    pool = PooledMeasures.of([ao.Space(cost) for cost in values] if weighted else values, None, "x")
+    labels = permuted(np.repeat(np.array([1, 0], np.uint8), [5, 4]), 37, rng)
+    levels = _labelled.LabelledLevels(pool.row, pool.value, pool.height, pool.items, "cpu")
+    np.testing.assert_allclose(levels.energies(labels), sweep_energies(pool, labels, 1), rtol=1e-12)
+
+
 @examples(10)
 @given(
     st.integers(1, 12),
@@ -142,12 +159,12 @@ def test_weighted_energies_and_gradients_are_those_of_plain_pytorch(on_cpu, n, m
     inputs = [t.requires_grad_() for t in (*costs, *(torch.tensor(weights_of(k, kind, rng)) for k in (n, m)))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_stretches, "TABLE_NUMBERS", numbers)
+        gradients = torch.autograd.grad(aot.anchor_energy(*inputs).sum(), inputs)
         value = aot.anchor_energy(*inputs)
-        gradients = torch.autograd.grad(value.sum(), inputs)
         alone = aot.anchor_energy(*(t[1] for t in inputs))
-        assert torch.equal(alone, value[1])  # to the bit, whatever order threads ran in
-        for one, two in zip(torch.autograd.grad(alone, inputs), gradients, strict=True):
-            assert torch.equal(one[1], two[1])
+        assert torch.equal(alone, value[1])
+        for one, two in zip(torch.autograd.grad(value.sum(), inputs), gradients, strict=True):
+            assert torch.equal(one, two)  # to the bit, whatever order threads run in
         patch.setattr(_cuda, "serves", lambda values, tagged=False: False)
         expected = aot.anchor_energy(*inputs)
         plain = torch.autograd.grad(expected.sum(), inputs)

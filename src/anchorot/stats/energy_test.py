@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,11 +12,12 @@ from anchorot._kernels import kernels
 from anchorot._kernels.records import StepRows
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_choice, check_memory, check_overflow, check_threads
+from anchorot.distances.device import check_device
 from anchorot.distances.ground import GROUNDS, ground_distances, ground_energy
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 from anchorot.stats.measures import PooledMeasures
-from anchorot.stats.permutation import PermutationTest, permutation_test
+from anchorot.stats.permutation import PermutationTest, Statistics, permutation_test
 
 METHODS = ("auto", "sweep", "matrix")
 MOST_MATRIX_ROWS = 4096  # a matrix of costs between more measures would be large, 128 MB and more
@@ -99,6 +101,7 @@ def energy_test(
     stop_after: int | None = None,
     method: str = "auto",
     threads: int = 1,
+    device: str | None = None,
     progress: bool = True,
 ) -> PermutationTest:
     """Test whether two collections of measures come from one distribution, by permuting which measure is in which.
@@ -127,6 +130,10 @@ def energy_test(
           always the matrix, of spaces too.
     threads : int
         The answer does not depend on it.
+    device : str, optional
+        "cuda" permutes on that device (extra ``torch``): the same permutations and, but for rounding, the same answer.
+        Sweeps do so where all measures at all levels that the distribution functions have, at most the different
+        values of k / n where nothing has weights, are at most 2²⁹ numbers; others stay on the CPU.
     progress : bool
         Show a bar, on a terminal or in a notebook.
 
@@ -138,7 +145,7 @@ def energy_test(
     Notes
     -----
     O(s n log(s n)) time to sort, then for each permutation O(k h) where the values or the levels have k different
-    ones and the other has h, and O(s n log(s n)) at most.
+    ones and the other has h, and O(s n log(s n)) at most. On a device O(k s) for k different levels.
 
     Examples
     --------
@@ -151,20 +158,52 @@ def energy_test(
     0.001
     """
     measures, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
-    threads = check_threads(threads)
-    costs = _item_costs(measures, check_choice(ground, "ground", GROUNDS), n_resamples, method, threads)
-    if costs is not None:
-
-        def statistics(in_x: NDArray[np.uint8]) -> Float64s:
-            return matrix_energies(costs, in_x)
-    else:
-
-        def statistics(in_x: NDArray[np.uint8]) -> Float64s:
-            return sweep_energies(measures, in_x, threads)
-
+    check_choice(method, "method", METHODS)
+    check_choice(ground, "ground", GROUNDS)
+    place = check_device(device)
+    place = None if place == "cpu" else place  # where the kernels for the CPU are far faster
+    statistics = _statistics(measures, ground, n_resamples, method, check_threads(threads), place)
     return permutation_test(
         labels, statistics, n_resamples=n_resamples, rng=rng, stop_after=stop_after, progress=progress
     )
+
+
+def _statistics(
+    measures: PooledMeasures, ground: str, n_resamples: int, method: str, threads: int, device: str | None
+) -> Statistics:
+    """What computes the energy distances of labellings: on a device, from a matrix of costs, or by sweeps."""
+    if device is not None and ground == "w1" and method != "matrix":
+        by_levels = _level_statistics(measures, device)
+        if by_levels is not None:
+            return by_levels
+    costs = _item_costs(measures, ground, n_resamples, method, threads)
+    if costs is not None:
+        return partial(matrix_energies, costs) if device is None else _matrix_statistics(costs, device)
+    return partial(sweep_energies, measures, threads=threads)
+
+
+def _level_statistics(measures: PooledMeasures, device: str) -> Statistics | None:
+    """Sums over levels on a device; None where there are too many."""
+    from anchorot.torch._labelled import LabelledLevels
+
+    if not LabelledLevels.serves(measures.height, measures.n_rows):
+        return None
+    levels = LabelledLevels(measures.row, measures.value, measures.height, measures.items, device)
+    return partial(_in_range, levels.energies)
+
+
+def _matrix_statistics(costs: Float64s, device: str) -> Statistics:
+    import torch
+
+    from anchorot.torch._labelled import matrix_energies as energies
+
+    return partial(_in_range, partial(energies, torch.from_numpy(costs).to(device)))
+
+
+def _in_range(energies: Statistics, in_x: NDArray[np.uint8]) -> Float64s:
+    found = energies(in_x)
+    check_overflow(found, 1)
+    return np.maximum(found, 0.0)
 
 
 def sweep_energies(measures: PooledMeasures, in_x: NDArray[np.uint8], threads: int) -> Float64s:
@@ -201,7 +240,6 @@ def _pooled(
 
 def _item_costs(measures: PooledMeasures, ground: str, n_resamples: int, method: str, threads: int) -> Float64s | None:
     """Mean ground distances between the measures of all items; None where sweeps do without."""
-    check_choice(method, "method", METHODS)
     if ground == "w2":
         if method == "sweep":
             raise InputError("ground='w2' needs method='matrix' or 'auto', but got method='sweep'")

@@ -172,7 +172,7 @@ class _Stretches:
         sweep, size = self.sweep, short(self.sweep.size)
         area, passed = torch.empty_like(self.masses), torch.zeros_like(self.upper)
         events = self.lower, self.upper, self.masses, self.tags, sweep.first
-        found = sweep.scale, area, passed, self.places, self.begin, size, *sweep.sizes
+        found: tuple[Value, ...] = (sweep.scale, area, passed, self.places, self.begin, size, *sweep.sizes)
         sweep.each("pass_heights", self.places, *events, self.z, self.d, self.primitive, *found)
         known = sweep.when, sweep.order, sweep.height, sweep.mass, sweep.first, self.energy, area, passed, sweep.scale
         wanted = *sweep.tags, *gradients, sweep.integral, self.begin, size, *sweep.sizes

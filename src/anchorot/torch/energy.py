@@ -120,10 +120,9 @@ class _UniformEnergy(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, p: int) -> Tensor:
-        wanted = ctx.needs_input_grad[:2]
-        value, *gradients = level_energy(x, y, wanted) if p == 1 else power_energy(x, y, p, wanted)
+        value, *gradients = _uniform_parts(x, y, p, ctx.needs_input_grad[:2])
         ctx.save_for_backward(*gradients)
-        return value.to(x.dtype)
+        return value
 
     @staticmethod
     @once_differentiable
@@ -148,5 +147,18 @@ class _WeightedEnergy(Function):
         return *scaled, None
 
 
-_uniform_energy: Callable[..., Tensor] = _UniformEnergy.apply
+def _uniform_parts(
+    x: Tensor, y: Tensor, p: int, wanted: tuple[bool, bool]
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    value, in_x, in_y = level_energy(x, y, wanted) if p == 1 else power_energy(x, y, p, wanted)
+    return value.to(x.dtype), in_x, in_y
+
+
+def _uniform_energy(x: Tensor, y: Tensor, p: int) -> Tensor:
+    if torch.is_grad_enabled() and (x.requires_grad or y.requires_grad):
+        return _differentiable_uniform_energy(x, y, p)
+    return _uniform_parts(x, y, p, (False, False))[0]  # without what autograd takes to look at a call
+
+
+_differentiable_uniform_energy: Callable[..., Tensor] = _UniformEnergy.apply
 _weighted_energy: Callable[..., Tensor] = _WeightedEnergy.apply

@@ -103,13 +103,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) collect_rests(
   const long long end = i / events * rows + row;
   for (int after = 0; after <= (place == shape.length(row) - 1); after++) {
     const Waits waits(of_rank, of_event, i, i - event, events, place, after, from, until);
-    double one = 0, two = 0;
+    double& own_slope = *(after ? last_slope + end : slopes + i);
+    double& own_potential = *(after ? last_potential + end : potentials + i);
     for (long long q = waits.begin; q < waits.end; q++) {
-      one += slope[(q - from) * rows + row];
-      two += potential[(q - from) * rows + row];
+      own_slope += slope[(q - from) * rows + row];
+      own_potential += potential[(q - from) * rows + row];
     }
-    *(after ? last_slope + end : slopes + i) += one;
-    *(after ? last_potential + end : potentials + i) += two;
   }
 }
 
