@@ -20,7 +20,7 @@ from anchorot.torch._nvrtc import Argument, Kernel, compiled, long, pointer, sho
 Value = Tensor | int | tuple[type, Argument] | None  # of an argument; integers have 64 bits unless they say otherwise
 
 THREADS = 256
-LEAST_SIZE = 512  # places for events in a stretch
+LEAST_SIZE = 256  # places for events in a stretch
 TABLE_NUMBERS = 1 << 24  # in one table of the stretches that are handled at a time
 LARGEST_EVENT = 1 << 31
 FINE_BITS = 60  # sums over overlapping events are integers

@@ -64,10 +64,12 @@ def anchor_energy(
 
     Notes
     -----
-    Uniform weights: O(n² log n) time; a batch is one set of sorts. General weights: a sweep in blocks of events that do
-    not depend on each other, one batch entry after the other, O(n² (B + n log n / B)) for blocks of B events, and a few
-    times that for gradients in the weights. Memory is O(n²) with gradients too: what is kept for the backward pass is
-    the gradient itself, of the size of the inputs.
+    Uniform weights: O(n² log n) time; a batch is one set of sorts. General weights on a CUDA device, p = 1: a sweep in
+    stretches that run side by side, those of a batch too, O(n² (log n + c)) where a rise of one row's distribution
+    function overlaps c others of its stretch, a few on average and 2 n at most. Elsewhere with gradients, and for
+    p >= 3, blocks of B events, one batch entry after the other, O(n² (B + n log n / B)), and a few times that for
+    gradients in the weights. Memory is O(n²) with gradients too: what is kept for the backward pass is the gradient
+    itself, of the size of the inputs.
 
     Types and features go through plain PyTorch, one batch entry after the other: O((n + m)² log n) time and memory with
     uniform weights, d times that for features, and a sweep with others.
