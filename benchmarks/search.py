@@ -187,28 +187,36 @@ def duplicates(count: int) -> list[ao.Space]:
 
 def at_size(size: int, folder: Path) -> None:
     """Build, load, ask and change an index in a folder, and print what each takes."""
-    path, start = folder / "spaces.index", time.perf_counter()
-    index = ao.SearchIndex.build(spaces(0, size), path=path)
-    building, making = time.perf_counter() - start, seconds(lambda: list(spaces(0, 2000))) / 2000
-    work = time.process_time()
-    say("build", f"{building:.0f} s ({work:.0f} s of processor time), of it {making * size:.0f} s to make the spaces")
+    path = folder / "spaces.index"
+    wall, work = times(lambda: ao.SearchIndex.build(spaces(0, size), path=path))
+    _, making = times(lambda: list(spaces(0, 2000)))
+    say("build", f"{wall:.0f} s, {work:.0f} s of processor time, of it {making * size / 2000:.0f} s to make the spaces")
     n_bytes = sum(file.stat().st_size for file in path.iterdir())
-    say(
-        "disk", f"{n_bytes / 1e9:.2f} GB in {len(index._contents.shards)} shards, {n_bytes / size / 1e3:.1f} kB a space"
-    )
-    del index
-    start = time.perf_counter()
+    say("disk", f"{n_bytes / 1e9:.2f} GB, {n_bytes / size / 1e3:.1f} kB a space; peak memory {peak():.2f} GB")
+    use(path)
+
+
+def use(path: Path) -> None:
+    """Load, ask and change an index of `at_size`."""
+    wall, work = times(lambda: ao.SearchIndex.load(path))
+    say("load", f"{wall:.1f} s, {work:.1f} s of processor time; peak memory {peak():.2f} GB")
     index = ao.SearchIndex.load(path)
-    say("load", f"{time.perf_counter() - start:.1f} s; peak memory until here {peak():.2f} GB")
     known, new = duplicates(QUERIES // 2), list(spaces(2, QUERIES // 2, COPIES))
     answers = [result for kind, wanted in (("known", known), ("new", new)) for result in queried(index, kind, wanted)]
     check(index, [known[0], new[0]], [answers[0], answers[len(known)]])
-    start = time.perf_counter()
-    ids = index.add(spaces(3, CHANGED))
-    adding, start = time.perf_counter() - start, time.perf_counter()
-    index.remove(ids)
-    say(f"change by {CHANGED}", f"add {adding:.2f} s, remove {time.perf_counter() - start:.2f} s")
+    ids: list[int] = []
+    wall, work = times(lambda: ids.extend(index.add(spaces(3, CHANGED)).tolist()))
+    say(f"add {CHANGED}", f"{wall:.2f} s, {work:.2f} s of processor time")
+    wall, work = times(lambda: index.remove(ids))
+    say(f"remove {CHANGED}", f"{wall:.2f} s, {work:.2f} s of processor time")
     say("peak memory", f"{peak():.2f} GB")
+
+
+def times(action: Callable[[], object]) -> tuple[float, float]:
+    """Seconds by the wall and of processor time."""
+    wall, work = time.perf_counter(), time.process_time()
+    action()
+    return time.perf_counter() - wall, time.process_time() - work
 
 
 def queried(index: ao.SearchIndex, kind: str, wanted: list[ao.Space]) -> list[ao.Neighbors]:
@@ -218,9 +226,9 @@ def queried(index: ao.SearchIndex, kind: str, wanted: list[ao.Space]) -> list[ao
     results, taken = ask(index, wanted, exact=True)
     work = (time.process_time() - start) / len(wanted)
     counts = np.array([result.n_exact for result in results])
-    times = f"{taken * 1e3:.0f} ms ({work * 1e3:.0f} ms of processor time)"
+    took = f"{taken * 1e3:.0f} ms, {work * 1e3:.0f} ms of processor time"
     left = f"exact AE on {counts.mean() / len(index):.4%} of the spaces, {counts.max()} at most"
-    say(f"query, {kind} shapes", f"{times}; {left}")
+    say(f"query, {kind} shapes", f"{took}; {left}")
     return results
 
 

@@ -11,8 +11,7 @@ from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.search.shard import Shard
 
-FIRST_CANDIDATES = 256  # looked at before the whole index is asked for more
-FEWEST_OF_A_SHARD = 64  # ... of each of many shards
+FIRST_CANDIDATES = 256  # of each shard, looked at before all of it is asked for more
 
 
 class Found(NamedTuple):
@@ -42,8 +41,8 @@ class Query:
             if candidates is not None:
                 self._refine([side.nearest(candidates)[0] for side in self._sides], candidates)
                 return
-            share = -(-max(FIRST_CANDIDATES, 4 * self.k) // len(self._sides))
-            first = [side.nearest(max(share, min(FIRST_CANDIDATES, FEWEST_OF_A_SHARD))) for side in self._sides]
+            count = max(FIRST_CANDIDATES, 4 * self.k)
+            first = [side.nearest(count) for side in self._sides]
             self._refine([places for places, _ in first])
             sides = zip(self._sides, first, strict=True)
             self._refine([side.others(self.limit, places, others) for side, (places, others) in sides])
