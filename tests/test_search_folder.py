@@ -1,9 +1,12 @@
 """An index in a folder: the answers of one in memory, changed in place."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import anchorot as ao
+from anchorot.search.folder import Folder
 
 from test_search import brute_force, clouds, pairs
 
@@ -167,6 +170,47 @@ def test_an_addition_that_fails_leaves_the_folder_as_it_was(tmp_path):
         index.add([np.eye(2), np.ones(3)])
     assert (tmp_path / "x" / "shards.json").read_bytes() == before
     assert index.add([np.eye(2)]).tolist() == [5]
+
+
+@pytest.mark.parametrize("names", [None, list("abcdefgh")])
+def test_a_building_that_fails_leaves_no_files(names, tmp_path):
+    def unwilling():
+        yield from clouds(9)
+        if names is None:
+            yield np.ones(3)
+
+    with pytest.raises(ao.InputError, match=r"spaces\[9\]: cost has shape|names has 8 entries, but got 9 spaces"):
+        ao.SearchIndex.build(unwilling(), names, path=tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_threads_that_add_to_a_folder_at_the_same_time_lose_nothing(tmp_path):
+    many = clouds(16)
+    index = ao.SearchIndex.build(many[:4], path=tmp_path / "x")
+    threads = [threading.Thread(target=index.add, args=(many[k : k + 3],)) for k in (4, 7, 10, 13)]
+    for thread in threads:
+        thread.start()
+    for _ in range(5):
+        assert index.query(many[0], 1).index[0] == 0
+    for thread in threads:
+        thread.join()
+    for each in (index, ao.SearchIndex.load(tmp_path / "x")):
+        assert each.ids.tolist() == list(range(16))
+        assert all(each.query(x, 1).distance[0] < 1e-12 for x in many)
+
+
+def test_an_index_that_changes_while_it_is_loaded_is_loaded_as_it_is_then(tmp_path, monkeypatch):
+    index = ao.SearchIndex.build(clouds(10), path=tmp_path / "x")
+    index.remove(range(8))
+    read = Folder.read
+
+    def late(self, part):
+        monkeypatch.undo()
+        index.compact()  # removes the files that were about to be opened
+        return read(self, part)
+
+    monkeypatch.setattr(Folder, "read", late)
+    assert ao.SearchIndex.load(tmp_path / "x").ids.tolist() == [8, 9]
 
 
 def test_an_index_that_is_built_where_another_is_replaces_it(tmp_path):

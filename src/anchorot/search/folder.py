@@ -12,8 +12,8 @@ leaves the old list or the new one; shards that no list names are removed an hou
 import json
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -125,6 +125,13 @@ class Folder:
         file = f"{first:06d}-{secrets.token_hex(3)}{ENDING}"
         shard.write(self.path / file, common)
         return Part(file, IndexFile(self.path / file).seal, len(shard))
+
+    def discard(self, parts: Iterable[Part]) -> None:
+        """Remove shards that no list names, and a folder that holds nothing else."""
+        for part in parts:
+            (self.path / part.file).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.rmdir()
 
     def read(self, part: Part) -> tuple[Shard, Common]:
         """Open a shard, without the spaces that are gone."""

@@ -38,13 +38,16 @@ NONE = np.empty(0, np.int64)
 class SearchIndex:
     """An index of spaces for nearest neighbours by Anchor Energy (p = 1); make one with `build` or `load`.
 
-    In memory it keeps a vector a space (cell averages and spreads of F(x, t), see :func:`embed`), in FAISS; on disk,
-    the space's sorted features. Distances of vectors are lower bounds of AE, so a query computes AE only for spaces
-    whose bound allows them among the nearest.
+    In memory it keeps a vector a space (averages of F(x, t), see :func:`embed`, along the directions in which the
+    spaces differ most), in FAISS; on disk, the space's sorted features. Distances of vectors are lower bounds of AE,
+    so a query computes AE only for spaces whose bound allows them among the nearest.
 
     Threads may use one index at the same time: queries run side by side, and each sees an addition or a removal whole
     or not at all. A forked process has the index as it was at the fork; from then on each changes its own. To send an
     index elsewhere, save it and load it there; it cannot be pickled or copied.
+
+    An index that was built or loaded in memory is changed there, and saved as one file. One that was built in a folder
+    (`path`) is changed there at once.
 
     Attributes
     ----------

@@ -25,22 +25,34 @@ def shard_size(n: int, workers: int) -> int:
 
 
 def written(home: Folder, recipe: Recipe, spaces: Iterable[Any], names: Sequence[str] | None) -> Listing:
-    """Write shards, one in memory at a time; all make vectors as the first of them does."""
+    """Write shards, one in memory at a time, or none; all make vectors as the first of them does."""
+    check_names(names, len(names or ()), names is not None)  # before any work is done
     parts: list[Part] = []
+    try:
+        done, reading = _write_all(home, recipe, iter(spaces), names, parts)
+        check_names(names, done, names is not None)
+    except BaseException:
+        home.discard(parts)
+        raise
+    return Listing(tuple(parts), done, reading)
+
+
+def _write_all(
+    home: Folder, recipe: Recipe, spaces: Iterator[Any], names: Sequence[str] | None, parts: list[Part]
+) -> tuple[int, dict[str, Any] | None]:
+    """Write shards, and put them on a list; return how many spaces they have, and how these were read."""
     readings: list[dict[str, Any] | None] = []
-    done, rest = 0, iter(spaces)
+    done = 0
     while True:
-        shard, reading = recipe.shard(islice(rest, SHARD), done)
+        shard, reading = recipe.shard(islice(spaces, SHARD), done)
         if parts and not len(shard):
-            break
+            return done, common_reading(readings)
         recipe = replace(recipe, grid=shard.sketch)
         readings = all_of(readings, reading)
         if names is not None:
             shard.names = tuple(names[done : done + len(shard)])
         done += len(shard)
         parts.append(home.write(shard, Common(recipe.view, done, common_reading(readings))))
-    check_names(names, done, names is not None)
-    return Listing(tuple(parts), done, common_reading(readings))
 
 
 def opened(path: PathLike) -> tuple[Folder, tuple[Shard, ...], Common]:
