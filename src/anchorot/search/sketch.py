@@ -13,9 +13,9 @@ bound good: for spaces that are nearly alike it rules out twice as many as sprea
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from hashlib import blake2b
 from typing import Self
 
@@ -29,6 +29,7 @@ from anchorot.search.embedding import MOST_RADIUS, Grid, cell_averages, rounded_
 DETAIL = 4, 8  # along x and t
 MOST_DETAILS = 1 << 15  # cells of the finer grid; beyond, directions cost more than they save
 FEWEST, MOST = 256, 512  # spaces that directions are learned from
+SMALL_PRODUCT = 1 << 18  # multiplications that OpenBLAS leaves to one thread
 REST_ERROR = 2e-7  # of the norm of what is left, a root of a difference of squares
 ORTHOGONALITY = 1e-9  # of directions from a file; distances are at most 2, and REST_ERROR leaves room
 
@@ -57,9 +58,9 @@ class Directions:
         """The `count` directions that say most about a sample of coordinates of shape (spaces, X, T)."""
         mean = sample.mean(axis=0)
         around = sample - mean
-        along_x = _leading(sum(each @ each.T for each in around))
-        along_t = _leading(sum(each.T @ each for each in around))
-        energy = sum((along_x.T @ each @ along_t) ** 2 for each in around)
+        along_x = _leading(_sum(product(each, each.T) for each in around))
+        along_t = _leading(_sum(product(each.T, each) for each in around))
+        energy = _sum(product(product(along_x.T, each), along_t) ** 2 for each in around)
         rows, columns = np.unravel_index(np.argsort(-energy, axis=None, kind="stable")[:count], energy.shape)
         width = int(columns.max()) + 1
         return cls(mean, along_x[:, : int(rows.max()) + 1].copy(), along_t[:, :width].copy(), rows * width + columns)
@@ -67,7 +68,7 @@ class Directions:
     def coordinates(self, averages: Float64s) -> Float64s:
         """Coordinates along the chosen directions, and the norm of the rest."""
         around = averages - self.mean
-        kept = (self.along_x.T @ around @ self.along_t).ravel()[self.chosen]
+        kept = product(product(self.along_x.T, around), self.along_t).ravel()[self.chosen]
         rest = float(np.vdot(around, around) - np.vdot(kept, kept))
         return np.append(kept, math.sqrt(max(rest, 0.0)))
 
@@ -155,6 +156,16 @@ def details(grid: Grid) -> tuple[int, int]:
 def _details(features: AnchorFeatures, grid: Grid) -> Float64s:
     fine = Grid(details(grid), grid.low, grid.high)
     return cell_averages(features, fine) / math.sqrt(math.prod(fine.shape))
+
+
+def product(one: Float64s, other: Float64s) -> Float64s:
+    """The product of two matrices, in blocks for which BLAS starts no threads: they would wait longer than it takes."""
+    rows = max(1, SMALL_PRODUCT // other.size)
+    return np.concatenate([one[k : k + rows] @ other for k in range(0, len(one), rows)])
+
+
+def _sum(arrays: Iterable[Float64s]) -> Float64s:
+    return reduce(np.add, arrays)
 
 
 def _leading(moments: Float64s) -> Float64s:
