@@ -243,7 +243,10 @@ def test_paths_are_read_as_asked_and_what_is_added_is_read_alike(tmp_path, monke
     index.add(names[8:])
     assert pairs(index.query(names[8], 1)) == [(0.0, 8)]
     assert ao.SearchIndex.build(names, **HOW).query(names[3], 1).index.tolist() == [3]
-    with pytest.raises(ao.InputError, match=r"^spaces\[1\] \(no\.csv\): "):
-        ao.SearchIndex.build([names[0], "no.csv"], **HOW)
+    for n_jobs in (1, 2):
+        again = ao.SearchIndex.build(names, n_jobs=n_jobs, **HOW)
+        assert pairs(again.query(names[3], 9)) == pairs(index.query(names[3], 9))
+        with pytest.raises(ao.InputError, match=r"^spaces\[1\] \(no\.csv\): "):
+            ao.SearchIndex.build([names[0], "no.csv"], n_jobs=n_jobs, **HOW)
     with pytest.raises(ao.InputError, match="n_points is an option of reading, for paths"):
         ao.SearchIndex.build([np.eye(2)], n_points=3)

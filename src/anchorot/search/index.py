@@ -80,6 +80,7 @@ class SearchIndex:
         reach: float | None = None,
         folder: PathLike | None = None,
         path: PathLike | None = None,
+        n_jobs: int = -1,
         client: "Client | None" = None,
         **reading: Any,
     ) -> Self:
@@ -108,6 +109,8 @@ class SearchIndex:
             A folder to write the index to, some ten thousand spaces at a time, so that neither spaces nor features have
             to fit into memory; `add` and `remove` then change what is there. An index that is there already is replaced
             once the new one is complete.
+        n_jobs : int
+            How many files of a list of paths to read at a time; -1 for one a core.
         client : dask.distributed.Client, optional
             Let the workers of a cluster read spaces, which must be a sequence, and make the index, some shards each, in
             a folder `path` that all of them see; see `load`. What a lost worker did is done again.
@@ -123,7 +126,7 @@ class SearchIndex:
         shape = grid.shape if isinstance(grid, Grid) else check_shape(grid)
         if marks is not None and not isinstance(spaces, Sequence):
             spaces = list(spaces)
-        loading = Loading(spaces, reading)
+        loading = Loading(spaces, reading, n_jobs=n_jobs)
         view = view_of(loading, marks, reach, robust=robust)
         if view.has_types:
             if isinstance(grid, Grid):
@@ -212,16 +215,19 @@ class SearchIndex:
     def __repr__(self) -> str:
         return f"SearchIndex({len(self)} spaces, {self.grid}, robust={self.robust})"
 
-    def add(self, spaces: Iterable[Entry], names: Sequence[str] | None = None, **reading: Any) -> Int64s:
+    def add(
+        self, spaces: Iterable[Entry], names: Sequence[str] | None = None, *, n_jobs: int = -1, **reading: Any
+    ) -> Int64s:
         """Add spaces, all or none of them, and return their ids.
 
         Ids count from 0 and are never given again. Names must be given if the index has names, and only then. Costs may
-        lie outside the range of the grid. Files are read as those of the index were, but for options that are given.
+        lie outside the range of the grid. Files are read as those of the index were, but for options that are given,
+        and `n_jobs` of a list at a time.
 
         An index in a folder gets one more file, and whoever loads it from then on has the new spaces; many small
         additions make many files, which `compact` joins. Any other index is changed in memory until it is saved.
         """
-        loading = Loading(spaces, reading, self._contents.common.reading)
+        loading = Loading(spaces, reading, self._contents.common.reading, n_jobs)
         return self._contents.add(loading, names, self._compare_reading)
 
     def remove(self, which: ArrayLike | Iterable[str]) -> None:
