@@ -61,6 +61,16 @@ def test_an_index_whose_shards_are_elsewhere_is_not_changed(change, tmp_path):
         getattr(index, change)(*arguments)
 
 
+def test_one_file_has_no_shards_to_be_opened_one_by_one(tmp_path):
+    ao.SearchIndex.build(clouds(3)).save(tmp_path / "x")
+    with pytest.raises(ao.InputError, match=r"^x: client and one_by_one are for an index in a folder"):
+        ao.SearchIndex.load(tmp_path / "x", one_by_one=True)
+    with pytest.raises(FileNotFoundError):
+        ao.SearchIndex.load(tmp_path / "nothing")
+    with pytest.raises(ao.InputError, match=r"^nothing: a folder without"):
+        ao.SearchIndex.load(tmp_path / "nothing", one_by_one=True)
+
+
 # -- on a cluster --------------------------------------------------------------------------------------------------
 
 HOW = {"kind": "points", "n_points": 9, "rng": 3}

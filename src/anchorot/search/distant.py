@@ -64,6 +64,10 @@ class DistantShards:
     """
 
     def __init__(self, path: PathLike, client: Any = None) -> None:
+        if Path(path).is_file():
+            raise InputError(
+                f"{Path(path).name}: client and one_by_one are for an index in a folder, but this is a file"
+            )
         self._home = Folder.open(path)
         self._parts = [part for part in self._home.listing.parts if part.spaces > len(part.removed)]
         self._file = IndexFile(self._home.path / self._home.listing.parts[0].file)
