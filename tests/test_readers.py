@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -246,3 +247,13 @@ def test_all_files_are_read_in_order_and_errors_are_told(in_processes, meshes, t
     next(stopped)
     stopped.close()
     assert not processes_left()
+
+
+def test_spaces_of_one_tile_are_loaded_side_by_side():
+    both = threading.Barrier(2, timeout=5)  # broken, which is an error, unless two are at work at a time
+
+    def load(size):
+        both.wait()
+        return np.eye(size)
+
+    assert ao.pairwise([partial(load, size) for size in (2, 3, 4, 5)], n_jobs=2).shape == (4, 4)

@@ -1,6 +1,6 @@
 """A matrix of all pairs, cut into tiles: the unit of work, of progress and of a checkpoint."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -42,6 +42,13 @@ def tile_side(n: int, m: int, least: int) -> int:
 def strips(n: int, side: int) -> list[range]:
     """Cut 0, ..., n - 1 into ranges of length `side`, the last of which may be shorter."""
     return [range(start, min(start + side, n)) for start in range(0, n, side)]
+
+
+def pieces(parts: Iterable[range], size: int) -> Iterator[range]:
+    """Cut each of some ranges into ranges of length `size`, the last of which may be shorter."""
+    for part in parts:
+        for start in range(part.start, part.stop, size):
+            yield range(start, min(start + size, part.stop))
 
 
 def walk_tiles(n: int, m: int | None, side: int, sizes: Sequence[int], room: int) -> Iterator[Tile]:

@@ -21,7 +21,7 @@ class Workers(Protocol):
         """What the last bits of values depend on, by name; asked for after the survey."""
 
     def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[SpaceSummary]]]:
-        """Prepare all spaces; yield each strip with the summaries of its spaces, as strips are finished."""
+        """Prepare all spaces; yield strips, or pieces of them, with the summaries of their spaces, as finished."""
 
     def room(self, summaries: Sequence[SpaceSummary]) -> int:
         """Bytes of prepared spaces that may stay while others pass by; called once, after the survey."""

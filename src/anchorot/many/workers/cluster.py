@@ -1,6 +1,7 @@
 """Workers on a Dask cluster.
 
-Each strip of spaces is one task, whose result stays on the cluster, and each tile is a task on two of those.
+A few spaces are prepared by one task; those of a strip are joined and stay on the cluster, and each tile is a task on
+two strips.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,10 +9,11 @@ from functools import partial
 from typing import Any, Self
 
 from anchorot.exceptions import InputError
-from anchorot.many.tiles import Tile
+from anchorot.many.tiles import Tile, pieces
 from anchorot.many.workers.job import Job, PreparedSpace, SpaceSummary, TileValues
 from anchorot.many.workers.tasks import ClusterTasks
 
+PIECE = 4  # spaces that one task prepares: reading a file may take seconds
 Block = dict[int, PreparedSpace | InputError]  # the spaces of a strip: prepared, or why not
 
 
@@ -45,7 +47,8 @@ class ClusterWorkers:
         job = self._job.only(range(0))
 
         def hand_out(strip: range) -> Any:
-            block = self._tasks.submit(make_block, self._job.only(strip), strip)
+            parts = [self._tasks.submit(make_block, self._job.only(part), part) for part in pieces([strip], PIECE)]
+            block = parts[0] if len(parts) == 1 else self._tasks.submit(joined, after=tuple(parts))
             self._blocks[strip.start] = block
             return self._tasks.submit(survey_block, job, after=(block,))
 
@@ -79,6 +82,11 @@ def make_block(job: Job, strip: range) -> Block:
         except InputError as error:
             block[index] = error
     return block
+
+
+def joined(*parts: Block) -> Block:
+    """Put the spaces of a strip together."""
+    return {index: entry for part in parts for index, entry in part.items()}
 
 
 def survey_block(job: Job, block: Block) -> list[SpaceSummary]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from anchorot.exceptions import AnchorotError
 from anchorot.io.readers import Readers
-from anchorot.many.tiles import Tile
+from anchorot.many.tiles import Tile, pieces
 from anchorot.many.workers.cache import ItemCache
 from anchorot.many.workers.job import Job, SpaceSummary, TileValues
 from anchorot.many.workers.software import check_software, installed_software
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 TASKS_PER_WORKER = 2  # handed out: one at work, one in the queue
+PIECES_PER_WORKER = 16  # of the spaces to prepare, at least: else some workers are done long before others
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -92,12 +93,13 @@ class ThreadWorkers:
         return self._job.software
 
     def survey(self, strips: Iterable[range]) -> Iterator[tuple[range, list[SpaceSummary]]]:
-        """Prepare all spaces, and keep what fits."""
+        """Prepare all spaces, in pieces small enough for all workers to end together, and keep what fits."""
+        size = max(1, len(self._job.inputs) // (PIECES_PER_WORKER * self._n_jobs))
 
         def look(strip: range) -> list[SpaceSummary]:
             return [self._job.survey(index, self._cache.get) for index in strip if not self._stop.is_set()]
 
-        yield from completed(self._executor, look, strips, TASKS_PER_WORKER * self._n_jobs)
+        yield from completed(self._executor, look, pieces(strips, size), TASKS_PER_WORKER * self._n_jobs)
         self._readers.rest()
 
     def room(self, summaries: Sequence[SpaceSummary]) -> int:
