@@ -1,0 +1,91 @@
+"""What threads gain: the same work by one, two and more of them, in turns.
+
+    python benchmarks/threads.py              1, 2, 4, ... threads, up to one a core
+    python benchmarks/threads.py 1 2 16       these
+    python benchmarks/threads.py --write      also write the table to benchmarks/RESULTS.md
+
+Needs NumPy and SciPy alone, and runs from a checkout: PYTHONPATH=src python benchmarks/threads.py. Every cell is the
+best of some runs, all numbers of threads in turns; beside it, how many times less that is than by the first. Answers
+are compared, and must be equal to the last bit.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"  # before NumPy loads its BLAS
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import anchorot as ao
+from anchorot.config import config
+
+from measure import RESULTS, cloud, write_results
+
+Work = Callable[[int], object]  # of a number of threads
+
+
+def works() -> dict[str, tuple[Work, int]]:
+    """What is done, and how often."""
+    plain, weighted = [cloud(4096, s) for s in (1, 2)], [cloud(2048, s, weighted=True) for s in (1, 2)]
+    many = [cloud(100, s) for s in range(400)]
+    rng = np.random.default_rng(0)
+    sides = [[rng.normal(size=n) for n in rng.integers(20, 61, size=4000)] for _ in range(2)]
+
+    def permuted(threads: int) -> object:
+        found = ao.energy_test(*sides, n_resamples=199, rng=0, threads=threads)
+        return np.append(found.null, found.statistic)
+
+    return {
+        "AE, uniform, n = m = 4096": (lambda threads: ao.anchor_energy(*plain, threads=threads), 5),
+        "AE, any weights, n = m = 2048": (lambda threads: ao.anchor_energy(*weighted, threads=threads), 5),
+        "all pairs of 400 spaces of 100 points": (lambda threads: ao.pairwise(many, n_jobs=threads), 3),
+        "energy test of 4000 against 4000 measures of any numbers, 199 permutations": (permuted, 3),
+    }
+
+
+def measured(work: Work, threads: list[int], repeat: int) -> list[float]:
+    """Seconds by each number of threads: the best of `repeat` runs, in turns after one run of each."""
+    first = work(threads[0])
+    for count in threads[1:]:
+        assert np.array_equal(work(count), first), f"{count} threads give other bits"
+    best = dict.fromkeys(threads, np.inf)
+    for _ in range(repeat):
+        for count in threads:
+            start = time.perf_counter()
+            work(count)
+            best[count] = min(best[count], time.perf_counter() - start)
+    return [best[count] for count in threads]
+
+
+def table(threads: list[int]) -> str:
+    """All works by all numbers of threads, in Markdown."""
+    heads = " | ".join(f"{count} thread{'s' * (count > 1)}" for count in threads)
+    lines = [f"| what | {heads} |", "|---" * (1 + len(threads)) + "|"]
+    for name, (work, repeat) in works().items():
+        times = measured(work, threads, repeat)
+        cells = " | ".join(f"{1e3 * each:.0f} ms ({times[0] / each:.2f})" for each in times)
+        lines.append(f"| {name} | {cells} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("threads", type=int, nargs="*", help="numbers of threads, the first of which is compared with")
+    parser.add_argument("--write", action="store_true", help=f"also write {RESULTS.name}")
+    options = parser.parse_args()
+    cores = len(os.sched_getaffinity(0))
+    threads = options.threads or [1 << k for k in range(cores.bit_length()) if 1 << k <= cores]
+    found = config()
+    machine = f"{cores} cores, kernels {found['kernels']}, Python {found['python']}, NumPy {found['numpy']}"
+    text = f"{machine}\n\n{table(threads)}\n"
+    print(text)
+    if options.write:
+        write_results("threads.py", f"{' '.join(map(str, options.threads))} --write".strip(), text)
+
+
+if __name__ == "__main__":
+    main()
