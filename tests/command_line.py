@@ -51,7 +51,7 @@ def anchorot(*arguments, cwd=None, program=PROGRAM, fresh=False, **environment):
         return subprocess.run(
             command, capture_output=True, text=True, errors="surrogateescape", cwd=cwd, check=False, env=environment
         )
-    ahead = ["torch"] if "barycenter" in "".join(words[:1]) else []  # which takes seconds to import
+    ahead = ["torch", "torch._dynamo"] if "barycenter" in "".join(words[:1]) else []  # which take seconds to import
     status, said, told = fork_server(*ahead).run(program, words, os.fspath(cwd or os.getcwd()), environment)
     return SimpleNamespace(returncode=status, stdout=said, stderr=told)
 

@@ -12,14 +12,24 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 # What most commands import when they work, and take long to: packages of others only, for ours must find their own.
-AHEAD = ["scipy.optimize", "scipy.sparse.csgraph", "scipy.spatial.distance", "matplotlib.pyplot", "ot"]
+AHEAD = [
+    "faiss",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.pyplot",
+    "ot",
+    "scipy.optimize",
+    "scipy.sparse.csgraph",
+    "scipy.spatial.distance",
+    "typer._adapters",  # of newer ones, which brings pydantic
+]
 
 
 class ForkServer:
@@ -27,7 +37,7 @@ class ForkServer:
 
     def __init__(self, *ahead):
         self._ours, theirs = socket.socketpair()
-        names = ["anchorot.cli", *AHEAD, *ahead]
+        names = [*AHEAD, *ahead]
         command = [sys.executable, "-c", f"from fork_server import serve; serve({theirs.fileno()}, {names})"]
         path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
         with theirs:
@@ -77,8 +87,10 @@ def serve(descriptor, names):
     """Import these, and wait for programs; a fork of this process runs each, and this one tells its status."""
     channel = socket.socket(fileno=descriptor)
     lines = channel.makefile("r")
-    for name in filter(_is_there, names):
-        import_module(name)
+    import_module("anchorot.cli")
+    for name in names:
+        with suppress(ModuleNotFoundError):
+            import_module(name)
     gc.freeze()  # or each fork would, when it ends, look at all that was imported, and so copy it
     while descriptors := socket.recv_fds(channel, 1, 2)[1]:
         job = json.loads(lines.readline())
@@ -100,10 +112,7 @@ def _become(job, descriptors):
     os.chdir(job["folder"])
     os.environ.clear()
     os.environ.update(job["environment"])
+    tempfile.tempdir = None  # look for it again: what is imported ahead has asked for it
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["-c", *job["arguments"]]
     exec(compile(job["program"], "<string>", "exec"), {"__name__": "__main__"})
-
-
-def _is_there(name):
-    return find_spec(name.partition(".")[0]) is not None
