@@ -3,8 +3,8 @@ The mean of shapes that were never aligned
 ==========================================
 
 Six wobbly drawings of a heart and six of a star, each turned its own way, and nobody knows which point is which. What
-is their mean? A *barycenter* is a cloud of points whose own distances are nearest to those of all six: nothing has to be
-aligned.
+is their mean? A *barycenter* is a cloud of points whose own distances are nearest to those of all six: nothing has to
+be aligned.
 """
 
 # %%

@@ -24,7 +24,7 @@ alkanes
 gamma = AnchorKernel().fit(alkanes.spaces).gamma_
 kernel = ConstantKernel(4.0, (1e-2, 1e3)) * AnchorProcessKernel(gamma / 10) + WhiteKernel(0.01, (1e-5, 1))
 model = GaussianProcessRegressor(kernel, normalize_y=True).fit(list(alkanes), alkanes.values)
-model.kernel_
+print(model.kernel_)
 
 # %%
 # Each alkane is predicted from the 36 others (leave-one-out has a closed form for Gaussian processes; gamma and noise

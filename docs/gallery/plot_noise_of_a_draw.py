@@ -27,7 +27,7 @@ estimates = {
     radius: [ao.anchor_energy_estimate(torus(n, 0.5, rng), torus(n, radius, rng), rng=0) for n in sizes]
     for radius in (0.5, 1.2)
 }
-estimates[1.2][-1]
+print(estimates[1.2][-1])
 
 # %%
 # Grey: the plain energy, which is above zero even between equal shapes. Colour: the estimate with its 95 % interval.

@@ -18,7 +18,7 @@ creatures = ao.datasets.figures(n_poses=11, n_points=150)
 query_places = [creatures.names.index(f"{kind} 10") for kind in ("person", "dog", "giraffe", "lizard")]
 shelf = [place for place in range(len(creatures)) if place not in query_places]
 index = ao.SearchIndex.build([creatures[i] for i in shelf], [creatures.names[i] for i in shelf])
-index
+print(index)
 
 # %%
 # `exact=True`, the default, is no approximation: the vectors bound the energy from below, so that an entry whose bound
