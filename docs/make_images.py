@@ -80,29 +80,21 @@ def _mark_plane(ax: Axes, quantiles: np.ndarray) -> None:
 
 def scales() -> Figure:
     """Draw two tissues, mixed and with one type in clumps, and the distances at which eight of each differ."""
-    rng = np.random.default_rng(4)
-    tissues = [tissue(rng, radius) for radius in (None, 0.1) for _ in range(8)]
-    spaces = [ao.Space(ao.from_points(points).cost, types=types.tolist()) for points, types in tissues]
-    found = ao.scale_test(spaces, ["mixed"] * 8 + ["in clumps"] * 8, marks="types", rng=0)
+    tissues = ao.datasets.tissues(8, 80, 0.1, rng=4)
+    found = ao.scale_test(tissues, tissues.labels, marks="types", rng=0)
+    colours = dict(zip(("immune", "tumour", "stroma"), (*plot.PALETTE[1::-1], "#d1d5db"), strict=True))
     figure = plot.new_figure(12, 3.6)
     *places, curve = figure.subplots(1, 3, width_ratios=(1, 1, 1.7))
-    for ax, (points, types), name in zip(places, (tissues[0], tissues[8]), ("mixed", "in clumps"), strict=True):
-        ax.scatter(*points.T, c=[plot.PALETTE[kind] for kind in types], s=22)
+    for ax, place in zip(places, (0, 8), strict=True):
+        space = tissues[place]
+        assert space.geometry is not None
+        ax.scatter(*space.geometry.positions.T, c=[colours[str(kind)] for kind in space.types or ()], s=22)
         ax.set(xticks=[], yticks=[], aspect="equal")
         ax.spines[:].set_color("#d1d5db")
-        title(ax, name)
+        title(ax, tissues.labels[place])
     plot.scale_curve(found, ax=curve)
     title(curve, "Eight of each: where do they differ?")
     return figure
-
-
-def tissue(rng: np.random.Generator, radius: float | None, n: int = 80) -> tuple[np.ndarray, np.ndarray]:
-    """Points anywhere in a square, a third of them of type 1: any, or those within a radius of a few places."""
-    points, types = rng.random((n, 2)), np.zeros(n, int)
-    while (missing := n // 3 - types.sum()) > 0:
-        near = np.linalg.norm(points - rng.random(2), axis=1) < (np.inf if radius is None else radius)
-        types[rng.permutation(np.flatnonzero(near & (types == 0)))[:missing]] = 1
-    return points, types
 
 
 def cdfs() -> Figure:
