@@ -68,7 +68,7 @@ def alkanes() -> Dataset:
     Examples
     --------
     >>> data = alkanes()
-    >>> data.names[33], data.labels[33], data.values[33]
+    >>> data.names[33], data.labels[33], float(data.values[33])
     ('2,2,4-trimethylpentane', 'C8H18', 99.2)
     """
     spaces = tuple(from_graph(_skeleton(name)) for name in BOILING_POINTS)

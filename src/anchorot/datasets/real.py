@@ -5,7 +5,7 @@ from importlib.resources import as_file, files
 
 import numpy as np
 
-from anchorot._typing import RngLike
+from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer
 from anchorot.datasets.collection import Dataset
 from anchorot.exceptions import InputError, MissingExtraError
@@ -80,7 +80,8 @@ def digits(classes: Iterable[int] = range(10), n_per_class: int = 20, rng: RngLi
     return Dataset("digits", spaces, labels, names, UCI, "CC BY 4.0")
 
 
-def _ink(image: "np.ndarray") -> Space:
+def _ink(image: Float64s) -> Space:
+    """Pixels with ink, as points in the plane that weigh as much."""
     rows, columns = np.nonzero(image)
     weights = image[rows, columns]
     return from_points(np.stack([columns, 7 - rows], axis=1).astype(float), weights=weights / weights.sum())

@@ -1,6 +1,7 @@
 """A mesh of the surface where a function on a grid is zero (naive surface nets)."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
 
@@ -36,7 +37,7 @@ def _centres(values: Float64s) -> Float64s:
     return total / count
 
 
-def _squares(inside: "np.ndarray", number: Int64s, axis: int) -> Int64s:
+def _squares(inside: NDArray[np.bool_], number: Int64s, axis: int) -> Int64s:
     """Two triangles for every edge of the grid along an axis that the surface cuts, outside to the right."""
     first, second = np.moveaxis(inside, axis, 0)[:-1], np.moveaxis(inside, axis, 0)[1:]
     cells = np.moveaxis(number, axis, 0)
