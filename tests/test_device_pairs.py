@@ -107,9 +107,14 @@ def test_spaces_that_do_not_fit_on_the_device_go_block_by_block(device, monkeypa
 
 
 def test_large_weighted_spaces_are_left_to_the_cpu(device, monkeypatch):
+    swept, original = [], _pairs.sweep_energies
     monkeypatch.setattr(_packs, "MOST_ROWS", 4)
-    found, expected = on_both(device, clouds(SIZES))
+    monkeypatch.setattr(
+        _pairs, "sweep_energies", lambda x, y, *rest: swept.extend(x.sizes + y.sizes) or original(x, y, *rest)
+    )
+    found, expected = on_both(device, clouds((3, 5, 4, 5, 6, 4, 4)))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert {rows for _, rows in swept} == {3, 4}
 
 
 def test_a_device_is_asked_for_its_part(device, monkeypatch):
@@ -128,10 +133,13 @@ def test_vectors_have_the_bits_of_the_native_kernels(device, options):
 
 
 def test_batches_change_no_bit_of_vectors(device, monkeypatch):
-    many = clouds(SIZES)
+    many, batches, original = clouds(SIZES, weighted=False), [], _pairs.grid_averages
+    monkeypatch.setattr(_pairs, "grid_averages", lambda cost, grid: batches.append(len(cost)) or original(cost, grid))
     whole = ao.embed(many, device=device)
+    assert sorted(batches) == [1, 1, 2, 2]
     monkeypatch.setattr("anchorot.search.device.BATCH_NUMBERS", 1)
     np.testing.assert_array_equal(ao.embed(many, device=device), whole)
+    assert batches[4:] == [1] * len(many)
     np.testing.assert_allclose(whole, ao.embed(many), rtol=1e-6, atol=1e-9)
 
 
