@@ -178,9 +178,11 @@ def test_a_checkpoint_of_uniform_spaces_goes_from_device_to_cpu_and_back(device,
     np.testing.assert_array_equal(ao.pairwise(many, device=second, checkpoint=tmp_path), whole)
 
 
-@pytest.mark.parametrize("options", [{}, {"p": 2}], ids=str)
-def test_a_checkpoint_with_other_bits_is_the_devices_own(device, tmp_path, options):
-    many = clouds(3, weighted=True)
+@pytest.mark.parametrize(("kind", "options"), [("weights", {}), ("weights", {"p": 2}), ("features", {"p": 2})])
+def test_a_checkpoint_with_other_bits_is_the_devices_own(device, tmp_path, kind, options):
+    many = clouds((3, 4, 3), weighted=kind == "weights")
+    if kind == "features":
+        many = [ao.AnchorFeatures.of(x) for x in many]
     whole = ao.pairwise(many, device=device, checkpoint=tmp_path, **options)
     np.testing.assert_array_equal(ao.pairwise(many, device=device, checkpoint=tmp_path, **options), whole)
     with pytest.raises(ao.InputError, match=r"kernels is 'cuda' there and '(native|numpy)' here"):
@@ -220,6 +222,7 @@ def test_what_is_stopped_leaves_no_numbers(device):
         ({"p": 3}, "p=3"),
         ({"marks": "types", "reach": 1.0}, "marks='types'"),
         ({"client": object()}, "client and device exclude each other"),
+        ({"backend": "processes"}, "devices are fed by threads, but got backend='processes'"),
     ],
     ids=str,
 )

@@ -149,7 +149,7 @@ def pairwise(
     chosen = metric_of(metric, p, robust, epsilon, ground=ground, marking=marking)
     folder = None if checkpoint is None else Path(checkpoint)
     values = _result(out, inputs)
-    devices = _devices(device, chosen, client)
+    devices = _devices(device, chosen, backend, client)
     side = _side(folder, tile, inputs, DEVICE_SIDE if devices else chosen.side)
     job = Job(chosen, inputs, installed_software(chosen.packages), with_digests=folder is not None)
     with _workers(job, n_jobs, backend, client, devices, check_bytes(memory, "memory")) as workers:
@@ -206,11 +206,13 @@ def _side(folder: Path | None, tile: int | None, inputs: Inputs, least: int) -> 
     return tile_side(inputs.n, inputs.n if inputs.m is None else inputs.m, least)
 
 
-def _devices(device: object, metric: Metric, client: Any) -> list[str]:
+def _devices(device: object, metric: Metric, backend: str | None, client: Any) -> list[str]:
     """Names of the devices to compute on, none if that is for others to do."""
     names = device_names(device)
     if names and client is not None:
         raise InputError("client and device exclude each other; leave one of them out")
+    if names and backend == "processes":
+        raise InputError(f"devices are fed by threads, but got backend={backend!r}; leave it out")
     if names:
         check_for_device(metric)
     return names

@@ -61,7 +61,8 @@ class DeviceWorkers(ThreadWorkers):
     @property
     def software(self) -> dict[str, str]:
         """What the last bits depend on: whose arithmetic it is, on whatever it runs."""
-        return self._job.software | {"kernels": "native" if self._preparation.has_seen_levels_alone else "cuda"}
+        is_native = self._job.metric.options["p"] == 1 and self._preparation.has_seen_levels_alone
+        return self._job.software | {"kernels": "native" if is_native else "cuda"}
 
     def room(self, summaries: Sequence[SpaceSummary]) -> int:
         """Bytes of spaces that may stay on a device while others pass by."""
