@@ -3,8 +3,9 @@
 Parts: ``small`` (n = 2048, 16384, float64, with gradients), ``sizes`` (n from 16 to 16384 against plain PyTorch),
 ``batch`` (1000 pairs of n = 100), ``weighted`` (alone and in batches), ``tests`` (999 permutations of 40 000 measures),
 ``large`` (100 000 points, exact), ``levels`` (50 000 points, few levels against all), ``million`` (10⁶ points, 1000
-levels), ``align`` (noisy, shuffled clouds in 5 dimensions: 1854 and 10 000 points, and 64 pairs of 200), ``pairs`` (all pairs
-of 10 000 spaces of 100 points by `pairwise`, preparation and result included; ranks, p = 2, weights and mixed sizes).
+levels), ``align`` (noisy, shuffled clouds in 5 dimensions: 1854 and 10 000 points, and 64 pairs of 200), ``pairs``
+(all pairs of 10 000 spaces of 100 points by `pairwise`, preparation and result included; ranks, p = 2, weights and
+mixed sizes).
 
     python benchmarks/gpu.py --parts small,batch --json gpu.json
     python benchmarks/gpu.py --only align

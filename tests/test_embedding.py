@@ -9,7 +9,7 @@ import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot._kernels.numpy import grid as numpy_grid
 from anchorot._kernels.records import GridSpec
-from anchorot.search.embedding import cell_averages, rounded_signature, signature
+from anchorot.search.signatures import cell_averages, rounded_signature, signature
 
 import reference
 from strategies import clouds, scale_of, spaces

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import anchorot as ao
 from anchorot.search import handle
-from anchorot.search.embedding import rounded_signature
+from anchorot.search.signatures import rounded_signature
 from anchorot.search.sketch import Sketch
 from anchorot.search.vectors import VectorIndex
 

@@ -39,7 +39,8 @@ class Results:
 
     def text(self, wanted: str) -> str:
         """Return what a page asks for."""
-        (kind, *names), *parts = ([*part.split()] if k == 0 else part for k, part in enumerate(wanted.split(" | ")))
+        first, *parts = wanted.split(" | ")
+        kind, *names = first.split()
         try:
             if kind == "verdicts":
                 return self._verdicts()

@@ -9,9 +9,9 @@ is AE_s = 2 |F_s - G_s|², and it errs in two ways.
 - Blur: rows are samples themselves. With D the difference of two anchors' CDFs at a position and v / s the variance of
   its sample, E|D + noise| = |D| where D is large, but more around 0: f(0) v / s in all where D has a density f, and of
   order s^-1/2 where D has an atom at 0, which is where many anchors agree (all points of a circle; points inside an
-  interval, about small distances). Between the spaces and within them it enters with opposite signs. It makes spaces that
-  differ seem nearer; for two draws of one space it cancels but for this: two anchors of one sample see the same points
-  and differ by less than two of different samples, which leaves order s^-1/2 where all anchors agree.
+  interval, about small distances). Between the spaces and within them it enters with opposite signs. It makes spaces
+  that differ seem nearer; for two draws of one space it cancels but for this: two anchors of one sample see the same
+  points and differ by less than two of different samples, which leaves order s^-1/2 where all anchors agree.
 
 Leaving out the pairs i = i' and the own costs (the U-statistic) takes away the noise, but blur cannot be seen in one
 sample. Halves of both samples, for which c / s is twice as large, tell both:

@@ -43,7 +43,7 @@ def convert(
     folder: PathLike,
     *,
     n_jobs: int = -1,
-    client: "Client | None" = None,
+    client: Client | None = None,
     progress: bool = True,
     errors: str = "raise",
     **reading: Any,
@@ -105,7 +105,7 @@ def convert_all(
     folder: Path,
     *,
     n_jobs: int,
-    client: "Client | None" = None,
+    client: Client | None = None,
     progress: bool,
     errors: str,
 ) -> list[Path | None]:
@@ -144,9 +144,7 @@ def _convert_here(entries: Sequence[Entry], sources: Sequence[Path], targets: li
         yield from enumerate(found)
 
 
-def _convert_there(
-    entries: Sequence[Entry], sources: Sequence[Path], targets: Sequence[Path], client: "Client"
-) -> Found:
+def _convert_there(entries: Sequence[Entry], sources: Sequence[Path], targets: Sequence[Path], client: Client) -> Found:
     """Read on a cluster, and write here."""
     here = Path(working_folder())  # workers may be elsewhere
     with ClusterTasks(client, ("numpy", *READERS)) as tasks:

@@ -17,7 +17,8 @@ from anchorot._typing import Floats
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
 from anchorot.io.options import ReadOptions
-from anchorot.search.embedding import Grid, check_cells
+from anchorot.search.embedding import Grid
+from anchorot.search.signatures import check_cells
 from anchorot.search.view import View, unpacked
 
 LARGEST_ID = 1 << 62

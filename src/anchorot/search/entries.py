@@ -6,7 +6,7 @@ import numpy as np
 
 from anchorot._typing import Float64s, Int64s
 from anchorot.search.checks import refuse
-from anchorot.search.embedding import LEAST_RADIUS, MOST_RADIUS
+from anchorot.search.signatures import LEAST_RADIUS, MOST_RADIUS
 from anchorot.search.store import ALIGNMENT, Record
 
 ENTRY = np.dtype(

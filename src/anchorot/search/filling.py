@@ -12,9 +12,10 @@ from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
 from anchorot.io.options import PathLike
-from anchorot.search.embedding import Grid, check_cells, common_span
+from anchorot.search.embedding import Grid, common_span
 from anchorot.search.entries import new_entries
 from anchorot.search.shard import Shard
+from anchorot.search.signatures import check_cells
 from anchorot.search.sketch import Sketch
 from anchorot.search.store import FeatureStore, Record
 from anchorot.search.vectors import VectorIndex

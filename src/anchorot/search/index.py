@@ -81,7 +81,7 @@ class SearchIndex:
         folder: PathLike | None = None,
         path: PathLike | None = None,
         n_jobs: int = -1,
-        client: "Client | None" = None,
+        client: Client | None = None,
         **reading: Any,
     ) -> Self:
         """Make an index of spaces.
@@ -146,7 +146,7 @@ class SearchIndex:
         return cls.load(path)
 
     @classmethod
-    def load(cls, path: PathLike, *, client: "Client | None" = None, one_by_one: bool = False) -> Self:
+    def load(cls, path: PathLike, *, client: Client | None = None, one_by_one: bool = False) -> Self:
         """Open a saved index, a file or a folder. Its vectors are read into memory, its features stay on disk.
 
         Parameters

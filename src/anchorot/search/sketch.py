@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.search.embedding import MOST_RADIUS, Grid, cell_averages, rounded_signature, rounding, signature_length
+from anchorot.search.embedding import Grid
+from anchorot.search.signatures import MOST_RADIUS, cell_averages, rounded_signature, rounding, signature_length
 
 DETAIL = 4, 8  # along x and t
 MOST_DETAILS = 1 << 15  # cells of the finer grid; beyond, directions cost more than they save

@@ -18,7 +18,7 @@ import numpy as np
 from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
-from anchorot.many.metrics import Metric
+from anchorot.many.metric import Metric
 from anchorot.many.tiles import Tile
 from anchorot.many.workers.job import Job, SpaceSummary, StoppedError, TileValues
 from anchorot.many.workers.local import TASKS_PER_WORKER, ThreadWorkers, completed
