@@ -57,6 +57,11 @@ class Readers:
         """End all processes, whatever they are reading."""
         with self._lock:
             self._closed = True
+        ending = threading.Thread(target=self._end_all)  # which another Ctrl-C does not stop half-way
+        ending.start()
+        ending.join()
+
+    def _end_all(self) -> None:
         for process in self._all:
             process.end()
 
