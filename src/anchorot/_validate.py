@@ -59,10 +59,16 @@ def check_finite(array: Floats, name: str, infinity_hint: str = "") -> None:
 
 def check_values(values: ArrayLike, name: str) -> Float64s:
     """Turn `values` into one or more finite float64 numbers."""
-    array: Float64s = check_numbers(values, name).astype(np.float64)
+    array: Float64s = check_vector(values, name).astype(np.float64)
+    check_finite(array, name)
+    return array
+
+
+def check_vector(values: ArrayLike, name: str) -> Floats:
+    """Turn `values` into one or more numbers, finite or not."""
+    array = check_numbers(values, name)
     if array.ndim != 1 or len(array) == 0:
         raise InputError(f"{name} has shape {array.shape}, but values (k,) with k >= 1 are needed")
-    check_finite(array, name)
     return array
 
 

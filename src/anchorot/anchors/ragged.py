@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._kernels import kernels
 from anchorot._kernels.heights import to_heights
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_values, check_weights
+from anchorot._validate import check_finite, check_vector, check_weights
 from anchorot.exceptions import InputError
 
 
@@ -28,13 +28,16 @@ class RaggedMeasures(NamedTuple):
             raise InputError(f"{name} is empty, but at least one measure is needed")
         if weights is not None and len(weights) != len(rows):
             raise InputError(f"got {len(weights)} arrays of weights for the {len(rows)} measures of {name}")
-        values = [check_values(row, f"{name}[{i}]") for i, row in enumerate(rows)]
+        vectors = [check_vector(row, f"{name}[{i}]") for i, row in enumerate(rows)]
+        values = np.concatenate(vectors).astype(np.float64, copy=False)
+        if not np.isfinite(values).all():  # asked of all at once: of a row it takes longer than to lay it out
+            for i, vector in enumerate(vectors):
+                check_finite(vector, f"{name}[{i}]")
+        lengths = np.array([len(vector) for vector in vectors])
         if weights is None:
-            return cls.laid_out(np.array([len(v) for v in values]), np.concatenate(values))
-        checked = [
-            check_weights(w, len(v), f"{name}[{i}]") for i, (w, v) in enumerate(zip(weights, values, strict=True))
-        ]
-        return cls.laid_out(np.array([len(v) for v in values]), np.concatenate(values), np.concatenate(checked))
+            return cls.laid_out(lengths, values)
+        checked = [check_weights(w, n, f"{name}[{i}]") for i, (w, n) in enumerate(zip(weights, lengths, strict=True))]
+        return cls.laid_out(lengths, values, np.concatenate(checked))
 
     @classmethod
     def laid_out(cls, lengths: Int64s, values: Float64s, weights: Float64s | None = None) -> Self:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._kernels import kernels
 from anchorot._kernels.heights import from_heights, heights_after
 from anchorot._kernels.records import PlaceMoves, RowItems, StepRows
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.ragged import RaggedMeasures, level_steps
 from anchorot.exceptions import InputError
 from anchorot.space import Space, heavy_part
@@ -104,21 +104,24 @@ class PooledMeasures:
 
     def _over_positions(self) -> PlaceMoves:
         """CDF heights, from 0 to 1, as the position runs over the line."""
-        time, order = kernels.argsort(self.value, threads=1)
-        place, target = np.unique(np.append(0.0, self.height[order]), return_inverse=True)
+        time, order = self._by_value
+        heights = np.append(0.0, self.height[order])
+        place, target = _numbered(*kernels.argsort(heights, threads=1))
         start = np.zeros(self.n_rows, np.uint32)
-        return PlaceMoves(
-            time, self.row[order], target[1:].astype(np.uint32), start, place, float(time[0]), float(time[-1])
-        )
+        return PlaceMoves(time, self.row[order], target[1:], start, place, float(time[0]), float(time[-1]))
 
     def _over_levels(self) -> PlaceMoves:
         """Quantiles as the level runs from 0 to 1: each steps on at the heights of its CDF."""
-        place, inverse = np.unique(self.value, return_inverse=True)
-        number = inverse.astype(np.uint32)
+        place, number = _numbered(*self._by_value)
         steps = level_steps(self.row, self.height)
         return PlaceMoves(
             steps.level, self.row[steps.before], number[steps.after], number[steps.first], place, 0.0, 1.0
         )
+
+    @cached_property
+    def _by_value(self) -> tuple[Float64s, Int64s]:
+        """All values in ascending order, and where they stand."""
+        return kernels.argsort(self.value, threads=1)
 
     def steps(self) -> StepRows:
         """Quantile functions of all measures, padded to one length."""
@@ -127,3 +130,11 @@ class PooledMeasures:
         # beyond its last atom a measure stays there, over no level at all
         at = np.minimum((last - lengths + 1)[:, None] + np.arange(lengths.max()), last[:, None])
         return StepRows(self.value[at], self.height[at])
+
+
+def _numbered(ascending: Float64s, order: Int64s) -> tuple[Float64s, NDArray[np.uint32]]:
+    """Different values in ascending order, and which of them stands where, from all values sorted."""
+    is_new = np.append(True, ascending[1:] != ascending[:-1])
+    number = np.empty(len(order), np.uint32)
+    number[order] = np.cumsum(is_new) - 1
+    return ascending[is_new], number
