@@ -5,16 +5,32 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nox
 
-nox.options.sessions = ["lint", "types", "imports", "tests", "tests_numpy", "no_compiler"]
+nox.options.sessions = ["checks", "tests", "tests_numpy"]
 PYTHON = sys.executable
 PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then needs none of its own
 PARALLEL = ("-n", "auto")  # in about as many processes as there are cores
 # the README installs with --no-compile: each module is compiled when it is first imported, once if that may be kept
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+@nox.session(venv_backend="none")
+def checks(session: nox.Session) -> None:
+    """Types, and beside them style, imports and an install without a compiler: each keeps one core busy."""
+
+    def run(names: list[str]) -> subprocess.CompletedProcess[str]:
+        command = [PYTHON, "-m", "nox", "--noxfile", __file__, "--sessions", *names]
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+    with ThreadPoolExecutor() as pool:
+        done = list(pool.map(run, [["types"], ["lint", "imports", "no_compiler"]]))
+    print(*(one.stdout for one in done), sep="\n")
+    if any(one.returncode for one in done):
+        session.error("not all of them hold; see above")
 
 
 @nox.session(venv_backend="none")
