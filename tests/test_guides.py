@@ -106,7 +106,7 @@ def warned():
         names = [
             node.value for node in nodes if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "text"
         ]
-        texts = [argument for call in warns + notes for argument in call.args] + (names if warns else [])
+        texts = [call.args[0] for call in warns] + [call.args[1] for call in notes] + (names if warns else [])
         yield from (text for text in map(template, texts) if text and re.search(r"\w", text))
 
 
