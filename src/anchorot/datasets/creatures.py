@@ -99,7 +99,8 @@ def figures(kinds: Sequence[str] = tuple(KINDS), n_poses: int = 5, n_points: int
 
     Examples
     --------
-    >>> figures(["dog"], n_poses=2, n_points=60)
+    >>> import anchorot as ao
+    >>> ao.datasets.figures(["dog"], n_poses=2, n_points=60)
     Dataset(figures, 2 spaces of 60 points, 1 label; none needed: made)
     """
     unknown = [kind for kind in kinds if kind not in KINDS]

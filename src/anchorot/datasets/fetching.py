@@ -70,7 +70,8 @@ def check(name: str, folder: str | os.PathLike[str] | None = None) -> CheckedSet
 
     Examples
     --------
-    >>> check("fly_neurons").complete
+    >>> import anchorot as ao
+    >>> ao.datasets.check("fly_neurons").complete
     True
     """
     entry = registered(name)

@@ -56,7 +56,8 @@ def grown_neurons(n_per_kind: int = 6, n_points: int | None = 120, rng: RngLike 
 
     Examples
     --------
-    >>> grown_neurons(2)
+    >>> import anchorot as ao
+    >>> ao.datasets.grown_neurons(2)
     Dataset(grown neurons, 6 spaces of 120 points, 3 labels; none needed: made)
     """
     n_per_kind = check_integer(n_per_kind, "n_per_kind", 1)

@@ -67,7 +67,8 @@ def alkanes() -> Dataset:
 
     Examples
     --------
-    >>> data = alkanes()
+    >>> import anchorot as ao
+    >>> data = ao.datasets.alkanes()
     >>> data.names[33], data.labels[33], float(data.values[33])
     ('2,2,4-trimethylpentane', 'C8H18', 99.2)
     """
@@ -110,7 +111,8 @@ def isomers(n_carbons: int = 6) -> Dataset:
 
     Examples
     --------
-    >>> isomers(4).labels
+    >>> import anchorot as ao
+    >>> ao.datasets.isomers(4).labels
     ('alcohol', 'alcohol', 'alcohol', 'alcohol', 'ether', 'ether', 'ether')
     """
     n_carbons = check_integer(n_carbons, "n_carbons", 2)

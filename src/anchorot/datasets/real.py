@@ -107,7 +107,8 @@ def neurons(n_points: int | None = 150, rng: RngLike = 0) -> Dataset:
 
     Examples
     --------
-    >>> neurons()
+    >>> import anchorot as ao
+    >>> ao.datasets.neurons()
     Dataset(neurons, 5 spaces of 150 points, 1 label; CC BY 4.0)
     """
     with as_file(files("anchorot.datasets") / "fly_neurons") as folder:

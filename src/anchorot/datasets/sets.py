@@ -81,7 +81,8 @@ def registry() -> Mapping[str, RegisteredSet]:
 
     Examples
     --------
-    >>> registry()["tosca_nonrigid3d"].availability
+    >>> import anchorot as ao
+    >>> ao.datasets.registry()["tosca_nonrigid3d"].availability
     'no stable address known'
     """
     here = files("anchorot.datasets")

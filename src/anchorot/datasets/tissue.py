@@ -36,7 +36,8 @@ def tissues(n_samples: int = 8, n_cells: int = 120, clump: float = 0.12, rng: Rn
 
     Examples
     --------
-    >>> tissues(2)
+    >>> import anchorot as ao
+    >>> ao.datasets.tissues(2)
     Dataset(tissues, 4 spaces of 120 points, 2 labels; none needed: made)
     """
     n_samples, n_cells = check_integer(n_samples, "n_samples", 1), check_integer(n_cells, "n_cells", 3)
@@ -97,7 +98,8 @@ def two_assays(n_cells: int = 200, noise: float = 0.05, rng: RngLike = 0) -> Two
 
     Examples
     --------
-    >>> two_assays(50).second.shape
+    >>> import anchorot as ao
+    >>> ao.datasets.two_assays(50).second.shape
     (50, 12)
     """
     n_cells, generator = check_integer(n_cells, "n_cells", 3), np.random.default_rng(rng)
