@@ -59,8 +59,8 @@ for robust, name in ((False, "AE"), (True, "robust AE")):
     }
     left.plot(range(len(scales)), right_kind[robust], **style)
     right.plot(range(len(fars)), drift[robust], **style)
-left.set_xticks(range(len(scales)), [f"{scale:g} times" for scale in scales])
-left.set(xlabel="units", ylabel="% whose nearest is of their kind", ylim=(0, 105))
+left.set_xticks(range(len(scales)), [f"{scale:g}" for scale in scales])
+left.set(xlabel="what a unit is taken for", ylabel="% whose nearest is of their kind", ylim=(0, 105))
 left.set_title("in other units", loc="left", weight="bold")
 right.axhline(1, color="#9ca3af", linestyle=":")
 right.annotate("between kinds", (0, 1.04), color="#6b7280", fontsize=9)
