@@ -13,7 +13,7 @@ pytestmark = pytest.mark.kernel_free
 ROOMS = {  # and the package that each needs
     "": "numpy",
     ".estimators": "sklearn",
-    ".examples": "numpy",
+    ".datasets": "numpy",
     ".plot": "matplotlib",
     ".report": "numpy",
     ".torch": "torch",

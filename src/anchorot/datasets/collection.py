@@ -1,5 +1,7 @@
 """What the loaders return: spaces, what each of them is, and where they come from."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

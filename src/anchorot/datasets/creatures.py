@@ -1,5 +1,7 @@
 """Figures that are made: creatures whose limbs bend, so that the same point is known in every pose."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Files of the registry: fetched where there is an address, and checked in any case."""
 
+from __future__ import annotations
+
 import os
 import tempfile
 from dataclasses import dataclass, field
@@ -99,6 +101,14 @@ def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> CheckedSet
     -------
     CheckedSet
         Files without a stable address may still be `missing`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import anchorot as ao
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ao.datasets.fetch("fly_neurons", folder).complete
+    True
     """
     entry = registered(name)
     place = _folder(entry, folder)

@@ -1,5 +1,7 @@
 """Neurons that are grown by a seed: trees in space, of three kinds."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

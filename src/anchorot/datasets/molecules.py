@@ -1,5 +1,7 @@
 """Molecules, as graphs of their heavier atoms: facts of chemistry, for which no licence is needed."""
 
+from __future__ import annotations
+
 import re
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Small real sets that may be passed on: they ship with anchorot, or with packages that its extras bring."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from importlib.resources import as_file, files
 
@@ -28,6 +30,12 @@ def social_networks() -> Dataset:
     -------
     Dataset
         Costs are shortest paths; the labels of points are the names of nodes.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> [len(network) for network in ao.datasets.social_networks()]
+    [34, 77, 15, 32]
     """
     try:
         import networkx as nx
@@ -62,6 +70,12 @@ def digits(classes: Iterable[int] = range(10), n_per_class: int = 20, rng: RngLi
     -------
     Dataset
         `labels` are "0" to "9". Pixels without ink are left out.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> ao.datasets.digits([3, 8], n_per_class=2).labels
+    ('3', '3', '8', '8')
     """
     try:
         from sklearn.datasets import load_digits

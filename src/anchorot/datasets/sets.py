@@ -1,5 +1,7 @@
 """The sets of the experiments: where each comes from, on which terms, and what its files must be, to the bit."""
 
+from __future__ import annotations
+
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """Tissues and assays that are made: cells of several types in the plane, and one population measured twice."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

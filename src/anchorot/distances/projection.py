@@ -5,6 +5,8 @@ absolute value is sqrt(2 / π) W_2 on average. So sqrt(π / 2) times the energy 
 numbers on the line, is right on average.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -73,8 +75,9 @@ def projected_energy(
 
     Examples
     --------
+    >>> import anchorot as ao
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    >>> found = projected_energy(line, triangle, n_projections=1000, rng=0)
+    >>> found = ao.projected_energy(line, triangle, n_projections=1000, rng=0)
     >>> abs(found.value - 0.5132) < 3 * found.standard_error < 0.05
     True
     """

@@ -238,12 +238,14 @@ def _survey(workers: Workers, inputs: Inputs, side: int, errors: str, progress: 
     parts = strips(inputs.n, side)
     parts += [range(inputs.n + part.start, inputs.n + part.stop) for part in strips(inputs.m or 0, side)]
     summaries: dict[int, SpaceSummary] = {}
+    n_good = 0  # before the first bad space, or the first that is not known yet: the first bad one is named
     with progress_bar(len(inputs), "preparing", "spaces", progress) as advance:
         for part, found in workers.survey(parts):
             summaries.update(zip(part, found, strict=True))
-            problems = [summary.problem for summary in found if summary.problem is not None]
-            if problems and errors == "raise":
-                raise InputError(problems[0])
+            while errors == "raise" and n_good in summaries:
+                if (problem := summaries[n_good].problem) is not None:
+                    raise InputError(problem)
+                n_good += 1
             advance(len(part))
     problems = [problem for index in range(len(inputs)) if (problem := summaries[index].problem) is not None]
     if problems:

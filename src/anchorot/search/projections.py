@@ -10,6 +10,8 @@ quantile function with values between low and high has <θ, Q> = low B(1) + ∫ 
 between low B(1) + (high - low) min(B(1) - B) and the same with the maximum.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Energies with W_2 between anchors, estimated from random projections of tensors."""
 
+from __future__ import annotations
+
 import math
 from typing import NamedTuple
 
@@ -46,8 +48,11 @@ def projected_energy(
 
     Examples
     --------
+    >>> import torch
+    >>> import anchorot.torch as aot
     >>> line = torch.tensor([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])
-    >>> found = projected_energy(line, 1 - torch.eye(3), n_projections=1000, generator=torch.Generator().manual_seed(0))
+    >>> noise = torch.Generator().manual_seed(0)
+    >>> found = aot.projected_energy(line, 1 - torch.eye(3), n_projections=1000, generator=noise)
     >>> bool(abs(found.value - 0.5132) < 3 * found.standard_error)
     True
     """
