@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -103,6 +105,21 @@ def test_an_index_on_a_cluster_answers_as_one_machine_whatever_is_lost(cluster, 
         assert outcome(index.query(x, 6)) == outcome(here.query(x, 6))
     for again in (ao.SearchIndex.load("x"), ao.SearchIndex.load("x", client=client)):
         assert outcome(again.query(spaces[3], 6)) == outcome(here.query(spaces[3], 6))
+
+
+@pytest.mark.lengthy
+def test_a_worker_that_is_lost_while_the_index_is_made_costs_time_only(cluster, tmp_path):  # noqa: F811
+    many = clouds(8)
+    for _ in range(2):
+        cluster.add_worker()
+    client = cluster.client()
+    victim = next(iter(processes(client).values()))
+    threading.Timer(1, os.kill, (victim, signal.SIGKILL)).start()
+    slow = [lambda x=x: (time.sleep(0.4), x)[1] for x in many]
+    index = ao.SearchIndex.build(slow, path=tmp_path / "x", client=client)
+    assert victim not in processes(client).values()
+    for x in clouds(3, seed=1):
+        assert pairs(index.query(x, 8)) == brute_force(x, many, 8)
 
 
 @pytest.mark.lengthy
