@@ -15,7 +15,9 @@ import numpy as np
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s
 from anchorot._validate import check_bytes, check_choice, check_integer
-from anchorot.anchors.marking import MarksLike
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.marked import common_marking
+from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.distances.device import device_names
 from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
 from anchorot.io.options import ReadOptions
@@ -26,8 +28,10 @@ from anchorot.many.metrics import metric_of
 from anchorot.many.tiles import Tile, strips, tile_side, walk_tiles
 from anchorot.many.workers import Inputs, Job, ProcessWorkers, SpaceSummary, ThreadWorkers, TileValues, Workers
 from anchorot.many.workers.device import DEVICE_SIDE, DeviceWorkers, check_for_device
+from anchorot.many.workers.glimpses import Glimpses
 from anchorot.many.workers.local import is_pool_worker
 from anchorot.many.workers.software import installed_software
+from anchorot.many.workers.visits import Visits, visits_of
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -145,7 +149,7 @@ def pairwise(
     """
     inputs = Inputs.of(spaces, others, **_read_names(reading))
     check_choice(errors, "errors", ("raise", "skip"))
-    marking = inputs.marking(marks, reach, robust=robust, skip=errors == "skip")
+    marking = _marking(inputs, marks, reach, robust, visits_of(inputs, n_jobs, client, skip=errors == "skip"), progress)
     chosen = metric_of(metric, p, robust, epsilon, ground=ground, marking=marking)
     folder = None if checkpoint is None else Path(checkpoint)
     values = _result(out, inputs)
@@ -169,6 +173,17 @@ def pairwise(
         text = f"{n_failed} pairs have no value and are NaN: the solver failed, or numbers exceed the range of floats"
         warnings.warn(text, ConvergenceWarning, stacklevel=2)
     return values
+
+
+def _marking(
+    inputs: Inputs, marks: MarksLike, reach: float | None, robust: bool, visits: Visits, progress: bool
+) -> Marking | None:
+    """Return how to look at all spaces, going through them if that is needed."""
+    prepared = [x for x in inputs.listed() if isinstance(x, AnchorFeatures)]
+    if prepared or (marks is None and reach is None):
+        return common_marking(prepared[:1], marks, reach)
+    with visits:
+        return marking_of(Glimpses(visits, len(inputs), robust, progress), marks, reach, robust=robust)
 
 
 def _read_names(reading: dict[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,6 @@ import numpy as np
 
 from anchorot._typing import RngLike
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.marked import common_marking
-from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.exceptions import InputError, find_shortage
 from anchorot.io.cache import READERS
 from anchorot.io.files import Unread, read
@@ -115,26 +113,11 @@ class Inputs:
             raise InputError(f"{self.given[0]} is an option of reading, for paths, but this is of type {kind}")
         return entry
 
-    def marking(self, marks: MarksLike, reach: float | None, *, robust: bool, skip: bool = False) -> Marking | None:
-        """Return how to look at all of them, going through them if that is needed; bad ones are left out if `skip`."""
-        features = [x for x in self.listed() if isinstance(x, AnchorFeatures)]
-        if features:
-            return common_marking(features[:1], marks, reach)
-        return marking_of(self._loaded(skip), marks, reach, robust=robust)
-
     def listed(self) -> Iterator[Any]:
         """Entries that are at hand already."""
         for side in (self.spaces, self.others):
             if isinstance(side, list | tuple):
                 yield from side
-
-    def _loaded(self, skip: bool) -> Iterator[Space | AnchorFeatures]:
-        for index in range(len(self)):
-            try:
-                yield self.load(index)
-            except InputError:
-                if not skip:
-                    raise
 
     def only(self, indices: Iterable[int]) -> "Inputs":
         """Return the same inputs, with no more in them than the given entries: light enough to be sent away.

@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol, Self
 
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.exceptions import InputError
+from anchorot.io.files import Unread
 from anchorot.io.notes import listening, note
 from anchorot.io.readers import Readers, workers_of
 from anchorot.many.tiles import strips, tile_side
@@ -33,17 +35,21 @@ class Visits(Protocol):
         """
 
 
-def visits_of(inputs: Inputs, n_jobs: int, client: Any) -> Visits:
-    """Visits by as many workers here, -1 for one a core; or by those of a `dask.distributed.Client`."""
+def visits_of(inputs: Inputs, n_jobs: int, client: Any, *, skip: bool = False) -> Visits:
+    """Visits by as many workers here, -1 for one a core; or by those of a `dask.distributed.Client`.
+
+    Spaces that cannot be loaded raise an `InputError`, or have None in place of a result if `skip`.
+    """
     n_workers = 1 if n_jobs == -1 and is_pool_worker() else workers_of(n_jobs)
-    return LocalVisits(inputs, n_workers) if client is None else ClusterVisits(inputs, client)
+    return LocalVisits(inputs, n_workers, skip) if client is None else ClusterVisits(inputs, client, skip)
 
 
 class LocalVisits:
     """Threads of this process; files are read by others where that pays."""
 
-    def __init__(self, inputs: Inputs, n_jobs: int) -> None:
+    def __init__(self, inputs: Inputs, n_jobs: int, skip: bool) -> None:
         self._inputs = inputs
+        self._skip = skip
         self._n_jobs = min(n_jobs, max(1, len(inputs)))
         self._readers = Readers(self._n_jobs, len(inputs))
         self._executor = ThreadPoolExecutor(self._n_jobs, "anchorot") if self._n_jobs > 1 else None
@@ -62,15 +68,16 @@ class LocalVisits:
         """Load each space, and let it go; files come from the cache the second time."""
 
         def visit(index: int) -> Any:
-            return visitor(self._inputs.load(index, self._readers.read), self._inputs.name(index))
+            space = _loaded(self._inputs, index, self._skip, self._readers.read)
+            return None if space is None else visitor(space, self._inputs.name(index))
 
         return completed(self._executor, visit, range(len(self._inputs)), TASKS_PER_WORKER * self._n_jobs)
 
 
 class Loaded(NamedTuple):
-    """A space, what it is called, and what was noted when it was read."""
+    """A space, None if it is skipped, what it is called, and what was noted when it was read."""
 
-    space: Space | AnchorFeatures
+    space: Space | AnchorFeatures | None
     name: str
     notes: list[str]
 
@@ -78,8 +85,9 @@ class Loaded(NamedTuple):
 class ClusterVisits:
     """Workers of a `dask.distributed.Client`: some spaces are one task, whose result stays on the cluster."""
 
-    def __init__(self, inputs: Inputs, client: Any) -> None:
+    def __init__(self, inputs: Inputs, client: Any, skip: bool) -> None:
         self._inputs = inputs
+        self._skip = skip
         self._tasks = ClusterTasks(client, ("numpy", *inputs.packages))
         self._blocks: dict[range, Any] = {}
         self._is_first = True
@@ -102,7 +110,7 @@ class ClusterVisits:
         def hand_out(strip: range) -> Any:
             block = self._blocks.pop(strip, None)
             if block is None:
-                block = self._tasks.submit(load_block, self._inputs.only(strip), strip)
+                block = self._tasks.submit(load_block, self._inputs.only(strip), strip, self._skip)
             if not last:
                 self._blocks[strip] = block
             return self._tasks.submit(visit_block, visitor, self._is_first, after=(block,))
@@ -115,16 +123,27 @@ class ClusterVisits:
         self._is_first = False
 
 
-def load_block(inputs: Inputs, strip: range) -> list[Loaded]:
+def load_block(inputs: Inputs, strip: range, skip: bool) -> list[Loaded]:
     """Load the spaces of a strip."""
     block = []
     for index in strip:
         with listening() as notes:
-            block.append(Loaded(inputs.load(index), inputs.name(index), notes))
+            block.append(Loaded(_loaded(inputs, index, skip), inputs.name(index), notes))
     return block
 
 
 def visit_block(visitor: Visitor, with_notes: bool, block: list[Loaded]) -> tuple[list[Any], list[list[str]]]:
     """Visit the spaces of a strip; what was noted about each is told once."""
-    found = [visitor(loaded.space, loaded.name) for loaded in block]
+    found = [None if loaded.space is None else visitor(loaded.space, loaded.name) for loaded in block]
     return found, [loaded.notes if with_notes else [] for loaded in block]
+
+
+def _loaded(
+    inputs: Inputs, index: int, skip: bool, read: Callable[[Unread], Space] = Unread.__call__
+) -> Space | AnchorFeatures | None:
+    try:
+        return inputs.load(index, read)
+    except InputError:
+        if skip:
+            return None
+        raise
