@@ -9,6 +9,7 @@ import re
 import sys
 import threading
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from anchorot import datasets
 from anchorot.datasets import Address, RegisteredSet, fetching
 
 from command_line import anchorot, assert_one_line
+from conftest import require_or_skip
 
 pytestmark = pytest.mark.kernel_free
 
@@ -32,7 +34,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def server(tmp_path):
     """Serve files on this machine: c.txt, and an archive of the others that has more in it than is asked for."""
-    pytest.importorskip("pooch")
+    require_or_skip(find_spec("pooch") is not None, "pooch is not installed")
     served = tmp_path / "served"
     served.mkdir()
     (served / "c.txt").write_bytes(CONTENT["toy/c.txt"])
