@@ -230,6 +230,26 @@ stop.set()
 thread.join()
 """
 
+FORKED_WHILE_A_THREAD_WRITES_TO_A_FOLDER = """
+many = clouds(30)
+index = ao.SearchIndex.build(many, path=sys.argv[1])
+stop = threading.Event()
+
+def write():
+    while not stop.is_set():
+        index.remove(index.add([many[4]]))
+
+def ask():
+    assert pairs(index.query(many[4], k=5))[0] == (0.0, 4)
+
+thread = threading.Thread(target=write)
+thread.start()
+for end in [child(ask) for _ in range(100)]:
+    end()
+stop.set()
+thread.join()
+"""
+
 
 def run(program, argument):
     """Run a program in a process of its own: this one may have threads, and what it does may crash."""
@@ -238,7 +258,7 @@ def run(program, argument):
         cwd=__file__.rpartition("/")[0],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
 
@@ -252,6 +272,11 @@ def test_after_a_fork_each_process_changes_an_index_of_its_own(kind, tmp_path):
 @ON_LINUX
 def test_a_process_forked_while_a_thread_writes_has_a_whole_index(tmp_path):
     run(FORKED_WHILE_A_THREAD_WRITES, tmp_path / "index")
+
+
+@ON_LINUX
+def test_a_process_forked_while_a_thread_writes_to_a_folder_goes_on(tmp_path):
+    run(FORKED_WHILE_A_THREAD_WRITES_TO_A_FOLDER, tmp_path / "index")
 
 
 # -- copies --------------------------------------------------------------------------------------------------------

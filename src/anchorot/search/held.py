@@ -36,11 +36,11 @@ class HeldShards:
     """
 
     def __init__(self, shards: tuple[Shard, ...], common: Common, home: Folder | None = None) -> None:
+        self._writing = SharedLock()  # held by who changes what is at home, before the next
+        self._home = home
         self._lock = SharedLock()  # of the following
         self.shards = shards
         self.common = common
-        self._writing = SharedLock()  # held by who changes what is at home
-        self._home = home
 
     def __len__(self) -> int:
         return sum(map(len, self.shards))
@@ -97,13 +97,13 @@ class HeldShards:
 
     def remove(self, which: ArrayLike | Iterable[str]) -> None:
         """Remove spaces, given by ids or names, here and at home."""
-        with self._writing.exclusive():
-            if self._home is not None:
-                gone = wanted_ids(which, self.shards)
-                self._move(self._home, without(self._home.listing, self.shards, gone), self.shards, gone)
-                return
+        if self._home is None:
             with self._lock.exclusive():
                 remove_all(self.shards, wanted_ids(which, self.shards))
+            return
+        with self._writing.exclusive():
+            gone = wanted_ids(which, self.shards)
+            self._move(self._home, without(self._home.listing, self.shards, gone), self.shards, gone)
 
     def compact(self) -> None:
         """Join small shards at home, and leave out what was removed."""

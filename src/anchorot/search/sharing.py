@@ -10,8 +10,8 @@ from contextlib import contextmanager
 class SharedLock:
     """Many readers hold it at a time, or one writer. Readers that come while a writer waits let it go first.
 
-    A process is forked while no thread of it writes. In the child the lock is free, for the threads that held it are
-    the parent's.
+    A process is forked while no thread of it writes: forking takes all locks in the order in which they were made, and
+    so must whoever holds several. In the child the lock is free, for the threads that held it are the parent's.
     """
 
     def __init__(self) -> None:
