@@ -1,6 +1,5 @@
 """`anchorot embed`: files as plain vectors."""
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from anchorot.cli.metric_options import MarksOption, ReachOption
 from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_spaces, said_of
 from anchorot.cli.output import doing, new_table, print_json, print_table
 from anchorot.cli.sources import Source, find_sources
-from anchorot.cli.writing import Outputs, write_csv
+from anchorot.cli.writing import Outputs, write_archive, write_csv
 
 
 @reads_spaces
@@ -62,13 +61,10 @@ def embed(
 def _write(
     path: Path, vectors: NDArray[np.float32], sources: list[Source], options: dict[str, Any], reading: dict[str, Any]
 ) -> None:
-    names = [source.name for source in sources]
     if path.suffix.lower() == ".npz":
-        groups = [source.group for source in sources]
-        said, read = json.dumps(options), json.dumps(said_of(reading))
-        np.savez_compressed(path, vectors=vectors, names=names, groups=groups, options=said, reading=read)
+        write_archive(path, sources, options, reading, vectors=vectors)
     else:
-        write_csv(path, _rows(names, vectors))
+        write_csv(path, _rows([source.name for source in sources], vectors))
 
 
 def _rows(names: list[str], vectors: NDArray[np.float32]) -> Iterator[list[Any]]:

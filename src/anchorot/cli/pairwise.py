@@ -1,6 +1,5 @@
 """`anchorot pairwise`: all pairs of many files."""
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from anchorot.cli.metric_options import EpsilonOption, GroundOption, MarksOption
 from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_spaces, said_of
 from anchorot.cli.output import doing, new_table, plain, print_json, print_table
 from anchorot.cli.sources import Source, find_sources, unread_all
-from anchorot.cli.writing import Outputs, drawable, write_csv
+from anchorot.cli.writing import Outputs, drawable, write_archive, write_csv
 from anchorot.many.metrics import METRICS, SQUARED, metric_of
 
 if TYPE_CHECKING:
@@ -126,13 +125,10 @@ def _closest(distances: Float64s) -> list[tuple[int, int]]:
 def _write(
     path: Path, distances: Float64s, sources: list[Source], options: dict[str, Any], reading: dict[str, Any]
 ) -> None:
-    names = [source.name for source in sources]
     if path.suffix.lower() == ".npz":
-        groups = [source.group for source in sources]
-        said, read = json.dumps(options), json.dumps(said_of(reading))
-        np.savez_compressed(path, distances=distances, names=names, groups=groups, options=said, reading=read)
+        write_archive(path, sources, options, reading, distances=distances)
     else:
-        write_csv(path, _rows(names, distances))
+        write_csv(path, _rows([source.name for source in sources], distances))
 
 
 def _rows(names: list[str], distances: Float64s) -> Iterator[list[Any]]:

@@ -1,15 +1,20 @@
 """Files that the commands write: refused before the work, or saved elsewhere after it, but never lost."""
 
 import csv
+import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import anchorot as ao
 from anchorot.cli.ending import told
+from anchorot.cli.options import said_of
 from anchorot.cli.output import plain
+from anchorot.cli.sources import Source
 from anchorot.exceptions import printable
 from anchorot.io.atomic import check_writable, replacing
 
@@ -94,6 +99,14 @@ def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
         csv.writer(handle).writerows(
             [cell(value) if isinstance(value, str) else value for value in row] for row in rows
         )
+
+
+def write_archive(
+    path: Path, sources: Sequence[Source], options: dict[str, Any], reading: dict[str, Any], **arrays: Any
+) -> None:
+    """Write arrays as .npz, with the names and groups of their spaces and with what they were made by."""
+    own = {"names": [source.name for source in sources], "groups": [source.group for source in sources]}
+    np.savez_compressed(path, **arrays, **own, options=json.dumps(options), reading=json.dumps(said_of(reading)))
 
 
 def cell(name: str) -> str:
