@@ -36,7 +36,7 @@ class OnCpu:
 
 
 def compiled_for_cpu(folder):
-    """Return the kernels of ``pairs.cu``, by name."""
+    """Return the kernels for all pairs, by name."""
     require_or_skip(shutil.which("g++"), "there is no g++ to compile the CUDA kernels for the CPU")
     sizes = {"THREADS": LANES, "LANES": LANES, "ROWS": ROWS, "STRETCH": STRETCH, "ROW_STRETCH": ROW_STRETCH}
     defines = ["-DALL_PAIRS", *(f"-D{name}={size}" for name, size in sizes.items())]

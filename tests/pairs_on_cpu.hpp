@@ -25,6 +25,7 @@ inline double __dmul_rn(double a, double b) { return a * b; }
 inline void atomicAdd(unsigned long long* place, unsigned long long value) { std::atomic_ref(*place) += value; }
 
 #include "pairs.cu"
+#include "pair_sweeps.cu"
 
 extern "C" void run_level_parts(unsigned grid_x, unsigned grid_y, const double* x, const Int* x_place, const double* y,
                                 const Int* y_place, double* part, Int first_row, Int columns, Int most, Int total) {

@@ -1,4 +1,4 @@
-"""All pairs of packed spaces on a CUDA device, and averages over grids, by the kernels of ``pairs.cu``.
+"""All pairs of packed spaces on a CUDA device, and averages over grids: ``pairs.cu``, with ``pair_sweeps.cu``.
 
 Values of uniform spaces have the bits of the native kernels; none depends on what else is computed along with it.
 """
@@ -173,6 +173,6 @@ def _kernels(device: torch.device) -> dict[str, Kernel]:
 
 @cache
 def _compiled(threads: int, rows: int, device: torch.device) -> dict[str, Kernel]:
-    source = Path(__file__).with_name("pairs.cu").read_text()
+    source = "".join(Path(__file__).with_name(name).read_text() for name in ("pairs.cu", "pair_sweeps.cu"))
     sizes = {"THREADS": threads, "LANES": LANES, "ROWS": rows, "STRETCH": STRETCH, "ROW_STRETCH": ROW_STRETCH}
     return dict(zip(NAMES, compiled(source, NAMES, dict[str, object](sizes), device), strict=True))
