@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 import anchorot as ao
 from anchorot.cli.clients import DaskOption, dask_client
-from anchorot.cli.metric_options import MarksOption, ReachOption
+from anchorot.cli.metric_options import GroundOption, MarksOption, ReachOption
 from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_spaces, said_of
 from anchorot.cli.output import doing, new_table, print_json, print_table
-from anchorot.cli.sources import Source, find_sources
+from anchorot.cli.sources import Source, find_sources, unread_all
 from anchorot.cli.writing import Outputs, write_archive, write_csv
 
 
@@ -27,10 +27,14 @@ def embed(
     ],
     cells: Annotated[int, typer.Option(help="Cells each way: as many numbers as their square.", min=1)] = 32,
     robust: Annotated[bool, typer.Option("--robust", help="Embed ranks of costs.")] = False,
+    ground: GroundOption = "w1",
     marks: MarksOption = None,
     reach: ReachOption = None,
     jobs: JobsOption = -1,
     dask: DaskOption = None,
+    device: Annotated[
+        str | None, typer.Option(help="A CUDA device to embed on, such as cuda.", show_default=False)
+    ] = None,
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
@@ -39,12 +43,12 @@ def embed(
     outputs = Outputs()
     outputs.announce(output, ".npz", ".csv")
     sources = find_sources(files)
-    options = {"cells": cells, "robust": robust, "marks": marks, "reach": reach}
+    options = {"cells": cells, "robust": robust, "ground": ground, "marks": marks, "reach": reach}
     start = time.perf_counter()
     with dask_client(dask) as client, doing(f"embedding {len(sources)} spaces", ", or take fewer --jobs"):
-        entries: list[Any] = [source.unread(reading) for source in sources]
-        how = {"robust": robust, "marks": marks, "reach": reach, "rng": reading["rng"]}
-        vectors = ao.embed(entries, (cells, cells), **how, n_jobs=jobs, client=client)
+        how = {"robust": robust, "ground": ground, "marks": marks, "reach": reach, "rng": reading["rng"]}
+        entries: list[Any] = list(unread_all(sources, reading))
+        vectors = ao.embed(entries, (cells, cells), **how, n_jobs=jobs, client=client, device=device)
     seconds = time.perf_counter() - start
     outputs.save(output, lambda path: _write(path, vectors, sources, options, reading))
     if as_json:

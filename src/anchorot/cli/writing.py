@@ -105,8 +105,8 @@ def write_archive(
     path: Path, sources: Sequence[Source], options: dict[str, Any], reading: dict[str, Any], **arrays: Any
 ) -> None:
     """Write arrays as .npz, with the names and groups of their spaces and with what they were made by."""
-    own = {"names": [source.name for source in sources], "groups": [source.group for source in sources]}
-    np.savez_compressed(path, **arrays, **own, options=json.dumps(options), reading=json.dumps(said_of(reading)))
+    arrays |= {"names": [source.name for source in sources], "groups": [source.group for source in sources]}
+    np.savez_compressed(path, **arrays, options=json.dumps(options), reading=json.dumps(said_of(reading)))
 
 
 def cell(name: str) -> str:
