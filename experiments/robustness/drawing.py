@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GREY = "#6b7280"
-COLUMNS = (("AE",), ("AW",), ("GW", "entropic GW"))  # distances of a panel
+COLUMNS = ("AE", "AW", "GW")
 DASHED = (0, (4, 2))
 COLOURS = dict(zip(FORMS, (plot.PALETTE[1], plot.PALETTE[0], plot.PALETTE[2], plot.PALETTE[4]), strict=True))
 
@@ -26,8 +26,8 @@ def draw_accuracy(record: Record, sizes: dict[str, int]) -> "Figure":
     figure = plot.new_figure(11, 2.5 * len(rows) + 0.6)
     panels = figure.subplots(len(rows), len(COLUMNS), sharex=True, sharey=True, squeeze=False)
     for axes, (data, kind) in zip(panels, rows, strict=True):
-        for ax, distances in zip(axes, COLUMNS, strict=True):
-            _draw_panel(ax, record, data, kind, distances)
+        for ax, distance in zip(axes, COLUMNS, strict=True):
+            _draw_panel(ax, record, data, kind, distance)
             _finish(ax, 1 / sizes[data], f"{data}, {sizes[data]} shapes: {kind}")
         axes[0].set_ylabel("retrieval accuracy")
     for ax in panels[-1]:
@@ -54,9 +54,8 @@ def draw_outliers(record: Record, sizes: dict[str, int], shares: tuple[float, ..
     return figure
 
 
-def _draw_panel(ax: "Axes", record: Record, data: str, kind: str, distances: tuple[str, ...]) -> None:
-    curves = [Curve(distance, form) for distance in distances for form in FORMS]
-    for number, curve in enumerate(curves):
+def _draw_panel(ax: "Axes", record: Record, data: str, kind: str, distance: str) -> None:
+    for number, curve in enumerate(Curve(distance, form) for form in FORMS):
         by_level = {place: record.right(data, kind, level, curve) for place, level in enumerate(LEVELS)}
         tried = {place: right.mean(axis=1) for place, right in by_level.items() if len(right)}
         if tried:
@@ -65,15 +64,13 @@ def _draw_panel(ax: "Axes", record: Record, data: str, kind: str, distances: tup
 
 def _draw_curve(ax: "Axes", places: np.ndarray, by_draw: list[np.ndarray], curve: Curve) -> None:
     """Draw means and deviations over draws."""
-    entropic = curve.distance.startswith("entropic")
     ax.errorbar(
         places,
         [values.mean() for values in by_draw],
         [float(values.std(ddof=1)) if len(values) > 1 else 0.0 for values in by_draw],
         color=COLOURS[curve.form],
-        alpha=0.6 if entropic else 1.0,
         linestyle=DASHED if curve.form == "plain" else "-",
-        marker="D" if entropic else "o",
+        marker="o",
         markerfacecolor="white" if curve.form == "plain" else COLOURS[curve.form],
         markersize=4.5,
         linewidth=1.5,

@@ -15,8 +15,6 @@ import anchorot as ao
 from experiments.common.study import Study
 
 FORMS = ("plain", "ranks", "mean", "median")  # costs as they are, their ranks, and costs divided by their scale
-EPSILON = {"plain": 1e-6, "ranks": 1e-8}  # of AW and robust AW in the paper, to be multiplied by the numbers of points
-SHARE = 0.05  # of the median squared cost: epsilon of entropic GW; the paper's 100 (POT's 400) is this on TOSCA
 
 
 @dataclass(frozen=True)
@@ -70,31 +68,20 @@ def in_form(space: ao.Space, form: str) -> ao.Space:
 
 def _nearest(study: Study, queries: list[ao.Space], database: list[ao.Space], curve: Curve) -> NDArray[np.int64]:
     """Return the nearest shape of the database to each query; GW's answers are kept for the next run."""
-    if "GW" not in curve.distance:
-        epsilon = EPSILON[curve.form] * queries[0].n * database[0].n if curve.distance == "AW" else None
+    if curve.distance != "GW":
+        epsilon = 0.0 if curve.distance == "AW" else None  # exact
         n_jobs = 1 if study.quick else study.n_jobs
-        return ao.pairwise(queries, database, curve.distance.lower(), epsilon=epsilon, n_jobs=n_jobs).argmin(axis=1)
-    epsilon = None
-    if curve.distance == "entropic GW":
-        epsilon = SHARE * float(np.median([np.median(space.cost**2) for space in database]))
-    file = study.scratch / f"{_digest([*queries, *database], epsilon)}.npy"
-    if not file.exists():
-        work = [joblib.delayed(_nearest_by_gw)(space, database, epsilon) for space in queries]
-        np.save(file, np.array(in_parallel(study, work)))
+        return ao.pairwise(queries, database, curve.distance.lower(), epsilon=epsilon, n_jobs=n_jobs).argmin(1)
+    file = study.scratch / f"{_digest([*queries, *database])}.npy"
+    if not file.exists():  # bounds rule out most of the database without changing the answer
+        work = [joblib.delayed(ao.nearest_gw)(space, database) for space in queries]
+        np.save(file, [found.index[0] for found in in_parallel(study, work)])
     return np.asarray(np.load(file), dtype=np.int64)
 
 
-def _nearest_by_gw(query: ao.Space, database: list[ao.Space], epsilon: float | None) -> int:
-    """Bounds rule out most of the database without changing the answer."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ao.ConvergenceWarning)
-        start = "anchors" if epsilon is None else "aep"  # an entropic start of many takes a second a pair
-        return int(ao.nearest_gw(query, database, epsilon=epsilon, start=start).index[0])
-
-
-def _digest(spaces: Sequence[ao.Space], epsilon: float | None) -> str:
+def _digest(spaces: Sequence[ao.Space]) -> str:
     """Name the question by all that its answer depends on."""
-    seen = hashlib.sha256(f"{ao.__version__} {epsilon}".encode())
+    seen = hashlib.sha256(ao.__version__.encode())
     for space in spaces:
         seen.update(np.ascontiguousarray(space.cost).tobytes())
     return seen.hexdigest()[:32]

@@ -18,7 +18,6 @@ from experiments.trade_off.rivals import (
     Rival,
     low_rank_gromov,
     quantized_gromov,
-    sampled_gromov,
     second_bound,
     sliced_third_bound,
 )
@@ -100,13 +99,8 @@ def gromov_by_pot(x: ao.Space, y: ao.Space) -> float:
     return ao.gromov_wasserstein(x, y, start="product").cost
 
 
-def gromov_of_all_starts(x: ao.Space, y: ao.Space) -> float:
-    """GW as `align` solves it: the best of all starts from anchors."""
-    return ao.gromov_wasserstein(x, y).cost
-
-
-def methods(unit: float, n_small: int, n_large: int, quick: bool) -> list[Method]:
-    """Return all methods, AE first; `unit` is the median squared cost, which GW's epsilons are shares of."""
+def methods(n_small: int, n_large: int, quick: bool) -> list[Method]:
+    """Return all methods, AE first."""
     one, few, many, large = (1, 1, 1, 1) if quick else (1, 3, 5, 2)
     found = [
         Method("AE", "", {"metric": "ae"}, n_small, many),
@@ -120,15 +114,10 @@ def methods(unit: float, n_small: int, n_large: int, quick: bool) -> list[Method
         found.append(Method("AW", setting, {"metric": "aw", "epsilon": epsilon}, n_small, few))
     found += [
         Method("GW", "from anchors", {"metric": "gw"}, n_small, few),
-        Method("GW", "all starts of align", gromov_of_all_starts, n_small, one),
         Method("GW by POT", "from the product", gromov_by_pot, n_small, one),
     ]
-    for share in (1.0,) if quick else (0.3,):
-        options = {"metric": "gw", "epsilon": share * unit}
-        found.append(Method("entropic GW", f"epsilon {share:g}", options, n_small, one))
     return [
         *found,
         Method("quantized GW", f"{PARTS} parts", quantized_gromov, n_small, one),
-        Method("sampled GW", "10 samples", sampled_gromov, n_small, one),
         Method("low-rank GW", f"rank {RANK}", low_rank_gromov, n_small, one),
     ]

@@ -29,16 +29,6 @@ def sliced_third_bound(x: ao.Space, y: ao.Space) -> float:
     return float(ot.sliced_wasserstein_distance(*rows, n_projections=PROJECTIONS, seed=0))
 
 
-def sampled_gromov(x: ao.Space, y: ao.Space) -> float:
-    """GW by sampled gradients (Kerdoncuff, Emonet, Sebban 2021), POT's."""
-    import ot
-
-    plan = ot.gromov.sampled_gromov_wasserstein(
-        x.cost, y.cost, x.weights, y.weights, _squares, nb_samples_grad=10, max_iter=30, random_state=0
-    )
-    return _loss(x, y, plan)
-
-
 def quantized_gromov(x: ao.Space, y: ao.Space) -> float:
     """GW of parts' middles, then points within matched parts (Chowdhury, Miller, Needham 2021), POT's.
 
@@ -89,10 +79,6 @@ def low_rank_gromov(x: ao.Space, y: ao.Space) -> float:
 def _factors(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     left, sizes, right = np.linalg.svd(cost)
     return left[:, :COST_RANK] * sizes[:COST_RANK], right[:COST_RANK].T
-
-
-def _squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.square(a - b)
 
 
 def _loss(x: ao.Space, y: ao.Space, plan: np.ndarray) -> float:
