@@ -162,9 +162,9 @@ def _notes(study: Study, n_small: int) -> None:
         "anchors is that of `pairwise`: the better of two starts, the Anchor Energy Plan and the product of the "
         "weights. Entropic and sampled GW take a tenth of a second a pair and more, hours for all of them, and are "
         "left out, as no method is shown with fewer queries. Quantized and low-rank GW are POT's, judged by the loss "
-        "of their plans; low-rank GW stays at the loss of the product plan on these costs, whatever its rank. Sliced TLB "
-        "is that of arXiv 2508.02364, in a few lines on POT. Times are from costs to distance, without the measuring "
-        "of the shapes."
+        "of their plans; low-rank GW stays at the loss of the product plan on these costs, whatever its rank. Sliced "
+        "TLB is that of arXiv 2508.02364, in a few lines on POT. Times are from costs to distance, without the "
+        "measuring of the shapes."
     )
 
 
