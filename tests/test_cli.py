@@ -34,7 +34,10 @@ pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
         (["compare", *PAIR, "--metric", "gw", "--p", "1"], "metric 'gw' has the square loss, p=2, but got p=1"),
         (["compare", *PAIR, "--estimate", "--metric", "aw"], "--estimate is for --metric ae with --p 1"),
         (["compare", *PAIR, "--estimate", "--p", "2"], "--estimate is for --metric ae with --p 1"),
-        (["compare", *PAIR, "--estimate", "--reach", "2"], "--estimate is for --metric ae with --p 1, without --marks"),
+        (
+            ["compare", *PAIR, "--estimate", "--reach", "2"],
+            "--estimate is for --metric ae with --p 1, without --ground",
+        ),
         (["compare", *PAIR, "--marks", "types"], "has no types, but marks='types' needs one for each point"),
         (["match", *PAIR, "--plan", "aep", "--p", "2"], "the Anchor Energy Plan is the same for every p, but got p=2"),
         (["match", *PAIR, "--p", "2"], "--plan align has no p to choose, but got --p 2; leave it out"),

@@ -7,6 +7,8 @@ import shlex
 import numpy as np
 import pytest
 
+import anchorot as ao
+
 from command_line import AT_WORK, COMMANDS, RUNS, anchorot, anchorot_each, assert_one_line, need_extras, write_inputs
 
 pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
@@ -131,6 +133,7 @@ def test_every_command_on_many_files_has_processes_read_them(tmp_path):
     need_extras(*MANY)
     for name in ("a", "b"):
         (tmp_path / f"{name}.edgelist").write_text("0 1\n1 2\n2 0\n")
+    ao.SearchIndex.build([ao.from_points([[0.0], [1.0]])]).save(tmp_path / "x.index")
     commands = [f"{name} {RUNS[name].replace('.npy', '.edgelist')} --no-cache --jobs" for name in MANY]
     commands.append("test a.edgelist --against b.edgelist --statistic degree --resamples 9 --jobs")
     commands.append("pairwise a.edgelist b.edgelist --marks types --no-cache --jobs")

@@ -220,11 +220,12 @@ def test_what_is_stopped_leaves_no_numbers(device):
     [
         ({"metric": "tlb"}, "metric 'tlb'"),
         ({"p": 3}, "p=3"),
+        ({"ground": "w2"}, "ground='w1' only, but got ground='w2'"),
         ({"marks": "types", "reach": 1.0}, "marks='types'"),
-        ({"client": object()}, "client and device exclude each other"),
+        ({"client": "any"}, "client and device exclude each other"),
         ({"backend": "processes"}, "devices are fed by threads, but got backend='processes'"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else next(iter(value)),
 )
 def test_what_devices_do_not_compute_is_refused_in_one_line(device, options, message):
     many = [ao.Space(np.eye(2), types=["a", "b"])] * 2
@@ -234,6 +235,6 @@ def test_what_devices_do_not_compute_is_refused_in_one_line(device, options, mes
 
 
 def test_vectors_of_marks_are_refused_in_one_line(device):
-    with pytest.raises(ao.InputError, match="neither marks nor a reach") as caught:
+    with pytest.raises(ao.InputError, match="neither marks, a reach nor W2") as caught:
         ao.embed(clouds(2), reach=1.0, device=device)
     assert "\n" not in str(caught.value)

@@ -14,11 +14,12 @@ pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-FOR_DEVELOPERS = {"docs", "test"}
+FOR_DEVELOPERS = {"docs", "experiments", "test"}
 # The extra, a package of it, and something that needs this one.
 NEEDS = [
     ("cells", "h5py", "ao.read('cells.h5ad')"),
     ("dask", "distributed", "main(['pairwise', 'x.npz', 'x.npz', '--dask', 'tcp://127.0.0.1:1'])"),
+    ("datasets", "pooch", "ao.datasets.fetch('tu', '.')"),
     ("exact", "pygeodesic", "ao.from_mesh('box.off', geodesic='exact')"),
     ("graph", "networkx", "ao.read('graph.graphml')"),
     ("learn", "sklearn", "ao.estimators"),

@@ -74,7 +74,7 @@ def _nearest(study: Study, queries: list[ao.Space], database: list[ao.Space], cu
         return ao.pairwise(queries, database, curve.distance.lower(), epsilon=epsilon, n_jobs=n_jobs).argmin(1)
     file = study.scratch / f"{_digest([*queries, *database])}.npy"
     if not file.exists():  # bounds rule out most of the database without changing the answer
-        work = [joblib.delayed(ao.nearest_gw)(space, database) for space in queries]
+        work = [joblib.delayed(ao.nearest_gw)(space, database, start="quick") for space in queries]
         np.save(file, [found.index[0] for found in in_parallel(study, work)])
     return np.asarray(np.load(file), dtype=np.int64)
 

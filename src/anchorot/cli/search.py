@@ -24,6 +24,7 @@ from anchorot.cli.options import (
 from anchorot.cli.output import Stopwatch, doing, new_table, plain, print_json, print_table
 from anchorot.cli.sources import Source, find_sources, spaces_of
 from anchorot.cli.writing import Outputs
+from anchorot.io.options import ReadOptions
 
 IndexArgument = Annotated[Path, typer.Argument(help="An index made by `anchorot search build`.", show_default=False)]
 
@@ -172,7 +173,8 @@ def query(
 def _as_built(index: ao.SearchIndex, reading: dict[str, Any]) -> dict[str, Any]:
     """How the spaces of an index were read, but for what is said otherwise."""
     given = {name: value for name, value in reading.items() if value is not None}
-    return {"rng": 0, **(index.reading or {}), **given}
+    usual = {name: value for name, value in vars(ReadOptions()).items() if name in reading}
+    return {**usual, "rng": 0, **(index.reading or {}), **given}
 
 
 @contextmanager

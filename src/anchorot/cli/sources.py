@@ -62,7 +62,7 @@ def unread_all(sources: list[Source], reading: dict[str, Any]) -> list[Callable[
     if reading["disconnected"] == "largest":
         graphs = [source for source in sources if not isinstance(source.content, Path)]
         for name, own in groupby(graphs, lambda source: source.name.rpartition("/")[0]):
-            tables = [source.content for source in own]
+            tables = list({source.name: source.content for source in own}.values())  # each once, on whatever sides
             note_collection(name, tables, [n_connected(table) for table in tables])
     return [source.unread(reading) for source in sources]
 

@@ -64,7 +64,7 @@ def check(name: str, folder: str | os.PathLike[str] | None = None) -> CheckedSet
         A name of `registry`.
     folder : path, optional
         The folder of data that the set lies in; by default that of the variable ``ANCHOROT_DATA``. A set that comes
-        with anchorot is looked for where it came.
+        with anchorot is looked for where it is.
 
     Returns
     -------

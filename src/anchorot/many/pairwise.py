@@ -23,7 +23,6 @@ from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
 from anchorot.io.options import ReadOptions
 from anchorot.io.readers import cores
 from anchorot.many.checkpoint import Checkpoint, read_manifest
-from anchorot.many.metric import Metric
 from anchorot.many.metrics import metric_of
 from anchorot.many.tiles import Tile, strips, tile_side, walk_tiles
 from anchorot.many.workers import Inputs, Job, ProcessWorkers, SpaceSummary, ThreadWorkers, TileValues, Workers
@@ -149,11 +148,13 @@ def pairwise(
     """
     inputs = Inputs.of(spaces, others, **_read_names(reading))
     check_choice(errors, "errors", ("raise", "skip"))
+    devices = _devices(device, backend, client)
     marking = _marking(inputs, marks, reach, robust, visits_of(inputs, n_jobs, client, skip=errors == "skip"), progress)
     chosen = metric_of(metric, p, robust, epsilon, ground=ground, marking=marking)
+    if devices:
+        check_for_device(chosen)
     folder = None if checkpoint is None else Path(checkpoint)
     values = _result(out, inputs)
-    devices = _devices(device, chosen, backend, client)
     side = _side(folder, tile, inputs, DEVICE_SIDE if devices else chosen.side)
     job = Job(chosen, inputs, installed_software(chosen.packages), with_digests=folder is not None)
     with _workers(job, n_jobs, backend, client, devices, check_bytes(memory, "memory")) as workers:
@@ -221,15 +222,13 @@ def _side(folder: Path | None, tile: int | None, inputs: Inputs, least: int) -> 
     return tile_side(inputs.n, inputs.n if inputs.m is None else inputs.m, least)
 
 
-def _devices(device: object, metric: Metric, backend: str | None, client: Any) -> list[str]:
+def _devices(device: object, backend: str | None, client: Any) -> list[str]:
     """Names of the devices to compute on, none if that is for others to do."""
     names = device_names(device)
     if names and client is not None:
         raise InputError("client and device exclude each other; leave one of them out")
     if names and backend == "processes":
         raise InputError(f"devices are fed by threads, but got backend={backend!r}; leave it out")
-    if names:
-        check_for_device(metric)
     return names
 
 

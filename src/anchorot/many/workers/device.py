@@ -39,6 +39,8 @@ def check_for_device(metric: Metric) -> None:
     if options["metric"] != "ae" or options["p"] not in (1, 2):
         found = f"metric {options['metric']!r} and p={options['p']}"
         raise InputError(f"devices compute metric 'ae' with p = 1 or 2, but got {found}; leave device out")
+    if "ground" in options:
+        raise InputError("devices compute ground='w1' only, but got ground='w2'; leave device out")
     if options.get("marks") is not None:
         raise InputError(f"devices do not see marks, but got marks={options['marks']!r}; leave device out")
 
