@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from experiments.common.differences import Difference
-from experiments.common.page import ANCHORED, write_page
-from experiments.common.study import GROMOV, Verdict
+from experiments.common.filling import Results
+from experiments.common.page import write_page
+from experiments.common.study import FORMS, Verdict
 from experiments.node_assignment.claims import BASELINE, FAMILIES, Figures, better_than_all, others_fail, shown_methods
 
 pytestmark = pytest.mark.kernel_free
@@ -91,11 +92,14 @@ def test_expected_values_could_be_missed(name):
     assert expected["verdicts"]
 
 
-def test_figures_of_an_older_solver_are_marked(tmp_path):
-    summary = {"title": "T", "question": "Q", "quick": False, "machine": "M", "seconds": 1.0}
-    summary |= {key: [] for key in ("claims", "notes", "tables", "figures")}
-    for gromov, is_marked in (({}, True), ({"gromov": GROMOV}, False)):
-        (tmp_path / ANCHORED[0]).mkdir(exist_ok=True)
-        (tmp_path / ANCHORED[0] / "summary.json").write_text(json.dumps(summary | gromov), encoding="utf-8")
-        page = write_page(tmp_path, list(ANCHORED)).read_text(encoding="utf-8")
-        assert ("POT's solvers, from the product of the weights" in page) == is_marked
+def test_answers_of_an_earlier_form_are_marked(tmp_path):
+    claim = {"paper": "P", "ours": "O", "verdict": "holds", "why": "W"}
+    summary = {"title": "T", "question": "Q", "quick": False, "machine": "M", "seconds": 1.0, "claims": [claim]}
+    summary |= {key: [] for key in ("notes", "tables", "figures")}
+    for form, is_marked in (({}, True), ({"form": FORMS["trade_off"]}, False)):
+        (tmp_path / "trade_off").mkdir(exist_ok=True)
+        (tmp_path / "trade_off" / "summary.json").write_text(json.dumps(summary | form), encoding="utf-8")
+        page = write_page(tmp_path, ["trade_off"]).read_text(encoding="utf-8")
+        assert ("of an earlier form of this experiment" in page) == is_marked
+        assert ("earlier form: **holds**" in page) == is_marked
+        assert ("T (earlier form)" in Results(tmp_path, ("trade_off",)).text("verdicts")) == is_marked

@@ -20,7 +20,7 @@ import anchorot as ao
 
 from experiments.common.files import write_whole
 from experiments.common.page import duration, markdown_table
-from experiments.common.study import SUMMARY, Verdict
+from experiments.common.study import SUMMARY, Verdict, is_earlier
 
 REGION = re.compile(r"<!-- results: (?P<wanted>.*?) -->(?P<text>.*?)<!-- /results -->", re.DOTALL)
 PAGES = ("README.md", "docs/*.md")
@@ -80,9 +80,10 @@ class Results:
     def _verdicts(self) -> str:
         """How many claims of each experiment hold."""
         rows = []
-        for summary in self.summaries.values():
+        for name, summary in self.summaries.items():
             found = Counter(claim["verdict"] for claim in summary["claims"])
-            rows.append({"experiment": summary["title"]} | {str(verdict): found[verdict] or "" for verdict in Verdict})
+            title = summary["title"] + " (earlier form)" * is_earlier(name, summary)
+            rows.append({"experiment": title} | {str(verdict): found[verdict] or "" for verdict in Verdict})
         return f"\n{markdown_table(rows)}"
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUMMARY = "summary.json"
-GROMOV = "from anchors"  # where `pairwise` and `nearest_gw` start Gromov-Wasserstein
+FORMS = {"scalability": 2, "trade_off": 2, "robustness": 2}  # of experiments that ask otherwise than they did at first
 
 
 class Verdict(StrEnum):
@@ -119,7 +119,7 @@ class Study:
             "question": question,
             "quick": self.quick,
             "machine": _machine(),
-            "gromov": GROMOV,
+            "form": FORMS.get(self.name, 1),
             "seconds": round(time.perf_counter() - self.started, 1),
             "claims": [asdict(claim) for claim in self.claims],
             "notes": self.notes,
@@ -129,6 +129,11 @@ class Study:
         }
         text = json.dumps(summary, indent=1, default=_plain) + "\n"
         (self.output / SUMMARY).write_text(text, encoding="utf-8")
+
+
+def is_earlier(name: str, summary: dict[str, Any]) -> bool:
+    """Whether answers are those of an earlier form of the experiment."""
+    return bool(summary.get("form", 1) < FORMS.get(name, 1))
 
 
 def _machine() -> str:
