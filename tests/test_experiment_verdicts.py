@@ -12,6 +12,7 @@ from experiments.common.filling import Results
 from experiments.common.page import write_page
 from experiments.common.study import FORMS, Verdict
 from experiments.node_assignment.claims import BASELINE, FAMILIES, Figures, better_than_all, others_fail, shown_methods
+from experiments.trade_off.experiment import verdict_of
 
 pytestmark = pytest.mark.kernel_free
 
@@ -90,6 +91,19 @@ def test_expected_values_could_be_missed(name):
     for value in expected["values"].values():
         assert 0 < value["tolerance"] <= 0.1 * abs(value["value"])
     assert expected["verdicts"]
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        (["comparable", "comparable"], Verdict.HOLDS),
+        (["comparable", "undecided"], Verdict.IN_PART),
+        (["undecided", "undecided"], Verdict.OPEN),
+        (["comparable", "not comparable"], Verdict.FAILS),
+    ],
+)
+def test_what_is_not_shown_is_neither_held_nor_refuted(words, verdict):
+    assert verdict_of(words) == verdict
 
 
 def test_answers_of_an_earlier_form_are_marked(tmp_path):

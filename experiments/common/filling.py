@@ -19,7 +19,7 @@ from typing import Any
 import anchorot as ao
 
 from experiments.common.files import write_whole
-from experiments.common.page import duration, markdown_table
+from experiments.common.page import EARLIER, duration, markdown_table
 from experiments.common.study import SUMMARY, Verdict, is_earlier
 
 REGION = re.compile(r"<!-- results: (?P<wanted>.*?) -->(?P<text>.*?)<!-- /results -->", re.DOTALL)
@@ -70,6 +70,7 @@ class Results:
         more = f"[RESULTS.md](../experiments/results/RESULTS.md#{name})"
         how = f"`python -m experiments {name}`, {duration(summary['seconds'])} on {summary['machine']}"
         lines = [f"\nRun by {how}; tables and pictures are in {more}.\n"]
+        lines += [f"{EARLIER}\n"] if is_earlier(name, summary) else []
         for number, claim in enumerate(summary["claims"], 1):
             lines.append(f"{number}. *{claim['paper']}*\n   - Found: {claim['ours']}")
             lines.append(f"   - **{claim['verdict'].capitalize()}.** {claim['why']}")

@@ -28,6 +28,7 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
+    OPEN = "undecided"
     BEYOND = "beyond the paper"
 
 

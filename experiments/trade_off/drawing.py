@@ -41,8 +41,9 @@ def draw_trade_off(rows: list[dict[str, Any]], families: list[str]) -> "Figure":
         for family, colour in COLOURS.items():
             line = [row for row, its in zip(rows, families, strict=True) if its == family]
             exact = [row for row in line if "epsilon" not in row["method"] and family in ("AW", "GW", "GW by POT")]
-            _draw_line(ax, [row for row in line if row not in exact], rank, colour, "o", family)
-            _draw_line(ax, exact, rank, colour, "D", None if len(exact) < len(line) else family)
+            rest = [row for row in line if row not in exact]
+            _draw_line(ax, rest, rank, colour, "o", family if rest else None)
+            _draw_line(ax, exact, rank, colour, "D", None if rest else family)
         for family, marker in OTHERS.items():
             line = [row for row, its in zip(rows, families, strict=True) if its == family]
             _draw_line(ax, line, rank, "#4b5563", marker, family)

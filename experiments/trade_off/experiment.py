@@ -1,6 +1,7 @@
 """Find the nearest shapes by every distance, see how often they are of the right class, and how long a pair takes."""
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -118,12 +119,21 @@ def _seconds(study: Study, method: Method, spaces: list[ao.Space]) -> float:
     return float(np.mean(times))
 
 
+def verdict_of(words: Iterable[str]) -> Verdict:
+    """Judge "comparable" by what the tests say of each rival: refuted by one, shown for all, for some, or for none."""
+    words = list(words)
+    if "not comparable" in words:
+        return Verdict.FAILS
+    if "comparable" not in words:
+        return Verdict.OPEN
+    return Verdict.IN_PART if "undecided" in words else Verdict.HOLDS
+
+
 def _claim(study: Study, findings: dict[str, Finding]) -> None:
     energy = findings["AE"]
     gaps = {name: energy.less(findings[name]) for name in JUDGED}
     words = {name: gap.comparable(MARGIN) for name, gap in gaps.items()}
-    alike = [word == "comparable" for word in words.values()]
-    verdict = Verdict.HOLDS if all(alike) else Verdict.IN_PART if any(alike) else Verdict.FAILS
+    verdict = verdict_of(words.values())
     row, others = energy.row(), [findings[name].row() for name in JUDGED]
     found = "; ".join(
         f"{o['method']} {o['top-1']:.3f}, {o['top-5']:.3f} and {1e3 * o['seconds']:.2g} ms" for o in others
