@@ -23,7 +23,8 @@ QUESTION = (
 DATA = ("tosca_nonrigid3d",)
 
 CATS = ("cat0.mat", "cat1.mat")
-FULL = Plan(sizes=(32, 64, 128, 256, 512, 1024, 2048, 4096, 8192), repetitions=5, longest=400)  # the paper ends at 2048
+FULL = Plan(sizes=(32, 64, 128, 256, 512, 1024, 2048, 4096, 8192), repetitions=5, longest=400)
+PAPER_LARGEST = 2048
 QUICK = Plan(sizes=(24, 48), repetitions=2, longest=600)  # what is measured must not hang on the machine
 QUICK_VERTICES = 250
 QUADRATIC, CUBIC = 2.5, 2.7  # fitted powers of n up to the one, and from the other on, are called so
@@ -144,20 +145,28 @@ def _judge_speed(study: Study, curves: dict[str, Curve]) -> None:
 
 
 def _judge_rivals(study: Study, curves: dict[str, Curve]) -> None:
-    texts = []
+    texts, ahead = [], []
     for key in ("aw", "aw_share", "gw"):
-        paper, n = ratio(curves[key], curves["ae_fenwick"])
+        largest, n = ratio(curves[key], curves["ae_fenwick"])
         ours, _ = ratio(curves[key], curves["ae"])
-        texts.append(f"{METHODS[key].label}: {_times(paper)} times SL-AE, {_times(ours)} times our AE (n = {n})")
+        common = min(PAPER_LARGEST, n)
+        theirs = curves[key].at(common) / curves["ae_fenwick"].at(common)
+        ahead.append(theirs > 1)
+        further = f", {_times(largest)} at n = {n}" if n > common else ""
+        texts.append(
+            f"{METHODS[key].label}: {_times(theirs)} times SL-AE at n = {common}{further}, {_times(ours)} times our AE"
+        )
     n = int(curves["aw"].sizes[-1])
     study.claim(
-        paper="AW and GW are timed beside SL-AE for illustration (Fig. 2); no claim is made of them.",
+        paper="SL-AE is faster than other OT-based metrics (conclusion; Fig. 2 times AW and GW).",
         ours="; ".join(texts) + ".",
-        verdict=Verdict.BEYOND,
-        why="The AW timed is ours, which sums its cubic cost matrix in registers. The paper's epsilon, converted, "
+        verdict=Verdict.HOLDS if all(ahead) else Verdict.IN_PART if any(ahead) else Verdict.FAILS,
+        why=f"It holds of a rival that takes longer at n = {PAPER_LARGEST}, the paper's largest. The AW timed is ours, "
+        "which sums its cubic cost matrix in registers. The paper's epsilon, converted, "
         f"grows as n m, to {PAPER_AW_EPSILON * n * n:.2g} at n = {n}, so that the plan is near the product and "
         "Sinkhorn has ever less to do; at a fixed share of the mean cost it has as much at every size. GW is stopped "
         "before it has converged, so its times are a lower bound, and no power of n is fitted to them.",
+        timed=True,
     )
 
 
