@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from anchorot._cost_scales import unit_of
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_integer, check_nonnegative, check_overflow
+from anchorot._validate import check_choice, check_integer, check_nonnegative, check_overflow
 from anchorot.distances.entropic_gromov import AT_LIMIT, mirror_descent
 from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.sharpening import conditional_gradient, round_to_marginals
 from anchorot.distances.solver import Setting, chosen_starts, solve
-from anchorot.distances.starts import StartingPlan
+from anchorot.distances.starts import STARTS, StartingPlan
 from anchorot.distances.transport import Transport, marginal_error, with_entropy
 from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraError
 from anchorot.space import Space, as_space, heavy_part
@@ -143,6 +143,8 @@ def check_gromov_epsilon(epsilon: float | None) -> float | None:
 def _checked_search(
     start: str | ArrayLike, epsilon: float | None, max_iter: int | None, tolerance: float | None
 ) -> Search:
+    if isinstance(start, str):
+        check_choice(start, "start", (*SEVERAL, *STARTS))
     limit = None if max_iter is None else check_integer(max_iter, "max_iter", 1)
     near = TOLERANCE if tolerance is None else check_nonnegative(tolerance, "tolerance")
     search = Search(start, epsilon, limit, near)
