@@ -16,12 +16,13 @@ from hypothesis import HealthCheck, settings
 
 from anchorot._kernels import kernels
 
-# Examples differ from run to run on a developer's machine, and are the same in CI.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
+# Examples differ from run to run on a developer's machine; where all is required they are more, and always the same.
+REQUIRE_ALL = bool(os.environ.get("ANCHOROT_REQUIRE_ALL"))
+settings.register_profile("default", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("all", parent=settings.get_profile("default"), max_examples=100, derandomize=True)
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=3000)
 settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=8)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+settings.load_profile("all" if REQUIRE_ALL else "default")
 
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background are told to ignore Ctrl-C
@@ -33,7 +34,7 @@ def require_or_skip(condition, reason):
     """Skip a test whose means are missing; but where everything that can be installed must be there, fail."""
     if condition:
         return
-    if os.environ.get("ANCHOROT_REQUIRE_ALL"):
+    if REQUIRE_ALL:
         pytest.fail(f"ANCHOROT_REQUIRE_ALL is set, but {reason}")
     pytest.skip(reason)
 
@@ -91,6 +92,7 @@ GROUPS = {
 
 
 def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", default=REQUIRE_ALL, help="run the tests marked system as well")
     parser.addoption("--slow", action="store_true", help="run the tests marked slow as well")
     parser.addoption("--quick", action="store_true", help="few examples of each law, and no tests marked lengthy")
 
@@ -123,7 +125,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_ignore_collect(collection_path, config):
     """Do not even import a file whose own marks leave all its tests out: imports take seconds, in every process."""
-    without = {"lengthy"} if config.getoption("--quick") else set()
+    without = _marks_left_out(config)
     if config.getoption("markexpr") == "not kernel_free":
         without.add("kernel_free")
     named_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
@@ -137,10 +139,13 @@ def _marks_of_all(file):
     return {node.attr for line in marks for node in ast.walk(line) if isinstance(node, ast.Attribute)}
 
 
+def _marks_left_out(config):
+    quick, system, slow = (config.getoption(name) for name in ("--quick", "--all", "--slow"))
+    return {mark for mark, out in (("lengthy", quick), ("system", quick or not system), ("slow", not slow)) if out}
+
+
 def pytest_collection_modifyitems(config, items):
-    quick, slow = config.getoption("--quick"), config.getoption("--slow")
-    marks = (["lengthy"] if quick else []) + ([] if slow else ["slow"])
-    left_out = [item for item in items if any(map(item.get_closest_marker, marks))]
+    left_out = [item for item in items if any(map(item.get_closest_marker, _marks_left_out(config)))]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 
@@ -157,7 +162,8 @@ def pytest_unconfigure(config):
 
 
 def pytest_report_header(config):
-    return f"anchorot kernels: {kernels.description()}"
+    left_out = ", ".join(sorted(_marks_left_out(config))) or "nothing"
+    return f"anchorot kernels: {kernels.description()}; left out: {left_out} (--all, --slow)"
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -27,7 +27,7 @@ from command_line import (
     write_inputs,
 )
 
-pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
+pytestmark = [pytest.mark.kernel_free, pytest.mark.system]
 
 
 @pytest.fixture

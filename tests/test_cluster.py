@@ -21,7 +21,7 @@ distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'"
 
 pytestmark = [
     pytest.mark.kernel_free,
-    pytest.mark.lengthy,
+    pytest.mark.system,
     # what Dask's own event loop leaves behind when a machine is busy or a worker lost is not ours to answer for
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

@@ -21,7 +21,7 @@ cuda = [
     pytest.mark.cuda,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
 ]
-pytestmark = pytest.mark.lengthy
+pytestmark = pytest.mark.system
 SIZES = (3, 5, 4, 5, 6, 4)
 
 

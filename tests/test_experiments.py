@@ -31,6 +31,7 @@ def experiments(*arguments):
     )
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", NAMES)
 def test_quick_form_finds_what_is_expected(name, request, tmp_path):
     needed = import_module(f"experiments.{name}.experiment").DATA

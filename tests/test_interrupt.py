@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.lengthy
+pytestmark = pytest.mark.system
 
 PATIENCE = 4.0  # seconds from the signal to the end of the kernel, among other tests; the kernels take ten and more
 

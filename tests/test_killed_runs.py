@@ -16,7 +16,7 @@ import long_runs
 from long_runs import no_process_is_left_of, start, tiles_of, wait_until
 from strategies import clouds
 
-pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
+pytestmark = [pytest.mark.kernel_free, pytest.mark.system]
 
 program, matrices, unbroken = long_runs.program, long_runs.matrices, long_runs.unbroken
 

@@ -9,7 +9,7 @@ from browsing import PLACE_IN_PLANE, PLACES_IN_SPACE, opened
 
 from pages import egg, rivals
 
-pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
+pytestmark = [pytest.mark.kernel_free, pytest.mark.system]
 driver, phone = browsing.driver, browsing.phone
 
 EYES = """

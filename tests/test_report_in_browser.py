@@ -10,7 +10,7 @@ from browsing import PLACE_IN_PLANE, PLACES_IN_SPACE, opened
 
 from pages import egg
 
-pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
+pytestmark = [pytest.mark.kernel_free, pytest.mark.system]
 driver = browsing.driver
 
 NASTY = "</script><img src=x onerror=alert(1)><b>&amp;</b>"

@@ -82,7 +82,7 @@ def processes(client):
     return client.run(os.getpid)
 
 
-@pytest.mark.lengthy
+@pytest.mark.system
 def test_an_index_on_a_cluster_answers_as_one_machine_whatever_is_lost(cluster, tmp_path, monkeypatch):  # noqa: F811
     rng = np.random.default_rng(0)
     files = [f"{number}.csv" for number in range(20)]
@@ -107,7 +107,7 @@ def test_an_index_on_a_cluster_answers_as_one_machine_whatever_is_lost(cluster, 
         assert outcome(again.query(spaces[3], 6)) == outcome(here.query(spaces[3], 6))
 
 
-@pytest.mark.lengthy
+@pytest.mark.system
 def test_a_worker_that_is_lost_while_the_index_is_made_costs_time_only(cluster, tmp_path):  # noqa: F811
     many = clouds(8)
     for _ in range(2):
@@ -122,7 +122,7 @@ def test_a_worker_that_is_lost_while_the_index_is_made_costs_time_only(cluster, 
         assert pairs(index.query(x, 8)) == brute_force(x, many, 8)
 
 
-@pytest.mark.lengthy
+@pytest.mark.system
 def test_bad_files_are_named_and_the_folder_is_asked_for(cluster, tmp_path):  # noqa: F811
     cluster.add_worker()
     client = cluster.client()

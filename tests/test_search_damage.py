@@ -163,7 +163,7 @@ print(call)
 
 
 @ON_LINUX
-@pytest.mark.lengthy
+@pytest.mark.system
 @pytest.mark.parametrize("act", ["add", "remove", "compact", "build"])
 def test_a_process_that_is_killed_at_any_call_leaves_the_old_or_the_new_index(act, tmp_path):
     command = [sys.executable, "-W", "ignore", "-c", KILLED_AT_ANY_CALL, str(tmp_path / "x"), act]

@@ -26,7 +26,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import anchorot.torch as aot  # noqa: E402
 from anchorot.torch import _cuda, _labelled, _stretches  # noqa: E402
 
-pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
+pytestmark = [pytest.mark.kernel_free, pytest.mark.system]
 
 THREADS, ITEMS = 4, 3
 HERE = Path(__file__).parent
