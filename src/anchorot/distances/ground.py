@@ -94,7 +94,7 @@ def ground_energy(rows: Rows, signed: Float64s, threads: int) -> float:
         own, rest = signed[begin : begin + size], signed[begin + size :]
         total += float(own @ costs[:, :size] @ own) + 2 * float(own @ costs[:, size:] @ rest)
     with np.errstate(over="ignore"):
-        energy = unit * max(-total, 0.0)
+        energy = unit * max(0.0, -total)  # in this order: never -0.0
     check_overflow(energy, 1)
     return energy
 
