@@ -155,6 +155,11 @@ def test_x_runs_along_the_first_axis():
     assert (f[1] == e[1]).all()
 
 
+def test_vectors_that_memory_does_not_hold_are_refused_before_the_work():
+    with pytest.raises(ao.InputError, match=r"3 vectors of 1000000000000 numbers take .* GiB, .* take a coarser grid"):
+        ao.embed(clouds(3)[:3], grid=(10**6, 10**6))
+
+
 def test_spaces_all_alike_have_a_grid_too():
     grid = ao.Grid.around([np.full((2, 2), 5.0)])
     assert grid.low < grid.high

@@ -136,14 +136,17 @@ def check_memory(n: int, each: float = 8, what: str = "costs between") -> None:
 
     Compiled code that runs out of memory may end the whole process; so the question is asked before the work.
     """
-    needed = each * n * n
+    check_room(each * n * n, f"{what} {n} points", "keep fewer points (n_points)")
+
+
+def check_room(needed: float, what: str, advice: str) -> None:
+    """Refuse work that takes more bytes than there are."""
     if needed < ALWAYS_THERE:
         return
     free = free_memory()
     if needed > free:
         raise InputError(
-            f"{what} {n} points take {needed / 2**30:.3g} GiB, but {max(free, 0) / 2**30:.3g} GiB of memory are free; "
-            "keep fewer points (n_points)"
+            f"{what} take {needed / 2**30:.3g} GiB, but {max(free, 0) / 2**30:.3g} GiB of memory are free; {advice}"
         )
 
 

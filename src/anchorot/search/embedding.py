@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._kernels.records import GridSpec
 from anchorot._progress import progress_bar
 from anchorot._typing import RngLike
-from anchorot._validate import check_integer
+from anchorot._validate import check_integer, check_room
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.glimpse import Glimpse
 from anchorot.anchors.marked import common_marking, marked_features
@@ -197,6 +197,7 @@ def embed(
             limit = None if marking is None else marking.reach
             grid = Grid.around(glimpses, check_shape(grid), robust=robust, reach=limit)
         if on_device:
+            check_vectors(len(inputs), math.prod(grid.shape))
             loaded = (inputs.load(k) for k in range(len(inputs)))
             return embed_on_device(loaded, len(inputs), grid.cells, grid.cell_area, robust, str(device))
         return _embed(visits, len(inputs), Embedding(grid, robust, marking, parts_of(glimpses, marking)), progress)
@@ -241,12 +242,20 @@ def embed_parts(
 def _embed(
     visits: Visits, count: int, embedding: Embedding | ProjectedEmbedding, progress: bool
 ) -> NDArray[np.float32]:
+    check_vectors(count, embedding.size)
     out = np.empty((count, embedding.size), np.float32)
     with progress_bar(count, "embedding", "spaces", progress) as advance:
         for k, vector in visits.go(embedding):
             out[k] = vector
             advance(1)
     return out
+
+
+def check_vectors(count: int, size: int) -> None:
+    """Refuse vectors that memory does not hold, with one more in the making."""
+    check_room(
+        4 * size * count + 24 * size, f"{count} vector{'s' * (count != 1)} of {size} numbers", "take a coarser grid"
+    )
 
 
 def check_shape(shape: object) -> tuple[int, int]:
