@@ -2,6 +2,8 @@
 // a kernel runs, and to end the kernel when a signal's handler raises (Ctrl-C).
 #include <nanobind/nanobind.h>
 
+#include <vector>
+
 #include "interrupt.hpp"
 #include "kernels.hpp"
 #include "records.hpp"
@@ -52,6 +54,17 @@ void bind_levels(nb::module_& m) {
         return run([&] { return anchorot::level_energy(levels_of(x), levels_of(y), p, threads); });
       },
       "x"_a, "y"_a, "p"_a, "threads"_a);
+  m.def(
+      "level_energies",
+      [](const nb::list& xs, Matrix<const T> y, int p, Vector<double> out) {
+        std::vector<Matrix<const T>> held;
+        for (nb::handle x : xs) held.push_back(nb::cast<Matrix<const T>>(x));
+        run([&] {
+          for (std::size_t i = 0; i < held.size(); ++i)
+            out.data()[i] = anchorot::level_energy(levels_of(held[i]), levels_of(y), p, 1);
+        });
+      },
+      "xs"_a, "y"_a, "p"_a, "out"_a);
   m.def(
       "level_averages",
       [](Matrix<const T> levels, const nb::tuple& grid, Matrix<double> out) {

@@ -19,7 +19,7 @@ from anchorot.many import metrics
 from anchorot.many.tiles import strips, tile_side, walk_tiles
 from anchorot.many.workers.cache import ItemCache
 
-from strategies import clouds, examples, spaces
+from strategies import assert_same, clouds, examples, spaces
 
 PUBLIC = {
     "ae": lambda x, y, o: ao.anchor_energy(x, y, o["p"], o["robust"]),
@@ -109,8 +109,24 @@ def test_no_pair_is_compared_twice(monkeypatch):
     monkeypatch.setattr(
         ao.AnchorFeatures, "energy_to", lambda *args, **options: compared.append(1) or real(*args, **options)
     )
+    together = metrics.kernels.level_energies
+    monkeypatch.setattr(metrics.kernels, "level_energies", lambda xs, *rest: compared.extend(xs) or together(xs, *rest))
     ao.pairwise(uniform(10), tile=4)
     assert len(compared) == 45
+
+
+@pytest.mark.parametrize("p", [1, 3])
+def test_spaces_that_are_compared_in_one_call_have_the_bits_of_one_by_one(p, monkeypatch):
+    many = [*uniform(8), *(ao.Space(x.cost.astype(np.float32)) for x in uniform(3)), *clouds(4)]
+    found = ao.pairwise(many, p=p, tile=5)
+    monkeypatch.setattr(metrics, "TOGETHER", 0)
+    assert_same(found, ao.pairwise(many, p=p, tile=5))
+
+
+def test_two_spaces_whose_costs_are_too_large_are_named_among_many():
+    many = [*uniform(3), ao.Space(1e308 * (1 - np.eye(3)))]
+    with pytest.raises(ao.InputError, match=r"^spaces\[0\] and spaces\[3\]: costs to the power p=3 exceed"):
+        ao.pairwise(many, p=3)
 
 
 def test_arrays_features_files_and_spaces_are_the_same(tmp_path):
@@ -160,6 +176,7 @@ def equal_sizes_fail(monkeypatch):
         return real(self, other, p, **options) if n != m else np.inf if n == 12 else np.nan
 
     monkeypatch.setattr(ao.AnchorFeatures, "energy_to", energy_to)
+    monkeypatch.setattr(metrics, "TOGETHER", 0)  # so that it is asked
 
 
 @pytest.mark.parametrize("options", [{"tile": 2}, {"n_jobs": 2, "tile": 3}, {"n_jobs": 1, "memory": 1}])

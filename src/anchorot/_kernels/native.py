@@ -38,6 +38,7 @@ __all__ = [
     "labelled_energies",
     "labelled_steps",
     "level_averages",
+    "level_energies",
     "level_energy",
     "level_shares",
     "level_sweep_energy",
@@ -65,6 +66,13 @@ def quantiles(matrix: Floats, threads: int, out: Floats | None = None) -> Floats
     """Sort each row, transpose."""
     out = np.empty(matrix.shape[::-1], matrix.dtype) if out is None else out
     _native.quantiles(matrix, out, threads)
+    return out
+
+
+def level_energies(xs: list[Floats], y: Floats, p: int) -> Float64s:
+    """Anchor Energies of several spaces to one."""
+    out = np.empty(len(xs))
+    _native.level_energies(xs, y, p, out)
     return out
 
 

@@ -38,6 +38,9 @@ class Kernels(Protocol):
     def level_energy(self, x: Floats, y: Floats, p: int, threads: int) -> float:
         """Anchor Energy (p = 1 or p >= 3) from sorted levels: x[k] holds all anchors' quantiles at level k."""
 
+    def level_energies(self, xs: list[Floats], y: Floats, p: int) -> Float64s:
+        """The same of several spaces to one, all of one type of numbers, in one thread and without the GIL between."""
+
     def block_energies(self, x: LevelBlocks, y: LevelBlocks, pairs: Int64s, reach: float, threads: int) -> Float64s:
         """(pairs,): 2 ∬ D² up to the reach, D the mass of the numbers up to x in block pairs[k, 0] less [k, 1].
 

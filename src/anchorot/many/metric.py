@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from anchorot._typing import Float64s
+
 
 class Outcome(NamedTuple):
     """What two spaces compare to."""
@@ -34,6 +36,9 @@ class Metric:
         Packages that the last bits of a value depend on.
     compare_alone : callable, optional
         Compares two prepared spaces with more care than there is time for among all pairs.
+    compare_many : callable, optional
+        Compares several prepared spaces with one, to the bits of `compare`, in one call without the GIL; or returns
+        None where that would take long, or not all of them compare to a finite number.
     """
 
     options: dict[str, Any]
@@ -44,3 +49,4 @@ class Metric:
     side: int
     packages: tuple[str, ...]
     compare_alone: Callable[[Any, Any], Outcome] | None = None
+    compare_many: Callable[[list[Any], Any], Float64s | None] | None = None

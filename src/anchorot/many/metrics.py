@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from anchorot._kernels import kernels
 from anchorot._typing import Float64s
 from anchorot._validate import check_choice, check_nonnegative, check_power
 from anchorot.anchors.features import AnchorFeatures, as_features
@@ -26,6 +29,7 @@ from anchorot.many.metric import Metric, Outcome
 from anchorot.many.plan_makers import PlanMaker, anchor_plan, energy_plan, gromov_plan
 from anchorot.space import Space, as_space
 
+TOGETHER = 1 << 21  # costs of spaces that are compared in one call: some hundredths of a second
 ALL_PAIRS_START = "quick"  # of `gromov_wasserstein`: all its starts would take many times as long
 
 
@@ -111,6 +115,7 @@ def _ae(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
         options=_options("ae", p, robust),
         prepare=partial(_features, p=p, robust=robust, threads=threads),
         compare=partial(_energy, p=p, threads=threads),
+        compare_many=partial(_energies, p=p) if p != 2 else None,
         zero_to_itself=True,
         backend="threads",
         side=16,
@@ -121,7 +126,7 @@ def _ae(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
 def _marked_ae(marking: Marking, robust: bool, threads: int) -> Metric:
     plain = _ae(1, robust, None, threads)
     prepare = partial(marked_features, marking=marking, robust=robust, threads=threads)
-    return replace(plain, options=plain.options | marking.describe(), prepare=prepare)
+    return replace(plain, options=plain.options | marking.describe(), prepare=prepare, compare_many=None)
 
 
 def _ground_ae(robust: bool, threads: int) -> Metric:
@@ -131,6 +136,7 @@ def _ground_ae(robust: bool, threads: int) -> Metric:
         options=plain.options | {"ground": "w2"},
         prepare=partial(ground_rows, robust=robust, threads=threads),
         compare=partial(_ground_energy, threads=threads),
+        compare_many=None,
         side=8,
     )
 
@@ -148,6 +154,16 @@ def _features(x: Any, p: int, robust: bool, threads: int) -> AnchorFeatures:
 
 def _energy(x: AnchorFeatures, y: AnchorFeatures, p: int, threads: int) -> Outcome:
     return Outcome(x.energy_to(y, p, threads=threads))
+
+
+def _energies(xs: list[AnchorFeatures], y: AnchorFeatures, p: int) -> Float64s | None:
+    """Compare several spaces with one, where all of them are uniform and have few costs of one type."""
+    levels = [x.levels for x in (*xs, y) if x.levels is not None]
+    numbers = sum(level.size for level in levels) + len(xs) * levels[-1].size if levels else 0
+    if len(levels) <= len(xs) or numbers > TOGETHER or len({level.dtype for level in levels}) > 1:
+        return None
+    energies = kernels.level_energies(levels[:-1], levels[-1], p)
+    return energies if np.isfinite(energies).all() else None
 
 
 def _aw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:

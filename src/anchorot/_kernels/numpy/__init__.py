@@ -25,6 +25,7 @@ __all__ = [
     "labelled_energies",
     "labelled_steps",
     "level_averages",
+    "level_energies",
     "level_energy",
     "level_shares",
     "level_sweep_energy",
@@ -77,6 +78,11 @@ def level_energy(x: Floats, y: Floats, p: int, threads: int) -> float:
         gaps = np.ldexp(np.diff(np.take_along_axis(merged, order, axis=1), axis=1), -scale)
         energy[block] = gap_energy(gaps, d, p)
     return scaled_back(float(width @ energy), scale, p)
+
+
+def level_energies(xs: list[Floats], y: Floats, p: int) -> Float64s:
+    """Anchor Energies of several spaces to one."""
+    return np.array([level_energy(x, y, p, 1) for x in xs])
 
 
 def l1_costs(x: Float64s, y: Float64s, threads: int) -> Float64s:

@@ -1,6 +1,6 @@
 """The work itself, the same for all workers: prepare a space, compare the spaces of a tile."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, NamedTuple
@@ -110,10 +110,9 @@ class Job:
                     continue
                 wanted = [(i, x) for i, x in held if not tile.is_diagonal or i < j or (i == j and self._compares_self)]
                 y = self.item(offset + j, summaries, get) if wanted else None
-                for i, x in wanted:
-                    if stopped():
-                        raise StoppedError
-                    value, converged = self.compare(i, x, offset + j, y)
+                for (i, _), (value, converged) in zip(
+                    wanted, self.compare_all(wanted, offset + j, y, stopped), strict=True
+                ):
                     if not isfinite(value):
                         n_failed += 1
                         continue
@@ -129,6 +128,22 @@ class Job:
     @property
     def _compares_self(self) -> bool:
         return not self.metric.zero_to_itself
+
+    def compare_all(
+        self, rows: list[tuple[int, Any]], j: int, y: Any, stopped: Callable[[], bool] = never
+    ) -> Iterator[Outcome]:
+        """Compare prepared spaces, each with its number, with the space j: in one call where the metric has one."""
+        many = self.metric.compare_many
+        if stopped():
+            raise StoppedError
+        together = many([x for _, x in rows], y) if many is not None and len(rows) > 1 else None
+        if together is not None:
+            yield from map(Outcome, together.tolist())
+            return
+        for i, x in rows:
+            if stopped():
+                raise StoppedError
+            yield self.compare(i, x, j, y)
 
     def compare(self, i: int, x: Any, j: int, y: Any) -> Outcome:
         """Compare the prepared spaces i and j; an `InputError` names them."""
