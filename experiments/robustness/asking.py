@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import anchorot as ao
 
+from experiments.common.noise import NoiseFloor, noise_floor
 from experiments.common.study import Study
 from experiments.robustness.retrieval import Answers, Curve, Group, in_parallel, retrieve
 from experiments.robustness.shapes import (
@@ -97,6 +98,11 @@ class Draw:
             made = [with_outliers(space, share, rng) for space, rng in zip(plain, rngs, strict=True)]
             groups[Group(self.data, "outliers", share, self.number)] = made
         return [answer for curve in curves for answer in retrieve(self.study, self.kept, groups, curve)]
+
+    def noise(self, *, robust: bool) -> NoiseFloor:
+        """Compare the two draws of every shape, unchanged: what is not 0 is due to the draw."""
+        again = _measure(self.study, self.meshes, self.asked)
+        return noise_floor(zip(self.kept, again, strict=True), self.study.rng(7, self.number), robust=robust)
 
     def _queries(self, kind: str, level: int) -> list[ao.Space]:
         rngs = self.study.rng(3, self.number, level, KINDS.index(kind)).spawn(len(self.meshes))

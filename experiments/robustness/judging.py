@@ -26,7 +26,7 @@ CLAIMS = {
         ("AE", "AW"),
         KINDS[1:],
     ),
-    "GW": ("The rank statistics make GW robust as well (appendix, Robust GW).", ("GW",), KINDS),
+    "GW": ("The rank statistics make GW robust as well (appendix, Robust GW).", ("GW", "entropic GW"), KINDS),
 }
 
 
