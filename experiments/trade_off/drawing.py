@@ -17,8 +17,9 @@ COLOURS = {
     "AW": plot.PALETTE[2],
     "GW": plot.PALETTE[1],
     "GW by POT": plot.PALETTE[3],
+    "entropic GW": plot.PALETTE[5],
 }
-OTHERS = {"SLB": "v", "sliced TLB": "^", "quantized GW": "s", "low-rank GW": "X"}  # and markers
+OTHERS = {"SLB": "v", "sliced TLB": "^", "quantized GW": "s", "low-rank GW": "X", "align": "P"}  # and markers
 
 
 def pareto(rows: list[dict[str, Any]], rank: int) -> list[dict[str, Any]]:
