@@ -39,7 +39,7 @@ def draw_comparison(
 ) -> "Figure":
     """Draw a panel of bars for each statistic, and below it a column of example graphs for each source."""
     statistics = list(dict.fromkeys(statistic for statistic, _ in compared))
-    figure = new_figure(3.4 * max(2, len(statistics)), 6.4)
+    figure = new_figure(3.7 * max(2, len(statistics)), 6.4)
     top, bottom = figure.subfigures(2, 1, squeeze=False, height_ratios=[1.15, 1])[:, 0]
     panels = top.subplots(1, len(statistics), squeeze=False)[0]
     panels[0].set_ylabel("root of the energy distance")
@@ -96,7 +96,7 @@ def _bars(ax: "Axes", comparisons: Sequence[Comparison]) -> None:
         if comparison.rejected:
             ax.annotate("*", (place, height + spread), ha="center", va="bottom", fontsize=16, color=INK)
     names = [comparison.source for comparison in comparisons]
-    ax.set_xticks(range(len(names)), [SHORT.get(name, name) for name in names], fontsize=8)
+    ax.set_xticks(range(len(names)), [SHORT.get(name, name) for name in names], fontsize=7)
     ax.tick_params(axis="x", length=0)
     ax.margins(y=0.16)
     ax.set_ylim(bottom=0)
