@@ -66,8 +66,9 @@ def quick(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def tests_numpy(session: nox.Session) -> None:
-    """The tests in which kernels matter, with the NumPy kernels; examples in docstrings ran with the others."""
-    options = (*PARALLEL, "-m", "not kernel_free", *(session.posargs or ["tests"]))
+    """The tests in which kernels matter, with the NumPy kernels; unless all is required, with few examples of a law."""
+    few = () if os.environ.get("ANCHOROT_REQUIRE_ALL") else ("--hypothesis-profile=quick",)
+    options = (*PARALLEL, *few, "-m", "not kernel_free", *(session.posargs or ["tests"]))
     session.run(PYTHON, "-m", "pytest", *options, env={"ANCHOROT_KERNELS": "numpy"})
 
 

@@ -326,6 +326,7 @@ for turn in range(10):
 """
 
 
+@pytest.mark.system
 def test_processes_race_without_harm(folder, tmp_path, monkeypatch):
     for k in range(3):
         grid_mesh(tmp_path / f"{k}.off", bump=k)
@@ -358,6 +359,7 @@ ao.read("x.off", geodesic="edge", cache=True)
 """
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
 def test_a_killed_process_leaves_nothing_that_is_taken_for_an_entry(folder, tmp_path):
     path = grid_mesh(tmp_path / "x.off")

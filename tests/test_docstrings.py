@@ -10,6 +10,8 @@ import pytest
 import anchorot
 import anchorot.report
 
+pytestmark = pytest.mark.kernel_free
+
 
 def modules():
     names = [found.name for found in pkgutil.walk_packages(anchorot.__path__, "anchorot.")]

@@ -309,7 +309,7 @@ for n_jobs in (1, 2):
 
 
 @pytest.mark.kernel_free
-@pytest.mark.lengthy
+@pytest.mark.system
 def test_cross_validation_in_processes_gives_the_same_and_needs_no_guard(tmp_path):
     pytest.importorskip("ot")
     (tmp_path / "script.py").write_text(CROSS_VALIDATION)

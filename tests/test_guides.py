@@ -41,6 +41,7 @@ def blocks(page, *languages):
     return [block for block in found if block[1] in languages]
 
 
+@pytest.mark.kernel_free
 @pytest.mark.lengthy
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):

@@ -258,6 +258,7 @@ def crashing(monkeypatch, tmp_path, code):
     monkeypatch.setattr(quarantine, "PROGRAM", program)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("ending", ["h5ad", "mat"])
 @pytest.mark.parametrize("forks", [True, False])
 def test_a_crash_or_a_hang_of_a_reader_is_an_error_like_any_other(tmp_path, monkeypatch, ending, forks):

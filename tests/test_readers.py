@@ -46,6 +46,7 @@ def meshes(tmp_path):
     return [grid_mesh(tmp_path / f"{k}.off", bump=k) for k in range(4)]
 
 
+@pytest.mark.system
 @pytest.mark.filterwarnings("ignore::anchorot.InputNote")
 def test_a_process_reads_what_is_read_here(pool, tmp_path, monkeypatch):
     paths = [grid_mesh(tmp_path / "x.off"), two_components(tmp_path / "y.off")]
@@ -60,12 +61,14 @@ def test_a_process_reads_what_is_read_here(pool, tmp_path, monkeypatch):
     assert len(pool._all) == 1  # nobody asked for two at a time
 
 
+@pytest.mark.system
 def test_a_space_from_the_cache_has_an_origin_of_its_own(pool, tmp_path):
     x, y = grid_mesh(tmp_path / "x.off"), grid_mesh(tmp_path / "y.off")
     assert [pool.read(Unread(path, KEPT)).origin.name for path in (x, x, y)] == ["x.off", "x.off", "y.off"]
     assert not pool._all[1:]
 
 
+@pytest.mark.system
 def test_notes_and_errors_of_a_process_are_those_of_reading_here(pool, tmp_path):
     path = two_components(tmp_path / "y.off")
     path.write_text(path.read_text() + "#\n" * 5000)
@@ -82,6 +85,7 @@ def test_notes_and_errors_of_a_process_are_those_of_reading_here(pool, tmp_path)
     assert pool.read(Unread(grid_mesh(tmp_path / "x.off"), EDGE)).n == 64  # and the next file is read
 
 
+@pytest.mark.system
 def test_a_process_that_is_killed_costs_one_file(pool, tmp_path):
     path = grid_mesh(tmp_path / "x.off")
     pool.read(Unread(path, EDGE))
@@ -92,6 +96,7 @@ def test_a_process_that_is_killed_costs_one_file(pool, tmp_path):
     assert pool.read(Unread(path, EDGE)).n == 64
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("executable", ["/bin/false", "/no/such/program", None])
 def test_where_no_process_can_start_threads_read(pool, tmp_path, monkeypatch, executable):
     monkeypatch.setattr(sys, "executable", executable)
@@ -103,12 +108,14 @@ def test_few_small_files_start_no_process(meshes, monkeypatch):
     assert ao.pairwise(meshes, geodesic="edge", n_jobs=2, cache=False).shape == (4, 4)
 
 
+@pytest.mark.system
 def test_what_is_in_the_cache_starts_no_process(in_processes, meshes, monkeypatch):
     wanted = ao.pairwise(meshes, geodesic="edge", n_jobs=1)
     monkeypatch.setattr(readers, "_Process", lambda: pytest.fail("a process was started"))
     np.testing.assert_array_equal(ao.pairwise(meshes, geodesic="edge", n_jobs=2), wanted)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("options", [{"n_jobs": 1}, {"n_jobs": 2}, {"n_jobs": 2, "memory": 1, "cache": False}])
 def test_options_of_reading_are_those_of_read(in_processes, meshes, options):
     reading = {"n_points": 9, "rng": 4, "geodesic": "edge", "sampling": "farthest"}
@@ -125,6 +132,7 @@ def processes_left():
     return [line for line in found.stdout.splitlines() if "reader_process" in line]
 
 
+@pytest.mark.system
 def test_calls_of_read_are_read_in_processes_too(in_processes, meshes, monkeypatch):
     wanted = ao.pairwise([ao.read(path, geodesic="edge") for path in meshes])
     monkeypatch.setattr(files, "_read", lambda *_: pytest.fail("it was read here"))
@@ -140,6 +148,7 @@ def test_the_metric_of_points_has_a_name_of_its_own(tmp_path):
     np.testing.assert_array_equal(ao.pairwise(paths, kind="points", point_metric="cityblock"), wanted)
 
 
+@pytest.mark.system
 def test_draws_without_a_seed_are_the_same_whenever_a_file_is_read_again(meshes, in_processes):
     found = ao.pairwise(meshes[:1] * 3, n_points=9, geodesic="edge", n_jobs=1, memory=1)
     assert not found.any()
@@ -201,6 +210,7 @@ print(ao.pairwise(sys.argv[1:], geodesic="edge", n_jobs=2, cache=False).shape)
 """
 
 
+@pytest.mark.system
 def test_a_script_needs_no_guard(meshes, tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run(
@@ -226,6 +236,7 @@ ao.pairwise(sys.argv[1:], geodesic="edge", n_jobs=2, cache=False)
 """
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="there is no SIGSTOP")
 def test_ctrl_c_ends_the_processes_whatever_they_are_reading(meshes):
     program = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{INTERRUPTED}"
@@ -237,6 +248,7 @@ def test_ctrl_c_ends_the_processes_whatever_they_are_reading(meshes):
             os.kill(int(line), 0)
 
 
+@pytest.mark.system
 def test_all_files_are_read_in_order_and_errors_are_told(in_processes, meshes, tmp_path):
     wanted = [Unread(path, EDGE) for path in (*meshes, tmp_path / "missing.off")]
     *found, error = readers.read_all(wanted, 2, len(wanted), lambda _, space: space)

@@ -263,17 +263,20 @@ def run(program, argument):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.system
 @ON_LINUX
 @pytest.mark.parametrize("kind", ["built", "loaded"])
 def test_after_a_fork_each_process_changes_an_index_of_its_own(kind, tmp_path):
     run(EACH_CHANGES_ITS_OWN, "built" if kind == "built" else tmp_path / "index")
 
 
+@pytest.mark.system
 @ON_LINUX
 def test_a_process_forked_while_a_thread_writes_has_a_whole_index(tmp_path):
     run(FORKED_WHILE_A_THREAD_WRITES, tmp_path / "index")
 
 
+@pytest.mark.system
 @ON_LINUX
 def test_a_process_forked_while_a_thread_writes_to_a_folder_goes_on(tmp_path):
     run(FORKED_WHILE_A_THREAD_WRITES_TO_A_FOLDER, tmp_path / "index")
