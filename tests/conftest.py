@@ -98,9 +98,9 @@ def pytest_addoption(parser):
 
 
 def pytest_xdist_auto_num_workers(config):
-    """As many as cores; one more for those tests that wait for a browser, a cluster or a signal."""
+    """One more than cores, for there are always tests that wait: for a process, a browser, a cluster, a signal."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, 16) + bool(config.getoption("--all"))
+    return min(cores, 16) + 1
 
 
 def pytest_configure(config):
