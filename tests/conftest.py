@@ -91,6 +91,9 @@ GROUPS = {
 }
 
 
+WITHOUT_KERNEL_FREE = "not kernel_free"  # the -m of the run with the NumPy kernels
+
+
 def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", default=REQUIRE_ALL, help="run the tests marked system as well")
     parser.addoption("--slow", action="store_true", help="run the tests marked slow as well")
@@ -98,9 +101,9 @@ def pytest_addoption(parser):
 
 
 def pytest_xdist_auto_num_workers(config):
-    """One more than cores, for there are always tests that wait: for a process, a browser, a cluster, a signal."""
+    """One more than cores, for there are always tests that wait for a process or a browser; these are kernel_free."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, 16) + 1
+    return min(cores, 16) + (config.getoption("markexpr") != WITHOUT_KERNEL_FREE)
 
 
 def pytest_configure(config):
@@ -126,7 +129,7 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_ignore_collect(collection_path, config):
     """Do not even import a file whose own marks leave all its tests out: imports take seconds, in every process."""
     without = _marks_left_out(config)
-    if config.getoption("markexpr") == "not kernel_free":
+    if config.getoption("markexpr") == WITHOUT_KERNEL_FREE:
         without.add("kernel_free")
     named_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     return True if without and named_test and without & _marks_of_all(collection_path) else None

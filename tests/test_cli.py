@@ -125,6 +125,7 @@ def test_demo_finds_kinds_by_robust_energy(tmp_path):
     assert (distances == distances.T).all()
 
 
+@pytest.mark.system
 def test_ctrl_c_leaves_nothing_behind(tmp_path):
     pytest.importorskip("matplotlib")
     program = "from anchorot.cli import main; print('ready', flush=True); main()"

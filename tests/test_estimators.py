@@ -27,6 +27,8 @@ from anchorot.estimators import training as training_module
 
 from strategies import scale_of, spaces
 
+pytestmark = pytest.mark.kernel_free
+
 KERNELS = [AnchorKernel("rbf"), AnchorKernel("distance"), AnchorKernel("distance", reference=1)]
 TAKE_SPACES = [AnchorEmbedding(grid=(4, 4)), *KERNELS, AnchorNeighborsClassifier()]
 TAKE_MATRICES = [
@@ -308,7 +310,6 @@ for n_jobs in (1, 2):
 """
 
 
-@pytest.mark.kernel_free
 @pytest.mark.system
 def test_cross_validation_in_processes_gives_the_same_and_needs_no_guard(tmp_path):
     pytest.importorskip("ot")

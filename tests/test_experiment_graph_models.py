@@ -80,6 +80,7 @@ def test_rows_too_narrow_lose_the_farthest_links():
     np.testing.assert_array_equal(rows[0], [[1, 0], [0, 1], [0, 0], [0, 0], [0, 0]])
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("dependent", [True, False])
 def test_a_model_that_saw_one_graph_alone_generates_it(dependent):
     torch.manual_seed(0)

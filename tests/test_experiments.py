@@ -68,6 +68,7 @@ def test_bad_arguments_are_refused_in_one_line(arguments, message):
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("arguments", [[], ["all"], ["beyond", "--quick", "--json"]])
 def test_the_installed_command_executes_nothing_that_lies_about(arguments, tmp_path):
     planted = tmp_path / "experiments" / "common" / "runner.py"
@@ -82,6 +83,7 @@ def test_the_installed_command_executes_nothing_that_lies_about(arguments, tmp_p
         assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.system
 def test_missing_data_are_named_with_where_to_get_them(tmp_path):
     (tmp_path / "tu").mkdir()
     result = experiments("all", "--quick", "--data", tmp_path, "--output", tmp_path / "out")

@@ -10,7 +10,7 @@ import anchorot as ao
 from anchorot import _memory, _validate
 
 # The estimates are of the compiled kernels; NumPy's raise a MemoryError.
-pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
+pytestmark = [pytest.mark.kernel_free, pytest.mark.system]
 
 WEIGHTS = np.arange(1.0, 4.0) / 6
 ACTIONS = {

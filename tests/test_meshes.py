@@ -267,7 +267,7 @@ def test_heat_is_nearer_to_exact_than_edges_on_a_real_shape(data):
     assert error(heat) < 0.5 * error(edge) < 0.05
 
 
-@pytest.mark.lengthy
+@pytest.mark.system
 def test_a_large_scan(data):
     x = ao.read(data / "shrec11_robust" / "0001.null.0.npz", n_points=12, rng=0)
     assert x.geometry.positions.shape == (52565, 3)

@@ -62,7 +62,7 @@ def test_equal_matches_come_in_the_order_of_their_numbers():
     assert packing.best_matches(row, 4).tolist() == [[1, 2, 4, 0]]
 
 
-@pytest.mark.lengthy
+@pytest.mark.system
 def test_a_page_of_two_thousand_points_is_small_and_holds_the_whole_plan(tmp_path):
     x, y = egg(2000, 0), egg(2000, 1, stretch=(3, 2, 1))
     plan = ao.anchor_energy_plan(x, y)

@@ -206,6 +206,7 @@ for act in (lambda: index.query(x, k=3), lambda: index.save(file.with_name("copy
 """
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("asked", ["asked", "fresh"])
 @pytest.mark.parametrize("change", ["cut", "emptied", "overwritten"])
 def test_a_file_that_changes_while_it_is_open_is_refused(change, asked, tmp_path):

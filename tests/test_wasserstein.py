@@ -177,6 +177,7 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.kernel_free
 @examples(150)
 @given(
     st.tuples(st.integers(1, 60), st.integers(1, 60)),
