@@ -8,7 +8,7 @@ import pytest
 from fork_server import fork_server
 from fuzz import FORMATS, SLOW, fuzz, run_anew
 
-pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
+pytestmark = [pytest.mark.kernel_free, pytest.mark.system]
 
 CASES = 160  # the same each time; `nox -s fuzz` looks at others
 
