@@ -101,9 +101,10 @@ def pytest_addoption(parser):
 
 
 def pytest_xdist_auto_num_workers(config):
-    """One more than cores, for there are always tests that wait for a process or a browser; these are kernel_free."""
+    """One more than cores, but where no test waits for a process or a browser, as lengthy and kernel_free ones do."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, 16) + (config.getoption("markexpr") != WITHOUT_KERNEL_FREE)
+    busy = config.getoption("--quick") or config.getoption("markexpr") == WITHOUT_KERNEL_FREE
+    return min(cores, 16) + (not busy)
 
 
 def pytest_configure(config):

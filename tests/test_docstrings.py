@@ -10,7 +10,7 @@ import pytest
 import anchorot
 import anchorot.report
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 
 def modules():

@@ -14,7 +14,7 @@ from experiments.power.alternatives import alternatives
 from experiments.power.experiment import Share
 from experiments.power.methods import methods
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 
 @pytest.mark.parametrize(("up", "down"), [(0.3, 0.3), (0.5, 0.1), (0.0, 0.7), (0.0, 0.0)])

@@ -208,6 +208,7 @@ def test_a_loss_beyond_the_largest_float_is_refused():
 # -- nearest spaces ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @pytest.mark.kernel_free
 @pytest.mark.parametrize("k", [1, 3, 12])
 @pytest.mark.parametrize("robust", [False, True])
@@ -221,6 +222,7 @@ def test_nearest_equals_the_full_scan(k, robust):
     np.testing.assert_allclose(found.distance, np.sort(losses)[:k])
 
 
+@pytest.mark.lengthy
 @pytest.mark.kernel_free
 def test_nearest_by_entropic_plans_equals_the_full_scan():
     rng = np.random.default_rng(7)
@@ -367,6 +369,7 @@ def test_starts_that_are_none_are_refused():
         ao.gromov_wasserstein(np.eye(2), np.eye(2), tolerance=0.1)
 
 
+@pytest.mark.lengthy
 def test_all_pairs_are_the_quick_starts_to_the_last_bit():
     spaces_ = [space for seed in range(2) for space in cloud_pair(9, 7, seed)]
     for epsilon in (None, 0.3):
@@ -378,6 +381,7 @@ def test_all_pairs_are_the_quick_starts_to_the_last_bit():
 # -- with an epsilon -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
 @pytest.mark.parametrize(("sizes", "weighted"), [((12, 12), False), ((12, 9), True)])
 def test_the_entropic_fixed_point_is_that_of_pot(epsilon, sizes, weighted):
@@ -408,6 +412,7 @@ def cosine_spaces():
     return [ao.from_points(points, metric="cosine") for points in points_of_cosine_distances()]
 
 
+@pytest.mark.lengthy
 @pytest.mark.kernel_free
 @pytest.mark.parametrize("epsilon", [1e-2, 1e-3, 1e-5, 1e-12, 1e-300])
 @pytest.mark.parametrize("start", ["anchors", "product"])

@@ -279,6 +279,7 @@ def test_bad_spaces_can_be_skipped(tmp_path, options):
     np.testing.assert_array_equal(found[np.ix_(good, good)], ao.pairwise([many[i] for i in good], **options))
 
 
+@pytest.mark.lengthy
 @pytest.mark.kernel_free
 def test_notes_of_skipped_files_arrive_whatever_threads_read_them(tmp_path):
     for number in range(40):

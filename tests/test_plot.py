@@ -23,7 +23,7 @@ from anchorot.plot.style import BLUE, NOTHING, RED
 import reference
 from strategies import spaces
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 pytest.importorskip("matplotlib")
 

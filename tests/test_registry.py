@@ -21,7 +21,7 @@ from anchorot.datasets import Address, RegisteredSet, fetching
 from command_line import anchorot, assert_one_line
 from conftest import require_or_skip
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 CONTENT = {"toy/a.txt": b"one\n", "toy/deep/b.txt": b"two\n", "toy/c.txt": b"three\n", "toy/lost.txt": b"four\n"}
 

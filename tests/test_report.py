@@ -20,7 +20,7 @@ from anchorot.report.placing import place
 
 from pages import answers, decoded_plan, egg, embedded, unpacked
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 NASTY = "</script><script>alert('<b>&amp;')</script>"
 TINY = st.floats(1e-12, 1.0) | st.just(0.0)

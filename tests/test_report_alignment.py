@@ -15,7 +15,7 @@ from anchorot.report.placing import place
 
 from pages import answers, butterflies, decoded_plan, egg, embedded, rivals, unpacked
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 
 def cloud(n, dim=3, seed=0):

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import anchorot.torch as aot  # noqa: E402
 from anchorot.torch import _cuda, _sweep, large  # noqa: E402
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 POWERS = st.integers(1, 4)
 SIZES = [(6, 6), (5, 7), (1, 1), (1, 3)]

@@ -13,7 +13,7 @@ from anchorot.distances.annealing import COOL, anneal  # noqa: E402
 from anchorot.distances.quadratic import Quadratic  # noqa: E402
 from anchorot.torch import _matching, _sharpening, _starts  # noqa: E402
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 module = sys.modules["anchorot.torch.align"]  # whose name its function has taken
 

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 import anchorot.torch as aot  # noqa: E402
 
-pytestmark = pytest.mark.kernel_free
+pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 
 def tensors(space):

@@ -7,6 +7,8 @@ import torch
 import anchorot as ao
 import anchorot.torch as aot
 
+pytestmark = pytest.mark.lengthy
+
 CUDA = [
     pytest.mark.cuda,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),

@@ -177,6 +177,7 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.lengthy
 @pytest.mark.kernel_free
 @examples(150)
 @given(
