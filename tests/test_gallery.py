@@ -61,7 +61,7 @@ def test_an_example_has_a_title_and_text_and_uses_the_public_face_alone(path):
     assert private == []
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs_and_shows_a_picture(path):
     for name in set(imported(ast.parse(path.read_text(encoding="utf-8")))):

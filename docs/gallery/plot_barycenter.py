@@ -41,8 +41,8 @@ def drawn(outline):
 drawings = {"hearts": [drawn(heart()) for _ in range(6)], "stars": [drawn(star()) for _ in range(6)]}
 
 # %%
-# By Anchor Wasserstein; ``geometry="ae"`` is the other choice, quicker for many points. It needs the extra ``torch``.
-means = {name: ao.barycenter(own, n, geometry="aw", max_iter=250, rng=0) for name, own in drawings.items()}
+# By Anchor Wasserstein; ``metric="ae"`` is the other choice, quicker for many points. It needs the extra ``torch``.
+means = {name: ao.barycenter(own, n, metric="aw", max_iter=250, rng=0) for name, own in drawings.items()}
 for name, mean in means.items():
     print(f"{name}: loss {mean.losses[0]:.2f} at first, {mean.loss:.3f} in the end")
 

@@ -26,3 +26,5 @@ ao.plot.distance_map(ao.pairwise(spaces), kinds, ax=left)
 left.set_title("Anchor Energy")
 ao.plot.distance_map(ao.pairwise(spaces, robust=True), kinds, ax=right)
 right.set_title("robust")
+
+plt.show()
