@@ -60,7 +60,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def quick(session: nox.Session) -> None:
-    """The laws, with few examples, no processes and no browser: within a minute, while working; not run by default."""
+    """Laws with few examples; no processes, PyTorch or pictures: within a minute, while working; not run by default."""
     session.run(PYTHON, "-m", "pytest", *PARALLEL, "--quick", *session.posargs)
 
 

@@ -68,7 +68,7 @@ class Results:
         """Every claim of an experiment with its verdict, how to run it, and where more is said."""
         summary = self.summaries[name]
         more = f"[RESULTS.md](../experiments/results/RESULTS.md#{name})"
-        how = f"`python -m experiments {name}`, {duration(summary['seconds'])} on {summary['machine']}"
+        how = f"`python -m experiments {name}`, {duration(summary)} on {summary['machine']}"
         lines = [f"\nRun by {how}; tables and pictures are in {more}.\n"]
         lines += [f"{EARLIER}\n"] if is_earlier(name, summary) else []
         for number, claim in enumerate(summary["claims"], 1):

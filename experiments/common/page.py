@@ -63,7 +63,7 @@ def _section(name: str, summary: dict[str, Any]) -> str:
         lines.append(f"\n{table['caption']} ([{table['file']}]({name}/{table['file']})):\n")
         lines.append(markdown_table(table["rows"]))
     lines += ["\n" + note for note in summary["notes"]]
-    lines.append(f"\n`python -m experiments {name}`: {duration(summary['seconds'])} on {summary['machine']}.\n")
+    lines.append(f"\n`python -m experiments {name}`: {duration(summary)} on {summary['machine']}.\n")
     return "\n".join(lines)
 
 
@@ -83,6 +83,8 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def duration(seconds: float) -> str:
-    """Seconds, or minutes where they are many."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+def duration(summary: dict[str, Any]) -> str:
+    """Return how long a run took, in words."""
+    seconds = summary["seconds"]
+    taken = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    return taken + (" (and what earlier runs had kept for it)" if summary.get("resumed") else "")

@@ -80,7 +80,7 @@ def run(prepared: Prepared, output: Path, *, quick: bool, n_jobs: int) -> Study:
         # A quick run computes all anew: what it is compared with must not be what an older program kept.
         scratch = Path(temporary) / "scratch" if quick else CHECKOUT / "build" / "experiments" / "full" / name
         scratch.mkdir(parents=True, exist_ok=True)
-        study = Study(name, prepared.data, folder, scratch, quick, n_jobs)
+        study = Study(name, prepared.data, folder, scratch, quick, n_jobs, any(scratch.iterdir()))
         experiment.run(study)
         study.finish(experiment.TITLE, experiment.QUESTION)
         shutil.rmtree(output / name, ignore_errors=True)

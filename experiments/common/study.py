@@ -61,6 +61,8 @@ class Study:
         Run a small form of everything, in seconds, instead of what the answers rest on.
     n_jobs : int
         Workers, where no time is measured.
+    resumed : bool
+        Whether checkpoints of an earlier run are there, whose time is not counted again.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Study:
     scratch: Path
     quick: bool = False
     n_jobs: int = -1
+    resumed: bool = False
     claims: list[Claim] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     tables: list[dict[str, Any]] = field(default_factory=list)
@@ -122,6 +125,7 @@ class Study:
             "machine": _machine(),
             "form": FORMS.get(self.name, 1),
             "seconds": round(time.perf_counter() - self.started, 1),
+            "resumed": self.resumed,
             "claims": [asdict(claim) for claim in self.claims],
             "notes": self.notes,
             "tables": self.tables,

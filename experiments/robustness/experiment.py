@@ -13,7 +13,7 @@ from experiments.robustness.drawing import draw_accuracy, draw_outliers, draw_qu
 from experiments.robustness.judging import Record, judge, judge_controls
 from experiments.robustness.official import compare_with_official
 from experiments.robustness.retrieval import ENTROPY, FORMS, Answers, Curve
-from experiments.robustness.shapes import KINDS, LEVELS, Mesh
+from experiments.robustness.shapes import KINDS, LEVELS, SCALES, Mesh
 
 TITLE = "Robustness to scale and noise"
 QUESTION = (
@@ -24,7 +24,7 @@ QUESTION = (
 DATA = ("tosca_nonrigid3d", "shrec11_meshcnn", "shrec11_robust")
 SETS = {"SHREC'11": 100, "TOSCA": 150}  # points drawn of each shape, twice
 QUICK_POINTS = 40
-ALL = (1, 2, 3, 4, 5)
+ALL = tuple(sorted(SCALES))
 FULL = {"AE": Trial(ALL, 5), "AW": Trial(ALL, 5), "GW": Trial(ALL, 5), "entropic GW": Trial((1, 5), 5)}
 QUICK = {"AE": Trial((1, 5), 2), "AW": Trial((1, 5), 1), "GW": Trial((1, 5), 1)}
 ENERGIES = tuple(Curve("AE", form) for form in FORMS)
