@@ -160,9 +160,3 @@ def test_a_barycenter_of_one_typed_space_is_that_space():
 def test_marks_that_a_barycenter_cannot_have(options, message):
     with pytest.raises(ao.InputError, match=message):
         ao.barycenter([np.eye(3)], 3, **options)
-
-
-def test_the_old_name_of_the_metric_works_with_a_warning():
-    with pytest.warns(DeprecationWarning, match=r"^geometry of barycenter is deprecated .*: use metric instead$"):
-        old = ao.barycenter([np.eye(3)], 3, geometry="aw", max_iter=2, rng=0)
-    assert old.loss == ao.barycenter([np.eye(3)], 3, metric="aw", max_iter=2, rng=0).loss

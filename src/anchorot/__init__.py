@@ -15,7 +15,6 @@ fast, by the distributions of costs that their points see.
 
 from typing import TYPE_CHECKING
 
-from anchorot._deprecation import warn_of_name
 from anchorot.anchors.feature_maps import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.line import ot_1d
@@ -148,8 +147,7 @@ __all__ = [
     "write",
 ]
 
-_RENAMED = {"NearestSpaces": "Neighbors", "SearchResult": "Neighbors"}
-# and the package that each needs
+# the modules that are loaded when first asked for, and the package that each needs
 _ROOMS = {"datasets": "numpy", "estimators": "sklearn", "plot": "matplotlib", "torch": "torch"}
 
 
@@ -161,10 +159,7 @@ def __dir__() -> list[str]:
 
 if not TYPE_CHECKING:  # a checker that saw this would believe in every name
 
-    def __getattr__(name: str) -> "ModuleType | type":
-        if name in _RENAMED:
-            warn_of_name(name, "0.2", removed_in="0.4", use=_RENAMED[name])
-            return globals()[_RENAMED[name]]
+    def __getattr__(name: str) -> "ModuleType":
         if name not in _ROOMS:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module

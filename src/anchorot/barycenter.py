@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._deprecation import warn_of_name
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import (
@@ -102,7 +101,6 @@ def barycenter(
     rng: RngLike = None,
     device: str = "cpu",
     progress: bool = False,
-    geometry: str | None = None,
 ) -> Barycenter:
     """Points in R^dim that minimise the weighted sum of distances to several spaces.
 
@@ -141,9 +139,6 @@ def barycenter(
         Of PyTorch: "cpu", "cuda".
     progress : bool
         Show a progress bar, on a terminal or in a notebook.
-    geometry : {"ae", "aw"}, optional
-        .. deprecated:: 0.2
-           It goes away in anchorot 0.4: use `metric` instead.
 
     Returns
     -------
@@ -157,9 +152,6 @@ def barycenter(
     >>> found.space.cost[0, 1].round(2)
     np.float64(1.0)
     """
-    if geometry is not None:
-        warn_of_name("geometry of barycenter", "0.2", removed_in="0.4", use="metric")
-        metric = geometry
     metric = check_choice(metric, "metric", WITH_GRADIENT)
     check_choice(optimizer, "optimizer", ("adam", "lbfgs"))
     p = check_power(p)
