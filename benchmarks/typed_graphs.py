@@ -35,7 +35,7 @@ import anchorot as ao
 from anchorot.anchors.marked import energy_profile
 
 sys.path.append(str(Path(__file__).parents[1]))  # for where the data are
-from experiments.common.datasets import data_folder
+from experiments.data import data_folder
 from measure import write_results
 
 REACHES = np.array([3.0, 5.0, 8.0, 15.0, 40.0])  # edges; no path in these collections is longer

@@ -14,9 +14,9 @@ from rich.table import Table
 import anchorot as ao
 
 from experiments.common import runner
-from experiments.common.datasets import data_folder
 from experiments.common.filling import Results, fill
 from experiments.common.study import Study
+from experiments.data import data_folder
 
 PROGRAM = "python -m experiments"
 COLOURS = {"holds": "green", "does not hold": "red"}

@@ -73,8 +73,7 @@ def find_commands(command=None, words=()):
 
 
 COMMANDS = find_commands()
-# Words that make each command work in a folder that `write_inputs` has filled; all but "reproduce", which computes
-# nothing where it is installed.
+# Words that make each command work in a folder that `write_inputs` has filled.
 RUNS = {
     "compare": "a.npy b.npy",
     "match": "a.npy b.npy",
@@ -89,17 +88,12 @@ RUNS = {
     "test": "a.npy --against b.npy --statistic anchors --resamples 9",
     "barycenter": "a.npy b.npy -o mean.csv --support 3 --max-iter 2",
     "demo": "--n-points 6 -o demo.png",
-    "datasets list": "",
-    "datasets fetch": "fly_neurons -o data",
-    "datasets check": "fly_neurons",
     "cache info": "",
     "cache clear": "",
     "config": "",
 }
 MAKE_NO_SPACES = ("search remove", "search compact")
-AT_WORK = [
-    name for name in RUNS if name not in MAKE_NO_SPACES and name.split()[0] not in ("cache", "config", "datasets")
-]
+AT_WORK = [name for name in RUNS if name not in MAKE_NO_SPACES and name.split()[0] not in ("cache", "config")]
 # Do something at the moment when a command has made a space.
 MIDDLE = """
 import os, signal, threading, anchorot.space

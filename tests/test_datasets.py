@@ -36,7 +36,7 @@ def loaded(request):
 
 def test_every_loader_is_tried_here():
     functions = {name for name in datasets.__all__ if name.islower()}
-    assert functions - set(LOADERS) == {"check", "fetch", "registry", "two_assays"}
+    assert functions - set(LOADERS) == {"two_assays"}
 
 
 def test_a_set_is_a_sequence_of_spaces_with_a_name_a_label_a_source_and_a_licence(loaded):

@@ -19,7 +19,6 @@ FOR_DEVELOPERS = {"docs", "experiments", "test"}
 NEEDS = [
     ("cells", "h5py", "ao.read('cells.h5ad')"),
     ("dask", "distributed", "main(['pairwise', 'x.npz', 'x.npz', '--dask', 'tcp://127.0.0.1:1'])"),
-    ("datasets", "pooch", "ao.datasets.fetch('tu', '.')"),
     ("exact", "pygeodesic", "ao.from_mesh('box.off', geodesic='exact')"),
     ("graph", "networkx", "ao.read('graph.graphml')"),
     ("learn", "sklearn", "ao.estimators"),

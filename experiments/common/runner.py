@@ -11,10 +11,10 @@ from typing import Any
 
 import anchorot as ao
 
-from experiments.common.datasets import find_data
 from experiments.common.files import write_whole
 from experiments.common.page import write_page
 from experiments.common.study import Study
+from experiments.data import find_data
 
 HERE = Path(__file__).parents[1]
 CHECKOUT = HERE.parent

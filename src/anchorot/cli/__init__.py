@@ -10,13 +10,11 @@ from anchorot.cli.cache import app as cache_app
 from anchorot.cli.compare import compare
 from anchorot.cli.config import config
 from anchorot.cli.convert import convert
-from anchorot.cli.datasets import app as datasets_app
 from anchorot.cli.demo import demo
 from anchorot.cli.embed import embed
 from anchorot.cli.ending import run
 from anchorot.cli.match import match
 from anchorot.cli.pairwise import pairwise
-from anchorot.cli.reproduce import reproduce
 from anchorot.cli.search import app as search_app
 from anchorot.cli.two_sample import AgainstManyFiles, two_sample
 
@@ -42,11 +40,6 @@ app.command(
 )(two_sample)
 app.command(epilog="Example: [bold]anchorot barycenter digits/ --kind points --support 80 -o mean.csv[/]")(barycenter)
 app.add_typer(cache_app, name="cache", epilog="Example: [bold]anchorot cache info[/]")
-app.add_typer(datasets_app, name="datasets", epilog="Example: [bold]anchorot datasets list[/]")
-app.command(
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    epilog="From a checkout: [bold]python -m experiments node_assignment --quick[/]",
-)(reproduce)
 app.command(epilog="Example: [bold]anchorot demo --output shapes.png[/]")(demo)
 app.command(epilog="Example: [bold]anchorot config --json[/]")(config)
 

@@ -1,11 +1,13 @@
-"""The data of the experiments: registered, fetched from a server on this machine, and checked in any case."""
+"""The data sets of the experiments: listed, fetched from a server on this machine, and checked in any case."""
 
 import functools
 import gc
 import hashlib
 import http.server
 import importlib
+import os
 import re
+import subprocess
 import sys
 import threading
 import zipfile
@@ -15,11 +17,10 @@ from pathlib import Path
 import pytest
 
 import anchorot as ao
-from anchorot import datasets
-from anchorot.datasets import Address, RegisteredSet, fetching
 
-from command_line import anchorot, assert_one_line
 from conftest import require_or_skip
+from experiments import data as experiment_data
+from experiments.data import Address, DataSet, check, data_sets, fetch
 
 pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
@@ -62,8 +63,8 @@ def toy(server, monkeypatch):
         "toy/c.txt": Address(f"{url}/c.txt"),
     }
     sums = {path: hashlib.sha256(content).hexdigest() for path, content in CONTENT.items()}
-    entry = RegisteredSet("toy", "a toy", "its makers", "MIT", sums, addresses)
-    monkeypatch.setattr("anchorot.datasets.sets.registry", lambda: {"toy": entry})
+    entry = DataSet("toy", "a toy", "its makers", "MIT", sums, addresses)
+    monkeypatch.setattr(experiment_data, "data_sets", lambda: {"toy": entry})
     return entry
 
 
@@ -72,35 +73,35 @@ def files_in(folder):
 
 
 def test_what_has_an_address_is_fetched_and_what_has_none_is_named(toy, server, tmp_path):
-    found = datasets.fetch("toy", tmp_path / "data")
-    assert (found.changed, found.missing, found.complete) == ((), ("toy/lost.txt",), False)
+    found = fetch("toy", tmp_path / "data")
+    assert (found.changed, found.missing, found.is_complete) == ([], ["toy/lost.txt"], False)
     assert files_in(tmp_path / "data") == ["toy/a.txt", "toy/c.txt", "toy/deep/b.txt"]
-    assert all((tmp_path / "data" / path).read_bytes() == CONTENT[path] for path in found.good)
+    assert all((tmp_path / "data" / path).read_bytes() == CONTENT[path] for path in found.right)
     assert sorted(server.asked) == ["/c.txt", "/toy.zip"]  # the archive once, for both its files
     assert not list(tmp_path.rglob("escaped.txt"))
 
 
 def test_what_is_there_is_not_fetched_again(toy, server, tmp_path):
-    datasets.fetch("toy", tmp_path)
+    fetch("toy", tmp_path)
     server.asked.clear()
     (tmp_path / "toy" / "c.txt").unlink()
-    datasets.fetch("toy", tmp_path)
+    fetch("toy", tmp_path)
     assert server.asked == ["/c.txt"]
 
 
 def test_a_file_with_another_sum_is_not_kept(toy, server, tmp_path):
     (server.folder / "c.txt").write_bytes(b"something else")
-    with pytest.raises(ao.InputError, match=r"/c.txt: what it gives for toy/c.txt differs from its SHA-256 sum"):
-        datasets.fetch("toy", tmp_path / "data")
+    with pytest.raises(ao.InputError, match=r"/c.txt: its toy/c.txt differs from its SHA-256 sum"):
+        fetch("toy", tmp_path / "data")
     assert "toy/c.txt" not in files_in(tmp_path / "data")
 
 
 def test_a_file_that_was_changed_is_told_and_never_replaced(toy, tmp_path):
-    datasets.fetch("toy", tmp_path)
+    fetch("toy", tmp_path)
     (tmp_path / "toy" / "a.txt").write_text("mine")
-    assert datasets.check("toy", tmp_path).changed == ("toy/a.txt",)
+    assert check("toy", tmp_path).changed == ["toy/a.txt"]
     with pytest.raises(ao.InputError, match=r"1 differ from their SHA-256 sums, the first toy/a.txt"):
-        datasets.fetch("toy", tmp_path)
+        fetch("toy", tmp_path)
     assert (tmp_path / "toy" / "a.txt").read_text() == "mine"
 
 
@@ -117,7 +118,7 @@ def test_an_address_that_does_not_give_it_is_one_line(toy, server, tmp_path, dam
     with pytest.raises(
         ao.AnchorotError, match=r"http://127.0.0.1:\d+/toy.zip (cannot be fetched|is no archive)"
     ) as error:
-        datasets.fetch("toy", tmp_path / "data")
+        fetch("toy", tmp_path / "data")
     assert "\n" not in str(error.value)
     del error
     gc.collect()  # here, not in a later test, which would be blamed for it
@@ -125,43 +126,30 @@ def test_an_address_that_does_not_give_it_is_one_line(toy, server, tmp_path, dam
 
 
 def test_a_member_larger_than_any_file_can_be_is_not_unpacked(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr(fetching, "MOST_BYTES", 2)
+    monkeypatch.setattr(experiment_data, "MAX_FILE_BYTES", 2)
     with pytest.raises(ao.InputError, match="differs from its SHA-256 sum"):
-        datasets.fetch("toy", tmp_path / "data")
-
-
-def test_a_missing_pooch_names_its_extra(toy, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ao.MissingExtraError, match=r"pip install 'anchorot\[datasets\]'"):
-        datasets.fetch("toy", tmp_path)
+        fetch("toy", tmp_path / "data")
 
 
 def test_a_set_without_an_address_says_where_to_get_it(tmp_path):
     with pytest.raises(ao.InputError, match=r"tosca_nonrigid3d has no stable address: get it from the project TOSCA"):
-        datasets.fetch("tosca_nonrigid3d", tmp_path)
+        fetch("tosca_nonrigid3d", tmp_path)
 
 
-def test_what_comes_with_the_package_needs_no_network(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    assert datasets.fetch("fly_neurons", tmp_path).complete
-    assert ao.read(tmp_path / "fly_neurons" / "722817260.swc").n > 400
-    assert datasets.check("fly_neurons").complete
+def test_an_unknown_name_gets_the_known_ones(tmp_path):
+    with pytest.raises(ao.InputError, match=r"name must be one of tosca_nonrigid3d, .* but got 'cats'"):
+        check("cats", tmp_path)
+    assert len(check("tu", tmp_path).missing) == 12
 
 
-def test_names_and_folders_that_are_needed_are_asked_for(monkeypatch):
-    monkeypatch.delenv("ANCHOROT_DATA", raising=False)
-    with pytest.raises(ao.InputError, match=r"name must be among tosca_nonrigid3d, .* but got 'cats'"):
-        datasets.check("cats")
-    with pytest.raises(
-        ao.InputError, match="say which folder tu is in, or is to be put into, or name it in ANCHOROT_DATA"
-    ):
-        datasets.check("tu")
-    monkeypatch.setenv("ANCHOROT_DATA", "/no/such/folder")
-    assert len(datasets.check("tu").missing) == 12
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes by name")
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "mnist_100_per_class.npz")
+    assert check("mnist_100_per_class.npz", tmp_path).changed == ["mnist_100_per_class.npz"]
 
 
-def test_every_registered_set_tells_what_it_is_and_has_sums():
-    for name, entry in datasets.registry().items():
+def test_every_set_says_what_it_is_and_has_sums():
+    for name, entry in data_sets().items():
         assert name == entry.name
         assert entry.what
         assert entry.source
@@ -170,26 +158,27 @@ def test_every_registered_set_tells_what_it_is_and_has_sums():
         assert all(path.split("/")[0] == name for path in entry.sums)
         assert set(entry.addresses) <= set(entry.sums)
         assert all(address.url.startswith("https://") for address in entry.addresses.values())
-        assert name in entry._repr_html_()
 
 
-def test_the_experiments_use_registered_sets():
+def test_the_experiments_use_listed_sets():
     names = [path.parent.name for path in Path("experiments").glob("*/experiment.py")]
     used = {need for name in names for need in importlib.import_module(f"experiments.{name}.experiment").DATA}
-    assert {"tosca_nonrigid3d", "tu"} <= used <= set(datasets.registry())
+    assert {"tosca_nonrigid3d", "tu"} <= used <= set(data_sets())
 
 
-@pytest.mark.parametrize("name", datasets.registry())
-def test_the_data_at_hand_are_those_of_the_registry(name, data):
-    if name == "fly_neurons":
-        return
+@pytest.mark.parametrize("name", data_sets())
+def test_the_data_at_hand_have_the_sums_of_the_list(name, data):
     assert (data / name).exists()
-    assert datasets.check(name, data).complete
+    assert check(name, Path(data)).is_complete
 
 
-@pytest.mark.lengthy
-def test_a_set_that_is_not_as_it_should_be_is_one_line_of_the_command(tmp_path):
-    (tmp_path / "fly_neurons").mkdir()
-    result = anchorot("datasets", "check", "fly_neurons", tmp_path)
-    assert_one_line(result, "0 of 5 files are right; 5 are missing, the first fly_neurons/1734350788.swc")
-    assert_one_line(anchorot("datasets", "check", "cats"), "name must be among")
+def test_the_command_says_what_is_missing_and_refuses_other_names_in_one_line(tmp_path):
+    def run(*arguments):
+        command = [sys.executable, "-m", "experiments.data", *arguments, "--data", str(tmp_path)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    missing = run("check", "tu")
+    assert (missing.returncode, missing.stderr) == (1, "")
+    assert "0 of 12 files are right; 12 are missing, the first tu/" in missing.stdout
+    wrong = run("fetch", "cats")
+    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
