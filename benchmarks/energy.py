@@ -11,7 +11,7 @@ import anchorot as ao
 from anchorot._kernels import numpy as numpy_kernels
 from anchorot.anchors import features as anchors
 
-from measure import Action, Row, alternating, at_least, at_most, cloud, ms, python, seconds
+from measure import Action, Row, alternating, at_most, cloud, ms, python, seconds
 
 RUN = str(Path(__file__).with_name("run.py"))
 
@@ -37,11 +37,6 @@ def power_rows() -> list[Row]:
     x, y = cloud(512, 1, weighted=True), cloud(512, 2, weighted=True)
     what = "(g) AE, any weights n=m=512, p=3 over p=1"
     return [at_most(what, 5, energy_of(x, y, p=3), energy_of(x, y), 9)]
-
-
-def fenwick_rows() -> list[Row]:
-    x, y = cloud(2048, 1), cloud(2048, 2)
-    return [at_least('(b) method="fenwick" over (a)', 25, energy_of(x, y, method="fenwick"), energy_of(x, y), 3)]
 
 
 def growth_rows() -> list[Row]:
@@ -124,4 +119,4 @@ def other_rows() -> list[Row]:
     ]
 
 
-ALL = (sort_rows, power_rows, fenwick_rows, growth_rows, memory_rows, path_rows, narrow_sort_rows, other_rows)
+ALL = (sort_rows, power_rows, growth_rows, memory_rows, path_rows, narrow_sort_rows, other_rows)

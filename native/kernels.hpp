@@ -104,7 +104,7 @@ struct ShareSteps {
 // out[k][l] = integral over the level of (share of k in x) * (share of l in y), for n and m points
 void share_product(const ShareSteps& x, std::size_t n, const ShareSteps& y, std::size_t m, double* out, int threads);
 
-// -- general weights (argsort.cpp, sweep.cpp, fenwick.cpp) ---------------------------------------------------------
+// -- general weights (argsort.cpp, sweep.cpp) ----------------------------------------------------------------------
 // sorted[k] = values[order[k]], ascending; equal values keep their order.
 void argsort(const double* values, std::size_t count, double* sorted, std::int64_t* order, int threads);
 
@@ -139,8 +139,6 @@ struct LevelMoves {
   std::size_t rows;
 };
 double level_sweep_energy(const LevelMoves& moves, int p, int threads);  // AE_p for p >= 2 (power_sweep.cpp)
-
-double fenwick_expected_cost(const Events& x, const Events& y);      // E[OT_1], the paper's SL-AE
 
 // -- one pool of measures under many labellings (labelled.cpp) -----------------------------------------------------
 // Rows stand at places and move from time to time.

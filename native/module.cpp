@@ -188,13 +188,6 @@ void bind_events(nb::module_& m) {
       },
       "moves"_a, "signed_mass"_a, "p"_a, "threads"_a);
   m.def(
-      "fenwick_expected_cost",
-      [](const nb::tuple& x, const nb::tuple& y) {
-        const EventArrays events_x(x), events_y(y);
-        return run([&] { return anchorot::fenwick_expected_cost(events_x.view(), events_y.view()); });
-      },
-      "x"_a, "y"_a);
-  m.def(
       "event_averages",
       [](const nb::tuple& events, const nb::tuple& grid, Matrix<double> out) {
         const EventArrays x(events);

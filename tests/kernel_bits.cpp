@@ -95,5 +95,4 @@ int main() {
   print("cost_events", x.position);
   print("cost_events", x.row);
   print("sweep_energy", std::vector<double>{anchorot::sweep_energy(x.view(), y.view(), 2)});
-  print("expected_cost", std::vector<double>{anchorot::fenwick_expected_cost(x.view(), y.view())});
 }

@@ -119,3 +119,18 @@ def test_nearest_other_is_never_the_neuron_itself():
 
     matrix = np.array([[0, 1, 9], [1, 0, 9], [9, 8, 0.0]])
     assert leave_one_out(matrix, np.array(["a", "a", "b"])).tolist() == [1, 1, 0]
+
+
+@pytest.mark.system  # it compiles
+def test_the_papers_sweep_line_gives_the_energy_for_any_weights_and_what_its_authors_program_prints():
+    import anchorot as ao
+
+    from experiments.scalability.sl_ae import expected_cost, paper_energy
+
+    rng = np.random.default_rng(0)
+    for n, m in [(1, 1), (1, 4), (6, 5), (40, 31)]:
+        clouds = (ao.from_points(rng.normal(size=(k, 2)), weights=rng.dirichlet(np.ones(k))) for k in (n, m))
+        x, y = (ao.Space(np.round(cloud.cost, 1), cloud.weights) for cloud in clouds)  # with ties
+        assert paper_energy(x, y) == pytest.approx(ao.anchor_energy(x, y), abs=1e-12)
+    authors = [ao.read(Path(__file__).parent / "golden" / f"authors_{k}.txt") for k in (1, 2)]
+    assert expected_cost(*authors) == pytest.approx(19.842169, abs=5e-7)

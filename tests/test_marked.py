@@ -195,7 +195,6 @@ def test_where_an_atom_is_matters_only_to_marks():
         (lambda x, y: ao.anchor_energy(x, x, 2, marks="types"), "marks and reach go with p=1"),
         (lambda x, y: ao.anchor_energy(x, x, 2, reach=1), "marks and reach go with p=1"),
         (lambda x, y: ao.anchor_energy(x, x, reach=np.inf), "reach must be a finite number"),
-        (lambda x, y: ao.anchor_energy(x, x, reach=1, method="fenwick"), "any method but 'fenwick'"),
         (lambda x, y: ao.AnchorFeatures.of(x, marks="types"), "need a reach"),
         (
             lambda x, y: ao.anchor_energy(ao.AnchorFeatures.of(x, reach=1), x, reach=2),

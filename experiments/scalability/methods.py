@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 import anchorot as ao
 
 from experiments.common.pot import entropic_by_pot
+from experiments.scalability.sl_ae import paper_energy
 
 PAPER_AW_EPSILON = 1e-5  # of a program that multiplies costs by a_i b_j: times n m in AW's own definition
 AW_SHARE = 0.01  # of the mean cost
@@ -38,11 +39,6 @@ def naive_energy(x: ao.Space, y: ao.Space) -> float:
         return float(cdist(rows, others, "cityblock").mean()) / rows.shape[1]
 
     return 2 * mean_transport(rows_x, rows_y) - mean_transport(rows_x, rows_x) - mean_transport(rows_y, rows_y)
-
-
-def paper_energy(x: ao.Space, y: ao.Space) -> float:
-    """AE by the paper's sweep line over Fenwick trees."""
-    return ao.anchor_energy(x, y, method="fenwick")
 
 
 def wasserstein(x: ao.Space, y: ao.Space) -> float:

@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from anchorot._kernels import _native
 from anchorot._kernels._native import (
-    fenwick_expected_cost,
     labelled_steps,
     level_energy,
     level_sweep_energy,
@@ -33,7 +32,6 @@ __all__ = [
     "cost_events",
     "description",
     "event_averages",
-    "fenwick_expected_cost",
     "l1_costs",
     "labelled_energies",
     "labelled_steps",

@@ -92,9 +92,6 @@ class Kernels(Protocol):
     def labelled_steps(self, moves: PlaceMoves) -> float:
         """How long `labelled_energies` takes for one labelling, in passes over one place (0.15 ns or so)."""
 
-    def fenwick_expected_cost(self, x: Events, y: Events) -> float:
-        """Mean transport cost (p = 1) over all pairs of measures, by the paper's SL-AE."""
-
     def level_averages(self, levels: Floats, grid: GridSpec) -> Float64s:
         """(cells_x, cells_t): averages over a grid's cells of F(x, t), the share of the numbers at level t up to x."""
 

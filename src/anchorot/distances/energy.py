@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._kernels import kernels
 from anchorot._typing import RngLike
 from anchorot._validate import check_choice, check_overflow, check_power, check_threads
 from anchorot.anchors.features import AnchorFeatures, as_features
@@ -17,7 +15,7 @@ from anchorot.distances.ground import is_w2, space_energy
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 
-METHODS = ("auto", "sort", "sweep", "fenwick")
+METHODS = ("auto", "sort", "sweep")
 
 
 def anchor_energy(
@@ -75,11 +73,9 @@ def anchor_energy(
     robust : bool
         Compare the ranks of the costs instead of the costs (:meth:`Space.ranked`): unchanged by any increasing map
         of either space's costs, so blind to scale.
-    method : {"auto", "sort", "sweep", "fenwick"}
+    method : {"auto", "sort", "sweep"}
         - "sort": sort rows, sort columns, merge. For uniform weights. O(n² log n) time, O(n²) memory.
         - "sweep": sweep over all CDF jumps, for any weights.
-        - "fenwick": the paper's SL-AE (Algorithms 1 and 2), three times for the three terms; p = 1 only, slower, and
-          subject to cancellation. Kept as the reference algorithm.
         - "auto": "sort" where it applies, else "sweep".
     ground : {"w1", "w2"}
         The distance between anchors: OT_p, or the unsquared W_2. The latter goes with p=1, method="auto" and spaces,
@@ -137,11 +133,6 @@ def anchor_energy(
         return _marked_energy(x, y, marking, p, robust, method, threads)
     mean_only = p == 2 and method == "auto"
     fx, fy = (as_features(s, robust=robust, threads=threads, mean_only=mean_only) for s in (x, y))
-    if method == "fenwick":
-        cross, own_x, own_y = (_fenwick_cost(a, b, p) for a, b in ((fx, fy), (fx, fx), (fy, fy)))
-        energy = 2 * cross - own_x - own_y
-        check_overflow(energy, p)
-        return energy
     if method == "sweep":
         return fx.sweep_energy_to(fy, p, threads=threads)
     if method == "sort" and (fx.levels is None or fy.levels is None):
@@ -150,8 +141,8 @@ def anchor_energy(
 
 
 def _marked_energy(x: Any, y: Any, marking: Marking, p: int, robust: bool, method: str, threads: int) -> float:
-    if p != 1 or method == "fenwick":
-        raise InputError(f"marks and reach go with p=1 and any method but 'fenwick', but got p={p}, method={method!r}")
+    if p != 1:
+        raise InputError(f"marks and reach go with p=1, but got p={p}")
     fx, fy = (
         marked_features(side, marking, robust=robust, threads=threads, name=name) for side, name in ((x, "x"), (y, "y"))
     )
@@ -187,18 +178,7 @@ def expected_cost(
     threads = check_threads(threads)
     check_choice(method, "method", METHODS)
     fx, fy = (as_features(s, robust=robust, threads=threads) for s in (x, y))
-    if method == "fenwick":
-        return _fenwick_cost(fx, fy, p)
     # AE = 2 E_xy - E_xx - E_yy, solved for the cross term
     cost = (anchor_energy(fx, fy, p, robust, method, threads=threads) + fx.self_cost(p) + fy.self_cost(p)) / 2
-    check_overflow(cost, p)
-    return cost
-
-
-def _fenwick_cost(x: AnchorFeatures, y: AnchorFeatures, p: int) -> float:
-    if p != 1:
-        raise InputError(f"method='fenwick' computes p=1 only, but got p={p}; method='auto' takes any integer p")
-    with np.errstate(over="ignore", invalid="ignore"):
-        cost = kernels.fenwick_expected_cost(x.events, y.events)
     check_overflow(cost, p)
     return cost

@@ -6,7 +6,6 @@ from anchorot._kernels.heights import from_heights, heights_after
 from anchorot._kernels.levels import common_segments, tie_blocks
 from anchorot._kernels.numpy.blocks import block_energies, block_profile, vector_profile
 from anchorot._kernels.numpy.energy import gap_energy, scale_of, scaled_back, span_of
-from anchorot._kernels.numpy.fenwick import fenwick_expected_cost
 from anchorot._kernels.numpy.grid import event_averages, level_averages
 from anchorot._kernels.numpy.labelled import labelled_energies, labelled_steps
 from anchorot._kernels.numpy.sweep import block_sweep
@@ -20,7 +19,6 @@ __all__ = [
     "cost_events",
     "description",
     "event_averages",
-    "fenwick_expected_cost",
     "l1_costs",
     "labelled_energies",
     "labelled_steps",
