@@ -34,7 +34,7 @@ def test_costs_are_shortest_paths(with_rustworkx, directed, edges):
     with pytest.MonkeyPatch.context() as patch:
         if not with_rustworkx:
             patch.setattr(shortest_paths, "find_spec", lambda name: None)
-        for weight in (None, True):
+        for weight in (False, True):
             x = ao.from_graph(edges, weight, 99.0, directed=directed)
             number = {name: i for i, name in enumerate(x.labels)}
             table = [(number[h], number[t], length if weight else 1) for h, t, length in edges]
@@ -43,7 +43,7 @@ def test_costs_are_shortest_paths(with_rustworkx, directed, edges):
 
 @given(edge_lists())
 def test_every_make_of_graph_gives_the_same_space(edges):
-    for weight, name in ((None, None), (True, "weight")):
+    for weight, name in ((False, False), (True, "weight")):
         for directed in (False, True):
             expected = ao.from_graph(edges, weight, 50, directed=directed)
             g = (nx.MultiDiGraph if directed else nx.MultiGraph)()
@@ -128,7 +128,7 @@ def test_the_three_ways_out():
         (np.eye(5), {}, "got a square array, but edges are needed"),
         ([1, 2], {}, "all be pairs, or all triples with a length, but got 1"),
         ([([], 1)], {}, r"nodes need names that can be looked up, such as numbers or text, but got \[\]"),
-        ("abc", {}, "got a str, but a networkx or igraph graph"),
+        ("abc", {}, "got a str, but a networkx, igraph or PyTorch Geometric graph"),
         (7, {}, "got a int, but a networkx"),
         (rustworkx.PyGraph(), {}, "rustworkx graphs are not read"),
         (sp.coo_array((2, 3)), {}, r"the adjacency matrix has shape \(2, 3\)"),
@@ -217,7 +217,7 @@ def test_edges_in_an_array_file(tmp_path):
 
 def test_edge_list_lengths(tmp_path):
     path = saved(tmp_path / "g.edgelist", "a b 2.5\nb c 1e-1\n")
-    assert ao.read(path).cost[0].tolist() == [0, 1, 2]
+    assert ao.read(path, weight=False).cost[0].tolist() == [0, 1, 2]
     assert ao.read(path, weight=True).cost[0].tolist() == [0, 2.5, 2.6]
 
 

@@ -315,7 +315,7 @@ def test_types_are_python_objects_whatever_array_holds_them():
     ("options", "said"),
     [
         ({"types": ["a"]}, "types has 1 entries, but the cost matrix has 2 points"),
-        ({"types": "ab"}, "one hashable object a point"),
+        ({"types": "ab"}, "one hashable object per point"),
         ({"types": [[1], [2]]}, r"types\[0\] is \[1\], but a type must be hashable"),
         ({"types": ["a", float("nan")]}, r"types\[1\] is nan, which equals no type"),
         ({"features": [[1, 2]]}, r"features has shape \(1, 2\), but \(2, d\)"),

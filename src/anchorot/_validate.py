@@ -4,7 +4,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 
 from anchorot._memory import free_memory
 from anchorot._typing import Float64s, Floats, Int64s
-from anchorot.exceptions import InputError
+from anchorot.exceptions import InputError, first_line
 
 WEIGHT_SUM_TOLERANCE = 1e-6  # float32 users exist
+ROUGHLY = 1e-6  # of the mean cost
+TURN_ROUND = "turn similarities round first, as in S.max() - S"
 ROUNDING = 2.0**-51  # what weights that were divided by their sum may still miss 1 by
 LEAST_WEIGHT = 2.0**-63  # half the unit that CDF heights are counted in: up to this, a weight rounds to nothing
 ALWAYS_THERE = 1 << 24  # bytes that are not worth a look at the memory
@@ -24,22 +26,69 @@ the sums of powers that weighted spaces need lose more digits, and binomial coef
 MAKERS = {  # of spaces, by what the objects of other packages have
     ("nodes", "edges"): "from_graph(graph)",
     ("vs", "es"): "from_graph(graph)",
+    ("edge_index",): "from_graph(graph)",
     ("vertices", "faces"): "from_mesh(mesh)",
     ("obs", "obsm"): "from_cells(cells)",
 }
+LONGEST_VALUE = 60  # letters of a value in a message
 MOST_THREADS = 1024  # more than any machine has a use for; an answer does not depend on it
+
+
+def as_array(values: Any, name: str) -> Any:
+    """Turn what holds values into an array: lists, data frames, and tensors, on whatever device, without gradients."""
+    if np.ma.is_masked(values):
+        raise InputError(f"{name} has masked entries, but all values are needed; fill them, or leave those points out")
+    try:
+        return np.asarray(_on_host(values))
+    except (ValueError, TypeError, RuntimeError) as error:  # ragged nested lists, say
+        raise InputError(f"{name} is not an array of numbers: {first_line(error)}") from None
+
+
+def _on_host(values: Any) -> Any:
+    """Return a tensor, or a list that begins with one, as arrays; all else as it is."""
+    if hasattr(values, "detach"):
+        tensor = values.detach().cpu()
+        try:
+            return tensor.numpy()
+        except TypeError:  # bfloat16 is unknown to NumPy
+            return tensor.float().numpy()
+    first = values
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    return [_on_host(value) for value in values] if first is not values and hasattr(first, "detach") else values
 
 
 def check_numbers(values: ArrayLike, name: str) -> Floats:
     """Turn array-like numbers into a float64 or float32 array; refuse objects, complex numbers and text."""
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError) as error:  # ragged nested lists, say
-        raise InputError(f"{name} is not an array of numbers: {error}") from None
+    array = as_array(values, name)
     if array.dtype.kind not in "biuf":
         hint = " (a sparse matrix? make it dense first)" if hasattr(values, "toarray") else ""
+        hint = " (a data frame? make it numbers first: .astype(float))" if hasattr(values, "to_numpy") else hint
         raise InputError(f"{name} has dtype {array.dtype}, but real numbers are needed{hint}")
-    return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
+    with np.errstate(over="ignore"):  # of long doubles; what becomes infinite is told
+        return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
+
+
+def point_values(values: Any, name: str) -> list[Any]:
+    """Return one Python object for each point, of any iterable that has an order: arrays, tensors, generators."""
+    if hasattr(values, "detach") or np.ma.is_masked(values):
+        values = as_array(values, name)
+    if getattr(values, "ndim", 1) != 1:
+        raise InputError(f"{name} has shape {values.shape}, but one for each point is needed")
+    if isinstance(values, Mapping | set | frozenset) or not isinstance(values, Iterable):
+        raise InputError(f"{name} must be one per point and in order, such as a list, but got {shown(values)}")
+    return [plain_item(value) for value in values]
+
+
+def plain_item(value: Any) -> Any:
+    """Return the Python object in a NumPy scalar, or in an array or tensor without dimensions; all else as it is."""
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message: in one line that is not long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
 
 
 def check_finite(array: Floats, name: str, infinity_hint: str = "") -> None:
@@ -72,11 +121,11 @@ def check_vector(values: ArrayLike, name: str) -> Floats:
     return array
 
 
-def check_square(values: ArrayLike, name: str) -> Floats:
+def check_square(values: ArrayLike, name: str, hint: str = "") -> Floats:
     """Turn `values` into a square matrix of numbers."""
     array = check_numbers(values, name)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise InputError(f"{name} has shape {array.shape}, but a square matrix (n, n) is needed")
+        raise InputError(f"{name} has shape {array.shape}, but a square matrix (n, n) is needed{hint}")
     return array
 
 
@@ -107,11 +156,27 @@ def check_cost(cost: ArrayLike) -> Floats:
     """Turn `cost` into a square, finite, C-contiguous float matrix (no copy if it already is one)."""
     if (advice := _advice(cost)) is not None:
         raise InputError(f"got {advice[0]}, but a Space or a square matrix of costs is needed; {advice[1]}")
-    array = check_square(cost, "cost")
+    array = check_square(cost, "cost", "; of points, one a row, make a space first: anchorot.from_points(points)")
     if array.shape[0] == 0:
         raise InputError("cost has shape (0, 0), but a space needs at least one point")
     check_finite(array, "cost", "; unreachable pairs of a disconnected graph need a finite cost or must be left out")
     return np.ascontiguousarray(array)
+
+
+def doubt_of_cost(cost: Floats) -> str | None:
+    """Say what speaks against a checked matrix of costs, if anything does: it may hold similarities.
+
+    The mean of a kernel's diagonal is never below that of all entries, and the mean of distances' never above, so that
+    is what tells them apart; costs may be asymmetric or have an offset.
+    """
+    with np.errstate(over="ignore"):
+        total = float(cost.sum(dtype=np.float64))
+        diagonal = len(cost) * float(cost.diagonal().sum(dtype=np.float64))
+    slack = ROUGHLY * abs(total)  # less may be rounding
+    if diagonal > total + slack:
+        return f"costs that look like similarities, larger on the diagonal than elsewhere; {TURN_ROUND}"
+    is_negative = float(cost.min()) * cost.size < -slack
+    return f"negative costs, which no distance has; {TURN_ROUND}" if is_negative else None
 
 
 def row_names(table: Any) -> list[Any] | None:
@@ -177,24 +242,38 @@ def check_weights(weights: ArrayLike, n: int, of: str) -> Float64s:
 
 def check_types(types: Iterable[Hashable], n: int, of: str = "the cost matrix") -> tuple[Hashable, ...]:
     """Turn `types` into n hashable objects, each equal to itself; NumPy's scalars become Python's."""
-    if isinstance(types, str | bytes) or not isinstance(types, Iterable):
-        raise InputError(f"types must be one hashable object a point, such as a list of names, but got {types!r}")
-    kinds = tuple(kind.item() if isinstance(kind, np.generic) else kind for kind in types)
+    if isinstance(types, str | bytes):
+        raise InputError(
+            f"types must be one hashable object per point, such as a list of names, but got {shown(types)}"
+        )
+    kinds = tuple(point_values(types, "types"))
     if len(kinds) != n:
         raise InputError(f"types has {len(kinds)} entries, but {of} has {n} points")
     for place, kind in enumerate(kinds):
         if not isinstance(kind, Hashable):
-            raise InputError(f"types[{place}] is {kind!r}, but a type must be hashable, such as a text or an integer")
-        if not _equals_itself(kind):
+            told = f"types[{place}] is {shown(kind)}"
+            raise InputError(f"{told}, but a type must be hashable, such as a text or an integer")
+        if not equals_itself(kind):
             raise InputError(f"types[{place}] is {kind!r}, which equals no type, not even itself; name what is missing")
     return kinds
 
 
-def _equals_itself(value: Any) -> bool:
+def equals_itself(value: Any) -> bool:
+    """Whether a value is there: NaN and what pandas calls NA are not equal to anything."""
     try:
         return bool(value == value)
-    except TypeError:  # what pandas calls NA
+    except TypeError:  # of NA nobody can say
         return False
+    except ValueError:  # an array, of which there is one answer for each entry
+        return True
+
+
+def check_labels(labels: Iterable[object], n: int, there_are: str = "the cost matrix has") -> tuple[object, ...]:
+    """Turn `labels` into n objects, whatever they are."""
+    names = tuple(point_values(labels, "labels"))
+    if len(names) != n:
+        raise InputError(f"labels has {len(names)} entries, but {there_are} {n} points")
+    return names
 
 
 def check_features(features: ArrayLike, n: int) -> Float64s:
@@ -229,9 +308,9 @@ def check_integer(value: Any, name: str, least: int) -> int:
 
 def check_indices(values: ArrayLike, name: str, n: int) -> Int64s:
     """Turn `values` into indices of n points; negative ones count from the end."""
-    index = np.asarray(values)
+    index = as_array(values, name)
     if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
-        raise InputError(f"{name} must be a list of integers, but got {values!r}")
+        raise InputError(f"{name} must be a list of integers, but got {shown(values)}")
     if index.size and (index.min() < -n or index.max() >= n):
         raise InputError(f"{name} has entries from {index.min()} to {index.max()}, but there are {n} points")
     return index.astype(np.int64) % n

@@ -1,6 +1,8 @@
 """The errors anchorot raises on purpose; each is also the built-in kind that callers expect."""
 
 import errno
+import sys
+import warnings
 
 LONGEST_LINE = 300  # libraries may quote all of a file
 
@@ -31,6 +33,14 @@ class MissingExtraError(AnchorotError, ImportError):
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
         """Pickle by what it was made from: it may come from a worker in another process."""
         return type(self), self._arguments
+
+
+def note_input(text: str) -> None:
+    """Warn with an `InputNote` where anchorot was called."""
+    frame, count = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "anchorot":
+        frame, count = frame.f_back, count + 1
+    warnings.warn(text, InputNote, stacklevel=count)
 
 
 def first_line(error: BaseException) -> str:

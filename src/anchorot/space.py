@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from copy import copy as copy_of
 from functools import cached_property
 from typing import Any
@@ -14,18 +14,21 @@ from anchorot._cost_scales import cost_scale, strict_ranks, unit_of
 from anchorot._html import card, dots, sorted_line
 from anchorot._typing import Float64s, Floats, RngLike
 from anchorot._validate import (
+    as_array,
     check_choice,
     check_cost,
     check_features,
     check_indices,
     check_integer,
+    check_labels,
     check_memory,
     check_types,
     check_weights,
     cost_names,
+    doubt_of_cost,
     uniform_weights,
 )
-from anchorot.exceptions import InputError, printable
+from anchorot.exceptions import InputError, note_input, printable
 from anchorot.geometry import Geometry
 from anchorot.origin import Origin
 
@@ -36,7 +39,8 @@ class Space:
     """A measured metric space: n points seen only through their costs to each other, and their weights.
 
     Row i of the cost matrix is the anchor i's view of the space: its costs to all points. Costs may be any finite
-    real numbers, symmetric or not, with anything on the diagonal.
+    real numbers, symmetric or not, with anything on the diagonal; but an `InputNote` says so if they are negative or
+    look like similarities.
 
     Parameters
     ----------
@@ -50,14 +54,15 @@ class Space:
         equal. Distances look at them if they are asked to (``marks="types"``).
     features : array_like of shape (n, d) or (n,), optional
         Finite numbers that each point has besides its costs, for ``marks="features"``.
-    labels : sequence of n objects, optional
+    labels : iterable of n objects, optional
         Names of the points.
     geometry : Geometry, optional
         What the points looked like, for pictures; it plays no part in any distance.
     origin : Origin, optional
         Where the space came from: a file, and how it was read.
     copy : bool
-        Keep an own copy of `cost`. With ``copy=False`` a large matrix is shared, and must not be changed later.
+        Keep an own copy of `cost`. With ``copy=False`` a large matrix is shared, must not be changed later, and is not
+        looked through for similarities.
 
     Examples
     --------
@@ -74,24 +79,24 @@ class Space:
         *,
         types: Iterable[Hashable] | None = None,
         features: ArrayLike | None = None,
-        labels: Sequence[object] | None = None,
+        labels: Iterable[object] | None = None,
         geometry: Geometry | None = None,
         origin: Origin | None = None,
         copy: bool = True,
     ) -> None:
         checked = check_cost(cost)
-        if copy and np.may_share_memory(checked, np.asarray(cost)):
-            checked = checked.copy()
+        if copy:
+            _note_doubt(checked)
+            if np.may_share_memory(checked, as_array(cost, "cost")):
+                checked = checked.copy()
         n = len(checked)
         labels = cost_names(cost) if labels is None else labels
-        if labels is not None and len(labels) != n:
-            raise InputError(f"labels has {len(labels)} entries, but the cost matrix has {n} points")
         self._cost = _read_only(checked)
         checked_weights = uniform_weights(n) if weights is None else check_weights(weights, n, "the cost matrix")
         self._weights = _read_only(checked_weights)
         self._types = None if types is None else check_types(types, n)
         self._features = None if features is None else _read_only(check_features(features, n))
-        self._labels = None if labels is None else tuple(labels)
+        self._labels = None if labels is None else check_labels(labels, n)
         if geometry is not None and len(geometry.index) != n:
             raise InputError(f"geometry has {len(geometry.index)} points, but the cost matrix has {n}")
         self._geometry = geometry
@@ -293,7 +298,17 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
+def _note_doubt(cost: Floats) -> None:
+    doubt = doubt_of_cost(cost)
+    if doubt is not None:
+        note_input(f"got {doubt}")
+
+
 def as_space(x: Space | ArrayLike, *, robust: bool = False) -> Space:
     """Return x if it is a Space, else the uniform space of the cost matrix x (not copied); ranked if `robust`."""
-    space = x if isinstance(x, Space) else Space(x, copy=False)
+    if isinstance(x, Space):
+        space = x
+    else:
+        space = Space(x, copy=False)
+        _note_doubt(space.cost)
     return space.ranked() if robust else space

@@ -48,7 +48,7 @@ def social_networks() -> Dataset:
         "southern women": nx.davis_southern_women_graph(),
     }
     names = tuple(graphs)
-    spaces = tuple(from_graph(graph) for graph in graphs.values())
+    spaces = tuple(from_graph(graph, weight=False) for graph in graphs.values())
     return Dataset("social networks", spaces, names, names, NETWORKS, "BSD-3-Clause (networkx)")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from anchorot._typing import Float64s
+from anchorot._validate import doubt_of_cost
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
 from anchorot.io.cache import kept_space, through_cache
@@ -26,6 +27,7 @@ from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
 from anchorot.io.meshes import mesh_space
 from anchorot.io.neighbors import from_neighbors
 from anchorot.io.neurons import read_swc
+from anchorot.io.notes import note
 from anchorot.io.options import ReadOptions, by_keywords
 from anchorot.io.points import from_points
 from anchorot.io.sampling import sampled
@@ -154,7 +156,7 @@ class UnreadGraph:
         """Read it."""
         with about(self.path):
             self.path.stat()
-            found = _edges_of(self.path, replace(self.options, weight=None, directed=False))
+            found = _edges_of(self.path, replace(self.options, weight=False, directed=False))
             if found is None:
                 graphs = ", ".join(GRAPH_ENDINGS)
                 raise InputError(
@@ -221,8 +223,11 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
             "if its rows are points, say kind='points' (--kind points)"
         )
     space = space_of({"cost": cost, **found})
-    kept = sampled(np.flatnonzero(space.weights), options.n_points, options.rng)
-    return space if options.n_points is None or options.n_points >= space.n else space.take(kept)
+    doubt = None if space.origin else doubt_of_cost(space.cost)  # what was written by us is known already
+    if doubt is not None:
+        note(file.name, "holds " + doubt)
+    kept = sampled(np.arange(space.n), options.n_points, options.rng, space.weights)
+    return space if len(kept) == space.n else space.take(kept)
 
 
 def _cloud(found: dict[str, Any], options: ReadOptions) -> Space | list[Space]:

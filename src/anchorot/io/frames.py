@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorot._validate import as_array, equals_itself
 from anchorot.exceptions import InputError
 from anchorot.io.marks import Columns
 
@@ -36,13 +37,15 @@ def plain(column: Any) -> Any:
         return column.toarray()
     if hasattr(column, "to_list") and not hasattr(column, "isna"):  # polars
         return column.to_list()
-    values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+    values = column.to_numpy() if hasattr(column, "to_numpy") else as_array(column, "a column")
     if values.ndim != 1:
         return values
     missing = np.asarray(column.isna()) if hasattr(column, "isna") else np.zeros(len(values), bool)
-    if missing.any() or values.dtype.kind not in "biuf":
-        return [None if lost else value for lost, value in zip(missing.tolist(), values.tolist(), strict=True)]
-    return values
+    if not missing.any() and values.dtype.kind in "biuf":
+        return values
+    listed = values.tolist() if isinstance(column, np.ndarray) or hasattr(column, "isna") else list(column)
+    pairs = zip(missing.tolist(), listed, strict=True)  # NumPy would make a text of NaN among texts
+    return [None if lost or not equals_itself(value) else value for lost, value in pairs]
 
 
 def columns_of_cells(adata: Any) -> Columns:

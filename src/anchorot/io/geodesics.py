@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anchorot._cost_scales import unit_of
 from anchorot._typing import Float64s, Int64s
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.shortest_paths import adjacency, shortest_paths
@@ -12,6 +13,7 @@ from anchorot.io.shortest_paths import adjacency, shortest_paths
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+MOST_FACES = 1000  # of one edge; a surface has two
 BLOCK = 256  # rows that are made symmetric at a time
 
 
@@ -68,8 +70,12 @@ def heat_rows(vertices: Float64s, faces: Int64s) -> Callable[[int], Float64s]:
     def failure(why: object) -> InputError:
         return InputError(f"the heat method fails on this mesh ({why}); geodesic='edge' may not")
 
+    _, counts = _counted_edges(faces)
+    if counts.max() > MOST_FACES:  # each is compared with each
+        raise failure(f"an edge has {counts.max()} faces")
+    unit = _unit(vertices)
     try:
-        solver = MeshHeatMethodDistanceSolver(vertices, faces)
+        solver = MeshHeatMethodDistanceSolver(vertices / unit, faces)
     except (RuntimeError, ValueError) as error:
         raise failure(error) from None
 
@@ -80,7 +86,7 @@ def heat_rows(vertices: Float64s, faces: Int64s) -> Callable[[int], Float64s]:
             raise failure(error) from None
         if not np.isfinite(found).all():
             raise failure("faces without area?")
-        return found
+        return found * unit
 
     return row
 
@@ -91,6 +97,8 @@ def exact_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64
         from pygeodesic.geodesic import PyGeodesicAlgorithmExact
     except ImportError:
         raise MissingExtraError("pygeodesic", "exact") from None
+    unit = _unit(vertices)
+    vertices = vertices / unit
     _check_manifold(vertices, faces)
     try:
         solver = PyGeodesicAlgorithmExact(vertices, faces)
@@ -99,7 +107,13 @@ def exact_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64
         raise InputError("the exact method fails on this mesh; geodesic='heat' may not") from None
     if not np.isfinite(found).all():
         raise InputError("the exact method fails on this mesh; geodesic='heat' may not")
+    found *= unit
     return _symmetrised(found)
+
+
+def _unit(vertices: Float64s) -> float:
+    """Return the power of two next to the size of a mesh; in that unit nothing overflows, and tolerances hold."""
+    return unit_of(float(np.ptp(vertices, axis=0).max()))
 
 
 def _rows(rows: Iterable[Float64s], n: int) -> Float64s:

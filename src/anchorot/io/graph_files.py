@@ -1,10 +1,12 @@
 """Graphs from files: edge lists, GraphML, GEXF and GML."""
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.foreign import reading
 from anchorot.io.gate import content_of
 from anchorot.io.graph_inputs import EdgeTable, edge_table, numbered
-from anchorot.io.text import lines_of, numbers, whole_number
+from anchorot.io.text import check_no_underscore, lines_of, numbers, whole_number
 
 
 def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None, limit: int) -> EdgeTable:
@@ -27,16 +29,23 @@ def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None,
     n = _promised_nodes(rows)
     if n is not None:
         rows = rows[1:]
-    pairs = [(_name(row[0]), _name(row[1])) for row in rows]
+    unused = weight is None and any(len(row) > 2 and _is_length(row[2]) for row in rows)
+    pairs_only = [i for i, row in enumerate(rows) if len(row) == 2]
+    if len(rows) > 1 and pairs_only in ([0], [len(rows) - 1]):  # sizes that are not so, or half an edge
+        odd = pairs_only[0]
+        raise InputError(f"line {odd + 1} of edges is {' '.join(rows[odd])!r}, but all others have a third word")
     lengths = None
     if weight:
         lengths = numbers([row[2] if len(row) > 2 else "(no length)" for row in rows], None)[:, 0]
     if n is None:
-        return edge_table(numbered(pairs, lengths, bool(directed)), weight, directed)
-    edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        pairs = [(_name(row[0]), _name(row[1])) for row in rows]
+        return edge_table(numbered(pairs, lengths, bool(directed), unused), weight, directed)
+    edges = np.array([[int(word) for word in row[:2]] for row in rows], dtype=np.int64).reshape(-1, 2)
     first = int(edges.max(initial=0) == n)  # do numbers begin at 1?
-    table = EdgeTable(n, edges - first, lengths, bool(directed), tuple(range(first, first + n)))
-    return edge_table(table, weight, directed)
+    names = tuple(range(first, first + n))
+    return edge_table(
+        EdgeTable(n, edges - first, lengths, bool(directed), names, has_unused_lengths=unused), weight, directed
+    )
 
 
 def _promised_nodes(rows: list[list[str]]) -> int | None:
@@ -51,9 +60,18 @@ def _promised_nodes(rows: list[list[str]]) -> int | None:
     return n if 1 <= n <= most_nodes and fits else None
 
 
+def _is_length(word: str) -> bool:
+    """Whether a third word is a length other than 1."""
+    try:
+        return float(word) != 1
+    except ValueError:
+        return False
+
+
 def _name(word: str) -> int | str:
+    """Return a number where it is written as one; "01" is another name than "1"."""
     number = whole_number(word)
-    return word if number is None else number
+    return word if number is None or str(number) != word else number
 
 
 def read_networkx(file: Path, weight: str | bool | None, directed: bool | None, limit: int) -> EdgeTable:
@@ -78,13 +96,25 @@ def _by_labels(table: EdgeTable) -> EdgeTable:
     return replace(table, names=tuple(labels)) if is_each else table
 
 
+def _checked_xml(content: bytes) -> io.BytesIO:
+    """Refuse "1_0" where a number is declared; networkx leaves it to Python what numbers are."""
+    elements = list(ElementTree.fromstring(content).iter()) if UNDERSCORED.search(content) else []
+    numeric = {each.get("id") for each in elements if (each.get("attr.type") or each.get("type")) in NUMERIC}
+    for each in elements:
+        stated = each.get("value") if each.get("for") in numeric else each.get("weight")
+        check_no_underscore((each.text if each.get("key") in numeric else stated) or "")
+    return io.BytesIO(content)
+
+
 def _gml(networkx: Any, content: bytes) -> Any:
     lines = content.decode("utf-8-sig").splitlines()  # networkx would insist on ASCII
     return networkx.parse_gml([line for line in lines if line.strip()], label=None)
 
 
+UNDERSCORED = re.compile(rb"[0-9]_[0-9]")
+NUMERIC = ("int", "integer", "long", "short", "byte", "float", "double", "bigdecimal", "biginteger")
 NETWORKX_READERS: dict[str, tuple[str, Callable[[Any, bytes], Any]]] = {
-    ".gexf": ("a GEXF file", lambda networkx, content: networkx.read_gexf(io.BytesIO(content))),
+    ".gexf": ("a GEXF file", lambda networkx, content: networkx.read_gexf(_checked_xml(content))),
     ".gml": ("a GML file", _gml),
-    ".graphml": ("a GraphML file", lambda networkx, content: networkx.read_graphml(io.BytesIO(content))),
+    ".graphml": ("a GraphML file", lambda networkx, content: networkx.read_graphml(_checked_xml(content))),
 }

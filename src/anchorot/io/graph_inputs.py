@@ -2,16 +2,26 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_finite, check_numbers
+from anchorot._validate import (
+    as_array,
+    check_finite,
+    check_integer,
+    check_numbers,
+    equals_itself,
+    plain_item,
+    shown,
+)
 from anchorot.exceptions import InputError, first_line
 from anchorot.io.marks import Columns
 
 NO_ATTRIBUTES = Columns("node attribute")
+DENSE = "got a square array, but edges are needed; of a dense matrix: scipy.sparse.csr_array(it)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +34,11 @@ class EdgeTable:
     directed: bool
     names: tuple[object, ...]
     columns: Columns = NO_ATTRIBUTES  # that types and features can be made of
+    has_unused_lengths: bool = False  # which nobody asked for, and nobody refused
 
 
 def edge_table(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
-    """Turn a networkx or igraph graph, a sparse matrix or an edge list into an edge table."""
+    """Turn a networkx or igraph graph, an edge_index, a sparse matrix or an edge list into an edge table."""
     make = graph if isinstance(graph, EdgeTable) else _reader_of(graph)(graph, weight, directed)
     if make.n == 0:
         raise InputError("the graph has no nodes, but a space needs at least one point")
@@ -54,18 +65,22 @@ def _reader_of(graph: Any) -> Any:
         raise InputError("rustworkx graphs are not read; pass their weighted_edge_list() instead")
     if hasattr(graph, "tocoo"):
         return _from_sparse
+    if hasattr(graph, "edge_index"):
+        return _from_edge_index
+    if hasattr(graph, "__array__") or hasattr(graph, "detach"):
+        return _from_array
     if isinstance(graph, Iterable) and not isinstance(graph, str | bytes):
         return _from_edges
     raise InputError(
-        f"got a {type(graph).__name__}, but a networkx or igraph graph, a SciPy sparse matrix or a list of edges is "
-        f"needed"
+        f"got a {type(graph).__name__}, but a networkx, igraph or PyTorch Geometric graph, a SciPy sparse matrix or a "
+        f"list of edges is needed"
     )
 
 
 def _from_networkx(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
     number = {node: i for i, node in enumerate(graph.nodes)}
     edges = [(number[head], number[tail]) for head, tail in graph.edges()]
-    lengths = None
+    lengths, unused = None, weight is None and _differ(length for _, _, length in graph.edges(data="weight", default=1))
     if weight:
         name = "weight" if weight is True else weight
         values = [data for _, _, data in graph.edges(data=name)]
@@ -74,7 +89,7 @@ def _from_networkx(graph: Any, weight: str | bool | None, directed: bool | None)
             raise InputError(f"the edge from {head} to {tail} has no attribute {name!r}")
         lengths = _lengths(values)
     is_directed, columns = _choose(directed, graph.is_directed()), Columns("node attribute", _NodeAttributes(graph))
-    return EdgeTable(len(number), _pairs(edges), lengths, is_directed, tuple(number), columns)
+    return EdgeTable(len(number), _pairs(edges), lengths, is_directed, tuple(number), columns, unused)
 
 
 class _NodeAttributes(Mapping[str, list[Any]]):
@@ -101,6 +116,7 @@ class _NodeAttributes(Mapping[str, list[Any]]):
 def _from_igraph(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
     n = graph.vcount()
     lengths = None
+    unused = weight is None and "weight" in graph.es.attributes() and _differ(graph.es["weight"])
     if weight:
         name = "weight" if weight is True else weight
         if name not in graph.es.attributes():
@@ -110,7 +126,7 @@ def _from_igraph(graph: Any, weight: str | bool | None, directed: bool | None) -
     attributes = {name: graph.vs[name] for name in graph.vs.attributes()}
     names, columns = attributes.get("name", range(n)), Columns("node attribute", attributes)
     is_directed = _choose(directed, graph.is_directed())
-    return EdgeTable(n, _pairs(graph.get_edgelist()), lengths, is_directed, tuple(names), columns)
+    return EdgeTable(n, _pairs(graph.get_edgelist()), lengths, is_directed, tuple(names), columns, unused)
 
 
 def _from_sparse(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
@@ -121,7 +137,9 @@ def _from_sparse(graph: Any, weight: str | bool | None, directed: bool | None) -
     table = graph.tocoo()
     edges = np.stack(table.coords, axis=1).astype(np.int64)
     lengths = _lengths(table.data) if weight else None
-    return EdgeTable(graph.shape[0], edges, lengths, _choose(directed, False), tuple(range(graph.shape[0])))
+    unused = weight is None and bool((table.data != 1).any())
+    names = tuple(range(graph.shape[0]))
+    return EdgeTable(graph.shape[0], edges, lengths, _choose(directed, False), names, has_unused_lengths=unused)
 
 
 def _check_compressed(graph: Any) -> None:
@@ -132,34 +150,73 @@ def _check_compressed(graph: Any) -> None:
         raise InputError(f"the adjacency matrix is damaged: {first_line(error)}") from None
 
 
+def _from_edge_index(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
+    """Read what PyTorch Geometric calls `Data`, or anything else with an `edge_index` of shape (2, E)."""
+    index = as_array(graph.edge_index, "edge_index")
+    if index.ndim != 2 or len(index) != 2 or index.dtype.kind not in "iu":
+        raise InputError(f"edge_index has shape {index.shape} and dtype {index.dtype}, but integers (2, E) are needed")
+    n = getattr(graph, "num_nodes", None)
+    n = int(index.max(initial=-1)) + 1 if n is None else check_integer(n, "num_nodes", 0)
+    own, lengths = getattr(graph, "edge_weight", None), None
+    if weight:
+        name = weight if isinstance(weight, str) else "edge_attr" if own is None else "edge_weight"
+        if getattr(graph, name, None) is None:
+            raise InputError(f"lengths of edges are asked for, but the graph has no {name}")
+        lengths = _lengths(getattr(graph, name))
+        lengths = lengths[:, 0] if lengths.shape[1:] == (1,) else lengths
+        if lengths.shape != index.shape[1:]:
+            raise InputError(
+                f"{name} has shape {lengths.shape}, but a length for each of {index.shape[1]} edges is needed"
+            )
+    unused = weight is None and own is not None and bool((_lengths(own) != 1).any())
+    edges = np.ascontiguousarray(index.T, np.int64)
+    return EdgeTable(n, edges, lengths, _choose(directed, False), tuple(range(n)), has_unused_lengths=unused)
+
+
+def _from_array(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
+    array = as_array(graph, "edges")
+    if array.shape == (3, 3) and (array == array.T).all() and not array.diagonal().any():
+        raise InputError(DENSE)
+    return _from_edges(array.tolist() if array.ndim else [], weight, directed)
+
+
 def _from_edges(graph: Iterable[Any], weight: str | bool | None, directed: bool | None) -> EdgeTable:
     rows = [tuple(row) if isinstance(row, Iterable) and not isinstance(row, str) else row for row in graph]
     widths = {len(row) if isinstance(row, tuple) else 0 for row in rows}
     if not widths <= {2} and not widths <= {3}:
         if widths == {len(rows)}:
-            raise InputError("got a square array, but edges are needed; of a dense matrix: scipy.sparse.csr_array(it)")
+            raise InputError(DENSE)
         wrong = next(row for row in rows if not isinstance(row, tuple) or len(row) not in (2, 3) or len(widths) > 1)
-        raise InputError(f"edges must all be pairs, or all triples with a length, but got {_short(wrong)}")
+        hint = "; of an edge_index take its transpose: edge_index.T" if len(rows) == 2 and len(widths) == 1 else ""
+        raise InputError(f"edges must all be pairs, or all triples with a length, but got {shown(wrong)}{hint}")
     if weight and widths == {2}:
         raise InputError("lengths of edges are asked for, but the edges are pairs of nodes without one")
     lengths = _lengths([row[2] for row in rows]) if weight and rows else None
-    return numbered([(row[0], row[1]) for row in rows], lengths, bool(directed))
+    unused = weight is None and widths == {3} and _differ(row[2] for row in rows)
+    return numbered([(row[0], row[1]) for row in rows], lengths, bool(directed), unused)
 
 
-def numbered(pairs: list[tuple[Any, Any]], lengths: Float64s | None, directed: bool) -> EdgeTable:
+def numbered(
+    pairs: list[tuple[Any, Any]], lengths: Float64s | None, directed: bool, has_unused_lengths: bool = False
+) -> EdgeTable:
     """Number the nodes that the edges mention: in order if all of them are integers, else as they come."""
     names: list[Any] = list(dict.fromkeys(_plain(node) for pair in pairs for node in pair))
     if all(isinstance(name, int) for name in names):
         names.sort()
     number = {name: i for i, name in enumerate(names)}
     edges = [(number[_plain(head)], number[_plain(tail)]) for head, tail in pairs]
-    return EdgeTable(len(names), _pairs(edges), lengths, directed, tuple(names))
+    return EdgeTable(len(names), _pairs(edges), lengths, directed, tuple(names), has_unused_lengths=has_unused_lengths)
+
+
+def _differ(lengths: Iterable[Any]) -> bool:
+    """Whether some edge would be longer or shorter than 1, if anyone asked."""
+    return any(isinstance(length, Real) and length != 1 for length in map(plain_item, lengths))
 
 
 def _plain(node: Any) -> Hashable:
-    plain = node.item() if isinstance(node, np.generic) else node
-    if not isinstance(plain, Hashable):
-        raise InputError(f"nodes need names that can be looked up, such as numbers or text, but got {_short(plain)}")
+    plain = plain_item(node)
+    if plain is None or not isinstance(plain, Hashable) or hasattr(plain, "ndim") or not equals_itself(plain):
+        raise InputError(f"nodes need names that can be looked up, such as numbers or text, but got {shown(plain)}")
     return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
 
 
@@ -173,8 +230,3 @@ def _lengths(values: Any) -> Float64s:
 
 def _choose(wanted: bool | None, own: bool) -> bool:
     return own if wanted is None else wanted
-
-
-def _short(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:57]}..."

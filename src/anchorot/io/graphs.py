@@ -68,20 +68,21 @@ def from_graph(
 
     Parameters
     ----------
-    graph : networkx or igraph graph, SciPy sparse matrix, or list of edges
-        Edges of a list are pairs of nodes, or triples of two nodes and a length. Of parallel edges the shortest
-        counts; loops count for nothing.
-    weight : None, True or str
-        None: every edge has length 1. A name: the length is that attribute of the edge. True: the attribute
-        ``"weight"``, the values of a sparse matrix (stored zeros are edges of length 0), or the third entry of the
-        edges in a list.
+    graph : networkx or igraph graph, PyTorch Geometric data, SciPy sparse matrix, or list of edges
+        Edges of a list, an array (E, 2) or a tensor are pairs of nodes, or triples of two nodes and a length. Of
+        PyTorch Geometric's `Data`, or anything else that has an ``edge_index`` (2, E), that and ``num_nodes`` are
+        read. Of parallel edges the shortest counts; loops count for nothing.
+    weight : None, bool or str
+        None or False: every edge has length 1; None notes if there are lengths. A name: the length is that attribute of
+        the edge. True: the attribute ``"weight"``, ``edge_weight`` or else ``edge_attr`` beside an ``edge_index``, the
+        values of a sparse matrix (stored zeros are edges of length 0), or the third entry of the edges in a list.
     disconnected : {"error", "largest", "split"} or float
         What to do if some nodes cannot be reached from others: refuse; keep the largest (if directed: strongly)
         connected component, with an `InputNote` that says how many nodes that are; return a list with a space for every
         component, the largest first; or give unreachable pairs this finite cost.
     directed : bool, optional
-        Follow edges in their direction only. By default as a networkx or igraph graph says of itself; sparse matrices
-        and lists are undirected.
+        Follow edges in their direction only. By default as a networkx or igraph graph says of itself; all others are
+        undirected.
     weights : array_like of shape (n,), optional
         Of the nodes; uniform by default. Renormalised over the nodes that are kept.
     types : str, mapping, or iterable of n hashable objects, optional
@@ -117,12 +118,23 @@ def from_graph(
     """
     table = edge_table(graph, weight, directed)
     marks = node_marks(table, types, features)
-    found = table_space(table, disconnected, weights=weights, marks=marks, n_points=n_points, rng=rng)
+    found = table_space(
+        table,
+        disconnected,
+        weights=weights,
+        marks=marks,
+        n_points=n_points,
+        rng=rng,
+        another_way="disconnected='split'",
+    )
     return noted("the graph", table, found)
 
 
 def noted(name: str, table: EdgeTable, found: Space | list[Space]) -> Space | list[Space]:
-    """Return the space or spaces of a graph; note that nodes were dropped if it is the largest part of it."""
+    """Return the space or spaces of a graph; note what was not looked at: lengths of edges, nodes of other parts."""
+    if table.has_unused_lengths:
+        advice = "weight=True (--weight weight) uses them, weight=False silences this"
+        note(name, f"has edges with lengths, which are not used; {advice}")
     if isinstance(found, Space) and (kept := n_kept(found)) < table.n:
         note(name, f"is not connected; the largest part is kept, {kept} of {table.n} nodes")
     return found
@@ -174,8 +186,12 @@ def table_space(
     n_points: int | None = None,
     rng: RngLike = None,
     positions: Float64s | None = None,
+    another_way: str = "",
 ) -> Space | list[Space]:
-    """Make the space of an edge table, whose nodes may have positions."""
+    """Make the space of an edge table, whose nodes may have positions.
+
+    `another_way` out of several components is one that the caller has, besides those that all have.
+    """
     if isinstance(disconnected, str) and disconnected not in ("error", "largest", "split"):
         raise InputError(
             f"disconnected must be 'error', 'largest', 'split' or a finite number, but got {disconnected!r}"
@@ -184,8 +200,10 @@ def table_space(
     parts = components(graph, directed=table.directed)
     generator = np.random.default_rng(rng)
 
+    shares = None if weights is None else check_weights(weights, table.n, "the graph")
+
     def space_of(nodes: Int64s) -> Space:
-        kept = sampled(nodes, n_points, generator)
+        kept = sampled(nodes, n_points, generator, shares)
         cost = shortest_paths(graph, kept, unweighted=table.lengths is None)
         if not isinstance(disconnected, str):
             cost[np.isinf(cost)] = check_nonnegative(disconnected, "disconnected")
@@ -196,7 +214,7 @@ def table_space(
             None if positions is None else positions[nodes],
             edges=renumbered(table.edges, nodes, table.n),
         )
-        mass = _restricted(weights, table.n, kept)
+        mass = None if shares is None else _restricted(shares[kept])
         return Space(cost, mass, **marks.of(kept), labels=labels, geometry=geometry, copy=False)
 
     if disconnected == "split":
@@ -204,23 +222,21 @@ def table_space(
     if disconnected == "largest":
         return space_of(parts[0])
     if disconnected == "error" and len(parts) > 1:
-        raise InputError(_explain(parts, table))
+        raise InputError(_explain(parts, table, another_way))
     return space_of(np.arange(table.n))
 
 
-def _restricted(weights: ArrayLike | None, n: int, kept: Int64s) -> Float64s | None:
-    if weights is None:
-        return None
-    part = check_weights(weights, n, "the graph")[kept]
+def _restricted(part: Float64s) -> Float64s:
     if not part.sum() > 0:
-        raise InputError(f"the {len(kept)} nodes kept have total weight 0, but a space needs a positive one")
+        raise InputError(f"the {len(part)} nodes kept have total weight 0, but a space needs a positive one")
     return part / part.sum()
 
 
-def _explain(parts: list[Int64s], table: EdgeTable) -> str:
+def _explain(parts: list[Int64s], table: EdgeTable, another_way: str) -> str:
     sizes = ", ".join(str(len(part)) for part in parts[:5]) + (", ..." if len(parts) > 5 else "")
     kind = "strongly connected components" if table.directed else "components"
+    ways = "disconnected='largest', " + (f"{another_way}, " if another_way else "")
     return (
         f"the graph has {len(parts)} {kind} (of {sizes} nodes), so some costs are infinite; "
-        "ways out: disconnected='largest', disconnected='split', or a finite number as the cost of unreachable pairs"
+        f"ways out: {ways}or a finite number as the cost of unreachable pairs"
     )

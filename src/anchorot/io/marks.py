@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_features, check_types
+from anchorot._validate import as_array, check_features, check_types
 from anchorot.exceptions import InputError
 
 Types = str | Iterable[Hashable] | Mapping[Any, Hashable]
@@ -30,11 +30,16 @@ class Columns:
         What messages call one of them, such as "node attribute".
     values : mapping of str to sequence, optional
         Looked up when asked for; None stands for a missing value.
+    ids : mapping of str to sequence, optional
+        The same where values are names and not numbers; of text files, where "001" is no other number than "1".
     """
 
-    def __init__(self, kind: str, values: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, kind: str, values: Mapping[str, Any] | None = None, ids: Mapping[str, Any] | None = None
+    ) -> None:
         self.kind = kind
         self._values: Mapping[str, Any] = {} if values is None else values
+        self._ids: Mapping[str, Any] = {} if ids is None else ids
 
     def __contains__(self, name: object) -> bool:
         return name in self._values
@@ -47,6 +52,10 @@ class Columns:
             listed = short_list(list(self._values))
             raise InputError(f"no {self.kind} is called {name!r}; there {f'are: {listed}' if listed else 'are none'}")
         return self._values[name]
+
+    def ids(self, name: str) -> Any:
+        """Return values as names, which tell points apart."""
+        return self._ids[name] if name in self._ids else self[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +87,7 @@ def given_marks(types: Iterable[Hashable] | None, features: ArrayLike | None, n:
 def marks_of(types: Types | None, features: Features | None, names: Sequence[Any], columns: Columns, of: str) -> Marks:
     """Check types and features of points that have `names`: given, by their names, or as names of columns."""
     if isinstance(types, str):
-        types = _rows(_whole(columns[types], types, names))
+        types = _rows(_whole(columns.ids(types), types, names))
     elif isinstance(types, Mapping):
         types = _looked_up(types, names, "types")
     if isinstance(features, Mapping):
@@ -100,7 +109,7 @@ def numbers_of(columns: Columns, name: str, names: Sequence[Any]) -> Float64s:
     """Return a column as numbers, one or a vector for each point."""
     values = _whole(columns[name], name, names)
     try:
-        array = np.asarray(values)
+        array = as_array(values, name)
         array = np.array(array.tolist()) if array.dtype.hasobject else array
     except ValueError:  # vectors of several lengths
         array = np.array(None)

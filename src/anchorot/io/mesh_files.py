@@ -1,21 +1,26 @@
 """Triangle meshes from files: OFF, PLY, OBJ and STL by trimesh, and the .mat files of the TOSCA shapes."""
 
 import io
+import re
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from anchorot._typing import Int64s
-from anchorot._validate import check_numbers
+from anchorot._validate import as_array, check_numbers
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.foreign import reading
 from anchorot.io.gate import content_of
 from anchorot.io.marks import Columns
 from anchorot.io.quarantine import quarantined
+from anchorot.io.text import check_no_underscore, whole_number
 
-HEADER_BYTES = 1 << 16  # more than the header of any mesh file
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+CUT_FACE = re.compile(rb"^f(?:[ \t]+[^\s]+){0,2}[ \t]*\r?$", re.MULTILINE)
+UNDERSCORED = re.compile(rb"^[ \t]*(?:v|f|vertex)[ \t][^\n_]*_[^\n]*", re.MULTILINE)
 
 
 class Mesh(NamedTuple):
@@ -79,20 +84,75 @@ def _of_ply(mesh: Any) -> dict[str, Any]:
 
 
 def _check_counts(ending: str, content: bytes) -> None:
-    """Refuse a header that promises more vertices or faces than the file has bytes."""
-    head = content[:HEADER_BYTES]
-    if ending == ".ply":
-        lines = head.partition(b"end_header")[0].split(b"\n")
-        counts = [words[2] for words in map(bytes.split, lines) if len(words) == 3 and words[0] == b"element"]
-    elif ending == ".off":
-        words = [word for line in head.splitlines() for word in line.partition(b"#")[0].split()]
-        counts = [word for word in words[:3] if word.isdigit()]
-    else:
+    """Refuse a file that holds less than its header promises, which trimesh reads without a word.
+
+    And numbers with an underscore in them: "1_0" is 10 to Python, and to nobody else.
+    """
+    if ending in (".obj", ".stl"):
+        wrong = UNDERSCORED.search(content) if ending == ".obj" or content.isascii() else None
+        if wrong is not None:
+            check_no_underscore(wrong[0].decode("ascii", "replace"))
+        cut = CUT_FACE.search(content) if ending == ".obj" else None
+        if cut is not None:
+            raise InputError(f"a face of fewer than three corners: {cut[0].decode('ascii', 'replace').strip()!r}")
         return
-    most = max((int(count) for count in counts if count.isdigit() and len(count) < 19), default=0)
-    if most > len(content) or any(len(count) >= 19 for count in counts):
-        promised = max(counts, key=len).decode("ascii", "replace")[:40]
+    parse = {".off": _off_elements, ".ply": _ply_elements}[ending]
+    elements, body = parse(content)
+    promised = max((element.n_lines for element in elements), default=0)
+    if promised > len(content):
         raise InputError(f"its header promises {promised} vertices or faces, but the file has {len(content)} bytes")
+    if body is not None:
+        check_no_underscore(body)
+        _check_rows(elements, (words for line in body.splitlines() if (words := line.split())))
+
+
+class _Element(NamedTuple):
+    """What a header promises: so many lines of numbers, among them lists that begin with their length."""
+
+    name: str
+    n_lines: int
+    are_lists: list[bool]
+
+
+def _off_elements(content: bytes) -> tuple[list[_Element], str | None]:
+    """Vertices and faces of an OFF file, and the lines of both."""
+    lines = [line.partition("#")[0] for line in content.decode("utf-8", "replace").splitlines()]
+    head, _, body = "\n".join(line for line in lines if line.strip()).partition("OFF")[2].lstrip().partition("\n")
+    counts = [whole_number(word) for word in head.split()[:2]]
+    if len(counts) < 2 or None in counts:
+        return [], None  # trimesh will say what is wrong
+    return [_Element("vertices", counts[0] or 0, [False] * 3), _Element("faces", counts[1] or 0, [True])], body
+
+
+def _ply_elements(content: bytes) -> tuple[list[_Element], str | None]:
+    """What the header of a PLY file lists, and the lines after it unless they are binary, which trimesh counts."""
+    head, _, body = content.partition(b"end_header")
+    elements: list[_Element] = []
+    is_text = False
+    for words in (line.split() for line in head.decode("utf-8", "replace").splitlines()):
+        is_text = is_text or [word.lower() for word in words[:2]] == ["format", "ascii"]
+        if words[:1] == ["element"] and len(words) == 3:
+            count = whole_number(words[2])
+            if count is None:
+                raise InputError(f"its header promises {words[2][:40]} of {words[1][:40]!r}, but a number is needed")
+            elements.append(_Element({"vertex": "vertices", "face": "faces"}.get(words[1], words[1]), count, []))
+        elif words[:1] == ["property"] and elements:
+            elements[-1].are_lists.append(words[1:2] == ["list"])
+    return elements, body.decode("utf-8", "replace").partition("\n")[2] if is_text else None
+
+
+def _check_rows(elements: list[_Element], rows: Iterator[list[str]]) -> None:
+    """Refuse too few lines, and lines with too few numbers."""
+    for name, n_lines, are_lists in elements:
+        number = 0
+        for number, row in enumerate(islice(rows, n_lines), start=1):
+            needed = 0
+            for is_list in are_lists:
+                needed += 1 + ((whole_number(row[needed]) or 0) if is_list and needed < len(row) else 0)
+            if len(row) < needed:
+                raise InputError(f"line {number} of its {name} has {len(row)} numbers, but {needed} are needed")
+        if number < n_lines:
+            raise InputError(f"its header promises {n_lines} {name}, but {number} follow; was the file cut off?")
 
 
 def _read_mat(file: Path, limit: int) -> Mesh:
@@ -107,7 +167,7 @@ def _read_mat(file: Path, limit: int) -> Mesh:
 
 def as_indices(faces: Any) -> Int64s:
     """Turn whole numbers of any type into int64."""
-    array = np.asarray(faces)
+    array = as_array(faces, "faces")
     if array.dtype.kind not in "iuf" or (array.dtype.kind == "f" and not (np.abs(array) < 2**53).all()):
         raise InputError("faces must be whole numbers")
     if (array != np.floor(array)).any():

@@ -127,7 +127,7 @@ def surface_of(mesh: Mesh, types: Types | None = None, features: Features | None
     sites, corners = check_mesh(mesh.vertices, mesh.faces)
     marks = marks_of(types, features, range(len(sites)), mesh.columns, "the mesh")
     kept = _largest_component(sites, corners, mesh.name)
-    inner = renumbered(corners, kept, len(sites))
+    inner = _distinct(renumbered(corners, kept, len(sites)))
     if len(inner) == 0:
         raise InputError("no face of the mesh joins different vertices, so there is no surface to measure along")
     return Surface(sites, corners, kept, inner, marks)
@@ -178,6 +178,14 @@ def _largest_component(vertices: Float64s, faces: Int64s, name: str) -> Int64s:
         kept = f"the largest is kept, {len(parts[0])} of {len(vertices)} vertices"
         note(name, f"has {len(parts)} components; {kept}")
     return np.sort(parts[0])
+
+
+def _distinct(faces: Int64s) -> Int64s:
+    """Every face once, whichever of its corners comes first: a face that is repeated adds nothing to a surface."""
+    corners = np.sort(faces, axis=1)
+    order = np.lexsort(corners.T)
+    is_new = np.append(True, (np.diff(corners[order], axis=0) != 0).any(axis=1))[: len(faces)]
+    return faces if is_new.all() else faces[np.sort(order[is_new])]
 
 
 def _chosen(points: ArrayLike, n_points: int | None, surface: Surface) -> Int64s:

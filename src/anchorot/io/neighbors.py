@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_choice, check_integer, row_names
+from anchorot._validate import check_choice, check_integer, check_labels, row_names
 from anchorot.exceptions import InputError
 from anchorot.geometry import cloud
 from anchorot.io.graph_inputs import EdgeTable
@@ -29,7 +29,7 @@ def from_neighbors(
     weights: ArrayLike | None = None,
     types: Iterable[Hashable] | None = None,
     features: ArrayLike | None = None,
-    labels: Sequence[object] | None = None,
+    labels: Iterable[object] | None = None,
     n_points: int | None = None,
     rng: RngLike = None,
 ) -> Space | list[Space]:
@@ -69,14 +69,19 @@ def from_neighbors(
     marks = given_marks(types, features, len(x), "points")
     edges, lengths = _nearest(x, k, metric)
     labels = row_names(points) if labels is None else labels
-    names = tuple(range(len(x))) if labels is None else tuple(labels)
-    if len(names) != len(x):
-        raise InputError(f"labels has {len(names)} entries, but there are {len(x)} points")
+    names = tuple(range(len(x))) if labels is None else check_labels(labels, len(x), "there are")
     table = EdgeTable(len(x), edges, lengths if mode == "distance" else None, False, names)
     drawn = cloud(x)
     positions = None if drawn is None else drawn.positions
     return table_space(
-        table, disconnected, weights=weights, marks=marks, n_points=n_points, rng=rng, positions=positions
+        table,
+        disconnected,
+        weights=weights,
+        marks=marks,
+        n_points=n_points,
+        rng=rng,
+        positions=positions,
+        another_way="more neighbours (n_neighbors)",
     )
 
 

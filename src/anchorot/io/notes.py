@@ -1,12 +1,10 @@
 """What readers have to note about a file, for the caller and for whoever reads on behalf of another."""
 
-import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from anchorot.exceptions import InputNote
+from anchorot.exceptions import note_input
 
 _heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
 
@@ -16,15 +14,7 @@ def note(name: str, said: str) -> None:
     heard = _heard.get()
     if heard is not None:
         heard.append(said)
-    warnings.warn(f"{name} {said}", InputNote, stacklevel=_frames_of_ours())
-
-
-def _frames_of_ours() -> int:
-    """How many frames up the first is that is not anchorot's."""
-    frame, count = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "anchorot":
-        frame, count = frame.f_back, count + 1
-    return count
+    note_input(f"{name} {said}")
 
 
 @contextmanager

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_finite, check_memory, check_numbers, check_weights, row_names
+from anchorot._typing import Float64s, Floats, RngLike
+from anchorot._validate import check_finite, check_labels, check_memory, check_numbers, check_weights, row_names
 from anchorot.exceptions import InputError, first_line
 from anchorot.geometry import cloud
 from anchorot.io.marks import given_marks
 from anchorot.io.sampling import sampled
 from anchorot.space import Space
 
+# how distances grow with the unit of the points: some as it, some as its square, some not at all
+DEGREES = {
+    **dict.fromkeys(("euclidean", "cityblock", "chebyshev", "minkowski"), 1),
+    **dict.fromkeys(("canberra", "braycurtis", "cosine", "correlation", "seuclidean", "mahalanobis"), 0),
+    "sqeuclidean": 2,
+}
+MOST_EXPONENT = 400  # of 2: squares of points below that, and their sums, are ordinary numbers
 BLOCK_BYTES = 1 << 24  # distances computed at a time in float64 before they are stored
 
 
@@ -27,7 +35,7 @@ def from_points(
     dtype: DTypeLike = "float64",
     types: Iterable[Hashable] | None = None,
     features: ArrayLike | None = None,
-    labels: Sequence[object] | None = None,
+    labels: Iterable[object] | None = None,
     n_points: int | None = None,
     rng: RngLike = None,
     **metric_options: Any,
@@ -47,7 +55,7 @@ def from_points(
         What kind of point each is, see :class:`Space`.
     features : array_like of shape (n, k) or (n,), optional
         Numbers that each point has besides its position, see :class:`Space`.
-    labels : sequence of n objects, optional
+    labels : iterable of n objects, optional
         Names of the points; by default those of a data frame's rows.
     n_points : int, optional
         Keep at most this many points, drawn uniformly.
@@ -74,20 +82,20 @@ def from_points(
     labels = row_names(points) if labels is None else labels
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise InputError(f"dtype must be float64 or float32, but got {np.dtype(dtype)}")
-    if labels is not None and len(labels) != len(everything):
-        raise InputError(f"labels has {len(labels)} entries, but there are {len(everything)} points")
+    named = None if labels is None else check_labels(labels, len(everything), "there are")
     marks = given_marks(types, features, len(everything), "points")
-    kept = sampled(np.arange(len(everything)), n_points, rng)
+    shares = None if weights is None else check_weights(weights, len(everything), "points")
+    kept = sampled(np.arange(len(everything)), n_points, rng, shares)
     x = everything[kept]
     check_memory(len(x), np.dtype(dtype).itemsize)
     cost = np.empty((len(x), len(x)), dtype)
     for start, block in distance_blocks(x, x, metric, metric_options):
-        cost[start : start + len(block)] = block
-    if weights is not None:
-        weights = check_weights(weights, len(everything), "points")[kept]
-        weights = weights / weights.sum()
-    names = None if labels is None else [labels[i] for i in kept]
-    return Space(cost, weights, **marks.of(kept), labels=names, geometry=cloud(everything, kept), copy=False)
+        with np.errstate(over="ignore"):
+            cost[start : start + len(block)] = block
+        _check_range(block, cost[start : start + len(block)])
+    mass = None if shares is None else shares[kept] / shares[kept].sum()
+    names = None if named is None else [named[i] for i in kept]
+    return Space(cost, mass, **marks.of(kept), labels=names, geometry=cloud(everything, kept), copy=False)
 
 
 def check_points(points: ArrayLike) -> Float64s:
@@ -105,6 +113,9 @@ def distance_blocks(
     """Distances between the rows of x and those of y, some rows of x at a time, with the number of the first."""
     from scipy.spatial.distance import cdist
 
+    exponent = _exponent(y, metric, options)
+    if exponent:  # or squares of differences would be 0 or infinite
+        x, y = np.ldexp(x, -exponent), np.ldexp(y, -exponent)
     options = options | _estimated(y, metric, options)
     step = max(1, BLOCK_BYTES // (8 * len(y)))
     for start in range(0, len(x), step):
@@ -116,7 +127,23 @@ def distance_blocks(
             ) from None
         if np.isnan(block).any():
             raise InputError(f"metric {metric!r} is not defined {_where_undefined(x, metric, block, start)}")
-        yield start, block
+        with np.errstate(over="ignore"):
+            found = np.ldexp(block, exponent * DEGREES[str(metric)]) if exponent else block
+        _check_range(block, found)
+        yield start, found
+
+
+def _check_range(block: Float64s, found: Floats) -> None:
+    """Refuse distances of which the largest is infinite, or next to nothing, in the unit and type that are wanted."""
+    largest = found.max()
+    if np.isinf(largest) or (block.max() > 0 and largest < np.finfo(found.dtype).tiny):
+        raise InputError(f"distances between points are outside the range of {found.dtype}; choose another unit")
+
+
+def _exponent(y: Float64s, metric: str | Callable[[Float64s, Float64s], float], options: dict[str, Any]) -> int:
+    """Return the power of two that very large or small points are to be divided by, where the metric allows that."""
+    exponent = math.frexp(float(np.abs(y).max(initial=0)))[1]
+    return exponent if not options and metric in DEGREES and abs(exponent) > MOST_EXPONENT else 0
 
 
 def _estimated(

@@ -31,6 +31,13 @@ def whole_number(word: str) -> int | None:
     return int(word) if word.isascii() and word.isdigit() and len(word) < 19 else None
 
 
+def check_no_underscore(text: str) -> None:
+    """Refuse numbers such as "1_0", which is 10 to Python and to nobody else who reads the file."""
+    if "_" in text:
+        wrong = next(word for word in text.split() if "_" in word)
+        raise InputError(f"could not convert string to float: {wrong[:40]!r}")
+
+
 def numbers(lines: list[str], separator: str | None) -> Float64s:
     """Matrix of the numbers in the lines; all need the same number of them."""
     if not lines:
@@ -38,6 +45,7 @@ def numbers(lines: list[str], separator: str | None) -> Float64s:
     rows: list[Float64s] = []
     for number, line in enumerate(lines, start=1):
         try:
+            check_no_underscore(line)
             row = np.array(line.split(separator), dtype=np.float64)
         except ValueError as error:
             raise InputError(f"line {number} of numbers: {first_line(error)}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._html import rows
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_finite, check_nonnegative, check_square
+from anchorot._validate import check_finite, check_nonnegative, check_square, equals_itself, point_values
 from anchorot.exceptions import InputError
 from anchorot.stats.permutation import PermutationTest, permutation_test
 
@@ -207,9 +206,10 @@ def checked_groups(
     labels: Sequence[Any] | NDArray[Any], count: int, of: str = ""
 ) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
     """Return the groups of so many spaces and the number of each space's; refuse labels that leave nothing to test."""
-    if len(labels) != count:
-        raise InputError(f"there are {len(labels)} labels, but {of}{count} spaces")
-    groups, codes = _codes(labels)
+    names = point_values(labels, "labels")
+    if len(names) != count:
+        raise InputError(f"there are {len(names)} labels, but {of}{count} spaces")
+    groups, codes = _codes(names)
     if len(groups) < 2:
         found_one = f"all labels are {groups[0]!r}" if groups else "there are no labels"
         raise InputError(f"{found_one}, but at least two groups are needed")
@@ -218,17 +218,16 @@ def checked_groups(
     return groups, codes
 
 
-def _codes(labels: Sequence[Any] | NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
+def _codes(labels: list[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
     """Return the different labels, sorted where they can be, and the number of each."""
-    plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
-    for i, label in enumerate(plain):
-        if isinstance(label, float) and math.isnan(label):
+    for i, label in enumerate(labels):
+        if not equals_itself(label):
             raise InputError(f"labels[{i}] is NaN, but every space needs a group; leave it out, or name its group")
     try:
-        different = list(dict.fromkeys(plain))
+        different = list(dict.fromkeys(labels))
     except TypeError as error:
         raise InputError(f"labels must be numbers, texts or other keys of a dict: {error}") from None
     with suppress(TypeError):  # labels of several types stay in the order in which they are given
         different.sort()
     number = {label: i for i, label in enumerate(different)}
-    return tuple(different), np.array([number[label] for label in plain], np.intp)
+    return tuple(different), np.array([number[label] for label in labels], np.intp)
