@@ -184,3 +184,14 @@ def test_real_cells(data):
     )
     assert walked.n == 50
     assert (walked.cost == np.floor(walked.cost)).all()
+
+
+@pytest.mark.parametrize(
+    ("parents", "sample"),
+    [((-1, 1, 4, 3), 3), ((2, 1, 1, 1), 1), ((-1, 1, 3, 1), 3), ((1, 1, 1, 1), 1), ((2, 3, 2, -1), 2)],
+)
+def test_a_neuron_that_leads_back_to_itself_is_refused(tmp_path, parents, sample):
+    lines = [f"{i} 3 {i} 0 0 1 {parent}" for i, parent in enumerate(parents, start=1)]
+    (tmp_path / "x.swc").write_text("\n".join(lines))
+    with pytest.raises(ao.InputError, match=rf"x\.swc: sample {sample} is among its own ancestors"):
+        ao.read(tmp_path / "x.swc", disconnected=9.0)

@@ -209,3 +209,37 @@ def test_columns_that_cannot_be_read_are_no_metadata_and_no_error(tmp_path):
         handle["obs/sample/codes"] = [0, 1]
     with pytest.raises(ao.InputError, match=r"x\.h5ad: 'sample' has 2 values, but there are 36 points"):
         ao.from_cohort(tmp_path / "x.h5ad", points="spatial", **OPTIONS)
+
+
+HOLDERS_OF_NAN = {
+    "list": lambda names, path: {"group": names, "x": range(len(names))},
+    "frame": lambda names, path: pd.DataFrame({"group": names, "x": range(len(names))}),
+    "objects": lambda names, path: {"group": np.array(names, object), "x": range(len(names))},
+    "csv": lambda names, path: (
+        path.write_text("group,x\n" + "".join(f"{n},{i}\n" for i, n in enumerate(names))) and path
+    ),
+}
+
+
+@pytest.mark.kernel_free
+@pytest.mark.parametrize("holder", HOLDERS_OF_NAN)
+@pytest.mark.parametrize("missing", [np.nan, float("nan"), None, pd.NA], ids=["numpy", "python", "none", "pandas"])
+def test_a_point_without_a_sample_is_in_no_sample(tmp_path, holder, missing):
+    if holder == "csv" and missing is not None and missing is not pd.NA:
+        names = ["a", "a", str(missing), "b"]
+    elif holder == "csv":
+        names = ["a", "a", "", "b"]
+    else:
+        names = ["a", "a", missing, "b"]
+    with pytest.raises(ao.InputError, match="'group' has no value at 2; every point needs a sample"):
+        ao.from_cohort(HOLDERS_OF_NAN[holder](names, tmp_path / "x.csv"), sample="group", points="x")
+
+
+@pytest.mark.kernel_free
+def test_samples_that_are_written_differently_are_different(tmp_path):
+    (tmp_path / "x.csv").write_text("group,x\n001,1\n1,2\n1.0,3\n001,4\n")
+    assert ao.from_cohort(tmp_path / "x.csv", sample="group", points="x").samples == ("001", "1", "1.0")
+    (tmp_path / "x.csv").write_text("group,x\n3,1\n1,2\n3,3\n")
+    assert ao.from_cohort(tmp_path / "x.csv", sample="group", points="x").samples == (3, 1)
+    table = {"group": [1, "1", 1], "x": [1, 2, 3]}
+    assert ao.from_cohort(table, sample="group", points="x").samples == (1, "1")

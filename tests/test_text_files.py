@@ -1,5 +1,9 @@
 """Text files of every kind: marks, digits and numbers that readers stumble over."""
 
+import functools
+import itertools
+import re
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -109,3 +113,71 @@ def test_files_are_sorted_by_their_numbers_whatever_their_names(tmp_path):
     found = [source.name for source in find_sources([tmp_path])]
     assert sorted(found) == sorted(names)
     assert found.index("cat2.csv") < found.index("cat10.csv")
+
+
+def test_hidden_files_of_a_folder_are_left_alone(tmp_path):
+    for name in ("a.csv", ".a-0123abcd.csv", "._a.csv", ".b.off"):
+        (tmp_path / name).write_text("0" if name == "a.csv" else "half")
+    assert [source.name for source in find_sources([tmp_path])] == ["a.csv"]
+    assert [source.name for source in find_sources([tmp_path / "._a.csv"])] == ["._a.csv"]  # asked for by name
+    (tmp_path / "a.csv").unlink()
+    with pytest.raises(ao.InputError, match="no file in this folder has a known ending"):
+        find_sources([tmp_path])
+
+
+LENGTHS = nx.Graph([("a_1", "b", {"weight": 10.0}), ("b", "c", {"weight": 4.0})])
+NUMBERS = {  # files with a number 10, which is written as 1_0
+    "matrix.csv": ("0,10\n10,0\n", {}),
+    "matrix.tsv": ("0\t10\n10\t0\n", {}),
+    "matrix.txt": ("0 10\n10 0\n", {}),
+    "authors.txt": ("2\n0 10\n10 0\n", {}),
+    "named.csv": (",a,b\na,0,10\nb,10,0\n", {}),
+    "points.csv": ("x,y\n0,10\n1,2\n", {"kind": "points"}),
+    "features.csv": ("x,y\n0,10\n1,20\n", {"kind": "points", "columns": ["x"], "features": "y"}),
+    "graph.edgelist": ("a b 10\nb c 4\n", {"weight": True}),
+    "graph.graphml": ("\n".join(nx.generate_graphml(LENGTHS)), {"weight": "weight"}),
+    "graph.gexf": ("\n".join(nx.generate_gexf(LENGTHS)), {"weight": "weight"}),
+    "graph.gml": ("\n".join(nx.generate_gml(LENGTHS)), {"weight": "weight"}),
+    "neuron.swc": ("1 1 0 0 10 2 -1\n2 3 3 4 0 1 1\n", {}),
+    "mesh.off": ("OFF\n3 1 0\n10 0 0\n0 1 0\n0 0 1\n3 0 1 2\n", {"geodesic": "edge"}),
+    "mesh.obj": ("o cube_1\nv 10 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\n", {"geodesic": "edge"}),
+    "mesh.stl": (TEXTS["box.stl"].replace("0.5", "10"), {"geodesic": "edge"}),
+    "mesh.ply": (TEXTS["box.ply"].replace("0.5", "10"), {"geodesic": "edge"}),
+    "graphs.gin": ("1\n2 1\n0 1 1 10\n0 1 0 3\n", {}),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_an_underscore_is_no_part_of_a_number(tmp_path, name):
+    text, options = NUMBERS[name]
+    read = ao.read_gin if name.endswith(".gin") else ao.read
+    (tmp_path / name).write_text(text)
+    read(tmp_path / name, **options)
+    for wrong in re.finditer(r"\b10\b", text):
+        (tmp_path / name).write_text(text[: wrong.start()] + "1_0" + text[wrong.end() :])
+        with pytest.raises(ao.InputError, match=f"^{name}: .*"):
+            read(tmp_path / name, **options)
+
+
+def test_an_underscore_in_a_name_is_only_that(tmp_path):
+    (tmp_path / "x.edges").write_text("1_0 10\n10 2\n")
+    assert ao.read(tmp_path / "x.edges").labels == ("1_0", 10, 2)
+    nx.write_graphml_xml(nx.Graph([("1_0", "10", {"name": "2_0"})]), tmp_path / "x.graphml")
+    assert ao.read(tmp_path / "x.graphml").labels == ("1_0", "10")
+
+
+@pytest.mark.parametrize("name", ["x.edgelist", "x.csv"])
+def test_nodes_that_are_written_differently_are_different(tmp_path, name):
+    words = ["1", "01", "001", "1.0", "-1", "+1"]
+    separator = "," if name == "x.csv" else " "
+    (tmp_path / name).write_text("".join(f"{a}{separator}{b}\n" for a, b in itertools.pairwise(words)))
+    assert ao.read(tmp_path / name, kind="graph").labels == (1, "01", "001", "1.0", "-1", "+1")
+
+
+def test_types_that_are_written_differently_are_different(tmp_path):
+    (tmp_path / "x.csv").write_text("x,kind,number,dose\n0,001,1,0.5\n1,1,2,1\n2,1.0,1,1.0\n")
+    read = functools.partial(ao.read, tmp_path / "x.csv", kind="points", columns=["x"])
+    assert read(types="kind").types == ("001", "1", "1.0")
+    assert read(types="number").types == (1, 2, 1)
+    assert read(types="dose").types == ("0.5", "1", "1.0")
+    assert read(features="kind").features.ravel().tolist() == [1, 1, 1]

@@ -86,7 +86,10 @@ def _all_of(entries: list[Callable[[], Content]], jobs: int) -> Generator[Conten
 
 
 def find_sources(paths: list[Path]) -> list[Source]:
-    """Sources of files, of the graphs of collections, and of the readable files of other folders, in natural order."""
+    """Sources of files, of the graphs of collections, and of the readable files of other folders, in natural order.
+
+    Hidden files of a folder are left alone: they are half-written, or an operating system's.
+    """
     found: list[Source] = []
     for path in paths:
         if not path.is_dir():
@@ -94,7 +97,8 @@ def find_sources(paths: list[Path]) -> list[Source]:
         elif is_tu_folder(path):
             found += _graphs(ao.read_tu(path))
         else:
-            files = sorted((f for f in path.iterdir() if f.suffix.lower() in ENDINGS), key=_natural)
+            seen = [file for file in path.iterdir() if not file.name.startswith(".")]
+            files = sorted((file for file in seen if file.suffix.lower() in ENDINGS), key=_natural)
             if not files:
                 raise ao.InputError(f"{path}: no file in this folder has a known ending: {', '.join(ENDINGS)}")
             found += [source for file in files for source in _sources_of(file)]
@@ -113,9 +117,7 @@ def group_of(path: Path) -> str:
 
 
 def _graphs(collection: ao.GraphSet) -> list[Source]:
-    classes = (
-        [""] * len(collection.graphs) if collection.labels is None else [str(label) for label in collection.labels]
-    )
+    classes = [""] * len(collection) if collection.labels is None else [str(label) for label in collection.labels]
     return [
         Source(
             f"{collection.name}/{number}", f"class {label}" if label else collection.name, collection.table(number - 1)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_bytes
+from anchorot._validate import check_bytes, equals_itself
 from anchorot.exceptions import InputError
 from anchorot.io.cells import h5ad_arrays, stored_columns
 from anchorot.io.frames import columns_of_cells, columns_of_frame
@@ -232,12 +232,12 @@ def _cohort(rows: _Rows, asked: _Asked, making: _Making) -> Cohort:
 
 def _samples(rows: _Rows, sample: str) -> tuple[Int64s, list[Hashable]]:
     """Number the samples as they first appear; return the number of each row's, and their names."""
-    values = _listed(rows.columns[sample])
+    values = _listed(rows.columns.ids(sample))
     check_length(values, sample, len(rows.names))
     number: dict[Hashable, int] = {}
     codes = np.empty(len(values), np.int64)
     for place, (name, value) in enumerate(zip(rows.names, values, strict=True)):
-        if value is None or value != value:
+        if value is None or not equals_itself(value):
             raise InputError(f"{sample!r} has no value at {name!r}; every point needs a sample")
         if not isinstance(value, Hashable):
             raise InputError(f"{sample!r} is a {type(value).__name__} at {name!r}, but a sample has a name or a number")

@@ -14,7 +14,7 @@ from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES, about, opened
 from anchorot.io.graph_sets import GraphSet
 from anchorot.io.shortest_paths import adjacency
-from anchorot.io.text import lines_of, whole_number
+from anchorot.io.text import check_no_underscore, lines_of, whole_number
 
 HEAD_BYTES = 1 << 16  # of a file, to see what it holds
 
@@ -136,6 +136,7 @@ def _node(line: str, place: int, n: int) -> Node:
 
 def _floats(words: list[str], place: int) -> list[float]:
     try:
+        check_no_underscore(" ".join(words))
         found = [float(word) for word in words]
     except ValueError:
         found = [math.nan]

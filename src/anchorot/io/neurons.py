@@ -8,6 +8,7 @@ from anchorot._typing import Float64s, Int64s
 from anchorot.exceptions import InputError
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.marks import Columns
+from anchorot.io.shortest_paths import adjacency, components
 from anchorot.io.text import lines_of, numbers
 
 NO_PARENT = -1
@@ -36,11 +37,25 @@ def read_swc(file: Path, limit: int) -> tuple[EdgeTable, Float64s]:
     if (names[parent] != parents[child]).any():
         lost = child[names[parent] != parents[child]][0]
         raise InputError(f"sample {names[lost]:.0f} has the parent {parents[lost]:g}, which is not in the file")
+    _check_tree(len(names), child, parent, names)
     lengths = np.linalg.norm(positions[child] - positions[parent], axis=1)
     columns = Columns("value of the samples", {"structure": _whole(table[:, 1]), "radius": table[:, 5]})
     edges = np.stack([child, parent], axis=1)
     tree = EdgeTable(len(names), edges, lengths, False, tuple(int(name) for name in names), columns)
     return edge_table(tree, None, None), positions
+
+
+def _check_tree(n: int, child: Int64s, parent: Int64s, names: Float64s) -> None:
+    """Refuse samples that are their own ancestors: each part of a forest has one sample without a parent."""
+    parts = components(adjacency(n, np.stack([child, parent], axis=1), None, directed=False), directed=False)
+    has_root = np.ones(n, bool)
+    has_root[child] = False
+    for part in parts:
+        if not has_root[part].any():
+            above, place = dict(zip(child.tolist(), parent.tolist(), strict=True)), int(part[0])
+            for _ in part:  # as many steps as there are samples end on the circle
+                place = above[place]
+            raise InputError(f"sample {names[place]:.0f} is among its own ancestors, but a neuron is a tree")
 
 
 def _whole(codes: Float64s) -> Float64s | Int64s:

@@ -1,6 +1,7 @@
 """Tables of text, .csv and .tsv: numbers alone, or with a header, names of the rows, and columns of texts."""
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,11 @@ from anchorot._typing import Float64s
 from anchorot.exceptions import InputError
 from anchorot.io.marks import Columns, marks_of
 from anchorot.io.options import ReadOptions
-from anchorot.io.text import lines_of, numbers, whole_number
+from anchorot.io.text import check_no_underscore, lines_of, numbers, whole_number
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
+MISSING = ("", "nan")
+WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +55,7 @@ def named_columns(file: Path, limit: int) -> Columns:
     table = _parsed(lines_of(file, limit), SEPARATORS[file.suffix.lower()], ())
     if not table.header:
         raise InputError("columns are asked for by name, but the first line is no header")
-    return Columns("column", {name: _values(cells) for name, cells in table.columns.items()})
+    return _columns(table.columns)
 
 
 def _found(table: Table, options: ReadOptions) -> dict[str, Any]:
@@ -61,8 +64,8 @@ def _found(table: Table, options: ReadOptions) -> dict[str, Any]:
     if not taken:
         raise InputError("there are no numbers beside the names of the rows, types and features")
     cost = np.stack([_numbers(wanted[name], name, table) for name in taken], axis=1)
-    named = {name: _values(cells) if name in options.wanted else cells for name, cells in table.columns.items()}
-    columns = Columns("column", named if table.header else {})
+    named = {name: cells for name, cells in table.columns.items() if table.header}
+    columns = _columns(named, options.wanted)
     found: dict[str, Any] = {"cost": cost, **marked(cost, columns, options, table.labels)}
     if table.labels is not None:
         found["labels"] = table.labels
@@ -77,6 +80,13 @@ def marked(rows: Any, columns: Columns, options: ReadOptions, names: Sequence[st
     marks = marks_of(options.types, options.features, names or range(count), columns, "the file")
     both = {"types": marks.types, "features": marks.features}
     return {name: values for name, values in both.items() if values is not None}
+
+
+def _columns(cells: dict[str, list[str]], wanted: Sequence[str] | None = None) -> Columns:
+    """Columns of numbers where all cells are, else of texts; only those that are wanted, but all by name."""
+    asked = list(cells) if wanted is None else [name for name in wanted if name in cells]
+    values = {name: _values(cells[name]) for name in asked}
+    return Columns("column", {**cells, **values}, {name: _ids(cells[name]) for name in asked})
 
 
 def _parsed(lines: list[str], separator: str, asked: tuple[str, ...]) -> Table:
@@ -105,6 +115,7 @@ def _parsed(lines: list[str], separator: str, asked: tuple[str, ...]) -> Table:
 
 def _numbers(cells: list[str], name: str, table: Table) -> Float64s:
     try:
+        check_no_underscore(" ".join(cells))
         return np.array(cells, dtype=np.float64)
     except ValueError:
         wrong = next(number for number, cell in enumerate(cells) if not _is_number(cell))
@@ -115,14 +126,23 @@ def _numbers(cells: list[str], name: str, table: Table) -> Float64s:
 
 
 def _values(cells: list[str]) -> Any:
-    """Return cells as an array of numbers, integers if all are, or as texts, None for empty cells."""
+    """Return cells as an array of numbers, integers if all are, or as texts, None where there is none."""
     if all(_is_number(cell) for cell in cells):
         is_whole = all(whole_number(cell.removeprefix("-")) is not None for cell in cells)
         return np.array(cells, dtype=np.int64) if is_whole else np.array(cells, dtype=np.float64)
-    return [cell or None for cell in cells]
+    return [None if cell.lower() in MISSING else cell for cell in cells]
+
+
+def _ids(cells: list[str]) -> list[Any]:
+    """Return cells as names: integers if all are written as such, else texts; None where there is none."""
+    if all(WHOLE.fullmatch(cell) for cell in cells):
+        return [int(cell) for cell in cells]
+    return [None if cell.lower() in MISSING else cell for cell in cells]
 
 
 def _is_number(cell: str) -> bool:
+    if "_" in cell:
+        return False
     try:
         np.float64(cell)
     except ValueError:
