@@ -71,6 +71,19 @@ def packed_mesh(path):
     return path
 
 
+def colored_mesh(path):
+    mesh = "ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n"
+    mesh += "property float depth\nelement face 2\nproperty list uchar int vertex_indices\nend_header\n"
+    path.write_text(mesh + "0 0 0 5\n1 0 0 6\n1 1 0 7\n0 1 0 8\n3 0 1 2\n3 0 2 3\n")
+    return path
+
+
+def named_cloud(path):
+    rows = np.random.default_rng(0).normal(size=(12, 3))
+    np.savetxt(path, rows, delimiter=",", header="x,y,depth", comments="")
+    return path
+
+
 KINDS = {
     "mesh": (grid_mesh, "x.off", {"n_points": 20, "rng": 3}),
     "whole mesh": (grid_mesh, "x.off", {"geodesic": "edge"}),
@@ -80,6 +93,12 @@ KINDS = {
     "neuron": (neuron, "x.swc", {}),
     "cloud": (cloud, "x.csv", {"kind": "points", "n_neighbors": 4, "disconnected": 9.0}),
     "packed mesh": (packed_mesh, "x.npz", {"geodesic": "edge"}),
+    "features": (colored_mesh, "x.ply", {"geodesic": "edge", "features": "depth"}),
+    "columns": (
+        named_cloud,
+        "x.csv",
+        {"kind": "points", "n_neighbors": 4, "disconnected": 9.0, "columns": ["x", "y"], "features": "depth"},
+    ),
 }
 
 
@@ -132,7 +151,23 @@ def another(option):
 def test_another_option_is_another_key(folder, tmp_path, option):
     path = grid_mesh(tmp_path / "x.off")
     changed = replace(SEEDED, **{option.name: another(option) if option.name != "max_bytes" else "1GB"})
-    assert cache.key_of(path, changed) != cache.key_of(path, SEEDED)
+    keys = cache.key_of(path, changed), cache.key_of(path, SEEDED)
+    assert None not in keys
+    assert keys[0] != keys[1]
+
+
+def test_options_that_name_several_columns_are_told_apart(folder, tmp_path):
+    path = grid_mesh(tmp_path / "x.off")
+    names = [{}, {"features": "a"}, {"features": ["a", "b"]}, {"features": ["b", "a"]}, {"features": "a,b"}]
+    names += [{"columns": "a"}, {"columns": ["a", "b"]}, {"types": "a"}]
+    keys = [cache.key_of(path, ReadOptions(**each)) for each in names]
+    assert len({*keys, None}) == len(names) + 1
+
+
+def test_numbers_of_numpy_make_no_other_key(folder, tmp_path):
+    path = grid_mesh(tmp_path / "x.off")
+    mine = ReadOptions(rng=np.int64(3), n_points=np.int32(20), disconnected=np.float64(9))
+    assert cache.key_of(path, mine) == cache.key_of(path, replace(SEEDED, disconnected=9.0)) is not None
 
 
 def test_another_version_is_another_key(folder, tmp_path, monkeypatch):
@@ -171,7 +206,7 @@ def test_costs_are_not_kept_for_they_are_read_as_quickly(folder, tmp_path, name)
 def test_small_files_are_not_kept(folder, tmp_path, monkeypatch):
     path = graph(tmp_path / "x.edgelist")
     monkeypatch.setattr(cache, "SMALLEST", path.stat().st_size + 1)
-    ao.read(path, cache=True)
+    ao.read(path, weight=True, cache=True)
     assert not folder.exists()
 
 
@@ -194,7 +229,28 @@ def as_folder(path):
     path.mkdir()
 
 
+def sealed(content):
+    """An entry that has the right seal, and what nobody wrote after it."""
+
+    def damage(path):
+        path.write_bytes(bytes(cache.SEAL_BYTES) + content)
+        with path.open("r+b") as handle:
+            handle.seek(cache.SEAL_BYTES)
+            seal = cache._seal(path.stem, handle)
+            handle.seek(0)
+            handle.write(seal)
+
+    return damage
+
+
 DAMAGES = {
+    "sealed nothing": sealed(b""),
+    "sealed garbage": sealed(cache.LENGTH.pack(3) + b"abc"),
+    "sealed bytes that are no text": sealed(cache.LENGTH.pack(3) + b"\xff\xfe\xfd"),
+    "sealed notes that are none": sealed(cache.LENGTH.pack(8) + b'{"a": 1}'),
+    "sealed notes without a space": sealed(cache.LENGTH.pack(2) + b"[]"),
+    "sealed length of much": sealed(cache.LENGTH.pack(2**32 - 1) + b"[]"),
+    "link to itself": lambda path: (path.unlink(), path.symlink_to(path.name)),
     "first byte": flip(0),
     "early byte": flip(50),
     "middle byte": flip(2),
@@ -215,6 +271,62 @@ def test_a_damaged_entry_is_read_again(folder, tmp_path, damage):
     assert_same(ao.read(path, geodesic="edge", cache=True), wanted)
     if damage != "folder":
         assert entry(folder).read_bytes() == whole
+
+
+@pytest.mark.parametrize("target", ["file", "nothing", "entry", "/dev/null"])
+def test_a_link_in_the_cache_is_neither_followed_nor_written_through(folder, tmp_path, target):
+    path = grid_mesh(tmp_path / "x.off")
+    wanted = ao.read(path, geodesic="edge", cache=True)
+    mine, kept = tmp_path / "mine.txt", entry(folder)
+    content = kept.read_bytes() if target == "entry" else b"mine"
+    if target in ("file", "entry"):
+        mine.write_bytes(content)
+    kept.unlink()
+    kept.symlink_to(target if target == "/dev/null" else mine)
+    assert cache.cache_info().n_spaces == 1
+    assert_same(ao.read(path, geodesic="edge", cache=True), wanted)
+    assert mine.read_bytes() == content if target in ("file", "entry") else not mine.exists()
+    assert not kept.is_symlink()
+    kept.unlink()
+    kept.symlink_to(mine)
+    cache.clear_cache()
+    assert not kept.is_symlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners")
+def test_an_entry_of_a_stranger_is_not_taken(folder, tmp_path, monkeypatch):
+    path = grid_mesh(tmp_path / "x.off")
+    wanted = ao.read(path, geodesic="edge", cache=True)
+    me = os.geteuid()
+    key, usual = entry(folder).stem, os.fstat
+
+    def owned_by(user):
+        def status(descriptor):
+            found = usual(descriptor)
+            fields = list(found)
+            fields[4] = user
+            return os.stat_result(fields)
+
+        return status
+
+    assert cache._found(key) is not None
+    monkeypatch.setattr(cache.os, "geteuid", lambda: me + 1)  # whose folder it is may leave entries in it
+    assert cache._found(key) is not None
+    monkeypatch.setattr(cache.os, "fstat", owned_by(me + 2))
+    assert cache._found(key) is None
+    assert_same(ao.read(path, geodesic="edge", cache=True), wanted)
+
+
+@pytest.mark.parametrize("name", ["{}.space", ".half-written.space"])
+def test_a_folder_in_the_place_of_an_entry_stops_nobody(folder, tmp_path, name):
+    path = grid_mesh(tmp_path / "x.off")
+    squatter = folder / name.format("0" * 64)
+    squatter.mkdir(parents=True)
+    os.utime(squatter, (0, 0))
+    ao.read(path, geodesic="edge", cache=True)
+    assert cache.cache_info().n_spaces == 1
+    assert cache.clear_cache().n_spaces == 1
+    assert squatter.is_dir()
 
 
 def test_an_entry_under_the_name_of_another_is_not_taken_for_it(folder, tmp_path):

@@ -143,9 +143,16 @@ def test_an_unknown_name_gets_the_known_ones(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes by name")
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "mnist_100_per_class.npz")
-    assert check("mnist_100_per_class.npz", tmp_path).changed == ["mnist_100_per_class.npz"]
+def test_what_is_no_file_differs_from_the_file_that_is_wanted(toy, tmp_path):
+    for path, make in (("a.txt", os.mkfifo), ("c.txt", os.mkdir), ("lost.txt", lambda own: own.symlink_to(own.name))):
+        (tmp_path / "toy").mkdir(exist_ok=True)
+        make(tmp_path / "toy" / path)
+    (tmp_path / "toy" / "deep").touch()
+    found = check("toy", tmp_path)
+    assert (found.changed, found.missing) == (["toy/a.txt", "toy/c.txt", "toy/lost.txt"], ["toy/deep/b.txt"])
+    with pytest.raises(ao.InputError, match=r"3 differ from their SHA-256 sums, the first toy/a\.txt"):
+        fetch("toy", tmp_path)
+    assert check("toy", tmp_path / "toy" / "deep").missing == list(CONTENT)
 
 
 def test_every_set_says_what_it_is_and_has_sums():

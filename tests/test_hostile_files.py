@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import threading
 import time
 import zipfile
 import zlib
+from pathlib import Path
 
 import anndata
 import h5py
@@ -18,6 +20,7 @@ import scipy.io
 import scipy.sparse as sp
 
 import anchorot as ao
+from anchorot.cli.sources import find_sources
 from anchorot.io import gate, quarantine
 
 pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
@@ -84,6 +87,47 @@ def test_pipes_and_devices_are_refused(tmp_path, ending, patience):
     refused(tmp_path / f"pipe.{ending}", "this is a pipe, a device or a socket, but a regular file is needed")
     (tmp_path / f"zero.{ending}").symlink_to("/dev/zero")
     refused(tmp_path / f"zero.{ending}", "this is a pipe, a device or a socket, but a regular file is needed")
+
+
+SPECIAL = {
+    "pipe": os.mkfifo,
+    "device": lambda path: path.symlink_to("/dev/null"),
+    "endless": lambda path: path.symlink_to("/dev/zero"),
+    "folder": os.mkdir,
+    "loop": lambda path: path.symlink_to(path.name),
+    "dangling": lambda path: path.symlink_to("nowhere"),
+    "empty": lambda path: path.touch(),
+    "blank": lambda path: path.write_bytes(b"\n \n"),
+    "one byte": lambda path: path.write_bytes(b"\0"),
+    "locked": lambda path: (path.write_bytes(b"0"), path.chmod(0)),
+}
+DOORS = {
+    "read": ao.read,
+    "cache": lambda path: ao.read(path, cache=True),
+    "mesh": ao.from_mesh,
+    "cohort": lambda path: ao.from_cohort(path, sample="a", points="b"),
+    "gin": ao.read_gin,
+    "tu": ao.read_tu,
+    "sources": lambda path: ao.read(find_sources([path])[0].path),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_whatever_stands_in_the_place_of_a_file_is_one_line(tmp_path, monkeypatch, kind, door, patience):
+    if kind == "locked" and os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    monkeypatch.chdir(tmp_path)
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+    for ending in ENDINGS:
+        path = Path(f"x.{ending}")
+        SPECIAL[kind](path)
+        with pytest.raises((ao.InputError, OSError)) as caught:
+            DOORS[door](path)
+        assert re.search(rf"\bx\.{ending}\b", str(caught.value)), caught.value
+        assert "\n" not in str(caught.value)
+    caught = None
+    assert before is None or len(os.listdir("/proc/self/fd")) <= before + 6  # a quarantine process and its pipes
 
 
 @pytest.mark.parametrize("ending", [e for e in ENDINGS if e not in ("mat", "h5ad", "npz")])

@@ -65,6 +65,26 @@ def test_pairwise_says_what_to_make_of_collections_and_graphs(collection):
     np.testing.assert_array_equal(ao.pairwise(collection.spaces()).shape, (2, 2))
 
 
+def test_a_collection_of_graphs_is_a_sequence(tmp_path):
+    (tmp_path / "graphs.txt").write_text("3\n2 7\n0 1 1 0.5\n5 1 0 1.5\n1 8\n0 0 2\n3 9\n1 1 1 0\n2 2 0 2 1\n3 1 1 2\n")
+    graphs = ao.read_gin(tmp_path / "graphs.txt")
+    assert len(graphs) == 3
+    assert [graph.shape for graph in graphs] == [(2, 2), (1, 1), (3, 3)]
+    assert graphs[-1] is graphs.graphs[2]
+    with pytest.raises(IndexError):
+        graphs[3]
+    for places in (slice(1, None), slice(None, None, -1), slice(5, 9)):
+        part = graphs[places]
+        assert isinstance(part, ao.GraphSet)
+        assert part.graphs == graphs.graphs[places]
+        assert part.labels.tolist() == graphs.labels.tolist()[places]
+        assert part.types == graphs.types[places]
+        assert part.features == graphs.features[places]
+        repr(part)
+    assert [space.types for space in graphs[1:].spaces()] == [(0,), (1, 2, 3)]
+    assert graphs[:2].labels.tolist() == [7, 8]
+
+
 def test_match_of_spaces_says_that_a_plan_is_needed():
     assert "match(align(x, y))" in said(lambda: ao.match(SQUARE, SQUARE))
     assert "match(align(x, y))" in said(lambda: ao.match(SQUARE))

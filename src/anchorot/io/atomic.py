@@ -14,14 +14,14 @@ LONGEST_STEM, LONGEST_SUFFIX = 24, 16  # of a temporary name, which is longer th
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], *, follows_links: bool = True) -> Iterator[Path]:
     """Give a temporary path beside `path` to write to; when the block ends well, rename it to `path`.
 
-    A link is followed, and nothing but a regular file is replaced. Whatever goes wrong in writing is an `OSError` that
-    names `path`.
+    A link is followed (or else replaced itself), and nothing but a regular file is replaced. Whatever goes wrong in
+    writing is an `OSError` that names `path`.
     """
     with _naming(path, None):
-        target = _target(path)
+        target = _target(path, follows_links)
         temporary = _new_file_beside(target)
     try:
         with _naming(path, temporary):
@@ -34,14 +34,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise the `OSError` that `replacing` would raise before anything is written; leaves nothing behind."""
     with _naming(path, None):
-        _new_file_beside(_target(path)).unlink()
+        _new_file_beside(_target(path, follows_links=True)).unlink()
 
 
 def remove_stale(half_written: Iterable[Path]) -> None:
     """Remove what killed processes left half-written, but nothing that a process may still be writing."""
     for path in half_written:
         with suppress(FileNotFoundError):  # its owner was quicker
-            if time.time() - path.stat().st_mtime > STALE_SECONDS:
+            status = path.lstat()
+            if time.time() - status.st_mtime > STALE_SECONDS and not stat.S_ISDIR(status.st_mode):
                 path.unlink()
 
 
@@ -57,16 +58,16 @@ def _naming(path: str | os.PathLike[str], temporary: Path | None) -> Iterator[No
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), os.fspath(path)) from error
 
 
-def _target(path: str | os.PathLike[str]) -> Path:
-    """Return the file behind links; it need not be there."""
-    target = Path(os.path.realpath(path))
+def _target(path: str | os.PathLike[str], follows_links: bool) -> Path:
+    """Return the file, behind links if they are followed; it need not be there."""
+    target = Path(os.path.realpath(path) if follows_links else path)
     try:
-        mode = target.stat().st_mode
+        mode = target.lstat().st_mode if not follows_links else target.stat().st_mode
     except FileNotFoundError:
         return target
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "this is a folder, but a file is to be written")
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
         raise OSError(errno.EINVAL, "this is no regular file, and is not replaced by one")
     return target
 

@@ -3,8 +3,8 @@
 The name of an entry is its key, a SHA-256 of the file's bytes, its ending, all options and the versions of what reads
 it; so an entry never goes stale, and nothing has to be told when a file changes. An entry is a seal (a digest with the
 key as the key), what was noted about the file, and the arrays of the space as `write` stores them. It appears whole, by
-renaming, and is never changed: processes may share the folder, and be killed at any moment. What is damaged is read
-again.
+renaming, and is never changed: processes may share the folder, and be killed at any moment. What is damaged, is a link
+to somewhere else, or belongs neither to this user nor to whose folder it is, is read again.
 """
 
 import json
@@ -20,6 +20,7 @@ from hashlib import blake2b, file_digest, sha256
 from importlib import metadata
 from io import BufferedRandom, BufferedReader
 from pathlib import Path
+from stat import S_ISDIR
 from typing import NamedTuple
 
 import numpy as np
@@ -32,17 +33,17 @@ from anchorot.io.gate import opened
 from anchorot.io.matrices import arrays_in, members_of
 from anchorot.io.mesh_files import MESH_READERS
 from anchorot.io.notes import listening, note
-from anchorot.io.options import ReadOptions
+from anchorot.io.options import ReadOptions, plain_value
 from anchorot.io.stored import arrays_of, keeps_all, space_of
 from anchorot.space import Space
 
-FORMAT = 1  # of entries, and of what readers make of a file: another number makes all older entries unknown
+FORMAT = 2  # of entries, and of what readers make of a file: another number makes all older entries unknown
 SIZE = "4GiB"
 LARGEST_SHARE = 0.25  # of the cache that one entry may take
 SMALLEST = 8 << 10  # a smaller file is read as quickly as an entry
 READERS = ("numpy", "scipy", "trimesh", "potpourri3d", "pygeodesic", "h5py")  # which the last bits of a space depend on
 COSTLY = (*MESH_READERS, ".graphml", ".edgelist", ".edges", ".swc", ".h5ad")
-PLAIN = (str, int, float, bool, type(None))  # values of options that have one text each
+PLAIN = (str, int, float, bool, list, type(None))  # values of options that have one text each
 SEAL_BYTES = 32
 LENGTH = struct.Struct("<I")  # of the notes
 ENTRY = re.compile(r"[0-9a-f]{64}\.space")
@@ -94,7 +95,8 @@ def cache_info() -> CacheInfo:
 def clear_cache() -> CacheInfo:
     """Remove all entries, and nothing else that may be in the folder; return what there was."""
     before = cache_info()
-    for path in [entry for _, _, entry in _entries()] + list(cache_folder().glob(HALF_WRITTEN)):
+    half_written = [path for path in cache_folder().glob(HALF_WRITTEN) if path.is_symlink() or not path.is_dir()]
+    for path in [entry for _, _, entry in _entries()] + half_written:
         path.unlink(missing_ok=True)
     return before
 
@@ -135,7 +137,7 @@ def is_costly(file: Path, options: ReadOptions) -> bool:
 
 def key_of(file: Path, options: ReadOptions) -> str | None:
     """What a space is kept under; None if it is not worth it, or is drawn anew each time."""
-    said = {each.name: getattr(options, each.name) for each in fields(options) if each.name != "cache"}
+    said = {each.name: plain_value(getattr(options, each.name)) for each in fields(options) if each.name != "cache"}
     if not options.is_random:
         del said["rng"]
     elif said["rng"] is None:
@@ -172,19 +174,26 @@ def _found(key: str) -> _Kept | None:
     """The entry of a key, if there is one and it is whole; it is then the last that goes."""
     try:
         path = _path(key)
-        with opened(path) as handle:
+        with opened(path, follows_links=False) as handle:
             seal = handle.read(SEAL_BYTES)
-            if seal != _seal(key, handle):
+            if not _is_trusted(os.fstat(handle.fileno())) or seal != _seal(key, handle):
                 return None
             handle.seek(SEAL_BYTES)
             (length,) = LENGTH.unpack(handle.read(LENGTH.size))
             notes = json.loads(handle.read(length))
             space = space_of(arrays_in(handle, ReadOptions(max_bytes=os.fstat(handle.fileno()).st_size)))
-    except (OSError, InputError):
+    except Exception:  # whatever is wrong with an entry, the file itself is there
         return None
     with suppress(OSError):
         os.utime(path)
     return _Kept(space, notes)
+
+
+def _is_trusted(status: os.stat_result) -> bool:
+    """Whether an entry is ours, or of whoever owns the folder: seals are no secret, and folders may be shared."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return status.st_uid in (os.geteuid(), 0, cache_folder().stat().st_uid)
 
 
 def _keep(key: str, space: Space, notes: list[str], limit: int) -> None:
@@ -197,7 +206,7 @@ def _keep(key: str, space: Space, notes: list[str], limit: int) -> None:
         folder.mkdir(0o700, parents=True, exist_ok=True)
         (folder / "CACHEDIR.TAG").write_text(TAG)  # backups leave such folders out
     text = json.dumps(notes).encode()
-    with replacing(_path(key)) as temporary, temporary.open("w+b") as handle:
+    with replacing(_path(key), follows_links=False) as temporary, temporary.open("w+b") as handle:
         handle.write(bytes(SEAL_BYTES) + LENGTH.pack(len(text)) + text)
         np.savez(handle, **arrays)  # not compressed: to unpack it would take longer than to read it
         handle.seek(SEAL_BYTES)
@@ -226,8 +235,9 @@ def _entries() -> list[tuple[int, int, Path]]:
         for path in cache_folder().iterdir():
             if ENTRY.fullmatch(path.name):
                 with suppress(FileNotFoundError):
-                    status = path.stat()
-                    found.append((status.st_mtime_ns, status.st_size, path))
+                    status = path.lstat()
+                    if not S_ISDIR(status.st_mode):
+                        found.append((status.st_mtime_ns, status.st_size, path))
     return sorted(found)
 
 

@@ -23,14 +23,25 @@ def about(file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[BufferedReader]:
+def opened(file: Path, *, follows_links: bool = True) -> Iterator[BufferedReader]:
     """Open a regular file to be read; a pipe or a device could keep us waiting for ever."""
     # Without O_NONBLOCK even the opening of a pipe waits, until somebody writes into it.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(file, flags), "rb") as handle:
-        if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
-            raise InputError("this is a pipe, a device or a socket, but a regular file is needed")
+    descriptor = os.open(file, flags | (0 if follows_links else getattr(os, "O_NOFOLLOW", 0)))
+    try:
+        _check_regular(os.fstat(descriptor).st_mode)
+    except InputError:
+        os.close(descriptor)
+        raise
+    with os.fdopen(descriptor, "rb") as handle:
         yield handle
+
+
+def _check_regular(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise InputError("this is a folder, but a file is needed")
+    if not stat.S_ISREG(mode):
+        raise InputError("this is a pipe, a device or a socket, but a regular file is needed")
 
 
 def content_of(file: Path, limit: int) -> bytes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class GraphSet:
+class GraphSet(Sequence["csr_array"]):
     """A collection of graphs with their classes, and types and features of their nodes.
+
+    A sequence: ``graphs[0]`` is the first of `graphs`, and ``graphs[:10]`` the collection of the first ten.
 
     Attributes
     ----------
@@ -50,10 +52,24 @@ class GraphSet:
 
     not_a_space: ClassVar[str] = "make spaces of its graphs: .spaces()"
 
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    @overload
+    def __getitem__(self, place: int) -> csr_array: ...
+    @overload
+    def __getitem__(self, place: slice) -> GraphSet: ...
+    def __getitem__(self, place: int | slice) -> csr_array | GraphSet:
+        if not isinstance(place, slice):
+            return self.graphs[place]
+        parts = {"labels": self.labels, "types": self.types, "features": self.features}
+        kept: dict[str, Any] = {name: None if part is None else part[place] for name, part in parts.items()}
+        return replace(self, graphs=self.graphs[place], **kept)
+
     def __repr__(self) -> str:
         classes = "" if self.labels is None else f", {len(np.unique(self.labels))} classes"
         types = "" if self.types is None else f", {len({kind for own in self.types for kind in own})} types"
-        features = "" if self.features is None else f", features of length {self.features[0].shape[1]}"
+        features = f", features of length {self.features[0].shape[1]}" if self.features else ""
         return f"GraphSet({self.name}, {len(self.graphs)} graphs{classes}{types}{features})"
 
     def table(self, place: int) -> EdgeTable:
@@ -135,9 +151,9 @@ def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
     ([7], [0.0, 1.0, 2.0])
     """
     place = Path(folder)
-    name = place.resolve().name
     if not place.is_dir():
         raise InputError(f"{place}: not a folder")
+    name = place.resolve().name
     if not is_tu_folder(place):
         raise InputError(f"{place}: no TU collection, there is no file {name}_graph_indicator.txt in it")
     graph_of = _integers(place / f"{name}_graph_indicator.txt")[:, 0] - 1

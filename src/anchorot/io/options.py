@@ -176,7 +176,7 @@ class ReadOptions:
         """Those that are not the defaults and change the space, as plain values; of a draw its seed, or None."""
         told = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in HOW}
         told = {name: value for name, value in told.items() if value != getattr(DEFAULTS, name)}
-        told = {name: _plain(value) for name, value in told.items()}
+        told = {name: plain_value(value) for name, value in told.items()}
         rng = told.pop("rng", None)
         return {**told, "rng": rng if isinstance(rng, int) else None} if self.is_random else told
 
@@ -189,7 +189,7 @@ class ReadOptions:
 DEFAULTS = ReadOptions()
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return what JSON gives back as it is."""
     if isinstance(value, tuple):
         return list(value)

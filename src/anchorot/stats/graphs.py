@@ -8,7 +8,6 @@ from typing import Any
 from anchorot._typing import RngLike
 from anchorot._validate import check_choice
 from anchorot.exceptions import InputError
-from anchorot.io.graph_sets import GraphSet
 from anchorot.io.graphs import Disconnected, n_kept, note_collection, single, table_space
 from anchorot.space import Space
 from anchorot.stats.energy_test import energy_test
@@ -19,8 +18,8 @@ STATISTICS = ("degree", "clustering", "anchors")
 
 
 def graph_model_test(
-    graphs_a: Sequence[Any] | GraphSet,
-    graphs_b: Sequence[Any] | GraphSet,
+    graphs_a: Sequence[Any],
+    graphs_b: Sequence[Any],
     statistic: str = "degree",
     *,
     disconnected: Disconnected = "error",
@@ -80,8 +79,8 @@ def graph_model_test(
     )
 
 
-def _items(graphs: Sequence[Any] | GraphSet, statistic: str, disconnected: Disconnected, name: str) -> Sequence[Any]:
-    tables = tables_of(graphs.graphs if isinstance(graphs, GraphSet) else graphs, name)
+def _items(graphs: Sequence[Any], statistic: str, disconnected: Disconnected, name: str) -> Sequence[Any]:
+    tables = tables_of(graphs, name)
     if statistic == "degree":
         return degrees(tables)
     if statistic == "clustering":

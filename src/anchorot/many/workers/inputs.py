@@ -130,7 +130,7 @@ class Inputs:
 
 
 def _length(spaces: Any, name: str, least: int) -> int:
-    is_one = isinstance(spaces, str | os.PathLike | Space | AnchorFeatures)
+    is_one = isinstance(spaces, str | os.PathLike | Space) or hasattr(spaces, "not_a_space")
     if isinstance(spaces, Mapping):
         raise InputError(f"{name} must be a sequence, but got a {type(spaces).__name__}; give list({name}.values())")
     if is_one or not (hasattr(spaces, "__getitem__") and hasattr(spaces, "__len__")):
