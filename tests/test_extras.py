@@ -1,7 +1,10 @@
 """Every optional package that is missing is told in one line, by the extra that brings it."""
 
 import json
+import re
+import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -98,3 +101,22 @@ def test_all_brings_every_extra_but_torch_as_the_readme_says():
     for page in (ROOT / "README.md", ROOT / "docs" / "formats.md"):
         (line,) = [line for line in page.read_text().splitlines() if "[all]'" in line]
         assert "but PyTorch" in line, page.name
+
+
+def imported(page):
+    """Packages that the code on a page imports."""
+    blocks = re.findall(r"^```(?:python|pycon)$(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    words = re.findall(r"^(?:>>> )?(?:import|from) (\w+)", "\n".join(blocks), re.MULTILINE)
+    return {word for word in words if word not in sys.stdlib_module_names and word not in ("anchorot", "experiments")}
+
+
+def test_extras_bring_all_that_pages_import():
+    packages = metadata.packages_distributions()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    users = [line for extra, lines in EXTRAS.items() if extra not in FOR_DEVELOPERS for line in lines]
+    brought = {re.match(r"[\w-]+", line)[0].lower() for line in project["dependencies"] + users}
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    wanted = {(page.name, name) for page in pages for name in imported(page)}
+    assert ("cells.md", "anndata") in wanted
+    lacking = {(page, name) for page, name in wanted if not {d.lower() for d in packages.get(name, [name])} & brought}
+    assert not lacking
