@@ -81,6 +81,7 @@ def test_a_collection_of_graphs_is_a_sequence(tmp_path):
         assert part.types == graphs.types[places]
         assert part.features == graphs.features[places]
         repr(part)
+    assert ".spaces()" in said(lambda: ao.from_graph(graphs))
     assert [space.types for space in graphs[1:].spaces()] == [(0,), (1, 2, 3)]
     assert graphs[:2].labels.tolist() == [7, 8]
 

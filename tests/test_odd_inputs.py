@@ -157,6 +157,12 @@ def test_numbers_beyond_the_range_of_floats_are_one_line():
     assert "must be finite" in said(ao.from_points, np.full((2, 2), np.longdouble("1e400")))
 
 
+def test_masked_items_of_a_list_are_no_names():
+    hidden = list(np.ma.array(range(12), mask=[True] + [False] * 11))
+    assert "types[0] is masked" in said(ao.Space, COST, types=hidden)
+    assert "nodes need names" in said(ao.from_graph, [(hidden[0], 1), (1, 2)])
+
+
 @pytest.mark.parametrize("edges", [[(0.0, np.nan), (np.nan, 1.0)], [("a", pd.NA), (pd.NA, "b")]])
 def test_a_node_that_is_missing_has_no_edges(edges):
     assert "nodes need names" in said(ao.from_graph, edges)

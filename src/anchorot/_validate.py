@@ -15,8 +15,8 @@ from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.exceptions import InputError, first_line
 
 WEIGHT_SUM_TOLERANCE = 1e-6  # float32 users exist
-ROUGHLY = 1e-6  # of the mean cost
-TURN_ROUND = "turn similarities round first, as in S.max() - S"
+DOUBT_TOLERANCE = 1e-6  # of the mean cost
+SIMILARITY_ADVICE = "turn similarities round first, as in S.max() - S"
 ROUNDING = 2.0**-51  # what weights that were divided by their sum may still miss 1 by
 LEAST_WEIGHT = 2.0**-63  # half the unit that CDF heights are counted in: up to this, a weight rounds to nothing
 ALWAYS_THERE = 1 << 24  # bytes that are not worth a look at the memory
@@ -82,7 +82,8 @@ def point_values(values: Any, name: str) -> list[Any]:
 
 def plain_item(value: Any) -> Any:
     """Return the Python object in a NumPy scalar, or in an array or tensor without dimensions; all else as it is."""
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
+    is_scalar = hasattr(value, "item") and getattr(value, "ndim", None) == 0
+    return value.item() if is_scalar and value is not np.ma.masked else value  # a masked one would be 0.0
 
 
 def shown(value: Any) -> str:
@@ -156,7 +157,7 @@ def check_cost(cost: ArrayLike) -> Floats:
     """Turn `cost` into a square, finite, C-contiguous float matrix (no copy if it already is one)."""
     if (advice := _advice(cost)) is not None:
         raise InputError(f"got {advice[0]}, but a Space or a square matrix of costs is needed; {advice[1]}")
-    array = check_square(cost, "cost", "; of points, one a row, make a space first: anchorot.from_points(points)")
+    array = check_square(cost, "cost", "; of points, one per row, make a space first: anchorot.from_points(points)")
     if array.shape[0] == 0:
         raise InputError("cost has shape (0, 0), but a space needs at least one point")
     check_finite(array, "cost", "; unreachable pairs of a disconnected graph need a finite cost or must be left out")
@@ -172,11 +173,11 @@ def doubt_of_cost(cost: Floats) -> str | None:
     with np.errstate(over="ignore"):
         total = float(cost.sum(dtype=np.float64))
         diagonal = len(cost) * float(cost.diagonal().sum(dtype=np.float64))
-    slack = ROUGHLY * abs(total)  # less may be rounding
+    slack = DOUBT_TOLERANCE * abs(total)  # less may be rounding
     if diagonal > total + slack:
-        return f"costs that look like similarities, larger on the diagonal than elsewhere; {TURN_ROUND}"
+        return f"costs that look like similarities, larger on the diagonal than elsewhere; {SIMILARITY_ADVICE}"
     is_negative = float(cost.min()) * cost.size < -slack
-    return f"negative costs, which no distance has; {TURN_ROUND}" if is_negative else None
+    return f"negative costs, which no distance has; {SIMILARITY_ADVICE}" if is_negative else None
 
 
 def row_names(table: Any) -> list[Any] | None:

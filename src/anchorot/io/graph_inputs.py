@@ -21,7 +21,7 @@ from anchorot.exceptions import InputError, first_line
 from anchorot.io.marks import Columns
 
 NO_ATTRIBUTES = Columns("node attribute")
-DENSE = "got a square array, but edges are needed; of a dense matrix: scipy.sparse.csr_array(it)"
+DENSE_ADVICE = "got a square array, but edges are needed; of a dense matrix: scipy.sparse.csr_array(it)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,8 @@ def _reader_of(graph: Any) -> Any:
         return _from_igraph
     if package == "rustworkx":
         raise InputError("rustworkx graphs are not read; pass their weighted_edge_list() instead")
+    if hasattr(graph, "not_a_space"):
+        raise InputError(f"got a {type(graph).__name__}, but one graph is needed; {graph.not_a_space}")
     if hasattr(graph, "tocoo"):
         return _from_sparse
     if hasattr(graph, "edge_index"):
@@ -176,7 +178,7 @@ def _from_edge_index(graph: Any, weight: str | bool | None, directed: bool | Non
 def _from_array(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
     array = as_array(graph, "edges")
     if array.shape == (3, 3) and (array == array.T).all() and not array.diagonal().any():
-        raise InputError(DENSE)
+        raise InputError(DENSE_ADVICE)
     return _from_edges(array.tolist() if array.ndim else [], weight, directed)
 
 
@@ -185,7 +187,7 @@ def _from_edges(graph: Iterable[Any], weight: str | bool | None, directed: bool 
     widths = {len(row) if isinstance(row, tuple) else 0 for row in rows}
     if not widths <= {2} and not widths <= {3}:
         if widths == {len(rows)}:
-            raise InputError(DENSE)
+            raise InputError(DENSE_ADVICE)
         wrong = next(row for row in rows if not isinstance(row, tuple) or len(row) not in (2, 3) or len(widths) > 1)
         hint = "; of an edge_index take its transpose: edge_index.T" if len(rows) == 2 and len(widths) == 1 else ""
         raise InputError(f"edges must all be pairs, or all triples with a length, but got {shown(wrong)}{hint}")
