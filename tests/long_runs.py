@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -60,12 +61,22 @@ def wait_until(condition, seconds=60):
         time.sleep(0.002)
 
 
-def no_process_is_left_of(process):
-    def gone():
+def children_of(pid):
+    """Processes that a process has started, and those that these have started."""
+    found = subprocess.run(["ps", "--ppid", str(pid), "-o", "pid="], capture_output=True, text=True, check=False)
+    own = [int(line) for line in found.stdout.split()]
+    return [*own, *(grandchild for child in own for grandchild in children_of(child))]
+
+
+def none_is_left_of(pids):
+    """Whether all processes end within seconds; some are in groups of their own."""
+
+    def is_gone(pid):
         try:
-            os.killpg(process.pid, 0)
+            os.kill(pid, 0)
         except ProcessLookupError:
             return True
-        return False
+        return Path(f"/proc/{pid}/stat").is_file() and Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
 
-    wait_until(gone, 20)
+    wait_until(lambda: all(map(is_gone, pids)), 20)
+    return True

@@ -18,14 +18,13 @@ ON_FILES = [name for name in AT_WORK if "a.npy" in RUNS[name]]
 MANY = [name for name in ON_FILES if any(option.name == "files" for option in COMMANDS[name].params)]
 # Let even the smallest files be worth a process, and tell who is asked to read.
 WHO_READS = """
+from anchorot import _parallel
 from anchorot.exceptions import AnchorotError
-from anchorot.io import cache, files, readers
-cache.SMALLEST, readers.PAYS = 0, 0.0
+from anchorot.io import cache, files
+cache.SMALLEST, files.MIN_SECONDS = 0, 0.0
 
 class Process:
-    def is_ready(self):
-        return True
-    def ask(self, unread):
+    def ask(self, *request):
         raise AnchorotError("read by another process")
     def end(self):
         pass
@@ -33,7 +32,7 @@ class Process:
 def read_here(*_):
     raise AnchorotError("read by the process of the command")
 
-readers._Process = Process
+_parallel._Process = Process
 files._read = files._edges_of = read_here
 """
 

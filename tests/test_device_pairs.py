@@ -11,8 +11,8 @@ from strategies import clouds, examples, spaces
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from anchorot.many import device as workers  # noqa: E402
 from anchorot.many import pairwise as module  # noqa: E402
-from anchorot.many.workers import device as workers  # noqa: E402
 from anchorot.torch import _packs, _pairs  # noqa: E402
 
 from emulated_device import emulated  # noqa: E402

@@ -10,6 +10,7 @@ import threading
 import time
 import zipfile
 import zlib
+from multiprocessing import get_context
 from pathlib import Path
 
 import anndata
@@ -21,11 +22,12 @@ import scipy.sparse as sp
 
 import anchorot as ao
 from anchorot.cli.sources import find_sources
-from anchorot.io import gate, quarantine
+from anchorot.io import gate
 
 pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
 COST = np.array([[0.0, 1.5, 2.0], [1.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
+READERS = Path(gate.READ[0])
 OBJ = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
 
 
@@ -292,37 +294,46 @@ def test_the_materials_of_a_mesh_are_not_looked_for(tmp_path, patience):
     assert ao.read(tmp_path / "x.obj", geodesic="edge").n == 3
 
 
-def crashing(monkeypatch, tmp_path, code):
-    """Replace the program that reads; `code` is what its child does with the file."""
-    program = tmp_path / "program.py"
-    program.write_text(
-        quarantine.PROGRAM.read_text().replace("def _read(", f"def _read(*_):\n    {code}\n\ndef _other(")
-    )
-    quarantine._end_all()
-    monkeypatch.setattr(quarantine, "PROGRAM", program)
+def misreading(monkeypatch, tmp_path, code):
+    """Have readers do something else with a file, where they are watched."""
+    program, line = tmp_path / "program.py", '            return reader.read(request["path"]'
+    source = READERS.read_text()
+    assert source.count(line) == 1
+    program.write_text(source.replace(line, f"            {code}\n{line}"))
+    monkeypatch.setattr(gate, "READ", (str(program), "read"))
 
 
 @pytest.mark.system
 @pytest.mark.parametrize("ending", ["h5ad", "mat"])
-@pytest.mark.parametrize("forks", [True, False])
-def test_a_crash_or_a_hang_of_a_reader_is_an_error_like_any_other(tmp_path, monkeypatch, ending, forks):
+@pytest.mark.parametrize("hang", ["import time; time.sleep(60)", "import ctypes; ctypes.PyDLL(None).sleep(60)"])
+def test_a_crash_or_a_hang_of_a_reader_is_an_error_like_any_other(tmp_path, monkeypatch, ending, hang):
     path = tmp_path / f"x.{ending}"
     path.write_bytes(b"anything")
-    monkeypatch.setattr(quarantine, "FORKS", forks)
-    crashing(monkeypatch, tmp_path, "os.kill(os.getpid(), signal.SIGSEGV)")
+    misreading(monkeypatch, tmp_path, "import os; os.kill(os.getpid(), 11)")
     refused(path, rf"the reader of \.{ending} ended with status -11 on it")
-    monkeypatch.setattr(quarantine, "PATIENCE", 0.5)
-    crashing(monkeypatch, tmp_path, "import time; time.sleep(60)")
+    monkeypatch.setattr(gate, "MIN_SECONDS", 0.6)
+    misreading(monkeypatch, tmp_path, hang)  # the second one with Python's lock
     refused(path, "it took more than 1 s")
-    quarantine._end_all()
+
+
+def test_a_reader_is_watched_for_no_longer_than_it_reads(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "MIN_SECONDS", 1.0)
+    path = cells(tmp_path / "x.h5ad")
+    expected = ao.read(path).cost
+    process = gate._processes._idle[-1]
+    refused(path, "promises 3.6e-08 GB of X, but no more than 1e-09 GB", max_bytes=1)
+    time.sleep(1.5)
+    np.testing.assert_array_equal(ao.read(path).cost, expected)
+    assert gate._processes._idle[-1] is process
+    assert process.is_alive()
 
 
 def test_a_reader_that_was_ended_while_idle_is_replaced(tmp_path):
     path = cells(tmp_path / "x.h5ad")
     expected = ao.read(path).cost
-    for process in quarantine._idle:
-        process.kill()
-        process.wait()
+    for process in gate._processes._idle:
+        process._popen.kill()
+        process._popen.wait()
     np.testing.assert_array_equal(ao.read(path).cost, expected)
 
 
@@ -337,7 +348,7 @@ def test_readers_serve_many_threads_and_forked_children(tmp_path):
         thread.join()
     child = os.fork()
     if child == 0:
-        os._exit(0 if ao.read(path).cost.tolist() == expected and len(quarantine._idle) == 1 else 1)
+        os._exit(0 if ao.read(path).cost.tolist() == expected and len(gate._processes._idle) == 1 else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert found == [expected] * 6
     assert ao.read(path).cost.tolist() == expected
@@ -346,12 +357,20 @@ def test_readers_serve_many_threads_and_forked_children(tmp_path):
 def test_no_reader_is_left_behind(tmp_path):
     path = cells(tmp_path / "x.h5ad")
     code = (
-        f"import anchorot as ao; from anchorot.io import quarantine; ao.read({str(path)!r}); "
-        "print(quarantine._idle[0].pid)"
+        f"import anchorot as ao; from anchorot.io import gate; ao.read({str(path)!r}); "
+        "print(gate._processes._idle[0]._popen.pid)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
+
+
+def test_a_daemon_reads_too(tmp_path):
+    path = cells(tmp_path / "x.h5ad")
+    with get_context("spawn").Pool(1) as pool:  # of daemons, which may start no process of multiprocessing
+        found = pool.apply(ao.read, (path,))
+    np.testing.assert_array_equal(found.cost, ao.read(path).cost)
 
 
 def test_matlab_files_of_other_things(tmp_path):

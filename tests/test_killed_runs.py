@@ -13,7 +13,7 @@ import pytest
 import anchorot as ao
 
 import long_runs
-from long_runs import no_process_is_left_of, start, tiles_of, wait_until
+from long_runs import children_of, none_is_left_of, start, tiles_of, wait_until
 from strategies import clouds
 
 pytestmark = [pytest.mark.kernel_free, pytest.mark.system]
@@ -76,9 +76,11 @@ def test_processes_end_with_the_one_that_started_them(tmp_path, program):
     folder = tmp_path / "run"
     process = start(program, folder, "processes")
     wait_until(lambda: len(tiles_of(folder)) > 3)
+    workers = children_of(process.pid)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    no_process_is_left_of(process)
+    assert len(workers) == 2
+    assert none_is_left_of(workers)
 
 
 @pytest.mark.parametrize("backend", ["threads", "processes"])
@@ -86,12 +88,14 @@ def test_interrupted_it_leaves_at_once_and_whole(tmp_path, program, unbroken, ba
     folder = tmp_path / "run"
     process = start(program, folder, backend)
     wait_until(lambda: len(tiles_of(folder)) > 3)
+    workers = children_of(process.pid)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     told = process.communicate(timeout=20)[1]
     assert process.returncode != 0
     assert told.strip().endswith("KeyboardInterrupt")
     assert told.count("Traceback") == 1
-    no_process_is_left_of(process)
+    assert len(workers) == (2 if backend == "processes" else 0)
+    assert none_is_left_of(workers)
     finished = {path.name: path.stat().st_mtime_ns for path in tiles_of(folder)}
     assert len(finished) < 120
     again = start(program, folder)

@@ -16,8 +16,8 @@ import anchorot as ao
 from anchorot._progress import progress_bar
 from anchorot.anchors.features import as_features
 from anchorot.many import metrics
+from anchorot.many.spaces import ItemCache, each_space
 from anchorot.many.tiles import strips, tile_side, walk_tiles
-from anchorot.many.workers.cache import ItemCache
 
 from strategies import assert_same, clouds, examples, spaces
 
@@ -314,6 +314,24 @@ def test_a_bad_other_can_be_skipped(tmp_path):
     assert np.isfinite(found[:, 0]).all()
 
 
+class Unordered:
+    """Spaces that are known in this order, two of them bad."""
+
+    def __len__(self):
+        return 4
+
+    def each(self, function, *, keep):
+        return iter([(2, ao.InputError("two")), (0, "x"), (1, ao.InputError("one")), (3, "y")])
+
+
+def test_the_first_bad_space_is_named_whichever_is_known_first_and_none_is_handed_out():
+    found = each_space(Unordered(), None, "looking at", progress=False)
+    assert next(found) == (0, "x")
+    with pytest.raises(ao.InputError, match="one"):
+        next(found)
+    assert len(dict(each_space(Unordered(), None, "looking at", skip=True, progress=False))) == 4
+
+
 # -- lazy sequences and memory -------------------------------------------------------------------------------------
 
 
@@ -487,6 +505,14 @@ def test_bar_tells_count_and_speed_on_a_terminal(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     ao.pairwise(uniform(10), tile=3, checkpoint=tmp_path)
     assert "45 of 45 pairs" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("stream", [None, Terminal(), StringIO()])
+def test_bar_is_silent_where_standard_error_is_closed(monkeypatch, stream):
+    if stream is not None:
+        stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert ao.pairwise(uniform(3), n_jobs=1).shape == (3, 3)
 
 
 def test_bar_is_silent_in_a_pipe_or_when_not_wanted(monkeypatch, capsys):

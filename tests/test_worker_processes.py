@@ -3,6 +3,8 @@
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 from functools import partial
 from multiprocessing import get_context
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.many.workers import Inputs
+from anchorot.many.inputs import Inputs
 
 import long_runs
 from long_runs import tiles_of, wait_until
@@ -46,6 +48,29 @@ def test_processes_with_other_kernels_are_refused(monkeypatch):
         ao.pairwise(clouds(), n_jobs=2, backend="processes")
 
 
+SCRIPT = """
+import numpy as np
+import anchorot as ao
+
+class Halves:
+    def __len__(self):
+        return 3
+    def __getitem__(self, index):
+        return np.eye(index + 2) / 2
+
+print("here")
+print(ao.pairwise(Halves(), metric="slb", backend="processes", n_jobs=2).tolist())
+"""
+
+
+def test_a_script_that_uses_processes_needs_no_guard_and_may_define_what_they_need(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, tmp_path / "script.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    expected = ao.pairwise([np.eye(n) / 2 for n in (2, 3, 4)], metric="slb").tolist()
+    assert (done.stdout, done.stderr) == (f"here\n{expected}\n", "")
+
+
 class Deadly:
     """Spaces that end any process but the one they are made in, leaving a note."""
 
@@ -64,7 +89,9 @@ class Deadly:
 
 
 def test_a_process_that_dies_is_an_error_and_no_hang(tmp_path):
-    with pytest.raises(ao.AnchorotError, match="a worker process ended before its work was done"):
+    with pytest.raises(
+        ao.AnchorotError, match=r"^a worker process ended .* -9 .*, at the pairs of rows 0 to 3 and col"
+    ):
         ao.pairwise(Deadly(tmp_path / "note"), backend="processes", n_jobs=2)
     assert (tmp_path / "note").exists()
 
@@ -133,6 +160,18 @@ def test_a_cluster_gives_the_same_bits(client, tmp_path):
         np.testing.assert_array_equal(found, expected)
     with pytest.raises(ao.InputError, match=r"spaces\[6\] \(.*missing.npy\): No such file"):
         ao.pairwise(many, client=client)
+
+
+@on_a_cluster
+def test_what_is_noted_about_files_is_told_once_by_a_cluster_too(client, tmp_path):
+    paths = [tmp_path / f"{k}.edgelist" for k in range(3)]
+    for path in paths:
+        path.write_text("0 1\n1 2\n3 4\n")
+    for others in (None, client):
+        with pytest.warns(ao.InputNote) as notes:
+            ao.pairwise(paths, disconnected="largest", client=others, tile=2)
+        told = sorted(str(note.message) for note in notes)
+        assert [text.split()[0] for text in told] == ["0.edgelist", "1.edgelist", "2.edgelist"]
 
 
 @on_a_cluster

@@ -32,7 +32,7 @@ def progress_bar(
     """
     if enabled and _in_notebook():
         return _notebook_bar(total, description, unit, done)
-    if enabled and sys.stderr is not None and sys.stderr.isatty():
+    if enabled and _on_terminal():
         return _terminal_bar(total, description, unit, done)
     return nullcontext(lambda count: None)
 
@@ -41,6 +41,11 @@ def _in_notebook() -> bool:
     """Whether this process answers a notebook: it then has IPython, with a kernel, already."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
+
+
+def _on_terminal() -> bool:
+    """Whether standard error is there, open and a terminal."""
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 
 
 @contextmanager
@@ -96,13 +101,13 @@ class _NotebookBar:
         self.done_before, self.completed, self.begun = done, done, time.monotonic()
 
     def __repr__(self) -> str:
-        return f"{self.description}: {self._told()}"
+        return f"{self.description}: {self._status()}"
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         bar = f'<progress value="{self.completed}" max="{max(self.total, 1)}"></progress>'
-        return {"text/plain": repr(self), "text/html": f"<div>{escape(self.description)} {bar} {self._told()}</div>"}
+        return {"text/plain": repr(self), "text/html": f"<div>{escape(self.description)} {bar} {self._status()}</div>"}
 
-    def _told(self) -> str:
+    def _status(self) -> str:
         elapsed = time.monotonic() - self.begun
         speed = (self.completed - self.done_before) / elapsed if elapsed > 0 else 0.0
         told = [

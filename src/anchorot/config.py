@@ -1,9 +1,11 @@
 """Which anchorot this is, and what it runs on."""
 
 import platform
+from functools import cache
 from importlib import metadata
 
 from anchorot._kernels import kernels
+from anchorot.exceptions import AnchorotError
 
 __version__ = metadata.version("anchorot")
 
@@ -45,3 +47,21 @@ def show_config() -> None:
     width = max(map(len, found)) + 2
     for name, value in found.items():
         print(f"{name:<{width}}{value}")
+
+
+@cache
+def installed_software(packages: tuple[str, ...]) -> dict[str, str]:
+    """Return what the last bits of a value depend on, by name: anchorot, some packages, and the kernels in use."""
+    versions = config()
+    versions["kernels"] = versions["kernels"].partition(" ")[0]  # all instruction sets give the same bits
+    return {name: versions[name] for name in ("anchorot", *packages, "kernels")}
+
+
+def check_software(found: dict[str, str], wanted: dict[str, str], worker: str) -> None:
+    """Refuse a worker whose software is not the caller's."""
+    for name, version in wanted.items():
+        if found.get(name) != version:
+            raise AnchorotError(
+                f"{worker}: {name} is {found.get(name)!r} there and {version!r} here, which changes the last bits of "
+                "values; give all workers the software of the process that hands out the work"
+            )

@@ -1,6 +1,6 @@
 """Features of any space, by whatever marking: the one door to them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def marked_features(
 
 
 def common_marking(
-    spaces: Sequence[Any], marks: MarksLike, reach: float | None, *, robust: bool = False, rng: RngLike = 0
+    spaces: Iterable[Any], marks: MarksLike, reach: float | None, *, robust: bool = False, rng: RngLike = 0
 ) -> Marking | None:
     """Return how to look at all of these spaces, some of which may be features already, which then decide."""
     at_hand = spaces if isinstance(spaces, list | tuple) else ()  # others may load each when it is asked for

@@ -16,7 +16,7 @@ from anchorot.anchors.feature_maps import (
     fit_map,
     needed_features,
 )
-from anchorot.anchors.glimpse import Glimpse
+from anchorot.anchors.outline import Outline
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
@@ -66,7 +66,7 @@ class Marking:
         return {"marks": self.marks, "reach": self.reach, "feature_map": phi}
 
 
-def types_of(space: Space | Glimpse, name: str) -> tuple[Hashable, ...]:
+def types_of(space: Space | Outline, name: str) -> tuple[Hashable, ...]:
     """Types of the points; refuse a space that has none."""
     if space.types is None:
         raise InputError(f"{name} has no types, but marks='types' needs one for each point; give Space(types=...)")
@@ -104,7 +104,7 @@ def marking_of(
         return Marking(kind, limit, phi)
     largest, features = -math.inf, []
     for k, x in enumerate(spaces):
-        seen = Glimpse.of(x, robust=robust and limit is None)
+        seen = Outline.of(x, robust=robust and limit is None)
         if fits:
             features.append(needed_features(seen.features, f"spaces[{k}]"))
         largest = max(largest, seen.farthest)

@@ -10,8 +10,8 @@ from anchorot._kernels import kernels
 from anchorot._kernels.records import GridSpec
 from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.glimpse import Glimpse
 from anchorot.anchors.marking import Marking, types_of
+from anchorot.anchors.outline import Outline
 from anchorot.anchors.typed import Alphabet, TypedFeatures, block_pairs, sorted_types
 from anchorot.anchors.vectored import VectorFeatures
 from anchorot.space import as_space, heavy_part
@@ -38,7 +38,7 @@ def parts_of(spaces: Iterable[Any], marking: Marking | None) -> Parts:
 def _types(x: Any, name: str) -> Alphabet:
     if isinstance(x, TypedFeatures):
         return x.alphabet
-    return types_of(x if isinstance(x, Glimpse) else heavy_part(as_space(x)), name)
+    return types_of(x if isinstance(x, Outline) else heavy_part(as_space(x)), name)
 
 
 def part_averages(features: AnchorFeatures, grid: GridSpec, parts: Parts) -> Float64s:

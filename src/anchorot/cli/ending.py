@@ -78,7 +78,7 @@ def no_memory(error: Exception, doing: str = "", also: str = "") -> ao.AnchorotE
     return ao.AnchorotError(f"out of memory{when}{reason}; keep fewer points of each space with --n-points{also}")
 
 
-def told(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """Return what the system says went wrong, and with which file."""
     if error.filename is None:
         return str(error)
@@ -118,7 +118,7 @@ def _said(error: Exception) -> str | None:
         return str(error)
     if (shortage := no_memory(error)) is not None:
         return str(shortage)
-    return told(error) if isinstance(error, OSError) else None
+    return describe_os_error(error) if isinstance(error, OSError) else None
 
 
 def _end_tidily_by_signals() -> None:

@@ -22,7 +22,7 @@ FilesArgument = Annotated[
     list[Path], typer.Argument(help="Files, folders of files, or folders of the TU collection.", show_default=False)
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
-JobsOption = Annotated[int, typer.Option(help="Workers; -1 for one a core.", min=-1)]
+JobsOption = Annotated[int, typer.Option(help="Workers; -1 for one per core.", min=-1)]
 ThreadsOption = Annotated[int, typer.Option(help="Threads to compute with.", min=1)]
 
 

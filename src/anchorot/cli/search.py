@@ -181,7 +181,7 @@ def _as_built(index: ao.SearchIndex, reading: dict[str, Any]) -> dict[str, Any]:
 def _reading(sources: list[Source], reading: dict[str, Any], jobs: int) -> Iterator[Iterable[ao.Space]]:
     """Spaces as they are read, with a bar that shows how many are."""
     with progress_bar(len(sources), "reading", "spaces") as advance:
-        yield _told(spaces_of(sources, reading, jobs), advance)
+        yield _counted(spaces_of(sources, reading, jobs), advance)
 
 
 def _changed(
@@ -215,7 +215,7 @@ def _id(text: str) -> int:
         raise ao.InputError(f"the spaces of this index have no names, so give their ids, not {text!r}") from None
 
 
-def _told(spaces: Iterable[ao.Space], advance: Callable[[int], None]) -> Iterator[ao.Space]:
+def _counted(spaces: Iterable[ao.Space], advance: Callable[[int], None]) -> Iterator[ao.Space]:
     for space in spaces:
         yield space
         advance(1)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Generator
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -10,13 +9,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anchorot as ao
-from anchorot.io.files import ENDINGS, Unread, UnreadGraph
+from anchorot._parallel import Threads, n_workers
+from anchorot.io.files import ENDINGS, Readers, Unread, UnreadGraph
 from anchorot.io.gin import is_gin_file
 from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.graph_sets import is_tu_folder, marks_in
 from anchorot.io.graphs import n_connected, node_marks, note_collection, single, table_space
 from anchorot.io.options import ReadOptions
-from anchorot.io.readers import read_all, workers_of
 
 Content = TypeVar("Content")
 
@@ -46,7 +45,7 @@ class Source:
         try:
             marks = node_marks(self.content, **(marks_in(self.content) | asked))
             found = single(table_space(self.content, **options, marks=marks))
-            return found.coming_from(ao.Origin(str(self.path), ReadOptions(**reading).told))
+            return found.coming_from(ao.Origin(str(self.path), ReadOptions(**reading).record))
         except ao.InputError as error:
             raise ao.InputError(f"{self.name}: {error}") from None
 
@@ -69,20 +68,18 @@ def unread_all(sources: list[Source], reading: dict[str, Any]) -> list[Callable[
 
 def spaces_of(sources: list[Source], reading: dict[str, Any], jobs: int) -> Generator[ao.Space]:
     """Read sources some at a time, in order; they need not all fit into memory."""
-    return _all_of(unread_all(sources, reading), jobs)
+    return _read_in_order(unread_all(sources, reading), jobs)
 
 
 def graphs_of(sources: list[Source], reading: dict[str, Any], jobs: int) -> Generator[EdgeTable]:
     """Read sources as graphs, some at a time, in order."""
-    return _all_of([source.unread_graph(reading) for source in sources], jobs)
+    return _read_in_order([source.unread_graph(reading) for source in sources], jobs)
 
 
-def _all_of(entries: list[Callable[[], Content]], jobs: int) -> Generator[Content]:
-    with closing(read_all(entries, workers_of(jobs), len(entries), lambda _, content: content)) as found:
-        for content in found:
-            if isinstance(content, Exception):
-                raise content
-            yield content
+def _read_in_order(entries: list[Callable[[], Content]], jobs: int) -> Generator[Content]:
+    n = n_workers(jobs)
+    with Threads(n) as threads, Readers(n, len(entries)) as readers:
+        yield from (content for _, content in threads.map(readers.read, entries, in_order=True))
 
 
 def find_sources(paths: list[Path]) -> list[Source]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import anchorot as ao
-from anchorot.cli.ending import told
+from anchorot.cli.ending import describe_os_error
 from anchorot.cli.options import said_of
 from anchorot.cli.output import plain
 from anchorot.cli.sources import Source
@@ -73,7 +73,7 @@ class Outputs:
             with replacing(path) as temporary:
                 write(temporary)
         except OSError as error:
-            self._missed.append(f"{told(error)}; {_rescued(path, write)}")
+            self._missed.append(f"{describe_os_error(error)}; {_rescued(path, write)}")
         else:
             self._written.append(path)
 

@@ -51,7 +51,7 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
     reach : float, optional
         Compare costs up to here; with marks by default the largest cost of the training spaces.
     n_jobs : int, optional
-        Number of threads; -1 for one a core (inside joblib's workers for 1), None for 1.
+        Number of threads; -1 for one per core (inside joblib's workers for 1), None for 1.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
     reach : float, optional
         For "ae": compare costs up to here; with marks by default the largest cost of the training spaces.
     n_jobs : int, optional
-        Number of workers; -1 for one a core (inside joblib's workers for 1), None for 1.
+        Number of workers; -1 for one per core (inside joblib's workers for 1), None for 1.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
     reach : float, optional
         Compare costs up to here.
     n_jobs : int, optional
-        Number of threads; -1 for one a core (inside joblib's workers for 1), None for 1.
+        Number of threads; -1 for one per core (inside joblib's workers for 1), None for 1.
 
     Examples
     --------

@@ -108,7 +108,7 @@ def through_cache(file: Path, options: ReadOptions, read: Callable[[Path, ReadOp
     key = key_of(file, options)
     if key is None:
         return read(file, options)
-    found = _told(key, file)
+    found = _kept_with_notes(key, file)
     if found is not None:
         return found
     with listening() as notes:
@@ -122,7 +122,7 @@ def through_cache(file: Path, options: ReadOptions, read: Callable[[Path, ReadOp
 def kept_space(file: Path, options: ReadOptions) -> Space | None:
     """Take a space from the cache, if it is there."""
     key = key_of(file, options)
-    return None if key is None else _told(key, file)
+    return None if key is None else _kept_with_notes(key, file)
 
 
 def is_costly(file: Path, options: ReadOptions) -> bool:
@@ -162,7 +162,7 @@ class _Kept(NamedTuple):
     notes: list[str]
 
 
-def _told(key: str, file: Path) -> Space | None:
+def _kept_with_notes(key: str, file: Path) -> Space | None:
     """The space of a key, if it is kept, with what was noted about the file."""
     found = _found(key)
     for said in () if found is None else found.notes:

@@ -15,14 +15,12 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_numbers
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.foreign import reading
 from anchorot.io.frames import OF_CELLS, columns_of_cells, plain
-from anchorot.io.gate import check_limit
-from anchorot.io.graphs import Disconnected
+from anchorot.io.gate import check_limit, read_guarded, reading
 from anchorot.io.marks import Columns, Marks, marks_of
 from anchorot.io.neighbors import from_neighbors
+from anchorot.io.options import Disconnected
 from anchorot.io.points import check_points, from_points
-from anchorot.io.quarantine import quarantined
 from anchorot.io.sampling import sampled
 from anchorot.space import Space
 
@@ -102,7 +100,7 @@ def h5ad_arrays(reader: str, file: Path, limit: int, **options: str) -> dict[str
     """Read arrays of an .h5ad file by one of the readers that have a process of their own."""
     if find_spec("h5py") is None:
         raise MissingExtraError("h5py", "cells")
-    return quarantined(reader, file, limit, **options)
+    return read_guarded(reader, file, limit, **options)
 
 
 def stored_columns(found: dict[str, Any]) -> Columns:

@@ -18,9 +18,9 @@ from anchorot.exceptions import InputError
 from anchorot.io.cells import h5ad_arrays, stored_columns
 from anchorot.io.frames import columns_of_cells, columns_of_frame
 from anchorot.io.gate import MAX_BYTES, about
-from anchorot.io.graphs import Disconnected
 from anchorot.io.marks import Columns, check_length, column_names, marks_of, numbers_of
 from anchorot.io.neighbors import from_neighbors
+from anchorot.io.options import Disconnected
 from anchorot.io.points import from_points
 from anchorot.io.tables import SEPARATORS, named_columns
 from anchorot.space import Space

@@ -1,19 +1,21 @@
-"""Spaces from files of every kind, and back."""
+"""Spaces from files of every kind, and back; many files in processes, where that pays."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from anchorot._parallel import CannotStartError, LostProcessError, Processes
 from anchorot._typing import Float64s
 from anchorot._validate import doubt_of_cost
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
-from anchorot.io.cache import kept_space, through_cache
+from anchorot.io.cache import is_costly, kept_space, through_cache
 from anchorot.io.cells import Cells, cell_space, read_h5ad
 from anchorot.io.gate import about
 from anchorot.io.gin import is_gin_file
@@ -27,7 +29,7 @@ from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
 from anchorot.io.meshes import mesh_space
 from anchorot.io.neighbors import from_neighbors
 from anchorot.io.neurons import read_swc
-from anchorot.io.notes import note
+from anchorot.io.notes import listening, note
 from anchorot.io.options import ReadOptions, by_keywords
 from anchorot.io.points import from_points
 from anchorot.io.sampling import sampled
@@ -38,6 +40,8 @@ from anchorot.space import Space
 EDGE_LIST_ENDINGS = (".edgelist", ".edges")
 GRAPH_ENDINGS = (*EDGE_LIST_ENDINGS, *sorted(NETWORKX_READERS), ".swc")
 ENDINGS = tuple(sorted([*MATRIX_READERS, *MESH_READERS, *GRAPH_ENDINGS, ".h5ad"]))
+SECONDS_PER_BYTE = 3e-6  # that meshes take, about
+MIN_SECONDS = 4.0  # of reading that are worth the start of processes
 
 
 @by_keywords
@@ -104,20 +108,21 @@ class Unread:
         """Read it."""
         with about(self.path):
             file, options = self.path, self.options
-            return self._told(through_cache(file, options, _one) if options.cache else _one(file, options))
+            return self._with_origin(through_cache(file, options, _one) if options.cache else _one(file, options))
 
     def kept(self) -> Space | None:
         """Take it from the cache, if it may come from there and is there."""
         found = kept_space(self.path, self.options) if self.options.cache else None
-        return None if found is None else self._told(found)
+        return None if found is None else self._with_origin(found)
 
-    def _told(self, space: Space) -> Space:
-        return space.coming_from(Origin(os.fspath(self.path), self.options.told, source=space.origin))
+    def _with_origin(self, space: Space) -> Space:
+        return space.coming_from(Origin(os.fspath(self.path), self.options.record, source=space.origin))
 
 
 def _one(file: Path, options: ReadOptions) -> Space:
     file.stat()  # what is not there is missing, whatever its ending
-    return single(_read(file, options))
+    found = _read(file, options)
+    return single(found) if isinstance(found, list) else found
 
 
 def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
@@ -166,6 +171,56 @@ class UnreadGraph:
 
     def kept(self) -> None:
         """Graphs are not in the cache."""
+
+
+class Readers(Processes):
+    """Reads files for several threads, in processes where that pays: readers hold Python's lock most of the time.
+
+    Where no process can be started, as in a program that is no Python interpreter, the threads read by themselves.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Threads that will ask. One reads by itself.
+    n_files : int
+        How many files will be asked for, about: few small ones are not worth a process.
+    """
+
+    def __init__(self, n_jobs: int, n_files: int) -> None:
+        super().__init__()
+        self._has_processes = n_jobs > 1
+        self._n_left = n_files
+
+    def read(self, entry: Callable[[], Any]) -> Any:
+        """Read a file where that is quickest: what is in the cache, or is small, right here. Call other functions."""
+        self._n_left -= 1
+        if not isinstance(entry, Unread | UnreadGraph) or not self._has_processes:
+            return entry()
+        if not is_costly(entry.path, entry.options):
+            return entry()
+        kept = entry.kept()
+        if kept is not None:
+            return kept
+        seconds = entry.path.stat().st_size * SECONDS_PER_BYTE * max(1, self._n_left + 1)
+        if not self._all and seconds < MIN_SECONDS:
+            return entry()
+        try:
+            found, notes = self.call(read_with_notes, entry)
+        except CannotStartError:
+            self._has_processes = False
+            return entry()
+        except LostProcessError:
+            name = entry.path.name
+            raise InputError(f"{name}: the process that read it ended, was killed or ran out of memory") from None
+        for said in notes:
+            note(entry.path.name, said)
+        return found
+
+
+def read_with_notes(entry: Unread | UnreadGraph) -> tuple[Any, list[str]]:
+    """What a file holds, and what is noted about it."""
+    with listening() as notes:
+        return entry(), notes
 
 
 def _edges_of(file: Path, options: ReadOptions) -> tuple[EdgeTable, Float64s | None] | None:

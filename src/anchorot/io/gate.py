@@ -1,15 +1,32 @@
-"""The one door to files: regular files only, and never more of them than a stated limit."""
+"""The one door to files: regular files only, never more of them than a stated limit, and nobody's reader unwatched.
 
+HDF5 and SciPy's MATLAB reader are compiled code that trusts what a file says of itself: on a damaged one they may
+crash, hang or take all memory, and no check of ours in front of them would be complete. So a process reads such files,
+with bounds on time and memory: whatever a file does, only that process is lost, and the next file gets another.
+"""
+
+import atexit
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
-from anchorot.exceptions import InputError
+import numpy as np
+
+from anchorot._parallel import CannotStartError, LostProcessError, Processes
+from anchorot.exceptions import AnchorotError, InputError, first_line
 
 MAX_BYTES = 2 << 30  # what is read, or unpacked, of one file unless more is asked for
+MIN_SECONDS = 30.0  # to wait for any file that a process reads,
+MIN_BYTES_PER_SECOND = 5e6  # and how fast larger ones must be read
+TIMED_OUT = 1  # how a process ends that has taken longer
+READ = (str(Path(__file__).with_name("guarded_readers.py")), "read")
+
+_processes = Processes()
+atexit.register(_processes.end_all)
 
 
 @contextmanager
@@ -60,3 +77,40 @@ def check_limit(size: int, what: str, limit: int) -> None:
             f"{what} takes {size / 1e9:.3g} GB, but no more than {limit / 1e9:.3g} GB of a file are read; "
             "if you trust it, raise max_bytes of read (--max-bytes)"
         )
+
+
+@contextmanager
+def reading(kind: str) -> Iterator[None]:
+    """Turn whatever another library raises on a broken file into one clear line.
+
+    Its warnings are left alone: to catch them would change the filters that all threads share. Those of NumPy's
+    arithmetic are of no use here, and can be kept quiet in this thread alone.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (AnchorotError, OSError) as error:
+        if isinstance(error, AnchorotError) or error.filename is not None:
+            raise  # what the system has to say about a file is said as it is
+        raise InputError(f"not {kind} that can be read ({first_line(error)})") from None
+    except Exception as error:
+        raise InputError(f"not {kind} that can be read ({first_line(error)})") from None
+
+
+def read_guarded(reader: str, file: Path, limit: int, **options: str) -> dict[str, Any]:
+    """Return the arrays that one of the `guarded_readers` finds in a file; at most `limit` bytes of them."""
+    with opened(file) as handle:  # what the system has to say about the file is raised as it is
+        seconds = MIN_SECONDS + os.fstat(handle.fileno()).st_size / MIN_BYTES_PER_SECOND
+    request = {"reader": reader, "path": str(file.resolve()), "seconds": seconds, "limit": limit, "options": options}
+    try:
+        found = _processes.call(READ, request)
+    except CannotStartError as error:
+        raise AnchorotError(f"files ending in {file.suffix} are read by a process of their own, but {error}") from None
+    except LostProcessError as lost:
+        reason = f"it took more than {seconds:.0f} s"
+        if lost.status != TIMED_OUT:
+            reason = f"the reader of {file.suffix} ended with status {lost.status} on it"
+        raise InputError(f"not a file that can be read ({reason})") from None
+    if isinstance(found, str):
+        raise InputError(found)
+    return found

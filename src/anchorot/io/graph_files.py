@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.foreign import reading
-from anchorot.io.gate import content_of
+from anchorot.io.gate import content_of, reading
 from anchorot.io.graph_inputs import EdgeTable, edge_table, numbered
 from anchorot.io.text import check_no_underscore, lines_of, numbers, whole_number
 

@@ -15,8 +15,9 @@ from anchorot._validate import check_finite
 from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES, about
 from anchorot.io.graph_inputs import EdgeTable, edge_table
-from anchorot.io.graphs import Disconnected, n_kept, node_marks, note_collection, single, table_space
+from anchorot.io.graphs import n_kept, node_marks, note_collection, single, table_space
 from anchorot.io.marks import Columns
+from anchorot.io.options import Disconnected
 from anchorot.io.shortest_paths import adjacency
 from anchorot.io.text import lines_of, numbers
 from anchorot.space import Space

@@ -15,11 +15,10 @@ from anchorot.geometry import Geometry, renumbered
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of
 from anchorot.io.notes import note
+from anchorot.io.options import Disconnected
 from anchorot.io.sampling import sampled
 from anchorot.io.shortest_paths import adjacency, components, shortest_paths
 from anchorot.space import Space
-
-Disconnected = Literal["error", "largest"] | float
 
 
 @overload

@@ -10,8 +10,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 from anchorot.exceptions import InputError
-from anchorot.io.foreign import reading
-from anchorot.io.gate import check_limit, opened
+from anchorot.io.gate import check_limit, opened, reading
 from anchorot.io.marks import Columns
 from anchorot.io.options import ReadOptions
 from anchorot.io.stored import STORED
@@ -44,15 +43,15 @@ def arrays_in(handle: BinaryIO, options: ReadOptions) -> dict[str, Any]:
             held = ", ".join(known) or "nothing"
             raise InputError(f"an .npz file needs one of: 'cost'; 'points'; 'V' and 'F'. This one holds {held}")
         extras = set().union(*(EXTRAS[name] for name in forms[0])) & set(known)
-        members = Columns("array", known)
-        wanted = {name: members[name] for name in {*forms[0], *extras, *options.wanted}}
+        wanted = {name: known[name] for name in {*forms[0], *extras}}
+        wanted |= {name: Columns("array", known)[name] for name in options.wanted}
         check_limit(sum(member.file_size for member in wanted.values()), "what is packed into it", options.limit)
         arrays = {name: _member(archive, member) for name, member in wanted.items()}
     found = {name: arrays[name] for name in {*forms[0], *extras}}
     rows = next(found[name] for name in ("cost", "points", "V") if name in found)
     for name in {"types", "labels"} & set(found):
         found[name] = _names(found[name], name, rows)
-    return found | marked(rows, Columns("array", arrays), options)
+    return found | marked(rows, Columns("array", arrays), options) if options.wanted else found
 
 
 def members_of(file: Path) -> set[str]:

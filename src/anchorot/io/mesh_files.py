@@ -12,10 +12,8 @@ import numpy as np
 from anchorot._typing import Int64s
 from anchorot._validate import as_array, check_numbers
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.foreign import reading
-from anchorot.io.gate import content_of
+from anchorot.io.gate import content_of, read_guarded, reading
 from anchorot.io.marks import Columns
-from anchorot.io.quarantine import quarantined
 from anchorot.io.text import check_no_underscore, whole_number
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -157,7 +155,7 @@ def _check_rows(elements: list[_Element], rows: Iterator[list[str]]) -> None:
 
 def _read_mat(file: Path, limit: int) -> Mesh:
     """Vertices and faces of a MATLAB file with a struct `surface` of X, Y, Z and TRIV (counted from 1)."""
-    surface = quarantined("mat", file, limit)
+    surface = read_guarded("mat", file, limit)
     x, y, z = (check_numbers(surface[name], name).ravel() for name in "XYZ")
     if not len(x) == len(y) == len(z):
         raise InputError(f"X, Y and Z have {len(x)}, {len(y)} and {len(z)} numbers, but as many of each are needed")

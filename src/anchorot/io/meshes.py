@@ -20,11 +20,10 @@ from anchorot.io.geodesics import GEODESICS, edge_graph, mesh_edges
 from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of
 from anchorot.io.mesh_files import MESH_READERS, Mesh, as_indices, read_mesh, vertex_columns
 from anchorot.io.notes import note
+from anchorot.io.options import SAMPLINGS
 from anchorot.io.sampling import sampled
 from anchorot.io.shortest_paths import adjacency, components
 from anchorot.space import Space
-
-SAMPLINGS = ("farthest", "uniform")
 
 
 def from_mesh(

@@ -13,8 +13,9 @@ from anchorot._validate import check_choice, check_integer, check_labels, row_na
 from anchorot.exceptions import InputError
 from anchorot.geometry import cloud
 from anchorot.io.graph_inputs import EdgeTable
-from anchorot.io.graphs import Disconnected, table_space
+from anchorot.io.graphs import table_space
 from anchorot.io.marks import given_marks
+from anchorot.io.options import Disconnected
 from anchorot.io.points import check_points, distance_blocks
 from anchorot.space import Space
 

@@ -9,7 +9,7 @@ from dataclasses import Field, dataclass, field, fields, replace
 from functools import update_wrapper
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from anchorot._validate import check_bytes, check_choice
 from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES
 from anchorot.io.geodesics import GEODESICS
-from anchorot.io.graphs import Disconnected
 from anchorot.io.marks import column_names
-from anchorot.io.meshes import SAMPLINGS
 
 KINDS = ("cost", "points", "graph")
+SAMPLINGS = ("farthest", "uniform")
+Disconnected = Literal["error", "largest"] | float
 HOW = ("cache", "max_bytes")  # options that change no space
 
 
@@ -144,20 +144,23 @@ class ReadOptions:
             if choices and value is not None:
                 check_choice(value, each.name, choices)
         for name in ("types", "features", "columns"):
-            self._check_names(name)
+            if getattr(self, name) is not None:
+                self._check_names(name)
 
     def _check_names(self, name: str) -> None:
         """Refuse what is not the name of a column; several become a tuple."""
         given = getattr(self, name)
         wanted = column_names(given)
-        if given is not None and (not wanted or (name == "types" and not isinstance(given, str))):
+        if not wanted or (name == "types" and not isinstance(given, str)):
             raise InputError(f"{name} must be what a file calls them, such as 'label', but got {given!r}")
         if name != "types":
-            object.__setattr__(self, name, wanted or None)
+            object.__setattr__(self, name, wanted)
 
     @property
     def wanted(self) -> tuple[str, ...]:
         """Names of what types and features are made of."""
+        if self.types is None and self.features is None:
+            return ()
         return (*column_names(self.types), *column_names(self.features))
 
     @property
@@ -172,13 +175,12 @@ class ReadOptions:
         return replace(self, rng=int(np.random.default_rng(self.rng).integers(2**63)), cache=False)
 
     @property
-    def told(self) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """Those that are not the defaults and change the space, as plain values; of a draw its seed, or None."""
-        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in HOW}
-        told = {name: value for name, value in told.items() if value != getattr(DEFAULTS, name)}
-        told = {name: plain_value(value) for name, value in told.items()}
-        rng = told.pop("rng", None)
-        return {**told, "rng": rng if isinstance(rng, int) else None} if self.is_random else told
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in HOW}
+        changed = {name: plain_value(value) for name, value in values.items() if value != getattr(DEFAULTS, name)}
+        rng = changed.pop("rng", None)
+        return {**changed, "rng": rng if isinstance(rng, int) else None} if self.is_random else changed
 
     @property
     def limit(self) -> int:

@@ -24,8 +24,7 @@ import numpy as np
 from anchorot._typing import Float64s
 from anchorot.exceptions import InputError, InputNote
 from anchorot.io.atomic import remove_stale, replacing
-from anchorot.many.tiles import Tile
-from anchorot.many.workers import TileValues
+from anchorot.many.tiles import Tile, TileValues
 
 FORMAT = 2
 MANIFEST = "manifest.json"

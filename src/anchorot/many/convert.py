@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from hashlib import file_digest
 from io import BytesIO
 from itertools import chain, count
@@ -16,26 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anchorot._progress import progress_bar
 from anchorot._validate import check_choice
-from anchorot.exceptions import InputError, InputNote, MissingExtraError
+from anchorot.exceptions import InputError, InputNote
 from anchorot.io.atomic import replacing
-from anchorot.io.cache import READERS
-from anchorot.io.files import Unread, write
+from anchorot.io.files import Unread
 from anchorot.io.gate import opened
-from anchorot.io.notes import listening, note
 from anchorot.io.options import PathLike, ReadOptions
-from anchorot.io.readers import read_all, workers_of
 from anchorot.io.stored import arrays_of
-from anchorot.many.workers.inputs import working_folder
-from anchorot.many.workers.tasks import ClusterTasks
+from anchorot.many.inputs import Inputs
+from anchorot.many.spaces import each_space, open_spaces
 from anchorot.space import Space
 
 if TYPE_CHECKING:
     from distributed import Client
 
 Entry = Callable[[], Space]
-Found = Generator[tuple[int, Path | Exception]]  # place of a file, and what became of it
 
 
 def convert(
@@ -62,7 +55,7 @@ def convert(
         ``cat.off.npz`` where that name is taken by another of the files, or is one of them; no two files get the same
         name. What convert wrote before is replaced.
     n_jobs : int
-        Files to read at a time; -1 for one a core.
+        Files to read at a time; -1 for one per core.
     client : dask.distributed.Client, optional
         Read on its cluster instead, whose workers see the files under the same paths; what they read is written here,
         to the same bits. Losing workers costs time only.
@@ -111,20 +104,19 @@ def convert_all(
 ) -> list[Path | None]:
     """Convert what functions return, named after `sources`, which need not be there; see `convert`."""
     check_choice(errors, "errors", ("raise", "skip"))
-    n_workers = workers_of(n_jobs)
     targets = target_files(sources, folder)
+    inputs = Inputs.of(entries, None, least=0)
+    # errors are as `read` raises them, and paths as they were given, unless they are read elsewhere
+    inputs = replace(inputs, names_errors=False, folder="" if client is None else inputs.folder)
     results: dict[int, Path | Exception] = {}
-    where = partial(_convert_here, n_workers=n_workers) if client is None else partial(_convert_there, client=client)
-    found = where(entries, sources, targets)
-    with closing(found), progress_bar(len(entries), "converting", "files", progress) as advance:
-        for place, result in found:
-            if isinstance(result, Exception) and (errors == "raise" or not isinstance(result, InputError | OSError)):
-                raise result
-            results[place] = result
-            advance(1)
-    written = [results[place] for place in range(len(entries))]
+    with open_spaces(inputs, n_jobs, client) as spaces:
+        for index, content in each_space(spaces, pack, "converting", "files", skip=errors == "skip", progress=progress):
+            results[index] = content if isinstance(content, Exception) else _put(content, targets[index])
+            if errors == "raise" and isinstance(unwritten := results[index], Exception):
+                raise unwritten
+    written = [results[index] for index in range(len(entries))]
     pairs = zip(sources, written, strict=True)
-    problems = [_told(each, source) for source, each in pairs if isinstance(each, Exception)]
+    problems = [_describe(each, source) for source, each in pairs if isinstance(each, Exception)]
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         text = f"{len(problems)} of {len(entries)} files were not converted: {problems[0]}{more}"
@@ -132,58 +124,21 @@ def convert_all(
     return [None if isinstance(each, Exception) else each for each in written]
 
 
-def _convert_here(entries: Sequence[Entry], sources: Sequence[Path], targets: list[Path], n_workers: int) -> Found:
-    """Convert on this machine."""
-
-    def keep(place: int, space: Space) -> Path:
-        _make_folder(targets[place])
-        write(_with_digest(space, sources[place]), targets[place])
-        return targets[place]
-
-    with closing(read_all(entries, n_workers, len(entries), keep)) as found:
-        yield from enumerate(found)
-
-
-def _convert_there(entries: Sequence[Entry], sources: Sequence[Path], targets: Sequence[Path], client: Client) -> Found:
-    """Read on a cluster, and write here."""
-    here = Path(working_folder())  # workers may be elsewhere
-    with ClusterTasks(client, ("numpy", *READERS)) as tasks:
-
-        def hand_out(place: int) -> Any:
-            entry = entries[place]
-            known = replace(entry, path=here / entry.path) if isinstance(entry, Unread) else entry
-            return tasks.submit(pack, known, here / sources[place])
-
-        for place, (content, notes) in tasks.completed(hand_out, range(len(entries))):
-            for said in notes:
-                note(sources[place].name, said)
-            yield place, content if isinstance(content, Exception) else _put(content, targets[place])
-
-
-def pack(entry: Entry, source: Path) -> tuple[bytes | Exception, list[str]]:
-    """The file of a space, or why there is none, and what was noted."""
+def pack(space: Space, index: int) -> bytes:
+    """Return the content of the file that `write` writes, with the digest of the one that the space was read from."""
     content = BytesIO()
-    with listening() as notes:
-        try:
-            np.savez_compressed(content, **arrays_of(_with_digest(entry(), source)))
-        except (InputError, MissingExtraError, OSError) as error:
-            return error, notes
-    return content.getvalue(), notes
+    np.savez_compressed(content, **arrays_of(_with_digest(space)))
+    return content.getvalue()
 
 
 def _put(content: bytes, target: Path) -> Path | Exception:
     try:
-        _make_folder(target)
+        target.parent.mkdir(parents=True, exist_ok=True)  # not before: what is interrupted leaves no empty folder
         with replacing(target) as temporary:
             temporary.write_bytes(content)
     except OSError as error:
         return error
     return target
-
-
-def _make_folder(target: Path) -> None:
-    """Not before there is a file for it: what is interrupted leaves no empty folder."""
-    target.parent.mkdir(parents=True, exist_ok=True)
 
 
 def target_files(sources: Sequence[Path], folder: Path) -> list[Path]:
@@ -199,13 +154,13 @@ def target_files(sources: Sequence[Path], folder: Path) -> list[Path]:
     return targets
 
 
-def _with_digest(space: Space, source: Path) -> Space:
+def _with_digest(space: Space) -> Space:
     """The space, whose origin says which bytes it was read from."""
-    if space.origin is None or not source.is_file():
+    if space.origin is None or not (source := Path(space.origin.path)).is_file():
         return space
     with opened(source) as handle:
         return space.coming_from(replace(space.origin, sha256=file_digest(handle, "sha256").hexdigest()))
 
 
-def _told(error: Exception, source: Path) -> str:
+def _describe(error: Exception, source: Path) -> str:
     return f"{source}: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)

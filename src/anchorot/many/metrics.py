@@ -81,7 +81,7 @@ def metric_of(
         regularised = " and ".join(repr(other) for other, it in METRICS.items() if it.has_epsilon)
         raise InputError(f"metric {name!r} has no epsilon, but got epsilon={epsilon!r}; {regularised} have one")
     power = kind.power if p is None else p
-    if is_w2(ground, alone=power == 1 and marking is None):
+    if ground != "w1" and is_w2(ground, alone=power == 1 and marking is None):
         if name != "ae":
             raise InputError(f"ground='w2' goes with metric 'ae', but got metric {name!r}")
         return _ground_ae(bool(robust), threads)

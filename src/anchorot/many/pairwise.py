@@ -6,12 +6,13 @@ import os
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anchorot._parallel import is_pool_worker, n_workers
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s
 from anchorot._validate import check_bytes, check_choice, check_integer
@@ -21,19 +22,19 @@ from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.distances.device import device_names
 from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
 from anchorot.io.options import ReadOptions
-from anchorot.io.readers import cores
 from anchorot.many.checkpoint import Checkpoint, read_manifest
+from anchorot.many.inputs import Inputs
+from anchorot.many.job import Job, Preparation, ProcessWorkers, SpaceSummary, ThreadWorkers, summarise
 from anchorot.many.metrics import metric_of
-from anchorot.many.tiles import Tile, strips, tile_side, walk_tiles
-from anchorot.many.workers import Inputs, Job, ProcessWorkers, SpaceSummary, ThreadWorkers, TileValues, Workers
-from anchorot.many.workers.device import DEVICE_SIDE, DeviceWorkers, check_for_device
-from anchorot.many.workers.glimpses import Glimpses
-from anchorot.many.workers.local import is_pool_worker
-from anchorot.many.workers.software import installed_software
-from anchorot.many.workers.visits import Visits, visits_of
+from anchorot.many.spaces import Outlines, each_space, open_spaces
+from anchorot.many.tiles import Tile, TileValues, tile_side, walk_tiles
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from anchorot.many.cluster import ClusterWorkers
+
+    Workers = ThreadWorkers | ClusterWorkers  # of which those of processes and devices are kinds
 
 BACKENDS = ("threads", "processes")
 
@@ -96,12 +97,11 @@ def pairwise(
         For "ae": compare costs up to here. With marks it is by default the largest cost of all spaces. To find that,
         and to fit a map of features, all spaces are loaded once more before pairs are compared, unless both are given.
     n_jobs : int
-        Number of workers; -1 for one a core, or for one alone inside a worker process of joblib or multiprocessing.
+        Number of workers; -1 for one per core, or for one alone inside a worker process of joblib or multiprocessing.
     backend : {"threads", "processes"}, optional
         Threads share the prepared spaces. Processes prepare their own, and pay for metrics that spend their time in
-        Python; "gw" takes them by default, everything else takes threads. A script that uses processes must begin its
-        work under ``if __name__ == "__main__":``. Inside a worker process of joblib or multiprocessing, which can start
-        no others, threads are taken always.
+        Python; "gw" takes them by default, everything else takes threads. Inside a worker process of joblib or
+        multiprocessing threads are taken always.
     client : dask.distributed.Client, optional
         Compute on its cluster instead; `n_jobs`, `backend` and `memory` are then Dask's affair. Losing workers costs
         time only.
@@ -148,17 +148,23 @@ def pairwise(
     """
     inputs = Inputs.of(spaces, others, **_read_names(reading))
     check_choice(errors, "errors", ("raise", "skip"))
-    devices = _devices(device, backend, client)
-    marking = _marking(inputs, marks, reach, robust, visits_of(inputs, n_jobs, client, skip=errors == "skip"), progress)
+    devices = [] if device is None else _devices(device, backend, client)
+    how = {"skip": errors == "skip", "progress": progress}
+    marking = _marking(inputs, marks, reach, robust, n_jobs, client, **how)
     chosen = metric_of(metric, p, robust, epsilon, ground=ground, marking=marking)
+    least = chosen.side
     if devices:
+        from anchorot.many.device import DEVICE_SIDE, check_for_device
+
         check_for_device(chosen)
+        least = DEVICE_SIDE
     folder = None if checkpoint is None else Path(checkpoint)
     values = _result(out, inputs)
-    side = _side(folder, tile, inputs, DEVICE_SIDE if devices else chosen.side)
-    job = Job(chosen, inputs, installed_software(chosen.packages), with_digests=folder is not None)
-    with _workers(job, n_jobs, backend, client, devices, check_bytes(memory, "memory")) as workers:
-        summaries = _survey(workers, inputs, side, errors, progress)
+    side = _side(folder, tile, inputs, least)
+    preparation = Preparation(chosen, with_digests=folder is not None)
+    job = Job(chosen, replace(inputs, prepare=preparation))
+    with _workers(job, n_jobs, backend, client, devices, check_bytes(memory, "memory"), side) as workers:
+        summaries = _prepare(workers, **how)
         store = None if folder is None else Checkpoint.open(folder, _run(job, workers.software, summaries), side)
         sizes = [summary.n_bytes for summary in summaries[: inputs.n]]
         tiles = list(walk_tiles(inputs.n, inputs.m, side, sizes, workers.room(summaries)))
@@ -177,14 +183,16 @@ def pairwise(
 
 
 def _marking(
-    inputs: Inputs, marks: MarksLike, reach: float | None, robust: bool, visits: Visits, progress: bool
+    inputs: Inputs, marks: MarksLike, reach: float | None, robust: bool, n_jobs: int, client: Any, **how: bool
 ) -> Marking | None:
     """Return how to look at all spaces, going through them if that is needed."""
     prepared = [x for x in inputs.listed() if isinstance(x, AnchorFeatures)]
-    if prepared or (marks is None and reach is None):
+    if prepared:
         return common_marking(prepared[:1], marks, reach)
-    with visits:
-        return marking_of(Glimpses(visits, len(inputs), robust, progress), marks, reach, robust=robust)
+    if marks is None and reach is None:
+        return None
+    with open_spaces(inputs, n_jobs, client) as spaces:
+        return marking_of(Outlines(spaces, robust=robust, **how), marks, reach, robust=robust)
 
 
 def _read_names(reading: dict[str, Any]) -> dict[str, Any]:
@@ -232,41 +240,34 @@ def _devices(device: object, backend: str | None, client: Any) -> list[str]:
     return names
 
 
-def _workers(job: Job, n_jobs: int, backend: str | None, client: Any, devices: list[str], memory: int) -> Workers:
-    nested = is_pool_worker()
-    n_workers = check_integer(n_jobs, "n_jobs", 1) if n_jobs != -1 else 1 if nested else cores()
+def _workers(
+    job: Job, n_jobs: int, backend: str | None, client: Any, devices: list[str], memory: int, side: int
+) -> Workers:
+    n = n_workers(n_jobs)
     kind = job.metric.backend if backend is None else check_choice(backend, "backend", BACKENDS)
     if client is not None:
-        from anchorot.many.workers.cluster import ClusterWorkers
+        from anchorot.many.cluster import ClusterWorkers
 
-        return ClusterWorkers(job, client)
+        return ClusterWorkers(job, client, side)
     if devices:
-        return DeviceWorkers(job, devices, n_workers, memory)
-    if kind == "threads" or nested or n_workers == 1:
-        return ThreadWorkers(job, n_workers, memory)
-    return ProcessWorkers(job, n_workers, memory)
+        from anchorot.many.device import DeviceWorkers
+
+        return DeviceWorkers(job, devices, n, memory)
+    if kind == "threads" or n == 1 or is_pool_worker():
+        return ThreadWorkers(job, n, memory)
+    return ProcessWorkers(job, n, memory)
 
 
-def _survey(workers: Workers, inputs: Inputs, side: int, errors: str, progress: bool) -> list[SpaceSummary]:
+def _prepare(workers: Workers, skip: bool, progress: bool) -> list[SpaceSummary]:
     """Prepare all spaces, see which are good, and know bad ones before any work is spent on pairs."""
-    parts = strips(inputs.n, side)
-    parts += [range(inputs.n + part.start, inputs.n + part.stop) for part in strips(inputs.m or 0, side)]
-    summaries: dict[int, SpaceSummary] = {}
-    n_good = 0  # before the first bad space, or the first that is not known yet: the first bad one is named
-    with progress_bar(len(inputs), "preparing", "spaces", progress) as advance:
-        for part, found in workers.survey(parts):
-            summaries.update(zip(part, found, strict=True))
-            while errors == "raise" and n_good in summaries:
-                if (problem := summaries[n_good].problem) is not None:
-                    raise InputError(problem)
-                n_good += 1
-            advance(len(part))
-    problems = [problem for index in range(len(inputs)) if (problem := summaries[index].problem) is not None]
+    found = dict(each_space(workers, summarise, "preparing", skip=skip, progress=progress, keep=True))
+    problems = [str(found[index]) for index in sorted(found) if isinstance(found[index], Exception)]
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        text = f"{len(problems)} of {len(inputs)} spaces cannot be used and have NaN for values: {problems[0]}{more}"
+        text = f"{len(problems)} of {len(found)} spaces cannot be used and have NaN for values: {problems[0]}{more}"
         warnings.warn(text, InputNote, stacklevel=3)
-    return [summaries[index] for index in range(len(inputs))]
+    summaries = (found[index] for index in range(len(found)))
+    return [SpaceSummary(0, None, str(each)) if isinstance(each, Exception) else each for each in summaries]
 
 
 def _run(job: Job, software: dict[str, str], summaries: list[SpaceSummary]) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
+
+from anchorot._typing import Float64s
 
 MOST_STRIPS = 128  # of tiles, each way: a limit to the number of files of a checkpoint and of tasks of a cluster
 
@@ -32,6 +35,14 @@ class Tile:
     def name(self) -> str:
         """Where the tile begins; unique among the tiles of one side."""
         return f"{self.rows.start:06d}-{self.columns.start:06d}"
+
+
+class TileValues(NamedTuple):
+    """A finished tile."""
+
+    values: Float64s  # NaN for pairs without one: of spaces that cannot be used, and of those that a solver failed on
+    n_unconverged: int = 0  # pairs whose value a solver did not finish
+    n_failed: int = 0  # pairs of good spaces that have no value
 
 
 def tile_side(n: int, m: int, least: int) -> int:

@@ -6,7 +6,7 @@ it if that is lost.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,9 +18,9 @@ from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import AnchorotError, InputError
 from anchorot.io.notes import listening, note
 from anchorot.io.options import PathLike
+from anchorot.many.cluster import Cluster
+from anchorot.many.inputs import Inputs
 from anchorot.many.tiles import strips
-from anchorot.many.workers.inputs import Inputs
-from anchorot.many.workers.tasks import ClusterTasks
 from anchorot.search.checks import checked_header
 from anchorot.search.embedding import Grid
 from anchorot.search.entries import ENTRY
@@ -73,11 +73,11 @@ class DistantShards:
         self._file = IndexFile(self._home.path / self._home.listing.parts[0].file)
         self._grid, view, _, _ = checked_header(self._file.about, self._file.name)
         self.common = Common(view, self._home.listing.next_id, self._home.listing.reading)
-        self._tasks = None if client is None else ClusterTasks(client, ()).__enter__()
-        self._open = [] if self._tasks is None else [self._opened(self._tasks, part) for part in self._parts]
+        self._cluster = None if client is None else Cluster(client, ()).__enter__()
+        self._open = [] if self._cluster is None else [self._opened(self._cluster, part) for part in self._parts]
 
-    def _opened(self, tasks: ClusterTasks, part: Part) -> Any:
-        return tasks.submit(open_part, str(self._home.path), part)
+    def _opened(self, cluster: Cluster, part: Part) -> Any:
+        return cluster.submit(open_part, str(self._home.path), part)
 
     def __len__(self) -> int:
         return sum(part.spaces - len(part.removed) for part in self._parts)
@@ -101,9 +101,9 @@ class DistantShards:
 
     def answer(self, features: AnchorFeatures, k: int, candidates: int | None) -> Answer:
         """The k nearest among all shards: those of each, put together."""
-        if self._tasks is None:
+        if self._cluster is None:
             return self._one_by_one(features, k, candidates)
-        return self._asked(self._tasks, features, k, candidates)
+        return self._asked(self._cluster, features, k, candidates)
 
     def _one_by_one(self, features: AnchorFeatures, k: int, candidates: int | None) -> Answer:
         found = Answer([], 0)
@@ -113,11 +113,10 @@ class DistantShards:
             found = Answer(more.found, found.n_exact + more.n_exact)
         return found
 
-    def _asked(self, tasks: ClusterTasks, features: AnchorFeatures, k: int, candidates: int | None) -> Answer:
-        def hand_out(opened: Any) -> Any:
-            return tasks.submit(ask_part, features, k, candidates, after=(opened,))
-
-        return best(k, *(each for _, each in tasks.completed(hand_out, self._open)))
+    def _asked(self, cluster: Cluster, features: AnchorFeatures, k: int, candidates: int | None) -> Answer:
+        ask = partial(ask_part, features, k, candidates)
+        found = cluster.map(ask, range(len(self._open)), lambda number: (self._open[number],))
+        return best(k, *(each for _, each in found))
 
     def save(self, path: PathLike) -> None:
         """Refused."""
@@ -147,15 +146,15 @@ def build_there(
         raise InputError("an index that a cluster makes lies in a folder that all workers see; give its path")
     check_names(names, len(inputs), names is not None)
     home = Folder.new(path)
-    with ClusterTasks(client, ("numpy", *inputs.packages)) as tasks:
+    with Cluster(client, inputs.packages) as cluster:
         size = shard_size(len(inputs), len(client.nthreads()))
-
-        def hand_out(strip: range) -> Any:
-            some = None if names is None else tuple(names[strip.start : strip.stop])
-            return tasks.submit(write_part, str(home.path), recipe, inputs.only(strip), strip, some)
-
-        done = dict(tasks.completed(hand_out, strips(len(inputs), size)))
-    parts, all_readings, all_notes = zip(*(done[strip] for strip in sorted(done, key=min)), strict=True)
+        write = partial(write_part, str(home.path), recipe)
+        tasks = (
+            (strip, inputs.only(strip), None if names is None else tuple(names[strip.start : strip.stop]))
+            for strip in strips(len(inputs), size)
+        )
+        done = {strip.start: found for (strip, _, _), found in cluster.map(write, tasks)}
+    parts, all_readings, all_notes = zip(*(done[start] for start in sorted(done)), strict=True)
     for index, said in chain.from_iterable(all_notes):
         note(inputs.label(index), said)
     home.replace(Listing(parts, len(inputs), common_reading(reduce(all_of, all_readings, []))))
@@ -163,9 +162,10 @@ def build_there(
 
 
 def write_part(
-    folder: str, recipe: Recipe, inputs: Inputs, strip: range, names: tuple[str, ...] | None
+    folder: str, recipe: Recipe, task: tuple[range, Inputs, tuple[str, ...] | None]
 ) -> tuple[Part, dict[str, Any] | None, list[tuple[int, str]]]:
-    """Write the shard of a strip of spaces; return it, how they were read, and what was noted about which."""
+    """Write the shard of a strip of spaces, with names; return it, how they were read, and what was noted."""
+    strip, inputs, names = task
     notes: list[tuple[int, str]] = []
 
     def loaded() -> Iterator[Any]:
@@ -186,7 +186,7 @@ def open_part(folder: str, part: Part) -> OpenPart:
     return OpenPart(folder, part)
 
 
-def ask_part(features: AnchorFeatures, k: int, candidates: int | None, opened: OpenPart) -> Answer:
+def ask_part(features: AnchorFeatures, k: int, candidates: int | None, number: int, opened: OpenPart) -> Answer:
     """The k nearest of a shard."""
     with _naming_files():
         return answer([opened.shard], features, k, candidates)

@@ -12,20 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._kernels.records import GridSpec
-from anchorot._progress import progress_bar
 from anchorot._typing import RngLike
 from anchorot._validate import check_integer, check_room
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.glimpse import Glimpse
 from anchorot.anchors.marked import common_marking, marked_features
 from anchorot.anchors.marking import Marking, MarksLike
+from anchorot.anchors.outline import Outline
 from anchorot.anchors.parts import Parts, part_averages, parts_of
 from anchorot.distances.device import check_device
 from anchorot.distances.ground import is_w2
 from anchorot.exceptions import InputError
-from anchorot.many.workers.glimpses import Glimpses
-from anchorot.many.workers.inputs import Inputs
-from anchorot.many.workers.visits import Visits, visits_of
+from anchorot.many.inputs import Inputs
+from anchorot.many.spaces import Outlines, Spaces, each_space, open_spaces
 from anchorot.search.device import embed_on_device
 from anchorot.search.projections import ProjectedEmbedding, Projections
 from anchorot.space import Space
@@ -69,7 +67,7 @@ class Grid:
     @classmethod
     def around(
         cls,
-        spaces: Iterable[Space | Glimpse | AnchorFeatures | ArrayLike],
+        spaces: Iterable[Space | Outline | AnchorFeatures | ArrayLike],
         shape: tuple[int, int] = (32, 32),
         *,
         robust: bool = False,
@@ -153,7 +151,7 @@ def embed(
         beyond it. For K types there are K² parts, in the order of the sorted types of all spaces, first the anchor's.
         What is drawn from files comes from `rng` too.
     n_jobs : int
-        Spaces to read and to embed at a time; -1 for one a core, or one alone inside a worker process of joblib or
+        Spaces to read and to embed at a time; -1 for one per core, or one alone inside a worker process of joblib or
         multiprocessing.
     client : dask.distributed.Client, optional
         Read and embed on its cluster instead, to the same bits. Spaces stay there from the first time they are gone
@@ -185,22 +183,22 @@ def embed(
     if on_device and (by_w2 or client is not None or marks is not None or reach is not None):
         raise InputError("a device sees neither marks, a reach nor W2, and is none of a cluster's; leave device out")
     inputs = Inputs.of(spaces, None, least=0, seed=rng, **reading)
-    with visits_of(inputs, n_jobs, client) as visits:
-        glimpses = Glimpses(visits, len(inputs), robust and marks is not None, progress)
+    with open_spaces(inputs, n_jobs, client) as opened:
+        outlines = Outlines(opened, robust=robust and marks is not None, progress=progress)
         if by_w2:
-            grid = grid if isinstance(grid, Grid) else Grid.around(glimpses, check_shape(grid), robust=robust)
+            grid = grid if isinstance(grid, Grid) else Grid.around(outlines, check_shape(grid), robust=robust)
             projections = Projections(grid.shape, grid.low, grid.high, rng)
-            return _embed(visits, len(inputs), ProjectedEmbedding(projections, robust), progress)
+            return _embed(opened, ProjectedEmbedding(projections, robust), progress)
         prepared = [x for x in inputs.listed() if isinstance(x, AnchorFeatures)]
-        marking = common_marking(prepared or glimpses, marks, reach, robust=robust, rng=rng)
+        marking = common_marking(prepared or outlines, marks, reach, robust=robust, rng=rng)
         if not isinstance(grid, Grid):
             limit = None if marking is None else marking.reach
-            grid = Grid.around(glimpses, check_shape(grid), robust=robust, reach=limit)
+            grid = Grid.around(outlines, check_shape(grid), robust=robust, reach=limit)
         if on_device:
             check_vectors(len(inputs), math.prod(grid.shape))
             loaded = (inputs.load(k) for k in range(len(inputs)))
             return embed_on_device(loaded, len(inputs), grid.cells, grid.cell_area, robust, str(device))
-        return _embed(visits, len(inputs), Embedding(grid, robust, marking, parts_of(glimpses, marking)), progress)
+        return _embed(opened, Embedding(grid, robust, marking, parts_of(outlines, marking)), progress)
 
 
 @dataclass(frozen=True)
@@ -222,9 +220,9 @@ class Embedding:
         """Numbers of a vector."""
         return self.parts.count * math.prod(self.grid.shape)
 
-    def __call__(self, x: Any, name: str) -> NDArray[np.float32]:
+    def __call__(self, x: Any, index: int) -> NDArray[np.float32]:
         """The vector of a space."""
-        features = marked_features(x, self.marking, robust=self.robust, name=name)
+        features = marked_features(x, self.marking, robust=self.robust, name=f"spaces[{index}]")
         return (np.sqrt(self.grid.cell_area) * part_averages(features, self.grid.cells, self.parts)).astype(np.float32)
 
 
@@ -235,19 +233,15 @@ def embed_parts(
     embedding = Embedding(grid, robust, marking, parts)
     out = np.empty((len(spaces), embedding.size), np.float32)
     for k, x in enumerate(spaces):
-        out[k] = embedding(x, f"spaces[{k}]")
+        out[k] = embedding(x, k)
     return out
 
 
-def _embed(
-    visits: Visits, count: int, embedding: Embedding | ProjectedEmbedding, progress: bool
-) -> NDArray[np.float32]:
-    check_vectors(count, embedding.size)
-    out = np.empty((count, embedding.size), np.float32)
-    with progress_bar(count, "embedding", "spaces", progress) as advance:
-        for k, vector in visits.go(embedding):
-            out[k] = vector
-            advance(1)
+def _embed(spaces: Spaces, embedding: Embedding | ProjectedEmbedding, progress: bool) -> NDArray[np.float32]:
+    check_vectors(len(spaces), embedding.size)
+    out = np.empty((len(spaces), embedding.size), np.float32)
+    for index, vector in each_space(spaces, embedding, "embedding", progress=progress):
+        out[index] = vector
     return out
 
 
@@ -265,9 +259,9 @@ def check_shape(shape: object) -> tuple[int, int]:
     return check_integer(shape[0], "grid[0]", 1), check_integer(shape[1], "grid[1]", 1)
 
 
-def _span(x: Space | Glimpse | AnchorFeatures | ArrayLike) -> tuple[float, float]:
+def _span(x: Space | Outline | AnchorFeatures | ArrayLike) -> tuple[float, float]:
     """Smallest and largest cost between points of positive weight, found without sorting."""
-    return x.span if isinstance(x, AnchorFeatures) else Glimpse.of(x, robust=False).span
+    return x.span if isinstance(x, AnchorFeatures) else Outline.of(x, robust=False).span
 
 
 def common_span(spans: Iterable[tuple[float, float]]) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from anchorot.exceptions import InputError
 from anchorot.io.files import read
 from anchorot.io.notes import note
 from anchorot.io.options import PathLike
-from anchorot.many.workers.inputs import Inputs
+from anchorot.many.inputs import Inputs
 from anchorot.search.distant import DistantShards, build_there
 from anchorot.search.embedding import Grid, check_shape
 from anchorot.search.file import IndexFile
@@ -110,7 +110,7 @@ class SearchIndex:
             to fit into memory; `add` and `remove` then change what is there. An index that is there already is replaced
             once the new one is complete.
         n_jobs : int
-            How many files of a list of paths to read at a time; -1 for one a core.
+            How many files of a list of paths to read at a time; -1 for one per core.
         client : dask.distributed.Client, optional
             Let the workers of a cluster read spaces, which must be a sequence, and make the index, some shards each, in
             a folder `path` that all of them see; see `load`. What a lost worker did is done again.

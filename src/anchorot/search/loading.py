@@ -1,15 +1,14 @@
 """Spaces for an index, from whatever they are given as."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from anchorot.io.readers import Readers, read_all, workers_of
-from anchorot.many.workers.inputs import Inputs
-from anchorot.many.workers.local import is_pool_worker
+from anchorot._parallel import Threads, n_workers
+from anchorot.io.files import Readers
+from anchorot.many.inputs import Inputs
 
 
 class Loading:
@@ -24,7 +23,7 @@ class Loading:
     otherwise : dict, optional
         Those that hold for paths where nothing is given.
     n_jobs : int
-        How many files of a list to read at a time, -1 for one a core; anything else comes one by one.
+        How many files of a list to read at a time, -1 for one per core; anything else comes one by one.
     """
 
     def __init__(
@@ -33,24 +32,18 @@ class Loading:
         self.spaces = spaces
         like = Inputs.of([None], None, **{**(otherwise or {}), **given})
         self._like = replace(like, given=tuple(given))
-        self._n_workers = 1 if n_jobs == -1 and is_pool_worker() else workers_of(n_jobs)
+        self._n_workers = n_workers(n_jobs)
 
     def __iter__(self) -> Iterator[Any]:
         spaces = self.spaces
         if self._n_workers > 1 and isinstance(spaces, list | tuple) and all(map(_is_read, spaces)):
-            yield from self._side_by_side(replace(self._like, spaces=spaces, n=len(spaces)))
+            inputs = replace(self._like, spaces=spaces, n=len(spaces))
+            with Threads(self._n_workers) as threads, Readers(self._n_workers, len(inputs)) as readers:
+                load = partial(inputs.load, read=readers.read)
+                yield from (space for _, space in threads.map(load, range(len(inputs)), in_order=True))
             return
         for k, x in enumerate(spaces):
             yield replace(self._like, spaces={k: x}, n=k + 1).load(k) if _is_read(x) or self._like.given else x
-
-    def _side_by_side(self, inputs: Inputs) -> Iterator[Any]:
-        with closing(Readers(self._n_workers, len(inputs))) as readers:
-            calls: Iterator[Callable[[], Any]] = (partial(inputs.load, k, readers.read) for k in range(len(inputs)))
-            with closing(read_all(calls, self._n_workers, len(inputs), lambda _, space: space)) as found:
-                for space in found:
-                    if isinstance(space, Exception):
-                        raise space
-                    yield space
 
 
 def _is_read(x: Any) -> bool:

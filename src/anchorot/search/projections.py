@@ -99,7 +99,7 @@ class ProjectedEmbedding:
         """Numbers of a vector."""
         return self.projections.size
 
-    def __call__(self, x: Any, name: str) -> NDArray[np.float32]:
+    def __call__(self, x: Any, index: int) -> NDArray[np.float32]:
         """The vector of a space."""
         return self.projections.vector(x, self.robust)
 

@@ -8,7 +8,8 @@ from typing import Any
 from anchorot._typing import RngLike
 from anchorot._validate import check_choice
 from anchorot.exceptions import InputError
-from anchorot.io.graphs import Disconnected, n_kept, note_collection, single, table_space
+from anchorot.io.graphs import n_kept, note_collection, single, table_space
+from anchorot.io.options import Disconnected
 from anchorot.space import Space
 from anchorot.stats.energy_test import energy_test
 from anchorot.stats.graph_statistics import clustering, degrees, tables_of

@@ -1,26 +1,22 @@
-"""Read arrays of files by libraries that may crash or hang on them: a program that `quarantine.py` starts.
+"""Readers of files by libraries that may crash or hang on them: they run in a process that `gate.py` starts.
 
-Every line of its input is a request, a JSON object: which reader, the paths of the file, of an .npz file for the arrays
-and of a file for what to tell if it is bad, and bounds on seconds and bytes. For each it forks; the child reads, and
-the answer is how the child ended: 0, 2 for a bad file, or minus the number of the signal that ended it.
+This file stands alone: it imports neither anchorot, which would take longer than most files, nor a library before it
+is needed.
 """
 
-import contextlib
+import faulthandler
 import json
-import os
-import signal
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-BAD_FILE = 2
 MOST_NAMES = 20  # that a message lists
 OLD_CATEGORIES = "__categories"  # where older files keep the categories of all columns
-SLACK = 1 << 28  # bytes that the libraries themselves may take
+LIBRARY_BYTES = 1 << 28  # of memory that libraries may take besides what is read
 
 
 class BadFileError(Exception):
@@ -222,52 +218,48 @@ READERS = {
 }
 
 
-def serve(request: dict[str, Any]) -> int:
-    """Read one file, in a child where there can be one; return how that ended."""
-    reader = READERS[request["reader"]]
-    with contextlib.suppress(ImportError):  # the child will say so
-        import_module(reader.library)  # here, and not in every child
-    if not hasattr(os, "fork"):
-        return _read(request, reader)
-    child = os.fork()
-    if child == 0:
-        try:
-            for stream in (0, 1):  # those of the parent are for requests and answers
-                os.dup2(os.open(os.devnull, os.O_RDWR), stream)
-            _bound(int(request["seconds"]), int(request["bytes"]))
-            os._exit(_read(request, reader))
-        finally:
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def read(request: dict[str, Any]) -> dict[str, Any] | str:
+    """Read a file by one of the readers, within bounds; return its arrays, or what is wrong with it."""
+    reader, limit = READERS[request["reader"]], request["limit"]
+    try:
+        import_module(reader.library)  # before there are bounds
+        with _bounded(request["seconds"], 2 * limit + LIBRARY_BYTES):
+            return reader.read(request["path"], Budget(limit), **request["options"])
+    except BadFileError as error:
+        said = str(error)
+    except MemoryError:
+        said = f"not {reader.kind} that can be read (it takes more memory than max_bytes allows)"
+    except Exception as error:
+        said = f"not {reader.kind} that can be read ({str(error) or type(error).__name__})"
+    return " ".join(said.encode("utf-8", "replace").decode().split())
 
 
-def _bound(seconds: int, limit: int) -> None:
-    """Have the system end this process after this many seconds, and grant it little more memory than is to be read."""
+@contextmanager
+def _bounded(seconds: float, n_bytes: int) -> Iterator[None]:
+    """End this process, with status 1, after so many seconds; let it take no more memory, where the system limits it.
+
+    The watch is kept by a thread of the interpreter's own, even while a library hangs and holds Python's lock.
+    """
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    try:
+        with _limited_memory(n_bytes):
+            yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@contextmanager
+def _limited_memory(n_bytes: int) -> Iterator[None]:
+    statm = Path("/proc/self/statm")
+    if not statm.is_file():
+        yield
+        return
     import resource
 
-    signal.alarm(seconds)
-    statm = Path("/proc/self/statm")
-    if statm.is_file():
-        in_use = int(statm.read_text().split()[0]) * resource.getpagesize()
-        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-        wanted = in_use + 2 * limit + SLACK
-        resource.setrlimit(resource.RLIMIT_AS, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft), hard))
-
-
-def _read(request: dict[str, Any], reader: Reader) -> int:
+    limit = int(statm.read_text().split()[0]) * resource.getpagesize() + n_bytes
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (limit if soft == resource.RLIM_INFINITY else min(limit, soft), hard))
     try:
-        np.savez(request["result"], **reader.read(request["path"], Budget(request["bytes"]), **request["options"]))
-    except Exception as error:
-        why = f"{error}" or type(error).__name__
-        if isinstance(error, MemoryError):
-            why = "it takes more memory than max_bytes allows"
-        unreadable = f"not {reader.kind} that can be read ({why})"
-        told = str(error) if isinstance(error, BadFileError) else unreadable
-        Path(request["told"]).write_text(" ".join(told.split()), "utf-8", "replace")
-        return BAD_FILE
-    return 0
-
-
-if __name__ == "__main__":
-    for line in sys.stdin:
-        print(serve(json.loads(line)), flush=True)
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

@@ -16,6 +16,7 @@ from anchorot.exceptions import InputError, find_shortage
 from anchorot.io.cache import READERS
 from anchorot.io.files import Unread, read
 from anchorot.io.options import HOW, ReadOptions
+from anchorot.many.tiles import strips
 from anchorot.space import Space, as_space
 
 
@@ -34,6 +35,10 @@ class Inputs:
         The options that the caller gave and that change spaces; they are for paths, and refused with anything else.
     folder : str
         Where relative paths begin, also for workers elsewhere.
+    names_errors : bool
+        Whether errors are all `InputError` and begin with what the caller knows the space as.
+    prepare : callable, optional
+        What is done to a space when it was loaded.
     """
 
     spaces: Any
@@ -43,6 +48,8 @@ class Inputs:
     options: ReadOptions
     given: tuple[str, ...]
     folder: str
+    names_errors: bool = True
+    prepare: Callable[[Any], Any] | None = None
 
     @classmethod
     def of(
@@ -61,7 +68,7 @@ class Inputs:
         m = None if others is None else _length(others, "others", least)
         given = tuple(name for name in reading if name not in HOW)
         options = ReadOptions(**{"cache": True, "rng": seed, **reading}).settled()
-        return cls(spaces, others, _length(spaces, "spaces", least), m, options, given, working_folder())
+        return cls(spaces, others, _length(spaces, "spaces", least), m, options, given, _working_folder())
 
     def __len__(self) -> int:
         return self.n + (self.m or 0)
@@ -70,7 +77,7 @@ class Inputs:
     def packages(self) -> tuple[str, ...]:
         """What the last bits of the spaces depend on, as far as entries at hand tell that they are read from files."""
         is_read = self.given or any(isinstance(entry, str | os.PathLike | Unread | partial) for entry in self.listed())
-        return READERS if is_read else ()
+        return READERS if is_read else ("numpy",)
 
     def name(self, index: int) -> str:
         """What the caller knows the space as."""
@@ -82,11 +89,16 @@ class Inputs:
         path = entry.path if isinstance(entry, Unread) else entry
         return Path(path).name if isinstance(path, str | os.PathLike) else self.name(index)
 
-    def load(self, index: int, read: Callable[[Unread], Space] = Unread.__call__) -> Space | AnchorFeatures:
-        """Get a space; whatever goes wrong, but for a shortage of memory, is an `InputError` that names it.
+    def load(self, index: int, read: Callable[[Unread], Space] = Unread.__call__) -> Any:
+        """Load a space and prepare it; an `InputError` that names it says why it is bad. Files are read by `read`."""
+        space = self._load(index, read)
+        try:
+            return space if self.prepare is None else self.prepare(space)
+        except InputError as error:
+            raise InputError(f"{self.name(index)}: {error}") from error
 
-        `read` reads files, maybe in another process.
-        """
+    def _load(self, index: int, read: Callable[[Unread], Space]) -> Space | AnchorFeatures:
+        """Load a space; whatever goes wrong, but for a shortage of memory, is an `InputError` that names it."""
         name, file = self.name(index), None
         try:
             entry = self._entry(index)
@@ -98,6 +110,8 @@ class Inputs:
                 return read(replace(entry, path=Path(self.folder, entry.path)))
             return entry if isinstance(entry, AnchorFeatures) else as_space(entry)
         except Exception as error:
+            if not self.names_errors:
+                raise
             kind_of = InputError if find_shortage(error) is None else MemoryError  # which is not the fault of the space
             raise kind_of(f"{name}: {_reason(error, file)}") from error
 
@@ -112,6 +126,11 @@ class Inputs:
             kind = "function" if isinstance(entry, Unread) else type(entry).__name__
             raise InputError(f"{self.given[0]} is an option of reading, for paths, but this is of type {kind}")
         return entry
+
+    def strips(self, side: int) -> list[range]:
+        """Ranges of at most so many spaces, each of one sequence."""
+        others = strips(self.m or 0, side)
+        return strips(self.n, side) + [range(self.n + part.start, self.n + part.stop) for part in others]
 
     def listed(self) -> Iterator[Any]:
         """Entries that are at hand already."""
@@ -142,7 +161,7 @@ def _length(spaces: Any, name: str, least: int) -> int:
     return len(spaces)
 
 
-def working_folder() -> str:
+def _working_folder() -> str:
     """Where relative paths begin."""
     try:
         return os.getcwd()

@@ -9,7 +9,7 @@ from anchorot.space import as_space, heavy_part
 
 
 @dataclass(frozen=True)
-class Glimpse:
+class Outline:
     """A space at a glance, light enough to be sent from worker to caller.
 
     Attributes
@@ -30,9 +30,9 @@ class Glimpse:
     features: Float64s | None = None
 
     @classmethod
-    def of(cls, x: Any, *, robust: bool) -> "Glimpse":
+    def of(cls, x: Any, *, robust: bool) -> "Outline":
         """Look at a space or cost matrix; at ranks of costs, if `robust`, for `farthest`."""
-        if isinstance(x, Glimpse):
+        if isinstance(x, Outline):
             return x
         space = as_space(x)
         heavy = heavy_part(space)

@@ -6,7 +6,6 @@ CPUs and back. All others have the bits of devices, the same on every one, and a
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, product
@@ -15,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anchorot._parallel import StoppedError, Threads
 from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
+from anchorot.many.job import Job, PreparedSpace, SpaceSummary, ThreadWorkers
 from anchorot.many.metric import Metric
-from anchorot.many.tiles import Tile
-from anchorot.many.workers.job import Job, SpaceSummary, StoppedError, TileValues
-from anchorot.many.workers.local import TASKS_PER_WORKER, ThreadWorkers, completed
+from anchorot.many.tiles import Tile, TileValues
 
 if TYPE_CHECKING:
     from anchorot.torch._packs import PackedSpaces
@@ -49,15 +48,15 @@ class DeviceWorkers(ThreadWorkers):
     """CUDA devices, each with a thread that feeds it; other threads prepare spaces."""
 
     def __init__(self, job: Job, devices: Sequence[str], n_jobs: int, memory: int) -> None:
-        self._preparation = _Preparation(job.metric.prepare)
-        super().__init__(replace(job, metric=replace(job.metric, prepare=self._preparation)), n_jobs, memory)
+        self._preparation = _Preparation(job.inputs.prepare)
+        super().__init__(replace(job, inputs=replace(job.inputs, prepare=self._preparation)), n_jobs, memory)
         self._devices = [Device(name, job.metric.options["p"]) for name in devices]
-        self._feeders = ThreadPoolExecutor(len(devices), "anchorot-device")
+        self._feeders = Threads(len(devices) + 1)  # so that a device waits for no tile that is put on disk
 
     def __exit__(self, *exception: object) -> None:
         """Stop after the pairs that are being compared, and free the devices' memory."""
         super().__exit__(*exception)
-        self._feeders.shutdown(cancel_futures=True)
+        self._feeders.__exit__(*exception)
         self._devices.clear()
 
     @property
@@ -84,18 +83,18 @@ class DeviceWorkers(ThreadWorkers):
             finally:
                 free.put(device)
 
-        return completed(self._feeders, compute, tiles, TASKS_PER_WORKER * len(self._devices))
+        return self._feeders.map(compute, tiles)
 
     def _compute(self, tile: Tile, summaries: Sequence[SpaceSummary], device: "Device") -> TileValues:
         """Compare all pairs of a tile, a block that fits at a time."""
-        offset = 0 if self._job.inputs.m is None else self._job.inputs.n
+        offset = self._job.offset
         rows = [i for i in tile.rows if summaries[i].problem is None]
         columns = [offset + j for j in tile.columns if summaries[offset + j].problem is None]
-        item = partial(self._job.item, summaries=summaries, get=self._cache.get)
+        item = partial(self._job.item, summaries=summaries, get=self._get)
         found = np.full((len(rows), len(columns)), np.nan)
         for some, others in product(device.blocks(rows, summaries), device.blocks(columns, summaries)):
             if not tile.is_diagonal or columns[others.stop - 1] > rows[some.start]:
-                found[some, others] = device.energies(rows[some], columns[others], item, self._stop.is_set)
+                found[some, others] = device.energies(rows[some], columns[others], item, self.is_stopped)
         if tile.is_diagonal:
             found = np.triu(found, 1)
         n_failed = self._settle(found, rows, columns, item)
@@ -111,14 +110,14 @@ class DeviceWorkers(ThreadWorkers):
         """Ask the CPU about pairs that a device gave no number for: it has one, or an error that names them."""
 
         def ask(place: list[int]) -> float:
-            if self._stop.is_set():
+            if self.is_stopped():
                 raise StoppedError
             i, j = rows[place[0]], columns[place[1]]
             return self._job.compare(i, item(i), j, item(j)).value
 
         places = np.argwhere(~np.isfinite(found))
-        ask_all = map if self._executor is None else self._executor.map
-        values = np.array(list(ask_all(ask, places.tolist())))
+        asked = self.map(ask, places.tolist(), in_order=True)
+        values = np.array([value for _, value in asked])
         found[tuple(places.T)] = np.where(np.isfinite(values), values, np.nan)
         return int(np.count_nonzero(~np.isfinite(values)))
 
@@ -126,15 +125,15 @@ class DeviceWorkers(ThreadWorkers):
 class _Preparation:
     """Prepares spaces, and remembers whether all of them had levels."""
 
-    def __init__(self, prepare: Callable[[Any], AnchorFeatures]) -> None:
+    def __init__(self, prepare: Any) -> None:
         self._prepare = prepare
         self.has_seen_levels_alone = True
 
-    def __call__(self, space: Any) -> AnchorFeatures:
-        features = self._prepare(space)
-        if features.levels is None:
+    def __call__(self, space: Any) -> PreparedSpace:
+        prepared = self._prepare(space)
+        if prepared.item.levels is None:
             self.has_seen_levels_alone = False
-        return features
+        return prepared
 
 
 class Device:
