@@ -29,7 +29,7 @@ MEMORY = 3 << 30  # address space that a case may take on top of the libraries
 SECONDS = 60  # that a case may take on a busy machine; reading .h5ad gives up after 30
 OPTIONS = {
     "points": {"kind": "points"},
-    "neighbors": {"kind": "points", "n_neighbors": 3, "metric": "correlation"},
+    "neighbors": {"kind": "points", "n_neighbors": 3, "point_metric": "correlation"},
     "graph": {"kind": "graph", "disconnected": 9.0},
     "edges": {"weight": True, "disconnected": "largest"},
     "heat": {"geodesic": "heat"},

@@ -32,10 +32,10 @@ def file(request, tmp_path):
 
 @pytest.mark.parametrize("metric", ["euclidean", "correlation"])
 def test_cells(file, metric):
-    for x in (ao.read(file, metric=metric), ao.from_cells(cells(), metric=metric)):
+    for x in (ao.read(file, point_metric=metric), ao.from_cells(cells(), metric=metric)):
         np.testing.assert_allclose(x.cost, cdist(COUNTS.astype(float), COUNTS.astype(float), metric), atol=1e-12)
         assert x.labels == tuple(NAMES)
-    for x in (ao.read(file, metric=metric, obsm="X_pca"), ao.from_cells(cells(), "X_pca", metric)):
+    for x in (ao.read(file, point_metric=metric, obsm="X_pca"), ao.from_cells(cells(), "X_pca", metric)):
         np.testing.assert_allclose(x.cost, cdist(PCA, PCA, metric), atol=1e-12)
 
 
@@ -173,14 +173,18 @@ def test_real_neurons(data):
 
 def test_real_cells(data):
     folder = data / "singlecell"
-    genes = ao.read(folder / "scGEM" / "scGEM_expression.csv", kind="points", metric="correlation")
+    genes = ao.read(folder / "scGEM" / "scGEM_expression.csv", kind="points", point_metric="correlation")
     with pytest.raises(ao.InputError, match=r"methylation\.csv: metric 'correlation' is not defined for point 120"):
-        ao.read(folder / "scGEM" / "scGEM_methylation.csv", kind="points", metric="correlation")
+        ao.read(folder / "scGEM" / "scGEM_methylation.csv", kind="points", point_metric="correlation")
     sites = ao.read(folder / "scGEM" / "scGEM_methylation.csv", kind="points")
     assert genes.n == sites.n == 177
     assert ao.anchor_energy(genes, sites, robust=True) > 0
     walked = ao.read(
-        folder / "SNARE" / "SNAREseq_rna_feat.npy", kind="points", n_neighbors=50, metric="correlation", n_points=50
+        folder / "SNARE" / "SNAREseq_rna_feat.npy",
+        kind="points",
+        n_neighbors=50,
+        point_metric="correlation",
+        n_points=50,
     )
     assert walked.n == 50
     assert (walked.cost == np.floor(walked.cost)).all()

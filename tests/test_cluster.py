@@ -210,7 +210,7 @@ def write_points(folder, count=4):
     return [f"{number}.csv" for number in range(count)]
 
 
-READING = {"kind": "points", "n_points": 15, "metric": "cityblock"}
+READING = {"kind": "points", "n_points": 15, "point_metric": "cityblock"}
 
 
 @pytest.mark.parametrize("grid", [(4, 5), ao.Grid((4, 5), 0.0, 3.0)])

@@ -125,7 +125,7 @@ def test_points(tmp_path, name):
     else:
         np.savetxt(path, points, delimiter=",")
     assert ao.read(path, kind="points").cost.tolist() == [[0, 5], [5, 0]]
-    assert ao.read(path, kind="points", metric="cityblock").cost.tolist() == [[0, 7], [7, 0]]
+    assert ao.read(path, kind="points", point_metric="cityblock").cost.tolist() == [[0, 7], [7, 0]]
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def cloud_file(folder):
 
 def test_a_space_knows_its_file_and_how_it_was_read(tmp_path):
     path = cloud_file(tmp_path)
-    x = ao.read(path, kind="points", n_points=5, rng=np.int64(2), metric="euclidean", cache=True, max_bytes="1GB")
+    x = ao.read(path, kind="points", n_points=5, rng=np.int64(2), point_metric="euclidean", cache=True, max_bytes="1GB")
     assert x.origin == ao.Origin(str(path), {"kind": "points", "n_points": 5, "rng": 2})
     assert str(x.origin) == "x.csv, kind='points', n_points=5, rng=2"
     assert repr(x) == "Space(n=5, uniform, float64, from x.csv)"

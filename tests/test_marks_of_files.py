@@ -165,7 +165,7 @@ def test_arrays_of_an_npz_file(tmp_path):
     assert found.types == tuple(KINDS[i] for i in numbers)
     assert found.features.ravel().tolist() == [CHARGES[i] for i in numbers]
     assert ao.read(path, types="other", features=["features", "other"]).types == tuple(range(9))
-    assert ao.read(path, n_neighbors=3, metric="euclidean", disconnected=9).types == tuple(KINDS)
+    assert ao.read(path, n_neighbors=3, point_metric="euclidean", disconnected=9).types == tuple(KINDS)
     with pytest.raises(
         ao.InputError, match=r"x\.npz: no array is called 'kind'; there are: points, types, features, o"
     ):

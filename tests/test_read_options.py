@@ -41,9 +41,8 @@ def test_every_option_is_documented():
 @pytest.mark.parametrize("command", ["compare", "match", "pairwise", "test", "barycenter"])
 def test_every_option_stands_on_the_command_line(command):
     shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).output
-    flags = {"metric": "--point-metric", "rng": "--seed"}
     for name in NAMES:
-        assert flags.get(name, f"--{name.replace('_', '-')}") in shown
+        assert ("--seed" if name == "rng" else f"--{name.replace('_', '-')}") in shown
 
 
 @pytest.mark.parametrize(
@@ -108,3 +107,25 @@ def test_looking_for_faiss_in_threads_leaves_the_filters_alone():
         before = list(warnings.filters)
         in_threads(lambda: [import_faiss() for _ in range(3000)], 4)
         assert warnings.filters == before
+
+
+def test_the_metric_of_points_has_one_name_wherever_files_are_read(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in "ab":
+        np.savetxt(tmp_path / f"{name}.csv", rng.normal(size=(5, 2)), delimiter=",")
+    paths, how = [tmp_path / "a.csv", tmp_path / "b.csv"], {"kind": "points", "point_metric": "cityblock"}
+    spaces = [ao.read(path, **how) for path in paths]
+    assert spaces[0].cost.tolist() == ao.from_points(np.loadtxt(paths[0], delimiter=","), "cityblock").cost.tolist()
+    assert spaces[0].origin.reading == how
+    np.testing.assert_array_equal(ao.pairwise(paths, **how), ao.pairwise(spaces))
+    np.testing.assert_array_equal(ao.embed(paths, (3, 3), **how), ao.embed(spaces, (3, 3)))
+    for file, space in zip(ao.convert(paths, tmp_path / "spaces", **how), spaces, strict=True):
+        np.testing.assert_array_equal(ao.read(file).cost, space.cost)
+
+
+@pytest.mark.parametrize("name", ["read", "pairwise", "embed", "convert"])
+def test_an_option_that_is_none_is_refused_in_the_name_of_the_function(tmp_path, name):
+    np.save(tmp_path / "x.npy", np.eye(2))
+    arguments = {"read": [tmp_path / "x.npy"], "convert": [[tmp_path / "x.npy"], tmp_path / "spaces"]}
+    with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'speed'$"):
+        getattr(ao, name)(*arguments.get(name, [[tmp_path / "x.npy"]]), speed=3)

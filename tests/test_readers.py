@@ -161,7 +161,7 @@ def test_the_metric_of_points_has_a_name_of_its_own(tmp_path):
     np.savetxt(tmp_path / "x.csv", np.random.default_rng(0).normal(size=(5, 2)), delimiter=",")
     np.savetxt(tmp_path / "y.csv", np.random.default_rng(1).normal(size=(5, 2)), delimiter=",")
     paths = [tmp_path / "x.csv", tmp_path / "y.csv"]
-    wanted = ao.pairwise([ao.read(path, kind="points", metric="cityblock") for path in paths])
+    wanted = ao.pairwise([ao.read(path, kind="points", point_metric="cityblock") for path in paths])
     np.testing.assert_array_equal(ao.pairwise(paths, kind="points", point_metric="cityblock"), wanted)
 
 

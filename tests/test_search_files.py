@@ -273,7 +273,9 @@ def test_spaces_of_several_sorts_have_no_common_way_of_reading(files):
 
 
 @pytest.mark.parametrize(
-    "reading", [3, {"speed": 1}, {"kind": "no"}, {"rng": "x"}, {"rng": -1}, {"metric": 3}, {"weight": []}], ids=repr
+    "reading",
+    [3, {"speed": 1}, {"kind": "no"}, {"rng": "x"}, {"rng": -1}, {"point_metric": 3}, {"weight": []}],
+    ids=repr,
 )
 def test_an_index_with_an_impossible_way_of_reading_is_refused(tmp_path, reading):
     index = ao.SearchIndex.build(clouds(3))

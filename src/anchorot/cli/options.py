@@ -29,7 +29,7 @@ ThreadsOption = Annotated[int, typer.Option(help="Threads to compute with.", min
 PANEL = "Reading files"
 
 
-FLAGS = {"metric": "point_metric", "rng": "seed"}  # --metric is how spaces are compared
+FLAGS = {"rng": "seed"}
 TYPES: dict[str, Any] = {  # that can be typed
     "rng": int,
     "weight": str | None,

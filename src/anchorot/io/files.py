@@ -245,7 +245,7 @@ def _cells(cells: Cells, options: ReadOptions) -> Space | list[Space]:
         cells.values,
         cells.names,
         marks_of(options.types, options.features, cells.names, cells.columns, "the file"),
-        options.metric,
+        options.point_metric,
         options.n_neighbors,
         options.disconnected,
         options.n_points,
@@ -288,11 +288,11 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
 def _cloud(found: dict[str, Any], options: ReadOptions) -> Space | list[Space]:
     points = found.pop("points")
     if options.n_neighbors is None:
-        return from_points(points, options.metric, **found, n_points=options.n_points, rng=options.rng)
+        return from_points(points, options.point_metric, **found, n_points=options.n_points, rng=options.rng)
     return from_neighbors(
         points,
         options.n_neighbors,
-        options.metric,
+        options.point_metric,
         options.disconnected,
         **found,
         n_points=options.n_points,

@@ -53,7 +53,7 @@ class ReadOptions:
         default=None,
         metadata=_about("Where random draws come from: a seed.", "None, int or numpy.random.Generator", least=0),
     )
-    metric: str = field(
+    point_metric: str = field(
         default="euclidean", metadata=_about("Distance between points or cells, any of SciPy's.", "str")
     )
     n_neighbors: int | None = field(
@@ -191,6 +191,14 @@ class ReadOptions:
 DEFAULTS = ReadOptions()
 
 
+def check_keywords(caller: str, given: dict[str, Any]) -> None:
+    """Refuse keywords that are no options of reading, in the name of the function that got them."""
+    known = {each.name for each in fields(ReadOptions)}
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}")
+
+
 def plain_value(value: Any) -> Any:
     """Return what JSON gives back as it is."""
     if isinstance(value, tuple):
@@ -210,6 +218,7 @@ def _by_keywords_of(
 
     def decorate(function: Callable[[Path, ReadOptions], R]) -> Callable[Concatenate[PathLike, P], R]:
         def wrapper(path: PathLike, *args: P.args, **keywords: P.kwargs) -> R:
+            check_keywords(function.__name__, keywords)
             return function(Path(path), options(*args, **keywords))
 
         update_wrapper(wrapper, function)

@@ -19,7 +19,7 @@ from anchorot.exceptions import InputError, InputNote
 from anchorot.io.atomic import replacing
 from anchorot.io.files import Unread
 from anchorot.io.gate import opened
-from anchorot.io.options import PathLike, ReadOptions
+from anchorot.io.options import PathLike, ReadOptions, check_keywords
 from anchorot.io.stored import arrays_of
 from anchorot.many.inputs import Inputs
 from anchorot.many.spaces import each_space, open_spaces
@@ -86,6 +86,7 @@ def convert(
     """
     if isinstance(paths, str | os.PathLike):
         raise InputError(f"paths must be a sequence of paths, but got one: {os.fspath(paths)!r}; make it a list")
+    check_keywords("convert", reading)
     options = ReadOptions(**{"cache": True, **reading}).settled()
     files = [Path(path) for path in paths]
     entries: list[Entry] = [Unread(file, options) for file in files]

@@ -63,7 +63,7 @@ class Inputs:
     ) -> "Inputs":
         """Check that these are sequences, of so many spaces at least, without looking into them.
 
-        `reading` are options of `read`; `seed` is where draws from paths come from if they have no word of it.
+        `reading` are options of `read`; `seed` is where draws from paths come from if none of them says so.
         """
         m = None if others is None else _length(others, "others", least)
         given = tuple(name for name in reading if name not in HOW)

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from anchorot.anchors.marked import common_marking
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.distances.device import device_names
 from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
-from anchorot.io.options import ReadOptions
+from anchorot.io.options import check_keywords
 from anchorot.many.checkpoint import Checkpoint, read_manifest
 from anchorot.many.inputs import Inputs
 from anchorot.many.job import Job, Preparation, ProcessWorkers, SpaceSummary, ThreadWorkers, summarise
@@ -126,7 +126,7 @@ def pairwise(
     out : ndarray of float64, shape (N, N) or (N, M), optional
         Where to put the result, such as a memory-mapped file.
     **reading
-        Options of :func:`read` for paths, such as ``n_points=200, rng=0``; its `metric` is ``point_metric`` here.
+        Options of :func:`read` for paths, such as ``n_points=200, rng=0``.
         Without a seed one is drawn for all files; ``cache=False`` reads them without the cache.
 
     Returns
@@ -146,7 +146,8 @@ def pairwise(
     >>> ao.pairwise([line, triangle]).round(3).tolist()
     [[0.0, 0.296], [0.296, 0.0]]
     """
-    inputs = Inputs.of(spaces, others, **_read_names(reading))
+    check_keywords("pairwise", reading)
+    inputs = Inputs.of(spaces, others, **reading)
     check_choice(errors, "errors", ("raise", "skip"))
     devices = [] if device is None else _devices(device, backend, client)
     how = {"skip": errors == "skip", "progress": progress}
@@ -193,15 +194,6 @@ def _marking(
         return None
     with open_spaces(inputs, n_jobs, client) as spaces:
         return marking_of(Outlines(spaces, robust=robust, **how), marks, reach, robust=robust)
-
-
-def _read_names(reading: dict[str, Any]) -> dict[str, Any]:
-    """Options of reading by the names that `read` has for them."""
-    names = {"point_metric" if each.name == "metric" else each.name: each.name for each in fields(ReadOptions)}
-    unknown = sorted(reading.keys() - names.keys())
-    if unknown:
-        raise TypeError(f"pairwise() got an unexpected keyword argument {unknown[0]!r}")
-    return {names[name]: value for name, value in reading.items()}
 
 
 def _result(out: Float64s | None, inputs: Inputs) -> Float64s:

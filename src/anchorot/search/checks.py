@@ -62,7 +62,7 @@ def checked_reading(reading: Any, name: str) -> dict[str, Any] | None:
     single = {option: value for option, value in reading.items() if option not in ("features", "columns")}
     plain = all(type(value) in (str, int, float, bool, type(None)) for value in single.values())
     seed = 0 if options.rng is None else options.rng
-    if not plain or not isinstance(options.metric, str) or type(seed) is not int or seed < 0:
+    if not plain or not isinstance(options.point_metric, str) or type(seed) is not int or seed < 0:
         refuse(name, f"its header says that spaces were read with {reading}")
     return reading
 

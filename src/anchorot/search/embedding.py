@@ -22,6 +22,7 @@ from anchorot.anchors.parts import Parts, part_averages, parts_of
 from anchorot.distances.device import check_device
 from anchorot.distances.ground import is_w2
 from anchorot.exceptions import InputError
+from anchorot.io.options import check_keywords
 from anchorot.many.inputs import Inputs
 from anchorot.many.spaces import Outlines, Spaces, each_space, open_spaces
 from anchorot.search.device import embed_on_device
@@ -182,6 +183,7 @@ def embed(
     on_device = check_device(device) not in (None, "cpu")
     if on_device and (by_w2 or client is not None or marks is not None or reach is not None):
         raise InputError("a device sees neither marks, a reach nor W2, and is none of a cluster's; leave device out")
+    check_keywords("embed", reading)
     inputs = Inputs.of(spaces, None, least=0, seed=rng, **reading)
     with open_spaces(inputs, n_jobs, client) as opened:
         outlines = Outlines(opened, robust=robust and marks is not None, progress=progress)
