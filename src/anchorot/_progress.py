@@ -110,17 +110,17 @@ class _NotebookBar:
     def _status(self) -> str:
         elapsed = time.monotonic() - self.begun
         speed = (self.completed - self.done_before) / elapsed if elapsed > 0 else 0.0
-        told = [
+        parts = [
             f"{self.completed / self.total if self.total else 1:.0%}",
             f"{self.completed:,} of {self.total:,} {self.unit}",
         ]
         if speed:
-            told.append(_speed(speed, self.unit))
+            parts.append(_speed(speed, self.unit))
         if self.completed >= self.total:
-            told.append(f"in {_clock(elapsed)}")
+            parts.append(f"in {_clock(elapsed)}")
         elif speed:
-            told.append(f"{_clock((self.total - self.completed) / speed)} left")
-        return ", ".join(told)
+            parts.append(f"{_clock((self.total - self.completed) / speed)} left")
+        return ", ".join(parts)
 
 
 def _clock(seconds: float) -> str:

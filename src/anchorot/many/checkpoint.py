@@ -56,7 +56,7 @@ class Checkpoint:
         return cls(folder, wanted)
 
     def read(self, tile: Tile) -> TileValues | None:
-        """Return a tile that was finished before; None if it was not, or if its file is damaged, which is told."""
+        """Return a tile that was finished before; None if it was not, or if its file is damaged, with a warning."""
         path = self._folder / f"{tile.name}.npy"
         try:
             found = self._opened(tile, _content(path, 8 * len(tile.rows) * len(tile.columns) + MOST_REST))

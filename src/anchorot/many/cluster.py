@@ -205,7 +205,7 @@ class ClusterSpaces(Cluster):
         return len(self._inputs)
 
     def each(self, function: Function, *, keep: bool = False) -> Iterator[tuple[int, Any]]:
-        """Yield indices and results, as finished; what was noted about a space is told the first time."""
+        """Yield indices and results, as finished; what was noted about a space is passed on the first time."""
 
         def after(strip: range) -> tuple[Any]:
             block = self._blocks.pop(strip.start, None)

@@ -65,8 +65,8 @@ def convert(
         What to do about a file that cannot be read: raise its error (what is written stays), or go on without it, and
         warn with an `InputNote`.
     **reading
-        Options of :func:`read`. Without a seed one is drawn for all files, and told; ``cache=False`` reads without the
-        user's cache.
+        Options of :func:`read`. Without a seed one is drawn for all files, and recorded in them; ``cache=False`` reads
+        without the user's cache.
 
     Returns
     -------
@@ -110,9 +110,9 @@ def convert_all(
     # errors are as `read` raises them, and paths as they were given, unless they are read elsewhere
     inputs = replace(inputs, names_errors=False, folder="" if client is None else inputs.folder)
     results: dict[int, Path | Exception] = {}
-    with open_spaces(inputs, n_jobs, client) as spaces:
-        for index, content in each_space(spaces, pack, "converting", "files", skip=errors == "skip", progress=progress):
-            results[index] = content if isinstance(content, Exception) else _put(content, targets[index])
+    with open_spaces(inputs, n_jobs, client, together=1) as spaces:
+        for index, found in each_space(spaces, pack, "converting", "files", skip=errors == "skip", progress=progress):
+            results[index] = found if isinstance(found, Exception) else _put(found, targets[index])
             if errors == "raise" and isinstance(unwritten := results[index], Exception):
                 raise unwritten
     written = [results[index] for index in range(len(entries))]

@@ -23,18 +23,22 @@ if TYPE_CHECKING:
     from anchorot.many.cluster import ClusterSpaces
 
 PIECES_PER_WORKER = 16  # at least: else some workers are done long before others
+MAX_PIECE = 8  # spaces, whose results wait for each other
 Spaces = Union["LocalSpaces", "ClusterSpaces"]
 Function = Callable[[Any, int], Any]  # of what was loaded, and its index
 
 
-def open_spaces(inputs: Inputs, n_jobs: int, client: Any = None) -> Spaces:
-    """Spaces for `n_jobs` workers of this machine, or for those of a `dask.distributed.Client`."""
+def open_spaces(inputs: Inputs, n_jobs: int, client: Any = None, *, together: int | None = None) -> Spaces:
+    """Spaces for `n_jobs` workers of this machine, or for those of a `dask.distributed.Client`.
+
+    Large results should be of few spaces `together`; by default they are of as many as make few tasks.
+    """
     n = n_workers(n_jobs)
     if client is None:
-        return LocalSpaces(inputs, n)
+        return LocalSpaces(inputs, n, together=together or MAX_PIECE)
     from anchorot.many.cluster import SPACES_PER_TASK, ClusterSpaces
 
-    side = tile_side(len(inputs), len(inputs), SPACES_PER_TASK)
+    side = together or tile_side(len(inputs), len(inputs), SPACES_PER_TASK)
     return ClusterSpaces(inputs, client, inputs.strips(side), inputs.packages)
 
 
@@ -91,9 +95,9 @@ def _outline(x: Space | AnchorFeatures, index: int, *, robust: bool) -> Outline:
 class LocalSpaces(Threads):
     """Spaces that threads of this process load, files in processes where that pays; `memory` bytes of them stay."""
 
-    def __init__(self, inputs: Inputs, n_jobs: int, memory: int = 0) -> None:
+    def __init__(self, inputs: Inputs, n_jobs: int, memory: int = 0, together: int = MAX_PIECE) -> None:
         super().__init__(n_jobs)
-        self._inputs = inputs
+        self._inputs, self._together = inputs, together
         self._readers = Readers(min(n_jobs, max(1, len(inputs))), len(inputs))
         load = partial(inputs.load, read=self._readers.read)
         self._cache = ItemCache(load, memory)
@@ -113,7 +117,7 @@ class LocalSpaces(Threads):
 
         If they are to be kept for another time, spaces of a cluster stay there; here as many stay as fit, always.
         """
-        size = max(1, len(self) // (PIECES_PER_WORKER * self.n))
+        size = max(1, min(self._together, len(self) // (PIECES_PER_WORKER * self.n)))
 
         def work(piece: range) -> list[Any]:
             return [call_for(self._get, function, index) for index in piece if not self.is_stopped()]
