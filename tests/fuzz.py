@@ -64,7 +64,6 @@ FORMATS = {
     "swc": ("plain", "tree"),
     "h5ad": ("plain", "neighbors", "cells", "cohort"),
 }
-SLOW = {"h5ad", "mat"}  # a process forks for every file
 MOST_PROBLEMS = 5  # of one format; enough to begin with
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from fork_server import fork_server
-from fuzz import FORMATS, SLOW, fuzz, run_anew
+from fuzz import FORMATS, fuzz, run_anew
 
 pytestmark = [pytest.mark.kernel_free, pytest.mark.system]
 
@@ -22,4 +22,4 @@ def run_forked(*words):
 @pytest.mark.parametrize("ending", FORMATS)
 def test_mutated_files_raise_only_our_errors(ending):
     run = run_forked if sys.platform == "linux" else run_anew
-    assert fuzz(ending, CASES // 4 if ending in SLOW else CASES, run=run) == []
+    assert fuzz(ending, CASES, run=run) == []

@@ -10,6 +10,7 @@ import threading
 import time
 import zipfile
 import zlib
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -23,6 +24,9 @@ import scipy.sparse as sp
 import anchorot as ao
 from anchorot.cli.sources import find_sources
 from anchorot.io import gate
+
+from fuzz import seeds
+from mutations import mutate
 
 pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
@@ -326,6 +330,19 @@ def test_a_reader_is_watched_for_no_longer_than_it_reads(tmp_path, monkeypatch):
     np.testing.assert_array_equal(ao.read(path).cost, expected)
     assert gate._processes._idle[-1] is process
     assert process.is_alive()
+
+
+@pytest.mark.parametrize("ending", ["h5ad", "mat"])
+def test_damaged_files_leave_nothing_behind_for_later_ones(tmp_path, ending):
+    sound, rng = seeds(ending, tmp_path), np.random.default_rng(0)
+    good, bad = tmp_path / f"good.{ending}", tmp_path / f"bad.{ending}"
+    good.write_bytes(sound[0])
+    expected = ao.read(good, n_points=5, rng=0, geodesic="edge").cost
+    for _ in range(20):
+        bad.write_bytes(mutate(ending, sound[0], rng, tmp_path))
+        with suppress(ao.InputError):
+            ao.read(bad, n_points=5, rng=0, geodesic="edge")
+        np.testing.assert_array_equal(ao.read(good, n_points=5, rng=0, geodesic="edge").cost, expected)
 
 
 def test_a_reader_that_was_ended_while_idle_is_replaced(tmp_path):

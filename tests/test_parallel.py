@@ -133,8 +133,10 @@ def test_a_function_is_sent_once_and_keeps_what_it_remembers(pool):
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
-def test_a_process_that_dies_costs_one_task_and_no_other(pool, number):
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGABRT"])
+def test_a_process_that_dies_costs_one_task_and_no_other(pool, name):
+    number = getattr(signal, name)
+
     def attempt(task):
         try:
             return pool.call(die_of, task)
@@ -256,16 +258,16 @@ def test_what_a_script_defines_travels_without_the_script(tmp_path):
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_processes_end_with_their_parent_however_that_ends(tmp_path, number):
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_processes_end_with_their_parent_however_that_ends(tmp_path, name):
     script = start(tmp_path, 600)
     script.stdout.readline()
     pids = [int(pid) for pid in script.stdout.readline().split()[1:]]
     assert len(pids) == 2
-    os.killpg(script.pid, number)  # as a terminal does
+    os.killpg(script.pid, getattr(signal, name))  # as a terminal does
     _, complaints = script.communicate(timeout=20)
     assert none_is_left_of(pids)
-    assert complaints.count("Traceback") == (number == signal.SIGINT)
+    assert complaints.count("Traceback") == (name == "SIGINT")
 
 
 @pytest.mark.system

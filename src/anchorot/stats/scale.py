@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._html import card, line
+from anchorot._parallel import Threads
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, Floats, RngLike
 from anchorot._validate import check_integer, check_overflow, check_threads, check_values
@@ -240,8 +240,8 @@ def _profiles(features: Sequence[AnchorFeatures], reaches: Float64s, threads: in
             curves[k] = energy_profile(features[i], other, reaches)
         return count - i - 1
 
-    with progress_bar(len(curves), "comparing", "pairs", progress) as advance, ThreadPoolExecutor(threads) as pool:
-        for done in pool.map(fill_row, range(count - 1)):
+    with progress_bar(len(curves), "comparing", "pairs", progress) as advance, Threads(threads) as pool:
+        for _, done in pool.map(fill_row, range(count - 1)):
             advance(done)
     check_overflow(curves, 1)
     return curves
