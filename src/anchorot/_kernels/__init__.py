@@ -5,14 +5,17 @@ is there.
 """
 
 import os
+from typing import TYPE_CHECKING
 
-from anchorot._kernels.protocol import Kernels
 from anchorot.exceptions import AnchorotError, InputError
 
-__all__ = ["Kernels", "kernels"]
+if TYPE_CHECKING:
+    from anchorot._kernels.protocol import Kernels
+
+__all__ = ["kernels"]
 
 
-def _choose(wanted: str) -> Kernels:
+def _choose(wanted: str) -> "Kernels":
     if wanted not in ("", "native", "numpy"):
         raise InputError(f"ANCHOROT_KERNELS must be 'native' or 'numpy', but got {wanted!r}")
     if wanted != "numpy":

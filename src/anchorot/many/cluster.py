@@ -26,8 +26,6 @@ from anchorot.many.tiles import Tile, TileValues, pieces
 RETRIES = 3  # of a task that fails, as when a file system does for a moment
 WINDOW = 256  # tasks handed to the cluster at a time
 SPACES_PER_TASK = 4  # that are loaded by one task: to read a file may take seconds
-BEGIN_AGAIN = "begin again with another"
-GO_ON = "a run with a checkpoint goes on from finished tiles"
 
 
 class Cluster:
@@ -40,16 +38,13 @@ class Cluster:
     client : dask.distributed.Client
     packages : tuple of str
         What results depend on besides anchorot.
-    advice : str
-        What to do for somebody who has lost the scheduler.
     """
 
-    def __init__(self, client: Any, packages: tuple[str, ...], advice: str = BEGIN_AGAIN) -> None:
+    def __init__(self, client: Any, packages: tuple[str, ...]) -> None:
         if not hasattr(client, "scheduler_info") or client.asynchronous:
             raise InputError(f"client must be a dask.distributed.Client that is not asynchronous, but got {client!r}")
         self._client = client
         self._software = installed_software(packages)
-        self._advice = advice
         self._address = client.scheduler.address if client.scheduler is not None else "an unknown address"
         self._pending: dict[Any, Any] = {}  # tasks under way, by their futures
 
@@ -132,7 +127,10 @@ class Cluster:
         except (CancelledError, ClosedClientError, OSError) as error:
             if self._client.status == "running" and isinstance(error, CancelledError):
                 raise AnchorotError(f"the tasks on the Dask cluster were cancelled ({first_line(error)})") from None
-            raise AnchorotError(f"the Dask scheduler at {self._address} was lost; {self._advice}") from None
+            raise AnchorotError(
+                f"the Dask scheduler at {self._address} was lost; begin again with another (from a checkpoint pairwise "
+                "goes on with what is left)"
+            ) from None
 
 
 def call(content: bytes, *arguments: Any) -> Any:
@@ -187,10 +185,8 @@ Block = dict[int, Loaded]  # the spaces of a strip
 class ClusterSpaces(Cluster):
     """Spaces on a Dask cluster, in strips that are loaded when first needed, and stay there if they are to be kept."""
 
-    def __init__(
-        self, inputs: Inputs, client: Any, strips: list[range], packages: tuple[str, ...], advice: str = BEGIN_AGAIN
-    ) -> None:
-        super().__init__(client, packages, advice)
+    def __init__(self, inputs: Inputs, client: Any, strips: list[range], packages: tuple[str, ...]) -> None:
+        super().__init__(client, packages)
         self._inputs, self._strips = inputs, strips
         self._blocks: dict[int, Any] = {}  # futures of strips, by their first space
         self._is_first = True
@@ -262,7 +258,7 @@ class ClusterWorkers(ClusterSpaces):
 
     def __init__(self, job: Job, client: Any, side: int) -> None:
         packages = (*job.metric.packages, *job.inputs.packages)
-        super().__init__(job.inputs, client, job.inputs.strips(side), packages, GO_ON)
+        super().__init__(job.inputs, client, job.inputs.strips(side), packages)
         self._job = job
         self.software = job.software
 
