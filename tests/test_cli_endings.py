@@ -184,17 +184,15 @@ def test_signals_end_a_command_tidily(inputs, name, number, status, said):
 def test_ctrl_c_while_worker_processes_start_is_one_line(inputs):
     pytest.importorskip("ot")
     program = (
-        "import os, signal, time; from concurrent.futures import ProcessPoolExecutor; from anchorot.cli import main\n"
+        "import os, signal, time; from anchorot._parallel import _Process; from anchorot.cli import main\n"
         "os.setsid()\n"
-        "submit = ProcessPoolExecutor.submit\n"
-        "def submit_and_interrupt(self, *task):\n"
-        "    future = submit(self, *task)\n"
-        "    if len(self._processes) < 2: return future\n"
-        "    ProcessPoolExecutor.submit = submit\n"
-        "    time.sleep(0.4)  # they are importing\n"
+        "start = _Process.__init__\n"
+        "def start_and_interrupt(self):\n"
+        "    start(self)\n"
+        "    _Process.__init__ = start\n"
+        "    time.sleep(0.04)  # it is importing\n"
         "    os.killpg(0, signal.SIGINT)  # as a terminal does, which tells all its processes\n"
-        "    return future\n"
-        "ProcessPoolExecutor.submit = submit_and_interrupt\n"
+        "_Process.__init__ = start_and_interrupt\n"
         "if __name__ == '__main__': main()"
     )
     result = anchorot("pairwise", "a.npy", "b.npy", "--metric", "gw", "--jobs", 2, cwd=inputs, program=program)
