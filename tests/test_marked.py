@@ -37,6 +37,10 @@ def with_types(x, types):
     return ao.Space(x.cost, x.weights, types=types)
 
 
+def with_costs(x, cost):
+    return ao.Space(cost, x.weights, types=x.types, features=x.features)
+
+
 def one_hot(types, alphabet):
     return np.array([[float(kind == other) for other in alphabet] for kind in types])
 
@@ -100,6 +104,20 @@ def test_energy_grows_with_the_reach(x, y, marks, robust):
     energies = [ao.anchor_energy(x, y, robust=robust, marks=marks, reach=r) for r in reaches]
     assert energies[0] >= 0
     assert (np.diff(energies) >= -1e-12 * scale_of(x, y)).all()
+
+
+@FEW
+@given(typed_spaces(), typed_spaces(), st.sampled_from([None, "types", "linear"]), METHODS, st.floats(-3, 5))
+def test_single_precision_sees_exactly_as_far_as_double(x, y, marks, method, over):
+    """The reach is one number for costs of any precision: rounded up, it would lie beyond the end of the integral."""
+    marks = ao.feature_map([x, y], marks) if marks == "linear" else marks
+    options = {"marks": marks, "reach": largest(x, y) + over, "method": method}
+    single = [with_costs(side, side.cost.astype(np.float32)) for side in (x, y)]
+    wanted = ao.anchor_energy(x, y, **options)
+    for sides in (single, (single[0], y), (x, single[1])):
+        energy = ao.anchor_energy(*sides, **options)
+        assert energy >= 0
+        assert energy == pytest.approx(wanted, rel=1e-12, abs=1e-15 * scale_of(x, y))
 
 
 @FEW

@@ -168,10 +168,14 @@ class Space:
         return self._with(ranks)
 
     def reaching(self, reach: float) -> Space:
-        """Return the same points with every cost above `reach` replaced by it: all that a local distance sees."""
+        """Return the same points with every cost above `reach` replaced by it: all that a local distance sees.
+
+        Costs of float32 become float64 where one is replaced: rounded to float32, a reach would be another number than
+        the one that is given to spaces of float64, and that integrals end at.
+        """
         if self._cost.max() <= reach:
             return self
-        return self._with(np.minimum(self._cost, self._cost.dtype.type(reach)))
+        return self._with(np.minimum(self._cost, np.float64(reach)))
 
     def scaled(self, by: str = "mean") -> Space:
         """Return the same points with costs divided by their mean, median or maximum: a form that does not see size.
