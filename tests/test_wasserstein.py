@@ -54,9 +54,23 @@ def test_costs_in_tiles_agree_with_single_pairs(n, m, p, weighted):
     np.testing.assert_array_equal(row_costs(x, y, p, 3), costs)
 
 
-def test_rows_that_are_equal_cost_nothing():
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_rows_that_are_equal_cost_nothing(p):
     x = ao.from_points(np.random.default_rng(0).normal(size=(50, 3)))
-    assert (np.diag(row_costs(x, x, 1, 1)) == 0).all()
+    assert (np.diag(row_costs(x, x, p, 1)) == 0).all()
+
+
+def test_squared_costs_of_near_rows_keep_their_digits():
+    x = ao.from_points(np.random.default_rng(0).normal(size=(50, 3)))
+    y = ao.Space(np.ldexp(np.round(np.ldexp(x.cost, 40)), -40))  # apart by about 1e-13
+    for i, found in enumerate(np.diag(row_costs(x, y, 2, 1))):
+        assert found == pytest.approx(ao.ot_1d(x.cost[i], y.cost[i], p=2), rel=1e-3, abs=0)
+
+
+def test_a_space_is_at_no_bound_from_itself():
+    x = ao.from_points(np.random.default_rng(0).normal(size=(50, 3)))
+    bounds = ao.lower_bounds(x, x)
+    assert (bounds.flb, bounds.slb, bounds.tlb) == (0, 0, 0)
 
 
 # -- exact ---------------------------------------------------------------------------------------------------------

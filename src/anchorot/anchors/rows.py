@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anchorot._kernels import kernels
 from anchorot._kernels.heights import from_heights, to_heights
@@ -11,6 +12,10 @@ from anchorot._kernels.levels import common_segments
 from anchorot._kernels.records import StepRows
 from anchorot._typing import Float64s
 from anchorot.space import Space
+
+NEAR = 1e-6  # of two squared norms: a smaller squared distance has lost digits as their difference
+MANY_NEAR = 0.02  # of all pairs, as in a graph where all nodes are alike: one by one they would take longer than all
+BLOCK = 1 << 20  # numbers that are worked on at a time
 
 
 class AnchorRows:
@@ -58,9 +63,10 @@ class AnchorRows:
         return StepRows(value, np.broadcast_to(np.arange(1, self.n + 1) / self.n, value.shape).copy())
 
     @property
-    def largest(self) -> float:
-        """Largest absolute cost."""
-        return float(np.abs(self.steps.value if self.quantiles is None else self.quantiles).max())
+    def span(self) -> tuple[float, float]:
+        """The smallest and the largest cost that an anchor sees."""
+        costs = self.steps.value if self.quantiles is None else self.quantiles
+        return float(costs.min()), float(costs.max())
 
     def heavy(self) -> "AnchorRows":
         """Return the anchors of positive weight alone."""
@@ -106,5 +112,22 @@ def _squared_costs(qx: Float64s, qy: Float64s) -> Float64s:
     centre = 0.5 * a.mean(axis=1, keepdims=True) + 0.5 * b.mean(axis=1, keepdims=True)
     root = np.sqrt(width)[:, None]
     a, b = (a - centre) * root, (b - centre) * root
-    squares = np.sum(a * a, axis=0)[:, None] + np.sum(b * b, axis=0) - 2 * (a.T @ b)
-    return np.maximum(squares, 0)
+    sums = np.sum(a * a, axis=0)[:, None] + np.sum(b * b, axis=0)
+    squares = sums - 2 * (a.T @ b)
+    is_near = squares <= NEAR * sums
+    if is_near.mean() > MANY_NEAR:
+        from scipy.spatial.distance import cdist
+
+        return cdist(a.T, b.T, "sqeuclidean")
+    mend_near(squares, is_near, a.T, b.T)
+    return squares
+
+
+def mend_near(squares: Float64s, is_near: NDArray[np.bool_], some: Float64s, rest: Float64s) -> None:
+    """Sum squares of differences of rows where a difference of squares has lost digits."""
+    near, other = np.nonzero(is_near)
+    step = max(1, BLOCK // some.shape[1])
+    for begin in range(0, len(near), step):
+        i, j = near[begin : begin + step], other[begin : begin + step]
+        gap = some[i] - rest[j]
+        squares[i, j] = np.einsum("kl,kl->k", gap, gap)

@@ -114,7 +114,7 @@ def second_bound(x: StepFunction, y: StepFunction, p: int) -> float:
 def third_bound(x: AnchorRows, y: AnchorRows, p: int) -> tuple[float, bool]:
     """TLB between two spaces from their anchors, and whether the solver was done."""
     x, y = x.heavy(), y.heavy()
-    unit = unit_of(max(x.largest, y.largest))
+    unit = unit_of(max(abs(end) for rows in (x, y) for end in rows.span))
     found = third_cost(x.divided_by(unit), y.divided_by(unit), p)
     return 0.5 * unit * max(found.cost, 0.0) ** (1 / p), found.converged
 

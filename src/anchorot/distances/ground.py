@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
 from anchorot._kernels.levels import common_segments
@@ -27,7 +27,7 @@ from anchorot._kernels.records import StepRows
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_memory, check_overflow
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.rows import AnchorRows
+from anchorot.anchors.rows import BLOCK, NEAR, AnchorRows, mend_near
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
@@ -36,9 +36,7 @@ SpaceOrFeatures = Space | AnchorFeatures | ArrayLike
 GROUNDS = ("w1", "w2")
 NOT_WITH_W2 = "ground='w2' goes with p=1 and method='auto' only, and with neither marks nor reach"
 MOST_LEVELS = 4  # times the steps of a measure: with more levels in common, merges of two measures take less time
-NEAR = 1e-6  # of two squared norms: a smaller squared distance has lost digits as their difference
 ROWS = 64  # that are merged with all others at a time
-BLOCK = 1 << 20  # numbers that are worked on at a time
 
 
 class Curves(NamedTuple):
@@ -220,15 +218,5 @@ def _euclidean(points: Float64s) -> Iterator[tuple[int, Float64s]]:
         squares = (-2 * some) @ rest.T
         squares += sums
         sums *= NEAR
-        _mend(squares, squares <= sums, some, rest)
+        mend_near(squares, squares <= sums, some, rest)
         yield begin, np.sqrt(squares, out=squares)
-
-
-def _mend(squares: Float64s, is_near: NDArray[np.bool_], some: Float64s, rest: Float64s) -> None:
-    """Sum squares of differences where a difference of squares has lost digits."""
-    near, other = np.nonzero(is_near)
-    step = max(1, BLOCK // some.shape[1])
-    for begin in range(0, len(near), step):
-        i, j = near[begin : begin + step], other[begin : begin + step]
-        gap = some[i] - rest[j]
-        squares[i, j] = np.einsum("kl,kl->k", gap, gap)

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from anchorot._kernels.records import StepRows
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer, check_overflow, check_threads
-from anchorot.distances.ground import BLOCK, Curves, Rows, as_points, both_anchors, ground_rows, on_common_levels, ready
+from anchorot.anchors.rows import BLOCK
+from anchorot.distances.ground import Curves, Rows, as_points, both_anchors, ground_rows, on_common_levels, ready
 from anchorot.space import Space
 
 FOLDED = math.sqrt(math.pi / 2)  # 1 / E|N(0, 1)|

@@ -10,7 +10,7 @@ SMALLEST_EPSILON = 1e-13
 """Of the range of costs: at this epsilon and below, the exact problem is solved instead. Costs are rounded at 1e-16 of
 their range, which would move the plan of such an epsilon by parts in a thousand."""
 DEFAULT_EPSILON = 1e-3  # of Anchor Wasserstein, in units of the mean cost between anchors
-LEAST_MEAN = 1e-10  # of the largest cost to the power p: a mean below this is rounding, and no unit
+LEAST_MEAN = 1e-10  # of the range of costs, both to the power p: a mean below this is rounding, and no unit
 STAGE_FACTOR = 4.0  # by which epsilon falls from stage to stage
 STAGE_TOLERANCE = 1e-2  # of a stage but the last
 STAGE_ITERATIONS = 60  # of Sinkhorn in a stage, before Newton

@@ -108,20 +108,23 @@ def anchor_transport(
 ) -> Transport:
     """Anchor Wasserstein between spaces whose rows are sorted already; says nothing if it does not converge."""
     costs = row_costs(x, y, p, threads)
-    check_overflow(costs, p)
     a, b = x.weights, y.weights
+    counted = costs[_heavy(a, b)]
+    check_overflow(counted, p)
+    costs[~np.isfinite(costs)] = np.finfo(np.float64).max  # of points without weight, which pay nothing of it
     if epsilon is None:
-        epsilon = _default_epsilon(costs, a, b, max(x.heavy().largest, y.heavy().largest), p)
-    if is_exact(epsilon, float(np.ptp(costs[_heavy(a, b)]))):
+        lows, highs = zip(x.heavy().span, y.heavy().span, strict=True)
+        epsilon = _default_epsilon(float(a[a > 0] @ counted @ b[b > 0]), max(highs) - min(lows), p)
+    if is_exact(epsilon, float(np.ptp(counted))):
         return exact_transport(costs, a, b)
     return entropic_transport(costs, a, b, epsilon, max_iter, tolerance)
 
 
-def _default_epsilon(costs: Float64s, a: Float64s, b: Float64s, largest: float, p: int) -> float:
-    """A share of the mean cost between anchors; where all of these are rounding, of what is more than that."""
+def _default_epsilon(mean: float, span: float, p: int) -> float:
+    """A share of the mean cost between anchors; where these are rounding of the span of costs, of more than that."""
     with np.errstate(over="ignore"):
-        least = LEAST_MEAN * np.float64(largest) ** p
-    return DEFAULT_EPSILON * (max(float(a @ costs @ b), float(least) if np.isfinite(least) else 0.0) or 1.0)
+        least = np.float64(LEAST_MEAN * span) ** p
+    return DEFAULT_EPSILON * (max(mean, float(least) if np.isfinite(least) else 0.0) or 1.0)
 
 
 def exact_transport(costs: Float64s, a: Float64s, b: Float64s, with_potentials: bool = True) -> Transport:

@@ -20,9 +20,10 @@ from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from anchorot._kernels.levels import common_segments
-from anchorot.distances.ground import NEAR
+from anchorot.anchors.rows import NEAR
 from anchorot.distances.projection import FOLDED
 from anchorot.torch._checks import is_uniform
+from anchorot.torch._heights import heights_after
 from anchorot.torch._levels import blocks
 
 RESOLUTION = 4096  # levels at which noises for weighted rows are drawn
@@ -66,7 +67,9 @@ def projected_energies(sides: Sides, count: int, generator: torch.Generator | No
     else:
         steps = torch.randn(RESOLUTION, count, **options) / math.sqrt(RESOLUTION)
         motion = torch.cat([steps.new_zeros(1, count), steps.cumsum(0)])
-        values = torch.cat([_on_motion(sides.x, sides.ends_x, motion), _on_motion(sides.y, sides.ends_y, motion)])
+        centre = sides.x.detach().mean()  # far from zero the products would lose digits
+        both = (sides.x - centre, sides.ends_x), (sides.y - centre, sides.ends_y)
+        values = torch.cat([_on_motion(value, ends, motion) for value, ends in both])
     ordered, order = values.sort(dim=0)
     mass = sides.signed[order].cumsum(0)[:-1]
     return 2 * FOLDED * (mass**2 * ordered.diff(dim=0)).sum(0)
@@ -86,8 +89,8 @@ def _sorted_side(cost: Tensor, weights: Tensor | None, uniform: bool) -> tuple[T
     mass = cost.new_full((len(cost),), 1 / len(cost)) if weights is None else weights
     if uniform:
         return ordered, None, mass
-    ends = mass[order].cumsum(-1)
-    return ordered, torch.cat([ends[:, :-1], torch.ones_like(ends[:, :1])], dim=-1), mass
+    summed = mass[order].cumsum(-1)
+    return ordered, heights_after(mass, order) + (summed - summed.detach()), mass  # exact, with the sums' derivative
 
 
 def _points(x: Tensor, y: Tensor) -> Tensor:
