@@ -57,6 +57,15 @@ def clouds(sizes=9, seed=0, *, dim=2, weighted=None):
     return made
 
 
+def relabelled_copies(weighted, count=6, n=20):
+    """One space of points with types and features so many times, then as often with its points in other orders."""
+    rng = np.random.default_rng(0)
+    points, weights = rng.normal(size=(n, 2)), rng.dirichlet(np.ones(n)) if weighted else None
+    types = rng.integers(0, 3, n)
+    x = ao.Space(ao.from_points(points).cost, weights, types=types, features=1e3 * rng.normal(size=(n, 2)))
+    return [x] * count + [x.take(rng.permutation(n)) for _ in range(count)]
+
+
 def shifted(space, shift):
     """The space with all costs moved by a number; exact for costs on a grid of eighths and shifts below 2**50."""
     return ao.Space(space.cost + shift, space.weights)

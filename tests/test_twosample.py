@@ -13,7 +13,7 @@ from anchorot.stats.measures import PooledMeasures
 from anchorot.stats.permutation import permutation_test
 
 import reference
-from strategies import COSTS, samples, spaces, with_a_light_point
+from strategies import COSTS, relabelled_copies, samples, spaces, with_a_light_point
 
 
 @st.composite
@@ -318,6 +318,14 @@ def test_weightless_points_of_spaces_change_nothing(x, y, weight, far):
     assert ao.energy_distance([with_a_light_point(x, weight, far)], [y]) == pytest.approx(
         ao.energy_distance([x], [y]), rel=1e-12, abs=1e-13 * range_of(x.cost, y.cost)
     )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ground", ["w1", "w2"])
+def test_the_order_of_points_is_no_difference(weighted, ground):
+    """Statistics of relabelled copies are what rounding leaves, from which no test may conclude."""
+    copies = relabelled_copies(weighted)
+    assert ao.energy_test(copies[:6], copies[6:], ground=ground, n_resamples=199, rng=0, progress=False).pvalue == 1
 
 
 def test_spaces_have_no_matrix():

@@ -25,6 +25,10 @@ MOST_PADDED = 1 << 24  # numbers, if one long measure makes all quantile functio
 # Measured, in passes of the sweep over one place for one labelling (about 0.15 ns):
 PRODUCT_STEP = 0.6  # one entry of the matrix of costs, for one labelling
 COST_STEP = 4.0  # one step of a quantile function, for one entry of the matrix
+# What rounding leaves of a statistic, in units of the range of values
+SQUARES_ROUNDING = 1e-24  # a sum of squares
+HEIGHTS_ROUNDING = 1e-15  # the same, over heights that are sums of weights
+COSTS_ROUNDING = 1e-14  # a sum of costs that cancel
 
 
 def energy_distance(
@@ -162,24 +166,35 @@ def energy_test(
     check_choice(ground, "ground", GROUNDS)
     place = check_device(device)
     place = None if place == "cpu" else place  # where the kernels for the CPU are far faster
-    statistics = _statistics(measures, ground, n_resamples, method, check_threads(threads), place)
+    statistics, rounding = _statistics(measures, ground, n_resamples, method, check_threads(threads), place)
     return permutation_test(
-        labels, statistics, n_resamples=n_resamples, rng=rng, stop_after=stop_after, progress=progress
+        labels,
+        statistics,
+        n_resamples=n_resamples,
+        rng=rng,
+        stop_after=stop_after,
+        rounding=rounding * (float(measures.value.max()) - float(measures.value.min())),
+        progress=progress,
     )
 
 
 def _statistics(
     measures: PooledMeasures, ground: str, n_resamples: int, method: str, threads: int, device: str | None
-) -> Statistics:
-    """What computes the energy distances of labellings: on a device, from a matrix of costs, or by sweeps."""
+) -> tuple[Statistics, float]:
+    """What computes the energy distances of labellings: on a device, from a matrix of costs, or by sweeps.
+
+    Also what rounding leaves of them, in units of the range of values.
+    """
+    of_squares = HEIGHTS_ROUNDING if measures.has_weights else SQUARES_ROUNDING
     if device is not None and ground == "w1" and method != "matrix":
         by_levels = _level_statistics(measures, device)
         if by_levels is not None:
-            return by_levels
+            return by_levels, of_squares
     costs = _item_costs(measures, ground, n_resamples, method, threads)
     if costs is not None:
-        return partial(matrix_energies, costs) if device is None else _matrix_statistics(costs, device)
-    return partial(sweep_energies, measures, threads=threads)
+        by_matrix = partial(matrix_energies, costs) if device is None else _matrix_statistics(costs, device)
+        return by_matrix, COSTS_ROUNDING
+    return partial(sweep_energies, measures, threads=threads), of_squares
 
 
 def _level_statistics(measures: PooledMeasures, device: str) -> Statistics | None:

@@ -23,11 +23,14 @@ class PooledMeasures:
     measure are one atom; the atoms stand row by row, sorted, with the height of the CDF after each.
     """
 
-    def __init__(self, row: NDArray[np.uint32], value: Float64s, height: Float64s, items: RowItems) -> None:
+    def __init__(
+        self, row: NDArray[np.uint32], value: Float64s, height: Float64s, items: RowItems, *, has_weights: bool
+    ) -> None:
         self.row = row
         self.value = value
         self.height = height
         self.items = items
+        self.has_weights = has_weights  # whose sums, the heights, are rounded
 
     @classmethod
     def of(cls, items: Sequence[Any], weights: Sequence[ArrayLike] | None, name: str) -> "PooledMeasures":
@@ -68,7 +71,7 @@ class PooledMeasures:
             height = np.minimum(from_heights(heights_after(row, ordered.jumps())), 1.0)
             height[ends - 1] = 1.0  # rounded weights may sum to less, or to more
         is_last = np.append((row[1:] != row[:-1]) | (value[1:] != value[:-1]), True)
-        return cls(row[is_last], value[is_last], height[is_last], items)
+        return cls(row[is_last], value[is_last], height[is_last], items, has_weights=ordered.weight is not None)
 
     def __add__(self, other: "PooledMeasures") -> "PooledMeasures":
         return PooledMeasures(
@@ -79,6 +82,7 @@ class PooledMeasures:
                 np.concatenate([self.items.item, other.items.item + np.uint32(self.n_items)]),
                 np.concatenate([self.items.mass, other.items.mass]),
             ),
+            has_weights=self.has_weights or other.has_weights,
         )
 
     @property

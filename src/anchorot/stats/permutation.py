@@ -63,6 +63,7 @@ def permutation_test(
     n_resamples: int,
     rng: RngLike,
     stop_after: int | None = None,
+    rounding: float = 0.0,
     progress: bool = True,
 ) -> PermutationTest:
     """Compare the statistic of some labels with those of random permutations of them.
@@ -70,6 +71,8 @@ def permutation_test(
     The permutations drawn depend on `rng` alone. With `stop_after` = h the test ends at the h-th permutation whose
     statistic reaches the observed one, and p = h / l if l permutations were drawn by then (Besag and Clifford 1991): a
     valid p-value, because under the null hypothesis l is that small with a probability of at most p.
+
+    Statistics that differ by no more than `rounding`, or by a share `TIE` of the largest, are equal.
     """
     count = check_integer(n_resamples, "n_resamples", 1)
     enough = None if stop_after is None else check_integer(stop_after, "stop_after", 1)
@@ -82,7 +85,7 @@ def permutation_test(
             batch = min(BATCH if enough is None else CAUTIOUS_BATCH, count - len(null))
             found = statistics(permuted(labels, batch, generator))
             if len(null) == 0:
-                slack = TIE * max(abs(observed), float(np.abs(found).max()))
+                slack = max(TIE * max(abs(observed), float(np.abs(found).max())), rounding)
                 least = observed - slack if np.isfinite(slack) else observed
             null = np.append(null, found)
             reached = np.flatnonzero(null >= least)

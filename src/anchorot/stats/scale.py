@@ -17,6 +17,7 @@ from anchorot._validate import check_integer, check_overflow, check_threads, che
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.marked import energy_profile, marked_features
 from anchorot.anchors.marking import MarksLike, marking_of
+from anchorot.anchors.vectored import VectorFeatures
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 from anchorot.stats.groups import checked_groups, dispersions
@@ -27,6 +28,7 @@ N_QUANTILES = 1025  # of each space's costs, from which reaches are chosen
 ROUNDING = 1e-12  # shares that differ by less are equal
 APART = 1e-9  # of their range: costs that differ by less are equal but for rounding
 FLAT = 1e-9  # a spread of shares below is rounding
+NO_ENERGY = 1e-14  # of all that there can be between two spaces: less is rounding
 
 Band = tuple[float, float]
 
@@ -184,11 +186,12 @@ def scale_test(
     ends = _default_reaches(seen) if reaches is None else _checked_reaches(reaches)
     marking = marking_of(spaces, marks, float(ends[-1]), robust=robust)
     features = [marked_features(space, marking, robust=robust, name=f"spaces[{i}]") for i, space in enumerate(spaces)]
+    start = min(float(ends[0]), min(float(space.cost.min()) for space in seen))
     between = np.diff(_profiles(features, ends, threads, progress), axis=1, prepend=0.0)  # (pairs, K)
+    between[between <= NO_ENERGY * _largest_energy(features, float(ends[-1]) - start)] = 0.0
     labelled = codes.astype(np.min_scalar_type(len(groups)))
     drawn = np.concatenate([labelled[None], permuted(labelled, count, np.random.default_rng(rng))])
     shares = np.stack([_shares(_square(column, len(seen)), drawn) for column in between.T])
-    start = min(float(ends[0]), min(float(space.cost.min()) for space in seen))
     return _tested(shares, np.append(start, ends), groups, tuple(np.bincount(codes).tolist()))
 
 
@@ -245,6 +248,12 @@ def _profiles(features: Sequence[AnchorFeatures], reaches: Float64s, threads: in
             advance(done)
     check_overflow(curves, 1)
     return curves
+
+
+def _largest_energy(features: Sequence[AnchorFeatures], span: float) -> float:
+    """More than any energy over a span of costs: 2 |F - G|² is at most 8 |F|², and |F| is 1 but of vectors."""
+    vectors = [own.vectors for own in features if isinstance(own, VectorFeatures)]
+    return 8 * span * max((float(np.linalg.norm(own, axis=1).sum()) ** 2 for own in vectors), default=1.0)
 
 
 def _square(upper: Float64s, count: int) -> Float64s:
