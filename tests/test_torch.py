@@ -425,3 +425,18 @@ def test_bad_input_gets_one_clear_line(arguments, message):
 def test_bad_points_get_one_clear_line(arguments, options, message):
     with pytest.raises(ao.InputError, match=message):
         aot.anchor_energy_of_points(*arguments, **options)
+
+
+@pytest.mark.parametrize(("factor", "kind"), [(1e25, "float32"), (1e200, "float64")])
+@pytest.mark.parametrize(
+    "function",
+    [
+        aot.from_points,
+        lambda points: aot.anchor_energy_of_points(points, 2 * points),
+        lambda points: aot.anchor_energy_of_points(points, 2 * points, levels=3),
+    ],
+)
+def test_points_too_far_apart_are_one_clear_line(function, factor, kind):
+    points = torch.tensor([[0.0, 0.0], [3.0, 4.0], [1.0, 1.0]], dtype=getattr(torch, kind)) * factor
+    with pytest.raises(ao.InputError, match=f"distances between points exceed the range of {kind}"):
+        function(points)

@@ -84,6 +84,13 @@ def check_in_range(found: Tensor, p: int, *, wait: bool = False) -> None:
     check_overflow(float(found.detach().abs().max()), p)
 
 
+def check_distances(found: Tensor, of: Tensor) -> None:
+    """Refuse what was computed of finite points and is not finite, on the same devices as `check_finite`."""
+    if not _is_finite(found, wait=False):
+        kind = str(of.dtype).removeprefix("torch.")
+        raise InputError(f"distances between points exceed the range of {kind}; divide all coordinates by the largest")
+
+
 def _is_finite(tensor: Tensor, *, wait: bool) -> bool:
     return (tensor.device.type != "cpu" and not wait) or bool(torch.isfinite(tensor.detach()).all())
 
@@ -114,6 +121,29 @@ def check_weights(weights: object, cost: Tensor, name: str, of: str) -> Tensor:
         raise InputError(f"{name} must sum to 1, but sums to {far:.9g}; divide it by its sum")
     shares = tensor / total
     return shares - torch.where(shares <= LEAST_WEIGHT, shares, 0.0).detach()
+
+
+def cost_span(cost: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Smallest and largest cost between points that have a weight, (...) each, without a gradient."""
+    cost = cost.detach()
+    if weights is None:
+        return cost.amin((-1, -2)), cost.amax((-1, -2))
+    heavy = weights.detach() > 0
+    both = heavy[..., :, None] & heavy[..., None, :]
+    return torch.where(both, cost, torch.inf).amin((-1, -2)), torch.where(both, cost, -torch.inf).amax((-1, -2))
+
+
+def heavy_costs(cost: Tensor, weights: Tensor | None, *, rows: bool = True) -> Tensor:
+    """Costs with those to points of no weight, and in their rows, replaced by the smallest of the others.
+
+    What such points cost, however much, then plays no part in any range of costs. If weights are to have a gradient,
+    all costs stay as they are: the derivative in a weight of zero says what that point would add.
+    """
+    if weights is None or weights.requires_grad or bool(weights.all()):
+        return cost
+    heavy = weights > 0
+    counted = heavy[..., None, :] & (heavy[..., :, None] | (not rows))
+    return torch.where(counted, cost, cost_span(cost, weights)[0][..., None, None])
 
 
 def is_uniform(weights: Tensor) -> bool:

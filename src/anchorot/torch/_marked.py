@@ -75,11 +75,11 @@ def marks_of(
 
 
 def marked_energy(x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None, marks: Marks, reach: float) -> Tensor:
-    """Marked energy of every entry of two batches of costs up to the reach."""
+    """Marked energy of every entry of two batches of float64 costs up to the reach."""
     uniform = all(w is None or (not w.requires_grad and is_uniform(w)) for w in (a, b))
     a, b = (_weights(w, cost) for w, cost in ((a, x), (b, y)))
     batch = x.shape[:-2]
-    flat = [t.reshape(-1, *t.shape[len(batch) :]) for t in (x.double(), a, marks.x, y.double(), b, marks.y)]
+    flat = [t.reshape(-1, *t.shape[len(batch) :]) for t in (x, a, marks.x, y, b, marks.y)]
     energies = []
     for cost_x, w_x, mark_x, cost_y, w_y, mark_y in zip(*flat, strict=True):
         if marks.are_types:
@@ -87,7 +87,7 @@ def marked_energy(x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None, mark
         else:
             pairs = [(_whole(cost_x, w_x, mark_x), _whole(cost_y, w_y, mark_y))]
         energies.append(torch.stack([block_energy(*pair, reach, uniform=uniform) for pair in pairs]).sum())
-    return torch.stack(energies).to(x.dtype).view(batch)
+    return torch.stack(energies).view(batch)
 
 
 def _weights(weights: Tensor | None, cost: Tensor) -> Tensor:
@@ -121,7 +121,10 @@ def _block(cost: Tensor, weights: Tensor, types: Tensor, anchor: int, seen: int)
     if len(columns) == 0 or len(rows) == 0:
         return Block(cost.new_empty(0, 1), weights.new_ones(1), weights.new_empty(0, 1))
     part = weights[columns]
-    return Block(cost[rows][:, columns], part / part.sum(), (weights[rows] * part.sum())[:, None])
+    total = part.sum()
+    # a type whose points have no weight has no shares of its own, but where weights have a gradient some must stand in
+    shares = part / total if bool(total > 0) else torch.full_like(part, 1 / len(part))
+    return Block(cost[rows][:, columns], shares, (weights[rows] * total)[:, None])
 
 
 def _merged_energy(x: Block, y: Block, reach: float) -> Tensor:

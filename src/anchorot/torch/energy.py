@@ -10,7 +10,7 @@ from torch.autograd.function import once_differentiable
 
 from anchorot._validate import check_finite_number, check_power
 from anchorot.distances.ground import is_w2
-from anchorot.torch._checks import check_costs, check_in_range, check_weights, is_uniform
+from anchorot.torch._checks import check_costs, check_in_range, check_weights, cost_span, heavy_costs, is_uniform
 from anchorot.torch._ground import entries, ground_energy
 from anchorot.torch._levels import level_energy
 from anchorot.torch._marked import check_marks, marked_energy, marks_of
@@ -91,25 +91,29 @@ def anchor_energy(
     batch, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
     weights_x = None if a is None else check_weights(a, x, "a", "C1")
     weights_y = None if b is None else check_weights(b, y, "b", "C2")
+    x, y, dtype = heavy_costs(x, weights_x), heavy_costs(y, weights_y), x.dtype
     is_marked = types is not None or features is not None or reach is not None
     if is_w2(ground, alone=p == 1 and not is_marked):
         energies = [ground_energy(*entry) for entry in entries(x, y, weights_x, weights_y)]
-        return _in_range(torch.stack(energies).to(x.dtype), p).view(batch)
+        return _in_range(torch.stack(energies).to(dtype), p).view(batch)
     if is_marked:
         check_marks(p, types, features)
-        limit = float(max(x.detach().max(), y.detach().max())) if reach is None else check_finite_number(reach, "reach")
-        x, y = x.clamp(max=limit), y.clamp(max=limit)
+        if reach is None:
+            limit = max(float(cost_span(*side)[1].max()) for side in ((x, weights_x), (y, weights_y)))
+        else:
+            limit = check_finite_number(reach, "reach")
+        x, y = (cost.double().clamp(max=limit) for cost in (x, y))  # float32 would round the reach to another one
         marks = marks_of(x, y, types, features)
         if marks is not None:
-            return marked_energy(x, y, weights_x, weights_y, marks, limit)
+            return _in_range(marked_energy(x, y, weights_x, weights_y, marks, limit).to(dtype), p)
     x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
     if all(w is None or (not w.requires_grad and is_uniform(w)) for w in (weights_x, weights_y)):
-        return _in_range(_uniform_energy(x, y, p), p).view(batch)
+        return _in_range(_uniform_energy(x, y, p).to(dtype), p).view(batch)
     wx, wy = (
         (torch.full(cost.shape[:-1], 1 / cost.shape[-1], dtype=torch.float64, device=cost.device) if w is None else w)
         for w, cost in ((weights_x, x), (weights_y, y))
     )
-    return _in_range(_weighted_energy(x, y, wx.reshape(-1, n), wy.reshape(-1, m), p), p).view(batch)
+    return _in_range(_weighted_energy(x, y, wx.reshape(-1, n), wy.reshape(-1, m), p).to(dtype), p).view(batch)
 
 
 def _in_range(energy: Tensor, p: int) -> Tensor:

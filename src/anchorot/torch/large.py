@@ -10,7 +10,7 @@ from torch import Tensor
 
 from anchorot._validate import check_integer
 from anchorot.exceptions import InputError
-from anchorot.torch._checks import check_alike, check_points
+from anchorot.torch._checks import check_alike, check_distances, check_points
 from anchorot.torch._levels import Side, merged_energy, segments, sort_rows
 from anchorot.torch.points import distances
 
@@ -91,8 +91,11 @@ def anchor_energy_of_points(
     if not available > 0:
         raise InputError(f"memory must be a positive number of bytes, but got {memory!r}")
     if levels is not None:
-        return _at_levels(x, y, check_integer(levels, "levels", 2), available, rows)
-    return _exact(x, y, available, rows)
+        found = _at_levels(x, y, check_integer(levels, "levels", 2), available, rows)
+    else:
+        found = _exact(x, y, available, rows)
+    check_distances(torch.tensor(found.value), x)
+    return found
 
 
 def _exact(x: Tensor, y: Tensor, memory: float, rows: int | None) -> LargeEnergy:

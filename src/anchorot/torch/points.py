@@ -9,7 +9,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from anchorot.torch import _cuda
-from anchorot.torch._checks import check_points
+from anchorot.torch._checks import check_distances, check_points
 
 FEW_COORDINATES = 16  # up to this many, one pass over the distances for each is faster on CUDA than torch.cdist
 
@@ -36,7 +36,10 @@ def from_points(X: Tensor) -> Tensor:  # noqa: N803
     tensor([[0., 5.],
             [5., 0.]])
     """
-    return _distances(check_points(X, "X"))
+    points = check_points(X, "X")
+    found = _distances(points)
+    check_distances(found, points)
+    return found
 
 
 class _Distances(Function):

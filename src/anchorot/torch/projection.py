@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from anchorot._validate import check_integer
-from anchorot.torch._checks import check_costs, check_in_range, check_weights
+from anchorot.torch._checks import check_costs, check_in_range, check_weights, heavy_costs
 from anchorot.torch._ground import entries, projected_energies, sorted_sides
 
 
@@ -60,6 +60,7 @@ def projected_energy(
     x, y = check_costs(C1, C2)
     weights_x = None if a is None else check_weights(a, x, "a", "C1")
     weights_y = None if b is None else check_weights(b, y, "b", "C2")
+    x, y = heavy_costs(x, weights_x), heavy_costs(y, weights_y)
     sides = (sorted_sides(*entry) for entry in entries(x, y, weights_x, weights_y))
     energies = torch.stack([projected_energies(pair, count, generator) for pair in sides]).view(*x.shape[:-2], count)
     value = energies.mean(-1).to(x.dtype)

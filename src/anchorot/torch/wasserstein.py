@@ -13,7 +13,7 @@ from anchorot._validate import check_integer, check_nonnegative, check_power
 from anchorot.distances.schedule import DEFAULT_EPSILON, LEAST_MEAN, is_exact, not_converged
 from anchorot.distances.wasserstein import exact_transport
 from anchorot.exceptions import ConvergenceWarning
-from anchorot.torch._checks import check_costs, check_in_range, check_weights
+from anchorot.torch._checks import check_costs, check_in_range, check_weights, cost_span, heavy_costs
 from anchorot.torch._row_costs import row_costs
 from anchorot.torch._sinkhorn import Solution, costs_that_count, solve
 
@@ -109,17 +109,20 @@ def anchor_wasserstein(
     weights_x = None if a is None else check_weights(a, x, "a", "C1").reshape(-1, n)
     weights_y = None if b is None else check_weights(b, y, "b", "C2").reshape(-1, m)
     x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
-    costs = row_costs(x, y, weights_x, weights_y, p)
-    check_in_range(costs, p, wait=True)
-    costs = costs.double()
     wx, wy = (
         torch.full(t.shape[:-1], 1 / t.shape[-1], dtype=torch.float64, device=t.device) if w is None else w
         for w, t in ((weights_x, x), (weights_y, y))
     )
+    seen = heavy_costs(x, weights_x, rows=False), heavy_costs(y, weights_y, rows=False)
+    costs = row_costs(*seen, weights_x, weights_y, p)
+    check_in_range(torch.where((wx > 0)[:, :, None] & (wy > 0)[:, None, :], costs, 0.0), p, wait=True)
+    # what is left beyond the range is of points without weight, which pay nothing of it
+    costs = torch.where(costs.isfinite(), costs.double(), torch.finfo(torch.float64).max)
     problems = (costs.detach(), wx.detach(), wy.detach())
     if strength is None:
-        largest = torch.maximum(_largest(x, problems[1]), _largest(y, problems[2]))
-        found, epsilons = _solve_by_mean(*problems, largest**p, max_iter, tolerance)
+        (low_x, high_x), (low_y, high_y) = (cost_span(t.double(), w) for t, w in ((x, wx), (y, wy)))
+        span = torch.maximum(high_x, high_y) - torch.minimum(low_x, low_y)
+        found, epsilons = _solve_by_mean(*problems, (LEAST_MEAN * span) ** p, max_iter, tolerance)
     else:
         found, epsilons = _solve(*problems, strength, max_iter, tolerance)
     if not bool(found.converged.all()):
@@ -167,19 +170,15 @@ def _solve(
     return Solution.join(places, parts), torch.where(exact, 0.0, torch.full_like(spread, epsilon))
 
 
-def _largest(cost: Tensor, weights: Tensor) -> Tensor:
-    """Largest size of a cost between points that have a weight."""
-    is_heavy = weights > 0
-    counted = is_heavy[:, :, None] & is_heavy[:, None, :]
-    return torch.where(counted, cost.detach().double().abs(), 0.0).amax((-1, -2))
-
-
 def _solve_by_mean(
-    costs: Tensor, a: Tensor, b: Tensor, largest: Tensor, max_iter: int, tolerance: float
+    costs: Tensor, a: Tensor, b: Tensor, least: Tensor, max_iter: int, tolerance: float
 ) -> tuple[Solution, Tensor]:
-    """Solve each of a batch at the default epsilon of its own mean cost, in units of which all have the same one."""
+    """Solve each of a batch at the default epsilon of its own mean cost, in units of which all have the same one.
+
+    A mean cost below the least one is rounding.
+    """
     mean = (a[:, :, None] * costs * b[:, None, :]).sum((-1, -2))
-    unit = torch.maximum(mean, torch.where(largest.isfinite(), LEAST_MEAN * largest, 0.0))
+    unit = torch.maximum(mean, torch.where(least.isfinite(), least, 0.0))
     unit = torch.where(unit > 0, unit, 1.0)
     found, epsilons = _solve(costs / unit[:, None, None], a, b, DEFAULT_EPSILON, max_iter, tolerance)
     scaled = replace(found, f=found.f * unit[:, None], g=found.g * unit[:, None])
