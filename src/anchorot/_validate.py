@@ -35,19 +35,23 @@ MOST_THREADS = 1024  # more than any machine has a use for; an answer does not d
 
 
 def as_array(values: Any, name: str) -> Any:
-    """Turn what holds values into an array: lists, data frames, and tensors, on whatever device, without gradients."""
+    """Turn what holds values into an array: lists, data frames, and tensors on any device that need no gradient."""
     if np.ma.is_masked(values):
         raise InputError(f"{name} has masked entries, but all values are needed; fill them, or leave those points out")
     try:
-        return np.asarray(_on_host(values))
+        return np.asarray(_on_host(values, name))
     except (ValueError, TypeError, RuntimeError) as error:  # ragged nested lists, say
         raise InputError(f"{name} is not an array of numbers: {first_line(error)}") from None
 
 
-def _on_host(values: Any) -> Any:
+def _on_host(values: Any, name: str) -> Any:
     """Return a tensor, or a list that begins with one, as arrays; all else as it is."""
     if hasattr(values, "detach"):
-        tensor = values.detach().cpu()
+        if getattr(values, "requires_grad", False):
+            raise InputError(
+                f"{name} is a tensor that needs a gradient, but arrays have none; .detach() it, or use anchorot.torch"
+            )
+        tensor = values.cpu()
         try:
             return tensor.numpy()
         except TypeError:  # bfloat16 is unknown to NumPy
@@ -55,7 +59,7 @@ def _on_host(values: Any) -> Any:
     first = values
     while isinstance(first, list | tuple) and first:
         first = first[0]
-    return [_on_host(value) for value in values] if first is not values and hasattr(first, "detach") else values
+    return [_on_host(value, name) for value in values] if first is not values and hasattr(first, "detach") else values
 
 
 def check_numbers(values: ArrayLike, name: str) -> Floats:

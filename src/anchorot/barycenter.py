@@ -225,7 +225,7 @@ def mean_types(spaces: list[Space], shares: Float64s, n_points: int) -> tuple[Ha
 
 
 def _check_start(start: ArrayLike, n_points: int, dim: int) -> Float64s:
-    cloud = check_numbers(start, "start").astype(np.float64)
+    cloud: Float64s = check_numbers(start, "start").astype(np.float64)
     if cloud.shape != (n_points, dim) or not np.isfinite(cloud).all():
         raise InputError(f"start has shape {cloud.shape}, but ({n_points}, {dim}) finite coordinates are needed")
     return cloud

@@ -163,6 +163,8 @@ def fit_map(features: Sequence[Float64s], kind: str, size: int, width: float | N
 
 def features_of(space: Space, name: str) -> Float64s:
     """Features of the points of positive weight; refuse a space that has none."""
+    if not isinstance(space, Space):
+        raise InputError(f"{name} is a {type(space).__name__}, but a Space with features is needed")
     return needed_features(space.features, name)[space.weights > 0]
 
 
