@@ -1,12 +1,15 @@
 """The command line, run as a user runs it; and what is true of all its commands."""
 
+import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args, get_type_hints
 
 import numpy as np
 from typer.main import get_command
@@ -92,6 +95,32 @@ RUNS = {
     "cache clear": "",
     "config": "",
 }
+
+
+def output_options():
+    """Every option of every command that names a file or a folder to write, with an ending that it takes."""
+    for name in RUNS:
+        hints = get_type_hints(inspect.unwrap(COMMANDS[name].callback), include_extras=True)
+        for option in COMMANDS[name].params:
+            kind = get_args(hints.get(option.name, None) or int)
+            if option.param_type_name == "option" and kind and kind[0] in (Path, Path | None):
+                ending = re.search(r"\.[a-z]+", option.help)
+                yield name, option.opts[0], ending[0] if ending else ""
+
+
+OUTPUTS = list(output_options())
+FOLDERS = {("pairwise", "--checkpoint"), ("convert", "--output")}  # which are made
+
+
+def with_output(name, option, value):
+    """Words of a command with an output option set, in place of the one it may have."""
+    words = RUNS[name].split()
+    if option == "--output" and "-o" in words:
+        at = words.index("-o")
+        del words[at : at + 2]
+    return [*name.split(), *words, option, value]
+
+
 MAKE_NO_SPACES = ("search remove", "search compact")
 AT_WORK = [name for name in RUNS if name not in MAKE_NO_SPACES and name.split()[0] not in ("cache", "config")]
 # Do something at the moment when a command has made a space.

@@ -1,13 +1,9 @@
 """However a command ends, it is one line, a status that scripts know, and nothing lost or left behind."""
 
-import inspect
 import os
 import pty
-import re
 import subprocess
 import sys
-from pathlib import Path
-from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -16,14 +12,16 @@ import anchorot as ao
 
 from command_line import (
     AT_WORK,
-    COMMANDS,
+    FOLDERS,
     MIDDLE,
+    OUTPUTS,
     PROGRAM,
     RUNS,
     anchorot,
     anchorot_each,
     assert_one_line,
     need_extras,
+    with_output,
     write_inputs,
 )
 
@@ -35,34 +33,10 @@ def inputs(tmp_path):
     return write_inputs(tmp_path)
 
 
-def output_options():
-    """Every option of every command that names a file or a folder to write, with an ending that it takes."""
-    for name in RUNS:
-        hints = get_type_hints(inspect.unwrap(COMMANDS[name].callback), include_extras=True)
-        for option in COMMANDS[name].params:
-            kind = get_args(hints.get(option.name, None) or int)
-            if option.param_type_name == "option" and kind and kind[0] in (Path, Path | None):
-                ending = re.search(r"\.[a-z]+", option.help)
-                yield name, option.opts[0], ending[0] if ending else ""
-
-
-OUTPUTS = list(output_options())
-FOLDERS = {("pairwise", "--checkpoint"), ("convert", "--output")}  # which are made
-
-
 def test_no_output_is_left_out():
     options = {f"{name} {option}" for name, option, _ in OUTPUTS}
     assert {name for name in RUNS if "-o" in RUNS[name].split()} <= {name.rpartition(" ")[0] for name in options}
     assert {"match --report", "pairwise --picture", "pairwise --checkpoint", "test --picture"} <= options
-
-
-def with_output(name, option, value):
-    """Words of a command with an output option set, in place of the one it may have."""
-    words = RUNS[name].split()
-    if option == "--output" and "-o" in words:
-        at = words.index("-o")
-        del words[at : at + 2]
-    return [*name.split(), *words, option, value]
 
 
 @pytest.mark.parametrize(("name", "option", "ending"), OUTPUTS)

@@ -40,6 +40,8 @@ def as_array(values: Any, name: str) -> Any:
         raise InputError(f"{name} has masked entries, but all values are needed; fill them, or leave those points out")
     try:
         return np.asarray(_on_host(values, name))
+    except InputError:
+        raise
     except (ValueError, TypeError, RuntimeError) as error:  # ragged nested lists, say
         raise InputError(f"{name} is not an array of numbers: {first_line(error)}") from None
 

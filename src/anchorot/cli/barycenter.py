@@ -32,7 +32,7 @@ def barycenter(
     reading: dict[str, Any],
 ) -> None:
     """Points in the plane, or elsewhere, whose space is nearest to all of the files at once."""
-    outputs = Outputs()
+    outputs = Outputs(*files)
     outputs.announce(output, ".npz", ".csv")
     check_extra("torch", "torch")
     with doing("reading"):

@@ -40,7 +40,7 @@ def embed(
     reading: dict[str, Any],
 ) -> None:
     """Vectors of spaces; twice the squared distance of two is at most their Anchor Energy."""
-    outputs = Outputs()
+    outputs = Outputs(*files)
     outputs.announce(output, ".npz", ".csv")
     sources = find_sources(files)
     options = {"cells": cells, "robust": robust, "ground": ground, "marks": marks, "reach": reach}

@@ -72,7 +72,7 @@ def match(
 ) -> None:
     """Which point of one space corresponds to which of the other."""
     solve = _solver(plan, robust, p, epsilon, mass, start, seed=reading["rng"])
-    outputs = Outputs()
+    outputs = Outputs(a, b)
     outputs.announce(report, ".html", ".htm")
     outputs.announce(output, ".csv", ".npz")
     if report is not None:

@@ -63,7 +63,7 @@ def pairwise(
 ) -> None:
     """Distances between all pairs of spaces."""
     options = metric_of(metric, p, robust, epsilon, ground=ground).options
-    outputs = Outputs()
+    outputs = Outputs(*files)
     outputs.announce(output, ".npz", ".csv")
     outputs.announce_picture(picture)
     outputs.announce_folder(checkpoint)

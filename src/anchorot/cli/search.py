@@ -52,7 +52,7 @@ def build(
     reading: dict[str, Any],
 ) -> None:
     """Make an index of spaces; it keeps how they were read, and queries are read in the same way."""
-    outputs, is_folder = Outputs(), shards or dask is not None
+    outputs, is_folder = Outputs(*files), shards or dask is not None
     if is_folder:
         outputs.announce_folder(output)
     else:

@@ -76,7 +76,7 @@ def two_sample(
     """Test whether two collections of graphs, or of other spaces, come from one distribution."""
     if not against:
         raise ao.InputError("say what to test against: anchorot test A... --against B...")
-    outputs = Outputs()
+    outputs = Outputs(*files, *against)
     outputs.announce_picture(picture)
     sources = find_sources(files), find_sources(against)
     start = time.perf_counter()

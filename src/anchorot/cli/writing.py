@@ -2,9 +2,10 @@
 
 import csv
 import json
+import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from anchorot.cli.output import plain
 from anchorot.cli.sources import Source
 from anchorot.exceptions import printable
 from anchorot.io.atomic import check_writable, replacing
+from anchorot.io.files import ENDINGS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,24 +28,39 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet
 
 
 class Outputs:
-    """The files that a command is asked to write.
+    """The files that a command is asked to write, which must not be those that it reads.
 
-    A command announces them before its work, saves them after it, tells of its results, and settles: a file that could
-    not be written where it was wanted is then the command's error, and the result is in the temporary folder.
+    A command says which files and folders it reads, announces what it will write before its work, saves that after it,
+    tells of its results, and settles: a file that could not be written where it was wanted is then the command's error,
+    and the result is in the temporary folder.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *inputs: Path) -> None:
+        self._inputs = inputs
         self._written: list[Path] = []
         self._missed: list[str] = []
 
     def announce(self, path: Path | None, *endings: str) -> None:
-        """Refuse a file that could not be written, or of another kind than is written here (any, without endings)."""
+        """Refuse a file that is read, that cannot be written, or of another kind than is written (any by default)."""
         if path is None:
             return
-        if endings and path.suffix.lower() not in endings:
-            raise ao.InputError(f"{path}: a file ending in {' or '.join(endings)} is written here")
-        _check_parent(path)
+        _check_ending(path, path, endings)
+        target = Path(os.path.realpath(path))  # a link is followed in writing too
+        if not target.parent.is_dir():
+            raise ao.InputError(f"{path}: there is no folder {target.parent}")
         check_writable(path)
+        for file in self._read_files():
+            if _are_one(target, file):
+                raise ao.InputError(f"{path}: would overwrite {file}, which is to be read; write to another file")
+        _check_ending(path, target, endings)
+
+    def _read_files(self) -> Iterator[Path]:
+        """The files that are read, those of folders included."""
+        for path in self._inputs:
+            if path.is_dir():
+                yield from (file for file in path.iterdir() if file.suffix.lower() in ENDINGS)
+            else:
+                yield path
 
     def announce_picture(self, path: Path | None) -> None:
         """Refuse a picture that could not be drawn or written."""
@@ -57,9 +74,10 @@ class Outputs:
         """Refuse a folder that could not be made or written to."""
         if path is None:
             return
-        there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+        there = next(each for each in (path, *path.absolute().parents) if each.exists() or each.is_symlink())
         if not there.is_dir():
-            raise ao.InputError(f"{path}: a folder is needed, but {there} is a file")
+            kind = "a file" if there.exists() else "a link that leads nowhere"
+            raise ao.InputError(f"{path}: a folder is needed, but {there} is {kind}")
         try:
             check_writable(there / "probe")
         except OSError as error:
@@ -134,10 +152,18 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _check_parent(path: Path) -> None:
-    parent = path.resolve().parent
-    if not parent.is_dir():
-        raise ao.InputError(f"{path}: there is no folder {parent}")
+def _check_ending(path: Path, target: Path, endings: Sequence[str]) -> None:
+    if endings and target.suffix.lower() not in endings:
+        link = "" if target == path else f"leads to {target.name}, but "
+        raise ao.InputError(f"{path}: {link}a file ending in {' or '.join(endings)} is written here")
+
+
+def _are_one(target: Path, file: Path) -> bool:
+    """Whether both are there and are one file, by whatever paths, links or names in capitals."""
+    try:
+        return target.samefile(file)
+    except OSError:
+        return False
 
 
 def _rescued(path: Path, write: Callable[[Path], object]) -> str:

@@ -146,6 +146,8 @@ def target_files(sources: Sequence[Path], folder: Path) -> list[Path]:
     """A name in the folder for each source: no two the same, on any file system, and none that of a source."""
     resolved = {Path(os.path.realpath(source)) for source in sources}
     taken = {path.name.casefold() for path in resolved if path.parent == Path(os.path.realpath(folder))}
+    read = {_identity(source) for source in sources} - {None}
+    taken |= {path.name.casefold() for path in folder.glob("*.npz") if _identity(path) in read}  # links to sources
     targets = []
     for source in sources:
         names = chain((source.stem, source.name), (f"{source.name}-{number}" for number in count(2)))
@@ -153,6 +155,15 @@ def target_files(sources: Sequence[Path], folder: Path) -> list[Path]:
         taken.add(chosen.casefold())
         targets.append(folder / chosen)
     return targets
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What a file is, by whatever name or link; None if it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _with_digest(space: Space) -> Space:
