@@ -46,7 +46,7 @@ app.command(epilog="Example: [bold]anchorot config --json[/]")(config)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(ao.__version__)
+        print(ao.__version__)
         raise typer.Exit
 
 

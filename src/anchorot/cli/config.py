@@ -1,7 +1,6 @@
 """`anchorot config`: which anchorot this is."""
 
 import anchorot as ao
-from anchorot.cli.ending import writes_to_stdout
 from anchorot.cli.options import JsonOption
 from anchorot.cli.output import print_json
 
@@ -13,5 +12,4 @@ def config(as_json: JsonOption = False) -> None:
     if as_json:
         print_json(found())
     else:
-        with writes_to_stdout():
-            ao.show_config()
+        ao.show_config()

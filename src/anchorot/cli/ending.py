@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn, TextIO, cast
 
 import typer
 
@@ -26,12 +26,15 @@ ClickException: type[Exception] = next(kind for kind in typer.BadParameter.__mro
 
 def run(app: Callable[..., Any]) -> NoReturn:
     """Run the command line, and leave: bad input is one line on standard error and status 2."""
+    _replace_closed_streams()
     warnings.showwarning = show_note
     _end_tidily_by_signals()
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal's encoding lacks is no error
+    sys.stdout = cast(TextIO, _NamedOutput(sys.stdout))
     try:
         status = app(prog_name="anchorot", standalone_mode=False)
+        sys.stdout.flush()
     except ClickException as error:
         _leave_usage(error)
     except (KeyboardInterrupt, typer.Abort):
@@ -55,14 +58,22 @@ def show_note(
     line: str | None = None,
 ) -> None:
     """Show a warning as one line, without the place in the source, which is of no use at a terminal."""
-    print(f"anchorot: note: {printable(str(message))}", file=sys.stderr)
+    _tell(f"anchorot: note: {printable(str(message))}")
 
 
 def leave(message: str, status: int = FAILED, command: str = "anchorot") -> NoReturn:
     """Say why in one line, and end the program."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C does not wait for threads, and leaves no traceback
-    print(f"{command}: {printable(message)}", file=sys.stderr)
+    _tell(f"{command}: {printable(message)}")
     sys.exit(status)
+
+
+def _tell(line: str) -> None:
+    """Say a line on standard error, if anything can be said there."""
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:
+        _discard(sys.stderr)
 
 
 def no_memory(error: Exception, doing: str = "", also: str = "") -> ao.AnchorotError | None:
@@ -85,22 +96,55 @@ def describe_os_error(error: OSError) -> str:
     return f"{os.fsdecode(error.filename)}: {error.strerror}"
 
 
-@contextmanager
-def writes_to_stdout() -> Iterator[None]:
-    """Flush what a block prints, and let an error name standard output."""
-    try:
-        yield
-        sys.stdout.flush()
-    except OSError as error:
-        _discard_stdout()
-        raise OSError(error.errno, error.strerror, STDOUT) from None
+class _NamedOutput:
+    """Standard output, whose errors say that they are its own."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with self._naming():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        with self._naming():
+            self._stream.flush()
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            _discard(self._stream)
+            raise OSError(error.errno, error.strerror, STDOUT) from None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
-def _discard_stdout() -> None:
+def _discard(stream: TextIO) -> None:
     """Send what is still to be flushed nowhere: the interpreter would complain of it once more at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+def _replace_closed_streams() -> None:
+    """Let streams that are closed lead nowhere, and end at once if standard output, where results go, is one of them.
+
+    Of a closed stream Python has none; but the next file that is opened would get its number, and with it whatever
+    libraries or child processes write to that stream.
+    """
+    closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    for name in closed:
+        number = ("stdin", "stdout", "stderr").index(name)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        if nowhere != number:
+            os.dup2(nowhere, number)
+            os.close(nowhere)
+        setattr(sys, name, open(number, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115
+    if "stdout" in closed:
+        leave(f"{STDOUT}: is closed; send it to a file or to {os.devnull}")
 
 
 def _leave_usage(error: Any) -> NoReturn:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anchorot as ao
-from anchorot.cli.ending import no_memory, writes_to_stdout
+from anchorot.cli.ending import no_memory
 from anchorot.exceptions import printable
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 def print_json(found: dict[str, Any]) -> None:
     """Print one JSON object; numbers that JSON has no word for, NaN and infinity, are null."""
-    with writes_to_stdout():
-        print(json.dumps(_finite(found), allow_nan=False))
+    print(json.dumps(_finite(found), allow_nan=False), flush=True)
 
 
 def _finite(found: Any) -> Any:
@@ -36,11 +35,8 @@ def print_table(table: "Table", *lines: str) -> None:
 
     console = Console()
     title, table.title = table.title, None  # a title of the table itself would be as narrow as the table
-    with writes_to_stdout():
-        console.print(title)
-        console.print(table)
-        for line in lines:
-            console.print(line)
+    for part in (title, table, *lines):
+        console.print(part)
 
 
 def new_table(title: str, *columns: str) -> "Table":
