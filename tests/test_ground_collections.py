@@ -101,3 +101,15 @@ def test_unknown_grounds_and_sweeps_are_refused():
         ao.energy_distance(*CROSSED, ground="W2")
     with pytest.raises(ao.InputError, match="ground='w2' needs method='matrix' or 'auto', but got method='sweep'"):
         ao.energy_test(*CROSSED, ground="w2", method="sweep")
+
+
+def test_collections_of_spaces_are_compared_by_all_their_anchors_together():
+    """Two kinds of spaces against spaces that mix both have the same anchors: neither ground sees whose each is."""
+    one, three = (ao.Space(np.full((4, 4), cost)) for cost in (1.0, 3.0))
+    both = ao.Space(np.repeat([1.0, 3.0], 2)[:, None] * np.ones(4))
+    for ground in ("w1", "w2"):
+        assert ao.energy_distance([one, three], [both, both], ground=ground) == 0
+        test = ao.energy_test([one, three] * 6, [both] * 12, ground=ground, rng=0, n_resamples=99, progress=False)
+        assert test.pvalue == 1
+    distances = ao.pairwise([one, three] * 6 + [both] * 12, progress=False)
+    assert ao.group_test(distances, [0] * 12 + [1] * 12, power=0.5, rng=0, progress=False).pvalue < 0.01

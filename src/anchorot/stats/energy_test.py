@@ -53,7 +53,7 @@ def energy_distance(
     The value is that of a *squared* distance, never negative. It can be zero for collections that differ: it sees how
     the quantiles of each level are distributed over the measures, but not which quantiles are of one measure. With
     ``ground="w2"``, the unsquared Wasserstein distance :math:`W_2` in place of :math:`W_1`, it is zero for equal
-    collections only.
+    collections of measures only. Neither sees which anchors are of one space: those of all spaces of a side are pooled.
 
     Parameters
     ----------
@@ -117,7 +117,9 @@ def energy_test(
         :func:`group_test` on what :func:`pairwise` returns.
     ground : {"w1", "w2"}
         The distance between measures, as for :func:`energy_distance`. "w1" has no power against collections whose
-        quantiles are distributed alike level by level; "w2" has power against all, and needs the matrix.
+        quantiles are distributed alike level by level; "w2" has power against all collections of measures that differ,
+        and needs the matrix. Spaces whose pooled anchors agree are alike to both; :func:`group_test` on the energies
+        between spaces, with ``power=0.5``, tells them apart.
     n_resamples : int
         Permutations to draw.
     rng : None, int or numpy.random.Generator
