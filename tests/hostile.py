@@ -14,7 +14,6 @@ import pytest
 import anchorot as ao
 
 OFFSETS = (1e9, 1e15)  # costs are eighths, which both keep
-UNITS = (1, -1)  # large and small
 LIGHT = (1e3, 1e300, -1e300)  # costs of a point that has no weight
 REACH = 4.125  # inside the range of costs
 UNEVEN_REACH = 4.1  # which single precision rounds up
@@ -84,34 +83,36 @@ def check_single_precision(distance):
             assert_close(distance.of(*sides, UNEVEN_REACH), wanted, distance.tolerance)
 
 
-def check_points_of_no_weight(distance, cost):
+def check_points_of_no_weight(distance):
     for x, y in pairs():
         wanted = distance.of(x, y, REACH)
-        for sides in ((with_a_point_of_no_weight(x, cost), y), (x, with_a_point_of_no_weight(y, cost))):
-            assert_close(distance.of(*sides, REACH), wanted, distance.tolerance)
+        for cost in LIGHT:
+            for sides in ((with_a_point_of_no_weight(x, cost), y), (x, with_a_point_of_no_weight(y, cost))):
+                assert_close(distance.of(*sides, REACH), wanted, distance.tolerance)
 
 
-def check_offset(distance, offset):
+def check_offset(distance):
     if distance.sees_offset:
         return
     for x, y in pairs():
-        moved = [with_costs(side, side.cost + offset) for side in (x, y)]
-        assert_close(distance.of(*moved, REACH + offset), distance.of(x, y, REACH), distance.tolerance)
+        wanted = distance.of(x, y, REACH)
+        for offset in OFFSETS:
+            moved = [with_costs(side, side.cost + offset) for side in (x, y)]
+            assert_close(distance.of(*moved, REACH + offset), wanted, distance.tolerance)
 
 
-def check_unit(distance, sign):
+def check_unit(distance):
     """The answer is in units of the costs; beyond the range of floats it is refused, and below it is 0."""
-    power = sign * distance.power
     for x, y in pairs():
-        scaled = [with_costs(side, np.ldexp(side.cost, power)) for side in (x, y)]
-        grown = distance.degree * power
-        if grown > 1000:
-            with pytest.raises(ao.InputError, match="range of float64"):
-                distance.of(*scaled, float(np.ldexp(REACH, power)))
-            continue
-        with np.errstate(under="ignore"):
-            wanted = np.ldexp(distance.of(x, y, REACH), grown)
-        assert_close(distance.of(*scaled, float(np.ldexp(REACH, power))), wanted, distance.tolerance)
+        value = distance.of(x, y, REACH)
+        for power in (distance.power, -distance.power):
+            scaled = [with_costs(side, np.ldexp(side.cost, power)) for side in (x, y)]
+            reach, grown = float(np.ldexp(REACH, power)), distance.degree * power
+            if grown > 1000:
+                with pytest.raises(ao.InputError, match="range of float64"):
+                    distance.of(*scaled, reach)
+            else:
+                assert_close(distance.of(*scaled, reach), np.ldexp(value, grown), distance.tolerance)
 
 
 def check_equal_spaces(distance):

@@ -136,9 +136,8 @@ def test_single_precision_costs_are_the_numbers_that_they_are(device, name):
 
 
 @EVERY
-@pytest.mark.parametrize("cost", hostile.LIGHT)
-def test_a_point_of_no_weight_changes_nothing(device, name, cost):
-    hostile.check_points_of_no_weight(on(device, name), cost)
+def test_a_point_of_no_weight_changes_nothing(device, name):
+    hostile.check_points_of_no_weight(on(device, name))
 
 
 @pytest.mark.parametrize("wanted", ["costs", "weights"])
@@ -161,15 +160,13 @@ def test_a_point_of_no_weight_changes_no_gradient(marks, wanted):
 
 
 @EVERY
-@pytest.mark.parametrize("offset", hostile.OFFSETS)
-def test_an_offset_of_all_costs_changes_nothing(device, name, offset):
-    hostile.check_offset(on(device, name), offset)
+def test_an_offset_of_all_costs_changes_nothing(device, name):
+    hostile.check_offset(on(device, name))
 
 
 @EVERY
-@pytest.mark.parametrize("sign", hostile.UNITS)
-def test_the_unit_of_costs_is_that_of_the_answer(device, name, sign):
-    hostile.check_unit(on(device, name), sign)
+def test_the_unit_of_costs_is_that_of_the_answer(device, name):
+    hostile.check_unit(on(device, name))
 
 
 @EVERY
