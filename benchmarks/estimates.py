@@ -2,6 +2,7 @@
 
     python benchmarks/estimates.py                     print the table, in about ten minutes
     python benchmarks/estimates.py --repeats 50        a rougher one
+    python benchmarks/estimates.py --tails             how often the interval holds 0 for heavy-tailed clouds
 
 The true AE is 0 for two draws of one space; of a circle and a sphere, whose points all see the same distribution, it
 is 2 ∫ |q - r| dt; of the others it is that of regular grids of 4096 points, which have no noise.
@@ -65,6 +66,23 @@ PAIRS = [
 SIZES = [(30, 30), (100, 100), (40, 120)]
 
 
+def with_outliers(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Normal points, each one ten times as far away with a probability of 4 %."""
+    return rng.normal(size=shape) * np.where(rng.random((shape[0], 1)) < 0.04, 10, 1)
+
+
+TAILS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "Laplace": lambda rng, shape: rng.laplace(size=shape),
+    "Student's t, 5 degrees": lambda rng, shape: rng.standard_t(5, size=shape),
+    "Student's t, 3 degrees": lambda rng, shape: rng.standard_t(3, size=shape),
+    "lognormal": lambda rng, shape: rng.lognormal(size=shape),
+    "4 % outliers, ten times as far": with_outliers,
+}
+TAIL_SIZES = (40, 100)
+DIMENSIONS = (1, 2)
+
+
 def true_energy(first: str, second: str) -> float:
     if first == second:
         return 0.0
@@ -94,11 +112,35 @@ def row(first: str, second: str, n: int, m: int, truth: float, repeats: int, n_d
     return f"| {first} | {second} | {n}, {m} | {shown} | {np.mean((low <= truth) & (truth <= high)):.2f} |"
 
 
+def held_zero(name: str, n: int, dimension: int, robust: bool, repeats: int, n_draws: int) -> float:
+    """How often the interval of two draws of one cloud holds 0."""
+    held = 0
+    for rng in np.random.default_rng([n, dimension]).spawn(repeats):
+        x, y = (ao.from_points(TAILS[name](rng, (n, dimension))) for _ in range(2))
+        low, high = ao.anchor_energy_estimate(x, y, robust=robust, n_draws=n_draws, rng=rng).interval()
+        held += low <= 0 <= high
+    return held / repeats
+
+
+def print_tails(repeats: int, n_draws: int) -> None:
+    columns = [(robust, n, d) for robust in (False, True) for n in TAIL_SIZES for d in DIMENSIONS]
+    heads = [f"{'ranks' if robust else 'AE'}, {n} points, R^{d}" for robust, n, d in columns]
+    print(f"| both drawn from | {' | '.join(heads)} |")
+    print((1 + len(heads)) * "|---" + "|")
+    for name in TAILS:
+        shares = [held_zero(name, n, d, robust, repeats, n_draws) for robust, n, d in columns]
+        print(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=200, help="pairs of samples for each row")
     parser.add_argument("--draws", type=int, default=50, help="random halves for each estimate")
+    parser.add_argument("--tails", action="store_true", help="heavy-tailed clouds instead")
     options = parser.parse_args()
+    if options.tails:
+        print_tails(options.repeats, options.draws)
+        return
     print("| x | y | points | true AE | plain: bias | value: bias | ± | deviation | standard error | 95 % interval |")
     print(10 * "|---" + "|")
     for first, second in PAIRS:

@@ -3,7 +3,7 @@ How much of an energy is noise?
 ===============================
 
 Two samples of one and the same shape have an Anchor Energy above zero: they are different points. The fewer the
-points, the more. `anchor_energy_estimate` says what is left between the shapes themselves, and how sure that is.
+points, the more. `anchor_energy_estimate` says what is left between the shapes themselves, and its error.
 """
 
 # %%

@@ -35,8 +35,8 @@ def compare(
         bool,
         typer.Option(
             "--estimate",
-            help="Of ae: also estimate it between what the points were drawn from, with its error. Points are drawn "
-            "uniformly then, and of either file by a seed of its own.",
+            help="Of ae: also estimate it between what the points were drawn from, with an error that is too small for "
+            "heavy tails. Points are drawn uniformly then, and of either file by a seed of its own.",
         ),
     ] = False,
     threads: ThreadsOption = 1,
@@ -111,8 +111,8 @@ def _described(found: ao.EnergyEstimate) -> dict[str, float]:
 
 def _verdict(name: str, found: ao.EnergyEstimate) -> str:
     low, high = found.interval()
-    verdict = "they differ" if low > 0 else "two draws of one space may be as far apart"
-    return f"{name.replace('_', ' ')}: {low:.3g} to {high:.3g} (95 %), {verdict}"
+    verdict = "0 lies outside" if low > 0 else "two draws of one space may be as far apart"
+    return f"{name.replace('_', ' ')}: {low:.3g} to {high:.3g} (95 %, for light tails), {verdict}"
 
 
 def _distance(x: tuple[Path, ao.Space], y: tuple[Path, ao.Space], metric: Metric) -> float:

@@ -85,7 +85,7 @@ class EnergyEstimate:
 
     @property
     def standard_error(self) -> float:
-        """Standard deviation of the value over other draws of both samples."""
+        """Standard deviation of the value over other draws of both samples, estimated; too small for heavy tails."""
         return _root(self.null_error, self.growth, max(self.value, 0.0))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -94,12 +94,15 @@ class EnergyEstimate:
         Parameters
         ----------
         level : float in (0, 1)
-            In how many of 100 pairs of samples, divided by 100, the interval holds the populations' AE.
+            How often, over pairs of samples, the interval is meant to hold the populations' AE. At 0.95 it held 0 for
+            87 to 97 % of the pairs of draws of one cloud without heavy tails, for 73 to 86 % if it was lognormal or t3,
+            and for 63 to 74 % with 4 % of outliers (on ranks 85 to 96 %); the AE of spaces that differ it may miss
+            (``docs/testing.md``).
 
         Returns
         -------
         tuple of float
-            If 0 lies between them, the samples may well be draws of one space.
+            If 0 lies between them, the samples may well be draws of one space. If not, they differ, or tails are heavy.
         """
         share = check_nonnegative(level, "level")
         if not 0 < share < 1:
@@ -133,9 +136,10 @@ def anchor_energy_estimate(
 ) -> EnergyEstimate:
     """Estimate the Anchor Energy between the populations that two spaces are samples of, with its error.
 
-    Two draws of one shape have an AE above 0, the larger the fewer their points. The estimate is free of that, and its
-    interval says whether what is left is more than chance. It extrapolates from random halves of both samples; the
-    mathematics stands at the top of this module, and how well it does in ``docs/testing.md``.
+    Two draws of one shape have an AE above 0, the larger the fewer their points. The estimate is free of that on
+    average. Its interval says whether what is left is more than chance where costs have no heavy tails; with outliers
+    it is too short. It extrapolates from random halves of both samples; the mathematics stands at the top of this
+    module, and how well it does in ``docs/testing.md``.
 
     Parameters
     ----------
@@ -145,7 +149,7 @@ def anchor_energy_estimate(
     robust : bool
         Compare ranks; every half is ranked by itself.
     n_draws : int
-        How many random halves to compare. With 100 the standard error is right to about a tenth.
+        How many random halves to compare. With 100 they move the standard error by about a tenth.
     rng : None, int or numpy.random.Generator
         Source of randomness for the halves.
     threads : int
