@@ -107,7 +107,13 @@ def test_energy_grows_with_the_reach(x, y, marks, robust):
 
 
 @FEW
-@given(typed_spaces(), typed_spaces(), st.sampled_from([None, "types", "linear"]), METHODS, st.floats(-3, 5))
+@given(
+    typed_spaces(),
+    typed_spaces(),
+    st.sampled_from([None, "types", "linear"]),
+    METHODS,
+    st.floats(-3, 5) | st.sampled_from([-1e-5, 1e-5, -1e-9]),
+)
 def test_single_precision_sees_exactly_as_far_as_double(x, y, marks, method, over):
     """The reach is one number for costs of any precision: rounded up, it would lie beyond the end of the integral."""
     marks = ao.feature_map([x, y], marks) if marks == "linear" else marks

@@ -173,7 +173,7 @@ class Space:
         Costs of float32 become float64 where one is replaced: rounded to float32, a reach would be another number than
         the one that is given to spaces of float64, and that integrals end at.
         """
-        if self._cost.max() <= reach:
+        if float(self._cost.max()) <= reach:  # float32 would be compared with the reach rounded
             return self
         return self._with(np.minimum(self._cost, np.float64(reach)))
 
