@@ -57,7 +57,7 @@ def clouds(sizes=9, seed=0, *, dim=2, weighted=None):
     return made
 
 
-def relabelled_copies(weighted, count=6, n=20):
+def relabelled_copies(weighted, count=4, n=10):
     """One space of points with types and features so many times, then as often with its points in other orders."""
     rng = np.random.default_rng(0)
     points, weights = rng.normal(size=(n, 2)), rng.dirichlet(np.ones(n)) if weighted else None

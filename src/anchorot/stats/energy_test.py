@@ -29,6 +29,7 @@ COST_STEP = 4.0  # one step of a quantile function, for one entry of the matrix
 SQUARES_ROUNDING = 1e-24  # a sum of squares
 HEIGHTS_ROUNDING = 1e-15  # the same, over heights that are sums of weights
 COSTS_ROUNDING = 1e-14  # a sum of costs that cancel
+ROOTS_ROUNDING = 1e-8  # the same of W2, a root, over heights that are sums of weights
 
 
 def energy_distance(
@@ -195,7 +196,7 @@ def _statistics(
     costs = _item_costs(measures, ground, n_resamples, method, threads)
     if costs is not None:
         by_matrix = partial(matrix_energies, costs) if device is None else _matrix_statistics(costs, device)
-        return by_matrix, COSTS_ROUNDING
+        return by_matrix, ROOTS_ROUNDING if ground == "w2" and measures.has_weights else COSTS_ROUNDING
     return partial(sweep_energies, measures, threads=threads), of_squares
 
 
