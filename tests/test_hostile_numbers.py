@@ -62,7 +62,6 @@ SINGLE = {"tolerance": 1e-5, "power": 200}  # vectors are of float32
 DISTANCES = {
     **{f"AE_{p}": Distance(energy(p), p) for p in (1, 2, 3, 64)},
     **{f"AE_{p} by a sweep": Distance(energy(p, method="sweep"), p) for p in (1, 2, 3)},
-    "SL-AE": Distance(energy(method="fenwick")),
     "AE of ranks": Distance(energy(robust=True), 0),
     "AE of ranks by W2": Distance(energy(robust=True, ground="w2"), 0),
     "AE of types and ranks": Distance(energy(robust=True, marks="types"), 0),

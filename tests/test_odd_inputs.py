@@ -226,6 +226,7 @@ def test_negative_costs_are_noted():
         COST * 1e-150,
         np.triu(COST),
         COST * RNG.random(COST.shape),
+        RNG.random(COST.shape) + np.eye(len(COST)) / 2,
         COST - 1e-17,
         np.zeros((3, 3)),
         np.full((3, 3), 0.1),

@@ -22,21 +22,12 @@ VERTICES = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
 FACES = np.array([[0, 1, 2], [0, 2, 3]])
 
 
-def with_gradient(array):
-    made = torch.tensor(array)
-    return made.requires_grad_() if made.is_floating_point() else made
-
-
-def rows(array):
-    return [with_gradient(row) for row in array]
-
-
-def numbers(array):
+def numbers(tensor):
     """Nested lists of tensors without dimensions."""
-    return [numbers(row) if row.ndim else with_gradient(row) for row in array]
+    return [numbers(row) for row in tensor] if tensor.ndim else tensor
 
 
-FORMS = {"tensor": torch.tensor, "with a gradient": with_gradient, "rows": rows, "numbers": numbers}
+FORMS = {"tensor": lambda tensor: tensor, "rows": list, "numbers": numbers}
 DOORS = {  # every argument of every constructor that is an array
     "cost": (COST, ao.Space),
     "weights": (WEIGHTS, lambda given: ao.Space(COST, given)),
@@ -83,7 +74,15 @@ DOORS = {  # every argument of every constructor that is an array
 @pytest.mark.parametrize("door", DOORS)
 def test_a_tensor_is_read_as_the_array_that_it_holds(door, form):
     array, make = DOORS[door]
-    assert_same(make(FORMS[form](array)), make(array))
+    assert_same(make(FORMS[form](torch.tensor(array))), make(array))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("door", [door for door, (array, _) in DOORS.items() if array.dtype == float])
+def test_a_gradient_is_never_lost_in_silence(door, form):
+    array, make = DOORS[door]
+    with pytest.raises(ao.InputError, match=r"^[^\n]*needs a gradient[^\n]*detach[^\n]*$"):
+        make(FORMS[form](torch.tensor(array, requires_grad=True)))
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.bool])
@@ -119,7 +118,7 @@ def test_a_sparse_tensor_is_refused_in_one_line(make):
 def test_attributes_that_are_tensors_tell_nodes_apart():
     graph = nx.path_graph(3)
     for node in graph:
-        graph.nodes[node].update(kind=torch.tensor(node % 2), place=with_gradient(POINTS[node]))
+        graph.nodes[node].update(kind=torch.tensor(node % 2), place=torch.tensor(POINTS[node]))
     found = ao.from_graph(graph, types="kind", features="place")
     assert found.types == (0, 1, 0)
     np.testing.assert_array_equal(found.features, POINTS)
@@ -134,12 +133,12 @@ def test_groups_may_be_tensors():
 
 
 def test_a_barycenter_may_start_at_a_tensor():
-    found = [ao.barycenter([COST], 3, dim=2, start=start, max_iter=2) for start in (POINTS, with_gradient(POINTS))]
+    found = [ao.barycenter([COST], 3, dim=2, start=start, max_iter=2) for start in (POINTS, torch.tensor(POINTS))]
     np.testing.assert_array_equal(found[0].points, found[1].points)
 
 
 def test_columns_of_a_cohort_may_be_tensors():
-    table = {"sample": torch.tensor([0, 1, 0, 1]), "x": with_gradient(LENGTHS), "kind": torch.tensor([1, 1, 2, 2])}
+    table = {"sample": torch.tensor([0, 1, 0, 1]), "x": torch.tensor(LENGTHS), "kind": torch.tensor([1, 1, 2, 2])}
     found = ao.from_cohort(table, sample="sample", points="x", types="kind")
     assert (found.samples, found[0].types) == ((0, 1), (1, 2))
     assert found[0].cost[0, 1] == 1.25
@@ -160,7 +159,7 @@ def test_a_graph_of_pytorch_geometric_is_read_by_its_edge_index():
 
 def test_lengths_of_pytorch_geometric_are_those_that_are_asked_for():
     wanted = ao.from_graph(np.column_stack([EDGES, LENGTHS]), weight=True).cost
-    weights, column = torch.tensor(LENGTHS), with_gradient(LENGTHS[:, None])
+    weights, column = torch.tensor(LENGTHS), torch.tensor(LENGTHS[:, None])
     for own, weight in (
         (data(edge_weight=weights), True),
         (data(edge_attr=column), True),

@@ -56,7 +56,7 @@ class Halves:
     def __len__(self):
         return 3
     def __getitem__(self, index):
-        return np.eye(index + 2) / 2
+        return (1 - np.eye(index + 2)) / 2
 
 print("here")
 print(ao.pairwise(Halves(), metric="slb", backend="processes", n_jobs=2).tolist())
@@ -67,7 +67,7 @@ def test_a_script_that_uses_processes_needs_no_guard_and_may_define_what_they_ne
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, tmp_path / "script.py"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    expected = ao.pairwise([np.eye(n) / 2 for n in (2, 3, 4)], metric="slb").tolist()
+    expected = ao.pairwise([(1 - np.eye(n)) / 2 for n in (2, 3, 4)], metric="slb").tolist()
     assert (done.stdout, done.stderr) == (f"here\n{expected}\n", "")
 
 

@@ -173,17 +173,23 @@ def check_cost(cost: ArrayLike) -> Floats:
 def doubt_of_cost(cost: Floats) -> str | None:
     """Say what speaks against a checked matrix of costs, if anything does: it may hold similarities.
 
-    The mean of a kernel's diagonal is never below that of all entries, and the mean of distances' never above, so that
-    is what tells them apart; costs may be asymmetric or have an offset.
+    The mean of a kernel's diagonal exceeds that of all entries, which that of distances never is, and no entry is above
+    the mean of its two diagonal entries (x·y <= (x·x + y·y) / 2), which is never so of costs drawn at random.
     """
     with np.errstate(over="ignore"):
         total = float(cost.sum(dtype=np.float64))
         diagonal = len(cost) * float(cost.diagonal().sum(dtype=np.float64))
     slack = DOUBT_TOLERANCE * abs(total)  # less may be rounding
-    if diagonal > total + slack:
+    if diagonal > total + slack and _is_bounded_by_diagonal(cost):
         return f"costs that look like similarities, larger on the diagonal than elsewhere; {SIMILARITY_ADVICE}"
     is_negative = float(cost.min()) * cost.size < -slack
     return f"negative costs, which no distance has; {SIMILARITY_ADVICE}" if is_negative else None
+
+
+def _is_bounded_by_diagonal(cost: Floats) -> bool:
+    half = cost.diagonal() / 2
+    slack = DOUBT_TOLERANCE * float(np.abs(half).max())
+    return all((row <= half + half[i] + slack).all() for i, row in enumerate(cost))
 
 
 def row_names(table: Any) -> list[Any] | None:
