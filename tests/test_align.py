@@ -312,9 +312,9 @@ def test_a_symmetric_shape_has_a_runner_up():
     [
         ({"start": "somewhere"}, "start must be one of 'anchors'"),
         ({"start": np.ones((2, 2))}, r"start has shape \(2, 2\), but a plan \(3, 4\)"),
-        ({"mass": 0}, "mass must be a share of the mass above 0"),
-        ({"mass": "some"}, "mass must be a share of the mass above 0"),
-        ({"mass": 1.5}, "mass must be a number from 0 to 1, but got 1.5"),
+        ({"mass": 0}, "mass must be a share of the mass from 1e-09 to 1"),
+        ({"mass": "some"}, "mass must be a share of the mass from 1e-09 to 1"),
+        ({"mass": 1.5}, "mass must be a share of the mass from 1e-09 to 1, or 'free', but got 1.5"),
         ({"alpha": 2, "features": (np.ones((3, 1)), np.ones((4, 1)))}, "alpha must be a number from 0 to 1"),
         ({"features": (np.ones((3, 1)), np.ones((3, 1)))}, r"features of shapes \(3, 1\) and \(3, 1\)"),
     ],

@@ -172,6 +172,52 @@ def test_costs_whose_squares_double_cannot_hold_are_matched_all_the_same(scale):
     assert float(aot.align(scale * x, scale * x).value) == 0
 
 
+def eighths(x):
+    """Costs that stay exact 1e15 away from zero."""
+    return (80 * x).round() / 8
+
+
+@pytest.mark.parametrize("offset", [1e9, -1e12, 1e15])
+def test_a_common_offset_of_the_costs_changes_no_match(offset, either_way):
+    x, y, truth = noisy_pairs(30, count=2, noise=0.0)
+    x, y = eighths(x), eighths(y)
+    found = aot.align(x + offset, y + offset)
+    assert found.matches.equal(truth)
+    assert found.value.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("scale", [2.0**-100, 1.6e-19, 2.0**100])
+def test_scaling_all_features_changes_no_match(scale, dtype):
+    x, y, _ = noisy_pairs(15, noise=0.5, dtype=dtype)
+    u, v = (torch.randn(15, 2, generator=torch.Generator().manual_seed(k), dtype=dtype) for k in (1, 2))
+    plain, scaled = aot.align(x, y, features=(u, v)), aot.align(x, y, features=(u * scale, v * scale))
+    assert scaled.matches.equal(plain.matches)
+    assert float(scaled.objective) == pytest.approx(float(plain.objective), rel=1e-5)
+    assert plain.matches.ne(aot.align(x, y).matches).any()
+
+
+def test_costs_and_features_of_points_of_weight_zero_play_no_part():
+    pytest.importorskip("ot")
+    x, y, _ = noisy_pairs(12, noise=0.5)
+    u, v = (torch.randn(12, 2, generator=torch.Generator().manual_seed(k), dtype=torch.float64) for k in (1, 2))
+    padded = torch.nn.functional.pad(x[0], (0, 1, 0, 1), value=1e30)
+    weights = torch.nn.functional.pad(torch.full((12,), 1 / 12, dtype=torch.float64), (0, 1))
+    far = torch.tensor([[1e9, -1e9]], dtype=torch.float64)
+    for features, wide in ((None, None), ((u, v), (torch.cat([u, far]), v))):
+        plain, found = aot.align(x[0], y[0], features=features), aot.align(padded, y[0], weights, features=wide)
+        assert found.matches[:-1].equal(plain.matches)
+        assert float(found.value) == float(plain.value)
+        assert float(found.feature_scale) == pytest.approx(float(plain.feature_scale), rel=1e-12)
+
+
+def test_the_value_of_costs_in_single_precision_is_that_of_the_same_numbers_in_double(either_way):
+    x, y, _ = noisy_pairs(20, noise=1.0, dtype=torch.float32)
+    single, double = aot.align(x, y), aot.align(x.double(), y.double())
+    assert single.matches.equal(double.matches)
+    assert float(single.value) == pytest.approx(float(double.value), rel=1e-13)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_rounding_is_not_taken_for_asymmetry_which_doubles_the_work(dtype, monkeypatch):
     x, y, truth = noisy_pairs(40, dtype=dtype)

@@ -293,7 +293,9 @@ def heavy_part(space: Space) -> Space:
 def with_unit_costs(*spaces: Space) -> tuple[list[Space], float]:
     """Divide all costs by the unit of the largest, so that no power of them can overflow; return that unit too."""
     unit = unit_of(max(float(np.abs(space.cost).max()) for space in spaces))
-    return [Space(space.cost / unit, space.weights, copy=False) for space in spaces], unit
+    # in double precision: the unit of one space may be beyond the range of another's float32
+    costs = [np.divide(s.cost, unit, dtype=np.float64).astype(s.cost.dtype, copy=False) for s in spaces]
+    return [Space(cost, space.weights, copy=False) for cost, space in zip(costs, spaces, strict=True)], unit
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

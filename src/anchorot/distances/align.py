@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._cost_scales import in_unit_range
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import check_finite, check_integer, check_nonnegative, check_numbers, check_threads
 from anchorot.anchors.rows import AnchorRows
@@ -17,13 +18,13 @@ from anchorot.distances.annealing import COOL, entropic_step
 from anchorot.distances.bounds import third_bound
 from anchorot.distances.dense import DenseAlignment, align_densely
 from anchorot.distances.device import check_device
-from anchorot.distances.partial import Limits
+from anchorot.distances.partial import MIN_SHARE, Limits
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
 from anchorot.distances.sharpening import round_to_marginals
-from anchorot.distances.solver import Found, Setting, chosen_starts, solve, solve_freely
+from anchorot.distances.solver import Found, Setting, chosen_starts, solve, solve_freely, unit_spaces
 from anchorot.exceptions import InputError
 from anchorot.io.landmarks import distances_of
-from anchorot.space import Space, as_space, with_unit_costs
+from anchorot.space import Space, as_space
 
 AS_GOOD = 0.1  # of the best objective: an answer that is worse by no more is about as good,
 NEAR_ZERO = 1e-3  # and so is one worse by no more than this share of the product plan's objective
@@ -75,7 +76,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
         says by how much.
     alpha : float in [0, 1]
         Share of the structure where there are features: 1 is structure alone, 0 features alone.
-    mass : float in (0, 1] or "free", optional
+    mass : float from 1e-9 to 1, or "free", optional
         Match only this share of the mass, for missing parts, outliers, or types that one side lacks. "free" leaves out
         the points that fit far worse than the rest.
     robust : bool
@@ -126,12 +127,9 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     share = _check_mass(mass)
     whole = as_space(x, robust=robust), as_space(y, robust=robust)
     kept = [np.flatnonzero(space.weights) for space in whole]
-    heavy = [space if len(own) == space.n else space.take(own) for space, own in zip(whole, kept, strict=True)]
-    units, scale = with_unit_costs(*heavy)
-    costs, factor = _feature_costs(features, *whole, *units)
-    if costs is not None:
-        costs = costs[np.ix_(*kept)]
-    setting = Setting(units[0], units[1], costs, _check_share(alpha, "alpha"), threads, device)
+    (unit_x, unit_y), scale = unit_spaces(*whole)
+    costs, factor = (None, 0.0) if features is None else _feature_costs(features, kept, whole, (unit_x, unit_y))
+    setting = Setting(unit_x, unit_y, costs, _check_share(alpha, "alpha"), threads, device)
     part = 1.0 if isinstance(share, str) else share
     chosen = chosen_starts(start, setting, kept, (whole[0].n, whole[1].n), rng, part)
     found = solve_freely(setting, chosen) if isinstance(share, str) else solve(setting, chosen, share)
@@ -146,35 +144,46 @@ def _check_share(value: float, name: str) -> float:
 
 
 def _check_mass(mass: float | str | None) -> float | str | None:
-    if mass is None or mass == "free":
+    if mass is None or (isinstance(mass, str) and mass == "free"):
         return mass
-    share = _check_share(mass, "mass") if not isinstance(mass, str) else 0.0
-    if share == 0:
-        raise InputError(f"mass must be a share of the mass above 0, up to 1, or 'free', but got {mass!r}")
+    share = 0.0 if isinstance(mass, str) or np.ndim(mass) else check_nonnegative(mass, "mass")
+    if not MIN_SHARE <= share <= 1:
+        raise InputError(f"mass must be a share of the mass from {MIN_SHARE} to 1, or 'free', but got {mass!r}")
     return share
 
 
 def _feature_costs(
-    features: tuple[ArrayLike, ArrayLike] | None, x: Space, y: Space, unit_x: Space, unit_y: Space
-) -> tuple[Float64s | None, float]:
-    """Squared distances between features, scaled to the spread of the structure's gradient; and that factor."""
-    if features is None:
-        return None, 0.0
+    features: tuple[ArrayLike, ArrayLike], kept: list[Int64s], whole: tuple[Space, Space], units: tuple[Space, Space]
+) -> tuple[Float64s, float]:
+    """Squared distances between features, scaled to the spread of the structure's gradient; and that factor.
+
+    Of points of positive weight; computed from a common origin and in a unit, so that no size of features is lost.
+    """
     from scipy.spatial.distance import cdist
 
-    arrays = [check_numbers(values, "features").astype(np.float64) for values in features]
-    arrays = [array[:, None] if array.ndim == 1 else array for array in arrays]
-    for array, space in zip(arrays, (x, y), strict=True):
-        check_finite(array, "features")
-        if array.ndim != 2 or len(array) != space.n or array.shape[1] != arrays[0].shape[1]:
-            raise InputError(
-                f"features of shapes {arrays[0].shape} and {arrays[1].shape}, but ({x.n}, d) and ({y.n}, d) are needed"
-            )
+    arrays, unit = in_unit_range(
+        [array[own] for array, own in zip(_check_features(features, *whole), kept, strict=True)], axis=0
+    )
     costs = cdist(*arrays, "sqeuclidean")
-    product = np.outer(unit_x.weights, unit_y.weights)
-    structure = float(spread(Quadratic(unit_x.cost, unit_y.cost).slope(product))[0, 0])
+    x, y = units
+    structure = float(spread(Quadratic(x.cost, y.cost).slope(np.outer(x.weights, y.weights)))[0, 0])
     factor = structure / float(spread(costs)[0, 0])
-    return factor * costs, factor
+    with np.errstate(over="ignore"):
+        return factor * costs, float(np.float64(factor) / unit / unit)
+
+
+def _check_features(features: tuple[ArrayLike, ArrayLike], x: Space, y: Space) -> list[Float64s]:
+    """Turn features into rows of finite numbers, one row for each point of either space."""
+    if not isinstance(features, list | tuple) or len(features) != 2:
+        got = f"{len(features)} of them" if isinstance(features, list | tuple) else type(features).__name__
+        raise InputError(f"features must be a pair of arrays, features=(U, V), but got {got}")
+    arrays = [check_numbers(values, "features").astype(np.float64) for values in features]
+    u, v = (array[:, None] if array.ndim == 1 else array for array in arrays)
+    if u.ndim != 2 or v.ndim != 2 or (len(u), len(v)) != (x.n, y.n) or u.shape[1] != v.shape[1] or u.shape[1] == 0:
+        raise InputError(f"features of shapes {u.shape} and {v.shape}, but ({x.n}, d) and ({y.n}, d) are needed")
+    check_finite(u, "features")
+    check_finite(v, "features")
+    return [u, v]
 
 
 def _result(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._cost_scales import unit_of
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_finite, check_numbers
+from anchorot._validate import check_finite, check_numbers, check_overflow
 from anchorot.distances.alignment import Alignment, Rival
 from anchorot.exceptions import InputError
 from anchorot.io.landmarks import Distances, Landmarks, farthest
@@ -113,6 +113,34 @@ class DenseAlignment:
         return f"DenseAlignment({count}, discrepancy={self.discrepancy:.6g}{rival})"
 
 
+class Measured:
+    """A large thing, its distances checked and less a number that both sides share: only differences are compared."""
+
+    def __init__(self, source: Distances) -> None:
+        self._source, self._origin = source, 0.0
+        self.total, self.kept, self.begin = source.total, source.kept, source.begin
+        self.space, self.turns = source.space, source.turns
+
+    def row(self, point: int) -> Float64s:
+        """Distances from a point to all."""
+        found = self._source.row(point).astype(np.float64)
+        if not np.isfinite(found).all():
+            raise InputError(
+                "distances exceed the range of float64; divide all points by their largest coordinate first"
+            )
+        return found - self._origin
+
+    @classmethod
+    def both(cls, x: Distances, y: Distances) -> tuple[Self, Self, float]:
+        """Measure two things from one origin; also return a unit for both."""
+        first, second = cls(x), cls(y)
+        rows = first.row(first.begin), second.row(second.begin)
+        first._origin = second._origin = min(float(row.min()) for row in rows)
+        reach = max(float(row.max()) for row in rows) - first._origin
+        check_overflow(reach, 1)
+        return first, second, unit_of(reach)
+
+
 class Map(NamedTuple):
     """A dense map; points are places in the kept ones of either side."""
 
@@ -144,8 +172,8 @@ class Pair(NamedTuple):
     @classmethod
     def of(cls, x: Distances, y: Distances, n_landmarks: int) -> Pair:
         """Choose landmarks on both sides, and measure from there in one unit."""
-        unit = unit_of(max(float(np.abs(side.row(side.begin)).max()) for side in (x, y)))
-        first, second = farthest(x, n_landmarks, unit), farthest(y, n_landmarks, unit)
+        *sides, unit = Measured.both(x, y)
+        first, second = (farthest(side, n_landmarks, unit) for side in sides)
         own, other = x.turns(first.rows), y.turns(second.rows)
         return cls(first, second, None if own is None or other is None else (own, other), _basis(first.rows))
 

@@ -9,17 +9,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._cost_scales import unit_of
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_integer, check_nonnegative, check_overflow
 from anchorot.distances.entropic_gromov import AT_LIMIT, mirror_descent
 from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.sharpening import conditional_gradient, round_to_marginals
-from anchorot.distances.solver import Setting, chosen_starts, solve
+from anchorot.distances.solver import Setting, chosen_starts, solve, unit_spaces
 from anchorot.distances.starts import STARTS, StartingPlan
 from anchorot.distances.transport import Transport, marginal_error, with_entropy
 from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraError
-from anchorot.space import Space, as_space, heavy_part
+from anchorot.space import Space, as_space
 
 _warnings_lock = threading.Lock()  # catching warnings changes what all threads share
 LARGEST_EPSILON = 1e6  # in units of the largest squared cost: beyond, the plan is the product of the weights
@@ -157,7 +156,7 @@ def _checked_search(
 
 def gromov_transport(x: Space, y: Space, search: Search) -> tuple[Transport, str]:
     """Gromov-Wasserstein of checked arguments, and what kept it from converging, or an empty string."""
-    (unit_x, unit_y), unit = _unit_spaces(x, y)
+    (unit_x, unit_y), unit = unit_spaces(x, y)
     kept = [np.flatnonzero(space.weights) for space in (x, y)]
     setting = Setting(unit_x, unit_y, None, 1.0, threads=1, device=None)
     if search.is_baseline:
@@ -175,22 +174,6 @@ def gromov_transport(x: Space, y: Space, search: Search) -> tuple[Transport, str
     value = loss if search.epsilon is None else with_entropy(loss, plan, search.epsilon)
     found = Transport(value, loss, plan, None, search.epsilon, solved.n_iter, solved.problem == "", missed)
     return found, solved.problem
-
-
-def _unit_spaces(x: Space, y: Space) -> tuple[list[Space], float]:
-    """The points of positive weight, with costs less the smallest of them, as multiples of a unit.
-
-    The loss sees differences of costs only, but is computed from squares of costs.
-    """
-    heavy = [heavy_part(space) for space in (x, y)]
-    costs = [space.cost.astype(np.float64) for space in heavy]
-    least = min(float(cost.min()) for cost in costs)
-    with np.errstate(over="ignore"):
-        costs = [cost - least for cost in costs]
-    largest = max(float(cost.max()) for cost in costs)
-    check_overflow(largest, 1)
-    unit = unit_of(largest)
-    return [Space(cost / unit, space.weights, copy=False) for cost, space in zip(costs, heavy, strict=True)], unit
 
 
 def _starts(start: str | ArrayLike, setting: Setting, kept: list[Int64s], shape: tuple[int, int]) -> list[StartingPlan]:

@@ -10,6 +10,7 @@ from anchorot.distances.sharpening import round_to_marginals
 from anchorot.space import Space
 
 NEXT_TO_NOTHING = 1e-9  # of the mass: what the extra points have at least, since Sinkhorn's iteration takes logarithms
+MIN_SHARE = 1e-9  # of the mass that is matched: less is lost in the rounding of the rest
 
 
 class Partial:

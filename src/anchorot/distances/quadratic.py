@@ -118,9 +118,13 @@ class Quadratic:
 
     def slope(self, plan: Any, product: Any | None = None) -> Any:
         """Gradient of the objective; `product` saves computing it again."""
-        reward = self.product(plan) if product is None else product
-        found = self.alpha * (2 * self.moments(plan) - 4 * reward)
+        found = self.slope_of_loss(plan, product)
         return found if self.features is None else found + (1 - self.alpha) * self.features
+
+    def slope_of_loss(self, plan: Any, product: Any | None = None) -> Any:
+        """Gradient of the structure's part of the objective."""
+        reward = self.product(plan) if product is None else product
+        return self.alpha * (2 * self.moments(plan) - 4 * reward)
 
     def value(self, plan: Any, product: Any | None = None) -> Any:
         """The objective."""

@@ -13,18 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._cost_scales import in_unit_range
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_choice, check_numbers
 from anchorot.distances.annealing import COOL, anneal
 from anchorot.distances.device import in_double, in_single
 from anchorot.distances.factored import LARGEST_ERROR, SMALL_ERROR, nearly
-from anchorot.distances.partial import Limits, Partial
+from anchorot.distances.partial import MIN_SHARE, Limits, Partial
 from anchorot.distances.quadratic import Quadratic, plan_loss
 from anchorot.distances.sharpening import Sharp, cheapest_plan, conditional_gradient, round_to_marginals, sharpen
 from anchorot.distances.starts import LARGE_STARTS, STARTS, StartingPlan, anchor_starts, starting_plans
 from anchorot.exceptions import InputError
 from anchorot.io.landmarks import Landmarks, SpaceDistances, farthest
-from anchorot.space import Space
+from anchorot.space import Space, heavy_part
 
 SAME = 0.05  # of the mass: soft plans that differ by less lead to the same sharp one
 TRIMMED = 4.0  # deviations from the median distortion: beyond, a point is not matched if the mass is free
@@ -49,8 +50,18 @@ class Found(NamedTuple):
     converged: bool
 
 
+def unit_spaces(x: Space, y: Space) -> tuple[list[Space], float]:
+    """The points of positive weight, with costs in float64 less the least of them all, as multiples of a unit.
+
+    The loss sees differences of costs only, but is computed from their squares, and annealed in float32.
+    """
+    heavy = [heavy_part(space) for space in (x, y)]
+    costs, unit = in_unit_range([space.cost for space in heavy])
+    return [Space(cost, space.weights, copy=False) for cost, space in zip(costs, heavy, strict=True)], unit
+
+
 class Setting(NamedTuple):
-    """A problem in units of the largest cost, without points of weight zero."""
+    """A problem in units of the largest cost, without points of weight zero: see `unit_spaces`."""
 
     x: Space  # float64
     y: Space
@@ -61,20 +72,22 @@ class Setting(NamedTuple):
 
     def exact(self) -> Quadratic:
         """The objective."""
-        return Quadratic(self.x.cost.astype(np.float64), self.y.cost.astype(np.float64), self.features, self.alpha)
+        return Quadratic(self.x.cost, self.y.cost, self.features, self.alpha)
 
     def quick(self, largest_error: float = LARGEST_ERROR) -> Quadratic:
         """The objective for annealing, in float32: on the device if there is one, else nearly."""
-        features = None if self.features is None else self.single(self.features)
-        costs = self.single(self.x.cost), self.single(self.y.cost)
-        if self.device is not None:
-            return Quadratic(*costs, features, self.alpha)
-        return nearly(*costs, features, self.alpha, largest_error)
+        parts = self._in_single(self.device)
+        return nearly(*parts, largest_error) if self.device is None else Quadratic(*parts)
 
     def in_single(self) -> Quadratic:
         """The objective in float32, on the CPU."""
-        features = None if self.features is None else in_single(self.features, None)
-        return Quadratic(in_single(self.x.cost, None), in_single(self.y.cost, None), features, self.alpha)
+        return Quadratic(*self._in_single(None))
+
+    def _in_single(self, device: str | None) -> tuple[Any, Any, Any, float]:
+        """Costs, features and alpha; less the least cost of features, which all plans pay alike."""
+        costs = in_single(self.x.cost, device), in_single(self.y.cost, device)
+        features = None if self.features is None else in_single(self.features - self.features.min(), device)
+        return *costs, features, self.alpha
 
     @property
     def is_large(self) -> bool:
@@ -264,20 +277,27 @@ def solve_freely(setting: Setting, starts: list[StartingPlan]) -> list[Found]:
         kept = min(
             float(mass[own <= limit].sum() / mass.sum()) for (mass, own), limit in zip(distortions, limits, strict=True)
         )
-        if kept > 1 - 1e-3:
+        if kept > 1 - 1e-3 or share * kept < MIN_SHARE:  # as it stays, or nothing would be left
             break
         share *= kept
     return found
 
 
 def _distortions(problem: Quadratic, plan: Float64s) -> list[tuple[Float64s, Float64s]]:
-    """Of either side's matched points: their mass, and how far their costs are distorted, root mean square."""
-    cost = problem.slope(plan) * plan
+    """Of either side's matched points: their mass, and the root of what each adds to the objective per mass.
+
+    Without features that is how far its costs are distorted, root mean square. The loss is a mean over pairs, of which
+    a point sees as much as is matched; features are the point's own, so what they add does not depend on that.
+    """
+    total = plan.sum()
+    cost = problem.slope_of_loss(plan) * plan / (2 * total)
+    if problem.features is not None:
+        cost += (1 - problem.alpha) * problem.features * plan
     found = []
     for axis in (1, 0):
         mass = plan.sum(axis=axis)
         is_matched = mass > 0
-        squares = cost.sum(axis=axis)[is_matched] / (2 * mass[is_matched] * plan.sum())
+        squares = cost.sum(axis=axis)[is_matched] / mass[is_matched]
         found.append((mass[is_matched], np.sqrt(np.maximum(squares, 0))))
     return found
 

@@ -94,5 +94,5 @@ class Entry:
 def _loss_of_matches(x: Tensor, y: Tensor, matches: Int64s) -> float:
     """Mean of (C_ij - C'_kl)² over matched pairs, in float64, by blocks of rows: 0 for exact copies."""
     n = len(matches)
-    total = sum(((x[block] - y[matches[block]][:, matches]).double() ** 2).sum() for block in blocks(n, n, x.device))
-    return float(total) / n**2
+    parts = (x[block].double() - y[matches[block]][:, matches].double() for block in blocks(n, n, x.device))
+    return float(sum((part**2).sum() for part in parts)) / n**2

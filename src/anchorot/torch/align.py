@@ -37,6 +37,11 @@ class _Batch(NamedTuple):
         features = None if self.features is None else self.features[i]
         return Entry(self.x[i], self.y[i], self.a[i], self.b[i], features, self.alpha)
 
+    @property
+    def is_heavy(self) -> bool:
+        """Whether all points have a weight."""
+        return bool((self.a > 0).all() and (self.b > 0).all())
+
     def part(self, i: int) -> _Batch:
         """A batch of one problem, without points of weight zero."""
         rows, columns = self.a[i] > 0, self.b[i] > 0
@@ -109,14 +114,13 @@ def align(
     shape, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
     a = _weights(weights_x, x, "weights_x", "cost_x").reshape(-1, n)
     b = _weights(weights_y, y, "weights_y", "cost_y").reshape(-1, m)
-    distances = None if features is None else _feature_distances(features, x, y).reshape(-1, n, m)
-    x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
-    unit = _units(x, y)
-    x, y = (_without_rounding(cost / unit.to(cost.dtype)[:, None, None]) for cost in (x, y))
-    factor = torch.zeros_like(unit)
-    if distances is not None:
-        distances, factor = _comparable(distances, x, y, a, b)
-    batch = _Batch(x, y, a, b, distances, alpha)
+    given = None if features is None else _check_features(features, x, y)
+    x, y = (_without_rounding(cost.reshape(-1, *cost.shape[-2:])) for cost in (x, y))
+    x, y = (_counted(_counted(cost, weights).mT, weights).mT for cost, weights in ((x, a), (y, b)))
+    x, y, unit = _in_unit_range(x, y, (-1, -2))
+    batch, factor = _Batch(x, y, a, b, None, alpha), torch.zeros_like(unit)
+    if given is not None:
+        batch, factor = _with_features(batch, *given)
     names = ANCHOR_STARTS if start == "anchors" else (start,)
     return _result(batch, _runs_of_all(batch, names), unit, factor, shape)
 
@@ -127,8 +131,11 @@ def _weights(weights: Tensor | None, cost: Tensor, name: str, of: str) -> Tensor
     return torch.full(cost.shape[:-1], 1 / cost.shape[-1], dtype=torch.float64, device=cost.device)
 
 
-def _feature_distances(features: tuple[Tensor, Tensor], x: Tensor, y: Tensor) -> Tensor:
-    """Squared distances between features."""
+def _check_features(features: tuple[Tensor, Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return features as batches (batch, n, d) and (batch, m, d)."""
+    if not isinstance(features, list | tuple) or len(features) != 2:
+        got = f"{len(features)} of them" if isinstance(features, list | tuple) else type(features).__name__
+        raise InputError(f"features must be a pair of tensors, features=(U, V), but got {got}")
     u, v = (check_points(values, "features", wait=True) for values in features)
     check_alike(u, x, "features", "cost_x")
     check_alike(v, x, "features", "cost_x")
@@ -139,32 +146,64 @@ def _feature_distances(features: tuple[Tensor, Tensor], x: Tensor, y: Tensor) ->
             f"features of shapes {tuple(u.shape)} and {tuple(v.shape)}, but (..., {x.shape[-1]}, d) and "
             f"(..., {y.shape[-1]}, d) are needed, with the batches of the costs"
         ) from None
-    return torch.cdist(u, v, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+    return u.reshape(-1, *u.shape[-2:]), v.reshape(-1, *v.shape[-2:])
 
 
-def _units(x: Tensor, y: Tensor) -> Tensor:
-    """Of each of the batch, the power of two at the largest cost, in float64: dividing by it costs no digit."""
-    largest = torch.maximum(x.abs().amax((-1, -2)), y.abs().amax((-1, -2))).double()
+def _in_unit_range(x: Tensor, y: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
+    """The twin of :func:`anchorot._cost_scales.in_unit_range`, for each of a batch; least numbers along some axes."""
+    unit = _unit_of(x.abs(), y.abs())
+    x, y = (t / unit.to(t.dtype)[:, None, None] for t in (x, y))
+    least = torch.minimum(x.amin(axes, keepdim=True), y.amin(axes, keepdim=True))
+    x, y = x.sub_(least), y.sub_(least)  # in place: they are copies by now
+    closer = _unit_of(x, y).clamp(max=1.0)
+    small = closer.to(x.dtype)[:, None, None]
+    return x.div_(small), y.div_(small), unit * closer
+
+
+def _unit_of(x: Tensor, y: Tensor) -> Tensor:
+    """Of each of the batch, the power of two at the largest number, in float64: dividing by it costs no digit."""
+    largest = torch.maximum(x.amax((-1, -2)), y.amax((-1, -2))).double()
     return torch.where(largest > 0, 2.0 ** (torch.frexp(largest).exponent.double() - 1), 1.0)
 
 
 def _without_rounding(cost: Tensor) -> Tensor:
-    """Return unit costs that are symmetric but for rounding, as products of matrices leave them, as symmetric ones."""
-    difference = (cost - cost.mT).abs().max()
-    is_rounded = 0 < float(difference) <= ROUNDING * torch.finfo(cost.dtype).eps
-    return (cost + cost.mT) / 2 if is_rounded else cost
+    """Return costs that are symmetric but for rounding, as products of matrices leave them, as symmetric ones."""
+    difference, largest = (cost - cost.mT).abs_().amax((-1, -2)), cost.abs().amax((-1, -2))
+    is_rounded = (difference > 0) & (difference <= ROUNDING * torch.finfo(cost.dtype).eps * largest)
+    return torch.where(is_rounded[:, None, None], cost / 2 + cost.mT / 2, cost) if bool(is_rounded.any()) else cost
 
 
-def _comparable(distances: Tensor, x: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Scale the features' costs to the spread of the structure's gradient; also return the factors."""
-    product = a[:, :, None] * b[:, None, :]
-    factor = spread(Quadratic(x.double(), y.double()).slope(product)) / spread(distances.double())
-    return (factor * distances).to(x.dtype), factor[:, 0, 0]
+def _counted(values: Tensor, weights: Tensor) -> Tensor:
+    """Give points without a weight, which take no part, the rows of one that has a weight, lest theirs set a unit."""
+    heavy = weights > 0
+    if bool(heavy.all()):
+        return values
+    place = torch.where(heavy, torch.arange(heavy.shape[1], device=heavy.device), heavy.int().argmax(1, keepdim=True))
+    return values.gather(1, place[:, :, None].expand(values.shape))
+
+
+def _with_features(batch: _Batch, u: Tensor, v: Tensor) -> tuple[_Batch, Tensor]:
+    """Scale squared distances of features to the spread of the structure's gradient; also return the factors."""
+    u, v, unit = _in_unit_range(_counted(u, batch.a), _counted(v, batch.b), (-2,))
+    distances = torch.cdist(u, v, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+    factor = _factors(batch._replace(features=distances))
+    scaled = (factor[:, None, None] * distances).to(batch.x.dtype)
+    return batch._replace(features=scaled), factor / unit / unit
+
+
+def _factors(batch: _Batch) -> Tensor:
+    """What makes the features' costs vary as much as the structure's gradient at the product plan, (batch,)."""
+    if not batch.is_heavy:
+        return torch.cat([_factors(batch.part(i)) for i in range(len(batch.x))])
+    product = batch.a[:, :, None] * batch.b[:, None, :]
+    structure = spread(Quadratic(batch.x.double(), batch.y.double()).slope(product))
+    assert batch.features is not None
+    return (structure / spread(batch.features.double()))[:, 0, 0]
 
 
 def _runs_of_all(batch: _Batch, names: Sequence[str]) -> list[_Run]:
     """Go from all starts; where some points have no weight, for one entry after the other without them."""
-    if bool((batch.a > 0).all() and (batch.b > 0).all()):
+    if batch.is_heavy:
         return _runs(batch, names)
     single = [_runs(batch.part(entry), names) for entry in range(len(batch.x))]
     return [
