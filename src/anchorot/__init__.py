@@ -21,7 +21,7 @@ from anchorot.anchors.line import ot_1d
 from anchorot.barycenter import Barycenter, barycenter
 from anchorot.config import __version__, show_config
 from anchorot.distances.align import align
-from anchorot.distances.alignment import Alignment, Rival, Start
+from anchorot.distances.alignment import Alignment, Correspondence, Rival, Start, read_matches
 from anchorot.distances.bounds import LowerBounds, lower_bounds
 from anchorot.distances.dense import DenseAlignment, DenseRival
 from anchorot.distances.energy import anchor_energy, expected_cost
@@ -81,6 +81,7 @@ __all__ = [
     "Barycenter",
     "Cohort",
     "ConvergenceWarning",
+    "Correspondence",
     "DenseAlignment",
     "DenseRival",
     "EnergyEstimate",
@@ -141,6 +142,7 @@ __all__ = [
     "projected_energy",
     "read",
     "read_gin",
+    "read_matches",
     "read_tu",
     "scale_test",
     "show_config",

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from anchorot._html import card
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_finite, check_numbers
-from anchorot.exceptions import InputError
+from anchorot.exceptions import InputError, printable
+from anchorot.io.atomic import replacing
 
 MATCHED = 0.5  # of a point's weight must be matched for the point to have a match
 
@@ -76,8 +80,128 @@ class Procrustes:
         return (np.asarray(points, dtype=np.float64) - self.origin) @ self.rotation + self.target
 
 
+class Correspondence:
+    """What all alignments share: the match of every point, and what can be carried over by it.
+
+    A kind of alignment has `shape`, `matches`, `starts` and `runner_up`, and, if it knows more than matches,
+    `_masses`: how much of every point goes where.
+    """
+
+    not_a_space: ClassVar[str] = 'it is what was found between two spaces; found.write("map.txt") writes its matches'
+
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> tuple[int, int]:
+            """Number of points of either side."""
+
+        @property
+        def matches(self) -> Int64s:
+            """Match of every point of the first side in the second; -1 for a point without one."""
+
+        @property
+        def starts(self) -> tuple[Start, ...]:
+            """All that was tried, best first."""
+
+        @property
+        def runner_up(self) -> Any:
+            """Another answer that is about as good, with `matches` and the share of points that it `differs` on."""
+
+    def _masses(self, soft: bool) -> Any:
+        """How much of every point goes where: an array or a sparse one; here all of it to its match."""
+        return sparse_plan(self.matches, self.shape[1])
+
+    def project(self, values: ArrayLike, *, onto: str = "first", soft: bool = True) -> Float64s:
+        """Carry one side's numbers (coordinates, features, colours) over to the points of the other.
+
+        Parameters
+        ----------
+        values : array_like of shape (m,) or (m, k); (n,) or (n, k) with ``onto="second"``
+            Numbers, which have a mean; :meth:`transfer` carries labels.
+        onto : {"first", "second"}
+            Which side's points receive them.
+        soft : bool
+            Average over all that a point might belong to, where that is known; else over the plan or the matches.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k), or with m rows
+            Mean of the values, weighted by the plan (barycentric projection); NaN for points without mass.
+
+        Examples
+        --------
+        >>> import anchorot as ao
+        >>> x = ao.from_points([[0.0], [1.0], [3.0]])
+        >>> ao.align(x, x.take([2, 0, 1])).project([30.0, 0.0, 10.0], soft=False).round(9).tolist()
+        [0.0, 10.0, 30.0]
+        """
+        masses = self._masses_onto(onto, soft)
+        if np.asarray(values).dtype.kind not in "biuf":
+            raise InputError("values are not all real numbers, so they have no mean; transfer(labels) carries labels")
+        array = check_numbers(values, "values").astype(np.float64)
+        if array.ndim not in (1, 2) or len(array) != masses.shape[1]:
+            raise InputError(
+                f"values has shape {array.shape}, but one row for each of {masses.shape[1]} points is needed"
+            )
+        check_finite(array, "values")
+        total = masses.sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found: Float64s = (masses @ array) / (total if array.ndim == 1 else total[:, None])
+        return found
+
+    def transfer(
+        self, labels: Iterable[Any], *, onto: str = "first", soft: bool = True
+    ) -> tuple[NDArray[Any], Float64s]:
+        """Give each point of one side the label of the other side's points that most of its mass goes to.
+
+        Parameters
+        ----------
+        labels : iterable of m hashable objects; of n with ``onto="second"``
+            Texts, integers, categories.
+        onto : {"first", "second"}
+            Which side's points receive them.
+        soft : bool
+            Count all that a point might belong to, where that is known; else its matches alone.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,), or (m,)
+            Of the kind of the given ones; with None among them where points have no mass to vote.
+        share : ndarray of shape (n,), or (m,)
+            Of a point's mass that goes to points of its label: 1 where all do, 0 where there is none.
+
+        Examples
+        --------
+        >>> import anchorot as ao
+        >>> x = ao.from_points([[0.0], [1.0], [3.0]])
+        >>> labels, share = ao.align(x, x.take([2, 0, 1])).transfer(["far", "near", "near"])
+        >>> labels.tolist(), bool((share > 0.5).all())
+        (['near', 'near', 'far'], True)
+        """
+        return carried_labels(self._masses_onto(onto, soft), labels)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the matches as text, one to a line, counted from 0, -1 for none; :func:`read_matches` reads them.
+
+        Parameters
+        ----------
+        path : path
+            Ending in .txt. It appears whole or not at all; a file of that name is replaced.
+        """
+        file = Path(path)
+        if file.suffix.lower() != ".txt":
+            raise InputError(f"{file.name}: matches are written as .txt, one to a line")
+        with replacing(file) as temporary:
+            np.savetxt(temporary, self.matches, fmt="%d")
+
+    def _masses_onto(self, onto: str, soft: bool) -> Any:
+        check_choice(onto, "onto", ("first", "second"))
+        masses = self._masses(soft)
+        return masses if onto == "first" else masses.T
+
+
 @dataclass(frozen=True, eq=False)
-class Alignment:
+class Alignment(Correspondence):
     """Which point of one space is which of the other.
 
     Attributes
@@ -129,6 +253,15 @@ class Alignment:
         return card("Alignment", facts)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Number of points of either space."""
+        n, m = self.plan.shape
+        return n, m
+
+    def _masses(self, soft: bool) -> Float64s:
+        return self.soft if soft else self.plan
+
+    @property
     def gap(self) -> float:
         """How far the loss may be from the smallest there is, at the most."""
         return max(0.0, self.value - self.bound)
@@ -151,35 +284,6 @@ class Alignment:
         """
         return spread_of(self.soft)
 
-    def project(self, values: ArrayLike, *, onto: str = "first", soft: bool = True) -> Float64s:
-        """Carry one side's values (coordinates, features, colours) over to the points of the other.
-
-        Parameters
-        ----------
-        values : array_like of shape (m,) or (m, k); (n,) or (n, k) with ``onto="second"``
-        onto : {"first", "second"}
-            Which side's points receive them.
-        soft : bool
-            Average over all that a point might belong to; else over `plan`, which for a matching copies values.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, k), or with m rows
-            Mean of the values, weighted by the plan (barycentric projection); NaN for points without mass.
-        """
-        check_choice(onto, "onto", ("first", "second"))
-        plan = self.soft if soft else self.plan
-        plan = plan if onto == "first" else plan.T
-        array = check_numbers(values, "values").astype(np.float64)
-        if array.ndim not in (1, 2) or len(array) != plan.shape[1]:
-            raise InputError(
-                f"values has shape {array.shape}, but one row for each of {plan.shape[1]} points is needed"
-            )
-        check_finite(array, "values")
-        mass = plan.sum(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return (plan @ array) / (mass if array.ndim == 1 else mass[:, None])
-
     def transform(self, first: ArrayLike, second: ArrayLike) -> Procrustes:
         """Rotation, perhaps with a reflection, that brings the first side's coordinates to the second's.
 
@@ -200,9 +304,12 @@ class Alignment:
         if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1] or (len(x), len(y)) != self.plan.shape:
             n, m = self.plan.shape
             raise InputError(f"points of shapes {x.shape} and {y.shape}, but ({n}, d) and ({m}, d) are needed")
+        check_finite(x, "first")
+        check_finite(y, "second")
         mass = self.plan / self.plan.sum()
         origin, target = mass.sum(axis=1) @ x, mass.sum(axis=0) @ y
-        left, _, right = np.linalg.svd((x - origin).T @ mass @ (y - target))
+        inner, outer = (moved / (float(np.abs(moved).max()) or 1.0) for moved in (x - origin, y - target))
+        left, _, right = np.linalg.svd(inner.T @ mass @ outer)  # a scale of either side turns nothing
         return Procrustes(left @ right, origin, target)
 
     def __repr__(self) -> str:
@@ -210,6 +317,87 @@ class Alignment:
         state = "converged" if self.converged else "NOT converged"
         rival = ", with a runner-up" if self.runner_up is not None else ""
         return f"Alignment({n} x {m}, value={self.value:.6g}, bound={self.bound:.6g}, {state}{rival})"
+
+
+def sparse_plan(matches: Int64s, m: int) -> Any:
+    """A plan that sends all of each point's mass, 1, to its match: a sparse array (n, m)."""
+    from scipy.sparse import csr_array
+
+    is_matched = matches >= 0
+    ends = np.append(0, np.cumsum(is_matched))
+    return csr_array((np.ones(ends[-1]), matches[is_matched], ends), shape=(len(matches), m))
+
+
+def carried_labels(masses: Any, labels: Iterable[Any]) -> tuple[NDArray[Any], Float64s]:
+    """The label that most of every row's mass goes to, None for a row without mass; and its share of the mass."""
+    from scipy.sparse import csr_array, issparse
+
+    kinds, codes = _coded(labels, masses.shape[1])
+    members = csr_array((np.ones(len(codes)), codes, np.arange(len(codes) + 1)), shape=(len(codes), len(kinds)))
+    votes = masses @ members
+    most = votes.max(axis=1)
+    most, best = (most.toarray(), votes.tocsr().argmax(axis=1)) if issparse(votes) else (most, votes.argmax(axis=1))
+    total = masses.sum(axis=1)
+    share = np.divide(most, total, out=np.zeros(len(total)), where=total > 0)
+    found = kinds[best]
+    if not (total > 0).all():
+        found = found.astype(object)
+        found[total <= 0] = None
+    return found, np.minimum(share, 1.0)
+
+
+def _coded(labels: Iterable[Any], count: int) -> tuple[NDArray[Any], Int64s]:
+    """Different labels, in order where they have one, and the place of each point's label among them."""
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise InputError(f"labels must be one label for each of {count} points, but got {labels!r}")
+    items = np.asarray(labels).tolist() if hasattr(labels, "__array__") else list(labels)
+    if len(items) != count:
+        raise InputError(f"labels has {len(items)} entries, but there are {count} points")
+    try:
+        names = list(dict.fromkeys(items))
+    except TypeError:
+        raise InputError("labels must be hashable, such as texts or integers, one for each point") from None
+    if {type(name) for name in names} in ({str}, {int}, {float}, {bool}):
+        names.sort()  # so that equal votes do not depend on how points are numbered
+        kinds = np.array(names)
+    else:
+        kinds = np.empty(len(names), object)
+        kinds[:] = names
+    place = {name: number for number, name in enumerate(names)}
+    return kinds, np.array([place[item] for item in items], np.int64)
+
+
+def read_matches(path: str | os.PathLike[str]) -> Int64s:
+    """Read matches as an alignment writes them: one to a line, counted from 0, -1 for a point without one.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import anchorot as ao
+    >>> x = ao.from_points([[0.0], [1.0], [3.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ao.align(x, x.take([2, 0, 1])).write(f"{folder}/map.txt")
+    ...     ao.read_matches(f"{folder}/map.txt").tolist()
+    [1, 2, 0]
+    """
+    file = Path(path)
+    lines = file.read_text("utf-8", "replace").split("\n")
+    lines = lines[:-1] if lines[-1] == "" else lines
+    for number, line in enumerate(lines, 1):
+        if not re.fullmatch(r"-1|[0-9]{1,18}", line.strip(), re.ASCII):
+            shown = printable(line[:40])
+            raise InputError(
+                f"{file.name}: line {number} is {shown!r}, but the number of a match is needed, -1 for none"
+            )
+    return np.array([int(line) for line in lines], np.int64)
 
 
 def matches_of(plan: Float64s, weights: Float64s) -> Int64s:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from anchorot._cost_scales import unit_of
+from anchorot._html import card
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_finite, check_numbers, check_overflow
-from anchorot.distances.alignment import Alignment, Rival
+from anchorot._validate import check_overflow
+from anchorot.distances.alignment import Alignment, Correspondence, Rival, Start, differing
 from anchorot.exceptions import InputError
 from anchorot.io.landmarks import Distances, Landmarks, farthest
 from anchorot.io.orientation import agreement
@@ -37,15 +38,18 @@ class DenseRival:
     discrepancy : float
     agreement : float or None
         As in `DenseAlignment`.
+    differs : float
+        Share of the first thing's points that it matches otherwise.
     """
 
     matches: Int64s = field(repr=False)
     discrepancy: float
     agreement: float | None
+    differs: float
 
 
 @dataclass(frozen=True, eq=False)
-class DenseAlignment:
+class DenseAlignment(Correspondence):
     """Which point of a large thing is which of another.
 
     Attributes
@@ -65,7 +69,7 @@ class DenseAlignment:
         Of the landmarks, with `value`, `bound`, `starts` and `runner_up`.
     rounds : int
         How often all points were matched anew after landmarks had moved to where the others say they belong.
-    rival : DenseRival or None
+    runner_up : DenseRival or None
         If the landmarks' alignment has a runner-up, both are extended. If both mirror, another answer is looked for
         that does not. This is the best of those not kept.
     from_runner_up : bool
@@ -80,37 +84,42 @@ class DenseAlignment:
     landmarks: tuple[Int64s, Int64s]
     alignment: Alignment
     rounds: int
-    rival: DenseRival | None
+    runner_up: DenseRival | None
     from_runner_up: bool
     n_second: int
 
-    def project(self, values: ArrayLike) -> Float64s:
-        """Copy values of the second side's points (colours, coordinates, labels as numbers) to their matches.
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of points of either thing."""
+        return len(self.matches), self.n_second
 
-        Parameters
-        ----------
-        values : array_like of shape (m,) or (m, k)
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        """All that was tried for the landmarks, best first."""
+        return self.alignment.starts
 
-        Returns
-        -------
-        ndarray of shape (n,) or (n, k)
-            NaN for points without a match.
-        """
-        array = check_numbers(values, "values").astype(np.float64)
-        if array.ndim not in (1, 2) or len(array) != self.n_second:
-            raise InputError(
-                f"values has shape {array.shape}, but one row for each of {self.n_second} points is needed"
-            )
-        check_finite(array, "values")
-        found = array[self.matches]
-        found[self.matches < 0] = np.nan
-        return found
+    @property
+    def converged(self) -> bool:
+        """Whether the landmarks' alignment did."""
+        return self.alignment.converged
 
     def __repr__(self) -> str:
         sizes = " x ".join(str(len(side)) for side in self.landmarks)
-        rival = ", with a rival" if self.rival is not None else ""
+        rival = ", with a runner-up" if self.runner_up is not None else ""
         count = f"{len(self.matches)} -> {self.n_second} points, {sizes} landmarks"
         return f"DenseAlignment({count}, discrepancy={self.discrepancy:.6g}{rival})"
+
+    def _repr_html_(self) -> str:
+        rival = self.runner_up
+        differs = None if rival is None else f"{rival.discrepancy:.6g}, differs on {100 * rival.differs:.3g} %"
+        facts = {
+            "points": f"{len(self.matches)} and {self.n_second}, {100 * np.mean(self.matches >= 0):.4g} % matched",
+            "landmarks": " and ".join(str(len(side)) for side in self.landmarks),
+            "discrepancy": f"{self.discrepancy:.6g}",
+            "agreement": None if self.agreement is None else f"{self.agreement:.3g}",
+            "runner-up": differs or "none",
+        }
+        return card("DenseAlignment", facts)
 
 
 class Measured:
@@ -238,15 +247,19 @@ def align_densely(x: Distances, y: Distances, n_landmarks: int, solve: Callable[
         out[x.kept] = y.kept[matches]
         return out
 
-    rivals = [DenseRival(numbered(one.matches), one.discrepancy * unit, one.agreement) for one in others]
+    matches = numbered(final.matches)
+    rivals = [
+        DenseRival(own, one.discrepancy * unit, one.agreement, differing(matches, own))
+        for own, one in ((numbered(one.matches), one) for one in others)
+    ]
     return DenseAlignment(
-        matches=numbered(final.matches),
+        matches=matches,
         discrepancy=final.discrepancy * unit,
         agreement=final.agreement,
         landmarks=(x.kept[pair.first.chosen], y.kept[pair.second.chosen]),
         alignment=best.alignment,
         rounds=rounds,
-        rival=rivals[0] if rivals else None,
+        runner_up=rivals[0] if rivals else None,
         from_runner_up=best.from_runner_up,
         n_second=y.total,
     )

@@ -13,7 +13,7 @@ from anchorot._kernels.levels import common_segments, tie_blocks
 from anchorot._kernels.records import ShareSteps
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_choice, check_finite, check_indices, check_numbers
-from anchorot.distances.alignment import Alignment
+from anchorot.distances.alignment import Alignment, Correspondence
 from anchorot.distances.transport import Transport
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space
@@ -84,13 +84,13 @@ def anchor_energy_plan(
 
 
 def match(
-    plan: Alignment | Transport | ArrayLike, method: str = "argmax", *, ties: str = "first", rng: RngLike = None
+    plan: Correspondence | Transport | ArrayLike, method: str = "argmax", *, ties: str = "first", rng: RngLike = None
 ) -> Int64s:
     """Match of every point of the first space in the second, from a plan.
 
     Parameters
     ----------
-    plan : Alignment, Transport or array_like of shape (n, m)
+    plan : Alignment, DenseAlignment, Transport or array_like of shape (n, m)
         Mass between every point of the one and of the other space, not negative. :func:`align` makes the best ones.
     method : {"argmax", "assignment"}
         "argmax": where most of the point's mass goes; several points may have the same match. "assignment": one to one,
@@ -118,6 +118,8 @@ def match(
     check_choice(ties, "ties", ("first", "random"))
     if isinstance(plan, Alignment):
         return np.where(plan.matches >= 0, match(plan.plan, method, ties=ties, rng=rng), -1)
+    if isinstance(plan, Correspondence) and method == "argmax":
+        return plan.matches
     array = check_plan(plan)
     if method == "assignment":
         from scipy.optimize import linear_sum_assignment
@@ -132,11 +134,12 @@ def match(
     return np.where(best, np.random.default_rng(rng).uniform(size=best.shape), -1.0).argmax(axis=1)
 
 
-def check_plan(plan: Transport | ArrayLike, shape: tuple[int, int] | None = None) -> Float64s:
+def check_plan(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int] | None = None) -> Float64s:
     """Turn a plan into a float64 matrix of finite masses, of the given shape if there is one."""
-    array: Float64s = check_numbers(plan.plan if isinstance(plan, Transport) else plan, "plan").astype(
-        np.float64, copy=False
-    )
+    if isinstance(plan, Correspondence) and not isinstance(plan, Alignment):
+        raise InputError(f"a {type(plan).__name__} has one match of every point, but no plan: take its .matches")
+    given = plan.plan if isinstance(plan, Alignment | Transport) else plan
+    array: Float64s = check_numbers(given, "plan").astype(np.float64, copy=False)
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(f"plan has shape {array.shape}, but (n, m) with n, m >= 1 is needed")
     if shape is not None and array.shape != shape:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_integer, check_square
-from anchorot.distances.alignment import Alignment
+from anchorot._validate import check_integer
+from anchorot.distances.alignment import Alignment, Correspondence, carried_labels, sparse_plan
 from anchorot.distances.plan import check_plan
 from anchorot.exceptions import InputError
+from anchorot.io.landmarks import Distances, SpaceDistances, distances_of
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,15 @@ class AlignmentScores:
     hits : float or None
         Share of the points with a true match whose match is the true one.
     top_k : float or None
-        Share of them whose true match is among the k that get most of their mass.
+        Share of them whose true match is among k candidates: the match, and then those that get most of the point's
+        mass. With k = 1 that is `hits`. None where matches alone are known.
     k : int
     error : float or None
         Mean cost, in the second space, between match and true match (on a mesh: mean geodesic error). An unmatched
         point counts as one matched at the mean cost of the space.
+    diameter : float or None
+        The largest cost of the second space, to divide errors by. Where costs are computed row by row, the larger of
+        two from one end of the thing to the other.
     hits_up_to_symmetry, error_up_to_symmetry : float or None
         The same against the truth or its image under `symmetry`, whichever the whole alignment fits better.
     is_mirrored : bool or None
@@ -46,6 +51,7 @@ class AlignmentScores:
     top_k: float | None
     k: int
     error: float | None
+    diameter: float | None
     hits_up_to_symmetry: float | None
     error_up_to_symmetry: float | None
     is_mirrored: bool | None
@@ -55,9 +61,9 @@ class AlignmentScores:
 
 
 def alignment_scores(
-    found: Alignment | ArrayLike,
+    found: Correspondence | ArrayLike,
     truth: ArrayLike | None = None,
-    cost: ArrayLike | None = None,
+    cost: Any = None,
     labels: tuple[Sequence[Any], Sequence[Any]] | None = None,
     *,
     k: int = 5,
@@ -68,12 +74,13 @@ def alignment_scores(
 
     Parameters
     ----------
-    found : Alignment, array_like of shape (n, m) or of integers of shape (n,)
-        An alignment, a plan, or matches (-1: none).
+    found : Alignment, DenseAlignment, array_like of shape (n, m) or of integers of shape (n,)
+        An alignment, a plan, or matches (-1: none), such as :func:`read_matches` reads.
     truth : array_like of int, shape (n,), optional
         The true match of every point of the first space; -1 for a point that has none and is not counted.
-    cost : array_like of shape (m, m), optional
-        Costs of the second space: for errors, and for FOSCTTM.
+    cost : array_like of shape (m, m), Space, or what `align` takes with `n_landmarks`, optional
+        Costs of the second space: for errors, and for FOSCTTM. Those of a mesh (a path, a pair of vertices and faces,
+        `MeshDistances`) or of points (m, d) are computed row by row, one row for every different true match.
     labels : (sequence of length n, sequence of length m), optional
         Labels of the points of both spaces, for label transfer.
     k : int
@@ -82,7 +89,8 @@ def alignment_scores(
         The image of every point of the second space under its symmetry, such as left and right exchanged. An answer
         that is mirrored as a whole is then as good as one that is not; one that is half mirrored is not.
     soft : bool
-        Of an `Alignment`: use its soft plan for `top_k`, FOSCTTM and label transfer.
+        Of an `Alignment`: use its soft plan for the further candidates of `top_k`, for FOSCTTM and for label transfer.
+        Hits and errors are always of its matches.
 
     Returns
     -------
@@ -95,11 +103,11 @@ def alignment_scores(
     >>> round(scores.hits, 3), round(scores.error, 3)
     (0.667, 0.667)
     """
-    matches, plan = _matches_and_plan(found, soft)
     k = check_integer(k, "k", 1)
-    costs = None if cost is None else check_square(cost, "cost").astype(np.float64)
-    goal = None if truth is None else _check_indices(truth, len(matches), "truth", -1, costs, plan)
-    image = None if symmetry is None else _check_symmetry(symmetry, goal, costs, plan)
+    costs = None if cost is None else _costs_of(cost)
+    matches, plan, m = _matches_and_plan(found, soft, costs)
+    goal = None if truth is None else _check_indices(truth, len(matches), "truth", -1, m)
+    image = None if symmetry is None else _check_symmetry(symmetry, goal, m)
     hits = top = error = fraction = None
     best: _Fit | None = None
     is_mirrored: bool | None = None
@@ -112,22 +120,80 @@ def alignment_scores(
         if image is not None:
             mirrored = _Fit.of(matches_in, image[goal_in], costs)
             best, is_mirrored = (mirrored, True) if mirrored.is_better_than(plain) else (plain, False)
-        top = None if plan is None else _top(plan[counted], goal_in, k)
-        if costs is not None:
-            fraction = None if plan is None else _foscttm(costs, plan[counted], goal_in)
-    transfer = None if labels is None or plan is None else _label_transfer(plan, *labels)
+        if plan is not None:
+            top = _top(plan[counted], matches_in, goal_in, k)
+            fraction = _foscttm(costs.matrix, plan[counted], goal_in) if isinstance(costs, _Matrix) else None
     return AlignmentScores(
         hits=hits,
         top_k=top,
         k=k,
         error=error,
+        diameter=None if costs is None else costs.diameter,
         hits_up_to_symmetry=best and best.hits,
         error_up_to_symmetry=best and best.error,
         is_mirrored=is_mirrored,
         foscttm=fraction,
-        label_transfer=transfer,
+        label_transfer=None if labels is None else _label_transfer(matches, plan, labels),
         n_matched=int((matches >= 0).sum()),
     )
+
+
+class _Costs(Protocol):
+    """Costs of the second space, from some points to others."""
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+
+    @property
+    def diameter(self) -> float:
+        """The largest cost."""
+
+    def error(self, matches: Int64s, goal: Int64s) -> float:
+        """Mean cost between matches and goals; a point without a match counts as one at the mean cost."""
+
+
+class _Matrix:
+    """Costs that are there."""
+
+    def __init__(self, matrix: Float64s) -> None:
+        self.matrix = matrix
+        self.size, self.diameter = len(matrix), float(matrix.max())
+
+    def error(self, matches: Int64s, goal: Int64s) -> float:
+        return float(np.where(matches >= 0, self.matrix[matches, goal], self.matrix.mean()).mean())
+
+
+class _Rows:
+    """Costs that are computed a row at a time."""
+
+    def __init__(self, source: Distances) -> None:
+        self._source = source
+        self.size = source.total
+        rim = source.row(source.begin)
+        self.diameter = float(max(rim.max(), source.row(int(np.argmax(rim))).max()))
+        self._place = np.full(source.total, -1)
+        self._place[source.kept] = np.arange(len(source.kept))
+
+    def error(self, matches: Int64s, goal: Int64s) -> float:
+        places = self._place[goal]
+        if (places < 0).any():
+            outside = int(goal[places < 0][0])
+            raise InputError(f"truth has the point {outside}, which is not in the largest component of the thing")
+        own = np.where(matches >= 0, self._place[matches], -1)
+        errors, means = np.full(len(goal), np.nan), []
+        for place in np.unique(places):
+            row = np.asarray(self._source.row(int(place)), np.float64)
+            here = np.flatnonzero((places == place) & (own >= 0))
+            errors[here] = row[own[here]]
+            means.append(row.mean())
+        return float(np.where(np.isnan(errors), np.mean(means), errors).mean())
+
+
+def _costs_of(cost: Any) -> _Matrix | _Rows:
+    """Turn what people have into costs between the second space's points."""
+    source = distances_of(cost)
+    return _Matrix(source.whole.cost.astype(np.float64)) if isinstance(source, SpaceDistances) else _Rows(source)
 
 
 class _Fit(NamedTuple):
@@ -137,9 +203,9 @@ class _Fit(NamedTuple):
     error: float | None
 
     @classmethod
-    def of(cls, matches: Int64s, goal: Int64s, costs: Float64s | None) -> Self:
+    def of(cls, matches: Int64s, goal: Int64s, costs: _Costs | None) -> Self:
         """Count hits, and where costs are known, the mean cost between match and goal."""
-        return cls(float(np.mean(matches == goal)), None if costs is None else _error(costs, matches, goal))
+        return cls(float(np.mean(matches == goal)), None if costs is None else costs.error(matches, goal))
 
     def is_better_than(self, other: _Fit) -> bool:
         """Whether the error is smaller, or where costs are not known, hits are more."""
@@ -148,43 +214,51 @@ class _Fit(NamedTuple):
         return self.error < other.error
 
 
-def _matches_and_plan(found: Alignment | ArrayLike, soft: bool) -> tuple[Int64s, Float64s | None]:
-    if isinstance(found, Alignment):
-        return found.matches, found.soft if soft else found.plan
-    array = np.asarray(found)
-    if array.ndim == 1 and array.dtype.kind in "iu":
-        return array.astype(np.int64), None
-    plan = check_plan(found)
-    return np.where(plan.sum(axis=1) > 0, plan.argmax(axis=1), -1), plan
+def _matches_and_plan(
+    found: Correspondence | ArrayLike, soft: bool, costs: _Costs | None
+) -> tuple[Int64s, Float64s | None, int | None]:
+    """The matches, the plan if there is one, and the number of points of the second space if that is known."""
+    if not isinstance(found, Correspondence):
+        array = np.asarray(found)
+        if array.ndim == 1 and array.dtype.kind in "iu" and len(array):
+            size = None if costs is None else costs.size
+            return _check_indices(array, len(array), "the alignment", -1, size), None, size
+    if isinstance(found, Correspondence):
+        plan = found._masses(soft) if isinstance(found, Alignment) else None
+        matches, m = found.matches, found.shape[1]
+    else:
+        plan = check_plan(found)
+        matches, m = np.where(plan.sum(axis=1) > 0, plan.argmax(axis=1), -1), plan.shape[1]
+    if costs is not None and costs.size != m:
+        raise InputError(f"cost is of {costs.size} points, but the alignment's second space has {m}")
+    return matches, plan, m
 
 
-def _check_indices(
-    values: ArrayLike, length: int, name: str, least: int, costs: Float64s | None, plan: Float64s | None
-) -> Int64s:
+def _check_indices(values: ArrayLike, length: int, name: str, least: int, m: int | None) -> Int64s:
     array = np.asarray(values)
     if array.shape != (length,) or array.dtype.kind not in "iu":
         raise InputError(f"{name} has shape {array.shape} and dtype {array.dtype}, but {length} integers are needed")
-    most = len(costs) if costs is not None else plan.shape[1] if plan is not None else None
-    if array.min() < least or (most is not None and array.max() >= most):
-        raise InputError(f"{name} has entries from {array.min()} to {array.max()}, but points go from 0 to {most}")
+    if array.min() < least or (m is not None and array.max() >= m):
+        most = "" if m is None else f" to {m - 1}"
+        raise InputError(f"{name} has entries from {array.min()} to {array.max()}, but they go from {least}{most}")
     return array.astype(np.int64)
 
 
-def _check_symmetry(symmetry: ArrayLike, goal: Int64s | None, costs: Float64s | None, plan: Float64s | None) -> Int64s:
+def _check_symmetry(symmetry: ArrayLike, goal: Int64s | None, m: int | None) -> Int64s:
     if goal is None:
         raise InputError("got symmetry without truth, but only a known match has an image: give truth too")
-    least = int(goal.max()) + 1
-    n = len(costs) if costs is not None else plan.shape[1] if plan is not None else max(least, np.size(symmetry))
-    return _check_indices(symmetry, n, "symmetry", 0, costs, plan)
+    size = max(int(goal.max()) + 1, np.size(symmetry)) if m is None else m
+    return _check_indices(symmetry, size, "symmetry", 0, m)
 
 
-def _top(plan: Float64s, goal: Int64s, k: int) -> float:
+def _top(plan: Float64s, matches: Int64s, goal: Int64s, k: int) -> float:
+    """Share of the goals among the first k candidates: the match, then those of the most mass."""
     own = plan[np.arange(len(goal)), goal]
-    return float(np.mean((plan > own[:, None]).sum(axis=1) < k))
-
-
-def _error(costs: Float64s, matches: Int64s, goal: Int64s) -> float:
-    return float(np.where(matches >= 0, costs[matches, goal], costs.mean()).mean())
+    better = (plan > own[:, None]).sum(axis=1)
+    is_match = matches == goal
+    counted = (matches >= 0) & (plan[np.arange(len(goal)), matches] > own)  # the match is among the better ones already
+    place = np.where(is_match, 0, better + 1 - counted)
+    return float(np.mean((place < k) & (is_match | (own > 0))))
 
 
 def _foscttm(costs: Float64s, plan: Float64s, goal: Int64s) -> float:
@@ -197,13 +271,11 @@ def _foscttm(costs: Float64s, plan: Float64s, goal: Int64s) -> float:
     return float(np.append(fractions, np.full(int((~heavy).sum()), 0.5)).mean())
 
 
-def _label_transfer(plan: Float64s, first: Sequence[Any], second: Sequence[Any]) -> float:
-    if (len(first), len(second)) != plan.shape:
-        raise InputError(
-            f"there are {len(first)} and {len(second)} labels, but {plan.shape[0]} and {plan.shape[1]} points"
-        )
-    names = list(dict.fromkeys([*first, *second]))
-    code = {name: number for number, name in enumerate(names)}
-    own, theirs = (np.array([code[label] for label in side]) for side in (first, second))
-    votes = np.stack([plan[:, theirs == number].sum(axis=1) for number in range(len(names))], axis=1)
-    return float(np.mean((votes.argmax(axis=1) == own) & (votes.max(axis=1) > 0)))
+def _label_transfer(matches: Int64s, plan: Float64s | None, labels: tuple[Iterable[Any], Iterable[Any]]) -> float:
+    if not isinstance(labels, list | tuple) or len(labels) != 2:
+        raise InputError("labels must be a pair, the labels of the first space's points and those of the second's")
+    first, second = (np.asarray(side).tolist() if hasattr(side, "__array__") else list(side) for side in labels)
+    if len(first) != len(matches):
+        raise InputError(f"there are {len(first)} labels of the first space, but {len(matches)} points")
+    carried, _ = carried_labels(sparse_plan(matches, len(second)) if plan is None else plan, second)
+    return float(np.mean([bool(own == other) for own, other in zip(first, carried.tolist(), strict=True)]))

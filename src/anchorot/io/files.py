@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from anchorot._parallel import CannotStartError, LostProcessError, Processes
 from anchorot._typing import Float64s
@@ -35,7 +36,7 @@ from anchorot.io.points import from_points
 from anchorot.io.sampling import sampled
 from anchorot.io.stored import arrays_of, space_of
 from anchorot.origin import Origin
-from anchorot.space import Space
+from anchorot.space import Space, as_space
 
 EDGE_LIST_ENDINGS = (".edgelist", ".edges")
 GRAPH_ENDINGS = (*EDGE_LIST_ENDINGS, *sorted(NETWORKX_READERS), ".swc")
@@ -300,12 +301,12 @@ def _cloud(found: dict[str, Any], options: ReadOptions) -> Space | list[Space]:
     )
 
 
-def write(space: Space, path: str | os.PathLike[str]) -> None:
+def write(space: Space | ArrayLike, path: str | os.PathLike[str]) -> None:
     """Write a space as a compressed ``.npz`` file that `read` reads back; it appears whole or not at all.
 
     Parameters
     ----------
-    space : Space
+    space : Space, or array_like of shape (n, n)
         All that it holds is written and read back, to the last bit; but labels that are neither all integers nor all
         text become text. Types must be texts, integers, booleans or floats, all of one kind.
     path : path
@@ -327,8 +328,9 @@ def write(space: Space, path: str | os.PathLike[str]) -> None:
     ...     ao.read(f"{folder}/pair.npz").types
     ('C', 'O')
     """
+    arrays = arrays_of(as_space(space))
     file = Path(path)
     if file.suffix.lower() != ".npz":
         raise InputError(f"{file.name}: spaces are written as .npz files only")
     with replacing(file) as temporary:
-        np.savez_compressed(temporary, **arrays_of(space))
+        np.savez_compressed(temporary, **arrays)

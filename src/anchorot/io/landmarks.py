@@ -138,22 +138,22 @@ class SpaceDistances:
     """A space, whose costs are there already."""
 
     def __init__(self, space: Space) -> None:
-        self._space = space
+        self.whole = space
         self.total = space.n
         self.kept = np.flatnonzero(space.weights)
 
     @property
     def begin(self) -> int:
         """The point of the largest mean cost."""
-        return int(np.argmax((self._space.cost @ self._space.weights)[self.kept]))
+        return int(np.argmax((self.whole.cost @ self.whole.weights)[self.kept]))
 
     def row(self, point: int) -> Floats:
         """Costs from a point to all of positive weight."""
-        return self._space.cost[self.kept[point], self.kept]
+        return self.whole.cost[self.kept[point], self.kept]
 
     def space(self, index: Int64s, cost: Float64s) -> Space:
         """The space of some points, with their weights; `cost` is known more exactly here."""
-        return self._space.take(self.kept[index])
+        return self.whole.take(self.kept[index])
 
     def turns(self, rows: Floats) -> None:
         """Nothing is known of mirror images."""
