@@ -324,6 +324,30 @@ def test_bad_options_are_one_clear_line(options, message):
         ao.align(cloud(3, 0), cloud(4, 1), **options)
 
 
+def test_files_are_read(tmp_path):
+    x = cloud(12, 0)
+    np.save(tmp_path / "a.npy", x.cost)
+    ao.write(x.take(np.arange(12)[::-1]), tmp_path / "b.npz")
+    for options in ({}, {"n_landmarks": 6}):
+        found = ao.align(tmp_path / "a.npy", str(tmp_path / "b.npz"), **options)
+        assert found.matches.tolist() == list(range(11, -1, -1))
+        (tmp_path / "c.docx").touch()
+        with pytest.raises(ao.InputError, match=r"c\.docx: files ending in '\.docx' are not read"):
+            ao.align(tmp_path / "a.npy", tmp_path / "c.docx", **options)
+
+
+@pytest.mark.parametrize(
+    ("thing", "kind"),
+    [
+        ((np.eye(3), [[0, 1, 2]]), "pair .vertices, faces."),
+        (ao.PointDistances(np.eye(3)), "PointDistances"),
+    ],
+)
+def test_what_needs_landmarks_says_so(thing, kind):
+    with pytest.raises(ao.InputError, match=f"got a {kind}, but a Space is needed; .*, or give n_landmarks"):
+        ao.align(thing, thing)
+
+
 # -- scores --------------------------------------------------------------------------------------------------------
 
 

@@ -226,7 +226,6 @@ def test_very_small_and_very_large_distances_are_no_different(scale):
         (np.zeros((9, 3)), {"n_landmarks": 4, "robust": True}, "n_landmarks is for costs alone"),
         (np.zeros((9, 3)), {"n_landmarks": 4, "start": np.ones((4, 4))}, "n_landmarks is for costs alone"),
         (np.zeros(9), {"n_landmarks": 4}, r"got an array of shape \(9,\), but"),
-        ("m.docx", {"n_landmarks": 4}, "m.docx: not a mesh by its ending"),
     ],
 )
 def test_bad_arguments_get_one_clear_line(x, options, message):

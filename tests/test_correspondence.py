@@ -1,5 +1,7 @@
 """What all alignments share: matches that carry numbers and labels over, are scored, written and read back."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -63,7 +65,14 @@ def test_matches_are_written_one_to_a_line_and_read_back(found, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "line", "shown"),
-    [("1\n2.5\n", 2, "2.5"), ("1\n\n2\n", 2, ""), ("-2\n", 1, "-2"), ("1_0", 1, "1_0"), ("a b", 1, "a b"), ("٣", 1, "٣")],
+    [
+        ("1\n2.5\n", 2, "2.5"),
+        ("1\n\n2\n", 2, ""),
+        ("-2\n", 1, "-2"),
+        ("1_0", 1, "1_0"),
+        ("a b", 1, "a b"),
+        ("٣", 1, "٣"),
+    ],
 )
 def test_a_file_that_holds_no_matches_is_one_clear_line(tmp_path, text, line, shown):
     (tmp_path / "map.txt").write_text(text, encoding="utf-8")
@@ -205,7 +214,7 @@ def test_hits_are_top_one_and_more_candidates_never_hit_less(n, m, seed):
     truth = rng.integers(0, m, n)
     scores = [ao.alignment_scores(found, truth, k=k) for k in range(1, m + 2)]
     assert scores[0].hits == scores[0].top_k
-    assert all(less.top_k <= more.top_k for less, more in zip(scores, scores[1:], strict=False))
+    assert all(less.top_k <= more.top_k for less, more in pairwise(scores))
     heavy = (soft[np.arange(n), truth] > 0) | (found.matches == truth)
     assert scores[-1].top_k == pytest.approx(heavy.mean())
     by_plan = ao.alignment_scores(plan + 0.01, truth, k=1)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._cost_scales import in_unit_range
+from anchorot._interrupt import interruptible
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import check_finite, check_integer, check_nonnegative, check_numbers, check_threads
 from anchorot.anchors.rows import AnchorRows
@@ -23,7 +26,9 @@ from anchorot.distances.quadratic import Quadratic, plan_loss, spread
 from anchorot.distances.sharpening import round_to_marginals
 from anchorot.distances.solver import Found, Setting, chosen_starts, solve, solve_freely, unit_spaces
 from anchorot.exceptions import InputError
-from anchorot.io.landmarks import distances_of
+from anchorot.io.files import read
+from anchorot.io.landmarks import Distances, MeshDistances, PointDistances, distances_of
+from anchorot.io.mesh_files import MESH_READERS
 from anchorot.space import Space, as_space
 
 AS_GOOD = 0.1  # of the best objective: an answer that is worse by no more is about as good,
@@ -65,9 +70,10 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
 
     Parameters
     ----------
-    x, y : Space or array_like of shape (n, n)
-        Of any sizes and weights; a bare cost matrix stands for a uniform space. With `n_landmarks` also points (n, d),
-        a mesh (a path, a trimesh or a pair of vertices and faces), `PointDistances` or `MeshDistances`.
+    x, y : Space, array_like of shape (n, n), or path
+        Of any sizes and weights; a bare cost matrix stands for a uniform space, and a file is read by :func:`read`.
+        With `n_landmarks` also points (n, d), a mesh (a path, a trimesh or a pair of vertices and faces, all vertices
+        of which are matched), `PointDistances` or `MeshDistances`.
     start : {"anchors", "near", "middle", "aw", "aep", "product"} or array_like of shape (n, m)
         "anchors" tries several and keeps the best. One name, or a plan, starts from there only.
     features : (array_like of shape (n, d), array_like of shape (m, d)), optional
@@ -123,17 +129,37 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
                 "n_landmarks is for costs alone: leave out features, mass, robust and a start that is a plan"
             )
         solve_landmarks = partial(align, start=start, rng=rng, threads=threads, device=device)
-        return align_densely(distances_of(x), distances_of(y), count, solve_landmarks)
+        return interruptible(lambda: align_densely(_distances_of(x), _distances_of(y), count, solve_landmarks))
     share = _check_mass(mass)
-    whole = as_space(x, robust=robust), as_space(y, robust=robust)
+    whole = _space_of(x, robust), _space_of(y, robust)
     kept = [np.flatnonzero(space.weights) for space in whole]
     (unit_x, unit_y), scale = unit_spaces(*whole)
     costs, factor = (None, 0.0) if features is None else _feature_costs(features, kept, whole, (unit_x, unit_y))
     setting = Setting(unit_x, unit_y, costs, _check_share(alpha, "alpha"), threads, device)
-    part = 1.0 if isinstance(share, str) else share
-    chosen = chosen_starts(start, setting, kept, (whole[0].n, whole[1].n), rng, part)
-    found = solve_freely(setting, chosen) if isinstance(share, str) else solve(setting, chosen, share)
-    return _result(found, setting, whole, kept, scale, factor, is_whole=share is None)
+
+    def solved() -> Alignment:
+        part = 1.0 if isinstance(share, str) else share
+        chosen = chosen_starts(start, setting, kept, (whole[0].n, whole[1].n), rng, part)
+        found = solve_freely(setting, chosen) if isinstance(share, str) else solve(setting, chosen, share)
+        return _result(found, setting, whole, kept, scale, factor, is_whole=share is None)
+
+    return interruptible(solved, max(unit_x.n, unit_y.n))
+
+
+def _space_of(thing: Any, robust: bool) -> Space:
+    """Turn what was given without landmarks into a space: files are read."""
+    if isinstance(thing, tuple | MeshDistances | PointDistances):
+        kind = "pair (vertices, faces)" if isinstance(thing, tuple) else type(thing).__name__
+        raise InputError(
+            f"got a {kind}, but a Space is needed; from_mesh or from_points makes one, or give n_landmarks"
+        )
+    return as_space(read(thing) if isinstance(thing, str | os.PathLike) else thing, robust=robust)
+
+
+def _distances_of(thing: Any) -> Distances:
+    """Turn what was given with landmarks into distances: meshes as they are, other files are read."""
+    is_file = isinstance(thing, str | os.PathLike)
+    return distances_of(read(thing) if is_file and Path(thing).suffix.lower() not in MESH_READERS else thing)
 
 
 def _check_share(value: float, name: str) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._cost_scales import unit_of
+from anchorot._interrupt import interruptible
 from anchorot._validate import check_choice, check_overflow, check_power
 from anchorot.anchors.line import StepFunction, quantile_function, step_distance
 from anchorot.anchors.rows import AnchorRows, row_costs
@@ -81,7 +82,9 @@ def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust:
     p = check_bound_power(p)
     space_x, space_y = as_space(x, robust=robust), as_space(y, robust=robust)
     (unit_x, unit_y), unit = with_unit_costs(heavy_part(space_x), heavy_part(space_y))
-    tlb, converged = third_bound(AnchorRows.of(space_x), AnchorRows.of(space_y), p)
+    tlb, converged = interruptible(
+        lambda: third_bound(AnchorRows.of(space_x), AnchorRows.of(space_y), p), max(space_x.n, space_y.n)
+    )
     if not converged:
         warnings.warn(STOPPED_EARLY, ConvergenceWarning, stacklevel=2)
     return LowerBounds(

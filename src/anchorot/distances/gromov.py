@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._interrupt import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_integer, check_nonnegative, check_overflow
 from anchorot.distances.entropic_gromov import AT_LIMIT, mirror_descent
@@ -123,7 +124,7 @@ def gromov_wasserstein(
     """
     search = _checked_search(start, check_gromov_epsilon(epsilon), max_iter, tolerance)
     space_x, space_y = as_space(x, robust=robust), as_space(y, robust=robust)
-    found, problem = gromov_transport(space_x, space_y, search)
+    found, problem = interruptible(lambda: gromov_transport(space_x, space_y, search), max(space_x.n, space_y.n))
     if problem:
         warnings.warn(f"Gromov-Wasserstein did not converge: {problem}", ConvergenceWarning, stacklevel=2)
     return found

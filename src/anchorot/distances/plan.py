@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._interrupt import interruptible
 from anchorot._kernels import kernels
 from anchorot._kernels.heights import from_heights, to_heights
 from anchorot._kernels.levels import common_segments, tie_blocks
@@ -78,9 +79,8 @@ def anchor_energy_plan(
     atoms = np.arange(space_x.n) if rows is None else check_indices(rows, "rows", space_x.n)
     if len(atoms) == 0:
         return np.zeros((0, space_y.n))
-    if space_x.is_uniform and space_y.is_uniform:
-        return _uniform_plan(space_x, space_y, atoms, ties)
-    return _weighted_plan(space_x, space_y, atoms, ties)
+    plan_of = _uniform_plan if space_x.is_uniform and space_y.is_uniform else _weighted_plan
+    return interruptible(lambda: plan_of(space_x, space_y, atoms, ties), max(space_x.n, space_y.n))
 
 
 def match(

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._interrupt import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_nonnegative, check_overflow, check_power, check_threads
 from anchorot.anchors.rows import AnchorRows, row_costs
@@ -88,8 +89,13 @@ def anchor_wasserstein(
     tolerance = check_nonnegative(tolerance, "tolerance")
     max_iter = check_integer(max_iter, "max_iter", 1)
     threads = check_threads(threads)
-    rows_x, rows_y = (AnchorRows.of(as_space(space, robust=robust), threads) for space in (x, y))
-    found = anchor_transport(rows_x, rows_y, p, strength, max_iter=max_iter, tolerance=tolerance, threads=threads)
+    spaces = [as_space(space, robust=robust) for space in (x, y)]
+
+    def solved() -> Transport:
+        rows_x, rows_y = (AnchorRows.of(space, threads) for space in spaces)
+        return anchor_transport(rows_x, rows_y, p, strength, max_iter=max_iter, tolerance=tolerance, threads=threads)
+
+    found = interruptible(solved, max(space.n for space in spaces))
     if not found.converged:
         text = not_converged(found.epsilon or 0.0, found.n_iter, found.marginal_error)
         warnings.warn(text, ConvergenceWarning, stacklevel=2)
