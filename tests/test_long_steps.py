@@ -1,4 +1,4 @@
-"""Signals are heard while compiled code computes: a step of an alignment may take minutes, and the end comes at once."""
+"""Signals are heard while compiled code computes: a step may take minutes, and the end comes at once."""
 
 import hashlib
 import signal

@@ -8,6 +8,7 @@ import pytest
 import anchorot as ao
 from anchorot._drawing.facing import turn_onto
 from anchorot.distances.alignment import Rival
+from anchorot.distances.dense import DenseRival
 from anchorot.geometry import Geometry
 from anchorot.report import packing, write_report
 from anchorot.report.colours import NO_COLOUR
@@ -166,6 +167,96 @@ def test_a_turn_agrees_fully_with_itself():
     assert turn.agreement == pytest.approx(1)
     assert turn.before < 0.9
     assert not turn.is_mirrored
+
+
+# -- dense maps ----------------------------------------------------------------------------------------------------
+
+
+def dense_map(shared=False):
+    """A surface of 80 points, its shuffled copy, and a dense map between them, some of whose points share a match."""
+    x = egg(80, 0)
+    order = np.random.default_rng(3).permutation(80)
+    mesh = x.geometry.positions, x.geometry.faces
+    other = mesh[0][order], np.argsort(order)[mesh[1]]
+    found = ao.align(x.cost, x.take(order).cost, n_landmarks=30, rng=0)
+    if shared:
+        matches = found.matches.copy()
+        matches[:4], matches[5] = matches[4], -1
+        found = dataclasses.replace(found, matches=matches)
+    return mesh, other, found
+
+
+def test_a_dense_map_is_shown_with_what_is_known_of_it(tmp_path):
+    x, y, found = dense_map(shared=True)
+    write_report(tmp_path / "page.html", x, y, found, details={"seed": "7"})
+    text = (tmp_path / "page.html").read_text()
+    for key, value in {
+        "method": "align by landmarks",
+        "points": "80 and 80",
+        "landmarks": "30 and 30",
+        "discrepancy": f"{found.discrepancy:.6g}",
+        "value of the landmarks": f"{found.alignment.value:.6g}",
+        "best start": f"{found.starts[0].name} ({found.starts[0].objective:.6g})",
+        "seed": "7",
+    }.items():
+        assert f"<dt>{key}</dt><dd>{value}</dd>" in text
+    assert "Points of B are coloured by their place; each point of A has the colour of its match." in text
+    assert "The plan is large" not in text
+    sides = embedded(tmp_path / "page.html")["sides"]
+    assert [side["count"] for side in sides] == [80, 80]
+    assert [side["body"]["kind"] for side in sides] == ["mesh", "mesh"]
+
+
+def test_of_a_dense_map_every_point_shows_its_match_and_back_those_that_share_it(tmp_path):
+    x, y, found = dense_map(shared=True)
+    write_report(tmp_path / "page.html", x, y, found)
+    [answer] = answers(tmp_path / "page.html")[:1]
+    assert answer["map"]
+    assert unpacked(answer["matches"][0]).tolist() == found.matches.tolist()
+    forth, back = answer["plan"]["best"]
+    is_matched = found.matches >= 0
+    assert unpacked(forth["index"])[is_matched].tolist() == found.matches[is_matched].tolist()
+    assert unpacked(forth["share"]).tolist() == is_matched.tolist()
+    index, share = (unpacked(back[key]).reshape(80, back["count"]) for key in ("index", "share"))
+    for point in range(80):
+        expected = np.flatnonzero(found.matches == point)
+        shown = index[point][share[point] > 0]
+        assert shown.tolist() == expected.tolist()
+        np.testing.assert_allclose(share[point][: len(shown)], 1 / max(len(shown), 1), rtol=1e-6)
+    own, places = (unpacked(colours).reshape(80, 3) for colours in answer["colours"])
+    np.testing.assert_array_equal(own[is_matched], places[found.matches[is_matched]])
+    assert tuple(own[5]) == NO_COLOUR
+    assert not (places == NO_COLOUR).all(axis=1).any()
+
+
+def test_the_runner_up_of_a_dense_map_is_shown_too(tmp_path):
+    x, y, found = dense_map()
+    rival = DenseRival(np.roll(found.matches, 1), 0.5, None, 1.0)
+    write_report(tmp_path / "page.html", x, y, dataclasses.replace(found, runner_up=rival))
+    other = answers(tmp_path / "page.html")[1]
+    assert unpacked(other["matches"][0]).tolist() == rival.matches.tolist()
+    assert other["text"] == "Shown: the other answer, with 100% other matches."
+    assert "<dt>runner-up</dt><dd>0.5, 100% other matches</dd>" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("dim", [2, 3, 7])
+def test_dense_maps_of_clouds_and_spaces_are_drawn_as_they_are(tmp_path, dim):
+    points = cloud(50, dim)
+    found = ao.align(points, points[::-1], n_landmarks=20, rng=0)
+    things = points, ao.PointDistances(points[::-1]), ao.from_points(points[::-1])
+    for second in things[1:]:
+        write_report(tmp_path / "page.html", points, second, found)
+        sides = embedded(tmp_path / "page.html")["sides"]
+        assert [side["count"] for side in sides] == [50, 50]
+        assert sides[0]["dim"] == min(dim, 3)
+
+
+def test_a_dense_map_of_other_things_is_refused_in_one_line(tmp_path):
+    x, _, found = dense_map()
+    with pytest.raises(
+        ao.InputError, match="the alignment is of 80 and 80 points, but what is to be drawn has 80 and 9"
+    ):
+        write_report(tmp_path / "page.html", x, np.zeros((9, 3)), found)
 
 
 def test_two_answers_share_the_room_of_one(monkeypatch):

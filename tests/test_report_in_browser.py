@@ -1,5 +1,7 @@
 """The page that shows a plan: what it does, in a real browser."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,26 @@ def test_a_click_in_the_plane_lights_up_where_the_mass_goes(driver, tmp_path):
         page.press("ESCAPE")
         page.wait(lambda: [page.points(side)[0] for side in (0, 1)] == before)
         assert not page.driver.find_element("id", "matches").is_displayed()
+    page.assert_quiet()
+
+
+def test_a_click_on_a_dense_map_shows_the_match_and_what_goes_there(driver, tmp_path):
+    x = egg(60, 0)
+    mesh = x.geometry.positions, x.geometry.faces
+    found = ao.align(x.cost, x.cost, n_landmarks=30, rng=0)
+    matches = np.arange(60)
+    matches[:3], matches[5] = 3, -1
+    page = opened(driver, tmp_path, mesh, mesh, replace(found, matches=matches))
+    assert page.text("unmatched") == "A: 1 of 60 points unmatched, grey"
+    page.find(0, "1")
+    assert page.text("found-title") == "Where point 1 of A goes"
+    assert [row[0] for row in page.table()] == [3]
+    assert not page.driver.find_element("id", "spread").is_displayed()
+    page.find(1, "3")
+    assert page.text("found-title") == "What goes to point 3 of B"
+    assert [row[0] for row in page.table()] == [0, 1, 2, 3]
+    page.find(1, "0")
+    assert page.text("no-mass") == "No point of A goes here."
     page.assert_quiet()
 
 

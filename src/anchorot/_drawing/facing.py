@@ -1,6 +1,6 @@
 """Turn one thing so that it faces as another does: Procrustes through a plan."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Turn(NamedTuple):
         return self.scale * (positions - self.origin) @ self.rotation + self.target
 
 
-def turn_onto(target: Float64s, points: Float64s, plan: Float64s, *, mirrored: bool) -> Turn:
+def turn_onto(target: Float64s, points: Float64s, plan: Any, *, mirrored: bool) -> Turn:
     """Least mean square distance of `points` (m, d) from the points (n, d) that a plan (n, m) of some mass matches.
 
     The scale makes both equally wide: the one of least squares would shrink what a diffuse plan matches.

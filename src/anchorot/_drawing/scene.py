@@ -1,12 +1,61 @@
-"""Where to draw the points of a space."""
+"""Where to draw the points of a space, or of a thing that is too large to be one."""
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from anchorot._drawing.layout import stress_layout
 from anchorot._typing import Float64s, Int64s
+from anchorot._validate import uniform_weights
+from anchorot.geometry import Geometry
+from anchorot.io.files import read
+from anchorot.io.landmarks import MeshDistances, PointDistances, SpaceDistances, distances_of
+from anchorot.io.mesh_files import MESH_READERS
+from anchorot.io.meshes import check_mesh, open_mesh
+from anchorot.origin import Origin
 from anchorot.space import Space
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """A thing that is drawn as it is, all of its points, without costs between them."""
+
+    geometry: Geometry
+    labels: tuple[object, ...] | None = None
+    origin: Origin | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return len(self.geometry.index)
+
+    @property
+    def weights(self) -> Float64s:
+        """All alike."""
+        return uniform_weights(self.n)
+
+
+Drawable = Space | Whole
+
+
+def drawable(thing: Any) -> Drawable:
+    """Turn what `align` takes into what can be drawn: spaces and cost matrices, meshes, clouds, and files of them."""
+    if isinstance(thing, Space | Whole):
+        return thing
+    if isinstance(thing, str | os.PathLike) and Path(thing).suffix.lower() not in MESH_READERS:
+        return read(thing)
+    if isinstance(thing, str | os.PathLike | tuple) or hasattr(thing, "faces"):
+        mesh = open_mesh(thing)
+        vertices, faces = check_mesh(mesh.vertices, mesh.faces)
+        return Whole(Geometry(np.arange(len(vertices)), len(vertices), vertices, faces=faces))
+    source = distances_of(thing)
+    if isinstance(source, MeshDistances | PointDistances):
+        return Whole(source.geometry)
+    assert isinstance(source, SpaceDistances)
+    return source.whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +69,7 @@ class Scene:
     is_free: bool  # whether nothing says which way is up: a layout, or a bare cloud
 
 
-def scene(space: Space) -> Scene:
+def scene(space: Drawable) -> Scene:
     """Take the positions that a space came with, or lay it out in the plane by its costs.
 
     A space without positions is laid out from its costs alone. If its points are a sample of a graph's nodes, the
@@ -30,6 +79,7 @@ def scene(space: Space) -> Scene:
     if geometry is not None and geometry.positions is not None:
         is_bare = geometry.faces is None and geometry.edges is None
         return Scene(geometry.positions, geometry.index, geometry.faces, geometry.edges, is_bare)
+    assert isinstance(space, Space)
     placed = stress_layout(np.abs(space.cost.astype(np.float64)))
     if geometry is None or geometry.n_sites != space.n:
         return Scene(placed, np.arange(space.n), None, None, is_free=True)

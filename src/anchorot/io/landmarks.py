@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot._validate import check_choice, check_memory, check_numbers
 from anchorot.exceptions import InputError
-from anchorot.geometry import cloud
+from anchorot.geometry import Geometry, cloud
 from anchorot.io.geodesics import ROWS
 from anchorot.io.meshes import open_mesh, surface_of
 from anchorot.io.orientation import turns
@@ -82,6 +82,12 @@ class MeshDistances:
         """The space of some vertices; both of two opposite costs become their mean."""
         return self._surface.space((cost + cost.T) / 2, index)
 
+    @property
+    def geometry(self) -> Geometry:
+        """The whole mesh, to be drawn."""
+        total = len(self._surface.sites)
+        return Geometry(np.arange(total), total, self._surface.sites, faces=self._surface.corners)
+
     def turns(self, rows: Floats) -> Float64s | None:
         """Numbers at the vertices that a mirror image has with the other sign."""
         return turns(self._surface.vertices, self._surface.faces, rows)
@@ -120,6 +126,16 @@ class PointDistances:
     def begin(self) -> int:
         """The point farthest from the mean."""
         return _outermost(self._points)
+
+    @property
+    def geometry(self) -> Geometry:
+        """The cloud, to be drawn: as it is in up to three dimensions, of more the three that it varies most in."""
+        found = cloud(self._points)
+        if found is not None:
+            return found
+        centred = self._points - self._points.mean(axis=0)
+        axes = np.linalg.eigh(centred.T @ centred)[1][:, :-4:-1]
+        return Geometry(np.arange(self.total), self.total, centred @ axes)
 
     def row(self, point: int) -> Float64s:
         """Distances from a point to all."""

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot.distances.alignment import Alignment
+from anchorot._drawing.scene import drawable
+from anchorot.distances.alignment import Alignment, Correspondence
 from anchorot.distances.transport import Transport
 from anchorot.exceptions import MissingExtraError
 from anchorot.io.atomic import replacing
-from anchorot.report.answers import answers_of, pack_answers
+from anchorot.report.answers import MapAnswer, answers_of, pack_answers
 from anchorot.report.colours import place_colours
 from anchorot.report.drawing import Drawing
 from anchorot.report.packing import N_BEST_ALONE, deflate
 from anchorot.report.placing import Places, place
 from anchorot.report.provenance import origins, provenance
-from anchorot.space import Space
 
 __all__ = ["write_report"]
 
@@ -32,9 +32,9 @@ SCRIPTS = ("masses.js", "drawing.js", "turning.js", "telling.js", "hands.js", "p
 
 def write_report(
     path: str | os.PathLike[str],
-    x: Space,
-    y: Space,
-    plan: Alignment | Transport | ArrayLike,
+    x: Any,
+    y: Any,
+    plan: Correspondence | Transport | ArrayLike,
     *,
     names: tuple[str, str] = ("A", "B"),
     title: str | None = None,
@@ -56,8 +56,10 @@ def write_report(
     ----------
     path : path
         The page; an old one is replaced once the new one is complete.
-    x, y : Space
-    plan : Alignment, Transport or array_like of shape (n, m)
+    x, y : Space, array_like of shape (n, n), or path
+        Where :func:`anchorot.align` took landmarks, what it was given: points (n, d), a mesh, `PointDistances`,
+        `MeshDistances`.
+    plan : Alignment, DenseAlignment, Transport or array_like of shape (n, m)
         What :func:`anchorot.align` found, or mass between every point of x and of y, as of
         :func:`anchorot.anchor_energy_plan`.
     names : (str, str)
@@ -75,11 +77,13 @@ def write_report(
     ...     write_report(f"{folder}/page.html", square, square, ao.anchor_energy_plan(square, square))
     """
     library, version = _plotly()
+    x, y = drawable(x), drawable(y)
     answers = answers_of(plan, (x.n, y.n))
+    is_map = isinstance(answers[0], MapAnswer)
     places = place(x, y, plan.plan if isinstance(plan, Alignment) else answers[0].plan)
     drawings = Drawing(x, places.first), Drawing(y, places.second)
-    packed = pack_answers(answers, place_colours(drawings[0].points))
-    said = {**origins(x, y), **(provenance(plan) if isinstance(plan, Alignment) else {}), **(details or {})}
+    packed = pack_answers(answers, place_colours(drawings[is_map].points))
+    said = {**origins(x, y), **(provenance(plan) if isinstance(plan, Correspondence) else {}), **(details or {})}
     data = {
         "sides": [drawing.packed(name) for drawing, name in zip(drawings, names, strict=True)],
         "answers": packed,
@@ -92,7 +96,8 @@ def write_report(
         names_1=html.escape(names[1]),
         counts_0=_counted(x.n),
         counts_1=_counted(y.n),
-        notes=_paragraphs(_notes(drawings, names, places, packed[0]["plan"])),
+        colouring=html.escape(_colouring(*(reversed(names) if is_map else names))),
+        notes=_paragraphs(_notes(drawings, names, places, packed[0])),
         style=_template("page.css"),
         script="\n".join(_template(name) for name in SCRIPTS),
         # A label such as </script> must not end the script.
@@ -119,13 +124,21 @@ def _notes(
     """What was done to the drawings, and what the page does not show in full."""
     found = drawings[0].notes, [*places.notes, *drawings[1].notes]
     notes = [f"{name}: {note}." for name, said in zip(names, found, strict=True) for note in said]
-    if packed["whole"] is None:
+    whole = packed["plan"]["whole"]
+    if whole is None and not packed["map"]:
         notes.append(f"The plan is large: of every point only the {N_BEST_ALONE} best matches light up.")
-    else:
-        percent = 100 * np.expm1(packed["whole"]["step"] / 2)
+    elif whole is not None:
+        percent = 100 * np.expm1(whole["step"] / 2)
         if percent >= 10:
             notes.append(f"The plan is large: lit masses are within {percent:.0f} %, those in the table are exact.")
     return notes
+
+
+def _colouring(placed: str, other: str) -> str:
+    return (
+        f"Points of {placed} are coloured by their place; each point of {other} has the colour of its match. "
+        "Grey points have none."
+    )
 
 
 def _template(name: str) -> str:

@@ -6,11 +6,10 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from anchorot._drawing.normals import vertex_normals
-from anchorot._drawing.scene import Scene
+from anchorot._drawing.scene import Drawable, Scene
 from anchorot._typing import Float64s, Int64s
 from anchorot.report.packing import pack, pack_indices
 from anchorot.report.placing import Place
-from anchorot.space import Space
 
 MAX_FACES, MAX_EDGES, MAX_DOTS = 60_000, 30_000, 20_000
 NEIGHBOURS = 3  # points that the colour of a place on a surface is mixed from
@@ -27,7 +26,7 @@ class Drawing:
         What was left out.
     """
 
-    def __init__(self, space: Space, place: Place) -> None:
+    def __init__(self, space: Drawable, place: Place) -> None:
         placed, sites, self._eye = place
         self.space = space
         self.notes: list[str] = []

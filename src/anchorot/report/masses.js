@@ -31,9 +31,9 @@ const loadPlotly = async () => {
 
 // One answer to who goes where: masses that light up, and one match of every point, or -1.
 class Answer {
-  constructor({ plan, spread, matches, colours, sharp, text }, [n, m]) {
+  constructor({ plan, spread, matches, colours, sharp, map, text }, [n, m]) {
     const { weights, matched, best, whole } = plan;
-    Object.assign(this, { weights, matched, best, whole, spread, matches, colours, sharp, text, n, m });
+    Object.assign(this, { weights, matched, best, whole, spread, matches, colours, sharp, map, text, n, m });
     const decoded = (_, code) => (code ? Math.exp(whole.low + whole.step * (code - 1)) : 0);
     if (whole) this.levels = Float64Array.from({ length: 256 }, decoded);
   }
@@ -59,7 +59,9 @@ class Answer {
     return places.map((k) => ({ point: index[k], share: share[k] })).filter((match) => match.share > 0);
   }
 
+  // A map need not reach all of the second side: there nobody is missing.
   unmatched(side) {
+    if (this.map && side === 1) return [];
     return Array.from(this.matches[side].keys()).filter((point) => this.matches[side][point] < 0);
   }
 }

@@ -60,6 +60,27 @@ def pack_plan(plan: Float64s, weights: tuple[Float64s, Float64s], levels: int | 
     }
 
 
+def pack_map(matches: Int64s, counts: Int64s) -> dict[str, Any]:
+    """The same of a map: the one match of every point, and of those that share a match the first few."""
+    n, m = len(matches), len(counts)
+    is_matched = matches >= 0
+    order = np.flatnonzero(is_matched)[np.argsort(matches[is_matched], kind="stable")]
+    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)  # among those that share its match
+    width = int(min(max(counts.max(), 1), N_BEST_ALONE))
+    order, place = order[place < width], place[place < width]
+    back, share = np.zeros((m, width), np.int64), np.zeros((m, width))
+    back[matches[order], place], share[matches[order], place] = order, 1 / counts[matches[order]]
+    return {
+        "weights": [pack(is_matched, "f8"), pack(counts, "f8")],
+        "matched": [pack(is_matched, "f4"), pack(counts > 0, "f4")],
+        "best": [
+            {"count": 1, "index": pack_indices(matches.clip(0), m), "share": pack(is_matched, "f4")},
+            {"count": width, "index": pack_indices(back, n), "share": pack(share, "f4")},
+        ],
+        "whole": None,
+    }
+
+
 def best_matches(plan: Float64s, k: int) -> Int64s:
     """Columns of the k largest entries of every row, the largest first, the first of equals first."""
     most = plan.max(axis=1, keepdims=True)

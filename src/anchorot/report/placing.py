@@ -1,14 +1,13 @@
 """Where the page draws two spaces: each upright and as large as fits, the second as its matches stand."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anchorot._drawing.facing import Turn, turn_onto
 from anchorot._drawing.pose import eye, unit_box, upright
-from anchorot._drawing.scene import Scene, scene
+from anchorot._drawing.scene import Drawable, Scene, scene
 from anchorot._typing import Float64s
-from anchorot.space import Space
 
 AGREES = 0.5  # correlation of matched places: from there on two drawings face the same way
 HELPS = 0.1  # of correlation: what a turn must gain to put a thing that has an upside off its feet
@@ -31,8 +30,8 @@ class Places(NamedTuple):
     agree: bool  # whether both face the same way
 
 
-def place(x: Space, y: Space, plan: Float64s) -> Places:
-    """Draw both spaces, and turn the second so that matched points are at the same places, where that helps.
+def place(x: Drawable, y: Drawable, plan: Any) -> Places:
+    """Draw both, and turn the second so that points matched by a plan, sparse or not, are at the same places.
 
     Layouts and bare clouds have no upside and may be turned and mirrored at will. Surfaces, graphs with places and
     neurons are turned only, and only if they stand better afterwards.
@@ -40,7 +39,7 @@ def place(x: Space, y: Space, plan: Float64s) -> Places:
     first, second = scene(x), scene(y)
     sites_x, sites_y = _standing(unit_box(first.positions)), _standing(unit_box(second.positions))
     apart = _placed(first, sites_x), _placed(second, sites_y)
-    if sites_x.shape[1] != sites_y.shape[1] or not plan.any():
+    if sites_x.shape[1] != sites_y.shape[1] or not plan.sum() > 0:
         return Places(*apart, notes=[], agree=False)
     turn = turn_onto(sites_x[first.index], sites_y[second.index], plan, mirrored=second.is_free)
     if not second.is_free and turn.agreement < max(AGREES, turn.before + HELPS):

@@ -36,26 +36,34 @@ const tellScale = () => {
 
 // What is missing of a point's mass.
 const lack = (answer, side, point, found) => {
+  if (!found.length && answer.map && side === 1) return `No point of ${sides[0].name} goes here.`;
   if (!found.length) return "No mass: this point has no match.";
   if (answer.matches[side][point] >= 0) return "";
   return `Unmatched: only ${percent(answer.matched[side][point])} of its weight has a match.`;
 };
 
+const titleOf = ({ map }, side, point) => {
+  const [own, name] = [named(sides[side], point), sides[side].name];
+  if (!map) return `Where the mass of ${own} in ${name} ${side ? "comes from" : "goes"}`;
+  return side ? `What goes to ${own} of ${name}` : `Where ${own} of ${name} goes`;
+};
+
 const tellPoint = (answer, side, point) => {
   const found = answer.bestMatches(side, point);
-  const title = `Where the mass of ${named(sides[side], point)} in ${sides[side].name} ${side ? "comes from" : "goes"}`;
+  const title = titleOf(answer, side, point);
   byId("found-title").textContent = title;
   const match = answer.sharp ? answer.matches[side][point] : -1;
   let together = 0;
   const rows = found.map((one) => row(answer, side, one, (together += one.share), one.point === match));
   byId("matches").tBodies[0].replaceChildren(...rows);
-  byId("matches").hidden = byId("scale").hidden = byId("spread").hidden = !found.length;
+  byId("matches").hidden = !found.length;
+  byId("scale").hidden = byId("spread").hidden = !found.length || answer.map; // a map has no doubts to show
   byId("no-mass").textContent = lack(answer, side, point, found);
   byId("no-mass").hidden = !byId("no-mass").textContent;
   const number = effective(answer.spread[side][point]);
   byId("spread").textContent = `Effective number of matches: ${number}${number === "1.0" ? ", certain" : ""}`;
   const best = found.length && `best match ${named(sides[1 - side], found[0].point)}, ${percent(found[0].share)}`;
-  byId("status").textContent = `${title}: ${best || "no mass"}. ${byId("spread").textContent}`;
+  byId("status").textContent = `${title}: ${best || "no mass"}. ${answer.map ? "" : byId("spread").textContent}`;
 };
 
 const unmatchedList = (answer, { name, count }, s) => {
