@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -172,6 +173,28 @@ def test_the_matrix_has_borders_and_names_where_groups_change():
     assert [label.get_text() for label in named.get_xticklabels()] == list("abc")
 
 
+def test_spaces_of_one_group_are_drawn_side_by_side():
+    shuffled = [3, 0, 4, 1, 2]
+    groups, names = [list("aabbc")[k] for k in shuffled], [f"s{k}" for k in shuffled]
+    ax = plot.distance_matrix(DISTANCES[np.ix_(shuffled, shuffled)], groups, names=names)
+    order = [3, 2, 0, 1, 4]  # b and a and c, as they come
+    np.testing.assert_array_equal(ax.images[0].get_array(), DISTANCES[np.ix_(order, order)])
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["b", "a", "c"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [f"s{k}" for k in order]
+
+
+@pytest.mark.parametrize("groups", [[k % 3 for k in range(300)], range(300)], ids=["three", "as many as spaces"])
+def test_borders_never_hide_the_matrix(groups):
+    ax = plot.distance_matrix(np.ones((300, 300)), list(groups))
+    raw = io.BytesIO()
+    ax.figure.savefig(raw, format="raw", dpi=ax.figure.dpi)
+    width, height = (int(side) for side in ax.figure.get_size_inches() * ax.figure.dpi)
+    box = ax.get_window_extent()
+    pixels = np.frombuffer(raw.getvalue(), np.uint8).reshape(height, width, 4)
+    pixels = pixels[height - int(box.y1) : height - int(box.y0), int(box.x0) : int(box.x1), :3]
+    assert (pixels.astype(int).sum(axis=2) < 200).mean() > 0.9  # a one is nearly black
+
+
 def test_names_of_hundreds_of_spaces_do_not_overlap():
     ax = drawn(plot.distance_matrix(np.ones((300, 300)), names=[f"space {i}" for i in range(300)]))
     boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
@@ -330,6 +353,64 @@ def test_nodes_without_a_match_are_grey_and_the_first_of_several_wins():
     assert np.ptp(greys[0]) < 0.05
 
 
+def test_alignments_are_drawn_as_their_matches_and_plans_are():
+    pytest.importorskip("ot")
+    shuffled = np.random.default_rng(0).permutation(12)
+    found = ao.align(CLOUD, CLOUD.take(shuffled))
+    by_matches = plot.matched_graphs(CLOUD, CLOUD.take(shuffled), found.matches)
+    assert node_colours(plot.matched_graphs(CLOUD, CLOUD.take(shuffled), found)) == node_colours(by_matches)
+    np.testing.assert_array_equal(plot.plan(found).images[0].get_array(), found.plan)
+    image = plot.plan(found, order="match").images[0].get_array()
+    np.testing.assert_array_equal(image, np.eye(12) / 12)
+
+
+def test_dense_alignments_are_drawn_between_what_they_align(tmp_path):
+    points = np.random.default_rng(0).normal(size=(40, 3))
+    found = ao.align(points, points[::-1], n_landmarks=15)
+    left, right = node_colours(drawn(plot.matched_graphs(points, ao.PointDistances(points[::-1]), found)))
+    assert len(left) == len(right) == 40
+    trimesh = pytest.importorskip("trimesh")
+    ball = trimesh.creation.icosphere(2)
+    ball.export(tmp_path / "ball.off")
+    path, matches = tmp_path / "ball.off", np.arange(162)
+    first, second = drawn(plot.matched_graphs(path, str(path), matches)).collections[1:]
+    differ = np.abs(first.get_facecolor() - second.get_facecolor()) > 1e-9
+    assert differ.mean() < 0.05  # a face between two vertices may take the colour of either
+    drawn(plot.shape(ball, matches))
+
+
+def test_a_dense_map_that_is_not_onto_leaves_no_point_grey():
+    from matplotlib.colors import to_rgb
+
+    points = np.random.default_rng(0).normal(size=(40, 2))
+    found = replace(ao.align(points, points, n_landmarks=15), matches=np.append(np.arange(39) // 2, -1))
+    left, right = node_colours(plot.matched_graphs(points, points, found))
+    assert [left[i] for i in range(39)] == [right[i // 2] for i in range(39)]
+    grey = np.round(to_rgb(NOTHING), 6).tolist()
+    assert left[39] == grey
+    assert grey not in right
+
+
+def test_of_very_many_matches_some_have_a_line():
+    points = np.random.default_rng(0).normal(size=(3000, 2))
+    lines = plot.matched_graphs(points, points, np.arange(3000)).collections[0].get_segments()
+    assert 50 <= len(lines) <= 300
+
+
+def test_points_without_a_value_are_grey():
+    from matplotlib.colors import to_hex
+
+    points = ao.from_points([[0, 0], [1, 0], [2, 0], [3, 1]])
+    with_gaps = plot.shape(points, [1, np.nan, 3, 2])
+    (dots,) = with_gaps.collections
+    whole = plot.shape(points.take([0, 2, 3]), [1, 3, 2]).collections[0].get_facecolor()
+    np.testing.assert_allclose(dots.get_facecolor()[[0, 2, 3]], whole)
+    assert to_hex(dots.get_facecolor()[1]) == NOTHING
+    drawn(plot.shape(points, [np.nan] * 4))
+    left, _ = node_colours(plot.matched_graphs(points, points, range(4), values=[1, np.nan, 3, 2]))
+    assert to_hex(left[1]) == NOTHING
+
+
 def test_only_highlighted_nodes_have_lines():
     ax = plot.matched_graphs(TREE, TREE, [0, 1, 2, 3, 4, 5, 6, 7, -1], highlight=[3, 5, 8])
     assert len(ax.collections[0].get_segments()) == 2
@@ -432,7 +513,15 @@ def test_points_of_weight_zero_change_no_ink():
             r"values has shape \(1,\), but the space has 9",
         ),
         (lambda: plot.shape(TREE, [1, 2]), r"values has shape \(2,\), but the space has 9 points"),
-        (lambda: plot.shape(LONELY, [np.nan]), "values must be finite"),
+        (lambda: plot.shape(LONELY, [np.inf]), "values must be finite or NaN, but values.0. is inf"),
+        (
+            lambda: plot.plan(ao.align(CLOUD.cost, CLOUD.cost, n_landmarks=5)),
+            "a DenseAlignment has one match of every point, but no plan: take its .matches",
+        ),
+        (
+            lambda: plot.matched_graphs(TREE, TREE, ao.align(CLOUD, CLOUD)),
+            "the match has 12 entries, but the first space has 9 points",
+        ),
     ],
 )
 def test_wrong_input_gives_one_clear_line(picture, message):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._drawing.layout import classical_mds
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_finite, check_numbers
 from anchorot.exceptions import InputError
 from anchorot.plot.style import (
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MARKERS = "osD^vP"
 LARGEST, SMALLEST = 10.0, 5.0  # points of a label's type
+BORDER = 0.03  # of a group's mean width: how wide borders are, at the most
 
 
 def distance_matrix(
@@ -39,14 +40,15 @@ def distance_matrix(
     label: str = "value",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw an all-pairs matrix as it is ordered, with borders between groups.
+    """Draw an all-pairs matrix, spaces of one group side by side, with borders between groups.
 
     Parameters
     ----------
     distances : array_like of shape (N, N)
         Anchor Energies, their roots, or any other numbers of least value 0.
     groups : sequence of N, optional
-        The group of each space; a border is drawn wherever neighbours differ.
+        The group of each space. Groups are drawn in the order of their first spaces, and those of one group in theirs;
+        without groups all spaces are drawn as they come.
     names : sequence of N, optional
         The name of each space, left of the matrix; those for which there is no room are left out.
     label : str
@@ -68,17 +70,17 @@ def distance_matrix(
     count = len(square)
     _check_length(groups, "groups", count)
     _check_length(names, "names", count)
+    order, starts = _blocks([0] * count if groups is None else list(groups))
     ax = axes_or_new(ax, 6.2, 5.2)
-    image = ax.imshow(square, cmap="magma_r", vmin=0, interpolation=sharpness(ax, count))
+    image = ax.imshow(square[np.ix_(order, order)], cmap="magma_r", vmin=0, interpolation=sharpness(ax, count))
     hide_frame(ax)
-    starts = [0] if groups is None else [i for i in range(count) if i == 0 or groups[i] != groups[i - 1]]
-    width = 1.2 if len(starts) < 30 else 0.5
+    ends = np.append(starts[1:], count)
+    width = min(1.2 if len(starts) < 30 else 0.5, BORDER * _cell_size(ax, "x", count) * float(np.mean(ends - starts)))
     for cut in starts[1:]:
         ax.axhline(cut - 0.5, color="white", linewidth=width)
         ax.axvline(cut - 0.5, color="white", linewidth=width)
-    middles = (np.array(starts) + np.array([*starts[1:], count]) - 1) / 2
-    of_groups = None if groups is None else (middles, [str(groups[i]) for i in starts])
-    of_spaces = None if names is None else (np.arange(count, dtype=np.float64), [str(name) for name in names])
+    of_groups = None if groups is None else ((starts + ends - 1) / 2, [str(groups[order[i]]) for i in starts])
+    of_spaces = None if names is None else (np.arange(count, dtype=np.float64), [str(names[i]) for i in order])
     _write_labels(ax, "x", of_groups or of_spaces, count)
     _write_labels(ax, "y", of_spaces or of_groups, count)
     slim_colorbar(ax, image, label)
@@ -171,14 +173,27 @@ def _check_length(values: Sequence[object] | None, name: str, count: int) -> Non
         raise InputError(f"{name} has {len(values)} entries, but there are {count} spaces")
 
 
+def _blocks(groups: list[object]) -> tuple[Int64s, Int64s]:
+    """Places of all spaces, group by group in the order of their first ones, and where each group begins."""
+    first = {group: place for place, group in reversed(list(enumerate(groups)))}
+    rank = np.array([first[group] for group in groups])
+    order = np.argsort(rank, kind="stable")
+    return order, np.flatnonzero(np.diff(rank[order], prepend=-1))
+
+
+def _cell_size(ax: Axes, axis: str, count: int) -> float:
+    """Points of type that one of many equal cells along an axis has."""
+    box = ax.get_window_extent()
+    return (box.width if axis == "x" else box.height) * 72 / ax.figure.dpi / count
+
+
 def _write_labels(ax: Axes, axis: str, labels: tuple[Float64s, list[str]] | None, count: int) -> None:
     """Write names at their places along an axis, as large as they fit, and no more of them than can be read."""
     if labels is None:
         ax.tick_params(labelsize=8, labelcolor=QUIET)
         ax.set(**{f"{axis}label": "space"})
         return
-    box = ax.get_window_extent()
-    cell = (box.width if axis == "x" else box.height) * 72 / ax.figure.dpi / count
+    cell = _cell_size(ax, axis, count)
     places: list[float] = []
     names: list[str] = []
     for place, name in zip(*labels, strict=True):

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anchorot._drawing.normals import face_normals, unit
-from anchorot._drawing.scene import scene
+from anchorot._drawing.scene import Drawable, scene
 from anchorot._typing import Float64s, Int64s
-from anchorot.space import Space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +36,7 @@ class View:
         return replace(self, sites=self.sites + np.array([right, 0.0, 0.0]))
 
 
-def view(space: Space) -> View:
+def view(space: Drawable) -> View:
     """Place a space before the reader; what is in 3-D is turned to its principal axes."""
     found = scene(space)
     is_solid = found.positions.shape[1] == 3

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._drawing.scene import drawable
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_numbers
+from anchorot.distances.alignment import Alignment, Correspondence
 from anchorot.distances.plan import check_plan, match
 from anchorot.distances.transport import Transport
 from anchorot.exceptions import InputError
 from anchorot.plot.drawing import View, dot_areas, draw, view
-from anchorot.plot.shapes import check_values, colour_scale, one_colour
+from anchorot.plot.shapes import check_values, colour_scale, one_colour, value_colours
 from anchorot.plot.style import INK, NOTHING, axes_or_new, hide_axes
-from anchorot.space import Space, as_space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GAP = 0.6  # between the two, where a radius is 1
+MOST_LINES, SOME_LINES = 500, 100  # of more matches than this, about so many have a line
 
 
 def matched_graphs(
-    x: Space | ArrayLike,
-    y: Space | ArrayLike,
-    plan_or_match: Transport | ArrayLike,
+    x: Any,
+    y: Any,
+    plan_or_match: Correspondence | Transport | ArrayLike,
     *,
     highlight: Sequence[int] | None = None,
     values: ArrayLike | None = None,
@@ -35,19 +37,22 @@ def matched_graphs(
 ) -> Axes:
     """Draw two graphs, or any two spaces, side by side: matched points have one colour and a line between them.
 
-    Points of y that no point of x is matched to are grey; where several are, the first gives its colour.
+    Points of y that no point of x is matched to are grey; where several are, the first gives its colour. A dense
+    alignment, which need not reach all of y, is drawn the other way round: y is coloured by place, x by its matches.
 
     Parameters
     ----------
     x, y : Space or array_like of shape (n, n)
-        With n and m points.
-    plan_or_match : Transport, array_like of shape (n, m), or integers of shape (n,)
-        A plan, of which the one-to-one match of most mass is drawn; or the match of every point of x in y, -1 for
-        none, as from :func:`~anchorot.match`.
+        With n and m points; or, where matches are given, what :func:`~anchorot.align` takes with `n_landmarks`:
+        points (n, d), a mesh or its path.
+    plan_or_match : Alignment, DenseAlignment, Transport, array_like of shape (n, m), or integers of shape (n,)
+        An alignment, or the match of every point of x in y, -1 for none, as from :func:`~anchorot.match`; or a plan,
+        of which the one-to-one match of most mass is drawn.
     highlight : sequence of int, optional
-        Points of x: draw them larger, and lines from these only. By default there are lines from all.
+        Points of x: draw them larger, and lines from these only. By default there are lines from all, or, of more than
+        500, from some.
     values : array_like of shape (n,), optional
-        A number for each point of x, shown as its colour; by default how far to the right it is drawn.
+        A number for each point of x, shown as its colour, NaN as grey; by default how far to the right it is drawn.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -60,18 +65,18 @@ def matched_graphs(
     >>> path = ao.Space([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
     >>> ax = ao.plot.matched_graphs(path, path.take([2, 1, 0]), [2, 1, 0], highlight=[0])
     """
-    left, right = as_space(x), as_space(y)
+    left, right = drawable(x), drawable(y)
     found = _check_match(plan_or_match, left.n, right.n)
-    chosen = np.arange(left.n) if highlight is None else _check_points(highlight, left.n)
+    some = np.arange(0, left.n, 1 if left.n <= MOST_LINES else left.n // SOME_LINES)
+    chosen = some if highlight is None else _check_points(highlight, left.n)
     ax = axes_or_new(ax, 8, 4.2)
     view_x, view_y = view(left), view(right)
     shift = GAP + float(view_x.sites[:, 0].max() - view_y.sites[:, 0].min())
     view_y = view_y.moved(shift)
-    numbers = view_x.points[:, 0] if values is None else check_values(values, left.n)
-    colours_x = colour_scale(numbers).to_rgba(numbers)[:, :3]
-    colours_y = one_colour(NOTHING, right.n)
-    matched = np.flatnonzero(found >= 0)[::-1]  # backwards: the first writes last
-    colours_y[found[matched]] = colours_x[matched]
+    if values is None and isinstance(plan_or_match, Correspondence) and not isinstance(plan_or_match, Alignment):
+        colours_x, colours_y = _colours_of_map(view_y, found)
+    else:
+        colours_x, colours_y = _colours_by(view_x.points[:, 0] if values is None else values, found, right.n)
     _draw_lines(ax, view_x.points, view_y.points[found], chosen[found[chosen] >= 0])
     draw(ax, view_x, colours_x, left.weights)
     draw(ax, view_y, colours_y, right.weights)
@@ -83,9 +88,28 @@ def matched_graphs(
     return ax
 
 
-def _check_match(plan_or_match: Transport | ArrayLike, n: int, m: int) -> Int64s:
-    """Turn a plan or a match into the match of every point of x, -1 for none."""
+def _colours_by(values: ArrayLike, found: Int64s, m: int) -> tuple[Float64s, Float64s]:
+    """Colours of the first side's values, and the same at their matches."""
+    numbers = check_values(values, len(found))
+    colours_x, colours_y = value_colours(colour_scale(numbers), numbers), one_colour(NOTHING, m)
+    matched = np.flatnonzero(found >= 0)[::-1]  # backwards: the first writes last
+    colours_y[found[matched]] = colours_x[matched]
+    return colours_x, colours_y
+
+
+def _colours_of_map(second: View, found: Int64s) -> tuple[Float64s, Float64s]:
+    """Colours of the second side's places, and the same where they come from: a map need not reach all of them."""
+    places = second.points[:, 0]
+    colours_y = value_colours(colour_scale(places), places)
+    colours_x = colours_y[found]
+    colours_x[found < 0] = one_colour(NOTHING, 1)
+    return colours_x, colours_y
+
+
+def _check_match(plan_or_match: Correspondence | Transport | ArrayLike, n: int, m: int) -> Int64s:
+    """Turn an alignment, a plan or a match into the match of every point of x, -1 for none."""
     given = plan_or_match.plan if isinstance(plan_or_match, Transport) else plan_or_match
+    given = given.matches if isinstance(given, Correspondence) else given
     numbers = check_numbers(given, "plan_or_match")
     if numbers.ndim == 1 and np.asarray(given).dtype.kind in "iu":
         found = numbers.astype(np.int64)

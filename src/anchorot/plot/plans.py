@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice
+from anchorot.distances.alignment import Alignment
 from anchorot.distances.plan import check_plan, match
 from anchorot.distances.transport import Transport
 from anchorot.plot.style import BLUE, INK, RED, axes_or_new, quiet_frame, sharpness, slim_colorbar
@@ -20,7 +21,7 @@ CELLS = 400  # a side of the image, at most
 
 
 def plan(
-    plan: Transport | ArrayLike, *, order: str | None = None, marginals: bool = True, ax: Axes | None = None
+    plan: Alignment | Transport | ArrayLike, *, order: str | None = None, marginals: bool = True, ax: Axes | None = None
 ) -> Axes:
     """Draw a transport plan: rows are points of the first space, columns points of the second, dark is much mass.
 
@@ -28,8 +29,9 @@ def plan(
 
     Parameters
     ----------
-    plan : Transport or array_like of shape (n, m)
-        As from :func:`~anchorot.anchor_energy_plan` or :func:`~anchorot.anchor_wasserstein`.
+    plan : Alignment, Transport or array_like of shape (n, m)
+        As from :func:`~anchorot.align`, :func:`~anchorot.anchor_energy_plan` or :func:`~anchorot.anchor_wasserstein`.
+        Of an alignment its `plan`; its `soft` one is an array to be drawn as well.
     order : {"match"}, optional
         Put the columns in the order of the rows that they match best, one to one: a good correspondence is then a
         diagonal, whatever the numbering of the second space. By default they stay as they are.

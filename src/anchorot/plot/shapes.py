@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._drawing.scene import drawable
 from anchorot._typing import Float64s
-from anchorot._validate import check_finite, check_numbers
+from anchorot._validate import check_numbers
 from anchorot.exceptions import InputError
 from anchorot.plot.drawing import draw, view
-from anchorot.plot.style import PALETTE, axes_or_new, hide_axes, slim_colorbar
-from anchorot.space import Space, as_space
+from anchorot.plot.style import NOTHING, PALETTE, axes_or_new, hide_axes, slim_colorbar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ PLAIN = "#a9bcd6"
 
 
 def shape(
-    space: Space | ArrayLike,
+    space: Any,
     values: ArrayLike | None = None,
     *,
     color: str | None = None,
@@ -37,8 +37,10 @@ def shape(
     Parameters
     ----------
     space : Space or array_like of shape (n, n)
+        Also points (n, d), or a mesh or its path: then all of its vertices are the points.
     values : array_like of shape (n,), optional
-        A number for each point, shown as its colour; on a mesh, of all that is nearest to the point.
+        A number for each point, shown as its colour; on a mesh, of all that is nearest to the point. Points whose value
+        is NaN are grey, such as those that :meth:`~anchorot.Alignment.project` carries nothing to.
     color : str, optional
         One colour for all, where there are no values.
     colorbar : bool
@@ -57,7 +59,7 @@ def shape(
     >>> square = ao.from_points([[0, 0], [0, 1], [1, 0], [1, 1]])
     >>> ax = ao.plot.shape(square, [0.1, 0.2, 0.3, 0.4])
     """
-    drawn = as_space(space)
+    drawn = drawable(space)
     ax = axes_or_new(ax, 5, 4.2)
     seen = view(drawn)
     if values is None:
@@ -66,7 +68,7 @@ def shape(
     else:
         numbers = check_values(values, drawn.n)
         scale = colour_scale(numbers)
-        colours = scale.to_rgba(numbers)[:, :3]
+        colours = value_colours(scale, numbers)
         if colorbar:
             slim_colorbar(ax, scale, label)
     draw(ax, seen, colours, drawn.weights)
@@ -76,11 +78,13 @@ def shape(
 
 
 def check_values(values: ArrayLike, n: int) -> Float64s:
-    """Turn `values` into one finite number a point."""
+    """Turn `values` into one number for each point, NaN where there is none."""
     numbers = check_numbers(values, "values").astype(np.float64, copy=False)
     if numbers.shape != (n,):
         raise InputError(f"values has shape {numbers.shape}, but the space has {n} points")
-    check_finite(numbers, "values")
+    if np.isinf(numbers).any():
+        first = int(np.argmax(np.isinf(numbers)))
+        raise InputError(f"values must be finite or NaN, but values[{first}] is {numbers[first]}")
     return numbers
 
 
@@ -96,4 +100,12 @@ def colour_scale(values: Float64s) -> ScalarMappable:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    return ScalarMappable(Normalize(values.min(), values.max()), "viridis")
+    known = values[np.isfinite(values)]
+    return ScalarMappable(Normalize(known.min(), known.max()) if len(known) else Normalize(0, 1), "viridis")
+
+
+def value_colours(scale: ScalarMappable, values: Float64s) -> Float64s:
+    """Return colours (n, 3) of numbers, grey for NaN."""
+    colours = np.asarray(scale.to_rgba(np.nan_to_num(values)), np.float64)[:, :3]
+    colours[np.isnan(values)] = one_colour(NOTHING, 1)
+    return colours
