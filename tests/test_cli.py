@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
         (["demo", "-o", "no/such/folder/x.png"], "there is no folder"),
         (["match", *PAIR, "--report", "no/such/folder/x.html"], "there is no folder"),
         (["match", *PAIR, "--report", "x.pdf"], "x.pdf: a file ending in .html or .htm is written here"),
-        (["match", *PAIR, "-o", "x.txt"], "x.txt: a file ending in .csv or .npz is written here"),
+        (["match", *PAIR, "-o", "x.md"], "x.md: a file ending in .csv or .txt or .npz is written here"),
         (["compare", *PAIR, "--epsilon", "1"], "metric 'ae' has no epsilon"),
         (["compare", *PAIR, "--metric", "gw", "--p", "1"], "metric 'gw' has the square loss, p=2, but got p=1"),
         (["compare", *PAIR, "--estimate", "--metric", "aw"], "--estimate is for --metric ae with --p 1"),

@@ -2,6 +2,7 @@
 
 import hashlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -109,3 +110,64 @@ def test_work_that_nobody_waits_for_ends_at_its_next_step():
     count = len(steps)
     time.sleep(0.2)
     assert len(steps) == count < 600
+
+
+# -- commands ------------------------------------------------------------------------------------------------------
+
+STUCK = """
+import hashlib, sys
+import scipy.optimize
+import anchorot._interrupt
+from anchorot.cli import main
+
+def assignment(*_, **__):
+    print("begun", file=sys.stderr, flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
+
+scipy.optimize.linear_sum_assignment, anchorot._interrupt.FEW = assignment, 10
+main()
+"""
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_command_ends_within_a_second_or_so_of_a_signal(number, tmp_path):
+    np.save(tmp_path / "a.npy", cloud(30, 0).cost)
+    np.save(tmp_path / "b.npy", cloud(30, 1).cost)
+    words = [sys.executable, "-c", STUCK, "match", "a.npy", "b.npy", "--report", "r.html"]
+    listen = {signal.SIGINT: signal.default_int_handler}  # a parent in the background ignores Ctrl-C for its children
+    before = {each: signal.signal(each, handler) for each, handler in listen.items()}
+    try:
+        with subprocess.Popen(
+            words, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        ) as child:
+            assert child.stderr.readline() == "begun\n", child.communicate()[1]
+            begin = time.perf_counter()
+            child.send_signal(number)
+            killer = threading.Timer(10, child.kill)
+            killer.start()
+            _, said = child.communicate()
+            killer.cancel()
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    assert time.perf_counter() - begin < 2 * PATIENCE  # the interpreter's own end takes a part of it
+    assert child.returncode == 128 + number
+    assert said in ("", "anchorot: interrupted\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npy", "b.npy"]
+
+
+def test_without_a_terminal_a_line_now_and_then_says_what_is_under_way(monkeypatch, capsys):
+    output = pytest.importorskip("anchorot.cli.output")
+    monkeypatch.setattr(output, "PAUSE", 0.1)
+    with output.Stopwatch()("plan", "computing the Alignment"):
+        time.sleep(0.35)
+    said = capsys.readouterr().err
+    assert said.splitlines() == ["anchorot: computing the Alignment, 0 s so far"] * len(said.splitlines())
+    assert 2 <= len(said.splitlines()) <= 3
+    time.sleep(0.15)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(output, "PAUSE", 30.0)
+    with output.Stopwatch()("plan", "computing the Alignment"):
+        pass
+    assert capsys.readouterr().err == ""

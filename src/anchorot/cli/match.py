@@ -1,6 +1,8 @@
 """`anchorot match`: which point of one file corresponds to which of another."""
 
-from collections.abc import Iterator
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -8,34 +10,58 @@ import numpy as np
 import typer
 
 import anchorot as ao
+from anchorot._interrupt import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot.cli.metric_options import PLANS, EpsilonOption, PlanOption, POption
 from anchorot.cli.options import JsonOption, SpaceArgument, reads_spaces
 from anchorot.cli.output import Stopwatch, check_extra, new_table, plain, print_json, print_table, read_both
 from anchorot.cli.writing import Outputs, write_csv
 from anchorot.exceptions import printable
+from anchorot.io.gate import about
+from anchorot.io.geodesics import ROWS
+from anchorot.io.matrices import MATRIX_READERS
+from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
+from anchorot.io.options import ReadOptions
 from anchorot.many.metrics import plan_of
 
 ROWS_SHOWN = 10
+LARGE_MESH = 1000  # vertices: of more, landmarks are aligned, or a sample of so many where there must be a plan
+N_LANDMARKS = 500
+
+Thing = ao.Space | ao.MeshDistances
+Answer = ao.Alignment | ao.DenseAlignment | ao.Transport
 
 
 class Matched(NamedTuple):
-    """A plan between two spaces, the matches in it, and what is known of it."""
+    """The matches between two things, and what they are from: a plan, or what is known of it too."""
 
-    plan: Float64s
     matches: Int64s
-    whole: ao.Alignment | ao.Transport | None
+    whole: Answer | Float64s
 
     @classmethod
-    def of(cls, found: ao.Alignment | ao.Transport | Float64s, one_to_one: bool) -> "Matched":
+    def of(cls, found: Answer | Float64s, one_to_one: bool) -> "Matched":
         """Take the matches from what a solver found."""
-        matches = ao.match(found, "assignment" if one_to_one else "argmax")
-        return cls(found, matches, None) if isinstance(found, np.ndarray) else cls(found.plan, matches, found)
+        return cls(ao.match(found, "assignment" if one_to_one else "argmax"), found)
+
+    @property
+    def plan(self) -> Float64s | None:
+        """The plan, if there is one."""
+        if isinstance(self.whole, ao.DenseAlignment):
+            return None
+        return self.whole if isinstance(self.whole, np.ndarray) else self.whole.plan
 
     @property
     def unmatched(self) -> float:
         """Share of the first space's points without a match."""
         return float(np.mean(self.matches < 0))
+
+    def shares(self, x: Thing) -> Float64s:
+        """Share of each point's mass that goes to its match; 0 for points without one."""
+        is_matched = self.matches >= 0
+        if self.plan is None or not isinstance(x, ao.Space):
+            return is_matched.astype(np.float64)
+        mass = np.where(is_matched, np.take_along_axis(self.plan, self.matches[:, None].clip(0), axis=1)[:, 0], 0.0)
+        return np.divide(mass, x.weights, out=np.zeros(x.n), where=x.weights > 0)
 
 
 @reads_spaces
@@ -63,29 +89,36 @@ def match(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Write the matches as .csv, or the whole plan as .npz.", show_default=False
+            "--output",
+            "-o",
+            help="Write the matches as .csv, as .txt (one number to a line), or with the whole plan as .npz.",
+            show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Which point of one space corresponds to which of the other."""
+    """Which point of one space corresponds to which of the other.
+
+    Meshes of more than 1000 vertices are aligned by landmarks, all vertices of them, unless --n-points takes a sample.
+    """
     solve = _solver(plan, robust, p, epsilon, mass, start, seed=reading["rng"])
     outputs = Outputs(a, b)
     outputs.announce(report, ".html", ".htm")
-    outputs.announce(output, ".csv", ".npz")
+    outputs.announce(output, ".csv", ".txt", ".npz")
     if report is not None:
         check_extra("plotly", "report")
     stopwatch = Stopwatch()
-    x, y = read_both(a, b, reading, stopwatch)
+    needs_plan = {"--mass": mass is not None, "--robust": robust, "--one-to-one": one_to_one}
+    x, y = _read(a, b, reading, stopwatch, plan, [name for name, is_given in needs_plan.items() if is_given])
     with stopwatch("plan", f"computing the {PLANS[plan]}"):
-        found = Matched.of(solve(x, y), one_to_one)
+        found = interruptible(lambda: Matched.of(solve(x, y), one_to_one), max(_size(x), _size(y)))
     with stopwatch("write", "writing"):
         outputs.save(output, lambda path: _write(path, x, y, found))
-        outputs.save(report, lambda path: _report(path, a, b, x, y, found.plan, PLANS[plan]))
+        outputs.save(report, lambda path: _report(path, a, b, x, y, found, PLANS[plan]))
     if as_json:
-        files = {"a": str(a), "b": str(b), "n": x.n, "m": y.n, "plan": plan}
+        files = {"a": str(a), "b": str(b), "n": _size(x), "m": _size(y), "plan": plan}
         labels = {"labels_a": _labels(x), "labels_b": _labels(y)}
         print_json({**files, "match": found.matches.tolist(), **_known(found), **labels, "seconds": stopwatch.seconds})
     else:
@@ -93,9 +126,59 @@ def match(
     outputs.settle()
 
 
+def _read(
+    a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch, plan: str, need_plan: list[str]
+) -> tuple[Thing, Thing]:
+    """Read two spaces; but of large meshes to be aligned, all vertices, or a sample if an option needs a plan."""
+    if plan != "align" or reading["n_points"] is not None:
+        return read_both(a, b, reading, stopwatch)
+    with stopwatch("look", "looking for meshes"):
+        meshes = [_mesh_in(path, reading) for path in (a, b)]
+    large = [(path, len(m.vertices)) for path, m in zip((a, b), meshes, strict=True) if m and _is_large(m)]
+    if not large:
+        return read_both(a, b, reading, stopwatch)
+    found = f"{large[0][0].name} has {large[0][1]} vertices"
+    if reading["geodesic"] not in ROWS:
+        need_plan = [*need_plan, f"--geodesic {reading['geodesic']}"]
+    if need_plan:
+        needed = f"since {need_plan[0]} needs a plan between all points; --n-points keeps more or fewer"
+        _note(f"{found}, of which {LARGE_MESH} are kept, {needed}")
+        return read_both(a, b, {**reading, "n_points": LARGE_MESH}, stopwatch)
+    aligned = f"so {N_LANDMARKS} landmarks of each side are aligned, and all other points by them"
+    _note(f"{found}, {aligned}; --n-points takes a sample instead")
+    things: list[Thing] = []
+    for name, path, mesh in zip(("read_a", "read_b"), (a, b), meshes, strict=True):
+        with stopwatch(name, f"reading {path.name}"), about(path):
+            whole = None if mesh is None else ao.MeshDistances((mesh.vertices, mesh.faces), reading["geodesic"])
+        things.append(whole or ao.read(path, **reading))
+    return things[0], things[1]
+
+
+def _mesh_in(path: Path, reading: dict[str, Any]) -> Mesh | None:
+    """The mesh that a file holds, not yet checked, or None."""
+    ending, options = path.suffix.lower(), ReadOptions(**reading)
+    with about(path):
+        if ending in MESH_READERS:
+            return read_mesh(path, options.limit)
+        if ending == ".npz" and zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as held:
+                has_mesh = {"V.npy", "F.npy"} <= set(held.namelist())
+            found = MATRIX_READERS[ending](path, options) if has_mesh else {}
+            return Mesh(found["V"], found["F"]) if "V" in found else None
+    return None
+
+
+def _is_large(mesh: Mesh) -> bool:
+    return len(mesh.vertices) > LARGE_MESH
+
+
+def _note(text: str) -> None:
+    warnings.warn(text, ao.InputNote, stacklevel=2)
+
+
 def _solver(
     plan: str, robust: bool, p: int | None, epsilon: float | None, mass: str | None, start: str | None, seed: Any
-) -> Any:
+) -> Callable[[Any, Any], Answer | Float64s]:
     """What finds a plan between two spaces; refuses options that it would ignore."""
     if plan != "align":
         if mass is not None:
@@ -105,7 +188,13 @@ def _solver(
         if given is not None:
             raise ao.InputError(f"--plan align has no {name} to choose, but got --{name} {given}; leave it out")
     options = {"start": start or "anchors", "mass": _number_or_word(mass), "robust": robust, "rng": seed}
-    return lambda x, y: ao.align(x, y, **options)
+
+    def aligned(x: Thing, y: Thing) -> Answer:
+        if isinstance(x, ao.Space) and isinstance(y, ao.Space):
+            return ao.align(x, y, **options)
+        return ao.align(x, y, n_landmarks=N_LANDMARKS, start=start or "anchors", rng=seed)
+
+    return aligned
 
 
 def _number_or_word(text: str | None) -> Any:
@@ -118,68 +207,87 @@ def _number_or_word(text: str | None) -> Any:
 def _known(found: Matched) -> dict[str, Any]:
     """What a solver says of its plan, for programs."""
     whole = found.whole
-    if whole is None:
+    if isinstance(whole, np.ndarray):
         return {"unmatched": found.unmatched}
-    known: dict[str, Any] = {"unmatched": found.unmatched, "value": whole.value, "converged": whole.converged}
+    known: dict[str, Any] = {"unmatched": found.unmatched, "converged": whole.converged}
     if isinstance(whole, ao.Transport):
-        return {**known, "cost": whole.cost, "epsilon": whole.epsilon}
-    rival = whole.runner_up
-    another = None
-    if rival is not None:
-        another = {"objective": rival.objective, "differs": rival.differs, "match": rival.matches.tolist()}
+        return {**known, "value": whole.value, "cost": whole.cost, "epsilon": whole.epsilon}
     starts = [
         {"name": s.name, "objective": s.objective, "seconds": s.seconds, "n_iter": s.n_iter, "converged": s.converged}
         for s in whole.starts
     ]
-    certificate = {"bound": whole.bound, "gap": whole.gap, "mass": whole.mass}
-    return {**known, "objective": whole.objective, **certificate, "starts": starts, "runner_up": another}
+    rival = whole.runner_up
+    another = rival and {**_fit(rival), "differs": rival.differs, "match": rival.matches.tolist()}
+    return {**known, **_fit(whole), "starts": starts, "runner_up": another}
 
 
-def _report(path: Path, a: Path, b: Path, x: ao.Space, y: ao.Space, plan: Float64s, title: str) -> None:
+def _fit(found: ao.Alignment | ao.DenseAlignment | ao.Rival | ao.DenseRival) -> dict[str, Any]:
+    """How well an answer fits."""
+    if isinstance(found, ao.Rival):
+        return {"objective": found.objective}
+    if isinstance(found, ao.Alignment):
+        names = ("value", "objective", "bound", "gap", "mass")
+        return {name: getattr(found, name) for name in names}
+    fit = {"discrepancy": found.discrepancy, "agreement": found.agreement}
+    return fit if isinstance(found, ao.DenseRival) else {**fit, "landmarks": len(found.landmarks[0])}
+
+
+def _report(path: Path, a: Path, b: Path, x: Thing, y: Thing, found: Matched, title: str) -> None:
     from anchorot.report import write_report
 
-    details = {"plan": title, "points": f"{x.n} and {y.n}"}
-    write_report(path, x, y, plan, names=(printable(a.name), printable(b.name)), details=details)
+    whole, details = found.whole, {"plan": title, "points": f"{_size(x)} and {_size(y)}"}
+    if isinstance(whole, ao.Transport):
+        state = "" if whole.converged else ", not converged"
+        details |= {"value": f"{whole.value:.6g}{state}", "cost": f"{whole.cost:.6g}"}
+        details |= {} if whole.epsilon is None else {"epsilon": f"{whole.epsilon:.6g}"}
+    elif isinstance(whole, ao.Correspondence):
+        details = {}  # the page knows more of it
+    write_report(path, x, y, whole, names=(printable(a.name), printable(b.name)), details=details)
 
 
-def _labels(space: ao.Space) -> list[str]:
-    return [str(label) for label in (range(space.n) if space.labels is None else space.labels)]
+def _size(thing: Thing) -> int:
+    return thing.n if isinstance(thing, ao.Space) else thing.total
 
 
-def _shares(x: ao.Space, plan: Float64s, matches: Int64s) -> Float64s:
-    """Share of each point's mass that goes to its match; 0 for points without one."""
-    mass = np.where(matches >= 0, np.take_along_axis(plan, matches[:, None].clip(0), axis=1)[:, 0], 0.0)
-    return np.divide(mass, x.weights, out=np.zeros(x.n), where=x.weights > 0)
+def _labels(thing: Thing) -> list[str]:
+    labels = thing.labels if isinstance(thing, ao.Space) else None
+    return [str(label) for label in (range(_size(thing)) if labels is None else labels)]
 
 
-def _write(path: Path, x: ao.Space, y: ao.Space, found: Matched) -> None:
+def _write(path: Path, x: Thing, y: Thing, found: Matched) -> None:
     if path.suffix.lower() == ".npz":
-        np.savez_compressed(path, plan=found.plan, match=found.matches, labels_a=_labels(x), labels_b=_labels(y))
+        held: dict[str, Any] = {"match": found.matches, "labels_a": _labels(x), "labels_b": _labels(y)}
+        np.savez_compressed(path, **(held if found.plan is None else held | {"plan": found.plan}))
+    elif path.suffix.lower() == ".txt":
+        np.savetxt(path, found.matches, fmt="%d")
     else:
         write_csv(path, _rows(x, y, found))
 
 
-def _rows(x: ao.Space, y: ao.Space, found: Matched) -> Iterator[list[str]]:
+def _rows(x: Thing, y: Thing, found: Matched) -> Iterator[list[str]]:
     names_x, names_y = _labels(x), _labels(y)
     yield ["a", "b", "share"]
-    for i, (j, share) in enumerate(zip(found.matches, _shares(x, found.plan, found.matches), strict=True)):
+    for i, (j, share) in enumerate(zip(found.matches, found.shares(x), strict=True)):
         yield [names_x[i], names_y[j] if j >= 0 else "", f"{share:.9g}"]
 
 
-def _print(
-    a: Path, b: Path, x: ao.Space, y: ao.Space, found: Matched, written: list[str], stopwatch: Stopwatch
-) -> None:
-    matches = found.matches
-    names_x, names_y, shares = _labels(x), _labels(y), _shares(x, found.plan, matches)
-    title = f"{a.name} ({x.n} points) in {b.name} ({y.n} points): the surest {min(ROWS_SHOWN, x.n)}"
-    table = new_table(title, "point", "match", "share of its mass")
-    for i in np.argsort(-shares, kind="stable")[:ROWS_SHOWN]:
+def _print(a: Path, b: Path, x: Thing, y: Thing, found: Matched, written: list[str], stopwatch: Stopwatch) -> None:
+    matches, n = found.matches, _size(x)
+    names_x, names_y, shares = _labels(x), _labels(y), found.shares(x)
+    title = f"{a.name} ({n} points) in {b.name} ({_size(y)} points)"
+    if found.plan is None:
+        table = new_table(f"{title}: some", "point", "match")
+        shown = np.unique(np.linspace(0, n - 1, min(ROWS_SHOWN, n)).astype(np.int64))
+    else:
+        table = new_table(f"{title}: the surest {min(ROWS_SHOWN, n)}", "point", "match", "share of its mass")
+        shown = np.argsort(-shares, kind="stable")[:ROWS_SHOWN]
+    for i in shown:
         match_name = names_y[matches[i]] if matches[i] >= 0 else "none"
-        table.add_row(plain(names_x[i]), plain(match_name), f"{shares[i]:.2%}")
-    if isinstance(found.whole, ao.Alignment):
+        table.add_row(plain(names_x[i]), plain(match_name), *([] if found.plan is None else [f"{shares[i]:.2%}"]))
+    if isinstance(found.whole, ao.Correspondence):
         _print_starts(found.whole)
     used = len(np.unique(matches[matches >= 0]))
-    lines = [f"{used} of {y.n} points of {plain(b.name)} are matched", *_lines(found)]
+    lines = [f"{used} of {_size(y)} points of {plain(b.name)} are matched", *_lines(found)]
     took = ", ".join(f"{name.replace('_', ' ')} {seconds:.2f} s" for name, seconds in stopwatch.seconds.items())
     print_table(table, *lines, f"[dim]{took}[/]", *written)
 
@@ -188,19 +296,24 @@ def _lines(found: Matched) -> Iterator[str]:
     """What a solver says of its plan, for people."""
     if found.unmatched:
         yield f"{found.unmatched:.1%} of the first space's points have no match"
-    if found.whole is None:
+    whole = found.whole
+    if isinstance(whole, np.ndarray):
         return
-    state = "" if found.whole.converged else ", NOT converged"
-    if isinstance(found.whole, ao.Transport):
-        yield f"value {found.whole.value:.6g}{state}"
-        return
-    yield f"loss {found.whole.value:.6g}, at least {found.whole.bound:.6g}: a gap of {found.whole.gap:.6g}{state}"
-    rival = found.whole.runner_up
+    state = "" if whole.converged else ", NOT converged"
+    if isinstance(whole, ao.Transport):
+        yield f"value {whole.value:.6g}{state}"
+    elif isinstance(whole, ao.DenseAlignment):
+        turned = "" if whole.agreement is None else f", agreement {whole.agreement:.3g} (below 0 the map mirrors)"
+        yield f"{len(whole.landmarks[0])} landmarks, discrepancy {whole.discrepancy:.6g}{turned}{state}"
+    else:
+        yield f"loss {whole.value:.6g}, at least {whole.bound:.6g}: a gap of {whole.gap:.6g}{state}"
+    rival = None if isinstance(whole, ao.Transport) else whole.runner_up
     if rival is not None:
-        yield f"a runner-up of objective {rival.objective:.6g} matches {rival.differs:.1%} of the points otherwise"
+        name, size = next(iter(_fit(rival).items()))
+        yield f"a runner-up of {name} {size:.6g} matches {rival.differs:.1%} of the points otherwise"
 
 
-def _print_starts(found: ao.Alignment) -> None:
+def _print_starts(found: ao.Correspondence) -> None:
     table = new_table("where the alignment began, best first", "start", "objective", "steps", "seconds")
     for start in found.starts:
         table.add_row(start.name, f"{start.objective:.6g}", str(start.n_iter), f"[dim]{start.seconds:.3f}[/]")

@@ -2,9 +2,11 @@
 
 import json
 import math
+import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,8 @@ from anchorot.exceptions import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+PAUSE = 30.0  # seconds between two lines about what is under way, where there is no terminal
 
 
 def print_json(found: dict[str, Any]) -> None:
@@ -70,15 +74,34 @@ def doing(what: str, also: str = "") -> Iterator[None]:
 
 @contextmanager
 def _status(shown: str) -> Iterator[None]:
+    """Show what is under way: on a terminal all the time, elsewhere a line now and then."""
     from rich.console import Console
 
     console = Console(stderr=True)
-    with console.status(plain(shown)) if console.is_terminal else nullcontext():
+    with console.status(plain(shown)) if console.is_terminal else _told_now_and_then(shown):
         yield
 
 
+@contextmanager
+def _told_now_and_then(shown: str) -> Iterator[None]:
+    """Say on standard error, every half minute, that something is under way, for who reads a log."""
+    begin, is_done = time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        while not is_done.wait(PAUSE):
+            print(f"anchorot: {printable(shown)}, {time.monotonic() - begin:.0f} s so far", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        thread.join()
+
+
 class Stopwatch:
-    """Seconds that each step took, by name; on a terminal the step under way is shown."""
+    """Seconds that each step took, by name; the step under way is shown to a person, or told now and then to a log."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
