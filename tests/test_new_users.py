@@ -35,8 +35,9 @@ DISTANCES = (ao.anchor_energy, ao.anchor_wasserstein, ao.gromov_wasserstein, ao.
 @pytest.mark.parametrize("distance", DISTANCES, ids=lambda distance: distance.__name__)
 def test_every_distance_says_what_makes_a_space(distance, tmp_path, collection):
     file = tmp_path / "cat.off"
-    assert "anchorot.read(" in said(lambda: distance(str(file), SQUARE))
-    assert "anchorot.read(" in said(lambda: distance(SQUARE, file))
+    if distance is not ao.align:  # which reads files itself
+        assert "anchorot.read(" in said(lambda: distance(str(file), SQUARE))
+        assert "anchorot.read(" in said(lambda: distance(SQUARE, file))
     assert "anchorot.from_graph(" in said(lambda: distance(nx.path_graph(4), SQUARE))
     assert "anchorot.from_graph(" in said(lambda: distance(collection.graphs[0], SQUARE))
     assert ".spaces()" in said(lambda: distance(collection, SQUARE))

@@ -40,9 +40,7 @@ figure, axes = plt.subplots(2, 2, figsize=(10.5, 6.4), layout="constrained")
 ao.plot.shape(whole, place, colorbar=False, ax=axes[0, 0])
 ao.plot.shape(whole, whole.n * free.plan.sum(axis=1), label="share that is matched", ax=axes[0, 1])
 for ax, found in zip(axes[1], (full, free), strict=True):
-    carried = found.project(place, onto="second")  # NaN where a point of the scan is left out
-    known = np.flatnonzero(np.isfinite(carried))
-    ao.plot.shape(scan.take(known), carried[known], colorbar=False, ax=ax)
+    ao.plot.shape(scan, found.project(place, onto="second"), colorbar=False, ax=ax)  # grey where points are left out
 titles = (
     "the whole dog",
     'mass="free": what is matched of it',

@@ -116,7 +116,7 @@ def match(
         found = interruptible(lambda: Matched.of(solve(x, y), one_to_one), max(_size(x), _size(y)))
     with stopwatch("write", "writing"):
         outputs.save(output, lambda path: _write(path, x, y, found))
-        outputs.save(report, lambda path: _report(path, a, b, x, y, found, PLANS[plan]))
+        outputs.save(report, lambda path: _report(path, a, b, x, y, found, PLANS[plan], reading["geodesic"]))
     if as_json:
         files = {"a": str(a), "b": str(b), "n": _size(x), "m": _size(y), "plan": plan}
         labels = {"labels_a": _labels(x), "labels_b": _labels(y)}
@@ -232,7 +232,7 @@ def _fit(found: ao.Alignment | ao.DenseAlignment | ao.Rival | ao.DenseRival) -> 
     return fit if isinstance(found, ao.DenseRival) else {**fit, "landmarks": len(found.landmarks[0])}
 
 
-def _report(path: Path, a: Path, b: Path, x: Thing, y: Thing, found: Matched, title: str) -> None:
+def _report(path: Path, a: Path, b: Path, x: Thing, y: Thing, found: Matched, title: str, geodesic: str) -> None:
     from anchorot.report import write_report
 
     whole, details = found.whole, {"plan": title, "points": f"{_size(x)} and {_size(y)}"}
@@ -240,8 +240,8 @@ def _report(path: Path, a: Path, b: Path, x: Thing, y: Thing, found: Matched, ti
         state = "" if whole.converged else ", not converged"
         details |= {"value": f"{whole.value:.6g}{state}", "cost": f"{whole.cost:.6g}"}
         details |= {} if whole.epsilon is None else {"epsilon": f"{whole.epsilon:.6g}"}
-    elif isinstance(whole, ao.Correspondence):
-        details = {}  # the page knows more of it
+    elif isinstance(whole, ao.Correspondence):  # of which the page knows more
+        details = {} if found.plan is not None else {"geodesic": geodesic}
     write_report(path, x, y, whole, names=(printable(a.name), printable(b.name)), details=details)
 
 

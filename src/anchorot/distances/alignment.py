@@ -216,11 +216,13 @@ class Alignment(Correspondence):
     objective : float
         What was minimised: the loss, joined with the cost of the features if there are any.
     bound : float
-        No plan has a smaller loss: the best of :func:`lower_bounds`. 0 where a part of the mass stays unmatched.
+        No plan has a smaller loss: the best of :func:`lower_bounds`. It certifies how far the loss can be from the
+        least, not that matches are right. 0 where a part of the mass stays unmatched.
     starts : tuple of Start
         All that was tried, best first.
     runner_up : Rival or None
-        Another answer that is about as good; then only knowledge that is not in the costs can tell which is right.
+        Another answer that is about as good; then only knowledge that is not in the costs can tell which is right. The
+        best sign that an alignment may be wrong.
     converged : bool
         Whether the best start's last step no longer helped.
     feature_scale : float
@@ -278,9 +280,10 @@ class Alignment(Correspondence):
 
     @cached_property
     def spread(self) -> Float64s:
-        """Effective number of matches of every point of the first space in `soft`: 1 is certain, m is no idea.
+        """Effective number of matches of every point of the first space in `soft`, from 1 to m.
 
-        The exponential of the entropy of where its mass goes; NaN for a point whose mass goes nowhere.
+        The exponential of the entropy of where its mass goes; NaN for a point whose mass goes nowhere. It says how
+        large the region is that the point might belong to, not whether it is the right one.
         """
         return spread_of(self.soft)
 
