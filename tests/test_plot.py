@@ -530,6 +530,17 @@ def test_wrong_input_gives_one_clear_line(picture, message):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("offset", [1e9, -1e12, 1e15])
+def test_a_common_offset_of_the_costs_changes_no_drawing(offset):
+    cost = np.round(8 * ao.from_points(np.random.default_rng(0).normal(size=(9, 2)) * 10).cost) / 8
+    np.testing.assert_array_equal(scene(ao.Space(cost + offset)).positions, scene(ao.Space(cost)).positions)
+
+
+def test_a_single_point_is_drawn_whatever_it_costs_itself():
+    drawn(plot.shape([[3.0]], [1.0]))
+    drawn(plot.matched_graphs([[-1e9]], [[5.0]], [0]))
+
+
 def test_extreme_costs_can_be_laid_out():
     points = np.random.default_rng(0).normal(size=(20, 2))
     distances = ao.from_points(points).cost.copy()

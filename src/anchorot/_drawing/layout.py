@@ -53,6 +53,7 @@ def stress_layout(distances: Float64s, dim: int = 2, *, max_iter: int = 100, tol
     order = np.random.default_rng(0).permutation(n) if n > MOST_TOGETHER else np.arange(n)
     chosen, others = np.sort(order[:MOST_TOGETHER]), np.sort(order[MOST_TOGETHER:])
     among = (distances[np.ix_(chosen, chosen)] + distances[np.ix_(chosen, chosen)].T) / 2
+    np.fill_diagonal(among, 0.0)
     if not among.any():
         return np.zeros((n, dim))
     middle = float(np.median(among[among > 0]))  # in units of which squares are safe

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorot._cost_scales import in_unit_range
 from anchorot._drawing.layout import stress_layout
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import uniform_weights
@@ -17,6 +18,8 @@ from anchorot.io.mesh_files import MESH_READERS
 from anchorot.io.meshes import check_mesh, open_mesh
 from anchorot.origin import Origin
 from anchorot.space import Space
+
+LARGEST_UNIT = 2.0**900  # of costs that are drawn at their own size; larger ones are drawn smaller
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +75,16 @@ class Scene:
 def scene(space: Drawable) -> Scene:
     """Take the positions that a space came with, or lay it out in the plane by its costs.
 
-    A space without positions is laid out from its costs alone. If its points are a sample of a graph's nodes, the
-    places of the others are unknown, and no edges are drawn.
+    A space without positions is laid out from its costs alone, counted from the least of them. If its points are a
+    sample of a graph's nodes, the places of the others are unknown, and no edges are drawn.
     """
     geometry = space.geometry
     if geometry is not None and geometry.positions is not None:
         is_bare = geometry.faces is None and geometry.edges is None
         return Scene(geometry.positions, geometry.index, geometry.faces, geometry.edges, is_bare)
     assert isinstance(space, Space)
-    placed = stress_layout(np.abs(space.cost.astype(np.float64)))
+    (costs,), unit = in_unit_range([space.cost])
+    placed = stress_layout(costs) * min(unit, LARGEST_UNIT)
     if geometry is None or geometry.n_sites != space.n:
         return Scene(placed, np.arange(space.n), None, None, is_free=True)
     positions = np.empty_like(placed)
