@@ -11,6 +11,8 @@ import anchorot as ao
 
 from strategies import examples
 
+pytestmark = pytest.mark.kernel_free
+
 POINTS = np.random.default_rng(0).normal(size=(60, 3)) * (1, 1.5, 2)
 ORDER = np.random.default_rng(1).permutation(60)  # point i of the second is point ORDER[i] of the first
 TRUTH = np.argsort(ORDER)

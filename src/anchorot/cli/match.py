@@ -1,7 +1,6 @@
 """`anchorot match`: which point of one file corresponds to which of another."""
 
 import warnings
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -19,7 +18,6 @@ from anchorot.cli.writing import Outputs, write_csv
 from anchorot.exceptions import printable
 from anchorot.io.gate import about
 from anchorot.io.geodesics import ROWS
-from anchorot.io.matrices import MATRIX_READERS
 from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
 from anchorot.io.options import ReadOptions
 from anchorot.many.metrics import plan_of
@@ -132,48 +130,46 @@ def _read(
     """Read two spaces; but of large meshes to be aligned, all vertices, or a sample if an option needs a plan."""
     if plan != "align" or reading["n_points"] is not None:
         return read_both(a, b, reading, stopwatch)
-    with stopwatch("look", "looking for meshes"):
-        meshes = [_mesh_in(path, reading) for path in (a, b)]
-    large = [(path, len(m.vertices)) for path, m in zip((a, b), meshes, strict=True) if m and _is_large(m)]
-    if not large:
+    files, meshes = (("read_a", a), ("read_b", b)), []
+    for name, path in files:
+        with stopwatch(name, f"reading {path.name}"):
+            meshes.append(_mesh_in(path, reading))
+    sizes = [0 if mesh is None else len(mesh.vertices) for mesh in meshes]
+    if max(sizes) <= LARGE_MESH:
         return read_both(a, b, reading, stopwatch)
-    found = f"{large[0][0].name} has {large[0][1]} vertices"
+    path, count = next((path, size) for path, size in zip((a, b), sizes, strict=True) if size > LARGE_MESH)
     if reading["geodesic"] not in ROWS:
         need_plan = [*need_plan, f"--geodesic {reading['geodesic']}"]
     if need_plan:
-        needed = f"since {need_plan[0]} needs a plan between all points; --n-points keeps more or fewer"
-        _note(f"{found}, of which {LARGE_MESH} are kept, {needed}")
+        text = (
+            f"{path.name} has {count} vertices, of which {LARGE_MESH} are kept, since {need_plan[0]} needs a plan "
+            "between all points; --n-points keeps more or fewer"
+        )
+        warnings.warn(text, ao.InputNote, stacklevel=2)
         return read_both(a, b, {**reading, "n_points": LARGE_MESH}, stopwatch)
-    aligned = f"so {N_LANDMARKS} landmarks of each side are aligned, and all other points by them"
-    _note(f"{found}, {aligned}; --n-points takes a sample instead")
+    text = (
+        f"{path.name} has {count} vertices, so {N_LANDMARKS} landmarks of each side are aligned, and all other points "
+        "by them; --n-points takes a sample instead"
+    )
+    warnings.warn(text, ao.InputNote, stacklevel=2)
     things: list[Thing] = []
-    for name, path, mesh in zip(("read_a", "read_b"), (a, b), meshes, strict=True):
-        with stopwatch(name, f"reading {path.name}"), about(path):
-            whole = None if mesh is None else ao.MeshDistances((mesh.vertices, mesh.faces), reading["geodesic"])
-        things.append(whole or ao.read(path, **reading))
+    for (name, path), mesh in zip(files, meshes, strict=True):
+        with stopwatch(name, f"reading {path.name}"):
+            things.append(ao.read(path, **reading) if mesh is None else _whole(path, mesh, reading["geodesic"]))
     return things[0], things[1]
 
 
-def _mesh_in(path: Path, reading: dict[str, Any]) -> Mesh | None:
-    """The mesh that a file holds, not yet checked, or None."""
-    ending, options = path.suffix.lower(), ReadOptions(**reading)
+def _whole(path: Path, mesh: Mesh, geodesic: str) -> ao.MeshDistances:
     with about(path):
-        if ending in MESH_READERS:
-            return read_mesh(path, options.limit)
-        if ending == ".npz" and zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as held:
-                has_mesh = {"V.npy", "F.npy"} <= set(held.namelist())
-            found = MATRIX_READERS[ending](path, options) if has_mesh else {}
-            return Mesh(found["V"], found["F"]) if "V" in found else None
-    return None
+        return ao.MeshDistances((mesh.vertices, mesh.faces), geodesic)
 
 
-def _is_large(mesh: Mesh) -> bool:
-    return len(mesh.vertices) > LARGE_MESH
-
-
-def _note(text: str) -> None:
-    warnings.warn(text, ao.InputNote, stacklevel=2)
+def _mesh_in(path: Path, reading: dict[str, Any]) -> Mesh | None:
+    """The mesh that a file holds by its ending, not yet checked, or None."""
+    if path.suffix.lower() not in MESH_READERS:
+        return None
+    with about(path):
+        return read_mesh(path, ReadOptions(**reading).limit)
 
 
 def _solver(

@@ -108,11 +108,11 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, name: str, shown: str) -> Iterator[None]:
-        """Time a block of code under a name; `shown` is what a person reads meanwhile."""
+        """Time a block of code under a name, with all others of that name; `shown` is what a person reads meanwhile."""
         start = time.perf_counter()
         with _status(shown), doing(shown):
             yield
-        self.seconds[name] = time.perf_counter() - start
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
 def check_extra(package: str, extra: str) -> None:
