@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,3 +172,16 @@ def test_without_a_terminal_a_line_now_and_then_says_what_is_under_way(monkeypat
     with output.Stopwatch()("plan", "computing the Alignment"):
         pass
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_lines_that_cannot_be_said_stop_nothing(monkeypatch):
+    output = pytest.importorskip("anchorot.cli.output")
+    failed = []
+    monkeypatch.setattr(output, "PAUSE", 0.05)
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    with open("/dev/full", "w") as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", full)
+        with output.Stopwatch()("plan", "computing the Alignment"):
+            time.sleep(0.2)
+    assert failed == []

@@ -58,17 +58,17 @@ def show_note(
     line: str | None = None,
 ) -> None:
     """Show a warning as one line, without the place in the source, which is of no use at a terminal."""
-    _tell(f"anchorot: note: {printable(str(message))}")
+    tell(f"anchorot: note: {printable(str(message))}")
 
 
 def leave(message: str, status: int = FAILED, command: str = "anchorot") -> NoReturn:
     """Say why in one line, and end the program."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C does not wait for threads, and leaves no traceback
-    _tell(f"{command}: {printable(message)}")
+    tell(f"{command}: {printable(message)}")
     sys.exit(status)
 
 
-def _tell(line: str) -> None:
+def tell(line: str) -> None:
     """Say a line on standard error, if anything can be said there."""
     try:
         print(line, file=sys.stderr, flush=True)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anchorot as ao
-from anchorot.cli.ending import no_memory
+from anchorot.cli.ending import no_memory, tell
 from anchorot.exceptions import printable
 
 if TYPE_CHECKING:
@@ -87,11 +86,11 @@ def _told_now_and_then(shown: str) -> Iterator[None]:
     """Say on standard error, every half minute, that something is under way, for who reads a log."""
     begin, is_done = time.monotonic(), threading.Event()
 
-    def tell() -> None:
+    def repeat() -> None:
         while not is_done.wait(PAUSE):
-            print(f"anchorot: {printable(shown)}, {time.monotonic() - begin:.0f} s so far", file=sys.stderr, flush=True)
+            tell(f"anchorot: {printable(shown)}, {time.monotonic() - begin:.0f} s so far")
 
-    thread = threading.Thread(target=tell, daemon=True)
+    thread = threading.Thread(target=repeat, daemon=True)
     thread.start()
     try:
         yield
