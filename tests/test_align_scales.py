@@ -190,10 +190,17 @@ def test_bad_masses_and_features_are_one_clear_line(options, message):
         ao.align(grid(3, 0), grid(4, 1), **options)
 
 
-def test_distances_beyond_the_range_of_floats_are_one_clear_line():
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_points_of_any_unit_are_matched_by_landmarks(unit):
     points = np.random.default_rng(0).normal(size=(30, 3))
-    with pytest.raises(ao.InputError, match="distances exceed the range of float64; divide all points"):
-        ao.align(points * 1e200, points * 1e200, n_landmarks=10)
+    found = ao.align(points * unit, points[::-1] * unit, n_landmarks=10)
+    np.testing.assert_array_equal(found.matches, np.arange(30)[::-1])
+
+
+def test_distances_beyond_the_range_of_floats_are_one_clear_line():
+    points = np.random.default_rng(0).uniform(-1, 1, size=(30, 3)) * 1.7e308
+    with pytest.raises(ao.InputError, match="distances between points are outside the range of float64"):
+        ao.align(points, points, n_landmarks=10)
 
 
 @pytest.mark.parametrize("options", [{}, {"mass": 1.0}, {"mass": "free"}, {"n_landmarks": 3}])

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anchorot._cost_scales import unit_of
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot._validate import check_choice, check_memory, check_numbers
 from anchorot.exceptions import InputError
@@ -234,5 +235,6 @@ def distances_of(thing: Any) -> Distances:
 
 def _outermost(positions: Float64s) -> int:
     """The farthest from the mean; as seen from a box around them, so that nothing overflows."""
-    away = positions - positions.mean(axis=0)
+    small = positions / unit_of(float(np.abs(positions).max()))
+    away = small - small.mean(axis=0)
     return int(np.argmax(np.square(away / (np.abs(away).max() or 1.0)).sum(axis=1)))
