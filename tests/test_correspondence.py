@@ -1,5 +1,6 @@
 """What all alignments share: matches that carry numbers and labels over, are scored, written and read back."""
 
+import os
 from itertools import pairwise
 
 import numpy as np
@@ -84,6 +85,14 @@ def test_a_file_that_holds_no_matches_is_one_clear_line(tmp_path, text, line, sh
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="there are no devices")
+@pytest.mark.parametrize("make", [os.mkdir, lambda path: path.symlink_to(os.devnull)], ids=["folder", "device"])
+def test_matches_are_read_from_regular_files_only(tmp_path, make):
+    make(tmp_path / "map.txt")
+    with pytest.raises(ao.InputError, match=r"^map.txt: this is a .*, but a (regular )?file is needed$"):
+        ao.read_matches(tmp_path / "map.txt")
+
+
 def test_an_alignment_is_no_space_and_the_error_says_what_to_do(found, tmp_path):
     for wrong in (lambda: ao.write(found, tmp_path / "map.npz"), lambda: ao.anchor_energy(found, found)):
         with pytest.raises(ao.InputError, match=r"but a Space .* is needed; .* found.write\(\"map.txt\"\) writes"):
@@ -159,7 +168,7 @@ def test_points_without_a_match_get_no_number_and_no_label():
         (lambda found: found.transfer(["a"] * 59), "labels has 59 entries, but there are 60 points"),
         (lambda found: found.transfer([["a"]] * 60), "labels must be hashable"),
         (lambda found: found.transfer("a" * 60), "labels must be one label for each of 60 points"),
-        (lambda found: found.transfer(3), "labels must be one label for each of 60 points, but got 3"),
+        (lambda found: found.transfer(3), "labels must be one per point and in order, such as a list, but got 3"),
     ],
 )
 def test_what_cannot_be_carried_over_is_one_clear_line(found, call, message):
@@ -252,3 +261,36 @@ def test_a_rotation_is_found_whatever_the_scale(scale):
     moved = (POINTS @ rotation)[ORDER]
     found = KINDS["alignment"]().transform(POINTS * scale, moved * scale)
     np.testing.assert_allclose(found.rotation, rotation, atol=1e-9)
+
+
+# -- every kind of array -------------------------------------------------------------------------------------------
+
+DOORS = {  # what an alignment of `POINTS` takes that is an array
+    "values": (POINTS, lambda found, given: found.project(given)),
+    "labels": (np.arange(60) % 7, lambda found, given: found.transfer(given)[0]),
+    "matches": (TRUTH, lambda _, given: ao.alignment_scores(given, TRUTH).hits),
+    "truth": (TRUTH, lambda found, given: ao.alignment_scores(found, given).hits),
+    "symmetry": (TRUTH, lambda found, given: ao.alignment_scores(found, TRUTH, symmetry=given).hits_up_to_symmetry),
+    "own labels": (
+        TRUTH,
+        lambda found, given: ao.alignment_scores(found, labels=(given, np.arange(60))).label_transfer,
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_tensors_are_taken_for_the_arrays_that_they_hold(found, door):
+    torch = pytest.importorskip("torch")
+    array, ask = DOORS[door]
+    for values in (torch.tensor(array), list(torch.tensor(array))):
+        np.testing.assert_array_equal(ask(found, values), ask(found, array))
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_gradients_and_masked_entries_are_refused_in_one_line(found, door):
+    torch = pytest.importorskip("torch")
+    array, ask = DOORS[door]
+    hidden = np.ma.masked_array(array, np.arange(array.size).reshape(array.shape) == 3)
+    for values, said in ((hidden, "masked"), (torch.tensor(array.astype(float)).requires_grad_(), "gradient")):
+        with pytest.raises(ao.InputError, match=rf"^[^\n]*{said}[^\n]*$"):
+            ask(found, values)

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._html import card
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_choice, check_finite, check_numbers
+from anchorot._validate import as_array, check_choice, check_finite, check_numbers, point_values
 from anchorot.exceptions import InputError, printable
 from anchorot.io.atomic import replacing
+from anchorot.io.gate import MAX_BYTES, about, content_of
 
 MATCHED = 0.5  # of a point's weight must be matched for the point to have a match
 
@@ -136,9 +137,10 @@ class Correspondence:
         [0.0, 10.0, 30.0]
         """
         masses = self._masses_onto(onto, soft)
-        if np.asarray(values).dtype.kind not in "biuf":
+        given = as_array(values, "values")
+        if given.dtype.kind not in "biuf":
             raise InputError("values are not all real numbers, so they have no mean; transfer(labels) carries labels")
-        array = check_numbers(values, "values").astype(np.float64)
+        array = check_numbers(given, "values").astype(np.float64)
         if array.ndim not in (1, 2) or len(array) != masses.shape[1]:
             raise InputError(
                 f"values has shape {array.shape}, but one row for each of {masses.shape[1]} points is needed"
@@ -351,9 +353,9 @@ def carried_labels(masses: Any, labels: Iterable[Any]) -> tuple[NDArray[Any], Fl
 
 def _coded(labels: Iterable[Any], count: int) -> tuple[NDArray[Any], Int64s]:
     """Different labels, in order where they have one, and the place of each point's label among them."""
-    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+    if isinstance(labels, str | bytes):
         raise InputError(f"labels must be one label for each of {count} points, but got {labels!r}")
-    items = np.asarray(labels).tolist() if hasattr(labels, "__array__") else list(labels)
+    items = point_values(labels, "labels")
     if len(items) != count:
         raise InputError(f"labels has {len(items)} entries, but there are {count} points")
     try:
@@ -392,14 +394,13 @@ def read_matches(path: str | os.PathLike[str]) -> Int64s:
     [1, 2, 0]
     """
     file = Path(path)
-    lines = file.read_text("utf-8", "replace").split("\n")
-    lines = lines[:-1] if lines[-1] == "" else lines
-    for number, line in enumerate(lines, 1):
-        if not re.fullmatch(r"-1|[0-9]{1,18}", line.strip(), re.ASCII):
-            shown = printable(line[:40])
-            raise InputError(
-                f"{file.name}: line {number} is {shown!r}, but the number of a match is needed, -1 for none"
-            )
+    with about(file):
+        lines = content_of(file, MAX_BYTES).decode("utf-8", "replace").split("\n")
+        lines = lines[:-1] if lines[-1] == "" else lines
+        for number, line in enumerate(lines, 1):
+            if not re.fullmatch(r"-1|[0-9]{1,18}", line.strip(), re.ASCII):
+                shown = printable(line[:40])
+                raise InputError(f"line {number} is {shown!r}, but the number of a match is needed, -1 for none")
     return np.array([int(line) for line in lines], np.int64)
 
 

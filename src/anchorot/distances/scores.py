@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_integer
+from anchorot._validate import as_array, check_integer, point_values
 from anchorot.distances.alignment import Alignment, Correspondence, carried_labels, sparse_plan
 from anchorot.distances.plan import check_plan
 from anchorot.exceptions import InputError
@@ -219,7 +219,7 @@ def _matches_and_plan(
 ) -> tuple[Int64s, Float64s | None, int | None]:
     """The matches, the plan if there is one, and the number of points of the second space if that is known."""
     if not isinstance(found, Correspondence):
-        array = np.asarray(found)
+        array = as_array(found, "the alignment")
         if array.ndim == 1 and array.dtype.kind in "iu" and len(array):
             size = None if costs is None else costs.size
             return _check_indices(array, len(array), "the alignment", -1, size), None, size
@@ -235,7 +235,7 @@ def _matches_and_plan(
 
 
 def _check_indices(values: ArrayLike, length: int, name: str, least: int, m: int | None) -> Int64s:
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.shape != (length,) or array.dtype.kind not in "iu":
         raise InputError(f"{name} has shape {array.shape} and dtype {array.dtype}, but {length} integers are needed")
     if array.min() < least or (m is not None and array.max() >= m):
@@ -274,7 +274,7 @@ def _foscttm(costs: Float64s, plan: Float64s, goal: Int64s) -> float:
 def _label_transfer(matches: Int64s, plan: Float64s | None, labels: tuple[Iterable[Any], Iterable[Any]]) -> float:
     if not isinstance(labels, list | tuple) or len(labels) != 2:
         raise InputError("labels must be a pair, the labels of the first space's points and those of the second's")
-    first, second = (np.asarray(side).tolist() if hasattr(side, "__array__") else list(side) for side in labels)
+    first, second = (point_values(side, "labels") for side in labels)
     if len(first) != len(matches):
         raise InputError(f"there are {len(first)} labels of the first space, but {len(matches)} points")
     carried, _ = carried_labels(sparse_plan(matches, len(second)) if plan is None else plan, second)

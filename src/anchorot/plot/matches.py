@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._drawing.scene import drawable
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_numbers
+from anchorot._validate import as_array, check_numbers
 from anchorot.distances.alignment import Alignment, Correspondence
 from anchorot.distances.plan import check_plan, match
 from anchorot.distances.transport import Transport
@@ -111,7 +111,7 @@ def _check_match(plan_or_match: Correspondence | Transport | ArrayLike, n: int, 
     given = plan_or_match.plan if isinstance(plan_or_match, Transport) else plan_or_match
     given = given.matches if isinstance(given, Correspondence) else given
     numbers = check_numbers(given, "plan_or_match")
-    if numbers.ndim == 1 and np.asarray(given).dtype.kind in "iu":
+    if numbers.ndim == 1 and as_array(given, "plan_or_match").dtype.kind in "iu":
         found = numbers.astype(np.int64)
         if len(found) != n:
             raise InputError(f"the match has {len(found)} entries, but the first space has {n} points")
