@@ -12,7 +12,7 @@ import torch
 
 from anchorot.many import pairwise
 from anchorot.search import embedding
-from anchorot.search.device import embed_on_device
+from anchorot.search.embedding import embed_on_device
 from anchorot.torch import _pairs
 
 from conftest import require_or_skip

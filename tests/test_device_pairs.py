@@ -137,7 +137,7 @@ def test_batches_change_no_bit_of_vectors(device, monkeypatch):
     monkeypatch.setattr(_pairs, "grid_averages", lambda cost, grid: batches.append(len(cost)) or original(cost, grid))
     whole = ao.embed(many, device=device)
     assert sorted(batches) == [1, 1, 2, 2]
-    monkeypatch.setattr("anchorot.search.device.BATCH_NUMBERS", 1)
+    monkeypatch.setattr("anchorot.search.embedding.BATCH_NUMBERS", 1)
     np.testing.assert_array_equal(ao.embed(many, device=device), whole)
     assert batches[4:] == [1] * len(many)
     np.testing.assert_allclose(whole, ao.embed(many), rtol=1e-6, atol=1e-9)

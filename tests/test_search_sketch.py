@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
+from anchorot.anchors.grid import Grid
 from anchorot.search import sketch as sketches
-from anchorot.search.embedding import Grid
 from anchorot.search.sketch import Sketch
 
 from strategies import examples, spaces

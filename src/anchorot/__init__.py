@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from anchorot.anchors.feature_maps import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.grid import Grid
 from anchorot.anchors.line import ot_1d
 from anchorot.barycenter import Barycenter, barycenter
 from anchorot.config import __version__, show_config
@@ -55,7 +56,7 @@ from anchorot.io import (
 from anchorot.many.convert import convert
 from anchorot.many.pairwise import pairwise
 from anchorot.origin import Origin
-from anchorot.search.embedding import Grid, embed
+from anchorot.search.embedding import embed
 from anchorot.search.index import SearchIndex
 from anchorot.search.projections import embedded_energy
 from anchorot.space import Space

@@ -10,12 +10,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from anchorot._typing import RngLike
+from anchorot.anchors.grid import Grid, check_shape
 from anchorot.anchors.marked import common_marking
 from anchorot.anchors.marking import MarksLike
 from anchorot.anchors.parts import parts_of
 from anchorot.distances.ground import is_w2
 from anchorot.estimators.training import load_spaces
-from anchorot.search.embedding import Grid, check_shape, embed_parts
+from anchorot.search.embedding import embed_parts
 from anchorot.search.projections import Projections
 
 

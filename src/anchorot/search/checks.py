@@ -15,9 +15,9 @@ from anchorot._kernels.heights import from_heights
 from anchorot._kernels.records import Events
 from anchorot._typing import Floats
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.grid import Grid
 from anchorot.exceptions import InputError
 from anchorot.io.options import ReadOptions
-from anchorot.search.embedding import Grid
 from anchorot.search.signatures import check_cells
 from anchorot.search.view import View, unpacked
 

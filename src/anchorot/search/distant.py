@@ -15,6 +15,7 @@ import numpy as np
 
 from anchorot._typing import Int64s
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.grid import Grid
 from anchorot.exceptions import AnchorotError, InputError
 from anchorot.io.notes import listening, note
 from anchorot.io.options import PathLike
@@ -22,7 +23,6 @@ from anchorot.many.cluster import Cluster
 from anchorot.many.inputs import Inputs
 from anchorot.many.tiles import strips
 from anchorot.search.checks import checked_header
-from anchorot.search.embedding import Grid
 from anchorot.search.entries import ENTRY
 from anchorot.search.file import IndexFile
 from anchorot.search.filling import Recipe, all_of, check_names, common_reading

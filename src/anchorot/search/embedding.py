@@ -4,97 +4,35 @@ from __future__ import annotations
 
 import math
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._kernels.records import GridSpec
-from anchorot._typing import RngLike
-from anchorot._validate import check_integer, check_room
-from anchorot.anchors.features import AnchorFeatures
+from anchorot._typing import Floats, RngLike
+from anchorot._validate import check_room
+from anchorot.anchors.features import AnchorFeatures, as_features
+from anchorot.anchors.grid import Grid, check_shape
 from anchorot.anchors.marked import common_marking, marked_features
 from anchorot.anchors.marking import Marking, MarksLike
-from anchorot.anchors.outline import Outline
-from anchorot.anchors.parts import Parts, part_averages, parts_of
+from anchorot.anchors.parts import Parts, part_averages, parts_of, plain_averages
 from anchorot.distances.device import check_device
 from anchorot.distances.ground import is_w2
 from anchorot.exceptions import InputError
 from anchorot.io.options import check_keywords
 from anchorot.many.inputs import Inputs
 from anchorot.many.spaces import Outlines, Spaces, each_space, open_spaces
-from anchorot.search.device import embed_on_device
 from anchorot.search.projections import ProjectedEmbedding, Projections
-from anchorot.space import Space
+from anchorot.space import Space, as_space, heavy_part
 
 if TYPE_CHECKING:
     from distributed import Client
 
-NARROWEST, WIDEST = 1e-70, 1e70  # roots of ranges beyond these are no float32 numbers
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Equal cells over a range of costs x and all levels t in [0, 1].
-
-    Attributes
-    ----------
-    shape : (int, int)
-        Cells along x and along t.
-    low, high : float
-        The range of costs. Costs outside it are legal: cells then see less of a space, and bounds stay bounds.
-
-    Examples
-    --------
-    >>> import anchorot as ao
-    >>> ao.Grid.around([[[0, 3], [1, 0]]], shape=(8, 8))
-    Grid(shape=(8, 8), low=0.0, high=3.0)
-    """
-
-    shape: tuple[int, int]
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "low", float(self.low))
-        object.__setattr__(self, "high", float(self.high))
-        if not NARROWEST < self.high - self.low < WIDEST:
-            needed = f"low < high, between {NARROWEST:g} and {WIDEST:g} apart,"
-            raise InputError(f"got a grid from low={self.low} to high={self.high}, but {needed} is needed")
-        object.__setattr__(self, "shape", check_shape(self.shape))
-
-    @classmethod
-    def around(
-        cls,
-        spaces: Iterable[Space | Outline | AnchorFeatures | ArrayLike],
-        shape: tuple[int, int] = (32, 32),
-        *,
-        robust: bool = False,
-        reach: float | None = None,
-    ) -> Self:
-        """Grid over the range of all costs of the spaces, up to a reach; of ranks, if `robust`, over [0, 1]."""
-        low, high = (0.0, 1.0) if robust else common_span(map(_span, spaces))
-        if reach is None:
-            return cls.over((low, high), shape)
-        return cls(shape, low if reach - low > NARROWEST else reach - max(abs(reach), 1.0), reach)
-
-    @classmethod
-    def over(cls, span: tuple[float, float], shape: tuple[int, int]) -> Self:
-        """Grid over costs from the first to the second number, widened if they are (nearly) equal."""
-        low, high = span
-        return cls(shape, low, high if high - low > NARROWEST else low + max(abs(low), 1.0))
-
-    @property
-    def cells(self) -> GridSpec:
-        """The grid as kernels take it."""
-        return GridSpec(*self.shape, self.low, self.high)
-
-    @property
-    def cell_area(self) -> float:
-        """Area of a cell in the (x, t) plane."""
-        return (self.high - self.low) / math.prod(self.shape)
+BATCH_NUMBERS = 1 << 25  # costs and cells of the spaces that a device takes at a time
 
 
 def embed(
@@ -182,7 +120,7 @@ def embed(
     by_w2 = is_w2(ground, alone=marks is None and reach is None)
     on_device = check_device(device) not in (None, "cpu")
     if on_device and (by_w2 or client is not None or marks is not None or reach is not None):
-        raise InputError("a device sees neither marks, a reach nor W2, and is none of a cluster's; leave device out")
+        raise InputError("device cannot be combined with marks, reach, client or ground='w2'")
     check_keywords("embed", reading)
     inputs = Inputs.of(spaces, None, least=0, seed=rng, **reading)
     with open_spaces(inputs, n_jobs, client) as opened:
@@ -254,21 +192,50 @@ def check_vectors(count: int, size: int) -> None:
     )
 
 
-def check_shape(shape: object) -> tuple[int, int]:
-    """Return the numbers of cells along x and along t as two ints."""
-    if not isinstance(shape, Sequence) or len(shape) != 2:
-        raise InputError(f"grid must be two numbers of cells, along x and along t, but got {shape!r}")
-    return check_integer(shape[0], "grid[0]", 1), check_integer(shape[1], "grid[1]", 1)
+# -- on a CUDA device: uniform spaces of one size are sorted and averaged together --------------------------------
 
 
-def _span(x: Space | Outline | AnchorFeatures | ArrayLike) -> tuple[float, float]:
-    """Smallest and largest cost between points of positive weight, found without sorting."""
-    return x.span if isinstance(x, AnchorFeatures) else Outline.of(x, robust=False).span
+def embed_on_device(
+    spaces: Iterable[Any], count: int, grid: GridSpec, cell_area: float, robust: bool, device: str
+) -> NDArray[np.float32]:
+    """Averages over the cells times the root of a cell's area; those of weighted spaces by the CPU."""
+    out = np.empty((count, grid.cells_x * grid.cells_t), np.float32)
+    averages = _Averages(grid, device)
+    waiting: defaultdict[int, list[tuple[int, Floats]]] = defaultdict(list)  # by size: places and costs
+
+    def settle(n: int) -> None:
+        places, costs = zip(*waiting.pop(n), strict=True)
+        out[list(places)] = math.sqrt(cell_area) * averages(costs)
+
+    for k, x in enumerate(spaces):
+        space = None if isinstance(x, AnchorFeatures) else heavy_part(as_space(x, robust=robust))
+        if space is None or not space.is_uniform:
+            out[k] = math.sqrt(cell_area) * plain_averages(as_features(x, robust=robust), grid).ravel()
+            continue
+        waiting[space.n].append((k, space.cost))
+        if len(waiting[space.n]) * (space.n**2 + 3 * out.shape[1]) >= BATCH_NUMBERS:
+            settle(space.n)
+    for n in list(waiting):
+        settle(n)
+    return out
 
 
-def common_span(spans: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The smallest and the largest of all costs."""
-    all_spans = np.array(list(spans))
-    if len(all_spans) == 0:
-        raise InputError("got no spaces to learn the range of costs from; give a Grid instead")
-    return float(all_spans[:, 0].min()), float(all_spans[:, 1].max())
+class _Averages:
+    """Averages of uniform spaces of one size over the cells of a grid."""
+
+    def __init__(self, grid: GridSpec, device: str) -> None:
+        import torch
+
+        from anchorot.torch._pairs import check_kernels
+
+        self._grid, self._device = grid, torch.device(device)
+        check_kernels(self._device)
+
+    def __call__(self, costs: Sequence[Floats]) -> NDArray[np.float64]:
+        import torch
+
+        from anchorot.torch._pairs import grid_averages
+
+        with torch.cuda.device(self._device):
+            stacked = torch.from_numpy(np.stack(costs).astype(np.float64, copy=False)).to(self._device)
+            return grid_averages(stacked, self._grid).flatten(1).numpy(force=True)

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.grid import Grid, common_span
 from anchorot.exceptions import InputError
 from anchorot.io.options import PathLike
-from anchorot.search.embedding import Grid, common_span
 from anchorot.search.entries import new_entries
 from anchorot.search.shard import Shard
 from anchorot.search.signatures import check_cells

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Int64s
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.grid import Grid
 from anchorot.exceptions import InputError
 from anchorot.io.options import PathLike
-from anchorot.search.embedding import Grid
 from anchorot.search.entries import new_entries
 from anchorot.search.filling import check_names, fill, store_all
 from anchorot.search.folder import Folder, Listing

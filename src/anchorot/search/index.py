@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Int64s
 from anchorot._validate import check_integer
+from anchorot.anchors.grid import Grid, check_shape
 from anchorot.distances.neighbors import Neighbors
 from anchorot.exceptions import InputError
 from anchorot.io.files import read
@@ -18,7 +19,6 @@ from anchorot.io.notes import note
 from anchorot.io.options import PathLike
 from anchorot.many.inputs import Inputs
 from anchorot.search.distant import DistantShards, build_there
-from anchorot.search.embedding import Grid, check_shape
 from anchorot.search.file import IndexFile
 from anchorot.search.filling import Entry, Recipe, SpaceLike, check_names, difference, reading_of
 from anchorot.search.folder import Folder

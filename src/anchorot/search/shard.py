@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from anchorot._typing import Int64s
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.grid import Grid
 from anchorot.search.checks import check_vectors, checked_header, checked_names, refuse
-from anchorot.search.embedding import Grid
 from anchorot.search.entries import checked_entries, laid_out, record_of
 from anchorot.search.file import Bytes, IndexFile, write_file
 from anchorot.search.signatures import signature_length

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.grid import Grid
 from anchorot.anchors.parts import plain_averages
 from anchorot.exceptions import InputError
-from anchorot.search.embedding import Grid
 
 DETAIL = 4  # a finer grid bounds hardly better
 AE_ERROR = 1e-12  # of a computed Anchor Energy, in units of how far the costs reach

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.search.embedding import Grid
+from anchorot.anchors.grid import Grid
 from anchorot.search.signatures import MOST_RADIUS, cell_averages, rounded_signature, rounding, signature_length
 
 DETAIL = 4, 8  # along x and t

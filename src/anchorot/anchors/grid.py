@@ -1,0 +1,102 @@
+"""Equal cells of the (x, t) plane, over which F is averaged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._kernels.records import GridSpec
+from anchorot._validate import check_integer
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.outline import Outline
+from anchorot.exceptions import InputError
+from anchorot.space import Space
+
+MIN_RANGE, MAX_RANGE = 1e-70, 1e70  # roots of ranges beyond these are no float32 numbers
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Equal cells over a range of costs x and all levels t in [0, 1].
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Cells along x and along t.
+    low, high : float
+        The range of costs. Costs outside it are legal: cells then see less of a space, and bounds stay bounds.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> ao.Grid.around([[[0, 3], [1, 0]]], shape=(8, 8))
+    Grid(shape=(8, 8), low=0.0, high=3.0)
+    """
+
+    shape: tuple[int, int]
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+        if not MIN_RANGE < self.high - self.low < MAX_RANGE:
+            needed = f"low < high, between {MIN_RANGE:g} and {MAX_RANGE:g} apart,"
+            raise InputError(f"got a grid from low={self.low} to high={self.high}, but {needed} is needed")
+        object.__setattr__(self, "shape", check_shape(self.shape))
+
+    @classmethod
+    def around(
+        cls,
+        spaces: Iterable[Space | Outline | AnchorFeatures | ArrayLike],
+        shape: tuple[int, int] = (32, 32),
+        *,
+        robust: bool = False,
+        reach: float | None = None,
+    ) -> Self:
+        """Grid over the range of all costs of the spaces, up to a reach; of ranks, if `robust`, over [0, 1]."""
+        low, high = (0.0, 1.0) if robust else common_span(map(_span, spaces))
+        if reach is None:
+            return cls.over((low, high), shape)
+        return cls(shape, low if reach - low > MIN_RANGE else reach - max(abs(reach), 1.0), reach)
+
+    @classmethod
+    def over(cls, span: tuple[float, float], shape: tuple[int, int]) -> Self:
+        """Grid over costs from the first to the second number, widened if they are (nearly) equal."""
+        low, high = span
+        return cls(shape, low, high if high - low > MIN_RANGE else low + max(abs(low), 1.0))
+
+    @property
+    def cells(self) -> GridSpec:
+        """The grid as kernels take it."""
+        return GridSpec(*self.shape, self.low, self.high)
+
+    @property
+    def cell_area(self) -> float:
+        """Area of a cell in the (x, t) plane."""
+        return (self.high - self.low) / math.prod(self.shape)
+
+
+def check_shape(shape: object) -> tuple[int, int]:
+    """Return the numbers of cells along x and along t as two ints."""
+    if not isinstance(shape, Sequence) or len(shape) != 2:
+        raise InputError(f"grid must be two numbers of cells, along x and along t, but got {shape!r}")
+    return check_integer(shape[0], "grid[0]", 1), check_integer(shape[1], "grid[1]", 1)
+
+
+def _span(x: Space | Outline | AnchorFeatures | ArrayLike) -> tuple[float, float]:
+    """Smallest and largest cost between points of positive weight, found without sorting."""
+    return x.span if isinstance(x, AnchorFeatures) else Outline.of(x, robust=False).span
+
+
+def common_span(spans: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The smallest and the largest of all costs."""
+    all_spans = np.array(list(spans))
+    if len(all_spans) == 0:
+        raise InputError("got no spaces to learn the range of costs from; give a Grid instead")
+    return float(all_spans[:, 0].min()), float(all_spans[:, 1].max())
