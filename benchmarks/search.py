@@ -1,4 +1,4 @@
-"""Rows about search among 20 000 spaces; and, as a program, an index of any size in a folder.
+"""Rows about search among 20 000 spaces; and, as a program, an index of any size in a file.
 
 python benchmarks/search.py                     20 000 spaces
 python benchmarks/search.py --size 1000000      a million: 22 GB in the temporary folder, about half an hour
@@ -128,8 +128,9 @@ def ask(index: ao.SearchIndex, queries: list[ao.Space], exact: bool) -> tuple[li
 
 def scan(index: ao.SearchIndex) -> str:
     """How long FAISS looks at all vectors."""
-    vectors, times = index._contents.shards[0].vectors, 10
-    taken = seconds(lambda: [vectors.nearest(vectors.array[0], 256) for _ in range(times)]) / times
+    segment, times = index._reader.snapshot().segments[0], 10
+    vectors = segment.vectors
+    taken = seconds(lambda: [vectors.nearest(vectors.array[0], 256, segment.alive) for _ in range(times)]) / times
     return f"of it a scan {taken * 1e3:.1f} ms, {vectors.array.nbytes / taken / 1e9:.0f} GB/s"
 
 
@@ -186,12 +187,12 @@ def duplicates(count: int) -> list[ao.Space]:
 
 
 def at_size(size: int, folder: Path) -> None:
-    """Build, load, ask and change an index in a folder, and print what each takes."""
+    """Build, load, ask and change an index in a file, and print what each takes."""
     path = folder / "spaces.index"
     wall, work = times(lambda: ao.SearchIndex.build(spaces(0, size), path=path))
     _, making = times(lambda: list(spaces(0, 2000)))
     say("build", f"{wall:.0f} s, {work:.0f} s of processor time, of it {making * size / 2000:.0f} s to make the spaces")
-    n_bytes = sum(file.stat().st_size for file in path.iterdir())
+    n_bytes = path.stat().st_size
     say("disk", f"{n_bytes / 1e9:.2f} GB, {n_bytes / size / 1e3:.1f} kB a space; peak memory {peak():.2f} GB")
     use(path)
 
@@ -209,6 +210,10 @@ def use(path: Path) -> None:
     say(f"add {CHANGED}", f"{wall:.2f} s, {work:.2f} s of processor time")
     wall, work = times(lambda: index.remove(ids))
     say(f"remove {CHANGED}", f"{wall:.2f} s, {work:.2f} s of processor time")
+    wall, work = times(index.compact)
+    say("compact", f"{wall:.2f} s, {work:.2f} s of processor time, to {path.stat().st_size / 1e9:.2f} GB")
+    wall, work = times(lambda: index.query(known[0]))
+    say("query after all changes", f"{wall:.2f} s, {work:.2f} s of processor time")
     say("peak memory", f"{peak():.2f} GB")
 
 
@@ -233,11 +238,11 @@ def queried(index: ao.SearchIndex, kind: str, wanted: list[ao.Space]) -> list[ao
 
 
 def check(index: ao.SearchIndex, wanted: list[ao.Space], results: list[ao.Neighbors]) -> None:
-    """Compare answers with all energies, from the features in the files."""
-    features = [ao.AnchorFeatures.of(x) for x in wanted]
-    energies = np.array(
-        [[x.energy_to(y) for x in features] for shard in index._contents.shards for y in shard.all_features()]
-    ).T
+    """Compare answers with all energies, from the features in the file."""
+    features, file = [ao.AnchorFeatures.of(x) for x in wanted], index._file
+    header = file.header()
+    found = (y for batch in file.batches(header) for y in file.features(header, batch.entries))
+    energies = np.array([[x.energy_to(y) for x in features] for y in found]).T
     for row, result in zip(energies, results, strict=True):
         nearest = np.argsort(row, kind="stable")[:NEAREST]
         equal = (nearest == result.index).all() and (row[nearest] == result.distance).all()

@@ -87,7 +87,7 @@ RUNS = {
     "search query": "x.index a.npy",
     "search add": "x.index a.npy",
     "search remove": "x.index b.npy",
-    "search compact": "x.shards",
+    "search compact": "x.index",
     "test": "a.npy --against b.npy --statistic anchors --resamples 9",
     "barycenter": "a.npy b.npy -o mean.csv --support 3 --max-iter 2",
     "demo": "--n-points 6 -o demo.png",
@@ -148,7 +148,6 @@ def write_inputs(folder, a="a.npy", b="b.npy"):
     for name, space in zip((a, b), spaces, strict=True):
         np.save(folder / name, space.cost)
     ao.SearchIndex.build(spaces, [a, b]).save(folder / "x.index")
-    ao.SearchIndex.build(spaces, [a, b], path=folder / "x.shards")
     return folder
 
 

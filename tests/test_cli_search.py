@@ -1,4 +1,4 @@
-"""`anchorot search`: an index that is one file, or a folder of shards, changed from the command line."""
+"""`anchorot search`: an index that is changed and asked from the command line."""
 
 import json
 
@@ -11,8 +11,6 @@ from command_line import anchorot_each, assert_one_line
 
 pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
 
-KINDS = {"file": [], "folder": ["--shards"]}
-
 
 def write_clouds(folder, count=5):
     rng = np.random.default_rng(0)
@@ -21,11 +19,10 @@ def write_clouds(folder, count=5):
     return [f"{number}.csv" for number in range(count)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_index_is_changed_and_asked(kind, tmp_path):
+def test_an_index_is_changed_and_asked(tmp_path):
     files, how = write_clouds(tmp_path), ["--kind", "points", "--n-points", 9, "--seed", 3]
     results = anchorot_each(
-        ["search", "build", *files[:3], "-o", "x.index", *KINDS[kind], *how],
+        ["search", "build", *files[:3], "-o", "x.index", *how],
         ["search", "add", "x.index", *files[3:], "--json"],
         ["search", "remove", "x.index", "1.csv", "--json"],
         ["search", "query", "x.index", "4.csv", "-k", 2, "--json"],
@@ -33,7 +30,7 @@ def test_an_index_is_changed_and_asked(kind, tmp_path):
         cwd=tmp_path,
     )
     assert [(result.returncode, result.stderr) for result in results] == [(0, "")] * 5
-    assert (tmp_path / "x.index").is_dir() is (kind == "folder")
+    assert [file.name for file in tmp_path.iterdir() if file.suffix != ".csv"] == ["x.index"]
     assert "index of 3 spaces" in results[0].stdout
     assert "written: x.index" in results[0].stdout
     said = [json.loads(result.stdout) for result in results[1:4]]
@@ -46,26 +43,36 @@ def test_an_index_is_changed_and_asked(kind, tmp_path):
     assert index.query(tmp_path / "1.csv", 1).names == ("1.csv",)
 
 
-def test_compacting_joins_what_was_added(tmp_path):
+def test_compacting_makes_the_file_smaller(tmp_path):
     files = write_clouds(tmp_path)
     index = ao.SearchIndex.build([tmp_path / file for file in files[:3]], files[:3], path=tmp_path / "x", kind="points")
-    index.add([tmp_path / file for file in files[3:]], files[3:])
+    index.add([tmp_path / file for file in files[3:]] * 20, files[3:] * 20)
+    index.remove(range(3, 43))
+    before = (tmp_path / "x").stat().st_size
     done, refused = anchorot_each(["search", "compact", "x", "--json"], ["search", "compact", "y"], cwd=tmp_path)
-    assert json.loads(done.stdout)["spaces"] == 5
-    assert len(list((tmp_path / "x").glob("*.part"))) == 1
+    assert json.loads(done.stdout)["spaces"] == 3
+    assert (tmp_path / "x").stat().st_size < before
     assert_one_line(refused, "y")
+
+
+def test_an_index_overwrites_neither_its_inputs_nor_other_files(tmp_path):
+    files = write_clouds(tmp_path, 3)
+    before = [(tmp_path / file).read_bytes() for file in files]
+    build = ["search", "build", *files[:2], "--kind", "points", "-o"]
+    over_input, over_other = anchorot_each([*build, files[0]], [*build, files[2]], cwd=tmp_path)
+    assert_one_line(over_input, "0.csv: would overwrite 0.csv, which is to be read; write to another file")
+    assert_one_line(over_other, "2.csv: this is there already, and is no search index; give another path")
+    assert [(tmp_path / file).read_bytes() for file in files] == before
 
 
 def test_what_cannot_be_removed_is_one_line(tmp_path):
     ao.SearchIndex.build([np.eye(2)], ["cat"]).save(tmp_path / "named")
     ao.SearchIndex.build([np.eye(2)]).save(tmp_path / "bare")
     results = anchorot_each(
-        ["search", "remove", "named", "dog"], ["search", "remove", "bare", "dog"], ["search", "compact", "named"],
-        ["search", "remove", "bare", "0"],
+        ["search", "remove", "named", "dog"], ["search", "remove", "bare", "dog"], ["search", "remove", "bare", "0"],
         cwd=tmp_path,
     )  # fmt: skip
     assert_one_line(results[0], "there is no space called 'dog' in the index")
     assert_one_line(results[1], "the spaces of this index have no names, so give their ids, not 'dog'")
-    assert_one_line(results[2], "compact() is for an index in a folder")
-    assert results[3].returncode == 0
+    assert results[2].returncode == 0
     assert len(ao.SearchIndex.load(tmp_path / "bare")) == 0

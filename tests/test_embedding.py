@@ -9,7 +9,8 @@ import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot._kernels.numpy import grid as numpy_grid
 from anchorot._kernels.records import GridSpec
-from anchorot.search.signatures import cell_averages, rounded_signature, signature
+from anchorot.anchors.parts import plain_averages
+from anchorot.search.encoder import Encoder, cell_vector
 
 import reference
 from strategies import clouds, scale_of, spaces
@@ -24,6 +25,10 @@ def grids(draw):
     return ao.Grid(draw(SHAPES), low, low + draw(st.sampled_from([0.5, 1.0, 3.0, 100.0, 2500.0])))
 
 
+def averages(features, grid):
+    return plain_averages(features, grid.cells)
+
+
 def bound(e, f):
     return 2 * float(((e.astype(float) - f.astype(float)) ** 2).sum())
 
@@ -36,14 +41,14 @@ def test_averages_agree_with_clipped_rectangles(x, grid):
     x_edges = np.linspace(grid.low, grid.high, grid.shape[0] + 1).tolist()
     t_edges = np.linspace(0, 1, grid.shape[1] + 1).tolist()
     ref = reference.cell_averages(x.cost.tolist(), x.weights.tolist(), x_edges, t_edges)
-    np.testing.assert_allclose(cell_averages(ao.AnchorFeatures.of(x), grid), ref, atol=1e-11)
+    np.testing.assert_allclose(averages(ao.AnchorFeatures.of(x), grid), ref, atol=1e-11)
 
 
 @given(spaces(uniform=True), grids())
 def test_levels_and_events_have_the_same_averages(x, grid):
     features = ao.AnchorFeatures.of(x)
-    by_events = cell_averages(ao.AnchorFeatures(events=features.events), grid)
-    np.testing.assert_allclose(cell_averages(features, grid), by_events, atol=1e-12)
+    by_events = averages(ao.AnchorFeatures(events=features.events), grid)
+    np.testing.assert_allclose(averages(features, grid), by_events, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 5, 32, 70])
@@ -65,7 +70,7 @@ def test_ragged_collections_can_be_embedded():
     rows = [[1.0, 2.0, 2.5], [0.0]]
     grid = ao.Grid((1, 1), 0.0, 4.0)
     # the first anchor's mean height over [0, 4] is (3 + 2 + 1.5) / 12, the second's is 1
-    assert cell_averages(ao.AnchorFeatures.of_rows(rows), grid)[0, 0] == pytest.approx(0.5 * 6.5 / 12 + 0.5)
+    assert averages(ao.AnchorFeatures.of_rows(rows), grid)[0, 0] == pytest.approx(0.5 * 6.5 / 12 + 0.5)
 
 
 # -- laws ----------------------------------------------------------------------------------------------------------
@@ -91,22 +96,22 @@ def test_ranks_are_embedded_over_the_unit_interval(x, y, shape):
 
 
 @given(spaces(), spaces(), grids())
-def test_signatures_bound_the_energy_and_better_than_averages(x, y, grid):
+def test_vectors_of_equal_cells_bound_the_energy_and_better_than_averages(x, y, grid):
     fx, fy = ao.AnchorFeatures.of(x), ao.AnchorFeatures.of(y)
     width = grid.high - grid.low
-    by_signature = width * bound(signature(fx, grid), signature(fy, grid))
-    by_averages = grid.cell_area * bound(cell_averages(fx, grid), cell_averages(fy, grid))
-    assert by_averages <= by_signature + 1e-12 * width
-    assert by_signature <= ao.anchor_energy(x, y) + 1e-12 * max(width, scale_of(x, y))
+    by_vector = width * bound(cell_vector(fx, grid), cell_vector(fy, grid))
+    by_averages = grid.cell_area * bound(averages(fx, grid), averages(fy, grid))
+    assert by_averages <= by_vector + 1e-12 * width
+    assert by_vector <= ao.anchor_energy(x, y) + 1e-12 * max(width, scale_of(x, y))
 
 
 @given(spaces(), spaces(), grids())
-def test_rounded_signatures_less_their_radii_bound_the_computed_energy(x, y, grid):
+def test_rounded_vectors_less_their_radii_bound_the_computed_energy(x, y, grid):
     fx, fy = ao.AnchorFeatures.of(x), ao.AnchorFeatures.of(y)
-    (e, r), (f, s) = rounded_signature(fx, grid), rounded_signature(fy, grid)
+    (e, r), (f, s) = Encoder(grid).encode(fx), Encoder(grid).encode(fy)
     distance = np.linalg.norm(e.astype(float) - f) - r - s
     assert 2 * (grid.high - grid.low) * max(distance, 0) ** 2 <= ao.anchor_energy(fx, fy)
-    assert np.linalg.norm(e - signature(fx, grid)) < r
+    assert np.linalg.norm(e - cell_vector(fx, grid)) < r
     assert e.dtype == np.float32
     assert np.linalg.norm(e) <= 1 + 1e-6
 

@@ -6,6 +6,8 @@ import pytest
 import anchorot as ao
 from test_marked_collections import tissue, tissues
 
+from index_fuzz import Parts
+
 pytest.importorskip("faiss")
 
 
@@ -77,9 +79,8 @@ def test_costs_below_those_of_the_index_are_refused():
         [],
     ],
 )
-def test_an_index_with_an_impossible_marking_is_refused(tmp_path, monkeypatch, marking):
-    index = ao.SearchIndex.build(tissues(1), marks="types", grid=(4, 4))
-    monkeypatch.setattr("anchorot.search.view.View.packed", lambda self: marking)
-    index.save(tmp_path / "x.index")
-    with pytest.raises(ao.InputError, match=r"x\.index: its header says that points are told apart by"):
+def test_an_index_with_an_impossible_marking_is_refused(tmp_path, marking):
+    ao.SearchIndex.build(tissues(1), marks="types", grid=(4, 4), path=tmp_path / "x.index")
+    Parts.of(tmp_path / "x.index").write(tmp_path / "x.index", marking=marking)
+    with pytest.raises(ao.InputError, match=r"x\.index: its header says that points are distinguished by"):
         ao.SearchIndex.load(tmp_path / "x.index")

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import anchorot as ao
 from anchorot.cli import app
 from anchorot.io.options import ReadOptions
-from anchorot.search.vectors import import_faiss
+from anchorot.search.query import import_faiss
 
 pytestmark = pytest.mark.kernel_free
 

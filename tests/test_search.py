@@ -1,6 +1,5 @@
 """Search: the answers of brute force, with few Anchor Energies."""
 
-import os
 import sys
 
 import numpy as np
@@ -9,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.search import handle
-from anchorot.search.signatures import rounded_signature
-from anchorot.search.sketch import Sketch
-from anchorot.search.vectors import VectorIndex
+from anchorot.search.encoder import Encoder
+from anchorot.search.file import IndexFile
+from anchorot.search.query import VectorIndex
 
 from strategies import clouds, examples, spaces
 
@@ -55,11 +53,12 @@ def test_exact_search_among_many_clouds(few_at_first):
 def test_nothing_is_computed_that_the_bounds_rule_out(few_at_first):
     many = clouds(200)
     index = ao.SearchIndex.build(many)
-    signatures, radii = zip(*(rounded_signature(ao.AnchorFeatures.of(y), index.grid) for y in many), strict=True)
+    encoder = Encoder(index.grid)
+    vectors, radii = zip(*(encoder.encode(ao.AnchorFeatures.of(y)) for y in many), strict=True)
     for x in clouds(8, seed=1):
         result = index.query(x, k=3)
-        vector, radius = rounded_signature(ao.AnchorFeatures.of(x), index.grid)
-        distances = np.linalg.norm(np.array(signatures, dtype=float) - vector, axis=1) - radii - radius
+        vector, radius = encoder.encode(ao.AnchorFeatures.of(x))
+        distances = np.linalg.norm(np.array(vectors, dtype=float) - vector, axis=1) - radii - radius
         bounds = 2 * (index.grid.high - index.grid.low) * np.maximum(distances, 0) ** 2
         assert result.n_exact <= np.sum(bounds <= result.distance[-1]) + 1  # FAISS may swap two that are equally near
         assert result.n_exact < 0.2 * len(index)
@@ -69,7 +68,7 @@ def test_the_first_candidates_are_but_a_hint(monkeypatch):
     other, x = clouds(2)
     many = [x, x, other, x, *clouds(30, seed=1), x, x, x, x]
     index = ao.SearchIndex.build(many)
-    monkeypatch.setattr(VectorIndex, "nearest", lambda self, vector, count: (np.array([20, 37, 36]), 0.0))
+    monkeypatch.setattr(VectorIndex, "nearest", lambda self, *_: (np.array([20, 37, 36]), 0.0))
     assert pairs(index.query(x, k=3)) == [(0.0, 0), (0.0, 1), (0.0, 3)]
     assert pairs(index.query(other, k=3)) == brute_force(other, many, 3)
 
@@ -128,7 +127,7 @@ def test_features_can_be_indexed_and_asked_for():
 def test_no_vector_within_reach_is_missed(directly, monkeypatch):
     # Left to itself FAISS may expand squares, which for vectors so close to each other loses most digits.
     if not directly:
-        monkeypatch.setattr(VectorIndex, "_directly", lambda self: None)
+        monkeypatch.setattr(VectorIndex, "_only", lambda self, alive: None)
     rng = np.random.default_rng(0)
     centre = rng.normal(size=64)
     array = centre + 1e-3 * rng.normal(size=(12_001, 64))
@@ -137,12 +136,17 @@ def test_no_vector_within_reach_is_missed(directly, monkeypatch):
     vectors.array[:] = array[1:]
     distances = np.linalg.norm(array[1:].astype(float) - array[0], axis=1)
     np.testing.assert_allclose(vectors.distances(array[0], np.arange(12_000)), distances, rtol=1e-12)
-    for rank in (5, 50, 500):
-        reach = np.sort(distances)[rank]
-        assert set(np.flatnonzero(distances <= reach)) <= set(vectors.within(array[0], reach).tolist())
-        places, others = vectors.nearest(array[0], rank)
-        assert np.delete(distances, places).min() >= others
-    assert vectors.nearest(array[0], 12_000)[1] == np.inf
+    every, half = np.ones(12_000, np.bool_), np.arange(12_000) % 2 == 0
+    for alive in (every, half) if directly else (every,):
+        for rank in (5, 50, 500):
+            reach = np.sort(distances[alive])[rank]
+            wanted = set(np.flatnonzero(alive & (distances <= reach)).tolist())
+            found = set(vectors.within(array[0], reach, alive).tolist())
+            assert wanted <= found <= set(np.flatnonzero(alive).tolist())
+            places, others = vectors.nearest(array[0], rank, alive)
+            assert alive[places].all()
+            assert distances[np.setdiff1d(np.flatnonzero(alive), places)].min() >= others
+    assert vectors.nearest(array[0], 12_000, every)[1] == np.inf
 
 
 # -- changes -------------------------------------------------------------------------------------------------------
@@ -196,17 +200,17 @@ def test_an_addition_that_fails_changes_nothing(error, monkeypatch):
         if error is ao.InputError:
             yield np.zeros((2, 3))
 
-    rounded = Sketch.of
+    encode = Encoder.encode
     calls = []
 
     def interrupted(*arguments):
         calls.append(arguments)
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return rounded(*arguments)
+        return encode(*arguments)
 
     if error is KeyboardInterrupt:
-        monkeypatch.setattr(Sketch, "of", interrupted)
+        monkeypatch.setattr(Encoder, "encode", interrupted)
     with pytest.raises(error):
         index.add(unwilling())
     monkeypatch.undo()
@@ -215,41 +219,30 @@ def test_an_addition_that_fails_changes_nothing(error, monkeypatch):
     assert pairs(index.query(x, k=10)) == brute_force(x, [*many, x], 10)
 
 
-def test_a_failed_write_spoils_no_later_one(monkeypatch):
-    many = clouds(6)
-    index = ao.SearchIndex.build(many[:2])
-    write = os.pwrite
-
-    def full_disk(file, data, start):
-        if len(data) <= 7:
-            raise OSError("no space left on device")
-        return write(file, data[:7], start)
-
-    monkeypatch.setattr(handle.os, "pwrite", full_disk)
-    with pytest.raises(OSError, match="no space"):
-        index.add(many[2:])
-    monkeypatch.undo()
-    index.add(many[2:])
-    assert pairs(index.query(many[4], k=6)) == brute_force(many[4], many, 6)
-
-
+@pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("change", ["add", "remove"])
-def test_an_interrupt_right_after_a_change_of_the_vectors_leaves_no_half_a_change(change, monkeypatch):
+def test_an_interrupt_leaves_no_half_a_change(change, moment, tmp_path, monkeypatch):
     many = clouds(9)
-    index = ao.SearchIndex.build(many[:8])
-    done = getattr(VectorIndex, change)
+    index = ao.SearchIndex.build(many[:8], path=tmp_path / "x")
+    done = IndexFile.change
 
-    def interrupted(*arguments):
-        done(*arguments)
+    def interrupted(self, action):
+        if moment == "before":
+            done(self, lambda connection, header: (action(connection, header), interrupt())[0])
+        done(self, action)
+        interrupt()
+
+    def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(VectorIndex, change, interrupted)
+    monkeypatch.setattr(IndexFile, "change", interrupted)
     with pytest.raises(KeyboardInterrupt):
         index.add(many[8:]) if change == "add" else index.remove([2])
     monkeypatch.undo()
-    held = list(range(9)) if change == "add" else [0, 1, 3, 4, 5, 6, 7]
-    assert index.ids.tolist() == held
-    assert pairs(index.query(many[2], k=5)) == brute_force(many[2], [many[i] for i in held], 5, held)
+    held = {"add": list(range(9)), "remove": [0, 1, 3, 4, 5, 6, 7]}[change] if moment == "after" else list(range(8))
+    for each in (index, ao.SearchIndex.load(tmp_path / "x")):
+        assert each.ids.tolist() == held
+        assert pairs(each.query(many[2], k=5)) == brute_force(many[2], [many[i] for i in held], 5, held)
 
 
 def test_adding_nothing_changes_nothing():

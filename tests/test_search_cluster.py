@@ -1,4 +1,4 @@
-"""An index in shards on a Dask cluster, or opened one by one: the bits of one machine, whatever is lost."""
+"""An index on a Dask cluster: the bits of one machine, whatever is lost."""
 
 import os
 import signal
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
+from anchorot.search.cluster import make_part
 from test_cluster import cluster  # noqa: F401  (a fixture)
 
 from test_search import brute_force, clouds, pairs
@@ -18,64 +19,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of Dask's own event loop
 ]
 
-
-@pytest.fixture
-def small_shards(monkeypatch):
-    """So that few spaces fill several."""
-    monkeypatch.setattr("anchorot.search.writing.SHARD", 7)
+HOW = {"kind": "points", "n_points": 9, "rng": 3}
 
 
 def outcome(result):
     return pairs(result), result.names, result.exact
-
-
-# -- one by one ----------------------------------------------------------------------------------------------------
-
-
-def test_shards_that_are_opened_one_by_one_answer_as_all_together(tmp_path, small_shards, few_at_first):
-    many, names = clouds(30), [f"cloud {k}" for k in range(30)]
-    held = ao.SearchIndex.build(many, names, path=tmp_path / "x")
-    held.remove([0, *range(7, 14), 20])
-    index = ao.SearchIndex.load(tmp_path / "x", one_by_one=True)
-    assert (len(index), index.ids.tolist(), index.grid) == (len(held), held.ids.tolist(), held.grid)
-    for x in clouds(4, seed=1):
-        assert outcome(index.query(x, 9)) == outcome(held.query(x, 9))
-    with pytest.raises(ao.InputError, match="k=22 nearest spaces are asked for, but the index has only 21"):
-        index.query(many[0], 22)
-
-
-def test_what_was_found_in_one_shard_saves_work_in_the_next(tmp_path, small_shards, few_at_first):
-    many = clouds(28)
-    held = ao.SearchIndex.build(many, path=tmp_path / "x", grid=(8, 8))
-    index = ao.SearchIndex.load(tmp_path / "x", one_by_one=True)
-    alone = [ao.SearchIndex.load(file) for file in sorted((tmp_path / "x").glob("*.part"))]
-    for x in many[::5]:
-        counts = [each.query(x, 1).n_exact for each in alone]
-        assert held.query(x, 1).n_exact <= index.query(x, 1).n_exact <= sum(counts)
-
-
-@pytest.mark.parametrize("change", ["add", "remove", "compact", "save"])
-def test_an_index_whose_shards_are_elsewhere_is_not_changed(change, tmp_path):
-    ao.SearchIndex.build(clouds(3), path=tmp_path / "x")
-    index = ao.SearchIndex.load(tmp_path / "x", one_by_one=True)
-    arguments = {"add": [clouds(1)], "remove": [[0]], "compact": [], "save": [tmp_path / "y"]}[change]
-    with pytest.raises(ao.InputError, match="load it without client and one_by_one to change it"):
-        getattr(index, change)(*arguments)
-
-
-def test_one_file_has_no_shards_to_be_opened_one_by_one(tmp_path):
-    ao.SearchIndex.build(clouds(3)).save(tmp_path / "x")
-    with pytest.raises(ao.InputError, match=r"^x: client and one_by_one are for an index in a folder"):
-        ao.SearchIndex.load(tmp_path / "x", one_by_one=True)
-    with pytest.raises(FileNotFoundError):
-        ao.SearchIndex.load(tmp_path / "nothing")
-    with pytest.raises(ao.InputError, match=r"^nothing: a folder without"):
-        ao.SearchIndex.load(tmp_path / "nothing", one_by_one=True)
-
-
-# -- on a cluster --------------------------------------------------------------------------------------------------
-
-HOW = {"kind": "points", "n_points": 9, "rng": 3}
 
 
 def processes(client):
@@ -96,7 +44,7 @@ def test_an_index_on_a_cluster_answers_as_one_machine_whatever_is_lost(cluster, 
     here = ao.SearchIndex.build(files, files, **HOW)
     spaces = [ao.read(file, **HOW) for file in files]
     assert index.reading == here.reading == HOW
-    assert len(list((tmp_path / "x").glob("*.part"))) == 2
+    assert not list(tmp_path.glob(".*"))  # no part is left
     for x in spaces[::6]:
         assert outcome(index.query(x, 6)) == outcome(here.query(x, 6))
         assert pairs(index.query(x, 6)) == brute_force(x, spaces, 6)
@@ -105,6 +53,40 @@ def test_an_index_on_a_cluster_answers_as_one_machine_whatever_is_lost(cluster, 
         assert outcome(index.query(x, 6)) == outcome(here.query(x, 6))
     for again in (ao.SearchIndex.load("x"), ao.SearchIndex.load("x", client=client)):
         assert outcome(again.query(spaces[3], 6)) == outcome(here.query(spaces[3], 6))
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path / "folder")
+    assert index.query("../3.csv", 1).names == ("3.csv",)
+
+
+@pytest.mark.system
+def test_workers_follow_an_index_that_others_change(cluster, tmp_path):  # noqa: F811
+    many = clouds(20)
+    for _ in range(2):
+        cluster.add_worker()
+    writer = ao.SearchIndex.build(many[:14], path=tmp_path / "x")
+    index = ao.SearchIndex.load(tmp_path / "x", client=cluster.client())
+    assert pairs(index.query(many[3], 14)) == brute_force(many[3], many[:14], 14)
+    writer.add(many[14:])
+    writer.remove([0, 3, 15])
+    writer.compact()
+    held = [k for k in range(20) if k not in (0, 3, 15)]
+    assert (len(index), index.ids.tolist()) == (17, held)
+    assert pairs(index.query(many[3], 17)) == brute_force(many[3], [many[k] for k in held], 17, held)
+    ao.SearchIndex.build(many[:5], path=tmp_path / "x", robust=True)
+    assert pairs(index.query(many[3], 5)) == brute_force(many[3], many[:5], 5, robust=True)
+    with pytest.raises(ao.InputError, match="k=6 nearest spaces are asked for, but the index has only 5"):
+        index.query(many[3], 6)
+    changes = {
+        "add": lambda: index.add(many[:1]),
+        "remove": lambda: index.remove([0]),
+        "compact": index.compact,
+        "save": lambda: index.save(tmp_path / "x"),
+    }
+    for change in changes.values():
+        with pytest.raises(ao.InputError, match="this index is on a cluster; load it without client to change it"):
+            change()
+    index.save(tmp_path / "copy")
+    assert len(ao.SearchIndex.load(tmp_path / "copy")) == 5
 
 
 @pytest.mark.system
@@ -130,9 +112,13 @@ def test_bad_files_are_named_and_the_folder_is_asked_for(cluster, tmp_path):  # 
     paths = [tmp_path / "good.csv", tmp_path / "bad.csv"]
     with pytest.raises(ao.InputError, match=r"^spaces\[1\] \(.*bad\.csv\): "):
         ao.SearchIndex.build(paths, path=tmp_path / "x", client=client)
-    with pytest.raises(ao.InputError, match="lies in a folder that all workers see; give its path"):
+    with pytest.raises(ao.InputError, match="lies in a file that all workers see; give its path"):
         ao.SearchIndex.build(paths, client=client)
     with pytest.raises(ao.InputError, match="spaces must be a sequence"):
         ao.SearchIndex.build(iter(paths), path=tmp_path / "x", client=client)
+    assert [file.name for file in tmp_path.iterdir()] == ["good.csv"]
+
+
+def test_a_folder_that_a_worker_does_not_see_gets_one_line(tmp_path):
     with pytest.raises(ao.AnchorotError, match=r"^a worker cannot use .*no folder.*: No such file or directory$"):
-        ao.SearchIndex.build(paths[:1], path=tmp_path / "x", folder=tmp_path / "no folder", client=client)
+        make_part(str(tmp_path / "no folder" / "x"), None, None, (range(1), None, None))

@@ -1,18 +1,19 @@
 """One index, several threads and processes: every answer is brute force's over a state that the index was in."""
 
 import copy
+import gc
 import pickle
 import subprocess
 import sys
+import tempfile
 import threading
-import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.search.sharing import SharedLock
 
 from test_search import clouds, pairs
 
@@ -40,7 +41,7 @@ class History:
 
 
 def watch(index, wanted, energies, history, stop, wrong):
-    """Ask until told to stop; keep the answers that no state explains, and errors."""
+    """Ask until it is time to stop; keep the answers that no state explains, and errors."""
     k, rng = 5, np.random.default_rng(threading.get_ident() % 2**32)
     while not stop.is_set():
         which = int(rng.integers(len(wanted)))
@@ -121,30 +122,31 @@ def test_spaces_that_are_added_may_ask_the_index_meanwhile():
     assert len(index.add(unlike_those_before())) == 3
 
 
-def test_readers_that_never_end_do_not_keep_a_writer_waiting():
-    lock, stop = SharedLock(), threading.Event()
+def test_readers_that_never_end_do_not_keep_a_writer_waiting(tmp_path):
+    many, stop = clouds(30), threading.Event()
+    index = ao.SearchIndex.build(many, path=tmp_path / "x")
 
-    def read(begin):
-        time.sleep(begin)
-        while not stop.is_set():  # two by turns: there is always one that reads
-            with lock.shared():
-                time.sleep(0.02)
+    def read(k):
+        mine = ao.SearchIndex.load(tmp_path / "x")
+        while not stop.is_set():
+            for each in (index, mine):
+                each.query(many[k], 20)
 
     def write():
-        with lock.exclusive():
-            pass
+        for x in many[:5]:
+            index.add([x])
 
-    readers = [threading.Thread(target=read, args=(begin,)) for begin in (0, 0.01)]
+    readers = [threading.Thread(target=read, args=(k,)) for k in range(4)]
     writer = threading.Thread(target=write)
     for thread in (*readers, writer):
         thread.start()
-        time.sleep(0.05)
     writer.join(30)
     waits = writer.is_alive()
     stop.set()
     for thread in (*readers, writer):
         thread.join()
     assert not waits
+    assert len(index) == 35
 
 
 def test_no_search_touches_the_filters_of_warnings_that_all_threads_share(monkeypatch):
@@ -178,35 +180,36 @@ def child(work):
     return end
 """
 
-EACH_CHANGES_ITS_OWN = """
-many, hers, his = clouds(20), clouds(20, seed=1), clouds(20, seed=2)
-index = ao.SearchIndex.build(many[:10])
-if sys.argv[1] != "built":
-    index.save(sys.argv[1])
-    index = ao.SearchIndex.load(sys.argv[1])
-    index.query(many[0])
+BOTH_CHANGE_ONE_INDEX = """
+many, hers, his = clouds(20), clouds(10, seed=1), clouds(10, seed=2)
+if sys.argv[1] == "built":
+    index = ao.SearchIndex.build(many[:10])
+else:
+    index = ao.SearchIndex.build(many[:10], path=sys.argv[1])
+index.query(many[0])
 index.add(many[10:])
 
-def change_and_ask(more):
+def change_and_ask(more, gone):
     for x in more:
         index.add([x])
+        assert index.query(x, 1).distance[0] < 1e-12
         time.sleep(0.001)
-    index.remove([3])
-    held = [k for k in range(40) if k != 3]
-    for x in (many[3], hers[5], his[7]):
-        right = brute_force(x, [[*many, *more][k] for k in held], 8, held)
-        assert pairs(index.query(x, k=8)) == right, (pairs(index.query(x, k=8)), right)
+    index.remove([gone])
 
-end = child(lambda: change_and_ask(hers))
-change_and_ask(his)
+end = child(lambda: change_and_ask(hers, 3))
+change_and_ask(his, 4)
 end()
+assert len(index) == 38
+assert index.ids.tolist() == [i for i in range(40) if i not in (3, 4)]
+for x in [*many[:3], *many[5:], *hers, *his]:
+    assert index.query(x, 1).distance[0] < 1e-12
 end = child(lambda: index.query(many[0]))  # a second child
 end()
 """
 
 FORKED_WHILE_A_THREAD_WRITES = """
 many = clouds(30)
-index = ao.SearchIndex.build(many)
+index = ao.SearchIndex.build(many, path=None if sys.argv[1] == "built" else sys.argv[1])
 right = brute_force(many[4], many, 5)
 stop = threading.Event()
 
@@ -215,39 +218,41 @@ def write():
         index.remove(index.add([many[4]]))
 
 def ask_and_write():
-    assert pairs(index.query(many[4], k=5))[0][0] == 0.0
-    extra = [i for i in index.ids.tolist() if i >= 30]
-    index.remove(extra)
-    assert pairs(index.query(many[4], k=5)) == right
-    index.add([many[4]])
-    index.save(sys.argv[1])
+    found = [pair for pair in pairs(index.query(many[4], k=25)) if pair[1] < 30]  # others add and remove copies
+    assert found[:5] == right, (found, right)
+    ids = index.add([many[4]])
+    assert ids[0] in index.query(many[4], k=25).index
+    index.remove(ids)
 
 thread = threading.Thread(target=write)
 thread.start()
-for end in [child(ask_and_write) for _ in range(20)]:
-    end()
+for _ in range(10):
+    for end in [child(ask_and_write) for _ in range(10)]:
+        end()
 stop.set()
 thread.join()
+assert index.ids.tolist() == list(range(30))
+assert pairs(index.query(many[4], k=5)) == right
 """
 
-FORKED_WHILE_A_THREAD_WRITES_TO_A_FOLDER = """
-many = clouds(30)
-index = ao.SearchIndex.build(many, path=sys.argv[1])
-stop = threading.Event()
+FORKED_CHILD_EXITS = """
+import multiprocessing
+many = clouds(9)
+index = ao.SearchIndex.build(many)
 
-def write():
-    while not stop.is_set():
-        index.remove(index.add([many[4]]))
+def ask(k):
+    return index.query(many[k], 1).index[0]
 
-def ask():
-    assert pairs(index.query(many[4], k=5))[0] == (0.0, 4)
-
-thread = threading.Thread(target=write)
-thread.start()
-for end in [child(ask) for _ in range(100)]:
-    end()
-stop.set()
-thread.join()
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert pool.map(ask, range(9)) == list(range(9))
+number = os.fork()
+if number == 0:
+    ask(3)
+    sys.exit()  # with all that a Python process does at its end
+assert os.waitpid(number, 0)[1] == 0
+assert os.path.exists(index._file.path)
+assert [ask(k) for k in range(9)] == list(range(9))
+print(index._file.path)
 """
 
 
@@ -261,25 +266,45 @@ def run(program, argument):
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.mark.system
 @ON_LINUX
 @pytest.mark.parametrize("kind", ["built", "loaded"])
-def test_after_a_fork_each_process_changes_an_index_of_its_own(kind, tmp_path):
-    run(EACH_CHANGES_ITS_OWN, "built" if kind == "built" else tmp_path / "index")
+def test_after_a_fork_both_processes_change_one_index(kind, tmp_path):
+    run(BOTH_CHANGE_ONE_INDEX, "built" if kind == "built" else tmp_path / "index")
 
 
 @pytest.mark.system
 @ON_LINUX
-def test_a_process_forked_while_a_thread_writes_has_a_whole_index(tmp_path):
-    run(FORKED_WHILE_A_THREAD_WRITES, tmp_path / "index")
+@pytest.mark.parametrize("kind", ["built", "loaded"])
+def test_a_process_forked_while_a_thread_writes_has_a_whole_index(kind, tmp_path):
+    run(FORKED_WHILE_A_THREAD_WRITES, "built" if kind == "built" else tmp_path / "index")
 
 
 @pytest.mark.system
 @ON_LINUX
-def test_a_process_forked_while_a_thread_writes_to_a_folder_goes_on(tmp_path):
-    run(FORKED_WHILE_A_THREAD_WRITES_TO_A_FOLDER, tmp_path / "index")
+def test_a_child_that_ends_leaves_its_parent_the_index(tmp_path):
+    path = Path(run(FORKED_CHILD_EXITS, tmp_path).strip())
+    assert path.suffix == ".index"
+    assert not path.exists()  # the parent has ended too
+
+
+# -- temporary files -----------------------------------------------------------------------------------------------
+
+
+def test_a_temporary_index_takes_its_file_along(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    index = ao.SearchIndex.build(clouds(3))
+    index.add(clouds(1))
+    assert [file.suffix for file in tmp_path.iterdir()] == [".index"]
+    del index
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ao.InputError):
+        ao.SearchIndex.build([np.eye(2), np.ones(3)])
+    assert not list(tmp_path.iterdir())
 
 
 # -- copies --------------------------------------------------------------------------------------------------------

@@ -43,25 +43,18 @@ def build(
         str | None, typer.Option(metavar="[types]", help="Tell points apart by their types too.", show_default=False)
     ] = None,
     reach: ReachOption = None,
-    shards: Annotated[
-        bool, typer.Option("--shards", help="Write a folder of files, which later changes are made to in place.")
-    ] = False,
     dask: DaskOption = None,
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
 ) -> None:
     """Make an index of spaces; it keeps how they were read, and queries are read in the same way."""
-    outputs, is_folder = Outputs(*files), shards or dask is not None
-    if is_folder:
-        outputs.announce_folder(output)
-    else:
-        outputs.announce(output)
+    Outputs(*files).announce(output)
     start = time.perf_counter()
     sources = find_sources(files)
     names = [source.name for source in sources]
     how: dict[str, Any] = {"robust": robust, "marks": marks, "reach": reach}
-    options = {**how, "grid": (cells, cells), "path": output if is_folder else None}
+    options = {**how, "grid": (cells, cells), "path": output}
     with dask_client(dask) as client, doing(f"building an index of {len(sources)} spaces"):
         if client is not None:
             entries = [source.unread(reading) for source in sources]
@@ -69,15 +62,12 @@ def build(
         else:
             with _reading(sources, reading, jobs) as spaces:
                 index = ao.SearchIndex.build(spaces, names, **options)
-    if not is_folder:
-        outputs.save(output, index.save)
     seconds = time.perf_counter() - start
     if as_json:
         said = {"index": str(output), "spaces": len(index), **how, "cells": cells}
         print_json({**said, "reading": said_of(reading), "seconds": seconds})
     else:
-        _show(index, output, seconds, outputs)
-    outputs.settle()
+        _show(index, output, seconds)
 
 
 @app.command(epilog="Example: [bold]anchorot search add shapes.index new/[/]")
@@ -90,8 +80,8 @@ def add(
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Add spaces to an index, read as those that are there; one of --shards is not written again for it."""
-    stopwatch, outputs = Stopwatch(), Outputs()
+    """Add spaces to an index, read as those that are there; all or none of them."""
+    stopwatch = Stopwatch()
     with stopwatch("load", f"opening {index.name}"):
         opened = ao.SearchIndex.load(index)
     sources = find_sources(files)
@@ -101,7 +91,7 @@ def add(
     ):
         names = [source.name for source in sources] if opened.has_names else None
         ids = opened.add(spaces, names)
-    _changed(opened, index, stopwatch, outputs, as_json, {"added": ids.tolist()})
+    _print_change(opened, index, stopwatch, as_json, {"added": ids.tolist()})
 
 
 @app.command(epilog="Example: [bold]anchorot search remove shapes.index cat3.off cat4.off[/]")
@@ -110,25 +100,25 @@ def remove(
     names: Annotated[list[str], typer.Argument(help="Names of spaces, or ids if they have none.", show_default=False)],
     as_json: JsonOption = False,
 ) -> None:
-    """Remove spaces from an index; one of --shards is not written again for it."""
-    stopwatch, outputs = Stopwatch(), Outputs()
+    """Remove spaces from an index."""
+    stopwatch = Stopwatch()
     with stopwatch("load", f"opening {index.name}"):
         opened = ao.SearchIndex.load(index)
     before = len(opened)
     with stopwatch("remove", "removing"):
         opened.remove(names if opened.has_names else [_id(name) for name in names])
-    _changed(opened, index, stopwatch, outputs, as_json, {"removed": before - len(opened)})
+    _print_change(opened, index, stopwatch, as_json, {"removed": before - len(opened)})
 
 
 @app.command(epilog="Example: [bold]anchorot search compact shapes.index[/]")
 def compact(index: IndexArgument, as_json: JsonOption = False) -> None:
-    """Join the small files of an index of --shards, and give back the space of what was removed."""
+    """Make an index smaller by the room of what was removed."""
     stopwatch = Stopwatch()
     with stopwatch("load", f"opening {index.name}"):
         opened = ao.SearchIndex.load(index)
-    with stopwatch("compact", "joining files"):
+    with stopwatch("compact", "compacting"):
         opened.compact()
-    _changed(opened, index, stopwatch, Outputs(), as_json, {})
+    _print_change(opened, index, stopwatch, as_json, {})
 
 
 @app.command(epilog="Example: [bold]anchorot search query shapes.index cat3.off -k 5[/]")
@@ -184,28 +174,22 @@ def _reading(sources: list[Source], reading: dict[str, Any], jobs: int) -> Itera
         yield _counted(spaces_of(sources, reading, jobs), advance)
 
 
-def _changed(
-    index: ao.SearchIndex, path: Path, stopwatch: Stopwatch, outputs: Outputs, as_json: bool, said: dict[str, Any]
+def _print_change(
+    index: ao.SearchIndex, path: Path, stopwatch: Stopwatch, as_json: bool, about: dict[str, Any]
 ) -> None:
-    """Write an index that is one file again, and tell what was done."""
-    if not path.is_dir():
-        with stopwatch("save", f"writing {path.name}"):
-            outputs.save(path, index.save)
+    """Print what was done to an index."""
     if as_json:
-        print_json({"index": str(path), "spaces": len(index), **said, "seconds": stopwatch.seconds})
+        print_json({"index": str(path), "spaces": len(index), **about, "seconds": stopwatch.seconds})
     else:
-        _show(index, path, sum(stopwatch.seconds.values()), outputs)
-    outputs.settle()
+        _show(index, path, sum(stopwatch.seconds.values()))
 
 
-def _show(index: ao.SearchIndex, path: Path, seconds: float, outputs: Outputs) -> None:
+def _show(index: ao.SearchIndex, path: Path, seconds: float) -> None:
     """Print how large an index is, and how long it took."""
     table = new_table(f"index of {len(index)} spaces", "", "")
-    files = [*path.iterdir()] if path.is_dir() else [path] if outputs.lines() else []
-    if files:
-        table.add_row("bytes", f"{sum(file.stat().st_size for file in files):,}")
+    table.add_row("bytes", f"{path.stat().st_size:,}")
     table.add_row("seconds", f"{seconds:.2f}")
-    print_table(table, *([f"written: [bold]{plain(str(path))}[/]"] if path.is_dir() else outputs.lines()))
+    print_table(table, f"written: [bold]{plain(str(path))}[/]")
 
 
 def _id(text: str) -> int:

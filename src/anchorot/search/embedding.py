@@ -90,13 +90,13 @@ def embed(
         beyond it. For K types there are K² parts, in the order of the sorted types of all spaces, first the anchor's.
         What is drawn from files comes from `rng` too.
     n_jobs : int
-        Spaces to read and to embed at a time; -1 for one per core, or one alone inside a worker process of joblib or
+        Spaces to read and to embed at a time; -1 for one per core, or a single one inside a worker process of joblib or
         multiprocessing.
     client : dask.distributed.Client, optional
         Read and embed on its cluster instead, to the same bits. Spaces stay there from the first time they are gone
         through to the second. Losing workers costs time only.
     device : str, optional
-        A CUDA device that sorts and averages the uniform spaces, such as "cuda"; "cpu" is as good as none. The vectors
+        A CUDA device that sorts and averages the uniform spaces, such as "cuda"; "cpu" means no device. The vectors
         are those of the native kernels to the last bit. Not with `marks`, `reach`, `client` or W2. Needs the
         extra ``torch``.
     progress : bool
@@ -107,7 +107,7 @@ def embed(
     Returns
     -------
     ndarray of shape (N, cells) or (N, parts · cells), float32
-        Row k reshaped to `grid` has x along its first axis. O(n²) time a space, after its sorts.
+        Row k reshaped to `grid` has x along its first axis. O(n²) time per space, after its sorts.
 
     Examples
     --------

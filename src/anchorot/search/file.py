@@ -1,146 +1,494 @@
-"""Search indexes as files: one file each, which appears whole or not at all. Nothing here ever unpickles.
+"""An index is one SQLite file: a change is made whole or not at all, whoever reads, writes or is killed meanwhile.
 
-A file is, in this order: a prefix (what it is, the version of its format, the length and the checksum of the header),
-the header in JSON (the grid, and how long each of the following is, with its checksum), the entries, the vectors, the
-names, the directions that vectors are coordinates along, and the features. Without directions it is of version 1. The
-checksums of the features stand in the entries, one a space, and are looked at when the space is first read: opening an
-index reads everything but the features.
+    about       part 0: the header in JSON; part 1: the directions that vectors are coordinates along; with checksums
+    spaces      a row per space: an entry that says what its features are, its name, its vector, and a checksum
+    features    the bytes of a space's features, in several rows if they are long
+    removed     ids that are gone, in the order in which they went, so that readers can follow
+
+As long as the header keeps its key, rows of spaces and features never change, and ids are never given again. So a
+reader needs no lock between reading vectors and reading features: it finds what it wants, or that it is gone.
+
+The journal is SQLite's rollback journal, not its write-ahead log: that one needs memory that all readers share, which
+neither a cluster's file system nor a folder that cannot be written to has. Nothing is memory-mapped: a file that is cut
+short while it is mapped ends the process.
 """
 
-import json
+import errno
 import os
-import struct
-from collections.abc import Iterable, Mapping
-from hashlib import blake2b
+import re
+import secrets
+import sqlite3
+import stat
+import threading
+import time
+import weakref
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
-from anchorot.exceptions import InputError
-from anchorot.io.atomic import replacing
-from anchorot.search.checks import refuse
-from anchorot.search.handle import Handle
-from anchorot.search.store import Saved, padded
+import numpy as np
 
-MAGIC = b"anchorot"
-VERSIONS = 1, 2  # without and with directions
-PREFIX = struct.Struct("<8sII16s")  # magic, version, length and checksum of the header
-PAGE = 4096  # parts begin at multiples of it
-PARTS = ("entries", "vectors", "names")  # then directions, if there are, and features
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.exceptions import AnchorotError, InputError
+from anchorot.io.atomic import remove_stale
+from anchorot.search.contents import (
+    MAX_ID,
+    Batch,
+    Header,
+    are_sound,
+    checked_batch,
+    checksum,
+    refuse,
+    unpack_features,
+)
 
-Bytes = bytes | bytearray | memoryview
+MAGIC = b"SQLite format 3\0"
+HEAD_BYTES = 100
+APPLICATION = b"anch"
+VERSION = 1
+PAGE_BYTES = 8192
+SCHEMA = (
+    "CREATE TABLE about (part INTEGER PRIMARY KEY, data BLOB, checksum BLOB)",
+    "CREATE TABLE spaces (id INTEGER PRIMARY KEY, entry BLOB, name BLOB, vector BLOB, checksum INTEGER)",
+    "CREATE TABLE features (id INTEGER PRIMARY KEY, data BLOB)",
+    "CREATE TABLE removed (place INTEGER PRIMARY KEY, id INTEGER, checksum INTEGER)",
+)
+BATCH_ROWS = 1024  # spaces read at a time
+PART_BYTES = 1 << 29  # of features in one row: SQLite takes up to 10^9
+VACUUM_PAGES = 4096  # moved at a time
+PATIENCE_S = 60  # for another process that writes
+PAUSE_S = 0.01
+SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # ends a journal that names another file
+NEW_FILE = re.compile(r"\.(?P<stem>.*)-[0-9a-f]{8}\.anchorot-new(-journal)?")
+MAX_STEM = 48  # characters of an index's name in that of its new file
+
+BUSY = "another process is changing the index, or still reading it; try again"
+OS_ERRORS = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+    sqlite3.SQLITE_PERM: errno.EACCES,
+}
+DEFENSIVE = 1010  # SQLITE_DBCONFIG_DEFENSIVE, which Python can set from 3.12 on
+SETTINGS = ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0", "secure_delete = OFF")
+CACHE_KB = 1 << 16  # that a change may keep in memory: what it writes before its end is synchronised page by page
+
+Result = TypeVar("Result")
+
+# Threads of a process take turns with SQLite, and no process is forked while one of them is at it: a child would
+# inherit locks that nobody opens, or a change that is half made. What takes turns is a small part of a query. Whoever
+# opens the file in another way does so in turn, too: closing it gives up the locks that the process has on it.
+_TURN = threading.Lock()
+if hasattr(os, "register_at_fork"):  # where there are forks
+    os.register_at_fork(before=_TURN.acquire, after_in_parent=_TURN.release, after_in_child=_TURN.release)
 
 
-def write_file(
-    path: str | os.PathLike[str],
-    about: Mapping[str, Any],
-    parts: Mapping[str, Bytes],
-    features: Iterable[bytes],
-    n_bytes: int,
-) -> None:
-    """Write an index: what its header says about it, its parts, and its features, which take `n_bytes` when padded."""
-    lengths = {name: len(part) for name, part in parts.items()} | {"features": n_bytes}
-    checksums = {name: checksum(part).hex() for name, part in parts.items()}
-    text = json.dumps({**about, "lengths": lengths, "checksums": checksums}).encode()
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        file.write(PREFIX.pack(MAGIC, VERSIONS["directions" in parts], len(text), checksum(text)) + text)
-        for part in parts.values():
-            file.write(bytes(-file.tell() % PAGE))
-            file.write(part)
-        file.write(bytes(-file.tell() % PAGE))
-        for data in features:
-            file.write(data)
-            file.write(bytes(padded(len(data)) - len(data)))
+class StaleError(Exception):
+    """What was to be read is gone or another since the header was read: read that again."""
 
 
 class IndexFile:
-    """An open index file: its header and its length have been checked, a part is when it is read.
+    """The file of an index, open in this process.
 
-    Attributes
+    Parameters
     ----------
-    name : str
-        What errors call it.
-    about : dict
-        What its header says.
-    features : Saved
-        Where its features are.
-    seal : str
-        A checksum of the header, which has those of all parts but the features.
+    path : path
+        Where it is.
+    is_kept : bool
+        Whether it must outlive a failure of the system; else it is one that is being made, or temporary.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.name = Path(path).name
-        self._handle = Handle.of(path)
-        self.about, end, self.seal = self._header()
-        lengths, checksums = self.about.get("lengths"), self.about.get("checksums")
-        if not isinstance(lengths, dict) or not _are_lengths(lengths) or not isinstance(checksums, dict):
-            refuse(self.name, "its header does not say what follows")
-        self._checksums = checksums
-        self._places: dict[str, tuple[int, int]] = {}
-        for part in lengths:
-            start = end + -end % PAGE
-            end = start + lengths[part]
-            self._places[part] = start, lengths[part]
-        if self._handle.stamp[0] != end:
-            refuse(self.name, f"it has {self._handle.stamp[0]} bytes, but its header promises {end}")
-        self.features = Saved(self._handle, *self._places["features"], self.name)
+    def __init__(self, path: str | os.PathLike[str], is_kept: bool = True) -> None:
+        self.path = Path(path).absolute()
+        self.name = self.path.name
+        self._is_kept = is_kept
+        self._process = os.getpid()
+        self._readers: list[sqlite3.Connection] = []  # one, once the file has been read
+        weakref.finalize(self, _close, self._readers)
+        self._opened: tuple[int, ...] = ()  # process and state of the file that the reader is of
+        self._sound: set[int] = set()  # ids of features that were checked since then
+        self._header: tuple[Any, Header] | None = None  # as it was last read
 
-    def has(self, part: str) -> bool:
-        """Whether there is such a part."""
-        return part in self._places
+    @classmethod
+    def create(cls, path: Path, header: Header) -> "IndexFile":
+        """Make an index of an empty file."""
+        file = cls(path, is_kept=False)
+        with _TURN, _one_line_errors(path), closing(file._connect("rw", is_new=True)) as connection:
+            for setting in (f"page_size = {PAGE_BYTES}", "auto_vacuum = INCREMENTAL"):
+                connection.execute(f"PRAGMA {setting}")
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in SCHEMA:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {int.from_bytes(APPLICATION)}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+            _put(connection, 0, header.to_bytes())
+            _put(connection, 1, header.encoder.to_bytes())
+            connection.execute("COMMIT")
+        return file
 
-    def length(self, part: str) -> int:
-        """How many bytes a part has."""
-        return self._places[part][1]
+    # -- reading -----------------------------------------------------------------------------------------------------
 
-    def read(self, part: str) -> bytearray:
-        """Return a part."""
-        out = bytearray(self.length(part))
-        self.read_into(part, memoryview(out))
-        return out
+    def header(self) -> Header:
+        """The header as it is now."""
+        return self._read(lambda _, now: now)
 
-    def read_into(self, part: str, out: memoryview) -> None:
-        """Read a part to where there is room for it."""
-        n_bytes = self._handle.read_into(self._places[part][0], out)
-        if n_bytes != len(out) or checksum(out).hex() != self._checksums.get(part):
-            refuse(self.name, f"its {part} are not those that were saved")
+    def batches(self, header: Header, first: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """All spaces of a state of the index with ids from `first` on and below `stop`, some at a time."""
+        end = header.next_id if stop is None else min(stop, header.next_id)
+        query = f"SELECT * FROM spaces WHERE id >= ? AND id < ? ORDER BY id LIMIT {BATCH_ROWS}"
+        while rows := self._select(header, query, first, end):
+            batch = checked_batch(rows, header, first, self.name)
+            first = rows[-1][0] + 1
+            yield batch
 
-    def json(self, part: str) -> Any:
-        """Return what a part says that is written in JSON."""
-        return self._parse(self.read(part), part)
+    def removed(self, header: Header, since: int) -> list[tuple[int, int]]:
+        """Ids of the spaces that were removed after the first `since`, and the checksums of their rows."""
+        query = "SELECT id, checksum FROM removed WHERE place >= ? AND place < ?"
+        found = self._select(header, query, since, header.n_removed)
+        if not all(isinstance(number, int) for row in found for number in row):
+            refuse(self.name, "it has lost track of what was removed")
+        return found
 
-    def _header(self) -> tuple[dict[str, Any], int, str]:
-        """The header, where it ends, and its checksum."""
-        prefix = self._handle.read(0, PREFIX.size)
-        if len(prefix) < PREFIX.size:
-            refuse(self.name, "it is too short to be a search index")
-        magic, version, length, seal = PREFIX.unpack(prefix)
-        if magic != MAGIC:
-            raise InputError(f"{self.name}: not a search index of anchorot")
-        if version not in VERSIONS:
-            raise InputError(
-                f"{self.name}: version {version} of the format, but this anchorot reads up to {VERSIONS[-1]}; "
-                "build the index again, or take the anchorot that wrote it"
-            )
-        text = self._handle.read(PREFIX.size, min(length, self._handle.stamp[0]))
-        if checksum(text) != seal:
-            refuse(self.name, "its header is not the one that was saved")
-        header = self._parse(text, "header")
-        if not isinstance(header, dict):
-            refuse(self.name, "its header is no JSON object")
-        return header, PREFIX.size + length, seal.hex()
+    def _select(self, header: Header, query: str, *arguments: int) -> list[Any]:
+        return self._read(lambda connection, _: connection.execute(query, arguments).fetchall(), header)
 
-    def _parse(self, text: Bytes, what: str) -> Any:
+    def features(self, header: Header, entries: np.ndarray) -> list[AnchorFeatures]:
+        """Features of some spaces of a state of the index."""
+        kinds = zip(
+            self.data(header, entries), entries["anchors"].tolist(), entries["item_bytes"].tolist(), strict=True
+        )
+        return [unpack_features(*kind, header.view.robust) for kind in kinds]
+
+    def data(self, header: Header, entries: np.ndarray) -> list[bytes]:
+        """The bytes of the features of some spaces; checked, when they are first read, to be what kernels can take."""
+        wanted = entries.tolist()
+        named = ",".join(str(key) for i, length, *_ in wanted for key in keys_of(i, length))
+
+        def read(connection: sqlite3.Connection, now: Header) -> list[bytes]:
+            rows = dict(connection.execute(f"SELECT id, data FROM features WHERE id IN ({named})"))
+            return [self._checked_data(rows, entry, header, now) for entry in wanted]
+
+        return self._read(read, header)
+
+    def _checked_data(self, rows: dict[int, Any], entry: tuple[Any, ...], header: Header, now: Header) -> bytes:
+        i, length, anchors, item_bytes, stored, _ = entry
+        parts = [part for key in keys_of(i, length) if isinstance(part := rows.get(key), bytes)]
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        if i in self._sound and len(data) == length:
+            return data
+        if len(data) != length or zlib.crc32(data) != stored:
+            self.refuse_or_retry(header, now, f"the features of id {i} are not those that were saved")
+        if not are_sound(unpack_features(data, anchors, item_bytes, now.view.robust)):
+            refuse(self.name, f"the features of id {i} are not sorted costs of points whose weights have the sum 1")
+        self._sound.add(i)
+        return data
+
+    def refuse_or_retry(self, header: Header, now: Header, what: str) -> NoReturn:
+        """Say that the file is damaged, unless it has changed since the header was read."""
+        if now.state != header.state:
+            raise StaleError
+        refuse(self.name, what)
+
+    def _read(self, action: Callable[[sqlite3.Connection, Header], Result], header: Header | None = None) -> Result:
+        """What an action finds in one state of the file, which must be one of the index that the header is of."""
+
+        def attempt() -> Result:
+            connection = self._current_reader()
+            connection.execute("BEGIN")
+            try:
+                now = self._current_header(connection)
+                if header is not None and now.key != header.key:
+                    raise StaleError
+                return action(connection, now)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+        return self._patiently(attempt)
+
+    def _current_reader(self) -> sqlite3.Connection:
+        """A connection of this process to the file as it is; features are checked anew where it has changed."""
+        opened = self._opened
         try:
-            return json.loads(bytes(text))
-        except (ValueError, RecursionError) as error:
-            refuse(self.name, f"its {what} cannot be read ({error})")
+            found = os.stat(self.path)
+            opened = os.getpid(), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        except FileNotFoundError:
+            if not self._readers:  # else what was deleted can be read on
+                raise
+        if not self._readers or opened != self._opened:
+            _close(self._readers)
+            self._header, self._sound = None, set()
+            self._readers.append(self._connect("ro"))
+            self._opened = opened
+        return self._readers[0]
+
+    def _current_header(self, connection: sqlite3.Connection) -> Header:
+        query = "SELECT data, checksum FROM about WHERE part = ?"
+        found = connection.execute(query, (0,)).fetchone()
+        if self._header is None or self._header[0] != found:
+            data = _checked_part(found, self.name)
+            directions = _checked_part(connection.execute(query, (1,)).fetchone(), self.name)
+            self._header = found, Header.from_bytes(data, directions, self.name)
+        return self._header[1]
+
+    # -- changing ----------------------------------------------------------------------------------------------------
+
+    def change(self, action: Callable[[sqlite3.Connection, Header], Header]) -> Header:
+        """Let an action change the file, and its header, whole or not at all; return the header before.
+
+        It may be tried more than once.
+        """
+
+        def attempt() -> Header:
+            with closing(self._connect("rw")) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(f"PRAGMA busy_timeout = {1000 * PATIENCE_S}")  # for those who still read, at the end
+                before = self._current_header(connection)
+                after = action(connection, before)
+                _put(connection, 0, after.to_bytes())
+                if after.encoder is not before.encoder:
+                    _put(connection, 1, after.encoder.to_bytes())
+                connection.execute("COMMIT")
+            return before
+
+        return self._patiently(attempt)
+
+    def compact(self) -> None:
+        """Give back the space of what was removed, some pages at a time."""
+
+        def attempt() -> int:
+            with closing(self._connect("rw")) as connection:
+                connection.execute("PRAGMA busy_timeout = 1000")
+                # `execute` would take the first of these steps only
+                connection.executescript(f"BEGIN IMMEDIATE; PRAGMA incremental_vacuum({VACUUM_PAGES}); COMMIT")
+                return int(connection.execute("PRAGMA freelist_count").fetchone()[0])
+
+        while self._patiently(attempt):
+            pass
+
+    def discard(self) -> None:
+        """Remove the file, if this process has made it."""
+        if os.getpid() == self._process:
+            _close(self._readers)
+            self.path.unlink(missing_ok=True)
+
+    # -- connections -------------------------------------------------------------------------------------------------
+
+    def _connect(self, mode: str, *, is_new: bool = False) -> sqlite3.Connection:
+        """A connection that trusts nothing in the file, and waits for nobody."""
+        if not is_new:
+            check_is_index(self.path)
+            _check_journal(self.path)
+        connection = sqlite3.connect(
+            f"{self.path.as_uri()}?mode={mode}", 0, uri=True, isolation_level=None, check_same_thread=False
+        )
+        try:
+            if hasattr(connection, "setconfig"):
+                connection.setconfig(DEFENSIVE, True)
+            for setting in SETTINGS:
+                connection.execute(f"PRAGMA {setting}")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self._is_kept else 'OFF'}")
+            if mode == "rw":
+                connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
+            found = () if is_new else tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master"))
+        except sqlite3.Error:
+            connection.close()
+            raise
+        if not is_new and found != SCHEMA:
+            connection.close()
+            refuse(self.name, "its tables are not those of an index")
+        return connection
+
+    def _patiently(self, action: Callable[[], Result]) -> Result:
+        """Do something in turn, again if another process is in the way; whatever SQLite objects to gets one line."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            with _TURN, _one_line_errors(self.path):
+                try:
+                    return action()
+                except sqlite3.OperationalError as error:
+                    if time.monotonic() > deadline:
+                        raise
+                    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_ROLLBACK:
+                        self._undo()
+                    elif _code(error) != sqlite3.SQLITE_BUSY:
+                        raise
+            time.sleep(PAUSE_S)
+
+    def _undo(self) -> None:
+        """Undo a change that a killed process had begun; a read-only connection cannot."""
+        try:
+            self._connect("rw").close()
+        except sqlite3.OperationalError as error:
+            if _code(error) == sqlite3.SQLITE_BUSY:
+                return
+            what = "a change of it was cut off, and is undone when it is opened where it can be written"
+            raise PermissionError(errno.EACCES, what, str(self.path)) from None
 
 
-def _are_lengths(lengths: dict[str, Any]) -> bool:
-    known = (*PARTS, "features"), (*PARTS, "directions", "features")
-    return tuple(lengths) in known and all(type(length) is int and 0 <= length < 1 << 62 for length in lengths.values())
+def _close(connections: list[sqlite3.Connection]) -> None:
+    while connections:
+        connections.pop().close()
 
 
-def checksum(data: Bytes) -> bytes:
-    """128 bits that tell damage."""
-    return blake2b(data, digest_size=16).digest()
+def keys_of(i: int, length: int) -> Sequence[int]:
+    """Which rows hold the features of a space."""
+    return (i,) if length <= PART_BYTES else range(i, i + MAX_ID * -(-length // PART_BYTES), MAX_ID)
+
+
+def parts_of(i: int, data: bytes) -> Iterator[tuple[int, bytes]]:
+    """What these rows hold."""
+    for k, key in enumerate(keys_of(i, len(data))):
+        yield key, data[k * PART_BYTES : (k + 1) * PART_BYTES]
+
+
+def _put(connection: sqlite3.Connection, part: int, data: bytes) -> None:
+    connection.execute("REPLACE INTO about VALUES (?, ?, ?)", (part, data, checksum(data)))
+
+
+def _checked_part(found: Any, name: str) -> bytes:
+    data, stored = found or (None, None)
+    if not isinstance(data, bytes) or checksum(data) != stored:
+        refuse(name, "its header is not the one that was saved")
+    return data
+
+
+# -- files that appear whole -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give an empty file beside `path` to make an index of; when the block ends well, it takes the place of `path`.
+
+    An index that is there is overwritten in one change, which its readers and writers see as any other. Nothing else is
+    overwritten.
+    """
+    target = check_replaceable(path)
+    for file in target.parent.iterdir():
+        found = NEW_FILE.fullmatch(file.name)
+        if found is not None and found["stem"] == _stem(target):
+            remove_stale([file])  # what a killed process left
+    temporary = new_name(target)
+    try:
+        yield temporary
+        _publish(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def new_name(target: Path) -> Path:
+    """Create an empty file beside another, with the rights of any new file."""
+    while True:
+        path = target.with_name(f".{_stem(target)}-{secrets.token_hex(4)}.anchorot-new")
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            return path
+
+
+def _stem(target: Path) -> str:
+    return target.name.lstrip(".")[:MAX_STEM]
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> Path:
+    """Refuse to overwrite what is no index; return the file behind links."""
+    target = Path(os.path.realpath(path))
+    with _TURN:
+        if target.exists() and not (target.is_file() and _is_ours(_head(target))):
+            raise InputError(f"{target.name}: this is there already, and is no search index; give another path")
+    return target
+
+
+def _publish(temporary: Path, target: Path) -> None:
+    with _TURN, _one_line_errors(target):
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        if target.exists():
+            _overwrite(temporary, target)
+        else:
+            temporary.replace(target)
+
+
+def _overwrite(source: Path, target: Path) -> None:
+    """Let an index take the place of another in one change."""
+    deadline = time.monotonic() + PATIENCE_S
+
+    def look_at_the_clock(status: int, *_: int) -> None:
+        if status == sqlite3.SQLITE_BUSY and time.monotonic() > deadline:
+            raise AnchorotError(f"{target.name}: {BUSY}")
+
+    try:
+        with closing(IndexFile(source)._connect("ro")) as new, closing(IndexFile(target)._connect("rw")) as old:
+            new.backup(old, progress=look_at_the_clock, sleep=PAUSE_S)
+    except (sqlite3.DatabaseError, InputError) as error:
+        if isinstance(error, sqlite3.OperationalError):  # as when the disk is full
+            raise
+        source.replace(target)  # of a damaged index nothing is worth keeping
+        _journal(target).unlink(missing_ok=True)
+
+
+# -- what is on disk -------------------------------------------------------------------------------------------------
+
+
+def check_is_index(path: Path) -> None:
+    """Refuse, by its first bytes, what is no index of this version."""
+    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe may wait for ever
+        raise InputError(f"{path.name}: not a regular file, but an index is one")
+    head = _head(path)
+    if not _is_ours(head):
+        raise InputError(f"{path.name}: not a search index of anchorot")
+    version = int.from_bytes(head[60:64])
+    if version != VERSION:
+        raise InputError(
+            f"{path.name}: version {version} of the format, but this anchorot reads version {VERSION}; "
+            "build the index again, or take the anchorot that wrote it"
+        )
+    if head[18:20] != b"\1\1":  # of the first page: a write-ahead log would be looked for
+        refuse(path.name, "its journal is of another kind")
+
+
+def _head(path: Path) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(HEAD_BYTES)
+
+
+def _is_ours(head: bytes) -> bool:
+    return len(head) == HEAD_BYTES and head.startswith(MAGIC) and head[68:72] == APPLICATION
+
+
+def _check_journal(path: Path) -> None:
+    """Refuse a journal that names another file: SQLite may delete that file, and an index has no such journal."""
+    with suppress(FileNotFoundError), open(_journal(path), "rb") as file:
+        if file.seek(0, os.SEEK_END) >= len(SUPER_JOURNAL):
+            file.seek(-len(SUPER_JOURNAL), os.SEEK_END)
+            if file.read() == SUPER_JOURNAL:
+                refuse(path.name, "its journal names another file")
+
+
+def _journal(path: Path) -> Path:
+    real = Path(os.path.realpath(path))
+    return real.with_name(f"{real.name}-journal")
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary code of an error, 0 if SQLite has none for it."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+@contextmanager
+def _one_line_errors(path: Path) -> Iterator[None]:
+    """Say in one line what SQLite objects to."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = _code(error)
+        if code == sqlite3.SQLITE_BUSY:
+            raise AnchorotError(f"{path.name}: {BUSY}") from None
+        if code == sqlite3.SQLITE_NOMEM:
+            raise MemoryError(f"{path.name}: {error}") from None
+        if code in OS_ERRORS:
+            number = OS_ERRORS[code]
+            raise OSError(number, f"{os.strerror(number)} ({error})", str(path)) from None
+        refuse(path.name, f"SQLite says: {error}")

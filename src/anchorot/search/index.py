@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
+import weakref
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import numpy as np
@@ -18,36 +21,41 @@ from anchorot.io.files import read
 from anchorot.io.notes import note
 from anchorot.io.options import PathLike
 from anchorot.many.inputs import Inputs
-from anchorot.search.distant import DistantShards, build_there
-from anchorot.search.file import IndexFile
-from anchorot.search.filling import Entry, Recipe, SpaceLike, check_names, difference, reading_of
-from anchorot.search.folder import Folder
-from anchorot.search.held import HeldShards
-from anchorot.search.loading import Loading
-from anchorot.search.shard import Common, Shard
-from anchorot.search.vectors import import_faiss
-from anchorot.search.view import view_of
-from anchorot.search.writing import opened, written
+from anchorot.search.changes import (
+    Indexable,
+    SpaceLike,
+    SpaceLoader,
+    Staged,
+    adapt,
+    add,
+    check_names,
+    copy_index,
+    reading_difference,
+    reading_of,
+    remove,
+    write_index,
+)
+from anchorot.search.file import IndexFile, StaleError, check_replaceable, new_file
+from anchorot.search.query import Reader, import_faiss
+from anchorot.search.view import choose_view
 
 if TYPE_CHECKING:
     from distributed import Client
 
-NONE = np.empty(0, np.int64)
+    from anchorot.search.cluster import ClusterReader
 
 
 class SearchIndex:
     """An index of spaces for nearest neighbours by Anchor Energy (p = 1); make one with `build` or `load`.
 
-    In memory it keeps a vector a space (averages of F(x, t), see :func:`embed`, along the directions in which the
-    spaces differ most), in FAISS; on disk, the space's sorted features. Distances of vectors are lower bounds of AE,
-    so a query computes AE only for spaces whose bound allows them among the nearest.
+    In memory it keeps a vector per space (averages of F(x, t), see :func:`embed`, along the directions in which the
+    spaces differ most), in FAISS; on disk, in one SQLite file, the spaces' sorted features. Distances of vectors are
+    lower bounds of AE, so a query computes AE only for spaces whose bound allows them among the nearest.
 
-    Threads may use one index at the same time: queries run side by side, and each sees an addition or a removal whole
-    or not at all. A forked process has the index as it was at the fork; from then on each changes its own. To send an
+    An index that was built with a `path`, or loaded, *is* that file: `add`, `remove` and `compact` change it at once,
+    and whoever else has it open, in this process or another, sees each change whole or not at all. An index that was
+    built without a path is in a temporary file until it is saved; so is what a forked process has of it. To send an
     index elsewhere, save it and load it there; it cannot be pickled or copied.
-
-    An index that was built or loaded in memory is changed there, and saved as one file. One that was built in a folder
-    (`path`) is changed there at once.
 
     Attributes
     ----------
@@ -65,20 +73,20 @@ class SearchIndex:
     ('line',)
     """
 
-    def __init__(self, contents: HeldShards | DistantShards) -> None:
-        self._contents = contents
+    def __init__(self, reader: Reader | ClusterReader) -> None:
+        self._reader = reader
+        self._file = reader.file
 
     @classmethod
     def build(
         cls,
-        spaces: Iterable[Entry],
+        spaces: Iterable[Indexable],
         names: Sequence[str] | None = None,
         *,
         grid: tuple[int, int] | Grid = (16, 16),
         robust: bool = False,
         marks: str | None = None,
         reach: float | None = None,
-        folder: PathLike | None = None,
         path: PathLike | None = None,
         n_jobs: int = -1,
         client: Client | None = None,
@@ -103,17 +111,14 @@ class SearchIndex:
             index lacks are legal in queries, but not in spaces that are added.
         reach : float, optional
             Compare costs up to here; with marks by default the largest cost of all spaces.
-        folder : path, optional
-            Where features lie as long as they are in no saved file: by default `path`, or the temporary folder.
         path : path, optional
-            A folder to write the index to, some ten thousand spaces at a time, so that neither spaces nor features have
-            to fit into memory; `add` and `remove` then change what is there. An index that is there already is replaced
-            once the new one is complete.
+            A file to write the index to, while spaces are read, so that neither spaces nor features have to fit into
+            memory. An index that is there already is replaced once the new one is complete; anything else is not.
         n_jobs : int
             How many files of a list of paths to read at a time; -1 for one per core.
         client : dask.distributed.Client, optional
-            Let the workers of a cluster read spaces, which must be a sequence, and make the index, some shards each, in
-            a folder `path` that all of them see; see `load`. What a lost worker did is done again.
+            Let the workers of a cluster read spaces, which must be a sequence, and make their features and vectors, for
+            a `path` whose folder all of them see; see `load`. What a lost worker did is done again.
         **reading
             Options of :func:`read`, for paths.
 
@@ -123,42 +128,50 @@ class SearchIndex:
             With ids 0, 1, ... in the order of `spaces`.
         """
         import_faiss()  # before any work is done
+        if path is not None:
+            check_replaceable(path)
         shape = grid.shape if isinstance(grid, Grid) else check_shape(grid)
         if marks is not None and not isinstance(spaces, Sequence):
             spaces = list(spaces)
-        loading = Loading(spaces, reading, n_jobs=n_jobs)
-        view = view_of(loading, marks, reach, robust=robust)
+        loader = SpaceLoader(spaces, reading, n_jobs=n_jobs)
+        view = choose_view(loader, marks, reach, robust=robust)
         if view.has_types:
             if isinstance(grid, Grid):
                 raise InputError("with marks='types' the grid follows from the costs; give the numbers of cells alone")
             shape = len(view.alphabet) ** 2 * shape[0], shape[1]
-        meanwhile = path if folder is None and client is None else folder
-        recipe = Recipe(view, grid if isinstance(grid, Grid) else shape, meanwhile)
         if client is not None:
+            from anchorot.search.cluster import build_on_cluster
+
             inputs = Inputs.of(cast("Sequence[Any]", spaces), None, **reading)
-            return cls(DistantShards(build_there(recipe, inputs, names, path, client), client))
-        if path is None:
-            shard, how = recipe.shard(loading)
-            shard.names = check_names(names, len(shard), names is not None)
-            return cls(HeldShards((shard,), Common(view, len(shard), how)))
-        home = Folder.new(path)
-        home.replace(written(home, recipe, loading, names))
-        return cls.load(path)
+            build_on_cluster(inputs, names, view, grid if isinstance(grid, Grid) else shape, path, client)
+            return cls.load(cast("PathLike", path), client=client)
+        if path is not None:
+            with new_file(path) as new:
+                write_index(new, loader, names, view, grid if isinstance(grid, Grid) else shape)
+            return cls.load(path)
+        handle, temporary = tempfile.mkstemp(".index", "anchorot-")
+        os.close(handle)
+        file = IndexFile(temporary, is_kept=False)
+        try:
+            write_index(file.path, loader, names, view, grid if isinstance(grid, Grid) else shape)
+            index = cls(Reader(file))
+        except BaseException:
+            file.discard()
+            raise
+        weakref.finalize(index, file.discard)
+        return index
 
     @classmethod
-    def load(cls, path: PathLike, *, client: Client | None = None, one_by_one: bool = False) -> Self:
-        """Open a saved index, a file or a folder. Its vectors are read into memory, its features stay on disk.
+    def load(cls, path: PathLike, *, client: Client | None = None) -> Self:
+        """Open an index. Its vectors are read into memory, its features stay on disk.
 
         Parameters
         ----------
         path : path
             What was saved, or built there.
         client : dask.distributed.Client, optional
-            Leave the shards of a folder, which all workers must see, to the workers of a cluster: each keeps some, and
-            a query asks all. Such an index cannot be changed.
-        one_by_one : bool
-            Open the shards of a folder one after another, for every query anew: for vectors that do not fit into
-            memory together. Such an index cannot be changed.
+            Leave the vectors to the workers of a cluster, which must all see the file: each keeps those of some spaces,
+            and a query asks all. Such an index cannot be changed.
 
         Raises
         ------
@@ -169,17 +182,26 @@ class SearchIndex:
             If it cannot be read.
         """
         import_faiss()
-        if client is not None or one_by_one:
-            return cls(DistantShards(path, client))
-        if os.path.isdir(path):
-            home, shards, common = opened(path)
-            return cls(HeldShards(shards, common, home))
-        shard, common = Shard.load(IndexFile(path))
-        return cls(HeldShards((shard,), common))
+        file = IndexFile(path)
+        if client is not None:
+            from anchorot.search.cluster import ClusterReader
+
+            return cls(ClusterReader(file, client))
+        reader = Reader(file)
+        reader.snapshot()
+        return cls(reader)
 
     def save(self, path: PathLike) -> None:
-        """Write the index to one file, which appears whole or not at all; removed spaces are left out."""
-        self._contents.save(path)
+        """Write a copy, which appears whole or not at all, without room for what was removed.
+
+        An index that is there is replaced; anything else is not. This one stays what it is: changes of it do not reach
+        the copy. Saved to its own file it is compacted.
+        """
+        if os.path.exists(path) and os.path.samefile(path, self._file.path):
+            self.compact()
+            return
+        with new_file(path) as new:
+            copy_index(self._file, new)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a SearchIndex cannot be pickled or copied; save() it, and load() the file where it is needed")
@@ -187,36 +209,37 @@ class SearchIndex:
     @property
     def grid(self) -> Grid:
         """The cells of the vectors."""
-        return self._contents.grid
+        return self._file.header().encoder.grid
 
     @property
     def robust(self) -> bool:
         """Whether ranks of costs are compared."""
-        return self._contents.common.view.robust
+        return self._file.header().view.robust
 
     @property
     def reading(self) -> dict[str, Any] | None:
-        """Options of :func:`read` that all spaces were read with, from their origins; None if there is no such."""
-        return None if self._contents.common.reading is None else dict(self._contents.common.reading)
+        """Options of :func:`read` that all spaces were read with, from their origins; None if they differ."""
+        reading = self._file.header().reading
+        return None if reading is None else dict(reading)
 
     @property
     def has_names(self) -> bool:
         """Whether its spaces have names."""
-        return self._contents.has_names
+        return self._file.header().has_names
 
     @property
     def ids(self) -> Int64s:
         """Ids of the spaces in the index, ascending."""
-        return self._contents.ids
+        return self._reader.ids()
 
     def __len__(self) -> int:
-        return len(self._contents)
+        return self._file.header().count
 
     def __repr__(self) -> str:
         return f"SearchIndex({len(self)} spaces, {self.grid}, robust={self.robust})"
 
     def add(
-        self, spaces: Iterable[Entry], names: Sequence[str] | None = None, *, n_jobs: int = -1, **reading: Any
+        self, spaces: Iterable[Indexable], names: Sequence[str] | None = None, *, n_jobs: int = -1, **reading: Any
     ) -> Int64s:
         """Add spaces, all or none of them, and return their ids.
 
@@ -224,27 +247,41 @@ class SearchIndex:
         lie outside the range of the grid. Files are read as those of the index were, but for options that are given,
         and `n_jobs` of a list at a time.
 
-        An index in a folder gets one more file, and whoever loads it from then on has the new spaces; many small
-        additions make many files, which `compact` joins. Any other index is changed in memory until it is saved.
+        The file of the index is changed when all is read and computed, in one transaction.
         """
-        loading = Loading(spaces, reading, self._contents.common.reading, n_jobs)
-        return self._contents.add(loading, names, self._compare_reading)
+        header = self._changeable().file.header()
+        loader = SpaceLoader(spaces, reading, header.reading, n_jobs)
+        staged = Staged(loader, header.view, self._file.path.parent)
+        _note_difference(staged.reading, header.reading)
+        return add(self._file, staged, check_names(names, len(staged), header.has_names))
 
     def remove(self, which: ArrayLike | Iterable[str]) -> None:
         """Remove spaces, given by their ids or by their names.
 
-        Their features stay on disk until the index is saved, or compacted if it is in a folder.
+        Their room in the file is used for what is added next; `compact` gives it back.
         """
-        self._contents.remove(which)
+        reader = self._changeable()
+        given = np.unique(np.asarray(which))
+        while True:
+            with suppress(StaleError):
+                ids = reader.snapshot().find(given)
+                if ids:
+                    remove(self._file, ids)
+                return
 
     def compact(self) -> None:
-        """Join small files of an index in a folder, and give back the space of what was removed."""
-        self._contents.compact()
+        """Make the file smaller by what was removed, a little at a time; queries and changes go on meanwhile.
 
-    def _compare_reading(self, reading: dict[str, Any] | None) -> None:
-        """Note if something was read otherwise than the spaces of the index."""
-        if differs := difference(reading, self._contents.common.reading):
-            note("this", f"was read otherwise than the index: {differs}")
+        If the index was built of fewer than 256 spaces and has more now, its vectors adapt to them.
+        """
+        file = self._changeable().file
+        adapt(file)
+        file.compact()
+
+    def _changeable(self) -> Reader:
+        if not isinstance(self._reader, Reader):
+            raise InputError("this index is on a cluster; load it without client to change it")
+        return self._reader
 
     def query(
         self, x: SpaceLike | PathLike, k: int = 10, exact: bool = True, *, candidates: int | None = None
@@ -278,14 +315,24 @@ class SearchIndex:
         if exact and candidates is not None:
             raise InputError("candidates is for exact=False; exact=True looks at as many as it needs")
         candidates = check_integer(10 * k if candidates is None else candidates, "candidates", k)
-        view, _, reading = self._contents.common
+        header = self._file.header()
         if isinstance(x, str | os.PathLike):
-            x = read(x, **{"cache": True, **(reading or {})})
-        self._compare_reading(reading_of(x))
-        features, added = view.query(x)
-        answer = self._contents.answer(features, k, None if exact else candidates) if k <= len(self) else None
-        if answer is None or len(answer.found) < k:  # some may be gone since just now
-            raise InputError(f"k={k} nearest spaces are asked for, but the index has only {len(self)}")
-        energies, ids, names = zip(*answer.found, strict=True)
-        values = view.scale * np.array(energies) + added
-        return Neighbors(np.array(ids), values, None if None in names else names, answer.n_exact, exact)
+            x = read(x, **{"cache": True, **(header.reading or {})})
+        _note_difference(reading_of(x), header.reading)
+        while True:
+            with suppress(StaleError):
+                if k > header.count:
+                    raise InputError(f"k={k} nearest spaces are asked for, but the index has only {header.count}")
+                features, added = header.view.query(x)
+                answer = self._reader.answer(header, features, k, None if exact else candidates)
+                break
+            header = self._file.header()
+        energies, ids, all_names = zip(*answer.found, strict=True)
+        values = header.view.scale * np.array(energies) + added
+        return Neighbors(np.array(ids), values, None if None in all_names else all_names, answer.n_exact, exact)
+
+
+def _note_difference(reading: dict[str, Any] | None, wanted: dict[str, Any] | None) -> None:
+    """Note if something was read otherwise than the spaces of the index."""
+    if differs := reading_difference(reading, wanted):
+        note("this", f"was read otherwise than the index: {differs}")

@@ -92,15 +92,15 @@ class View:
             rows += len(mass)
         return AnchorFeatures(events=Events(*map(np.concatenate, zip(*joined, strict=True))), robust=self.robust)
 
-    def packed(self) -> dict[str, Any] | None:
-        """As plain values, for a file."""
+    def to_header(self) -> dict[str, Any] | None:
+        """As plain values, for the header of a file."""
         if self.marking is None:
             return None
         about = {"marks": self.marking.marks, "reach": self.marking.reach}
         return about | ({"low": self.low, "types": list(self.alphabet)} if self.has_types else {})
 
 
-def view_of(spaces: Iterable[Any], marks: MarksLike, reach: float | None, *, robust: bool) -> View:
+def choose_view(spaces: Iterable[Any], marks: MarksLike, reach: float | None, *, robust: bool) -> View:
     """Return how an index of these spaces looks at them; they are gone through, several times, if types count."""
     if marks not in (None, "types"):
         raise InputError(f"an index takes marks='types' or None, but got {marks!r}; embed() takes features too")
@@ -114,8 +114,8 @@ def view_of(spaces: Iterable[Any], marks: MarksLike, reach: float | None, *, rob
     return View(robust, marking, min(0.0, least), alphabet)
 
 
-def unpacked(about: Any, robust: bool) -> View:
-    """The view that a file tells of; a ValueError if it is none."""
+def view_from_header(about: Any, robust: bool) -> View:
+    """The view that the header of a file describes; a ValueError if it is none."""
     if about is None:
         return View(robust)
     marks, reach = about.get("marks"), about.get("reach")

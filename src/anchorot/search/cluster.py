@@ -1,0 +1,197 @@
+"""An index whose vectors are with the workers of a Dask cluster; they read the file, and make it, all at once.
+
+The vectors that a worker keeps are the result of a task, so Dask asks the worker that has them, and lets another one
+read them if that is lost.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anchorot._typing import Int64s
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.grid import Grid
+from anchorot.exceptions import AnchorotError, InputError
+from anchorot.io.notes import listening, note
+from anchorot.io.options import PathLike
+from anchorot.many.cluster import Cluster
+from anchorot.many.inputs import Inputs
+from anchorot.many.tiles import strips
+from anchorot.search.changes import Staged, check_names, choose_encoder, copy_spaces, write_index
+from anchorot.search.contents import Header
+from anchorot.search.encoder import MAX_LEARNED, Encoder
+from anchorot.search.file import IndexFile, StaleError, new_file, new_name
+from anchorot.search.query import Answer, Reader, best
+from anchorot.search.view import View
+
+SPACES_PER_TASK = 1 << 16
+
+PartialAnswer = tuple[Answer, int, int]  # of a range of ids; and how many spaces that has, and the sum of checksums
+
+
+# -- queries ---------------------------------------------------------------------------------------------------------
+
+
+class RangeReader:
+    """Follows the spaces of an index whose ids are in a range; sent elsewhere, it does so there.
+
+    Parameters
+    ----------
+    path : str
+        The file of the index.
+    first, stop : int
+        The range of ids; to the end if `stop` is None.
+    """
+
+    def __init__(self, path: str, first: int, stop: int | None) -> None:
+        self._range = path, first, stop
+        self._reader = Reader(IndexFile(path), first, stop)
+
+    def __reduce__(self) -> tuple[type["RangeReader"], tuple[str, int, int | None]]:
+        return RangeReader, self._range
+
+    def __sizeof__(self) -> int:
+        """Let Dask know that the vectors are better asked where they are."""
+        return sum(segment.vectors.array.nbytes for segment in self._reader.snapshot().segments)
+
+    def answer(self, header: Header, features: AnchorFeatures, k: int, candidates: int | None) -> PartialAnswer:
+        """The k nearest in the range, in one state of the index; `StaleError` if it is in another."""
+        return self._reader.answer(header, features, k, candidates), *self._reader.snapshot_of(header).sums
+
+
+class ClusterReader:
+    """The ranges of an index's ids, each with a worker; they can be asked, but not changed."""
+
+    def __init__(self, file: IndexFile, client: Any) -> None:
+        self.file = file
+        header = file.header()
+        self._cluster = Cluster(client, ()).__enter__()
+        size = _spaces_per_task(header.next_id, client)
+        ranges = [(strip.start, strip.stop) for strip in strips(header.next_id, size)] or [(0, 0)]
+        ends: list[int | None] = [*(stop for _, stop in ranges[:-1]), None]  # the last takes what is added
+        self._ranges = [
+            self._cluster.submit(RangeReader, str(file.path), first, stop)
+            for (first, _), stop in zip(ranges, ends, strict=True)
+        ]
+
+    def ids(self) -> Int64s:
+        """Ids of all spaces, ascending."""
+        found = [batch.entries["id"] for batch in self.file.batches(self.file.header())]
+        return np.concatenate([np.empty(0, np.int64), *found])
+
+    def answer(self, header: Header, features: AnchorFeatures, k: int, candidates: int | None) -> Answer:
+        """The k nearest in one state of the index: those of each range, put together."""
+        ask = partial(ask_range, header, features, k, candidates)
+        numbers = range(len(self._ranges))
+        found = [each for _, each in self._cluster.map(ask, numbers, lambda number: (self._ranges[number],))]
+        if None in found:
+            raise StaleError
+        answers, counts, totals = zip(*found, strict=True)
+        if (sum(counts), sum(totals)) != (header.count, header.total):
+            what = f"it has {sum(counts)} spaces where its header says {header.count}, or others"
+            self.file.refuse_or_retry(header, self.file.header(), what)
+        return best(k, answers)
+
+
+def ask_range(
+    header: Header, features: AnchorFeatures, k: int, candidates: int | None, number: int, reader: RangeReader
+) -> PartialAnswer | None:
+    """The k nearest of a range on a worker; None if the index is in another state by now."""
+    with _naming_files():
+        try:
+            return reader.answer(header, features, k, candidates)
+        except StaleError:
+            return None
+
+
+# -- building --------------------------------------------------------------------------------------------------------
+
+
+def build_on_cluster(
+    inputs: Inputs,
+    names: Sequence[str] | None,
+    view: View,
+    grid: tuple[int, int] | Grid,
+    path: PathLike | None,
+    client: Any,
+) -> None:
+    """Let workers make parts of an index beside `path`, which all of them see, and put them together there."""
+    if path is None:
+        raise InputError("an index that a cluster makes lies in a file that all workers see; give its path")
+    check_names(names, len(inputs), names is not None)
+    with new_file(path) as new, ExitStack() as parts, Cluster(client, inputs.packages) as cluster:
+        sample = np.unique(np.linspace(0, len(inputs) - 1, MAX_LEARNED).astype(int)).tolist()
+        learn = partial(learn_encoder, inputs.only(sample), view, grid)
+        [(_, encoder)] = cluster.map(learn, [sample])
+        make = partial(make_part, str(Path(path).absolute()), view, encoder)
+        tasks = (
+            (strip, inputs.only(strip), None if names is None else tuple(names[strip.start : strip.stop]))
+            for strip in strips(len(inputs), _spaces_per_task(len(inputs), client))
+        )
+        all_notes: list[tuple[int, str]] = []
+        made: dict[int, IndexFile] = {}
+        for (strip, _, _), (part, notes) in cluster.map(make, tasks):
+            parts.callback(Path(part).unlink, missing_ok=True)
+            made[strip.start] = IndexFile(part, is_kept=False)
+            all_notes += notes
+        for index, said in sorted(all_notes):
+            note(inputs.label(index), said)
+        _join([made[start] for start in sorted(made)], new)
+
+
+def _join(parts: list[IndexFile], new: Path) -> None:
+    headers = [part.header() for part in parts]
+    alike = all(header.reading == headers[0].reading for header in headers)
+    begun = replace(headers[0], reading=headers[0].reading if alike else None, next_id=0, count=0, total=0, key="")
+    target = IndexFile.create(new, begun)
+    for part, header in zip(parts, headers, strict=True):
+        copy_spaces(part, header, target)
+
+
+def learn_encoder(inputs: Inputs, view: View, grid: tuple[int, int] | Grid, places: list[int]) -> Encoder:
+    """What makes the vectors of an index, from a sample of its spaces, on a worker."""
+    with _naming_files(), listening():  # what is noted is noted again when all are read
+        staged = Staged(map(inputs.load, places), view, None)
+        return choose_encoder(staged, view, grid)
+
+
+def make_part(
+    beside: str, view: View, encoder: Encoder, task: tuple[range, Inputs, tuple[str, ...] | None]
+) -> tuple[str, list[tuple[int, str]]]:
+    """Make an index of a strip of spaces, on a worker; return where it is, and what was noted about which space."""
+    strip, inputs, names = task
+    notes: list[tuple[int, str]] = []
+
+    def loaded() -> Iterator[Any]:
+        for index in strip:
+            with listening() as heard:
+                yield inputs.load(index)
+            notes.extend((index, said) for said in heard)
+
+    with _naming_files():
+        part = new_name(Path(beside))
+        try:
+            write_index(part, loaded(), names, view, encoder, strip.start)
+        except BaseException:
+            part.unlink()
+            raise
+        return str(part), notes
+
+
+def _spaces_per_task(n: int, client: Any) -> int:
+    """How many of n spaces to give to a worker, so that every worker has some."""
+    return max(1, min(SPACES_PER_TASK, -(-n // max(1, len(client.nthreads())))))
+
+
+@contextmanager
+def _naming_files() -> Iterator[None]:
+    """Let the caller tell a file that a worker cannot read or write from a lost scheduler."""
+    try:
+        yield
+    except OSError as error:
+        raise AnchorotError(f"a worker cannot use {error.filename or 'a file'}: {error.strerror or error}") from None

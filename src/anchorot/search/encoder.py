@@ -1,0 +1,238 @@
+"""What an index keeps in memory of a space: a vector, whose distances to others bound Anchor Energies from below.
+
+In units in which the whole grid has area 1, let d be the averages of F(x, t) over a grid that is finer than the index's
+as coordinates: 2 (high - low) ||d_x - d_y||² <= AE(x, y). A vector has two numbers per cell of the index's grid; there
+are two ways to make it from d.
+
+Equal cells: per cell the mean of d and the norm of the rest r. The two are orthogonal, and
+||r_x - r_y|| >= | ||r_x|| - ||r_y|| |, so a cell can keep just these two numbers. They bound about as well as a grid of
+four times as many cells.
+
+Directions: a collection differs far more in some directions than in others. Of those of the form u v', u along x and v
+along t, from the singular vectors of all columns and of all rows, a vector keeps the coordinates that vary most, and
+the norm of the rest. Directions are orthonormal, so the same argument holds, whatever collection they were learned
+from, also for spaces that are added later. For spaces that are nearly alike this rules out twice as many as equal cells
+do.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anchorot._typing import Float64s, Int64s
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.grid import Grid
+from anchorot.anchors.parts import plain_averages
+from anchorot.exceptions import InputError
+
+CELL_DETAIL = 4  # finer cells per cell, each way, of equal cells; more bound hardly better
+DIRECTION_DETAIL = 4, 8  # along x and t, of directions
+MAX_DETAILS = 1 << 15  # cells of the finer grid; beyond, directions cost more than they save
+MIN_LEARNED, MAX_LEARNED = 256, 512  # spaces that directions are learned from
+MAX_CELLS = 1 << 20  # of the index's grid: vectors of 8 MB
+SMALL_PRODUCT = 1 << 18  # multiplications that OpenBLAS leaves to one thread
+AE_ERROR = 1e-12  # of a computed Anchor Energy, in units of how far the costs reach
+MIN_RADIUS = 1e-7  # what rounding to float32 may move a vector by
+MAX_RADIUS = 4.0  # vectors are at most 2 apart, so that a larger one says no more
+REST_ERROR = 2e-7  # of the norm of the rest, a root of a difference of squares
+ORTHOGONALITY_ERROR = 1e-9  # of directions from a file; distances are at most 2, and REST_ERROR leaves room
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Directions in which the spaces of a collection differ most.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (X, T)
+        Mean coordinates of the collection.
+    along_x, along_t : ndarrays of shapes (X, a), (T, b)
+        Orthonormal columns.
+    chosen : ndarray of integers
+        Which of the a · b products are kept, counted row by row.
+    """
+
+    mean: Float64s
+    along_x: Float64s
+    along_t: Float64s
+    chosen: Int64s
+
+    @classmethod
+    def learn(cls, sample: Float64s, count: int) -> Self:
+        """The `count` directions that say most about a sample of coordinates of shape (spaces, X, T)."""
+        mean = sample.mean(axis=0)
+        around = sample - mean
+        along_x = _eigenvectors(_sum(product(each, each.T) for each in around))
+        along_t = _eigenvectors(_sum(product(each.T, each) for each in around))
+        energy = _sum(product(product(along_x.T, each), along_t) ** 2 for each in around)
+        rows, columns = np.unravel_index(np.argsort(-energy, axis=None, kind="stable")[:count], energy.shape)
+        width = int(columns.max()) + 1
+        return cls(mean, along_x[:, : int(rows.max()) + 1].copy(), along_t[:, :width].copy(), rows * width + columns)
+
+    def coordinates(self, details: Float64s) -> Float64s:
+        """Coordinates along the chosen directions, and the norm of the rest."""
+        around = details - self.mean
+        kept = product(product(self.along_x.T, around), self.along_t).ravel()[self.chosen]
+        rest = float(np.vdot(around, around) - np.vdot(kept, kept))
+        return np.append(kept, math.sqrt(max(rest, 0.0)))
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """How many columns go along x and along t."""
+        return self.along_x.shape[1], self.along_t.shape[1]
+
+    def to_bytes(self) -> bytes:
+        """All numbers, one array after the other."""
+        return b"".join(each.tobytes() for each in (self.mean, self.along_x, self.along_t, self.chosen))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, grid: Grid, widths: tuple[int, int]) -> Self:
+        """The directions of a file; a ValueError if they are none, for such a grid and such widths."""
+        sides, count = detail_shape(grid), vector_length(grid) - 1
+        shapes = sides, (sides[0], widths[0]), (sides[1], widths[1])
+        ends = np.cumsum([math.prod(shape) for shape in shapes]).tolist()
+        if not all(0 < width <= side for width, side in zip(widths, sides, strict=True)):
+            raise ValueError(f"{list(widths)} columns along x and t")
+        if len(data) != 8 * (ends[-1] + count):
+            raise ValueError(f"{len(data)} bytes for {count} directions on a grid of shape {sides}")
+        numbers = np.frombuffer(data, "<f8", ends[-1])
+        mean, along_x, along_t = (
+            part.reshape(shape) for part, shape in zip(np.split(numbers, ends[:-1]), shapes, strict=True)
+        )
+        found = cls(mean, along_x, along_t, np.frombuffer(data, "<i8", count, 8 * ends[-1]))
+        if not found._is_sound():
+            raise ValueError("columns that are not orthonormal")
+        return found
+
+    def _is_sound(self) -> bool:
+        """Whether these can be directions: orthonormal, each chosen once, with a mean that averages can have."""
+        possible = np.isin(self.chosen, np.arange(math.prod(self.widths))).all()
+        bounded = ((self.mean >= 0) & (self.mean <= 1)).all()
+        return bool(
+            possible
+            and bounded
+            and len(np.unique(self.chosen)) == len(self.chosen)
+            and all(_are_orthonormal(columns) for columns in (self.along_x, self.along_t))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """Turns the features of a space into a vector.
+
+    Attributes
+    ----------
+    grid : Grid
+        Two numbers per cell make the length of a vector.
+    directions : Directions or None
+        What the numbers are coordinates along; without, they are means and spreads of equal cells.
+    """
+
+    grid: Grid
+    directions: Directions | None = None
+
+    @classmethod
+    def learn(cls, grid: Grid, features: Callable[[int], AnchorFeatures], count: int) -> Self:
+        """Adapt to `count` spaces, given by their places; to few spaces, or with a grid of very many cells, do not."""
+        if not can_learn(grid, count):
+            return cls(grid)
+        places = np.unique(np.linspace(0, count - 1, MAX_LEARNED).astype(int)).tolist()
+        sample = np.array([_details(features(place), grid) for place in places])
+        return cls(grid, Directions.learn(sample, vector_length(grid) - 1))
+
+    @property
+    def length(self) -> int:
+        """How many numbers a vector has."""
+        return vector_length(self.grid)
+
+    @property
+    def scale(self) -> float:
+        """What a squared distance is multiplied with to bound AE."""
+        return 2 * (self.grid.high - self.grid.low)
+
+    def to_bytes(self) -> bytes:
+        """The directions, for a file."""
+        return b"" if self.directions is None else self.directions.to_bytes()
+
+    def encode(self, features: AnchorFeatures) -> tuple[NDArray[np.float32], float]:
+        """The vector of a space, and a radius that makes up for all rounding (`rounding_radius`)."""
+        radius = rounding_radius(features, self.grid)
+        if self.directions is None:
+            return cell_vector(features, self.grid).astype(np.float32), radius
+        vector = self.directions.coordinates(_details(features, self.grid)).astype(np.float32)
+        return vector, min(radius + REST_ERROR, MAX_RADIUS)
+
+
+def cell_vector(features: AnchorFeatures, grid: Grid) -> Float64s:
+    """Means and spreads of equal cells, in units in which the whole grid has area 1."""
+    cells_x, cells_t = grid.shape
+    fine = Grid((CELL_DETAIL * cells_x, CELL_DETAIL * cells_t), grid.low, grid.high)
+    averages = plain_averages(features, fine.cells).reshape(cells_x, CELL_DETAIL, cells_t, CELL_DETAIL)
+    mean = averages.mean(axis=(1, 3), keepdims=True)
+    spread = np.sqrt(((averages - mean) ** 2).mean(axis=(1, 3)))
+    return np.concatenate([mean.ravel(), spread.ravel()]) / math.sqrt(cells_x * cells_t)
+
+
+def rounding_radius(features: AnchorFeatures, grid: Grid) -> float:
+    """How far the vector of a space in float32 may be from the true one, with what a computed energy may lack.
+
+    Let D be the distance of the rounded vectors of x and y, r_x and r_y their distances to the true ones, and A the
+    Anchor Energy in units of 2 (high - low): sqrt(A) >= D - r_x - r_y. The computed energy may be less than A, by
+    AE_ERROR (s_x + s_y) / 2 where s is how far costs reach, in units of the range. With z = sqrt(A) - sqrt(AE_ERROR
+    s_x) - sqrt(AE_ERROR s_y) >= 0 it is at least z². So the radius of x is r_x + sqrt(AE_ERROR s_x); vectors have norms
+    up to 1, so that r_x is less than MIN_RADIUS.
+    """
+    low, high = features.span
+    reach = (max(high, grid.high) - min(low, grid.low)) / (grid.high - grid.low)
+    return min(MIN_RADIUS + math.sqrt(AE_ERROR * reach), MAX_RADIUS)
+
+
+def check_cells(grid: Grid) -> None:
+    """Refuse a grid that is too fine to search with."""
+    if math.prod(grid.shape) > MAX_CELLS:
+        raise InputError(f"grid has shape {grid.shape}, but an index takes at most {MAX_CELLS} cells; take fewer")
+
+
+def can_learn(grid: Grid, count: int) -> bool:
+    """Whether `count` spaces are enough to learn directions from, on this grid."""
+    return count >= MIN_LEARNED and math.prod(detail_shape(grid)) <= MAX_DETAILS
+
+
+def vector_length(grid: Grid) -> int:
+    """How many numbers a vector has."""
+    return 2 * math.prod(grid.shape)
+
+
+def detail_shape(grid: Grid) -> tuple[int, int]:
+    """The shape of the finer grid that directions are of."""
+    return DIRECTION_DETAIL[0] * grid.shape[0], DIRECTION_DETAIL[1] * grid.shape[1]
+
+
+def _details(features: AnchorFeatures, grid: Grid) -> Float64s:
+    fine = Grid(detail_shape(grid), grid.low, grid.high)
+    return plain_averages(features, fine.cells) / math.sqrt(math.prod(fine.shape))
+
+
+def product(one: Float64s, other: Float64s) -> Float64s:
+    """The product of two matrices, in blocks for which BLAS starts no threads: they would wait longer than it takes."""
+    rows = max(1, SMALL_PRODUCT // other.size)
+    return np.concatenate([one[k : k + rows] @ other for k in range(0, len(one), rows)])
+
+
+def _sum(arrays: Iterable[Float64s]) -> Float64s:
+    return reduce(np.add, arrays)
+
+
+def _eigenvectors(moments: Float64s) -> Float64s:
+    """Eigenvectors of a matrix of second moments, the largest first."""
+    return np.linalg.eigh(moments)[1][:, ::-1]
+
+
+def _are_orthonormal(columns: Float64s) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.abs(columns.T @ columns - np.eye(columns.shape[1])).max(initial=0.0) <= ORTHOGONALITY_ERROR)
