@@ -76,6 +76,7 @@ def native_only():
 def few_at_first(monkeypatch):
     """So that small search indexes, too, must be asked for more."""
     monkeypatch.setattr("anchorot.search.query.FIRST_CANDIDATES", 1)
+    monkeypatch.setattr("anchorot.search.query.CANDIDATES_PER_ROOT", 0.0)
 
 
 # Files whose tests share what takes long to set up, or would get in each other's way: one process has all of a group.

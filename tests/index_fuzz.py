@@ -87,7 +87,7 @@ class Parts:
             for k in range(len(self.names))
         ]
         for row in spaces:
-            row[4] = zlib.crc32(row[3], zlib.crc32(row[2] or b"", zlib.crc32(row[1])))
+            row[4] = zlib.crc32(row[1] + row[3] + (row[2] or b""))
         spaces = spaces if rows is None else rows(spaces)
         sums = {"count": len(spaces), "total": sum(row[4] for row in spaces if isinstance(row[4], int))}
         about = json.dumps(self.about | sums | header).encode()

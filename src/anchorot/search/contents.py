@@ -209,13 +209,18 @@ def make_row(entry: np.ndarray, name: str | None, vector: NDArray[np.float32]) -
 
 
 def _row_checksum(entry: bytes, name: bytes | None, vector: bytes) -> int:
-    return zlib.crc32(vector, zlib.crc32(name or b"", zlib.crc32(entry)))
+    return zlib.crc32(entry + vector + (name or b""))
 
 
 def checked_batch(rows: Sequence[Any], header: Header, first: int, name: str) -> Batch:
     """What rows hold, with ids from `first` on, after all that a row must be was looked at."""
-    for row in rows:
-        _check_row(row, header, name)
+    kinds = (bytes, bytes if header.has_names else type(None), bytes)
+    n_bytes, entry_bytes = 4 * header.encoder.length, ENTRY.itemsize
+    for i, entry, label, vector, stored in rows:
+        is_sound = (type(entry), type(label), type(vector)) == kinds
+        is_sound = is_sound and len(entry) == entry_bytes and len(vector) == n_bytes
+        if not is_sound or _row_checksum(entry, label, vector) != stored:
+            refuse(name, f"the space of id {i} is not the one that was saved")
     entries = np.frombuffer(b"".join(row[1] for row in rows), ENTRY)
     ids = np.array([row[0] for row in rows], np.int64)
     vectors = np.frombuffer(b"".join(row[3] for row in rows), np.float32).reshape(-1, header.encoder.length)
@@ -227,14 +232,6 @@ def checked_batch(rows: Sequence[Any], header: Header, first: int, name: str) ->
     except UnicodeDecodeError as error:
         refuse(name, f"it has a name that is no text ({error.reason})")
     return Batch(entries, names, vectors, rows)
-
-
-def _check_row(row: Row, header: Header, name: str) -> None:
-    i, entry, label, vector, stored = row
-    sound = isinstance(entry, bytes) and isinstance(vector, bytes) and isinstance(label, bytes | None)
-    sound = sound and len(entry) == ENTRY.itemsize and len(vector) == 4 * header.encoder.length
-    if not sound or (label is not None) != header.has_names or _row_checksum(entry, label, vector) != stored:
-        refuse(name, f"the space of id {i} is not the one that was saved")
 
 
 def _space_laws(

@@ -283,7 +283,7 @@ class IndexFile:
             check_is_index(self.path)
             _check_journal(self.path)
         connection = sqlite3.connect(
-            f"{self.path.as_uri()}?mode={mode}", 0, uri=True, isolation_level=None, check_same_thread=False
+            f"{self.path.as_uri()}?mode={mode}", timeout=0, uri=True, isolation_level=None, check_same_thread=False
         )
         try:
             if hasattr(connection, "setconfig"):

@@ -102,7 +102,7 @@ class SearchIndex:
             What queries are to call the spaces.
         grid : (int, int) or Grid
             Cells along x and along t, over the range of all costs; or a grid with a range of its own. A vector has two
-            numbers a cell: more cells are more memory and fewer exact evaluations.
+            numbers per cell: more cells are more memory and fewer exact evaluations.
         robust : bool
             Compare the ranks of the costs (:meth:`Space.ranked`).
         marks : {"types"}, optional
@@ -139,21 +139,22 @@ class SearchIndex:
             if isinstance(grid, Grid):
                 raise InputError("with marks='types' the grid follows from the costs; give the numbers of cells alone")
             shape = len(view.alphabet) ** 2 * shape[0], shape[1]
+        cells = grid if isinstance(grid, Grid) else shape
         if client is not None:
             from anchorot.search.cluster import build_on_cluster
 
             inputs = Inputs.of(cast("Sequence[Any]", spaces), None, **reading)
-            build_on_cluster(inputs, names, view, grid if isinstance(grid, Grid) else shape, path, client)
+            build_on_cluster(inputs, names, view, cells, path, client)
             return cls.load(cast("PathLike", path), client=client)
         if path is not None:
             with new_file(path) as new:
-                write_index(new, loader, names, view, grid if isinstance(grid, Grid) else shape)
+                write_index(new, loader, names, view, cells)
             return cls.load(path)
         handle, temporary = tempfile.mkstemp(".index", "anchorot-")
         os.close(handle)
         file = IndexFile(temporary, is_kept=False)
         try:
-            write_index(file.path, loader, names, view, grid if isinstance(grid, Grid) else shape)
+            write_index(file.path, loader, names, view, cells)
             index = cls(Reader(file))
         except BaseException:
             file.discard()

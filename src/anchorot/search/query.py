@@ -1,5 +1,6 @@
 """What a process keeps of an index in memory, vectors in FAISS, and how the nearest are found and proved by it."""
 
+import math
 from bisect import insort
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,7 +16,8 @@ from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.search.contents import ENTRY, Batch, Header, chunks, refuse
 from anchorot.search.file import IndexFile, StaleError
 
-FIRST_CANDIDATES = 256  # of each segment, looked at before all of it is asked for more
+FIRST_CANDIDATES = 256  # of each segment, looked at before all of it is asked for more; at least
+CANDIDATES_PER_ROOT = 2.0  # of a segment's size: what a query must look at grows like that, and a second scan is dear
 READ_AHEAD, AHEAD_BYTES = 32, 1 << 24  # candidates, and bytes of features, that are read together
 DISTANCE_ROWS = 1024  # vectors compared in float64 at a time
 SMALL_SEGMENT = 4096  # spaces; those that are added join a segment that is smaller
@@ -278,8 +280,9 @@ class _Query:
         if candidates is not None:
             self._refine([self._nearest(segment, candidates)[0] for segment in self.segments], candidates)
             return
-        count = max(FIRST_CANDIDATES, 4 * self._k)
-        first = [self._nearest(segment, count) for segment in self.segments]
+        least = max(FIRST_CANDIDATES, 4 * self._k)
+        counts = [max(least, int(CANDIDATES_PER_ROOT * math.sqrt(segment.size))) for segment in self.segments]
+        first = [self._nearest(segment, count) for segment, count in zip(self.segments, counts, strict=True)]
         self._refine([places for places, _ in first])
         self._refine([self._others(segment, *seen) for segment, seen in zip(self.segments, first, strict=True)])
 
