@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import anchorot as ao
 from test_marked_collections import tissue, tissues
 
 from index_fuzz import Parts
+from strategies import examples
 
 pytest.importorskip("faiss")
 
@@ -35,6 +38,18 @@ def test_answers_are_those_of_all_energies(robust, marks, reach, tmp_path):
         np.testing.assert_allclose(found.distance, np.sort(expected)[:4], rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(found.index, np.argsort(expected)[:4])
         assert found.n_exact <= len(spaces)
+
+
+@examples(20)
+@given(st.floats(-1, 0), st.floats(0.1, 2), st.integers(0, 99), st.sampled_from([np.float32, np.float64]))
+def test_parts_of_types_follow_each_other_however_their_ends_are_rounded(low, high, seed, dtype):
+    """Every pair of types has a part of one line; here all costs are at ends of parts."""
+    rng = np.random.default_rng(seed)
+    spaces = [ao.Space(rng.choice([low, high], (5, 5)).astype(dtype), types=list("abcde")) for _ in range(3)]
+    index = ao.SearchIndex.build(spaces, marks="types", grid=(2, 2))
+    found = index.query(spaces[0], 3)
+    expected = brute(spaces[0], spaces, marks="types", reach=max(float(x.cost.max()) for x in spaces))
+    np.testing.assert_allclose(found.distance, np.sort(expected), rtol=1e-9, atol=1e-9)
 
 
 def test_types_that_the_index_lacks_count_in_queries_and_are_refused_in_additions():

@@ -88,6 +88,8 @@ class View:
             own = own_of.get(part, -1)
             position, row, jump, mass = features.block_events[own] if own >= 0 else nothing(reach)
             place = (position - self.low) + part * (reach - self.low)
+            # Rounding may move the end of a part beyond the start of the next.
+            place = np.minimum(place, (part + 1) * (reach - self.low))
             joined.append(Events(place, row + np.uint32(rows), jump, np.maximum(mass, 0.0) / count))
             rows += len(mass)
         return AnchorFeatures(events=Events(*map(np.concatenate, zip(*joined, strict=True))), robust=self.robust)
