@@ -125,9 +125,19 @@ def test_vectors_of_a_space_relabelled_are_equal():
     np.testing.assert_allclose(e, f, rtol=1e-6)
 
 
-def test_vectors_that_do_not_fit_the_number_of_projections_are_refused():
-    with pytest.raises(ao.InputError, match=r"got vectors of shape \(10,\), but 4 projections need"):
-        ao.embedded_energy(np.zeros(10), np.ones(10), n_projections=4)
+@pytest.mark.parametrize(
+    ("e_x", "e_y", "message"),
+    [
+        (np.zeros(10), np.ones(10), "e_x has 10 entries and e_y 10, but both need the same multiple of 4 projections"),
+        (np.zeros(8), np.ones(4), "e_x has 8 entries and e_y 4, but"),
+        (np.zeros((2, 4)), np.ones(8), r"e_x has shape \(2, 4\), but values \(k,\)"),
+        (np.zeros(8), np.full(8, np.nan), "e_y must be finite"),
+        (np.zeros(8), ["a"] * 8, "e_y has dtype <U1, but real numbers are needed"),
+    ],
+)
+def test_what_are_no_vectors_of_such_projections_is_one_clear_line(e_x, e_y, message):
+    with pytest.raises(ao.InputError, match=f"^{message}[^\n]*$"):
+        ao.embedded_energy(e_x, e_y, n_projections=4)
 
 
 # -- commands ------------------------------------------------------------------------------------------------------

@@ -129,3 +129,11 @@ def test_an_option_that_is_none_is_refused_in_the_name_of_the_function(tmp_path,
     arguments = {"read": [tmp_path / "x.npy"], "convert": [[tmp_path / "x.npy"], tmp_path / "spaces"]}
     with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'speed'$"):
         getattr(ao, name)(*arguments.get(name, [[tmp_path / "x.npy"]]), speed=3)
+
+
+@pytest.mark.parametrize("name", ["build", "add"])
+def test_an_option_that_is_none_is_refused_in_the_name_of_the_method(tmp_path, name):
+    np.save(tmp_path / "x.npy", np.eye(2))
+    index = ao.SearchIndex.build([np.eye(2)])
+    with pytest.raises(TypeError, match=rf"^SearchIndex\.{name}\(\) got an unexpected keyword argument 'speed'$"):
+        getattr(index, name)([tmp_path / "x.npy"], speed=3)

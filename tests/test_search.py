@@ -1,11 +1,13 @@
 """Search: the answers of brute force, with few Anchor Energies."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 import anchorot as ao
 from anchorot.search.encoder import Encoder
@@ -279,6 +281,27 @@ def test_adding_nothing_changes_nothing():
 def test_bad_input_gets_one_clear_line(call, message):
     with pytest.raises(ao.InputError, match=message):
         call(ao.SearchIndex.build([np.eye(2), np.eye(3), np.ones((4, 4))]))
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        (ao.GraphSet("TOY", (csr_array(np.eye(2)),), None), r"a GraphSet; make spaces of its graphs: \.spaces\(\)"),
+        (ao.Space(np.eye(2)), "a Space; make it a list"),
+        (ao.AnchorFeatures.of(np.eye(2)), "a AnchorFeatures; features serve"),
+        ("shapes/cat.off", "a str; make it a list"),
+        (Path("cat.off"), r"a \w+Path; make it a list"),
+        ({"cat": np.eye(2)}, r"a dict; give list\(spaces\.values\(\)\)"),
+        (None, "a NoneType; make it a list"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_what_is_no_collection_of_spaces_gets_one_clear_line(given, got, tmp_path):
+    index = ao.SearchIndex.build([np.eye(2)])
+    for take in (ao.SearchIndex.build, index.add):
+        with pytest.raises(ao.InputError, match=rf"^spaces must be a sequence[^\n]* but got {got}[^\n]*$"):
+            take(given)
+    assert len(index) == 1
 
 
 @pytest.mark.parametrize("call", [lambda: ao.SearchIndex.build([np.eye(2)]), lambda: ao.SearchIndex.load("nothing")])

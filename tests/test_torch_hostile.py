@@ -210,6 +210,10 @@ TAKE_ARRAYS = {
     "reaches": lambda t: ao.scale_test([MATRIX] * 4, [0, 0, 1, 1], t[0]),
     "barycenter": lambda t: ao.barycenter([t], 3),
     "start of a barycenter": lambda t: ao.barycenter([MATRIX], 4, 4, start=t),
+    "embed": lambda t: ao.embed([t]),
+    "embedded energy": lambda t: ao.embedded_energy(t[0], t[1], 2),
+    "search index": lambda t: ao.SearchIndex.build([t]),
+    "search": lambda t: ao.SearchIndex.build([MATRIX]).query(t, 1),
 }
 
 

@@ -148,14 +148,20 @@ class Inputs:
         return replace(self, spaces=spaces, others=_pick(self.others, [i - self.n for i in wanted if i >= self.n]))
 
 
-def _length(spaces: Any, name: str, least: int) -> int:
+def check_collection(spaces: Any, name: str, *, in_any_order: bool = True) -> None:
+    """Refuse one space, and what is no sequence; an iterator will do unless entries are asked for in any order."""
     is_one = isinstance(spaces, str | os.PathLike | Space) or hasattr(spaces, "not_a_space")
     if isinstance(spaces, Mapping):
         raise InputError(f"{name} must be a sequence, but got a {type(spaces).__name__}; give list({name}.values())")
-    if is_one or not (hasattr(spaces, "__getitem__") and hasattr(spaces, "__len__")):
+    is_sequence = hasattr(spaces, "__getitem__") and hasattr(spaces, "__len__")
+    if is_one or not (is_sequence or (hasattr(spaces, "__iter__") and not in_any_order)):
         advice = getattr(spaces, "not_a_space", "make it a list")
         kind = type(spaces).__name__
         raise InputError(f"{name} must be a sequence of spaces, arrays or paths, but got a {kind}; {advice}")
+
+
+def _length(spaces: Any, name: str, least: int) -> int:
+    check_collection(spaces, name)
     if len(spaces) < least:
         raise InputError(f"{name} is empty, but at least one space is needed")
     return len(spaces)

@@ -19,8 +19,8 @@ from anchorot.distances.neighbors import Neighbors
 from anchorot.exceptions import InputError
 from anchorot.io.files import read
 from anchorot.io.notes import note
-from anchorot.io.options import PathLike
-from anchorot.many.inputs import Inputs
+from anchorot.io.options import PathLike, check_keywords
+from anchorot.many.inputs import Inputs, check_collection
 from anchorot.search.changes import (
     Indexable,
     SpaceLike,
@@ -128,6 +128,8 @@ class SearchIndex:
             With ids 0, 1, ... in the order of `spaces`.
         """
         import_faiss()  # before any work is done
+        check_keywords("SearchIndex.build", reading)
+        check_collection(spaces, "spaces", in_any_order=False)
         if path is not None:
             check_replaceable(path)
         shape = grid.shape if isinstance(grid, Grid) else check_shape(grid)
@@ -250,6 +252,8 @@ class SearchIndex:
 
         The file of the index is changed when all is read and computed, in one transaction.
         """
+        check_keywords("SearchIndex.add", reading)
+        check_collection(spaces, "spaces", in_any_order=False)
         header = self._changeable().file.header()
         loader = SpaceLoader(spaces, reading, header.reading, n_jobs)
         staged = Staged(loader, header.view, self._file.path.parent)

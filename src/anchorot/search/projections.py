@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_integer
+from anchorot._validate import check_integer, check_values
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.ground import ground_rows
 from anchorot.distances.projection import FOLDED, ProjectedEnergy, summary
@@ -129,9 +129,10 @@ def embedded_energy(e_x: ArrayLike, e_y: ArrayLike, n_projections: int = 32) -> 
     True
     """
     count = check_integer(n_projections, "n_projections", 2)
-    gap = np.asarray(e_x, np.float64) - np.asarray(e_y, np.float64)
-    if gap.ndim != 1 or len(gap) % count:
+    first, second = check_values(e_x, "e_x"), check_values(e_y, "e_y")
+    if len(first) != len(second) or len(first) % count:
         raise InputError(
-            f"got vectors of shape {gap.shape}, but {count} projections need one number of them each or more"
+            f"e_x has {len(first)} entries and e_y {len(second)}, but both need the same multiple of {count} projections"
         )
+    gap = first - second
     return summary(2 * count * np.square(gap).reshape(count, -1).sum(axis=1), 1.0)
