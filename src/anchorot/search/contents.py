@@ -27,6 +27,7 @@ from anchorot.search.encoder import MAX_RADIUS, MIN_RADIUS, Directions, Encoder,
 from anchorot.search.view import View, view_from_header
 
 MAX_ID = 1 << 48  # ids are below: what is above numbers the parts of long features
+MAX_LENGTH = 1 << 40  # of the features of a space, in bytes: those of some 300 000 points
 SUM_TOLERANCE = 1e-9  # of masses and heights, which were divided by their sums
 NORM_TOLERANCE = 1e-2  # of squares that are added up in float32
 LEVEL_TYPES: dict[int, np.dtype[np.floating[Any]]] = {4: np.dtype("<f4"), 8: np.dtype("<f8")}  # by item_bytes
@@ -205,22 +206,19 @@ def make_row(entry: np.ndarray, name: str | None, vector: NDArray[np.float32]) -
     """The row of a space. Names of files may hold bytes that are no text."""
     label = None if name is None else name.encode("utf-8", "surrogatepass")
     parts = entry.tobytes(), label, vector.tobytes()
-    return int(entry["id"]), *parts, _row_checksum(*parts)
+    return int(entry["id"]), *parts, _row_checksums(*([part] for part in parts))[0]
 
 
-def _row_checksum(entry: bytes, name: bytes | None, vector: bytes) -> int:
-    return zlib.crc32(entry + vector + (name or b""))
+def _row_checksums(entries: Sequence[Any], names: Sequence[Any], vectors: Sequence[Any]) -> list[int]:
+    sums = map(zlib.crc32, vectors, map(zlib.crc32, entries))
+    return list(sums if names[0] is None else map(zlib.crc32, names, sums))
 
 
 def checked_batch(rows: Sequence[Any], header: Header, first: int, name: str) -> Batch:
     """What rows hold, with ids from `first` on, after all that a row must be was looked at."""
-    kinds = (bytes, bytes if header.has_names else type(None), bytes)
-    n_bytes, entry_bytes = 4 * header.encoder.length, ENTRY.itemsize
-    for i, entry, label, vector, stored in rows:
-        is_sound = (type(entry), type(label), type(vector)) == kinds
-        is_sound = is_sound and len(entry) == entry_bytes and len(vector) == n_bytes
-        if not is_sound or _row_checksum(entry, label, vector) != stored:
-            refuse(name, f"the space of id {i} is not the one that was saved")
+    if not _are_as_saved(rows, header):
+        bad = next(row[0] for row in rows if not _are_as_saved([row], header))
+        refuse(name, f"the space of id {bad} is not the one that was saved")
     entries = np.frombuffer(b"".join(row[1] for row in rows), ENTRY)
     ids = np.array([row[0] for row in rows], np.int64)
     vectors = np.frombuffer(b"".join(row[3] for row in rows), np.float32).reshape(-1, header.encoder.length)
@@ -232,6 +230,17 @@ def checked_batch(rows: Sequence[Any], header: Header, first: int, name: str) ->
     except UnicodeDecodeError as error:
         refuse(name, f"it has a name that is no text ({error.reason})")
     return Batch(entries, names, vectors, rows)
+
+
+def _are_as_saved(rows: Sequence[Any], header: Header) -> bool:
+    """Whether rows have the right types and lengths, and their checksums."""
+    _, entries, names, vectors, stored = zip(*rows, strict=True)
+    kinds = [{bytes}, {bytes if header.has_names else type(None)}, {bytes}]
+    if [set(map(type, column)) for column in (entries, names, vectors)] != kinds:
+        return False
+    if (set(map(len, entries)), set(map(len, vectors))) != ({ENTRY.itemsize}, {4 * header.encoder.length}):
+        return False
+    return _row_checksums(entries, names, vectors) == list(stored)
 
 
 def _space_laws(
@@ -246,7 +255,7 @@ def _space_laws(
     ascending = np.append(ids[:1] >= first, ids[1:] > ids[:-1])
     return {
         "ids": (entries["id"] == ids) & ascending & (ids < next_id),
-        "lengths": (length > 0) & (length < MAX_ID),
+        "lengths": (length > 0) & (length <= MAX_LENGTH),
         "kinds of numbers": np.isin(item_bytes, (0, 4, 8)),
         "numbers of anchors": (anchors > 0) & (numbers > 0) & (numbers % np.maximum(unit, 1) == 0),
         "radii": (radius >= MIN_RADIUS) & (radius <= MAX_RADIUS),
