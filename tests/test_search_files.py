@@ -13,6 +13,7 @@ import pytest
 
 import anchorot as ao
 from anchorot.search import file as index_file
+from anchorot.search.disk import JOURNAL_MAGIC
 from anchorot.search.file import IndexFile
 
 import index_fuzz
@@ -269,11 +270,13 @@ def test_a_journal_that_names_another_file_has_it_not_deleted(tmp_path):
     notes.write_text("mine")
     name, pages = os.fsencode(notes), (tmp_path / "index").stat().st_size // 8192
     numbers = [0, 7, pages, 512, 8192]  # records, a random number, pages of the file, bytes of a sector and of a page
-    head = index_file.SUPER_JOURNAL + b"".join(number.to_bytes(4) for number in numbers)
-    tail = bytes(4) + name + len(name).to_bytes(4) + sum(name).to_bytes(4) + index_file.SUPER_JOURNAL
+    head = JOURNAL_MAGIC + b"".join(number.to_bytes(4) for number in numbers)
+    tail = bytes(4) + name + len(name).to_bytes(4) + sum(name).to_bytes(4) + JOURNAL_MAGIC
     (tmp_path / "index-journal").write_bytes(head.ljust(512, b"\0") + tail)
     for act in (lambda: ao.SearchIndex.load(tmp_path / "index"), lambda: index.add(clouds(1), ["x"]), index.compact):
-        with pytest.raises(ao.InputError, match=r"^index: its journal names another file; the file is damaged"):
+        with pytest.raises(
+            ao.InputError, match=r"^index-journal: lies where SQLite would take it for a part of index; move"
+        ):
             act()
     assert notes.read_text() == "mine"
 
@@ -329,8 +332,6 @@ def test_only_regular_files_are_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ao.InputError, match="not a regular file, but an index is one"):
         ao.SearchIndex.load(tmp_path / "pipe")
-    with pytest.raises(ao.InputError, match="not a regular file, but an index is one"):
-        ao.SearchIndex.load(tmp_path)
 
 
 # -- how spaces were read --------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import anchorot as ao
+from anchorot.search.disk import JOURNAL_MAGIC
 
 from test_search import brute_force, clouds, pairs
 
@@ -91,6 +92,76 @@ def test_a_file_that_is_no_index_is_not_overwritten(write, tmp_path):
         acts[write]()
     assert path.read_text() == "Dear"
     assert [file.name for file in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_file_that_appears_while_an_index_is_built_is_not_overwritten(tmp_path):
+    path = tmp_path / "letter.txt"
+
+    def spaces():
+        yield from clouds(3)
+        path.write_text("Dear")
+
+    with pytest.raises(ao.InputError, match=r"^letter\.txt: this is there already, and is no search index"):
+        ao.SearchIndex.build(spaces(), path=path)
+    assert path.read_text() == "Dear"
+    assert [file.name for file in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def in_every_way(path):
+    return {
+        "load": lambda: ao.SearchIndex.load(path),
+        "save": lambda: ao.SearchIndex.build(clouds(2)).save(path),
+        "build": lambda: ao.SearchIndex.build(clouds(2), path=path),
+    }
+
+
+# What SQLite would take for its own by the name: it would be read into the index, and deleted.
+@pytest.mark.parametrize("name", ["x-journal", "x-wal"])
+@pytest.mark.parametrize("kind", ["text", "link", "folder"])
+def test_a_file_in_the_place_of_a_journal_is_neither_taken_for_one_nor_touched(name, kind, tmp_path):
+    path, other, notes = tmp_path / "x", tmp_path / name, tmp_path / "NOTES.txt"
+    index = ao.SearchIndex.build(clouds(5), path=path)
+    before = path.read_bytes()
+    notes.write_text("mine")
+    {"text": lambda: other.write_text("mine"), "link": lambda: other.symlink_to(notes), "folder": other.mkdir}[kind]()
+    if kind == "folder":
+        (other / "letter.txt").write_text("Dear")
+    acts = in_every_way(path) | {
+        "add": lambda: index.add(clouds(1)),
+        "remove": lambda: index.remove([0]),
+        "compact": index.compact,
+        "query": lambda: index.query(clouds(1)[0], 3),
+    }
+    for act in acts.values():
+        with pytest.raises(ao.InputError, match=rf"^{name}: lies where SQLite would take it for a part of x; move it"):
+            act()
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(["NOTES.txt", "x", name])
+    assert path.read_bytes() == before
+    assert (kind == "folder" and (other / "letter.txt").read_text() == "Dear") or other.read_text() == "mine"
+    other.rename(tmp_path / "moved")
+    assert index.add(clouds(1)).tolist() == [5]
+
+
+@pytest.mark.parametrize("name", ["x-journal", "x-wal"])
+def test_an_index_is_not_built_where_files_of_another_are_left(name, tmp_path):
+    """A journal of an index that was deleted would be played back into the new one."""
+    left = tmp_path / name
+    left.write_bytes(JOURNAL_MAGIC + bytes(504))
+    for act in (each for way, each in in_every_way(tmp_path / "x").items() if way != "load"):
+        with pytest.raises(ao.InputError, match=rf"^{name}: lies where SQLite would take it for a part of x; move it"):
+            act()
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_a_folder_that_an_earlier_version_made_is_one_clear_line_and_stays(tmp_path):
+    folder = tmp_path / "x"
+    folder.mkdir()
+    (folder / "shards.json").write_text("{}")
+    messages = {"load": r"x: a folder, but an index is one file; .* build it again", "save": "x: this is there already"}
+    for way, act in in_every_way(folder).items():
+        with pytest.raises(ao.InputError, match=rf"^{messages.get(way, messages['save'])}[^\n]*$"):
+            act()
+    assert [file.name for file in folder.iterdir()] == ["shards.json"]
 
 
 def test_what_a_build_leaves_is_the_index_and_nothing_else(tmp_path):

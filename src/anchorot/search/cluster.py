@@ -24,8 +24,9 @@ from anchorot.many.inputs import Inputs
 from anchorot.many.tiles import strips
 from anchorot.search.changes import Staged, check_names, choose_encoder, copy_spaces, write_index
 from anchorot.search.contents import Header
+from anchorot.search.disk import new_name
 from anchorot.search.encoder import MAX_LEARNED, Encoder
-from anchorot.search.file import IndexFile, StaleError, new_file, new_name
+from anchorot.search.file import IndexFile, StaleError, new_file
 from anchorot.search.query import Answer, Reader, best
 from anchorot.search.view import View
 

@@ -15,16 +15,13 @@ short while it is mapped ends the process.
 
 import errno
 import os
-import re
-import secrets
 import sqlite3
-import stat
 import threading
 import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -32,7 +29,6 @@ import numpy as np
 
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import AnchorotError, InputError
-from anchorot.io.atomic import remove_stale
 from anchorot.search.contents import (
     MAX_ID,
     Batch,
@@ -43,12 +39,17 @@ from anchorot.search.contents import (
     refuse,
     unpack_features,
 )
+from anchorot.search.disk import (
+    APPLICATION,
+    PAGE_BYTES,
+    VERSION,
+    check_companions,
+    check_is_index,
+    check_replaceable,
+    new_name,
+    remove_leftovers,
+)
 
-MAGIC = b"SQLite format 3\0"
-HEAD_BYTES = 100
-APPLICATION = b"anch"
-VERSION = 1
-PAGE_BYTES = 8192
 SCHEMA = (
     "CREATE TABLE about (part INTEGER PRIMARY KEY, data BLOB, checksum BLOB)",
     "CREATE TABLE spaces (id INTEGER PRIMARY KEY, entry BLOB, name BLOB, vector BLOB, checksum INTEGER)",
@@ -60,9 +61,6 @@ PART_BYTES = 1 << 29  # of features in one row: SQLite takes up to 10^9
 VACUUM_PAGES = 4096  # moved at a time
 PATIENCE_S = 60  # for another process that writes
 PAUSE_S = 0.01
-SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # ends a journal that names another file
-NEW_FILE = re.compile(r"\.(?P<stem>.*)-[0-9a-f]{8}\.anchorot-new(-journal)?")
-MAX_STEM = 48  # characters of an index's name in that of its new file
 
 BUSY = "another process is changing the index, or still reading it; try again"
 OS_ERRORS = {
@@ -108,6 +106,7 @@ class IndexFile:
         self._process = os.getpid()
         self._readers: list[sqlite3.Connection] = []  # one, once the file has been read
         weakref.finalize(self, _close, self._readers)
+        self._real = self.path  # behind links
         self._opened: tuple[int, ...] = ()  # process and state of the file that the reader is of
         self._sound: set[int] = set()  # ids of features that were checked since then
         self._header: tuple[Any, Header] | None = None  # as it was last read
@@ -221,8 +220,10 @@ class IndexFile:
         if not self._readers or opened != self._opened:
             _close(self._readers)
             self._header, self._sound = None, set()
+            self._real = Path(os.path.realpath(self.path))
             self._readers.append(self._connect("ro"))
             self._opened = opened
+        check_companions(self._real)
         return self._readers[0]
 
     def _current_header(self, connection: sqlite3.Connection) -> Header:
@@ -281,7 +282,7 @@ class IndexFile:
         """A connection that trusts nothing in the file, and waits for nobody."""
         if not is_new:
             check_is_index(self.path)
-            _check_journal(self.path)
+            check_companions(Path(os.path.realpath(self.path)))
         connection = sqlite3.connect(
             f"{self.path.as_uri()}?mode={mode}", timeout=0, uri=True, isolation_level=None, check_same_thread=False
         )
@@ -366,11 +367,8 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     An index that is there is overwritten in one change, which its readers and writers see as any other. Nothing else is
     overwritten.
     """
-    target = check_replaceable(path)
-    for file in target.parent.iterdir():
-        found = NEW_FILE.fullmatch(file.name)
-        if found is not None and found["stem"] == _stem(target):
-            remove_stale([file])  # what a killed process left
+    target = replaceable(path)
+    remove_leftovers(target)
     temporary = new_name(target)
     try:
         yield temporary
@@ -379,25 +377,11 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def new_name(target: Path) -> Path:
-    """Create an empty file beside another, with the rights of any new file."""
-    while True:
-        path = target.with_name(f".{_stem(target)}-{secrets.token_hex(4)}.anchorot-new")
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-            return path
-
-
-def _stem(target: Path) -> str:
-    return target.name.lstrip(".")[:MAX_STEM]
-
-
-def check_replaceable(path: str | os.PathLike[str]) -> Path:
-    """Refuse to overwrite what is no index; return the file behind links."""
+def replaceable(path: str | os.PathLike[str]) -> Path:
+    """The file behind links, which is an index or is not there yet."""
     target = Path(os.path.realpath(path))
     with _TURN:
-        if target.exists() and not (target.is_file() and _is_ours(_head(target))):
-            raise InputError(f"{target.name}: this is there already, and is no search index; give another path")
+        check_replaceable(target)
     return target
 
 
@@ -405,6 +389,7 @@ def _publish(temporary: Path, target: Path) -> None:
     with _TURN, _one_line_errors(target):
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
+        check_replaceable(target)  # others may have put something there meanwhile
         if target.exists():
             _overwrite(temporary, target)
         else:
@@ -425,51 +410,12 @@ def _overwrite(source: Path, target: Path) -> None:
     except (sqlite3.DatabaseError, InputError) as error:
         if isinstance(error, sqlite3.OperationalError):  # as when the disk is full
             raise
-        source.replace(target)  # of a damaged index nothing is worth keeping
-        _journal(target).unlink(missing_ok=True)
+        # Nothing of a damaged index is worth keeping, but its journal would be played back into the new one.
+        target.with_name(f"{target.name}-journal").unlink(missing_ok=True)
+        source.replace(target)
 
 
-# -- what is on disk -------------------------------------------------------------------------------------------------
-
-
-def check_is_index(path: Path) -> None:
-    """Refuse, by its first bytes, what is no index of this version."""
-    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe may wait for ever
-        raise InputError(f"{path.name}: not a regular file, but an index is one")
-    head = _head(path)
-    if not _is_ours(head):
-        raise InputError(f"{path.name}: not a search index of anchorot")
-    version = int.from_bytes(head[60:64])
-    if version != VERSION:
-        raise InputError(
-            f"{path.name}: version {version} of the format, but this anchorot reads version {VERSION}; "
-            "build the index again, or take the anchorot that wrote it"
-        )
-    if head[18:20] != b"\1\1":  # of the first page: a write-ahead log would be looked for
-        refuse(path.name, "its journal is of another kind")
-
-
-def _head(path: Path) -> bytes:
-    with open(path, "rb") as file:
-        return file.read(HEAD_BYTES)
-
-
-def _is_ours(head: bytes) -> bool:
-    return len(head) == HEAD_BYTES and head.startswith(MAGIC) and head[68:72] == APPLICATION
-
-
-def _check_journal(path: Path) -> None:
-    """Refuse a journal that names another file: SQLite may delete that file, and an index has no such journal."""
-    with suppress(FileNotFoundError), open(_journal(path), "rb") as file:
-        if file.seek(0, os.SEEK_END) >= len(SUPER_JOURNAL):
-            file.seek(-len(SUPER_JOURNAL), os.SEEK_END)
-            if file.read() == SUPER_JOURNAL:
-                refuse(path.name, "its journal names another file")
-
-
-def _journal(path: Path) -> Path:
-    real = Path(os.path.realpath(path))
-    return real.with_name(f"{real.name}-journal")
+# -- errors ----------------------------------------------------------------------------------------------------------
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -35,7 +35,7 @@ from anchorot.search.changes import (
     remove,
     write_index,
 )
-from anchorot.search.file import IndexFile, StaleError, check_replaceable, new_file
+from anchorot.search.file import IndexFile, StaleError, new_file, replaceable
 from anchorot.search.query import Reader, import_faiss
 from anchorot.search.view import choose_view
 
@@ -131,7 +131,7 @@ class SearchIndex:
         check_keywords("SearchIndex.build", reading)
         check_collection(spaces, "spaces", in_any_order=False)
         if path is not None:
-            check_replaceable(path)
+            replaceable(path)  # else say so before any work
         shape = grid.shape if isinstance(grid, Grid) else check_shape(grid)
         if marks is not None and not isinstance(spaces, Sequence):
             spaces = list(spaces)

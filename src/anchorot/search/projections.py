@@ -131,8 +131,7 @@ def embedded_energy(e_x: ArrayLike, e_y: ArrayLike, n_projections: int = 32) -> 
     count = check_integer(n_projections, "n_projections", 2)
     first, second = check_values(e_x, "e_x"), check_values(e_y, "e_y")
     if len(first) != len(second) or len(first) % count:
-        raise InputError(
-            f"e_x has {len(first)} entries and e_y {len(second)}, but both need the same multiple of {count} projections"
-        )
+        lengths = f"e_x has {len(first)} entries and e_y {len(second)}"
+        raise InputError(f"{lengths}, but both need the same multiple of {count} projections")
     gap = first - second
     return summary(2 * count * np.square(gap).reshape(count, -1).sum(axis=1), 1.0)
