@@ -247,6 +247,16 @@ def test_an_interrupt_leaves_no_half_a_change(change, moment, tmp_path, monkeypa
         assert pairs(each.query(many[2], k=5)) == brute_force(many[2], [many[i] for i in held], 5, held)
 
 
+@pytest.mark.parametrize("made", [list, tuple, np.array, iter, dict.fromkeys], ids=lambda made: made.__name__)
+def test_names_and_ids_may_be_any_iterable(made):
+    index = ao.SearchIndex.build(clouds(4), made(["a", "b", "c", "d"]))
+    index.add(clouds(2, seed=1), made(["e", "f"]))
+    assert index.query(clouds(4)[1], 1).names == ("b",)
+    index.remove(made(["a", "e"]))
+    index.remove(made([2]))
+    assert index.ids.tolist() == [1, 3, 5]
+
+
 def test_adding_nothing_changes_nothing():
     index = ao.SearchIndex.build(clouds(2))
     assert index.add([]).tolist() == []
@@ -271,6 +281,8 @@ def test_adding_nothing_changes_nothing():
         (lambda index: index.add([np.eye(2), np.ones(3)]), r"spaces\[1\]: cost has shape \(3,\)"),
         (lambda index: ao.SearchIndex.build([np.eye(2)], ["a", "b"]), "names has 2 entries, but got 1 spaces"),
         (lambda index: ao.SearchIndex.build([np.eye(2)], [1]), "names must be text"),
+        (lambda index: ao.SearchIndex.build([np.eye(2)] * 3, "cat"), "names must be several texts, but got 'cat'"),
+        (lambda index: ao.SearchIndex.build([np.eye(2)], 7), "names must be several texts, but got 7"),
         (lambda index: index.query(np.full((2, 2), 1.7e308), 1), "differences of costs exceed the range of float64"),
         (lambda index: ao.SearchIndex.build([np.eye(2)], ["a"]).add([np.eye(2)]), "the index has names, but got none"),
         (lambda index: ao.SearchIndex.build([]), "got no spaces to learn the range of costs from"),

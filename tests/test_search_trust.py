@@ -153,6 +153,15 @@ def test_an_index_is_not_built_where_files_of_another_are_left(name, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
+def test_a_link_that_leads_to_itself_is_not_replaced(tmp_path):
+    path = tmp_path / "x"
+    path.symlink_to(path)
+    for act in in_every_way(path).values():
+        with pytest.raises(OSError, match="Too many levels of symbolic links"):
+            act()
+    assert path.is_symlink()
+
+
 def test_a_folder_that_an_earlier_version_made_is_one_clear_line_and_stays(tmp_path):
     folder = tmp_path / "x"
     folder.mkdir()

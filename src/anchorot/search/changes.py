@@ -177,7 +177,6 @@ def write_index(
 
     `grid` are the cells of the vectors, over the range of all costs; or with a range; or what makes the vectors.
     """
-    check_names(names, len(names or ()), names is not None)  # before any work is done
     waiting, done = iter(spaces), 0
     staged = Staged(islice(waiting, FIRST_SPACES), view, path.parent, first)
     encoder = grid if isinstance(grid, Encoder) else choose_encoder(staged, view, grid)
@@ -341,17 +340,24 @@ def remove(file: IndexFile, ids: Sequence[int]) -> None:
     file.change(lambda connection, header: delete(connection, header, ids, file.name))
 
 
-def check_names(names: Sequence[str] | None, count: int, has_names: bool) -> tuple[str, ...] | None:
-    """Return as many names as there are spaces, or None if the index has none."""
-    if (names is not None) != has_names:
-        raise InputError("the index has names, but got none" if has_names else "got names, but the index has none")
+def as_names(names: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Names of spaces in order, if there are any."""
     if names is None:
         return None
-    if len(names) != count:
-        raise InputError(f"names has {len(names)} entries, but got {count} spaces")
-    if not all(isinstance(name, str) for name in names):
+    if isinstance(names, str) or not hasattr(names, "__iter__"):
+        raise InputError(f"names must be several texts, but got {names!r}")
+    found = tuple(names)
+    if not all(isinstance(name, str) for name in found):
         raise InputError("names must be text")
-    return tuple(names)
+    return found
+
+
+def check_names(names: Sequence[str] | None, count: int, has_names: bool) -> None:
+    """Refuse names unless there are as many as spaces, and an index of names no others."""
+    if (names is not None) != has_names:
+        raise InputError("the index has names, but got none" if has_names else "got names, but the index has none")
+    if names is not None and len(names) != count:
+        raise InputError(f"names has {len(names)} entries, but got {count} spaces")
 
 
 # -- how spaces were read --------------------------------------------------------------------------------------------

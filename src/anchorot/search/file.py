@@ -380,6 +380,8 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 def replaceable(path: str | os.PathLike[str]) -> Path:
     """The file behind links, which is an index or is not there yet."""
     target = Path(os.path.realpath(path))
+    if target.is_symlink():  # which leads to itself
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     with _TURN:
         check_replaceable(target)
     return target

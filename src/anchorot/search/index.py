@@ -28,6 +28,7 @@ from anchorot.search.changes import (
     Staged,
     adapt,
     add,
+    as_names,
     check_names,
     copy_index,
     reading_difference,
@@ -81,7 +82,7 @@ class SearchIndex:
     def build(
         cls,
         spaces: Iterable[Indexable],
-        names: Sequence[str] | None = None,
+        names: Iterable[str] | None = None,
         *,
         grid: tuple[int, int] | Grid = (16, 16),
         robust: bool = False,
@@ -98,7 +99,7 @@ class SearchIndex:
         ----------
         spaces : iterable of Space, AnchorFeatures, array_like, paths, or functions that return one of these
             Gone through once, one space in memory at a time.
-        names : sequence of str, optional
+        names : iterable of str, optional
             What queries are to call the spaces.
         grid : (int, int) or Grid
             Cells along x and along t, over the range of all costs; or a grid with a range of its own. A vector has two
@@ -130,6 +131,7 @@ class SearchIndex:
         import_faiss()  # before any work is done
         check_keywords("SearchIndex.build", reading)
         check_collection(spaces, "spaces", in_any_order=False)
+        labels = as_names(names)
         if path is not None:
             replaceable(path)  # else say so before any work
         shape = grid.shape if isinstance(grid, Grid) else check_shape(grid)
@@ -146,17 +148,17 @@ class SearchIndex:
             from anchorot.search.cluster import build_on_cluster
 
             inputs = Inputs.of(cast("Sequence[Any]", spaces), None, **reading)
-            build_on_cluster(inputs, names, view, cells, path, client)
+            build_on_cluster(inputs, labels, view, cells, path, client)
             return cls.load(cast("PathLike", path), client=client)
         if path is not None:
             with new_file(path) as new:
-                write_index(new, loader, names, view, cells)
+                write_index(new, loader, labels, view, cells)
             return cls.load(path)
         handle, temporary = tempfile.mkstemp(".index", "anchorot-")
         os.close(handle)
         file = IndexFile(temporary, is_kept=False)
         try:
-            write_index(file.path, loader, names, view, cells)
+            write_index(file.path, loader, labels, view, cells)
             index = cls(Reader(file))
         except BaseException:
             file.discard()
@@ -242,7 +244,7 @@ class SearchIndex:
         return f"SearchIndex({len(self)} spaces, {self.grid}, robust={self.robust})"
 
     def add(
-        self, spaces: Iterable[Indexable], names: Sequence[str] | None = None, *, n_jobs: int = -1, **reading: Any
+        self, spaces: Iterable[Indexable], names: Iterable[str] | None = None, *, n_jobs: int = -1, **reading: Any
     ) -> Int64s:
         """Add spaces, all or none of them, and return their ids.
 
@@ -254,11 +256,13 @@ class SearchIndex:
         """
         check_keywords("SearchIndex.add", reading)
         check_collection(spaces, "spaces", in_any_order=False)
+        labels = as_names(names)
         header = self._changeable().file.header()
         loader = SpaceLoader(spaces, reading, header.reading, n_jobs)
         staged = Staged(loader, header.view, self._file.path.parent)
         _note_difference(staged.reading, header.reading)
-        return add(self._file, staged, check_names(names, len(staged), header.has_names))
+        check_names(labels, len(staged), header.has_names)
+        return add(self._file, staged, labels)
 
     def remove(self, which: ArrayLike | Iterable[str]) -> None:
         """Remove spaces, given by their ids or by their names.
@@ -266,7 +270,8 @@ class SearchIndex:
         Their room in the file is used for what is added next; `compact` gives it back.
         """
         reader = self._changeable()
-        given = np.unique(np.asarray(which))
+        is_listed = not isinstance(which, Iterable) or isinstance(which, str | np.ndarray)
+        given = np.unique(np.asarray(which if is_listed else list(cast("Iterable[Any]", which))))
         while True:
             with suppress(StaleError):
                 ids = reader.snapshot().find(given)
