@@ -13,7 +13,8 @@ import nox
 nox.options.sessions = ["checks", "tests", "tests_numpy"]
 PYTHON = sys.executable
 PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then needs none of its own
-PARALLEL = ("-n", "auto")  # in about as many processes as there are cores
+PARALLEL = ("-n", "auto", "--dist", "loadgroup")  # in about as many processes as there are cores
+KERNELS_MATTER = [f"tests/{name}" for name in ("kernels", "anchors", "distances", "many", "search", "stats")]
 # the README installs with --no-compile: each module is compiled when it is first imported, once if that may be kept
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -60,15 +61,22 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def quick(session: nox.Session) -> None:
-    """Laws with few examples; no processes, PyTorch or pictures: within a minute, while working; not run by default."""
-    session.run(PYTHON, "-m", "pytest", *PARALLEL, "--quick", *session.posargs)
+    """Few examples of the laws of kernels, distances and collections; not run by default."""
+    session.run(
+        PYTHON,
+        "-m",
+        "pytest",
+        *PARALLEL,
+        "--hypothesis-profile=quick",
+        *(session.posargs or KERNELS_MATTER),
+    )
 
 
 @nox.session(venv_backend="none")
 def tests_numpy(session: nox.Session) -> None:
     """The tests in which kernels matter, with the NumPy kernels; unless all is required, with few examples of a law."""
     few = () if os.environ.get("ANCHOROT_REQUIRE_ALL") else ("--hypothesis-profile=quick",)
-    options = (*PARALLEL, *few, "-m", "not kernel_free", *(session.posargs or ["tests"]))
+    options = (*PARALLEL, *few, *(session.posargs or KERNELS_MATTER))
     session.run(PYTHON, "-m", "pytest", *options, env={"ANCHOROT_KERNELS": "numpy"})
 
 
@@ -98,14 +106,12 @@ def _make_borrowing_venv(session: nox.Session, venv: Path) -> str:
 @nox.session(venv_backend="none")
 def sanitize(session: nox.Session) -> None:
     """The laws of the kernels, which are compiled with ASan and UBSan, then with TSan (GCC); not run by default."""
-    laws = [
-        f"tests/test_{name}.py"
-        for name in ("kernels", "labelled", "powers", "energy", "marked", "twosample", "embedding", "plan")
-    ]
+    laws = ["tests/kernels", "tests/anchors", "tests/stats/test_twosample.py", "tests/search/test_embedding.py"]
+    laws += ["tests/distances/test_energy.py", "tests/distances/test_plan.py"]
     memory = {"ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
     _run_sanitized(session, "address,undefined", "libasan.so", memory, *laws, "-k", "not tensors")
     races = {"TSAN_OPTIONS": "halt_on_error=1:exitcode=66"}
-    _run_sanitized(session, "thread", "libtsan.so", races, "tests/test_threads.py", *laws, "-k", "threads")
+    _run_sanitized(session, "thread", "libtsan.so", races, *laws, "-k", "threads")
 
 
 def _run_sanitized(session: nox.Session, sanitizers: str, library: str, options: dict[str, str], *tests: str) -> None:
@@ -151,7 +157,7 @@ def _try_wheel(session: nox.Session, python: str, wheel: Path) -> None:
         session.run(python, "-m", "venv", "--without-pip", folder, external=True)
         own = f"{folder}/{'Scripts' if os.name == 'nt' else 'bin'}/python"
         session.run(*PIP, own, "install", "--quiet", "--only-binary", ":all:", str(wheel), external=True)
-        session.run(own, "-I", "tests/use_wheel.py", external=True)
+        session.run(own, "-I", "tests/project/use_wheel.py", external=True)
 
 
 @nox.session
@@ -184,11 +190,11 @@ def aarch64(session: nox.Session) -> None:
 
 
 def _answers_of_kernels(session: nox.Session, compiler: str, program: str, *emulator: str) -> list[str]:
-    """Compile tests/kernel_bits.cpp with all kernels, for plain processors of the kind, and return what it prints."""
+    """Compile tests/kernels/kernel_bits.cpp with all kernels, for plain processors, and return what it prints."""
     sources = sorted(str(path) for path in Path("native").glob("*.cpp") if path.name != "module.cpp")
     options = ("-std=c++20", "-O3", "-ffp-contract=off", "-pthread", "-static", "-DANCHOROT_ISA=isa_baseline")
     strict = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")  # notes on calls between old compilers' files
-    session.run(compiler, *options, *strict, "tests/kernel_bits.cpp", *sources, "-o", program, external=True)
+    session.run(compiler, *options, *strict, "tests/kernels/kernel_bits.cpp", *sources, "-o", program, external=True)
     return str(session.run(*emulator, program, external=True, silent=True)).splitlines()
 
 
@@ -210,13 +216,13 @@ def docs(session: nox.Session) -> None:
     """The site of docs/, in build/docs, without a warning, then looked at in Chromium; not run by default."""
     session.install(".[docs,test]")
     session.run("sphinx-build", "-W", "--keep-going", "-q", "-b", "html", "docs", "build/docs")
-    session.run("python", "-m", "pytest", "-q", "tests/check_site.py", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", "tests/project/check_site.py", *session.posargs)
 
 
 @nox.session(venv_backend="none")
 def fuzz(session: nox.Session) -> None:
     """Mutated files of every format, `-- --cases 100000` of each; not run by default (the tests run 2000)."""
-    session.run(PYTHON, "tests/fuzz.py", *session.posargs)
+    session.run(PYTHON, "-m", "tests.io.fuzz", *session.posargs)
 
 
 @nox.session(venv_backend="none")

@@ -29,7 +29,6 @@ import numpy as np
 import ot
 
 import anchorot as ao
-
 from measure import Row, table, write_results
 from problems import QUICK, Problem, cell_problems, isometry_problems, large_problems, scan_pairs, scan_problems, scans
 

@@ -10,7 +10,6 @@ import numpy as np
 import anchorot as ao
 from anchorot._kernels import numpy as numpy_kernels
 from anchorot.anchors import features as anchors
-
 from measure import Action, Row, alternating, at_most, cloud, ms, python, seconds
 
 RUN = str(Path(__file__).with_name("run.py"))

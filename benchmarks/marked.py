@@ -9,7 +9,6 @@ import numpy as np
 
 import anchorot as ao
 from anchorot.anchors.marked import energy_profile
-
 from energy import energy_of
 from measure import Row, at_most, cloud, table
 

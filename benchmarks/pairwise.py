@@ -5,7 +5,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import anchorot as ao
-
 from measure import Row, alternating, cloud, ms, seconds
 
 FEW, MANY, POINTS = 148, 1000, 100

@@ -6,7 +6,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import anchorot as ao
-
 from measure import Row, at_least
 
 MANY, POINTS = 76, 200

@@ -20,8 +20,6 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import argparse
 from pathlib import Path
 
-from anchorot.config import config
-
 import align
 import energy
 import marked
@@ -30,6 +28,7 @@ import plans
 import reading
 import search
 import twosample
+from anchorot.config import config
 from measure import RESULTS, table, write_results
 
 

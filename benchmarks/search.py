@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 import anchorot as ao
-
 from measure import Row, seconds
 
 SPACES, QUERIES, NEAREST = 20_000, 100, 10

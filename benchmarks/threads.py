@@ -22,7 +22,6 @@ import numpy as np
 
 import anchorot as ao
 from anchorot.config import config
-
 from measure import RESULTS, cloud, write_results
 
 Work = Callable[[int], object]  # of a number of threads

@@ -6,7 +6,6 @@ import numpy as np
 
 import anchorot as ao
 from anchorot.stats.graph_statistics import clustering, degrees, tables_of
-
 from measure import Row, seconds
 
 SIZES = (200, 2000, 20_000)  # graphs a side

@@ -12,7 +12,6 @@ from rich.markup import escape
 from rich.table import Table
 
 import anchorot as ao
-
 from experiments.common import runner
 from experiments.common.filling import Results, fill
 from experiments.common.study import Study

@@ -16,11 +16,9 @@ from typer.main import get_command
 
 import anchorot as ao
 from anchorot.cli import app
+from tests.fork_server import fork_server
+from tests.means import GOLDEN, require_or_skip
 
-from conftest import require_or_skip
-from fork_server import fork_server
-
-GOLDEN = Path(__file__).parent / "golden"
 PAIR = [str(GOLDEN / "authors_1.txt"), str(GOLDEN / "authors_2.txt")]
 PROGRAM = "from anchorot.cli import main; main()"
 EACH = """

@@ -38,8 +38,8 @@ class ForkServer:
     def __init__(self, *ahead):
         self._ours, theirs = socket.socketpair()
         names = [*AHEAD, *ahead]
-        command = [sys.executable, "-c", f"from fork_server import serve; serve({theirs.fileno()}, {names})"]
-        path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        command = [sys.executable, "-c", f"from tests.fork_server import serve; serve({theirs.fileno()}, {names})"]
+        path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         with theirs:
             self._process = subprocess.Popen(
                 command,

@@ -8,8 +8,6 @@ import pytest
 import anchorot as ao
 from anchorot.barycenter import mean_types
 
-pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
-
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 

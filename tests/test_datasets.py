@@ -12,8 +12,6 @@ from anchorot import datasets
 from anchorot.datasets.creatures import KINDS, _skin
 from anchorot.datasets.surfaces import surface_of
 
-pytestmark = pytest.mark.kernel_free
-
 LOADERS = {
     "alkanes": datasets.alkanes,
     "digits": lambda **seed: datasets.digits((0, 1), 2, **seed),

@@ -24,10 +24,7 @@ import anchorot as ao
 from anchorot.estimators import AnchorEmbedding, AnchorKernel, AnchorNeighborsClassifier, AnchorProcessKernel
 from anchorot.estimators import process as process_module
 from anchorot.estimators import training as training_module
-
-from strategies import scale_of, spaces
-
-pytestmark = pytest.mark.kernel_free
+from tests.strategies import scale_of, spaces
 
 KERNELS = [AnchorKernel("rbf"), AnchorKernel("distance"), AnchorKernel("distance", reference=1)]
 TAKE_SPACES = [AnchorEmbedding(grid=(4, 4)), *KERNELS, AnchorNeighborsClassifier()]
@@ -410,8 +407,6 @@ def test_a_process_kernel_refuses_powers_that_make_no_kernel():
         AnchorProcessKernel(p=3)(X)
 
 
-@pytest.mark.kernel_free
-@pytest.mark.lengthy
 def test_without_scikit_learn_the_extra_is_named():
     program = "import sys; sys.modules['sklearn'] = None; import anchorot.estimators"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

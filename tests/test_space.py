@@ -11,9 +11,8 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 import anchorot as ao
 from anchorot._kernels.heights import to_heights
-
-import reference
-from strategies import spaces
+from tests import reference
+from tests.strategies import spaces
 
 # -- what is accepted ----------------------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anchorot import plot
-
 from experiments.barycenters.alignment import upright
 from experiments.barycenters.digits import Digit
 from experiments.barycenters.search import GEOMETRIES, Found

@@ -11,7 +11,6 @@ from functools import partial
 import numpy as np
 
 import anchorot as ao
-
 from experiments.barycenters.alignment import aligned_distance
 from experiments.barycenters.digits import Digit
 from experiments.common.clock import one_core

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-
 from experiments.common.pot import entropic_by_pot
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-
 from experiments.beyond.cell_plans import PLANS, gromov_loss
 from experiments.common.clock import one_core, processor_time
 

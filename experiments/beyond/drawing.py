@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot import plot
-
 from experiments.beyond.cell_plans import METHODS
 from experiments.beyond.cells import Alignment, Estimate, Pair
 from experiments.beyond.neurons import Separation

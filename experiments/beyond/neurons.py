@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-
 from experiments.common.clock import one_core, processor_time
 from experiments.common.study import Study
 

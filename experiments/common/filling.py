@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import anchorot as ao
-
 from experiments.common.files import write_whole
 from experiments.common.page import EARLIER, duration, markdown_table
 from experiments.common.study import SUMMARY, Verdict, is_earlier

@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import anchorot as ao
-
 from experiments.common.files import write_whole
 from experiments.common.page import write_page
 from experiments.common.study import Study

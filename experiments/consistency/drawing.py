@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anchorot import plot
-
 from experiments.consistency.theory import expected_energy, true_energy
 
 if TYPE_CHECKING:

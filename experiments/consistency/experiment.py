@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-
 from experiments.common.study import Study, Verdict
 from experiments.common.workers import in_workers
 from experiments.consistency.drawing import draw_floor, draw_means, draw_scatter

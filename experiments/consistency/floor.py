@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 import anchorot as ao
-
 from experiments.common.noise import noise_floor
 from experiments.trade_off.shapes import Shapes, read_shapes
 

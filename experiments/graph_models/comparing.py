@@ -9,7 +9,6 @@ import networkx as nx
 import numpy as np
 
 import anchorot as ao
-
 from experiments.common.study import Study
 from experiments.graph_models.generators import MODELS, fit, rewired
 from experiments.graph_models.graph_files import Adjacency, load_graphs, split

@@ -7,7 +7,6 @@ import networkx as nx
 import numpy as np
 
 from anchorot.plot import PALETTE, new_figure
-
 from experiments.graph_models.comparing import LEVEL, STATISTICS, Comparison
 from experiments.graph_models.power import Power
 

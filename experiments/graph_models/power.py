@@ -7,7 +7,6 @@ import networkx as nx
 import numpy as np
 
 import anchorot as ao
-
 from experiments.common.progress import progress_bar
 from experiments.common.study import Study
 from experiments.graph_models.comparing import LEVEL, Source

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot import plot
-
 from experiments.node_assignment.matchings import Labelled
 from experiments.node_assignment.roles import Role
 

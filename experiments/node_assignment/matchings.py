@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-
 from experiments.common.got import got
 from experiments.common.pot import entropic_by_pot
 

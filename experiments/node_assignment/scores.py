@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-
 from experiments.common.clock import processor_time
 from experiments.node_assignment.matchings import (
     Centrality,

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-
 from experiments.common.study import Study, Verdict
 from experiments.common.workers import in_workers
 from experiments.power.alternatives import alternatives

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-
 from experiments.common.noise import NoiseFloor, noise_floor
 from experiments.common.study import Study
 from experiments.robustness.retrieval import Answers, Curve, Group, in_parallel, retrieve

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anchorot import plot
-
 from experiments.robustness.judging import Record
 from experiments.robustness.retrieval import FORMS, Curve
 from experiments.robustness.shapes import KINDS, LEVELS, SCALES, Mesh, query

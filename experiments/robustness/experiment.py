@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 
 import anchorot as ao
-
 from experiments.common.progress import progress_bar
 from experiments.common.study import Study
 from experiments.robustness.asking import Draw, Trial, sizes_in_words

@@ -3,7 +3,6 @@
 import numpy as np
 
 import anchorot as ao
-
 from experiments.common.study import Study
 from experiments.robustness.shapes import SCALES, Mesh, noise_share, read_official
 

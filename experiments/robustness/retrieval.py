@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-
 from experiments.common.study import Study
 
 FORMS = ("plain", "ranks", "mean", "median")  # costs as they are, their ranks, and costs divided by their scale

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 import anchorot as ao
-
 from experiments.common.clock import one_core, seconds
 from experiments.scalability.methods import METHODS, Method
 

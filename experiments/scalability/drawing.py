@@ -6,7 +6,6 @@ import numpy as np
 
 import anchorot as ao
 from anchorot import plot
-
 from experiments.scalability.growth import Curve
 from experiments.scalability.methods import METHODS
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import anchorot as ao
-
 from experiments.common.progress import progress_bar
 from experiments.common.study import Study, Verdict
 from experiments.scalability.climb import Measurement, Plan, climb, climb_on_numpy

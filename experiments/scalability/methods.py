@@ -7,7 +7,6 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 import anchorot as ao
-
 from experiments.common.pot import entropic_by_pot
 from experiments.scalability.sl_ae import paper_energy
 

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 from anchorot import plot
-
 from experiments.trade_off.shapes import RANKS, Shapes
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-
 from experiments.common.clock import one_core, seconds
 from experiments.common.differences import Difference
 from experiments.common.got import got

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-
 from experiments.trade_off.rivals import (
     PARTS,
     PROJECTIONS,

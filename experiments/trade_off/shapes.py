@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anchorot as ao
-
 from experiments.common.progress import progress_bar
 
 RANKS = (1, 3, 5)

@@ -1,0 +1,170 @@
+"""What every user meets first: help, usage, bad input, the demo; what holds for all commands is in test_cli_laws.py."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import anchorot as ao
+from tests.command_line import PAIR, PROGRAM, anchorot, assert_one_line
+from tests.project.test_import import HEAVY
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "missing.npz", PAIR[0]], "anchorot: missing.npz: No such file or directory"),
+        (["compare", __file__, PAIR[0]], "anchorot: test_cli.py: files ending in '.py' are not read"),
+        (
+            ["compare", PAIR[0], PAIR[1], "--point-metric", "x", "--kind", "points"],
+            "anchorot: authors_1.txt: metric 'x'",
+        ),
+        (["demo", "-o", "no/such/folder/x.png"], "there is no folder"),
+        (["match", *PAIR, "--report", "no/such/folder/x.html"], "there is no folder"),
+        (["match", *PAIR, "--report", "x.pdf"], "x.pdf: a file ending in .html or .htm is written here"),
+        (["match", *PAIR, "-o", "x.md"], "x.md: a file ending in .csv or .txt or .npz is written here"),
+        (["compare", *PAIR, "--epsilon", "1"], "metric 'ae' has no epsilon"),
+        (["compare", *PAIR, "--metric", "gw", "--p", "1"], "metric 'gw' has the square loss, p=2, but got p=1"),
+        (["compare", *PAIR, "--estimate", "--metric", "aw"], "--estimate is for --metric ae with --p 1"),
+        (["compare", *PAIR, "--estimate", "--p", "2"], "--estimate is for --metric ae with --p 1"),
+        (
+            ["compare", *PAIR, "--estimate", "--reach", "2"],
+            "--estimate is for --metric ae with --p 1, without --ground",
+        ),
+        (["compare", *PAIR, "--marks", "types"], "has no types, but marks='types' needs one for each point"),
+        (["match", *PAIR, "--plan", "aep", "--p", "2"], "the Anchor Energy Plan is the same for every p, but got p=2"),
+        (["match", *PAIR, "--p", "2"], "--plan align has no p to choose, but got --p 2; leave it out"),
+        (["match", *PAIR, "--epsilon", "0.1"], "--plan align has no epsilon to choose, but got --epsilon 0.1"),
+        (["match", *PAIR, "--plan", "gw", "--mass", "0.5"], "--mass is for --plan align, but got --mass 0.5 with"),
+        (["match", *PAIR, "--plan", "aw", "--start", "aep"], "has no start, but got start='aep'; leave start out"),
+        (["pairwise", *PAIR, "-o", "D.txt"], "D.txt: a file ending in .npz or .csv is written here"),
+        (["pairwise", *PAIR, "--picture", "D.gif"], "D.gif: a file ending in .png or .svg or .pdf is written here"),
+        (["pairwise", *PAIR * 7], "a matrix of 14 spaces is too large to print; say where to put it: -o D.npz"),
+        (["pairwise", "."], "no file in this folder has a known ending"),
+        (["pairwise", *PAIR, "--epsilon", "1"], "metric 'ae' has no epsilon"),
+        (
+            ["pairwise", *PAIR, "--device", "gpu,cuda"],
+            "device must be 'cpu', 'cuda' or 'cuda:0' and the like, but got 'gpu'",
+        ),
+        (["compare", PAIR[0], "."], "this is a folder, but a file is needed"),
+        (["compare", *PAIR, "--disconnected", "x", "--kind", "graph"], "authors_1.txt: "),
+    ],
+)
+def test_bad_input_is_one_line_and_status_two(tmp_path, arguments, message):
+    result = anchorot(*arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scheduler_that_does_not_answer_is_one_line():
+    impatient = (
+        "import distributed; start = distributed.Client.__init__\n"
+        "distributed.Client.__init__ = lambda self, address, timeout: start(self, address, timeout=timeout / 20)\n"
+    )
+    result = anchorot("pairwise", *PAIR, "--dask", "tcp://127.0.0.1:1", program=impatient + PROGRAM)
+    assert_one_line(result, "no Dask scheduler answers at tcp://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["compare"], ["compare", "a", "b", "--p", "0"], ["nonsense"], ["match", "a", "b", "--metric", "slb"]]
+)
+def test_wrong_usage_is_status_two(arguments):
+    result = anchorot(*arguments)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+
+
+def test_without_a_word_the_help_is_shown():
+    for words in ((), ("search",)):
+        shown = anchorot(*words)
+        assert "Usage: anchorot" in shown.stdout + shown.stderr
+        assert "Example: anchorot" in shown.stdout + shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "arguments"),
+    [
+        ("matplotlib", "plot", ["demo"]),
+        ("matplotlib", "plot", ["pairwise", "missing.npy", "--picture", "D.png"]),
+        ("plotly", "report", ["match", "missing.npy", "missing.npy", "--report", "r.html"]),
+        ("torch", "torch", ["barycenter", "missing.npy", "-o", "mean.csv"]),
+    ],
+)
+def test_a_missing_package_is_told_before_the_work(tmp_path, package, extra, arguments):
+    program = f"import sys; sys.modules[{package!r}] = None; from anchorot.cli import main; main()"
+    result = anchorot(*arguments, cwd=tmp_path, program=program, fresh=True)  # that has not imported it yet
+    assert result.returncode == 2
+    assert result.stderr == f"anchorot: {package} is not installed; get it with: pip install 'anchorot[{extra}]'\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_writes_a_picture_and_a_table(tmp_path):
+    pytest.importorskip("matplotlib")
+    result = anchorot("demo", "--n-points", 40, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "scale-free x1.7" in result.stdout
+    assert (tmp_path / "anchorot-demo.png").read_bytes().startswith(b"\x89PNG")
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_demo_finds_kinds_by_robust_energy(tmp_path):
+    pytest.importorskip("matplotlib")
+    found = json.loads(anchorot("demo", "-o", tmp_path / "x.png", "--json").stdout)
+    assert found["pairs"] == 210
+    assert found["robust AE"]["same_kind"] > 2 * found["AE"]["same_kind"]
+    distances = np.array(found["AE"]["distances"])
+    assert (distances == distances.T).all()
+
+
+@pytest.mark.system
+def test_ctrl_c_leaves_nothing_behind(tmp_path):
+    pytest.importorskip("matplotlib")
+    program = "from anchorot.cli import main; print('ready', flush=True); main()"
+    command = [sys.executable, "-c", program, "demo", "--n-points", "1500"]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout.readline() == "ready\n"
+    time.sleep(1)  # of the many that it takes
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=60)
+    assert (running.returncode, told) == (130, "anchorot: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_config_says_which_kernels():
+    found = json.loads(anchorot("config", "--json").stdout)
+    assert found == ao.config.config()
+    numpy = anchorot("config", fresh=True, ANCHOROT_KERNELS="numpy")  # which is read when anchorot is imported
+    assert numpy.stdout.splitlines()[1].split() == ["kernels", "numpy"]
+
+
+def test_version():
+    assert anchorot("--version", fresh=True).stdout.strip() == ao.__version__
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("compare", "--help"), ("match", "--help")])
+def test_start_up_loads_nothing_heavy(arguments):
+    program = (
+        "import sys, anchorot.cli as cli\n"
+        f"sys.argv = ['anchorot', *{arguments}]\n"
+        "try: cli.main()\n"
+        "except SystemExit: pass\n"
+        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    loaded = set(
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stderr.split()
+    )
+    assert "typer" in loaded
+    assert not loaded & (HEAVY - {"typer", "rich", "click"})
+
+
+def test_shell_completion():
+    words = {"_ANCHOROT_COMPLETE": "complete_bash", "COMP_WORDS": "anchorot co", "COMP_CWORD": "1"}
+    assert set(anchorot(**words).stdout.split()) == {"compare", "config", "convert"}
+    words = {"_ANCHOROT_COMPLETE": "complete_bash", "COMP_WORDS": "anchorot compare --metric ", "COMP_CWORD": "3"}
+    assert {"ae", "aw", "gw"} <= set(anchorot(**words).stdout.split())

@@ -1,0 +1,118 @@
+"""`anchorot pairwise`, `search` and `barycenter`: many spaces from files."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import anchorot as ao
+from tests.command_line import anchorot
+
+
+def write_lines(folder):
+    """Three small spaces in files: a, a moved copy of it, and another."""
+    np.savetxt(folder / "line1.csv", ao.from_points([[0.0], [1.0], [3.0]]).cost, delimiter=",")
+    np.savetxt(folder / "line2.csv", ao.from_points([[5.0], [2.0], [6.0]]).cost, delimiter=",")
+    np.savetxt(folder / "dots10.csv", ao.from_points([[0.0], [9.0]]).cost, delimiter=",")
+    return [folder / name for name in ("line1.csv", "line2.csv", "dots10.csv")]
+
+
+def test_pairwise_prints_writes_and_draws(tmp_path):
+    paths = write_lines(tmp_path)
+    expected = ao.pairwise([ao.read(path) for path in paths])
+    result = anchorot("pairwise", *paths, "-o", "D.npz", "--picture", "D.png", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "3 pairs in" in result.stdout
+    assert f"{expected[0, 2]:.4g}" in result.stdout
+    with np.load(tmp_path / "D.npz") as saved:
+        np.testing.assert_array_equal(saved["distances"], expected)
+        assert saved["names"].tolist() == ["line1.csv", "line2.csv", "dots10.csv"]
+        assert saved["groups"].tolist() == ["line", "line", "dots"]
+        assert json.loads(str(saved["options"]))["metric"] == "ae"
+    assert (tmp_path / "D.png").read_bytes().startswith(b"\x89PNG")
+    assert anchorot("pairwise", *paths, "-o", "D.csv", cwd=tmp_path).returncode == 0
+    rows = list(csv.reader((tmp_path / "D.csv").read_text().splitlines()))
+    assert rows[0] == ["", "line1.csv", "line2.csv", "dots10.csv"]
+    assert [[float(value) for value in row[1:]] for row in rows[1:]] == expected.tolist()
+
+
+def test_pairwise_of_a_folder_is_in_natural_order(tmp_path):
+    for number in (10, 9, 1):
+        np.save(tmp_path / f"x{number}.npy", np.zeros((2, 2)))
+    (tmp_path / "notes.md").write_text("not a space")
+    found = json.loads(anchorot("pairwise", tmp_path, "--metric", "slb", "--robust", "--json").stdout)
+    assert found["names"] == ["x1.npy", "x9.npy", "x10.npy"]
+    assert found["distances"] == [[0.0] * 3] * 3
+
+
+def test_pairwise_of_a_tu_folder(tmp_path):
+    folder = tmp_path / "TOY"
+    folder.mkdir()
+    (folder / "TOY_A.txt").write_text("1, 2\n4, 5\n")
+    (folder / "TOY_graph_indicator.txt").write_text("1\n1\n2\n3\n3\n")
+    (folder / "TOY_graph_labels.txt").write_text("1\n2\n1\n")
+    found = json.loads(anchorot("pairwise", folder, "--json").stdout)
+    assert found["names"] == ["TOY/1", "TOY/2", "TOY/3"]
+    assert found["distances"][0][2] == 0 < found["distances"][0][1]
+
+
+def test_pairwise_goes_on_from_its_checkpoint(tmp_path):
+    paths = write_lines(tmp_path)
+    arguments = ("pairwise", *paths, "--checkpoint", "parts", "--json")
+    first = json.loads(anchorot(*arguments, cwd=tmp_path).stdout)["distances"]
+    times = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "parts").iterdir()}
+    assert json.loads(anchorot(*arguments, "--jobs", 1, cwd=tmp_path).stdout)["distances"] == first
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "parts").iterdir()} == times
+    other = anchorot(*arguments, "--robust", cwd=tmp_path)
+    assert other.returncode == 2
+    assert "is of another run: robust is False there and True here" in other.stderr
+
+
+def test_pairwise_names_a_bad_file_or_skips_it(tmp_path):
+    paths = [*write_lines(tmp_path), tmp_path / "bad.csv"]
+    paths[-1].write_text("a,b\n")
+    result = anchorot("pairwise", *paths, "--json")
+    assert result.returncode == 2
+    assert "bad.csv: there is a header, but no line of numbers" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    skipped = anchorot("pairwise", *paths, "--json", "--skip-errors")
+    assert json.loads(skipped.stdout)["distances"][3] == [None] * 4
+    assert skipped.stderr.startswith("anchorot: note: 1 of 4 spaces cannot be used")
+
+
+def test_search_finds_what_was_built(tmp_path):
+    paths = write_lines(tmp_path)
+    built = anchorot("search", "build", *paths, "-o", "x.index", cwd=tmp_path)
+    assert built.returncode == 0, built.stderr
+    assert "index of 3 spaces" in built.stdout
+    found = json.loads(anchorot("search", "query", "x.index", "line2.csv", "-k", 2, "--json", cwd=tmp_path).stdout)
+    expected = ao.pairwise([ao.read(path) for path in paths])[1]
+    assert [row["name"] for row in found["nearest"]] == ["line2.csv", "line1.csv"]
+    assert [row["value"] for row in found["nearest"]] == [0.0, expected[0]]
+    assert found["exact"] is True
+    shown = anchorot("search", "query", "x.index", "line2.csv", "--candidates", 1, "-k", 1, cwd=tmp_path).stdout
+    assert "not proved, with 1 of 3 Anchor Energies" in shown
+
+
+def test_a_damaged_index_is_one_line(tmp_path):
+    paths = write_lines(tmp_path)
+    anchorot("search", "build", *paths, "-o", "x.index", cwd=tmp_path)
+    whole = (tmp_path / "x.index").read_bytes()
+    (tmp_path / "x.index").write_bytes(whole[: len(whole) // 2])
+    result = anchorot("search", "query", "x.index", "line1.csv", cwd=tmp_path)
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert "x.index" in result.stderr
+
+
+def test_barycenter_of_one_space_is_that_space(tmp_path):
+    pytest.importorskip("torch")
+    square = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    np.savetxt(tmp_path / "square.csv", square, delimiter=",")
+    arguments = ("barycenter", "square.csv", "--kind", "points", "--support", 4, "--restarts", 4, "-o", "mean.csv")
+    result = anchorot(*arguments, "--json", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["loss"] < 0.1 * found["first_loss"]
+    assert np.loadtxt(tmp_path / "mean.csv", delimiter=",").shape == (4, 2)

@@ -1,0 +1,218 @@
+"""`anchorot match`: which point is which, printed, written and reported."""
+
+import csv
+import json
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+
+import anchorot as ao
+from anchorot.report import write_report
+from tests.command_line import anchorot
+from tests.project.pages import answers, decoded_plan, embedded, unpacked
+
+
+def test_match_prints_writes_and_reports(tmp_path):
+    rng = np.random.default_rng(0)
+    cloud = rng.normal(size=(8, 3)) * [1, 2, 4]
+    np.savez(tmp_path / "a.npz", points=cloud, labels=list("abcdefgh"))
+    np.savez(tmp_path / "b.npz", points=cloud[::-1] + 5, labels=list("hgfedcba"))
+    result = anchorot("match", "a.npz", "b.npz", "--metric", "aw", "--epsilon", 0, "-o", "m.csv", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "written: m.csv" in result.stdout
+    with (tmp_path / "m.csv").open(newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    assert [(row["a"], row["b"]) for row in rows] == [(name, name) for name in "abcdefgh"]
+    assert all(float(row["share"]) == pytest.approx(1) for row in rows)
+    found = json.loads(
+        anchorot(
+            "match", "a.npz", "b.npz", "--plan", "aep", "-o", "m.npz", "--one-to-one", "--json", cwd=tmp_path
+        ).stdout
+    )
+    assert sorted(found["match"]) == list(range(8))
+    with np.load(tmp_path / "m.npz") as saved:
+        expected = ao.anchor_energy_plan(*(ao.read(tmp_path / name) for name in ("a.npz", "b.npz")))
+        np.testing.assert_array_equal(saved["plan"], expected)
+        assert saved["match"].tolist() == found["match"]
+        assert saved["labels_a"].tolist() == list("abcdefgh")
+    assert anchorot("match", "a.npz", "b.npz", "--report", "r.html", cwd=tmp_path).returncode == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"a.npz", "b.npz", "m.csv", "m.npz", "r.html"}
+
+
+def test_match_aligns_unless_told_otherwise(tmp_path):
+    cloud = np.random.default_rng(0).normal(size=(20, 3))
+    order = np.random.default_rng(1).permutation(20)
+    np.save(tmp_path / "a.npy", ao.from_points(cloud).cost)
+    np.save(tmp_path / "b.npy", ao.from_points(cloud[order] + 5).cost)
+    found = json.loads(anchorot("match", "a.npy", "b.npy", "--json", cwd=tmp_path).stdout)
+    assert found["plan"] == "align"
+    assert order[found["match"]].tolist() == list(range(20))
+    assert 0 <= found["bound"] <= found["value"] < 1e-12
+    assert found["gap"] == found["value"] - found["bound"]
+    assert (found["unmatched"], found["runner_up"], found["converged"]) == (0, None, True)
+    assert {start["name"] for start in found["starts"]} >= {"near", "middle", "product"}
+    shown = anchorot("match", "a.npy", "b.npy", "--start", "product", cwd=tmp_path).stdout
+    assert all(text in shown for text in ("loss ", "a gap of ", "│ product │"))
+    assert "near" not in shown
+
+
+def told(page):
+    """What the top of a page says, by name."""
+    return {unescape(key): unescape(value) for key, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)}
+
+
+def test_the_page_shows_all_that_write_report_shows_of_an_alignment(tmp_path):
+    """The value, the bound, the starts, the soft plan and the runner-up, of a shape that has a mirror image."""
+    half = np.random.default_rng(0).normal(size=(9, 2)) + np.array([4, 0])
+    cloud = np.concatenate([half, half * [-1, 1]])
+    np.save(tmp_path / "a.npy", ao.from_points(cloud).cost)
+    np.save(tmp_path / "b.npy", ao.from_points(cloud[::-1]).cost)
+    assert anchorot("match", "a.npy", "b.npy", "--report", "by_command.html", cwd=tmp_path).returncode == 0
+    x, y = (ao.read(tmp_path / name, rng=0, cache=True) for name in ("a.npy", "b.npy"))
+    found = ao.align(x, y, rng=0)
+    assert found.runner_up is not None
+    write_report(tmp_path / "by_hand.html", x, y, found, names=("a.npy", "b.npy"))
+    by_command, by_hand = ((tmp_path / f"{name}.html").read_text("utf-8") for name in ("by_command", "by_hand"))
+    known, expected = told(by_command), told(by_hand)
+    assert known.keys() >= {"method", "value", "bound", "best start", "other starts", "runner-up", "matches of a point"}
+    assert {key: known[key] for key in expected} == expected
+    shown, wanted = (answers(tmp_path / f"{name}.html") for name in ("by_command", "by_hand"))
+    assert shown == wanted
+    assert len(shown) == 2
+    soft = decoded_plan(shown[0]["plan"]["whole"])
+    assert np.count_nonzero(soft) > 18
+
+
+def test_the_page_of_another_plan_says_what_it_is(tmp_path):
+    np.save(tmp_path / "a.npy", ao.from_points(np.random.default_rng(0).normal(size=(6, 2))).cost)
+    command = ["match", "a.npy", "a.npy", "--plan", "aw", "--epsilon", "0", "--report", "r.html"]
+    assert anchorot(*command, cwd=tmp_path).returncode == 0
+    known = told((tmp_path / "r.html").read_text("utf-8"))
+    assert known["points"] == "6 and 6"
+    assert float(known["value"]) == pytest.approx(0, abs=1e-9)
+    assert (known["plan"], known["epsilon"]) == ("Anchor Wasserstein plan", "0")
+
+
+# -- meshes of many vertices ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def meshes(tmp_path):
+    """Two bumpy balls of 2 562 vertices, the second the first with other numbers; and which vertex is which."""
+    trimesh = pytest.importorskip("trimesh")
+    pytest.importorskip("potpourri3d")
+    ball = trimesh.creation.icosphere(4)
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(5, 3))
+    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    height = np.exp(-8 * (1 - ball.vertices @ centres.T)) @ rng.uniform(0.3, 1.2, 5)
+    vertices, order = ball.vertices * (1 + height)[:, None], rng.permutation(2562)
+    trimesh.Trimesh(vertices, ball.faces, process=False).export(tmp_path / "a.off")
+    truth = np.argsort(order)
+    trimesh.Trimesh(vertices[order], truth[ball.faces], process=False).export(tmp_path / "b.off")
+    return tmp_path, truth
+
+
+NOTE = (
+    "anchorot: note: a.off has 2562 vertices, so 500 landmarks of each side are aligned, and all other points by them"
+)
+
+
+def test_large_meshes_go_by_landmarks_and_the_command_says_so(meshes):
+    folder, truth = meshes
+    files = ["--report", "r.html", "-o", "map.txt", "--geodesic", "edge"]
+    result = anchorot("match", "a.off", "b.off", *files, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.startswith(NOTE)
+    assert result.stderr.count("\n") == 1
+    assert "discrepancy " in result.stdout
+    matches = ao.read_matches(folder / "map.txt")
+    assert (matches == truth).mean() > 0.98
+    page = (folder / "r.html").read_text("utf-8")
+    assert told(page)["method"] == "align by landmarks"
+    assert told(page)["points"] == "2562 and 2562"
+    [answer] = answers(folder / "r.html")[:1]
+    assert unpacked(answer["matches"][0]).tolist() == matches.tolist()
+    assert [side["body"]["kind"] for side in embedded(folder / "r.html")["sides"]] == ["mesh", "mesh"]
+
+
+def test_programs_are_told_all_that_is_known_of_a_dense_map(meshes):
+    folder, truth = meshes
+    command = ["match", "a.off", "b.off", "--geodesic", "edge", "--json", "-o", "m.npz"]
+    found = json.loads(anchorot(*command, cwd=folder).stdout)
+    assert (found["n"], found["m"], found["plan"], found["landmarks"]) == (2562, 2562, "align", 500)
+    assert (np.array(found["match"]) == truth).mean() > 0.98
+    assert found["discrepancy"] < 0.01
+    assert found["agreement"] > 0.9
+    assert found["starts"][0]["name"]
+    with np.load(folder / "m.npz") as saved:
+        assert saved["match"].tolist() == found["match"]
+        assert "plan" not in saved
+
+
+@pytest.mark.parametrize(
+    ("options", "count", "noted"),
+    [
+        (["--n-points", "60"], 60, ""),
+        (["--mass", "1"], 50, "a.off has 2562 vertices, of which 50 are kept, since --mass needs a plan"),
+        (["--robust"], 50, "a.off has 2562 vertices, of which 50 are kept, since --robust needs a plan"),
+        (["--one-to-one"], 50, "a.off has 2562 vertices, of which 50 are kept, since --one-to-one needs a plan"),
+    ],
+)
+def test_what_needs_a_plan_takes_a_sample_and_says_so(meshes, options, count, noted):
+    pytest.importorskip("ot")
+    folder, _ = meshes
+    few = "import anchorot.cli.match; from anchorot.cli import main; import sys; "
+    few += "sys.modules['anchorot.cli.match'].LARGE_MESH = 50; main()"
+    result = anchorot("match", "a.off", "b.off", *options, "--geodesic", "edge", "--json", cwd=folder, program=few)
+    assert result.returncode == 0, result.stderr
+    assert (json.loads(result.stdout)["n"], json.loads(result.stdout)["m"]) == (count, count)
+    assert noted in result.stderr
+    assert bool(result.stderr) == bool(noted)
+
+
+def test_match_leaves_out_what_is_missing(tmp_path):
+    pytest.importorskip("ot")
+    cloud = np.random.default_rng(2).normal(size=(20, 3))
+    np.save(tmp_path / "a.npy", ao.from_points(cloud).cost)
+    np.save(tmp_path / "b.npy", ao.from_points(cloud[:15]).cost)
+    command = ["match", "a.npy", "b.npy", "--mass", "1", "-o", "m.npz"]
+    found = json.loads(anchorot(*command, "--json", cwd=tmp_path).stdout)
+    assert found["match"] == [*range(15), *[-1] * 5]
+    assert found["unmatched"] == 0.25
+    with np.load(tmp_path / "m.npz") as saved:
+        assert saved["match"].tolist() == found["match"]
+    assert "25.0% of the first space's points have no match" in anchorot(*command[:-2], cwd=tmp_path).stdout
+    told = anchorot("match", "a.npy", "b.npy", "--mass", "most", cwd=tmp_path)
+    assert (told.returncode, "or 'free', but got 'most'" in told.stderr) == (2, True)
+
+
+def test_every_plan_has_its_old_names(tmp_path):
+    cloud = np.random.default_rng(3).normal(size=(6, 2))
+    np.save(tmp_path / "a.npy", ao.from_points(cloud).cost)
+    for old, new in (("ae", "aep"), ("aw", "aw"), ("gw", "gw")):
+        found = json.loads(anchorot("match", "a.npy", "a.npy", "--metric", old, "--json", cwd=tmp_path).stdout)
+        assert found["plan"] == new
+        assert ("value" in found) == (old != "ae")
+
+
+def test_match_without_a_partner(tmp_path):
+    np.save(tmp_path / "a.npy", ao.from_points(np.arange(4.0)[:, None]).cost)
+    np.save(tmp_path / "b.npy", ao.from_points(np.arange(2.0)[:, None]).cost)
+    result = anchorot("match", "a.npy", "b.npy", "--one-to-one", "-o", "m.csv", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "m.csv").read_text().count(",,0") == 2
+
+
+def test_names_in_tables_are_no_formulas(tmp_path):
+    labels = ["=1+1", "@x", "-7", "+a", "plain", "\t=x"]
+    np.savez(tmp_path / "=a.npz", points=np.arange(6.0)[:, None] ** 2, labels=labels)
+    assert anchorot("match", "=a.npz", "=a.npz", "--one-to-one", "-o", "m.csv", cwd=tmp_path).returncode == 0
+    with (tmp_path / "m.csv").open(newline="") as handle:
+        names = [row[0] for row in csv.reader(handle)][1:]
+    assert names == ["'=1+1", "'@x", "-7", "'+a", "plain", "'\t=x"]
+    assert anchorot("pairwise", "=a.npz", "=a.npz", "-o", "D.csv", cwd=tmp_path).returncode == 0
+    rows = list(csv.reader((tmp_path / "D.csv").read_text().splitlines()))
+    assert (rows[0], rows[1]) == (["", "'=a.npz", "'=a.npz"], ["'=a.npz", "0.0", "0.0"])

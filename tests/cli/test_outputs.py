@@ -1,0 +1,111 @@
+"""No command writes over what it reads, whatever the two are called."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import anchorot as ao
+from tests.command_line import (
+    FOLDERS,
+    OUTPUTS,
+    RUNS,
+    anchorot,
+    anchorot_each,
+    assert_one_line,
+    need_extras,
+    with_output,
+    write_inputs,
+)
+
+WRITE_FILES = [output for output in OUTPUTS if output[:2] not in FOLDERS and "a.npy" in RUNS[output[0]]]
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def assert_refused(folder, runs):
+    """Each of the runs, whose last word is where to write, is refused in one line, and no file has changed."""
+    before = contents(folder)
+    for words, result in zip(runs, anchorot_each(*runs, cwd=folder), strict=True):
+        assert_one_line(result, f"anchorot: {Path(words[-1])}: would overwrite ", ", which is to be read")
+    assert contents(folder) == before
+
+
+def test_no_output_goes_through_a_link_to_an_input(tmp_path):
+    inputs = write_inputs(tmp_path)
+    need_extras(*(name for name, _, _ in WRITE_FILES))
+    runs = []
+    for name, option, ending in WRITE_FILES:
+        for read in "ab":
+            links = [inputs / f"{read}-{kind}{ending}" for kind in ("soft", "twice", "hard")]
+            if not links[0].is_symlink():
+                links[0].symlink_to(f"{read}.npy")
+                links[1].symlink_to(links[0].name)
+                links[2].hardlink_to(inputs / f"{read}.npy")
+            runs += [with_output(name, option, link.name) for link in links]
+    assert_refused(inputs, runs)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".npz"])
+def test_no_output_is_an_input_by_another_path(tmp_path, ending):
+    names = ("match", "pairwise", "embed", "barycenter", "search build")
+    need_extras(*names)
+    (tmp_path / "folder").mkdir()
+    for place in ("a", "folder/b"):
+        if ending == ".npz":
+            ao.write(ao.Space([[0.0, 1.0], [1.0, 0.0]]), tmp_path / f"{place}.npz")
+        else:
+            np.savetxt(tmp_path / f"{place}.csv", [[0.0, 1.0], [1.0, 0.0]], delimiter=",")
+    one, two = f"a{ending}", f"folder/b{ending}"
+    paths = [one, f"./{one}", f"folder/../{one}", str(tmp_path / one), two]
+    if (tmp_path / one.upper()).exists():  # where names are the same in capitals
+        paths.append(one.upper())
+    runs = [[*name.split(), one, two, "-o", path] for name in names for path in paths]
+    runs += [[*name.split(), "folder", "-o", two] for name in names if name != "match"]
+    assert_refused(tmp_path, runs)
+
+
+def test_convert_writes_over_no_file_that_it_reads(tmp_path):
+    inputs = write_inputs(tmp_path)
+    spaces = inputs / "spaces"
+    spaces.mkdir()
+    (spaces / "a.npz").symlink_to("../a.npy")
+    (spaces / "b.npz").hardlink_to(inputs / "b.npy")
+    before = {name: (inputs / name).read_bytes() for name in ("a.npy", "b.npy")}
+    for folder in (".", "spaces"):
+        result = anchorot("convert", "a.npy", "b.npy", "-o", folder, cwd=inputs)
+        assert result.returncode == 0, result.stderr
+    assert {name: (inputs / name).read_bytes() for name in before} == before
+    assert sorted(path.name for path in spaces.iterdir()) == ["a.npy.npz", "a.npz", "b.npy.npz", "b.npz"]
+
+
+def test_an_output_may_lie_among_files_that_are_read(tmp_path):
+    inputs = write_inputs(tmp_path)
+    result = anchorot("pairwise", "a.npy", "b.npy", "-o", "D.csv", cwd=inputs)
+    assert result.returncode == 0, result.stderr
+    again = anchorot("pairwise", "a.npy", "b.npy", "-o", "D.csv", cwd=inputs)  # which has become the command's own
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_link_to_a_file_of_another_kind_is_refused(tmp_path):
+    inputs = write_inputs(tmp_path)
+    (inputs / "D.npz").symlink_to("D.txt")
+    result = anchorot("pairwise", "a.npy", "b.npy", "-o", "D.npz", cwd=inputs)
+    assert_one_line(result, "anchorot: D.npz: leads to D.txt, but a file ending in .npz or .csv is written here")
+
+
+def test_a_loop_of_links_is_one_line(tmp_path):
+    inputs = write_inputs(tmp_path)
+    need_extras(*RUNS)
+    runs = []
+    for name, option, ending in OUTPUTS:
+        for first, second in (("x", "y"), ("y", "x")):
+            if not (inputs / f"{first}{ending}").is_symlink():
+                (inputs / f"{first}{ending}").symlink_to(f"{second}{ending}")
+        runs.append(with_output(name, option, f"x{ending}"))
+    before = sorted(inputs.iterdir())
+    for words, result in zip(runs, anchorot_each(*runs, cwd=inputs), strict=True):
+        assert_one_line(result, f"anchorot: {words[-1]}: ")
+    assert sorted(inputs.iterdir()) == before

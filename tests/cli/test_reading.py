@@ -1,0 +1,52 @@
+"""Results and indexes say how files were read, and queries are read alike."""
+
+import json
+
+import numpy as np
+
+from tests.command_line import anchorot_each
+
+
+def write_clouds(folder, count=4):
+    """Clouds of 40 points each, as files of coordinates."""
+    rng = np.random.default_rng(0)
+    for number in range(count):
+        np.savetxt(folder / f"cloud{number}.csv", rng.normal(size=(40, 2)) * [1, 1 + number], delimiter=",")
+    return [folder / f"cloud{number}.csv" for number in range(count)]
+
+
+def test_a_query_is_read_as_the_index_was_built(tmp_path):
+    paths = write_clouds(tmp_path)
+    how = ["--kind", "points", "--n-points", 12, "--seed", 5, "--point-metric", "cityblock"]
+    build, plain, said, other = anchorot_each(
+        ["search", "build", *paths, "-o", "x.index", *how, "--json"],
+        ["search", "query", "x.index", paths[1], "--json"],
+        ["search", "query", "x.index", paths[1], "--json", *how],
+        ["search", "query", "x.index", paths[1], "--json", "--n-points", 13],
+        cwd=tmp_path,
+    )
+    wanted = {"kind": "points", "n_points": 12, "seed": 5, "point_metric": "cityblock", "sampling": "farthest"}
+    assert wanted.items() <= json.loads(build.stdout)["reading"].items()
+    nearest = json.loads(plain.stdout)["nearest"]
+    assert nearest[0]["name"] == "cloud1.csv"
+    assert nearest[0]["value"] == 0
+    assert json.loads(said.stdout)["nearest"] == nearest
+    assert plain.stderr == said.stderr == ""
+    note = "this was read otherwise than the index: n_points=13 where the index has 12"
+    assert other.stderr == f"anchorot: note: {note}\n"
+
+
+def test_results_of_pairwise_say_how_files_were_read(tmp_path):
+    paths = write_clouds(tmp_path)
+    how = ["--kind", "points", "--n-points", 12, "--seed", 5, "--no-cache"]
+    shown, written = anchorot_each(
+        ["pairwise", *paths, *how, "--p", 2, "--json"], ["pairwise", *paths, *how, "-o", "D.npz"], cwd=tmp_path
+    )
+    wanted = {"kind": "points", "n_points": 12, "seed": 5, "point_metric": "euclidean", "sampling": "farthest"}
+    found = json.loads(shown.stdout)
+    assert found["p"] == 2
+    assert wanted.items() <= found["reading"].items()
+    assert written.returncode == 0
+    with np.load(tmp_path / "D.npz") as saved:
+        assert json.loads(str(saved["reading"])) == found["reading"]
+        assert json.loads(str(saved["options"]))["p"] == 1

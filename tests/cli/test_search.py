@@ -1,0 +1,74 @@
+"""`anchorot search`: an index that is changed and asked from the command line."""
+
+import json
+
+import numpy as np
+
+import anchorot as ao
+from tests.command_line import anchorot_each, assert_one_line
+
+
+def write_clouds(folder, count=5):
+    rng = np.random.default_rng(0)
+    for number in range(count):
+        np.savetxt(folder / f"{number}.csv", rng.normal(size=(20, 2)) * (1 + number), delimiter=",")
+    return [f"{number}.csv" for number in range(count)]
+
+
+def test_an_index_is_changed_and_asked(tmp_path):
+    files, how = write_clouds(tmp_path), ["--kind", "points", "--n-points", 9, "--seed", 3]
+    results = anchorot_each(
+        ["search", "build", *files[:3], "-o", "x.index", *how],
+        ["search", "add", "x.index", *files[3:], "--json"],
+        ["search", "remove", "x.index", "1.csv", "--json"],
+        ["search", "query", "x.index", "4.csv", "-k", 2, "--json"],
+        ["search", "add", "x.index", "1.csv"],
+        cwd=tmp_path,
+    )
+    assert [(result.returncode, result.stderr) for result in results] == [(0, "")] * 5
+    assert [file.name for file in tmp_path.iterdir() if file.suffix != ".csv"] == ["x.index"]
+    assert "index of 3 spaces" in results[0].stdout
+    assert "written: x.index" in results[0].stdout
+    said = [json.loads(result.stdout) for result in results[1:4]]
+    assert (said[0]["added"], said[0]["spaces"]) == ([3, 4], 5)
+    assert (said[1]["removed"], said[1]["spaces"]) == (1, 4)
+    assert said[2]["nearest"][0] == {"name": "4.csv", "id": 4, "value": 0.0}
+    index = ao.SearchIndex.load(tmp_path / "x.index")
+    assert index.ids.tolist() == [0, 2, 3, 4, 5]
+    assert index.reading == {"kind": "points", "n_points": 9, "rng": 3}
+    assert index.query(tmp_path / "1.csv", 1).names == ("1.csv",)
+
+
+def test_compacting_makes_the_file_smaller(tmp_path):
+    files = write_clouds(tmp_path)
+    index = ao.SearchIndex.build([tmp_path / file for file in files[:3]], files[:3], path=tmp_path / "x", kind="points")
+    index.add([tmp_path / file for file in files[3:]] * 20, files[3:] * 20)
+    index.remove(range(3, 43))
+    before = (tmp_path / "x").stat().st_size
+    done, refused = anchorot_each(["search", "compact", "x", "--json"], ["search", "compact", "y"], cwd=tmp_path)
+    assert json.loads(done.stdout)["spaces"] == 3
+    assert (tmp_path / "x").stat().st_size < before
+    assert_one_line(refused, "y")
+
+
+def test_an_index_overwrites_neither_its_inputs_nor_other_files(tmp_path):
+    files = write_clouds(tmp_path, 3)
+    before = [(tmp_path / file).read_bytes() for file in files]
+    build = ["search", "build", *files[:2], "--kind", "points", "-o"]
+    over_input, over_other = anchorot_each([*build, files[0]], [*build, files[2]], cwd=tmp_path)
+    assert_one_line(over_input, "0.csv: would overwrite 0.csv, which is to be read; write to another file")
+    assert_one_line(over_other, "2.csv: this is there already, and is no search index; give another path")
+    assert [(tmp_path / file).read_bytes() for file in files] == before
+
+
+def test_what_cannot_be_removed_is_one_line(tmp_path):
+    ao.SearchIndex.build([np.eye(2)], ["cat"]).save(tmp_path / "named")
+    ao.SearchIndex.build([np.eye(2)]).save(tmp_path / "bare")
+    results = anchorot_each(
+        ["search", "remove", "named", "dog"], ["search", "remove", "bare", "dog"], ["search", "remove", "bare", "0"],
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert_one_line(results[0], "there is no space called 'dog' in the index")
+    assert_one_line(results[1], "the spaces of this index have no names, so give their ids, not 'dog'")
+    assert results[2].returncode == 0
+    assert len(ao.SearchIndex.load(tmp_path / "bare")) == 0

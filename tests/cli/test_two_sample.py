@@ -1,0 +1,71 @@
+"""`anchorot test`: do two collections of files differ?"""
+
+import json
+
+import numpy as np
+import pytest
+
+import anchorot as ao
+from tests.command_line import PAIR, anchorot
+
+
+@pytest.fixture
+def graph_files(tmp_path):
+    """Ten rings and ten stars of different sizes, as edge lists."""
+    for n in range(5, 15):
+        (tmp_path / f"ring{n}.edgelist").write_text("".join(f"{i} {(i + 1) % n}\n" for i in range(n)))
+        (tmp_path / f"star{n}.edgelist").write_text("".join(f"0 {i}\n" for i in range(1, n)))
+    return tmp_path
+
+
+def test_test_takes_all_files_after_against_up_to_the_next_option(graph_files):
+    rings, stars = (sorted(path.name for path in graph_files.glob(f"{kind}*")) for kind in ("ring", "star"))
+    options = ("--resamples", 199, "--seed", 1, "--json")
+    found = json.loads(anchorot("test", *rings, "--against", *stars, *options, cwd=graph_files).stdout)
+    assert found["sizes"] == [10, 10]
+    assert (found["statistic"], found["permutations"], found["stopped_early"]) == ("degree", 199, False)
+    assert found["pvalue"] == 1 / 200
+    moved = json.loads(anchorot("test", "--against", *stars, *options, *rings, cwd=graph_files).stdout)
+    assert moved | {"seconds": 0} == found | {"seconds": 0}
+
+
+@pytest.mark.parametrize("statistic", ["degree", "clustering", "anchors"])
+def test_test_gives_what_the_library_gives(graph_files, statistic):
+    rings, stars = (sorted(graph_files.glob(f"{kind}*")) for kind in ("ring", "star"))
+    arguments = ("test", *rings, "--against", *stars, "--statistic", statistic, "--seed", 3, "--json")
+    found = json.loads(anchorot(*arguments, cwd=graph_files).stdout)
+    graphs = [[np.loadtxt(path, dtype=int) for path in side] for side in (rings, stars)]
+    expected = ao.graph_model_test(*graphs, statistic, rng=3)
+    assert (found["energy_distance"], found["pvalue"]) == (pytest.approx(expected.statistic), expected.pvalue)
+
+
+def test_test_prints_a_verdict_and_draws(graph_files):
+    files = sorted(graph_files.glob("ring*"))
+    result = anchorot("test", *files, "--against", *files, "--picture", "null.png", "--stop-after", 20, cwd=graph_files)
+    assert result.returncode == 0, result.stderr
+    assert "no difference was found" in result.stdout
+    assert (graph_files / "null.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ring5.edgelist"], "say what to test against: anchorot test A... --against B..."),
+        (["ring5.edgelist", "--against", "missing.edgelist"], "missing.edgelist: No such file or directory"),
+        (
+            [PAIR[0], "--against", PAIR[1]],
+            "authors_1.txt: a graph is needed: .edgelist, .edges, .gexf, .gml, .graphml, .swc",
+        ),
+        (["ring5.edgelist", "--against", "ring6.edgelist", "--picture", "null.bmp"], "null.bmp: a file ending in .png"),
+    ],
+)
+def test_test_refuses_bad_input_in_one_line(graph_files, arguments, message):
+    result = anchorot("test", *arguments, cwd=graph_files)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_test_of_spaces_that_are_no_graphs():
+    found = json.loads(anchorot("test", PAIR[0], "--against", PAIR[1], "--statistic", "anchors", "--json").stdout)
+    assert found["energy_distance"] == pytest.approx(9.9270448)

@@ -1,0 +1,433 @@
+"""Gromov-Wasserstein and its lower bounds."""
+
+import json
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import wasserstein_distance
+
+import anchorot as ao
+from tests import reference
+from tests.strategies import clouds, examples, scale_of, shifted, spaces, with_a_light_point
+
+pytest.importorskip("ot", reason="Gromov-Wasserstein needs POT (the extra 'pot')")
+
+
+@st.composite
+def symmetric_spaces(draw):
+    x = draw(spaces())
+    return ao.Space(np.abs(x.cost + x.cost.T), x.weights)
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.05])
+@pytest.mark.parametrize("robust", [False, True])
+def test_the_cost_is_the_loss_of_the_plan_and_the_value_has_the_entropy_as_anchor_wasserstein(epsilon, robust):
+    x, y = clouds((6, 5), dim=3, weighted=False)
+    found = ao.gromov_wasserstein(x, y, epsilon, robust)
+    a, b = (x.ranked(), y.ranked()) if robust else (x, y)
+    ref = reference.gromov_loss(a.cost.tolist(), b.cost.tolist(), found.plan.tolist())
+    assert found.cost == pytest.approx(ref, rel=1e-6)
+    entropic = found.plan * (np.log(found.plan, out=np.zeros_like(found.plan), where=found.plan > 0) - 1)
+    assert found.value == pytest.approx(found.cost + (epsilon or 0) * entropic.sum(), rel=1e-9)
+    assert (found.value == found.cost) == (epsilon is None)
+    assert found.converged
+    assert found.marginal_error < 1e-6
+
+
+def test_a_moved_cloud_has_distance_zero_from_its_own_order():
+    x, _ = clouds((12, 12), dim=3)
+    assert ao.gromov_wasserstein(x, x).value == pytest.approx(0, abs=1e-12)
+
+
+def test_an_early_stop_is_told():
+    x, y = clouds((30, 30), dim=3, weighted=False)
+    with pytest.warns(ao.ConvergenceWarning, match="limit of iterations"):
+        found = ao.gromov_wasserstein(x, y, epsilon=0.3, max_iter=2)
+    assert not found.converged
+
+
+def test_epsilon_zero_is_refused():
+    with pytest.raises(ao.InputError, match="epsilon must be positive, or None"):
+        ao.gromov_wasserstein(np.eye(2), np.eye(2), epsilon=0)
+
+
+# -- bounds --------------------------------------------------------------------------------------------------------
+
+
+@given(symmetric_spaces(), symmetric_spaces())
+def test_bounds_lie_below_gromov_wasserstein(x, y):
+    bounds = ao.lower_bounds(x, y, p=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ao.ConvergenceWarning)  # any plan's loss lies above the bounds
+        loss = ao.gromov_wasserstein(x, y, start="quick", max_iter=200).value
+    slack = 1e-7 * scale_of(x, y) ** 2
+    for bound in (bounds.flb, bounds.slb, bounds.tlb):
+        assert (2 * bound) ** 2 <= loss + slack
+    assert bounds.loss() <= loss + slack
+
+
+@given(symmetric_spaces(), symmetric_spaces())
+def test_bounds_of_p_one_lie_below_every_plan(x, y):
+    bounds = ao.lower_bounds(x, y, p=1)
+    plans = [np.outer(x.weights, y.weights), ao.anchor_wasserstein(x, y, epsilon=0).plan]
+    for plan in plans:
+        loss = reference.gromov_loss(x.cost.tolist(), y.cost.tolist(), plan.tolist(), p=1)
+        assert 2 * max(bounds.flb, bounds.slb, bounds.tlb) <= loss + 1e-9 * scale_of(x, y)
+
+
+@given(spaces(), spaces(), st.sampled_from([1, 2]))
+def test_the_third_bound_is_the_best(x, y, p):
+    bounds = ao.lower_bounds(x, y, p)
+    slack = 1e-6 * scale_of(x, y)
+    assert bounds.flb <= bounds.tlb + slack
+    assert bounds.slb <= bounds.tlb + slack
+    assert bounds.tlb == pytest.approx(0.5 * ao.anchor_wasserstein(x, y, p, epsilon=0).value ** (1 / p), abs=slack)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_on_random_clouds(seed):
+    x, y = clouds((25, 20), seed, dim=3)
+    bounds = ao.lower_bounds(x, y)
+    assert 0 < bounds.loss() <= ao.gromov_wasserstein(x, y).value
+
+
+def test_first_and_second_bound_against_scipy():
+    x, y = clouds((9, 7), weighted=False)
+    bounds = ao.lower_bounds(x, y, p=1)
+    assert bounds.flb == pytest.approx(0.5 * wasserstein_distance(x.cost.mean(axis=1), y.cost.mean(axis=1)))
+    assert bounds.slb == pytest.approx(0.5 * wasserstein_distance(x.cost.ravel(), y.cost.ravel()))
+
+
+def test_robust_bounds_are_of_ranked_spaces():
+    x, y = clouds((12, 12))
+    assert ao.lower_bounds(x, y, robust=True) == ao.lower_bounds(x.ranked(), y.ranked())
+
+
+def test_other_powers_are_refused():
+    with pytest.raises(ao.InputError, match="p must be one of '1', '2'"):
+        ao.lower_bounds(np.eye(2), np.eye(2), p=3)
+
+
+@pytest.mark.parametrize("weight", [0, 1e-20, 1e-300])
+@pytest.mark.parametrize("far", [1e9, 1e200])
+@pytest.mark.parametrize("p", [1, 2])
+def test_weightless_points_change_no_bound(weight, far, p):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x, y = (ao.Space(s.cost, rng.dirichlet(np.ones(s.n))) for s in clouds((9, 7), seed))
+        plain, extended = (ao.lower_bounds(space, y, p) for space in (x, with_a_light_point(x, weight, far)))
+        assert [extended.flb, extended.slb, extended.tlb] == pytest.approx([plain.flb, plain.slb, plain.tlb], rel=1e-12)
+
+
+@pytest.mark.parametrize("weight", [0, 1e-20])
+@pytest.mark.parametrize("epsilon", [None, 0.5])
+def test_weightless_points_take_no_part_in_gromov_wasserstein(weight, epsilon):
+    x, y = clouds((9, 7), 3)
+    extended = with_a_light_point(x, weight, 1e9)
+    plain, found = (ao.gromov_wasserstein(space, y, epsilon) for space in (x, extended))
+    assert found.value == pytest.approx(plain.value, rel=1e-9)
+    np.testing.assert_allclose(found.plan, np.vstack([plain.plan, np.zeros(7)]), atol=1e-9)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_an_exact_shift_of_all_costs_leaves_the_bounds(p):
+    """But for the first at p = 2: sizes of costs are not their differences."""
+    rng = np.random.default_rng(2)
+    for weights in ((None, None), (rng.dirichlet(np.ones(8)), rng.dirichlet(np.ones(6)))):
+        x, y = (ao.Space(rng.integers(0, 80, (n, n)) / 8, w) for n, w in zip((8, 6), weights, strict=True))
+        near, far = (ao.lower_bounds(*pair, p) for pair in ((x, y), (shifted(x, 2.0**49), shifted(y, 2.0**49))))
+        assert far.slb == pytest.approx(near.slb, rel=1e-12)
+        assert far.tlb == pytest.approx(near.tlb, rel=1e-12)
+        assert far.flb == pytest.approx(near.flb, rel=1e-12) if p == 1 else far.flb <= far.tlb * (1 + 1e-12)
+
+
+EXTREMES = {
+    "constant": (np.ones((4, 4)), np.ones((3, 3))),
+    "single points": (np.zeros((1, 1)), np.full((1, 1), 3.0)),
+    "duplicates": (np.zeros((4, 4)), np.repeat(np.repeat(np.eye(2), 2, 0), 2, 1)),
+    "tiny": (1e-300 * np.eye(4), 1e-300 * np.ones((3, 3))),
+    "huge": (1e300 * np.eye(4), 1e300 * np.ones((3, 3))),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("p", [1, 2])
+def test_bounds_of_extreme_costs_are_numbers(name, p):
+    x, y = EXTREMES[name]
+    bounds = ao.lower_bounds(x, y, p)
+    assert np.isfinite([bounds.flb, bounds.slb, bounds.tlb]).all()
+    assert np.isfinite(ao.anchor_energy_plan(x, y)).all()
+    if name in ("tiny", "huge"):
+        unit = [cost / cost.max() for cost in (x, y)]
+        assert bounds.tlb / x.max() == pytest.approx(ao.lower_bounds(*unit, p).tlb, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("epsilon", [None, 0.05])
+def test_gromov_wasserstein_of_extreme_costs_is_a_number_or_an_error(name, epsilon):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ao.ConvergenceWarning)
+        if name == "huge":
+            with pytest.raises(ao.InputError, match="exceed the range of float64"):
+                ao.gromov_wasserstein(*EXTREMES[name], epsilon)
+            return
+        found = ao.gromov_wasserstein(*EXTREMES[name], epsilon)
+    assert np.isfinite(found.value)
+    assert np.isfinite(found.plan).all()
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.5])
+def test_an_exact_shift_of_all_costs_leaves_gromov_wasserstein(epsilon):
+    rng = np.random.default_rng(2)
+    x, y = (ao.Space(rng.integers(0, 80, (n, n)) / 8) for n in (8, 6))
+    near, far = (ao.gromov_wasserstein(*pair, epsilon) for pair in ((x, y), (shifted(x, 2.0**49), shifted(y, 2.0**49))))
+    assert (far.value, far.cost) == (near.value, near.cost)
+    np.testing.assert_array_equal(far.plan, near.plan)
+
+
+def test_a_loss_beyond_the_largest_float_is_refused():
+    bounds = ao.lower_bounds(1e200 * np.eye(4), np.zeros((3, 3)))
+    assert np.isfinite(bounds.tlb)
+    with pytest.raises(ao.InputError, match="costs to the power p=2 exceed the range of float64; divide all costs"):
+        bounds.loss()
+    with pytest.raises(ao.InputError, match="costs to the power p=2 exceed the range of float64; divide all costs"):
+        ao.nearest_gw(1e200 * np.eye(4), [np.eye(3)])
+    with pytest.raises(ao.InputError, match="costs to the power p=2 exceed the range of float64; divide all costs"):
+        ao.gromov_wasserstein([[-1.5e308]], [[1.5e308]])
+
+
+# -- nearest spaces ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 3, 12])
+@pytest.mark.parametrize("robust", [False, True])
+def test_nearest_equals_the_full_scan(k, robust):
+    rng = np.random.default_rng(6)
+    shapes = [ao.from_points(rng.normal(size=(10, 3)) * rng.uniform(0.2, 4, size=3)) for _ in range(12)]
+    query = ao.from_points(rng.normal(size=(10, 3)))
+    losses = [ao.gromov_wasserstein(query, shape, robust=robust).value for shape in shapes]
+    found = ao.nearest_gw(query, shapes, k, robust=robust)
+    np.testing.assert_array_equal(found.index, np.argsort(losses, kind="stable")[:k])
+    np.testing.assert_allclose(found.distance, np.sort(losses)[:k])
+
+
+def test_nearest_by_entropic_plans_equals_the_full_scan():
+    rng = np.random.default_rng(7)
+    shapes = [ao.from_points(rng.normal(size=(8, 3)) * rng.uniform(0.2, 4, size=3)) for _ in range(8)]
+    query = ao.from_points(rng.normal(size=(8, 3)))
+    losses = [ao.gromov_wasserstein(query, shape, 0.5).cost for shape in shapes]
+    found = ao.nearest_gw(query, shapes, 3, epsilon=0.5)
+    np.testing.assert_array_equal(found.index, np.argsort(losses, kind="stable")[:3])
+    np.testing.assert_allclose(found.distance, np.sort(losses)[:3])
+
+
+def test_a_tight_bound_does_not_hide_the_nearest():
+    # The far space has the smaller bounds, so it comes first; the near one's bounds lie just below its own loss.
+    query, far, near = (
+        ao.from_points((rng := np.random.default_rng(seed)).normal(size=(6, 2)) * rng.uniform(0.3, 2, size=2))
+        for seed in (0, 59, 4)
+    )
+    far_loss, near_loss = (ao.gromov_wasserstein(query, space).value for space in (far, near))
+    far_bound, near_bound = (ao.lower_bounds(query, space).loss() for space in (far, near))
+    assert far_bound < 0.5 * far_loss < near_bound < near_loss < far_loss
+    assert ao.nearest_gw(query, [far, near]).index.tolist() == [1]
+
+
+def test_bounds_spare_most_of_the_work():
+    rng = np.random.default_rng(7)
+    shapes = [ao.from_points(rng.normal(size=(10, 3)) * size) for size in range(1, 21)]
+    found = ao.nearest_gw(shapes[4], shapes)
+    assert found.index.tolist() == [4]
+    assert found.n_exact < 10
+
+
+def test_more_neighbours_than_spaces_are_refused():
+    with pytest.raises(ao.InputError, match="k=2 nearest spaces are asked for, but there are only 1"):
+        ao.nearest_gw(np.eye(2), [np.eye(2)], k=2)
+
+
+# -- starts --------------------------------------------------------------------------------------------------------
+
+STARTS = ["anchors", "quick", "near", "aw", "aep", "product"]
+
+
+def cloud_pair(n, m, seed, weighted=False):
+    rng = np.random.default_rng(seed)
+    return [
+        ao.from_points(rng.normal(size=(k, 3)), weights=rng.dirichlet(np.full(k, 3.0)) if weighted else None)
+        for k in (n, m)
+    ]
+
+
+@examples(12)
+@given(st.integers(3, 16), st.integers(3, 16), st.booleans(), st.integers(0, 1000))
+def test_anchors_are_never_above_the_product_start_of_pot(n, m, weighted, seed):
+    """Of two equal points the product plan is a saddle, from which every way down is chance."""
+    x, y = cloud_pair(n, m, seed, weighted)
+    best, quick, baseline = (
+        ao.gromov_wasserstein(x, y, start=start).value for start in ("anchors", "quick", "product")
+    )
+    slack = 1e-9 * scale_of(x, y) ** 2
+    assert best <= baseline + slack
+    assert quick <= baseline + slack
+
+
+def test_anchors_are_far_below_the_product_start_of_pot():
+    pairs = [cloud_pair(30, 30, seed) for seed in range(5)]
+    best, baseline = (
+        [ao.gromov_wasserstein(*pair, start=start).value for pair in pairs] for start in ("anchors", "product")
+    )
+    assert np.mean(np.divide(best, baseline)) < 0.9
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sizes", [(7, 7), (8, 5)])
+def test_every_start_has_the_loss_and_the_marginals_of_its_plan(start, weighted, sizes):
+    x, y = cloud_pair(*sizes, 1, weighted)
+    for epsilon in (None, 0.3):
+        found = ao.gromov_wasserstein(x, y, epsilon, start=start)
+        ref = reference.gromov_loss(x.cost.tolist(), y.cost.tolist(), found.plan.tolist())
+        assert found.cost == pytest.approx(ref, rel=1e-9)
+        np.testing.assert_allclose(found.plan.sum(axis=1), x.weights, atol=1e-9)
+        np.testing.assert_allclose(found.plan.sum(axis=0), y.weights, atol=1e-9)
+        assert found.cost >= ao.lower_bounds(x, y).loss() * (1 - 1e-9)
+
+
+@examples(12)
+@given(st.integers(2, 10), st.integers(2, 10), st.integers(0, 1000))
+def test_no_start_is_left_for_something_worse(n, m, seed):
+    x, y = cloud_pair(n, m, seed)
+    soft = ao.anchor_wasserstein(x, y, epsilon=0.5).plan
+    loss = reference.gromov_loss(x.cost.tolist(), y.cost.tolist(), soft.tolist())
+    assert ao.gromov_wasserstein(x, y, start=soft).value <= loss * (1 + 1e-6)
+    best = ao.gromov_wasserstein(x, y)
+    assert ao.gromov_wasserstein(x, y, start=best.plan).value <= best.value * (1 + 1e-9) + 1e-15
+
+
+@pytest.mark.parametrize("start", ["anchors", "quick"])
+def test_a_shuffled_copy_is_at_zero(start):
+    x, _ = cloud_pair(25, 2, 3)
+    order = np.random.default_rng(0).permutation(25)
+    found = ao.gromov_wasserstein(x, x.take(order), start=start)
+    assert found.value == 0
+    np.testing.assert_array_equal(order[ao.match(found)], np.arange(25))
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.3])
+def test_relabelling_points_relabels_the_plan(epsilon):
+    x, y = cloud_pair(12, 9, 4)
+    order = np.random.default_rng(1).permutation(12)
+    found, moved = (ao.gromov_wasserstein(space, y, epsilon) for space in (x, x.take(order)))
+    assert moved.value == pytest.approx(found.value, rel=1e-5)
+    np.testing.assert_allclose(moved.plan, found.plan[order], atol=1e-4)
+
+
+def test_robust_is_of_the_ranks():
+    x, y = cloud_pair(9, 9, 5)
+    expected = ao.gromov_wasserstein(x.ranked(), y.ranked())
+    assert ao.gromov_wasserstein(x, y, robust=True).value == expected.value
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-140, 1e140])
+@pytest.mark.parametrize("start", ["anchors", "product"])
+@pytest.mark.parametrize("epsilon", [None, 0.3])
+def test_the_scale_of_the_costs_leaves_the_plan(scale, start, epsilon):
+    x, y = cloud_pair(8, 6, 6)
+    strength = None if epsilon is None else epsilon * scale * scale or None
+    found = ao.gromov_wasserstein(scale * x.cost, scale * y.cost, strength, start=start)
+    plain = ao.gromov_wasserstein(x, y, None if strength is None else epsilon, start=start)
+    assert found.value == pytest.approx(plain.value * scale * scale, rel=1e-6, abs=0)
+    np.testing.assert_allclose(found.plan, plain.plan, atol=1e-6)
+
+
+def test_starts_that_are_none_are_refused():
+    with pytest.raises(ao.InputError, match="start must be one of 'anchors', 'quick', "):
+        ao.gromov_wasserstein(np.eye(2), np.eye(2), start="nowhere")
+    with pytest.raises(ao.InputError, match=r"start has shape \(3, 2\), but a plan \(2, 2\) of positive mass"):
+        ao.gromov_wasserstein(np.eye(2), np.eye(2), start=np.ones((3, 2)))
+    with pytest.raises(ao.InputError, match=r"tolerance is for an epsilon or start='product', but got tolerance=0\.1"):
+        ao.gromov_wasserstein(np.eye(2), np.eye(2), tolerance=0.1)
+
+
+def test_all_pairs_are_the_quick_starts_to_the_last_bit():
+    spaces_ = [space for seed in range(2) for space in cloud_pair(9, 7, seed)]
+    for epsilon in (None, 0.3):
+        found = ao.pairwise(spaces_, metric="gw", epsilon=epsilon, n_jobs=1)
+        expected = ao.gromov_wasserstein(spaces_[0], spaces_[3], epsilon, start="quick").cost
+        assert found[0, 3] == expected
+
+
+# -- with an epsilon -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+@pytest.mark.parametrize(("sizes", "weighted"), [((12, 12), False), ((12, 9), True)])
+def test_the_entropic_fixed_point_is_that_of_pot(epsilon, sizes, weighted):
+    import ot
+
+    x, y = cloud_pair(*sizes, 0, weighted)
+    found = ao.gromov_wasserstein(x, y, epsilon, start="product", tolerance=1e-10)
+    ref = ot.gromov.entropic_gromov_wasserstein(
+        x.cost, y.cost, x.weights, y.weights, epsilon=epsilon, solver="PGD", max_iter=2000, tol=1e-11
+    )
+    np.testing.assert_allclose(found.plan, ref, atol=1e-6)
+
+
+def test_a_large_epsilon_gives_the_product_of_the_weights():
+    x, y = cloud_pair(8, 6, 2, weighted=True)
+    np.testing.assert_allclose(ao.gromov_wasserstein(x, y, 1e9).plan, np.outer(x.weights, y.weights), atol=1e-6)
+
+
+# where POT's entropic solver underflows, and returns a plan of zeros of value 0
+
+
+def points_of_cosine_distances():
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(n, 5)) for n in (20, 15)]
+
+
+def cosine_spaces():
+    return [ao.from_points(points, metric="cosine") for points in points_of_cosine_distances()]
+
+
+@pytest.mark.parametrize("epsilon", [1e-2, 1e-3, 1e-5, 1e-12, 1e-300])
+@pytest.mark.parametrize("start", ["anchors", "product"])
+def test_no_epsilon_is_too_small(epsilon, start):
+    x, y = cosine_spaces()
+    found = ao.gromov_wasserstein(x, y, epsilon, start=start)
+    assert found.converged
+    np.testing.assert_allclose(found.plan.sum(axis=1), x.weights, atol=1e-12)
+    np.testing.assert_allclose(found.plan.sum(axis=0), y.weights, atol=1e-12)
+    assert found.cost == pytest.approx(reference.gromov_loss(x.cost.tolist(), y.cost.tolist(), found.plan.tolist()))
+    assert ao.lower_bounds(x, y).loss() <= found.cost < 1.2 * ao.gromov_wasserstein(x, y, start="product").value
+
+
+def test_all_pairs_at_a_small_epsilon_are_numbers_above_the_bound():
+    x, y = cosine_spaces()
+    found = ao.pairwise([x], [y], metric="gw", epsilon=1e-5, n_jobs=1)
+    assert found[0, 0] >= ao.lower_bounds(x, y).loss()
+
+
+@pytest.mark.parametrize("command", ["compare", "match"])
+def test_the_command_line_has_an_answer_at_a_small_epsilon(command, tmp_path):
+    paths = []
+    for name, space in zip("ab", cosine_spaces(), strict=True):
+        paths.append(str(tmp_path / f"{name}.npy"))
+        np.save(paths[-1], space.cost)
+    code = "from anchorot.cli import main; main()"
+    options = {"compare": ["--metric", "gw", "--no-robust"], "match": ["--plan", "gw"]}[command]
+    result = subprocess.run(
+        [sys.executable, "-c", code, command, *paths, *options, "--epsilon", "1e-5", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["gromov_wasserstein" if command == "compare" else "value"] > 0.02

@@ -1,0 +1,131 @@
+"""Numbers of experiments in README and docs are those of the results."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+import anchorot as ao
+from experiments.__main__ import app
+from experiments.common import runner
+from experiments.common.filling import Results, fill, filled, pages
+from experiments.common.runner import HERE, NAMES
+from tests.means import ROOT
+
+
+@pytest.fixture
+def results(tmp_path):
+    folder = tmp_path / "results" / "power"
+    folder.mkdir(parents=True)
+    claim = {"paper": "AE sees all.", "ours": "It does not.", "verdict": "does not hold", "why": "Levels."}
+    summary = {
+        "title": "Power",
+        "seconds": 3.0,
+        "machine": "a machine",
+        "claims": [claim],
+        "notes": ["Of 20 points."],
+        "values": {"crossed, AE": {"value": 0.0512, "tolerance": 0.1}},
+    }
+    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    (folder / "power.csv").write_text("test,crossed\nAE,0.05\nW2,0.913\n", encoding="utf-8")
+    return Results(tmp_path / "results", ("power", "never run"))
+
+
+def asked(wanted, text=""):
+    return f"Power: <!-- results: {wanted} -->{text}<!-- /results -->."
+
+
+def test_pages_are_up_to_date():
+    """`python -m experiments.fill` makes them so."""
+    found = Results(HERE / "results", NAMES)
+    for path in pages(ROOT):
+        text = path.read_text(encoding="utf-8")
+        assert filled(text, found) == text, f"{path.name} is not what the results say: run python -m experiments.fill"
+
+
+def test_no_line_begins_with_a_number_that_is_filled_in():
+    """Markdown takes a line that begins with a comment for a block of its own, and breaks the sentence there."""
+    for path in pages(ROOT):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert [line for line in lines if re.match(r"\s*<!-- results: .*<!-- /results -->", line)] == []
+
+
+def test_the_report_asks_for_every_experiment():
+    text = (ROOT / "docs" / "learned.md").read_text(encoding="utf-8")
+    assert [name for name in NAMES if f"<!-- results: claims {name} -->" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        ("value power | crossed, AE | .2f", "0.05"),
+        ("value power | crossed, AE", "0.0512"),
+        ("verdict power | 1", "does not hold"),
+        ("cell power | power.csv | test=AE | crossed", "0.05"),
+        ("cell power | power.csv | test=W2; crossed=0.913 | crossed | .0%", "91%"),
+    ],
+)
+def test_a_region_holds_what_it_asks_for_whatever_stood_there(wanted, text, results):
+    assert filled(asked(wanted, "old"), results) == asked(wanted, text)
+    assert filled(asked(wanted, text), results) == asked(wanted, text)
+
+
+def test_claims_and_verdicts_are_told_in_full(results):
+    told = filled(asked("claims power"), results)
+    for part in (
+        "python -m experiments power",
+        "AE sees all.",
+        "It does not.",
+        "**Does not hold.** Levels.",
+        "20 points",
+    ):
+        assert part in told
+    assert "| Power |  |  | 1 |  |" in filled(asked("verdicts"), results)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "value power | unknown",
+        "value alchemy | crossed, AE",
+        "cell power | power.csv | test=W3 | crossed",
+        "cell power | power.csv | test=AE | unknown",
+        "cell power | none.csv | test=AE | crossed",
+        "claims alchemy",
+        "verdict power | 2",
+        "gold",
+    ],
+)
+def test_what_results_do_not_have_is_named_in_one_line(wanted, results):
+    with pytest.raises(ao.InputError, match="a page asks for") as refused:
+        filled(asked(wanted), results)
+    assert wanted in str(refused.value)
+
+
+def test_a_region_without_an_end_is_refused(results):
+    with pytest.raises(ao.InputError, match="not closed"):
+        filled("<!-- results: verdicts --> and so on", results)
+
+
+def test_only_pages_that_ask_are_written_and_only_if_they_change(results, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text(asked("value power | crossed, AE"), encoding="utf-8")
+    (tmp_path / "docs" / "other.md").write_text("0.05", encoding="utf-8")
+    assert [path.name for path in fill(tmp_path, results)] == ["README.md"]
+    assert "0.0512" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert fill(tmp_path, results) == []
+
+
+@pytest.mark.parametrize("arguments", [["power"], ["power", "--quick"]])
+def test_full_runs_bring_pages_up_to_date_and_quick_ones_leave_them(arguments, monkeypatch, tmp_path):
+    code = SimpleNamespace(run=lambda study: study.value("share", 0.5, 0.1), TITLE="", QUESTION="", DATA=())
+    monkeypatch.setattr(runner, "_load", lambda _: code)
+    monkeypatch.setattr(runner, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(runner, "default_output", lambda _: tmp_path / "results")
+    monkeypatch.setattr(runner, "differences", lambda _: [])
+    page = tmp_path / "README.md"
+    page.write_text(asked("value power | share"), encoding="utf-8")
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert ("0.5" in page.read_text(encoding="utf-8")) == (arguments == ["power"])

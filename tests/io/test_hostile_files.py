@@ -1,0 +1,392 @@
+"""Files that would take gigabytes, or for ever, or lead elsewhere, or end the process: one clear line, and soon."""
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+import zlib
+from contextlib import suppress
+from multiprocessing import get_context
+from pathlib import Path
+
+import anndata
+import h5py
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+import anchorot as ao
+from anchorot.cli.sources import find_sources
+from anchorot.io import gate
+from tests.io.fuzz import seeds
+from tests.io.mutations import mutate
+
+COST = np.array([[0.0, 1.5, 2.0], [1.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
+READERS = Path(gate.READ[0])
+OBJ = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
+
+
+def refused(path, message, **options):
+    """Reading a file fails in one line that begins with its name, within seconds."""
+    start = time.monotonic()
+    with pytest.raises(ao.InputError, match=message) as caught:
+        ao.read(path, **options)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(path.name)
+    assert time.monotonic() - start < 20
+
+
+def cells(path, values=COST):
+    anndata.AnnData(np.asarray(values, np.float32), obsm={"X_pca": COST}).write_h5ad(path)
+    return path
+
+
+@pytest.fixture
+def patience():
+    """Fail a test that waits for ever."""
+    waited = []
+
+    def give_up(*_):
+        waited.append(True)
+        raise AssertionError("still waiting")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(30)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+    assert not waited  # libraries catch what is raised in the middle of them
+
+
+ENDINGS = [
+    "csv",
+    "tsv",
+    "txt",
+    "npy",
+    "npz",
+    "edgelist",
+    "graphml",
+    "gexf",
+    "gml",
+    "swc",
+    "off",
+    "obj",
+    "ply",
+    "stl",
+    "mat",
+    "h5ad",
+]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_pipes_and_devices_are_refused(tmp_path, ending, patience):
+    os.mkfifo(tmp_path / f"pipe.{ending}")
+    refused(tmp_path / f"pipe.{ending}", "this is a pipe, a device or a socket, but a regular file is needed")
+    (tmp_path / f"zero.{ending}").symlink_to("/dev/zero")
+    refused(tmp_path / f"zero.{ending}", "this is a pipe, a device or a socket, but a regular file is needed")
+
+
+SPECIAL = {
+    "pipe": os.mkfifo,
+    "device": lambda path: path.symlink_to("/dev/null"),
+    "endless": lambda path: path.symlink_to("/dev/zero"),
+    "folder": os.mkdir,
+    "loop": lambda path: path.symlink_to(path.name),
+    "dangling": lambda path: path.symlink_to("nowhere"),
+    "empty": lambda path: path.touch(),
+    "blank": lambda path: path.write_bytes(b"\n \n"),
+    "one byte": lambda path: path.write_bytes(b"\0"),
+    "locked": lambda path: (path.write_bytes(b"0"), path.chmod(0)),
+}
+DOORS = {
+    "read": ao.read,
+    "cache": lambda path: ao.read(path, cache=True),
+    "mesh": ao.from_mesh,
+    "cohort": lambda path: ao.from_cohort(path, sample="a", points="b"),
+    "gin": ao.read_gin,
+    "tu": ao.read_tu,
+    "sources": lambda path: ao.read(find_sources([path])[0].path),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_whatever_stands_in_the_place_of_a_file_is_one_line(tmp_path, monkeypatch, kind, door, patience):
+    if kind == "locked" and os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    monkeypatch.chdir(tmp_path)
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+    for ending in ENDINGS:
+        path = Path(f"x.{ending}")
+        SPECIAL[kind](path)
+        with pytest.raises((ao.InputError, OSError)) as caught:
+            DOORS[door](path)
+        assert re.search(rf"\bx\.{ending}\b", str(caught.value)), caught.value
+        assert "\n" not in str(caught.value)
+    caught = None
+    assert before is None or len(os.listdir("/proc/self/fd")) <= before + 6  # a quarantine process and its pipes
+
+
+@pytest.mark.parametrize("ending", [e for e in ENDINGS if e not in ("mat", "h5ad", "npz")])
+def test_files_above_the_limit_are_refused_and_the_limit_can_be_raised(tmp_path, ending):
+    path = tmp_path / f"large.{ending}"
+    with path.open("wb") as handle:
+        handle.truncate(gate.MAX_BYTES + 1)  # takes no room on the disk
+    refused(
+        path, r"the file takes 2\.15 GB, but no more than 2\.15 GB of a file are read; if you trust it, raise max_b"
+    )
+    path.write_bytes(bytes(3000))
+    refused(path, "the file takes 3e-06 GB, but no more than 2e-06 GB", max_bytes="2kB")
+    with pytest.raises(ao.InputError, match=f"large.{ending}") as caught:
+        ao.read(path, max_bytes="4kB")
+    assert "max_bytes" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ending", ["gexf", "graphml"])
+def test_entities_neither_explode_nor_lead_out_of_the_file(tmp_path, ending):
+    nested = "".join(f'<!ENTITY a{i + 1} "{f"&a{i};" * 20}">' for i in range(8))
+    for entities, use in ((f'<!ENTITY a0 "{"x" * 1000}">{nested}', "&a8;"), ('<!ENTITY s SYSTEM "x.txt">', "&s;")):
+        path = tmp_path / f"x.{ending}"
+        path.write_text(f'<?xml version="1.0"?><!DOCTYPE g [{entities}]><{ending}>{use}</{ending}>')
+        refused(path, "file that can be read")
+
+
+@pytest.mark.parametrize("text", ["a [ " * 100_000, "@" * 1_000_000, 'a "' + "\n".join(["line"] * 100_000)])
+def test_endless_gml_is_one_short_line(tmp_path, text):
+    (tmp_path / "x.gml").write_text(f"graph [ {text}")
+    refused(tmp_path / "x.gml", r"^x\.gml: not a GML file that can be read .{1,330}$")
+
+
+def test_files_that_claim_to_be_empty_are_read_to_the_limit_only(tmp_path):
+    (tmp_path / "endless.csv").symlink_to("/proc/self/maps")
+    refused(tmp_path / "endless.csv", "the file takes", max_bytes=100)
+
+
+def test_an_archive_that_unpacks_to_more_than_the_limit(tmp_path):
+    header = io.BytesIO()
+    shape = (4000, 4000)
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("cost.npy", "w") as member:
+        member.write(header.getvalue())
+        member.write(bytes(8 * 4000 * 4000))
+    assert path.stat().st_size < 200_000
+    refused(path, r"what is packed into it takes 0\.128 GB, but no more than 0\.1 GB", n_points=10, max_bytes="100MB")
+
+
+def test_what_is_not_read_of_an_archive_does_not_count(tmp_path):
+    np.savez(tmp_path / "x.npz", cost=COST, other=np.zeros(1000))
+    assert ao.read(tmp_path / "x.npz", max_bytes=400).n == 3
+    refused(tmp_path / "x.npz", "what is packed into it takes", max_bytes=100)
+
+
+def test_entries_that_take_no_room_are_counted_all_the_same(tmp_path):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<U0", "fortran_order": False, "shape": (10**10,)})
+    np.savez(tmp_path / "x.npz", cost=COST)
+    with zipfile.ZipFile(tmp_path / "x.npz", "a") as archive:
+        archive.writestr("labels.npy", header.getvalue())
+    refused(tmp_path / "x.npz", "the header of labels.npy promises 10000000000 entries")
+
+
+def test_labels_are_looked_at_before_they_are_listed(tmp_path):
+    np.savez(tmp_path / "x.npz", cost=COST, labels=np.zeros((3, 3)))
+    refused(tmp_path / "x.npz", r"labels has shape \(3, 3\), but one for each point is needed")
+
+
+def element(kind, data):
+    return np.array([kind, len(data)], "<u4").tobytes() + data + bytes(-len(data) % 8)
+
+
+def test_a_matlab_file_of_empty_elements(tmp_path, patience):
+    empty = zlib.compress(bytes(400_000_000), 6)
+    path = tmp_path / "bomb.mat"
+    path.write_bytes(b"MATLAB".ljust(124) + b"\x00\x01IM" + np.array([15, len(empty)], "<u4").tobytes() + empty)
+    assert path.stat().st_size < 4e6
+    refused(path, "bomb.mat: ")
+
+
+def test_a_matlab_struct_of_a_billion_cells(tmp_path, patience):
+    flags, name = element(6, np.array([1, 0], "<u4").tobytes()), element(1, b"surface")
+    shape = element(5, np.array([1 << 15, 1 << 15], "<i4").tobytes())
+    (tmp_path / "x.mat").write_bytes(b"MATLAB".ljust(124) + b"\x00\x01IM" + element(14, flags + shape + name))
+    refused(tmp_path / "x.mat", "not a MATLAB file that can be read")
+
+
+def test_a_sparse_array_of_more_columns_than_fit_anywhere(tmp_path):
+    path = tmp_path / "wide.h5ad"
+    anndata.AnnData(sp.csr_matrix(COST)).write_h5ad(path)
+    with h5py.File(path, "a") as handle:
+        handle["X"].attrs["shape"] = (3, 10**12)
+    refused(path, r"an array of 3 x 1000000000000 numbers takes 2\.4e\+04 GB")
+    refused(path, r"an array of 3 x 1000000000000 numbers takes 2\.4e\+04 GB", n_neighbors=1)
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 3, 3), (-3, 3), (2, 3), (3, 1)])
+def test_a_sparse_array_of_a_wrong_shape(tmp_path, shape):
+    anndata.AnnData(sp.csr_matrix(COST)).write_h5ad(tmp_path / "x.h5ad")
+    with h5py.File(tmp_path / "x.h5ad", "a") as handle:
+        handle["X"].attrs["shape"] = shape
+    refused(tmp_path / "x.h5ad", "x.h5ad: ")
+
+
+@pytest.mark.parametrize(("part", "value"), [("indices", 10**9), ("indices", -1), ("indptr", 10**6), ("indptr", -5)])
+def test_a_sparse_array_whose_indices_lead_out_of_it(tmp_path, part, value):
+    anndata.AnnData(sp.csr_matrix(COST)).write_h5ad(tmp_path / "x.h5ad")
+    with h5py.File(tmp_path / "x.h5ad", "a") as handle:
+        handle["X"][part][1] = value
+    refused(tmp_path / "x.h5ad", "not an .h5ad file that can be read")
+
+
+def external_link(handle, path):
+    del handle["X"]
+    handle["X"] = h5py.ExternalLink(str(path), "/X")
+
+
+def external_obsm(handle, path):
+    del handle["obsm"]
+    handle["obsm"] = h5py.ExternalLink(str(path), "/obsm")
+
+
+def soft_link(handle, path):
+    handle["away"] = h5py.ExternalLink(str(path), "/")
+    del handle["X"]
+    handle["X"] = h5py.SoftLink("/away/X")
+
+
+def external_storage(handle, path):
+    del handle["X"]
+    handle.create_dataset("X", (3, 3), "f4", external=[(str(path), 0, h5py.h5f.UNLIMITED)])
+
+
+def virtual(handle, path):
+    del handle["X"]
+    layout = h5py.VirtualLayout((3, 3), "f4")
+    layout[...] = h5py.VirtualSource(str(path), "X", (3, 3))
+    handle.create_virtual_dataset("X", layout)
+
+
+def path_as_name(handle, path):
+    handle["away"] = h5py.ExternalLink(str(path), "/")
+    handle["obs"].attrs["_index"] = "/away/obs/_index"
+
+
+@pytest.mark.parametrize("way", [external_link, external_obsm, soft_link, external_storage, virtual, path_as_name])
+def test_nothing_is_read_outside_of_an_hdf5_file(tmp_path, way):
+    secret = cells(tmp_path / "secret.h5ad", 77 * COST)
+    with h5py.File(cells(tmp_path / "x.h5ad"), "a") as handle:
+        way(handle, secret)
+    refused(
+        tmp_path / "x.h5ad",
+        "only what is in the file itself is read",
+        obsm="X_pca" if way is external_obsm else None,
+    )
+
+
+def test_the_materials_of_a_mesh_are_not_looked_for(tmp_path, patience):
+    os.mkfifo(tmp_path / "pipe.mtl")
+    (tmp_path / "x.obj").write_text(f"mtllib pipe.mtl\nusemtl red\n{OBJ}")
+    assert ao.read(tmp_path / "x.obj", geodesic="edge").n == 3
+
+
+def misreading(monkeypatch, tmp_path, code):
+    """Have readers do something else with a file, where they are watched."""
+    program, line = tmp_path / "program.py", '            return reader.read(request["path"]'
+    source = READERS.read_text()
+    assert source.count(line) == 1
+    program.write_text(source.replace(line, f"            {code}\n{line}"))
+    monkeypatch.setattr(gate, "READ", (str(program), "read"))
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("ending", ["h5ad", "mat"])
+@pytest.mark.parametrize("hang", ["import time; time.sleep(60)", "import ctypes; ctypes.PyDLL(None).sleep(60)"])
+def test_a_crash_or_a_hang_of_a_reader_is_an_error_like_any_other(tmp_path, monkeypatch, ending, hang):
+    path = tmp_path / f"x.{ending}"
+    path.write_bytes(b"anything")
+    misreading(monkeypatch, tmp_path, "import os; os.kill(os.getpid(), 11)")
+    refused(path, rf"the reader of \.{ending} ended with status -11 on it")
+    monkeypatch.setattr(gate, "MIN_SECONDS", 0.6)
+    misreading(monkeypatch, tmp_path, hang)  # the second one with Python's lock
+    refused(path, "it took more than 1 s")
+
+
+def test_a_reader_is_watched_for_no_longer_than_it_reads(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "MIN_SECONDS", 1.0)
+    path = cells(tmp_path / "x.h5ad")
+    expected = ao.read(path).cost
+    process = gate._processes._idle[-1]
+    refused(path, "promises 3.6e-08 GB of X, but no more than 1e-09 GB", max_bytes=1)
+    time.sleep(1.5)
+    np.testing.assert_array_equal(ao.read(path).cost, expected)
+    assert gate._processes._idle[-1] is process
+    assert process.is_alive()
+
+
+@pytest.mark.parametrize("ending", ["h5ad", "mat"])
+def test_damaged_files_leave_nothing_behind_for_later_ones(tmp_path, ending):
+    sound, rng = seeds(ending, tmp_path), np.random.default_rng(0)
+    good, bad = tmp_path / f"good.{ending}", tmp_path / f"bad.{ending}"
+    good.write_bytes(sound[0])
+    expected = ao.read(good, n_points=5, rng=0, geodesic="edge").cost
+    for _ in range(20):
+        bad.write_bytes(mutate(ending, sound[0], rng, tmp_path))
+        with suppress(ao.InputError):
+            ao.read(bad, n_points=5, rng=0, geodesic="edge")
+        np.testing.assert_array_equal(ao.read(good, n_points=5, rng=0, geodesic="edge").cost, expected)
+
+
+def test_a_reader_that_was_ended_while_idle_is_replaced(tmp_path):
+    path = cells(tmp_path / "x.h5ad")
+    expected = ao.read(path).cost
+    for process in gate._processes._idle:
+        process._popen.kill()
+        process._popen.wait()
+    np.testing.assert_array_equal(ao.read(path).cost, expected)
+
+
+def test_readers_serve_many_threads_and_forked_children(tmp_path):
+    path = cells(tmp_path / "x.h5ad")
+    expected = ao.read(path).cost.tolist()
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(ao.read(path).cost.tolist())) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if ao.read(path).cost.tolist() == expected and len(gate._processes._idle) == 1 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert found == [expected] * 6
+    assert ao.read(path).cost.tolist() == expected
+
+
+def test_no_reader_is_left_behind(tmp_path):
+    path = cells(tmp_path / "x.h5ad")
+    code = (
+        f"import anchorot as ao; from anchorot.io import gate; ao.read({str(path)!r}); "
+        "print(gate._processes._idle[0]._popen.pid)"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
+
+
+def test_a_daemon_reads_too(tmp_path):
+    path = cells(tmp_path / "x.h5ad")
+    with get_context("spawn").Pool(1) as pool:  # of daemons, which may start no process of multiprocessing
+        found = pool.apply(ao.read, (path,))
+    np.testing.assert_array_equal(found.cost, ao.read(path).cost)
+
+
+def test_matlab_files_of_other_things(tmp_path):
+    scipy.io.savemat(tmp_path / "x.mat", {"surface": np.zeros(3), "other": 1})
+    refused(tmp_path / "x.mat", "a struct 'surface' of X, Y, Z and TRIV is needed, but the file holds surface, other")

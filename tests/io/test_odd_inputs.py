@@ -1,0 +1,390 @@
+"""What people pass that is not quite an array of costs: read as it is meant, or answered by one line that helps."""
+
+import itertools
+import warnings
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import trimesh
+
+import anchorot as ao
+
+RNG = np.random.default_rng(0)
+POINTS = RNG.normal(size=(12, 3))
+COST = ao.from_points(POINTS).cost
+NAMES = [f"p{i}" for i in range(12)]
+BALL = trimesh.creation.icosphere(1)
+MESH = np.asarray(BALL.vertices), np.asarray(BALL.faces)
+
+
+def said(attempt, *arguments, **options):
+    """What our own error says, in one line; whatever else is raised comes out."""
+    with pytest.raises(ao.InputError) as caught:
+        attempt(*arguments, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def noted(attempt, *arguments, **options):
+    """What is noted of an input, once or not at all, and where the caller called."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        attempt(*arguments, **options)
+    assert len(found) <= 1
+    assert all(each.category is ao.InputNote and each.filename == __file__ for each in found)
+    return str(found[0].message) if found else None
+
+
+MAKERS = {
+    "Space": lambda **given: ao.Space(COST, **given),
+    "from_points": lambda **given: ao.from_points(POINTS, **given),
+    "from_neighbors": lambda **given: ao.from_neighbors(POINTS, 11, "euclidean", **given),
+}
+IN_ORDER = {
+    "list": NAMES,
+    "generator": lambda: (name for name in NAMES),
+    "iterator": lambda: iter(NAMES),
+    "array": np.array(NAMES),
+    "objects": np.array(NAMES, object),
+    "series": pd.Series(NAMES, index=range(100, 112)),
+    "index": pd.Index(NAMES),
+    "categories": pd.Categorical(NAMES),
+    "keys": dict.fromkeys(NAMES).keys,
+    "arrays without dimensions": [np.array(name) for name in NAMES],
+}
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("form", IN_ORDER)
+def test_labels_and_types_come_in_every_form_that_has_an_order(make, form):
+    given = IN_ORDER[form] if callable(IN_ORDER[form]) else lambda: IN_ORDER[form]
+    found = MAKERS[make](labels=given(), types=given())
+    assert found.labels == found.types == tuple(NAMES)
+    assert {type(name) for name in (*found.labels, *found.types)} == {str}
+
+
+@pytest.mark.parametrize("form", IN_ORDER)
+def test_groups_come_in_every_form_that_has_an_order(form):
+    given = IN_ORDER[form] if callable(IN_ORDER[form]) else lambda: IN_ORDER[form]
+    distances = np.pad(COST, ((0, 12), (0, 12)), constant_values=1) + np.pad(COST, ((12, 0), (12, 0)))
+    groups = itertools.chain(given(), given()) if form in ("generator", "iterator") else [*given(), *given()]
+    assert ao.group_test(distances, groups, n_resamples=9, rng=0).groups == tuple(sorted(NAMES))
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA, float("nan")])
+def test_a_space_without_a_group_is_one_line(missing):
+    if missing is None:
+        assert ao.group_test(COST, [None] * 6 + ["a"] * 6, n_resamples=9, rng=0).groups  # a name like any other
+    else:
+        assert "every space needs a group" in said(ao.group_test, COST, [missing] * 6 + ["a"] * 6)
+
+
+def test_numbers_of_numpy_are_labels_like_any_others(tmp_path):
+    x = ao.Space(COST, labels=np.arange(12))
+    ao.write(x, tmp_path / "x.npz")
+    assert ao.read(tmp_path / "x.npz").labels == x.labels == tuple(range(12))
+
+
+WITHOUT_ORDER = {
+    "mapping": dict.fromkeys(range(12)),
+    "set": set(range(12)),
+    "number": 12,
+    "matrix": np.zeros((12, 12)),
+    "frame": pd.DataFrame(np.zeros((12, 12))),
+    "masked": np.ma.array(range(12), mask=[True] + [False] * 11),
+}
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("form", WITHOUT_ORDER)
+@pytest.mark.parametrize("what", ["labels", "types"])
+def test_what_has_no_order_or_holds_more_than_names_is_refused(make, form, what):
+    assert said(MAKERS[make], **{what: WITHOUT_ORDER[form]}).startswith(what)
+
+
+NUMBERS = {  # arguments that are numbers, and what makes something of them
+    "cost": (COST, ao.Space),
+    "weights": (np.full(12, 1 / 12), lambda given: ao.Space(COST, given)),
+    "features": (POINTS, lambda given: ao.Space(COST, features=given)),
+    "points": (POINTS, ao.from_points),
+    "neighbours": (POINTS, lambda given: ao.from_neighbors(given, 11)),
+    "vertices": (MESH[0], lambda given: ao.from_mesh((given, MESH[1]), geodesic="edge")),
+    "faces": (MESH[1], lambda given: ao.from_mesh((MESH[0], given), geodesic="edge")),
+    "indices": (np.arange(5), lambda given: ao.Space(COST).take(given)),
+    "edges": (MESH[1][:, :2], ao.from_graph),
+}
+
+
+@pytest.mark.parametrize("what", NUMBERS)
+def test_masked_entries_are_refused_for_what_is_under_a_mask_is_not_meant(what):
+    array, make = NUMBERS[what]
+    mask = np.zeros(array.shape, bool)
+    assert make(np.ma.array(array, mask=mask)).n == make(array).n
+    mask.flat[1] = True
+    assert "masked" in said(make, np.ma.array(array, mask=mask))
+
+
+@pytest.mark.parametrize("what", NUMBERS)
+@pytest.mark.parametrize("wrong", ["objects", "text", "ragged", "structure", "dates", "none"])
+def test_what_is_no_number_is_one_line(what, wrong):
+    array, make = NUMBERS[what]
+    given = {
+        "objects": np.full(array.shape, None),
+        "text": np.full(array.shape, "x"),
+        "ragged": [*array.tolist(), [1, 2, 3, 4, 5]],
+        "structure": np.zeros(len(array), [("a", float), ("b", complex)]),
+        "dates": np.zeros(array.shape, "M8[s]"),
+        "none": None,
+    }
+    if what == "edges" and wrong in ("text", "dates", "structure"):
+        assert make(given[wrong]).n == 1  # a name of a node, and a loop
+    elif (what, wrong) not in {("weights", "none"), ("features", "none")}:
+        said(make, given[wrong])
+
+
+def test_frames_of_numbers_that_pandas_holds_as_objects_say_what_to_do():
+    frame = pd.DataFrame(POINTS).convert_dtypes()
+    frame[3] = pd.array([1, None] * 6, "Int64")
+    assert ".astype(float)" in said(ao.from_points, frame)
+    assert ao.from_points(frame.drop(columns=3).astype(float)).n == 12
+
+
+def test_numbers_beyond_the_range_of_floats_are_one_line():
+    assert "must be finite" in said(ao.from_points, np.full((2, 2), np.longdouble("1e400")))
+
+
+def test_masked_items_of_a_list_are_no_names():
+    hidden = list(np.ma.array(range(12), mask=[True] + [False] * 11))
+    assert "types[0] is masked" in said(ao.Space, COST, types=hidden)
+    assert "nodes need names" in said(ao.from_graph, [(hidden[0], 1), (1, 2)])
+
+
+@pytest.mark.parametrize("edges", [[(0.0, np.nan), (np.nan, 1.0)], [("a", pd.NA), (pd.NA, "b")]])
+def test_a_node_that_is_missing_has_no_edges(edges):
+    assert "nodes need names" in said(ao.from_graph, edges)
+
+
+def test_edges_come_in_every_form():
+    edges = [(0, 1), (1, 2), (2, 5)]
+    wanted = ao.from_graph(edges)
+    frame = pd.DataFrame(edges, columns=["from", "to"])
+    structure = np.array(edges, [("from", "i4"), ("to", "i8")])
+    mixed = [(0, np.int8(1)), (np.array(1), 2.0), (np.uint64(2), 5)]
+    for given in (
+        np.array(edges),
+        np.array(edges, float),
+        np.array(edges, object),
+        frame,
+        structure,
+        mixed,
+        iter(edges),
+    ):
+        found = ao.from_graph(given)
+        assert found.labels == wanted.labels == (0, 1, 2, 5)
+        assert {type(name) for name in found.labels} == {int}
+        np.testing.assert_array_equal(found.cost, wanted.cost)
+
+
+def test_a_dense_matrix_of_a_graph_is_not_taken_for_edges():
+    for n in (3, 4, 7):
+        assert "scipy.sparse.csr_array" in said(ao.from_graph, nx.to_numpy_array(nx.path_graph(n)))
+
+
+DISTANCES = (ao.Space, ao.AnchorFeatures.of, lambda x: ao.anchor_energy(x, COST), lambda x: ao.align(COST, x))
+
+
+@pytest.mark.parametrize("door", DISTANCES)
+def test_points_in_the_place_of_costs_are_sent_to_from_points(door):
+    assert "anchorot.from_points(" in said(door, POINTS)
+
+
+@pytest.mark.parametrize("door", DISTANCES)
+def test_similarities_in_the_place_of_costs_are_noted(door):
+    grams = POINTS @ POINTS.T, np.abs(POINTS) @ np.abs(POINTS.T)
+    for similarity in (np.corrcoef(POINTS), np.exp(-COST), np.exp(-COST).astype(np.float32), *grams, np.eye(12)):
+        assert "look like similarities" in noted(door, similarity)
+
+
+def test_negative_costs_are_noted():
+    assert "negative" in noted(ao.Space, COST - 1)
+    assert "negative" in noted(ao.anchor_energy, COST, COST - 1)
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        COST,
+        COST.astype(np.float32),
+        COST**2,
+        COST + 1e9,
+        COST + 1e15,
+        COST * 1e150,
+        COST * 1e-150,
+        np.triu(COST),
+        COST * RNG.random(COST.shape),
+        RNG.random(COST.shape) + np.eye(len(COST)) / 2,
+        COST - 1e-17,
+        np.zeros((3, 3)),
+        np.full((3, 3), 0.1),
+        np.full((3, 3), 0.1, np.float32),
+        [[5.0]],
+    ],
+)
+def test_costs_that_are_well_are_not_talked_about(cost):
+    assert noted(ao.Space, cost) is None
+    assert noted(ao.anchor_energy, cost, COST) is None
+
+
+def test_what_was_noted_once_is_not_noted_of_what_is_made_of_it():
+    with pytest.warns(ao.InputNote):
+        x = ao.Space(np.corrcoef(POINTS))
+    assert (
+        noted(lambda: (x.take([2, 0]), x.sample(3, rng=0), x.ranked(), x.scaled("max"), ao.anchor_energy(x, x))) is None
+    )
+
+
+def test_similarities_in_a_file_are_noted_by_its_name(tmp_path):
+    np.save(tmp_path / "x.npy", np.corrcoef(POINTS))
+    np.savetxt(tmp_path / "x.csv", np.exp(-COST), delimiter=",")
+    for name in ("x.npy", "x.csv"):
+        assert noted(ao.read, tmp_path / name).startswith(f"{name} holds costs that look like similarities")
+    assert noted(ao.read, tmp_path / "x.npy", kind="points") is None
+
+
+def lengths(graph):
+    nx.set_edge_attributes(graph, 2.5, "weight")
+    return graph
+
+
+def igraph_of(graph):
+    return pytest.importorskip("igraph").Graph.from_networkx(graph)
+
+
+WITH_LENGTHS = {
+    "networkx": lengths(nx.path_graph(3)),
+    "igraph": lengths(nx.path_graph(3)),
+    "sparse": nx.to_scipy_sparse_array(lengths(nx.path_graph(3))),
+    "triples": [(0, 1, 2.5), (1, 2, 2.5)],
+    "array": np.array([(0, 1, 2.5), (1, 2, 2.5)]),
+}
+
+
+@pytest.mark.parametrize("kind", WITH_LENGTHS)
+def test_lengths_that_nobody_asks_for_are_noted(kind):
+    graph = igraph_of(WITH_LENGTHS[kind]) if kind == "igraph" else WITH_LENGTHS[kind]
+    told = noted(ao.from_graph, graph)
+    assert told.startswith("the graph has edges with lengths, which are not used")
+    assert "weight=True" in told
+    for weight in (True, False):
+        assert noted(ao.from_graph, graph, weight) is None
+    assert ao.from_graph(graph, False).cost.max() == 2
+    assert ao.from_graph(graph, True).cost.max() == 5
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [nx.path_graph(3), nx.to_scipy_sparse_array(nx.path_graph(3)), [(0, 1), (1, 2)], [(0, 1, 1), (1, 2, 1.0)]],
+    ids=["networkx", "sparse", "pairs", "ones"],
+)
+def test_graphs_without_lengths_are_not_talked_about(graph):
+    assert noted(ao.from_graph, graph) is None
+
+
+@pytest.mark.parametrize("name", ["x.graphml", "x.gexf", "x.gml", "x.edgelist"])
+def test_lengths_in_a_file_that_nobody_asks_for_are_noted_by_its_name(tmp_path, name):
+    graph, path = lengths(nx.path_graph(3)), tmp_path / name
+    if name == "x.edgelist":
+        nx.write_weighted_edgelist(graph, path)
+    else:
+        {"x.graphml": nx.write_graphml_xml, "x.gexf": nx.write_gexf, "x.gml": nx.write_gml}[name](graph, path)
+    assert noted(ao.read, path).startswith(f"{name} has edges with lengths, which are not used")
+    assert noted(ao.read, path, weight="weight") is noted(ao.read, path, weight=False) is None
+    assert noted(ao.graph_model_test, [graph] * 2, [graph] * 2, n_resamples=9, rng=0, progress=False) is None
+
+
+def test_what_is_advised_of_a_graph_in_parts_works_where_it_is_said(tmp_path):
+    path = tmp_path / "x.edgelist"
+    path.write_text("a b\nc d\n")
+    points = [[0.0], [1.0], [10.0], [11.0]]
+    np.savez(tmp_path / "x.npz", points=points)
+    table = {"sample": [0] * 4, "x": [0.0, 1.0, 10.0, 11.0]}
+    for make in (
+        lambda **how: ao.from_graph([(0, 1), (2, 3)], **how),
+        lambda **how: ao.from_neighbors(points, 1, "euclidean", **how),
+        lambda **how: ao.read(path, **how),
+        lambda **how: ao.read(tmp_path / "x.npz", n_neighbors=1, **how),
+        lambda **how: ao.from_cohort(table, sample="sample", points="x", n_neighbors=1, **how),
+    ):
+        told = said(make)
+        assert "disconnected='largest'" in told
+        for way in ("largest", "split"):
+            if f"'{way}'" in told:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ao.InputNote)
+                    make(disconnected=way)
+        make(disconnected=9.0)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation"])
+@pytest.mark.parametrize("scale", [2.0**-600, 2.0**-490, 2.0**490, 2.0**600])
+def test_the_unit_of_points_is_the_unit_of_costs_or_one_line(metric, scale):
+    degree = {"sqeuclidean": 2, "cosine": 0, "correlation": 0}.get(metric, 1)
+    if degree == 2 and abs(np.log2(scale)) > 500:
+        assert "outside the range of float64" in said(ao.from_points, scale * POINTS, metric)
+    else:
+        found = ao.from_points(scale * POINTS, metric).cost
+        np.testing.assert_array_equal(found, ao.from_points(POINTS, metric).cost * scale**degree)
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e60])
+def test_distances_that_float32_cannot_hold_are_one_line(scale):
+    assert "outside the range of float32" in said(ao.from_points, scale * POINTS, dtype="float32")
+    assert ao.from_points(np.zeros((3, 2)), dtype="float32").cost.max() == 0
+
+
+@pytest.mark.parametrize("geodesic", ["heat", "edge", "exact"])
+@pytest.mark.parametrize("scale", [2.0**-490, 2.0**-66, 2.0**66, 2.0**490])
+def test_the_unit_of_a_mesh_is_the_unit_of_its_costs(geodesic, scale):
+    found = ao.from_mesh((scale * MESH[0], MESH[1]), geodesic=geodesic).cost
+    np.testing.assert_array_equal(found, scale * ao.from_mesh(MESH, geodesic=geodesic).cost)
+    row = None if geodesic == "exact" else ao.MeshDistances((scale * MESH[0], MESH[1]), geodesic).row(1)
+    assert row is None or np.array_equal(row, scale * ao.MeshDistances(MESH, geodesic).row(1))
+
+
+@pytest.mark.parametrize("offset", [1e9, 1e15])
+def test_an_offset_of_points_costs_no_more_than_their_digits(offset):
+    moved = offset + POINTS
+    assert np.array_equal(ao.from_points(moved).cost, ao.from_points(moved - offset).cost)
+
+
+@pytest.mark.parametrize("make", ["from_points", "from_neighbors"])
+def test_a_point_of_weight_zero_is_never_drawn(make):
+    weights = np.r_[np.zeros(10), 0.25, 0.75]
+    for seed in range(9):
+        drawn = MAKERS[make](labels=range(12), weights=weights, n_points=1, rng=seed)
+        assert drawn.labels[0] in (10, 11)
+        path = ao.from_graph([(i, i + 1) for i in range(11)], weights=weights, n_points=2, rng=seed)
+        assert sorted(path.labels) == [10, 11]
+    whole = MAKERS[make](labels=range(12), weights=weights, n_points=12, rng=0)
+    assert whole.labels == tuple(range(12))
+
+
+@pytest.mark.parametrize("geodesic", ["heat", "edge", "exact"])
+def test_a_face_that_is_repeated_changes_nothing(geodesic):
+    vertices, faces = MESH
+    again = np.concatenate(
+        [faces, np.repeat(faces[5:6], 30_000, axis=0), np.roll(faces[7:9], 1, axis=1), faces[:1, ::-1]]
+    )
+    found = ao.from_mesh((vertices, again), geodesic=geodesic)
+    np.testing.assert_array_equal(found.cost, ao.from_mesh(MESH, geodesic=geodesic).cost)
+    assert len(found.geometry.faces) == len(again)
+
+
+def test_an_edge_of_very_many_faces_is_one_line_of_the_heat_method():
+    n = 3000
+    faces = np.stack([np.zeros(n, int), np.ones(n, int), np.arange(2, n + 2)], axis=1)
+    fan = np.concatenate([[[0, 0, 0], [0, 0, 1]], RNG.normal(size=(n, 3))]), faces
+    assert "an edge has 3000 faces" in said(ao.from_mesh, fan, 5, rng=0)
+    assert ao.from_mesh(fan, 5, "edge", rng=0).n == 5

@@ -1,0 +1,98 @@
+// Prints what kernels answer, to the last bit, on made-up input: the same on every processor (nox -s aarch64).
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "../../native/kernels.hpp"
+
+namespace {
+
+// splitmix64; one number in eight is a zero, of either sign
+double made_number() {
+  static std::uint64_t state = 1;
+  std::uint64_t z = (state += 0x9E3779B97F4A7C15u);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  z ^= z >> 31;
+  if (z % 8 == 0) return z % 16 == 0 ? 0.0 : -0.0;
+  return static_cast<double>(z >> 11) * 0x1p-53;
+}
+
+template <class T>
+std::vector<T> made(std::size_t count) {
+  std::vector<T> numbers(count);
+  for (T& x : numbers) x = static_cast<T>(made_number());
+  return numbers;
+}
+
+// FNV-1a of the bytes
+template <class T>
+void print(const char* name, const std::vector<T>& answer) {
+  std::vector<unsigned char> bytes(answer.size() * sizeof(T));
+  std::memcpy(bytes.data(), answer.data(), bytes.size());
+  std::uint64_t hash = 14695981039346656037u;
+  for (const unsigned char byte : bytes) hash = (hash ^ byte) * 1099511628211u;
+  std::printf("%s %016llx\n", name, static_cast<unsigned long long>(hash));
+}
+
+template <class T>
+std::vector<T> sorted_levels(std::size_t rows, std::size_t levels) {
+  const std::vector<T> matrix = made<T>(rows * levels);
+  std::vector<T> out(matrix.size());
+  anchorot::quantiles(matrix.data(), out.data(), rows, levels, 2);
+  anchorot::sort_rows(out.data(), levels, rows, 2);
+  return out;
+}
+
+template <class T>
+void print_levels(std::size_t n, std::size_t levels) {
+  const std::vector<T> x = sorted_levels<T>(n, levels), y = sorted_levels<T>(n + 3, levels);
+  print("quantiles", x);
+  const anchorot::Levels<T> of_x{x.data(), levels, n}, of_y{y.data(), levels, n + 3};
+  for (const int p : {1, 3, 4, 5}) {
+    print("level_energy", std::vector<double>{anchorot::level_energy(of_x, of_y, p, 2)});
+  }
+}
+
+void print_l1_costs(std::size_t n, std::size_t m) {
+  constexpr std::size_t kLevels = 20;
+  const std::vector<double> x = made<double>(n * kLevels), y = made<double>(m * kLevels), width(kLevels, 0.05);
+  std::vector<std::int64_t> level(kLevels);
+  std::iota(level.begin(), level.end(), 0);
+  std::vector<double> out(n * m);
+  anchorot::l1_costs(x.data(), n, y.data(), m, {level.data(), level.data(), width.data(), kLevels}, out.data(), 2);
+  print("l1_costs", out);
+}
+
+struct MadeEvents {
+  std::vector<double> position, mass;
+  std::vector<std::uint32_t> row;
+  std::vector<std::int64_t> jump;
+
+  MadeEvents(std::size_t rows, std::size_t columns)
+      : position(rows * columns), mass(rows, 1.0 / static_cast<double>(rows)), row(rows * columns), jump(row.size()) {
+    const std::vector<double> cost = made<double>(row.size());
+    const std::vector<std::int64_t> jumps(columns, (std::int64_t{1} << 62) / static_cast<std::int64_t>(columns));
+    anchorot::cost_events(cost.data(), rows, columns, jumps.data(), position.data(), row.data(), jump.data(), 2);
+  }
+  anchorot::Events view() const {
+    return {position.data(), row.data(), jump.data(), row.size(), mass.data(), mass.size()};
+  }
+};
+
+}  // namespace
+
+int main() {
+  for (const std::size_t n : {5, 33, 200}) {
+    print_levels<double>(n, 64);
+    print_levels<float>(n, 31);
+    print_l1_costs(n, n + 7);
+  }
+  const MadeEvents x(64, 64), y(128, 32);
+  print("cost_events", x.position);
+  print("cost_events", x.row);
+  print("sweep_energy", std::vector<double>{anchorot::sweep_energy(x.view(), y.view(), 2)});
+}

@@ -1,0 +1,82 @@
+"""Threads change no bit: of all that takes threads, on spaces large enough to be cut into many tasks.
+
+The NumPy kernels compute on one thread whatever they are told, so that nothing could fail there.
+"""
+
+import inspect
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import anchorot as ao
+from anchorot._kernels import kernels
+from anchorot._kernels.records import ShareSteps
+from tests.strategies import clouds, samples
+
+pytestmark = pytest.mark.usefixtures("native_only")
+
+THREADS = (2, 3, 7)
+SIZES = (420, 390)  # squared, they are events of several stretches of a sweep
+SAMPLES = samples(0, 300, 320, sizes=(300, 400))
+MANY = samples(2, 150, 200, sizes=(20, 60))
+GRAPHS = [[nx.gnp_random_graph(30, p, seed=k) for k in range(60)] for p in (0.3, 0.4)]
+
+
+def powers(function, x, y, **options):
+    """Values for p = 1, whose sweeps need many points to be cut, and for others on fewer points."""
+    fewer = x.take(range(60)), y.take(range(50))
+    return [function(x, y, **options), *(function(*fewer, p, **options) for p in (2, 3))]
+
+
+def scales_of(x, y, **options):
+    parts = [side.take(range(start, start + 60)) for side in (x, y) for start in (0, 100, 200)]
+    return ao.scale_test(parts, list("aaabbb"), n_resamples=99, rng=0, progress=False, **options).null
+
+
+def estimated(x, y, **options):
+    return ao.anchor_energy_estimate(x.cost[:100, :100], y.cost[:90, :90], rng=0, **options).value
+
+
+CALLS = {
+    "align": lambda x, y, **o: ao.align(x.take(range(90)), y.take(range(90)), start="near", **o).soft,
+    "anchor_energy": lambda x, y, **o: powers(ao.anchor_energy, x, y, **o),
+    "anchor_energy_estimate": estimated,
+    "expected_cost": lambda x, y, **o: powers(ao.expected_cost, x, y, **o),
+    "anchor_wasserstein": lambda x, y, **o: ao.anchor_wasserstein(x.take(range(90)), y, epsilon=1.0, **o).plan,
+    "energy_distance": lambda x, y, **o: ao.energy_distance(*SAMPLES, **o),
+    "energy_test": lambda x, y, **o: ao.energy_test(*MANY, n_resamples=300, rng=3, method="sweep", **o).null,
+    "graph_model_test": lambda x, y, **o: ao.graph_model_test(*GRAPHS, "clustering", n_resamples=300, rng=0, **o).null,
+    "projected_energy": lambda x, y, **o: ao.projected_energy(x, y, n_projections=10, rng=0, **o).value,
+    "scale_test": scales_of,
+}
+
+
+def test_all_that_takes_threads_is_here():
+    def takes_threads(name):
+        thing = getattr(ao, name)
+        return inspect.isfunction(thing) and "threads" in inspect.signature(thing).parameters
+
+    assert sorted(filter(takes_threads, ao.__all__)) == sorted(CALLS)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_threads_change_no_bit(name, weighted):
+    x, y = clouds(SIZES, weighted=weighted)
+    alone = CALLS[name](x, y)
+    for threads in THREADS:
+        np.testing.assert_array_equal(CALLS[name](x, y, threads=threads), alone)
+
+
+def test_threads_change_no_bit_of_plans():
+    rng = np.random.default_rng(0)
+
+    def steps(n):
+        point = rng.permutation(np.repeat(np.arange(n), 50)).astype(np.uint32)
+        return ShareSteps(np.sort(rng.uniform(size=len(point))), point, rng.normal(size=len(point)))
+
+    x, y = steps(700), steps(300)
+    alone = kernels.share_product(x, 700, y, 300, 1)
+    for threads in THREADS:
+        np.testing.assert_array_equal(kernels.share_product(x, 700, y, 300, threads), alone)

@@ -1,0 +1,116 @@
+"""One list of metrics: names, defaults and values agree wherever a metric can be asked for."""
+
+import inspect
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+
+import anchorot as ao
+from anchorot.barycenter import barycenter
+from anchorot.cli import metric_options
+from anchorot.many.metrics import METRICS, SQUARED, WITH_GRADIENT, WITH_PLAN, metric_of, plan_of
+from tests.command_line import COMMANDS
+
+PUBLIC = {
+    "ae": ao.anchor_energy,
+    "aw": ao.anchor_wasserstein,
+    "gw": partial(ao.gromov_wasserstein, start="quick"),  # all its starts would take many times as long
+}
+
+
+def two_clouds():
+    rng = np.random.default_rng(0)
+    return [ao.from_points(rng.normal(size=(n, 2))) for n in (12, 9)]
+
+
+def public_value(name, x, y, **options):
+    found = PUBLIC[name](x, y, **options) if name in PUBLIC else getattr(ao.lower_bounds(x, y, **options), name)
+    return getattr(found, "cost", found)
+
+
+@pytest.mark.parametrize("robust", [False, True])
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_gives_what_its_public_function_gives_to_the_last_bit(name, robust):
+    pytest.importorskip("ot")
+    x, y = two_clouds()
+    expected = public_value(name, x, y, robust=robust)
+    for threads in (1, 2):
+        metric = pickle.loads(pickle.dumps(metric_of(name, robust=robust, threads=threads)))
+        assert metric.compare(metric.prepare(x), metric.prepare(y)).value == expected
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_defaults_are_those_of_the_public_function(name):
+    parameters = inspect.signature(PUBLIC.get(name, ao.lower_bounds)).parameters
+    options = metric_of(name).options
+    if "p" in parameters:
+        assert options["p"] == METRICS[name].power == parameters["p"].default
+    epsilon = parameters["epsilon"].default if "epsilon" in parameters else None
+    assert options["epsilon"] == epsilon
+    assert METRICS[name].has_epsilon == ("epsilon" in parameters)
+
+
+@pytest.mark.parametrize("name", WITH_PLAN)
+def test_a_plan_is_that_of_the_public_function(name):
+    pytest.importorskip("ot")
+    x, y = two_clouds()
+    expected = {"ae": ao.anchor_energy_plan, "aw": ao.anchor_wasserstein, "gw": ao.gromov_wasserstein}[name](x, y)
+    expected = getattr(expected, "plan", expected)
+    found = plan_of(name)(x, y)
+    np.testing.assert_array_equal(getattr(found, "plan", found), expected)
+
+
+def test_options_that_would_be_ignored_are_refused():
+    with pytest.raises(ao.InputError, match=r"'ae' has no epsilon, but got epsilon=0\.1; 'aw' and 'gw' have one"):
+        metric_of("ae", epsilon=0.1)
+    with pytest.raises(ao.InputError, match="Anchor Energy Plan is the same for every p, but got p=2"):
+        plan_of("ae", p=2)
+    with pytest.raises(ao.InputError, match="metric must be one of 'ae', 'aw', 'gw'"):
+        plan_of("slb")
+    with pytest.raises(ao.InputError, match="square loss, p=2, but got p=1"):
+        plan_of("gw", p=1)
+    with pytest.raises(ao.InputError, match="Anchor Wasserstein plan has no start, but got start='aep'"):
+        plan_of("aw", start="aep")
+
+
+def test_names_come_from_the_list_alone(monkeypatch):
+    monkeypatch.setitem(METRICS, "new", METRICS["ae"])
+    assert metric_of("new").options["metric"] == "ae"
+    with pytest.raises(ao.InputError, match="'tlb', 'new'"):
+        metric_of("nonsense")
+
+
+def test_estimators_and_barycenters_take_their_names_from_the_list():
+    pytest.importorskip("sklearn")
+    from anchorot.estimators import AnchorKernel, AnchorNeighborsClassifier
+
+    assert AnchorNeighborsClassifier._metrics == tuple(METRICS)
+    assert AnchorKernel._metrics == SQUARED == ("ae",)
+    with pytest.raises(ao.InputError, match=f"metric must be one of {', '.join(map(repr, WITH_GRADIENT))}, but"):
+        barycenter([np.zeros((2, 2))], 2, metric="gw")
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [("compare", METRICS), ("pairwise", METRICS), ("barycenter", WITH_GRADIENT)],
+)
+def test_commands_take_their_names_from_the_list(command, names):
+    (option,) = (option for option in COMMANDS[command].params if "--metric" in option.opts)
+    assert option.metavar == f"[{'|'.join(names)}]"
+    assert all(f"{name} ({METRICS[name].title})" in option.help for name in names)
+    assert "--point-metric" in option.help  # the other thing that is called a metric
+
+
+def test_match_takes_its_plans_from_the_list():
+    (option,) = (option for option in COMMANDS["match"].params if "--plan" in option.opts)
+    assert tuple(metric_options.PLANS)[1:] == tuple(name.replace("ae", "aep") for name in WITH_PLAN)
+    assert option.metavar == "[align|aep|aw|gw]"
+    assert all(METRICS[name].plan.title in option.help for name in WITH_PLAN)
+
+
+def test_the_help_names_the_powers_of_all_metrics():
+    shown = metric_options._powers()
+    assert shown == "1; 2 for gw, slb and tlb"
+    assert all(METRICS[name].power == 2 for name in ("gw", "slb", "tlb"))

@@ -1,0 +1,168 @@
+"""The code on pages of docs/ runs, and names only what there is."""
+
+import ast
+import doctest
+import inspect
+import re
+import shlex
+import textwrap
+import tomllib
+from functools import cache
+
+import pytest
+
+import anchorot as ao
+from tests.means import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md")) + sorted((DOCS / "guides").glob("*.md"))
+BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+# Their code shows what one may write, of names that a reader has.
+SKETCHES = (
+    "alignment",
+    "architecture",
+    "formats",
+    "gpu",
+    "learning",
+    "marks",
+    "native",
+    "scale",
+    "stability",
+    "testing",
+)
+RUN = [page for page in PAGES if page.stem not in SKETCHES and re.search(r"^```py", page.read_text(), re.MULTILINE)]
+
+
+def blocks(page, *languages):
+    """The text of a page's blocks of code in these languages, in order, with the lines at which they begin."""
+    text = page.read_text(encoding="utf-8")
+    found = [(text.count("\n", 0, m.start(3)), m[2], textwrap.dedent(m[3]).rstrip()) for m in BLOCK.finditer(text)]
+    return [block for block in found if block[1] in languages]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
+def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names, said = {"__name__": "__main__"}, []
+    for line, language, code in blocks(page, "python", "pycon"):
+        if language == "python":
+            exec(compile("\n" * line + code, str(page), "exec"), names)
+        else:
+            test = doctest.DocTestParser().get_doctest(code + "\n", names, page.stem, str(page), line)
+            doctest.DocTestRunner(verbose=False).run(test, out=said.append, clear_globs=False)
+            names = test.globs
+    assert not said, "".join(said)
+
+
+def test_the_install_page_lists_every_extra():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    listed = re.findall(r"^\| `(\w+)` \|", (DOCS / "install.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(set(extras) - {"docs", "test"})
+
+
+def template(node):
+    """The text of a string in the source with … for what varies, or None."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(template(part) or "…" for part in node.values)
+    return None
+
+
+@cache
+def sources():
+    return [ast.parse(path.read_text()) for path in sorted((ROOT / "src").rglob("*.py"))]
+
+
+def explained():
+    """The messages that the page of questions explains, as patterns."""
+    rows = re.findall(r"^\| (`.+?`) \|", (DOCS / "faq.md").read_text(), re.MULTILINE)
+    found = [message for row in rows for message in re.findall(r"`([^`]+)`", row)]
+    return {message: ".*".join(re.escape(part.strip()) for part in message.split("…")) for message in found}
+
+
+def test_messages_that_the_questions_explain_are_said():
+    said = "\n".join(text for tree in sources() for node in ast.walk(tree) if (text := template(node)))
+    assert not [message for message, pattern in explained().items() if not re.search(pattern, said)]
+
+
+def test_every_warning_is_explained():
+    patterns = explained().values()
+    unexplained = [text for text in warned() if not any(re.search(pattern, text) for pattern in patterns)]
+    assert not unexplained
+
+
+def warned():
+    """All texts that are warned of or noted, as far as they stand in the call or in a name `text` before it."""
+    for tree in sources():
+        nodes = list(ast.walk(tree))
+        warns = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn"]
+        notes = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "note"]
+        names = [
+            node.value for node in nodes if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "text"
+        ]
+        texts = [call.args[0] for call in warns] + [call.args[1] for call in notes] + (names if warns else [])
+        yield from (text for text in map(template, texts) if text and re.search(r"\w", text))
+
+
+def calls(page):
+    """All calls on a page of functions of the package, as (line, function, keywords)."""
+    for line, language, code in blocks(page, "python"):
+        if language != "python" or "..." in code:
+            continue
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.Call) and re.fullmatch(r"(ao|aot)(\.\w+)+", name := ast.unparse(node.func)):
+                yield line + node.lineno, name, [key.arg for key in node.keywords if key.arg]
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_pages_call_what_there_is(page):
+    import anchorot.torch as aot
+
+    wrong = []
+    for line, name, keywords in calls(page):
+        try:
+            function = eval(name, {"ao": ao, "aot": aot})
+            inspect.signature(function).bind_partial(**dict.fromkeys(keywords))
+        except (AttributeError, TypeError) as error:
+            wrong.append(f"line {line}: {name}: {error}")
+    assert not wrong
+
+
+def commands(page):
+    """All command lines of anchorot on a page, as words."""
+    for _, _, text in blocks(page, "sh"):
+        for line in text.splitlines():
+            for part in line.partition(" # ")[0].split("&&"):
+                if (words := shlex.split(part)) and words[0] == "anchorot":
+                    yield words[1:]
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_pages_show_commands_and_options_that_there_are(page):
+    import typer.main
+
+    from anchorot.cli import app
+
+    for words in commands(page):
+        command = typer.main.get_command(app)
+        while words and hasattr(command, "commands"):
+            command = command.commands[words.pop(0)]
+        known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        asked = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        assert asked <= known | {"--help", "-h"}, words
+
+
+def test_every_public_name_is_listed_in_the_reference():
+    rooms = [room for name in dir(ao) if inspect.ismodule(room := getattr(ao, name))]
+    for room in (ao, *rooms):
+        page = (DOCS / "api" / f"{room.__name__.rpartition('.')[2]}.rst").read_text()
+        listed = re.findall(r"^   (\w+)$|^\.\. py:data:: (\w+)$", page, re.MULTILINE)
+        assert ":members:" in page or sorted(a or b for a, b in listed) == sorted(room.__all__)
+
+
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md")], ids=lambda page: page.name)
+def test_links_lead_to_files_that_there_are(page):
+    """On GitHub too, where no Sphinx looks after them."""
+    links = re.findall(r"\]\(([^()\s#:]+)(?:#[^()\s]*)?\)", page.read_text(encoding="utf-8"))
+    assert not [link for link in links if not (page.parent / link).exists()]

@@ -1,0 +1,265 @@
+"""The page that shows an alignment: what is in it."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import anchorot as ao
+from anchorot._drawing.facing import turn_onto
+from anchorot.distances.alignment import Rival
+from anchorot.distances.dense import DenseRival
+from anchorot.geometry import Geometry
+from anchorot.report import packing, write_report
+from anchorot.report.colours import NO_COLOUR
+from anchorot.report.placing import place
+from tests.project.pages import answers, butterflies, decoded_plan, egg, embedded, rivals, unpacked
+
+
+def cloud(n, dim=3, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, dim)) * np.arange(1, dim + 1)
+
+
+def rotation(dim, mirrored, seed=1):
+    found, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(dim, dim)))
+    found[:, 0] *= -1 if (np.linalg.det(found) < 0) != mirrored else 1
+    return found
+
+
+def drawn(path):
+    return [unpacked(side["points"]).reshape(-1, side["dim"]) for side in embedded(path)["sides"]]
+
+
+def test_the_page_says_where_an_alignment_comes_from(tmp_path):
+    x, y, found = rivals()
+    write_report(tmp_path / "page.html", x, y, found, details={"seed": "7"})
+    text = (tmp_path / "page.html").read_text()
+    for key, value in {
+        "method": "align",
+        "points": "12 and 12",
+        "value": f"{found.value:.6g}",
+        "bound": f"{found.bound:.6g}, so that the gap is at most {found.gap:.3g}",
+        "best start": f"{found.starts[0].name} ({found.starts[0].objective:.6g})",
+        "runner-up": f"{found.runner_up.objective:.6g}, 100% other matches",
+        "seed": "7",
+    }.items():
+        assert f"<dt>{key}</dt><dd>{value}</dd>" in text
+    for start in found.starts[1:]:
+        assert f"{start.name.replace(', ', ' ')} ({start.objective:.6g})" in text
+
+
+def test_an_alignment_that_did_not_converge_or_leaves_mass_out_says_so(tmp_path):
+    x, _, found = rivals()
+    partial = dataclasses.replace(found, plan=found.plan / 2, soft=found.soft / 2, bound=0.0, converged=False)
+    write_report(tmp_path / "page.html", x, x, partial)
+    text = (tmp_path / "page.html").read_text()
+    assert "<dt>method</dt><dd>align, not converged</dd>" in text
+    assert "<dt>mass matched</dt><dd>0.5</dd>" in text
+    assert "<dt>bound</dt><dd>none for a part of the mass</dd>" in text
+
+
+def test_the_soft_plans_light_up_and_the_sharp_matches_are_marked(tmp_path):
+    x, y, found = rivals()
+    write_report(tmp_path / "page.html", x, y, found)
+    shown = answers(tmp_path / "page.html")
+    for answer, soft, matches in zip(
+        shown,
+        (found.soft, found.runner_up.soft),
+        (found.matches, found.runner_up.matches),
+        strict=True,
+    ):
+        large = soft > 0.01 * soft.max()
+        np.testing.assert_allclose(decoded_plan(answer["plan"]["whole"])[large], soft[large], rtol=0.03)
+        assert unpacked(answer["matches"][0]).tolist() == matches.tolist()
+        assert unpacked(answer["matches"][1]).tolist() == np.argsort(matches).tolist()
+        assert answer["sharp"]
+    np.testing.assert_allclose(unpacked(shown[0]["spread"][0]), found.spread, rtol=1e-6)
+
+
+def test_the_runner_up_of_an_alignment_is_as_soft_as_the_answer():
+    x, y = butterflies()
+    found = ao.align(x, y, rng=0)
+    for answer in (found, found.runner_up):
+        np.testing.assert_allclose(answer.soft.sum(axis=0), y.weights, atol=1e-9)
+        np.testing.assert_allclose(answer.soft.sum(axis=1), x.weights, atol=1e-9)
+        assert np.mean(answer.soft.argmax(axis=1) == answer.matches) > 0.8
+        assert (answer.soft[answer.plan == 0] > 0).any()
+
+
+def test_an_answer_known_by_its_plan_alone_lights_up_by_that(tmp_path):
+    x, y, found = rivals()
+    bare = Rival(found.runner_up.plan, found.runner_up.matches, 1.0, 1.0)
+    write_report(tmp_path / "page.html", x, y, dataclasses.replace(found, runner_up=bare))
+    other = answers(tmp_path / "page.html")[1]
+    np.testing.assert_allclose(decoded_plan(other["plan"]["whole"]), bare.plan)
+
+
+def test_shares_are_of_the_weight_and_points_without_a_match_are_grey(tmp_path):
+    points = cloud(40)
+    x, y = ao.from_points(points), ao.from_points(points[:30])
+    found = ao.align(x, y, mass=0.9)
+    write_report(tmp_path / "page.html", x, y, found)
+    answer = answers(tmp_path / "page.html")[0]
+    alone = found.matches < 0
+    assert 0 < alone.sum() < 40
+    for side, weights in enumerate(found.weights):
+        total = found.soft.sum(axis=1 - side) / weights
+        np.testing.assert_allclose(unpacked(answer["plan"]["matched"][side]), total, rtol=1e-5, atol=1e-6)
+        colours = unpacked(answer["colours"][side]).reshape(-1, 3)
+        grey = (colours == NO_COLOUR).all(axis=1)
+        assert grey.tolist() == (unpacked(answer["matches"][side]) < 0).tolist()
+    assert unpacked(answer["matches"][0])[alone].tolist() == [-1] * alone.sum()
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_a_cloud_and_its_moved_copy_are_drawn_at_the_same_places(tmp_path, dim, mirrored):
+    points, order = cloud(25, dim), np.random.default_rng(2).permutation(25)
+    moved = 7 * points[order] @ rotation(dim, mirrored) + 3
+    plan = np.eye(25)[:, order] / 25
+    write_report(tmp_path / "page.html", ao.from_points(points), ao.from_points(moved), plan)
+    first, second = drawn(tmp_path / "page.html")
+    np.testing.assert_allclose(second, first[order], atol=1e-6)
+    assert max(np.ptp(first, axis=0)) == pytest.approx(1)
+    said = "B: turned and mirrored so" if mirrored else "B: turned so"
+    assert f"{said} that matched points are at the same places" in (tmp_path / "page.html").read_text()
+
+
+def turned_egg(turn):
+    x = egg(60, 0, stretch=(3, 1, 2))
+    return x, ao.Space(x.cost, geometry=Geometry(np.arange(60), 60, x.geometry.positions @ turn, x.geometry.faces))
+
+
+def test_a_surface_is_turned_where_that_helps_and_never_mirrored():
+    turn = rotation(3, mirrored=False)
+    x, y = turned_egg(turn)
+    places = place(x, y, np.eye(60))
+    np.testing.assert_allclose(places.first.sites, places.second.sites, atol=1e-9)
+    assert places.agree
+    _, mirrored = turned_egg(rotation(3, mirrored=True))
+    seen = place(x, mirrored, np.eye(60)).second.sites
+    got, *_ = np.linalg.lstsq(mirrored.geometry.positions, seen - seen.mean(axis=0), rcond=None)
+    assert np.linalg.det(got) > 0
+
+
+def test_a_surface_stays_on_its_feet_under_a_plan_that_says_nothing():
+    x, y = egg(60, 0), egg(60, 1)
+    places = place(x, y, np.full((60, 60), 1 / 3600))
+    np.testing.assert_array_equal(places.second.sites, place(y, x, np.eye(60)).first.sites)
+    assert not places.notes
+    assert not places.agree
+
+
+@pytest.mark.parametrize("plan", [np.zeros((4, 4)), np.eye(4), np.full((4, 4), 1.0)])
+@pytest.mark.parametrize("points", [np.zeros((4, 3)), np.eye(4)[:, :3] * 1e300, np.eye(4)[:, :2]])
+def test_drawings_are_finite_and_within_the_box_whatever_is_drawn(plan, points):
+    x = ao.Space(np.ones((4, 4)) - np.eye(4), geometry=Geometry(np.arange(4), 4, points))
+    for drawn_place in place(x, x, plan)[:2]:
+        assert (np.abs(drawn_place.sites) <= 0.5 + 1e-9).all()
+
+
+def test_a_turn_agrees_fully_with_itself():
+    points = cloud(20)
+    turn = turn_onto(points, points @ rotation(3, mirrored=False), np.eye(20), mirrored=False)
+    assert turn.agreement == pytest.approx(1)
+    assert turn.before < 0.9
+    assert not turn.is_mirrored
+
+
+# -- dense maps ----------------------------------------------------------------------------------------------------
+
+
+def dense_map(shared=False):
+    """A surface of 80 points, its shuffled copy, and a dense map between them, some of whose points share a match."""
+    x = egg(80, 0)
+    order = np.random.default_rng(3).permutation(80)
+    mesh = x.geometry.positions, x.geometry.faces
+    other = mesh[0][order], np.argsort(order)[mesh[1]]
+    found = ao.align(x.cost, x.take(order).cost, n_landmarks=30, rng=0)
+    if shared:
+        matches = found.matches.copy()
+        matches[:4], matches[5] = matches[4], -1
+        found = dataclasses.replace(found, matches=matches)
+    return mesh, other, found
+
+
+def test_a_dense_map_is_shown_with_what_is_known_of_it(tmp_path):
+    x, y, found = dense_map(shared=True)
+    write_report(tmp_path / "page.html", x, y, found, details={"seed": "7"})
+    text = (tmp_path / "page.html").read_text()
+    for key, value in {
+        "method": "align by landmarks",
+        "points": "80 and 80",
+        "landmarks": "30 and 30",
+        "discrepancy": f"{found.discrepancy:.6g}",
+        "value of the landmarks": f"{found.alignment.value:.6g}",
+        "best start": f"{found.starts[0].name} ({found.starts[0].objective:.6g})",
+        "seed": "7",
+    }.items():
+        assert f"<dt>{key}</dt><dd>{value}</dd>" in text
+    assert "Points of B are coloured by their place; each point of A has the colour of its match." in text
+    assert "The plan is large" not in text
+    sides = embedded(tmp_path / "page.html")["sides"]
+    assert [side["count"] for side in sides] == [80, 80]
+    assert [side["body"]["kind"] for side in sides] == ["mesh", "mesh"]
+
+
+def test_of_a_dense_map_every_point_shows_its_match_and_back_those_that_share_it(tmp_path):
+    x, y, found = dense_map(shared=True)
+    write_report(tmp_path / "page.html", x, y, found)
+    [answer] = answers(tmp_path / "page.html")[:1]
+    assert answer["map"]
+    assert unpacked(answer["matches"][0]).tolist() == found.matches.tolist()
+    forth, back = answer["plan"]["best"]
+    is_matched = found.matches >= 0
+    assert unpacked(forth["index"])[is_matched].tolist() == found.matches[is_matched].tolist()
+    assert unpacked(forth["share"]).tolist() == is_matched.tolist()
+    index, share = (unpacked(back[key]).reshape(80, back["count"]) for key in ("index", "share"))
+    for point in range(80):
+        expected = np.flatnonzero(found.matches == point)
+        shown = index[point][share[point] > 0]
+        assert shown.tolist() == expected.tolist()
+        np.testing.assert_allclose(share[point][: len(shown)], 1 / max(len(shown), 1), rtol=1e-6)
+    own, places = (unpacked(colours).reshape(80, 3) for colours in answer["colours"])
+    np.testing.assert_array_equal(own[is_matched], places[found.matches[is_matched]])
+    assert tuple(own[5]) == NO_COLOUR
+    assert not (places == NO_COLOUR).all(axis=1).any()
+
+
+def test_the_runner_up_of_a_dense_map_is_shown_too(tmp_path):
+    x, y, found = dense_map()
+    rival = DenseRival(np.roll(found.matches, 1), 0.5, None, 1.0)
+    write_report(tmp_path / "page.html", x, y, dataclasses.replace(found, runner_up=rival))
+    other = answers(tmp_path / "page.html")[1]
+    assert unpacked(other["matches"][0]).tolist() == rival.matches.tolist()
+    assert other["text"] == "Shown: the other answer, with 100% other matches."
+    assert "<dt>runner-up</dt><dd>0.5, 100% other matches</dd>" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("dim", [2, 3, 7])
+def test_dense_maps_of_clouds_and_spaces_are_drawn_as_they_are(tmp_path, dim):
+    points = cloud(50, dim)
+    found = ao.align(points, points[::-1], n_landmarks=20, rng=0)
+    things = points, ao.PointDistances(points[::-1]), ao.from_points(points[::-1])
+    for second in things[1:]:
+        write_report(tmp_path / "page.html", points, second, found)
+        sides = embedded(tmp_path / "page.html")["sides"]
+        assert [side["count"] for side in sides] == [50, 50]
+        assert sides[0]["dim"] == min(dim, 3)
+
+
+def test_a_dense_map_of_other_things_is_refused_in_one_line(tmp_path):
+    x, _, found = dense_map()
+    with pytest.raises(
+        ao.InputError, match="the alignment is of 80 and 80 points, but what is to be drawn has 80 and 9"
+    ):
+        write_report(tmp_path / "page.html", x, np.zeros((9, 3)), found)
+
+
+def test_two_answers_share_the_room_of_one(monkeypatch):
+    plan = np.random.default_rng(0).uniform(0.5, 1, size=(30, 30))
+    monkeypatch.setattr(packing, "LEVELS", ((1000, 255), (2000, 63)))
+    assert packing.levels_for([plan]) == 255
+    assert packing.levels_for([plan, plan]) == 63
+    assert packing.levels_for([plan, plan, plan]) is None
+    assert packing.levels_for([np.eye(30)] * 3) == 255  # zeros take no room

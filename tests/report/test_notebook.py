@@ -1,0 +1,67 @@
+"""A notebook, executed: bars of progress are outputs that are replaced, and no escape codes get into it."""
+
+from textwrap import dedent
+
+import pytest
+
+from tests.means import require_or_skip
+
+CELLS = {
+    "all pairs": """
+        import numpy as np
+        import anchorot as ao
+        spaces = [ao.from_points(np.random.default_rng(n).normal(size=(4, 2))) for n in range(10)]
+        distances = ao.pairwise(spaces)""",
+    "silent": "distances = ao.pairwise(spaces, progress=False)",
+    "an interrupted one": """
+        from anchorot._progress import progress_bar
+        try:
+            with progress_bar(8, "<b>reading</b>", "files", done=1) as advance:
+                advance(1)
+                raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            pass""",
+}
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    """What each cell leaves below it in the notebook."""
+    try:
+        import nbclient
+        import nbformat
+    except ImportError:
+        require_or_skip(False, "nbclient is not installed")
+    folder = tmp_path_factory.mktemp("notebook")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+            patch.setenv(name, str(folder / name))  # never the developer's own
+        cells = [nbformat.v4.new_code_cell(dedent(source)) for source in CELLS.values()]
+        notebook = nbformat.v4.new_notebook(cells=cells)
+        nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    nbformat.validate(notebook)
+    return dict(zip(CELLS, (cell.outputs for cell in notebook.cells), strict=True))
+
+
+def test_the_bars_of_all_pairs_are_one_output_each_and_end_full(outputs):
+    preparing, comparing = outputs["all pairs"]
+    assert preparing.data["text/plain"].startswith("preparing: 100%, 10 of 10 spaces")
+    assert comparing.data["text/plain"].startswith("comparing: 100%, 45 of 45 pairs")
+    assert '<progress value="45" max="45">' in comparing.data["text/html"]
+    assert "pairs/s" in comparing.data["text/html"]
+
+
+def test_no_output_has_escape_codes_or_is_written_to_a_stream(outputs):
+    assert "\x1b" not in str(outputs)
+    assert {output.output_type for shown in outputs.values() for output in shown} == {"display_data"}
+
+
+def test_nothing_is_shown_when_it_is_not_wanted(outputs):
+    assert outputs["silent"] == []
+
+
+def test_an_interrupted_bar_says_how_far_it_got_and_its_words_are_no_markup(outputs):
+    (bar,) = outputs["an interrupted one"]
+    assert bar.data["text/plain"].startswith("<b>reading</b>: 25%, 2 of 8 files")
+    assert "&lt;b&gt;reading&lt;/b&gt;" in bar.data["text/html"]
+    assert "left" in bar.data["text/html"]

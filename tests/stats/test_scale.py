@@ -1,0 +1,292 @@
+"""At which distance groups differ: laws of the test, its level and its power."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import anchorot as ao
+from tests.strategies import relabelled_copies
+
+
+def lines(seed, gap=None, n=20, count=6):
+    """Points on a line; with a gap every point has another one that far away."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        points = rng.random(n) if gap is None else np.repeat(rng.random(n // 2), 2) + np.tile([0, gap], n // 2)
+        found.append(np.abs(np.subtract.outer(points, points)))
+    return found
+
+
+def tissue(rng, arrangement, n=60):
+    """Points of two types anywhere in a square: mixed, on two sides, or type 1 in clumps of a radius."""
+    points = rng.random((n, 2))
+    types = np.zeros(n, int)
+    if arrangement == "mixed":
+        types[rng.permutation(n)[: n // 2]] = 1
+    elif arrangement == "segregated":
+        types[np.argsort(points @ rng.normal(size=2))[: n // 2]] = 1
+    else:
+        while (missing := n // 2 - types.sum()) > 0:
+            near = np.linalg.norm(points - rng.random(2), axis=1) < arrangement
+            types[np.flatnonzero(near & (types == 0))[:missing]] = 1
+    return ao.Space(ao.from_points(points).cost, types=types)
+
+
+def tissues(seed, *arrangements, count=8, n=60):
+    rng = np.random.default_rng(seed)
+    return [tissue(rng, kind, n) for kind in arrangements for _ in range(count)]
+
+
+def energies(spaces, **options):
+    features = [ao.AnchorFeatures.of(space, **options) for space in spaces]
+    upper = np.array(
+        [[x.energy_to(y) if i < j else 0.0 for j, y in enumerate(features)] for i, x in enumerate(features)]
+    )
+    return upper + upper.T
+
+
+def two(count):
+    return np.repeat(["a", "b"], count)
+
+
+@pytest.mark.parametrize("marks", [None, "types"])
+def test_every_band_is_a_group_test_of_its_part_of_the_energy(marks):
+    spaces = tissues(0, "mixed", "segregated", count=4, n=20)
+    reaches = np.array([0.2, 0.5, 0.9])
+    found = ao.scale_test(spaces, two(4), reaches, marks=marks, n_resamples=9, rng=0)
+    below = 0.0
+    for k, reach in enumerate(reaches):
+        upto = energies(spaces, marks=marks, reach=reach)
+        band = ao.group_test(upto - below, two(4), n_resamples=9, rng=0, post_hoc=False)
+        below = upto
+        f = np.append(band.statistic, band.null)
+        shares = f / (f + 8 - 2)  # F = (R² / (K - 1)) / ((1 - R²) / (N - K)), solved for R²
+        assert found.share[k] == pytest.approx(shares[0], rel=1e-6)
+        assert found.expected[k] == pytest.approx(shares.mean(), rel=1e-6)
+        assert found.spread[k] == pytest.approx(shares.std(), rel=1e-6)
+        assert found.pvalues[k] == band.pvalue
+
+
+def test_one_band_is_a_group_test():
+    spaces = tissues(1, "mixed", "segregated", count=5, n=20)
+    far = max(float(x.cost.max()) for x in spaces)
+    found = ao.scale_test(spaces, two(5), [far], marks="types", n_resamples=99, rng=3)
+    whole = ao.group_test(energies(spaces, marks="types", reach=far), two(5), n_resamples=99, rng=3, post_hoc=False)
+    assert found.pvalue == whole.pvalue == found.pvalues[0] == found.adjusted_pvalues[0]
+
+
+def test_adjusted_pvalues_count_the_largest_of_all_bands():
+    spaces = lines(0) + lines(1, 0.1)
+    found = ao.scale_test(spaces, two(6), n_resamples=99, rng=0)
+    scores = (found.share - found.expected) / found.spread
+    assert found.statistic == pytest.approx(scores.max())
+    for score, adjusted, alone in zip(scores, found.adjusted_pvalues, found.pvalues, strict=True):
+        assert adjusted == (np.count_nonzero(found.null >= score - 1e-9) + 1) / 100
+        assert adjusted >= alone
+    assert found.pvalue == found.adjusted_pvalues.min()
+
+
+@pytest.mark.parametrize("level", [0.01, 0.05, 0.3])
+def test_a_share_beyond_the_limit_is_a_band_where_groups_differ(level):
+    found = ao.scale_test(lines(0) + lines(1, 0.1), two(6), n_resamples=199, rng=0)
+    beyond = found.share > found.limit(level)
+    assert np.array_equal(beyond, found.adjusted_pvalues <= level)
+    bands = found.where(level)
+    inside = [any(low <= edge < high for low, high in bands) for edge in found.edges[:-1]]
+    assert np.array_equal(inside, beyond)
+    assert (found.limit(0.001) == np.inf).all()
+
+
+@pytest.mark.parametrize("gap", [0.01, 0.03])
+def test_the_distance_of_pairs_is_found(gap):
+    found = ao.scale_test(lines(2, n=40, count=10) + lines(3, gap, n=40, count=10), two(10), rng=0)
+    assert found.pvalue <= 0.05
+    low, high = found.band
+    assert gap == pytest.approx(low, rel=0.25)
+    assert found.reach == high
+    assert found.where()[0][0] == pytest.approx(gap)
+
+
+@pytest.mark.parametrize("radius", [0.1, 0.25])
+def test_clumps_of_a_type_are_found_at_their_scale(radius):
+    """Anywhere the same positions; neighbours of one's own type are more, up to about the width of a clump."""
+    spaces = tissues(4, "mixed", radius)
+    found = ao.scale_test(spaces, two(8), marks="types", rng=0)
+    assert found.pvalue <= 0.05
+    assert radius / 3 <= found.reach <= 2 * radius
+    assert max(high for _, high in found.where()) <= 4 * radius
+    assert ao.scale_test(spaces, two(8), rng=0).pvalue > 0.05
+
+
+def test_far_distances_alone_are_found_too():
+    """Two halves of a line that are moved apart: what is within half of them stays as it was."""
+    rng = np.random.default_rng(5)
+    spaces = []
+    for shift in [0.0] * 6 + [0.4] * 6:
+        points = np.sort(rng.random(40))
+        points[20:] += shift
+        spaces.append(np.abs(np.subtract.outer(points, points)))
+    found = ao.scale_test(spaces, two(6), [0.05, 0.1, 0.9, 1.4], rng=0)
+    assert found.pvalue <= 0.05
+    assert found.where()[-1][1] >= 0.9
+    assert found.adjusted_pvalues[0] > 0.05
+
+
+def test_marks_tell_mixed_from_segregated_tissue_where_costs_cannot():
+    rejected = {None: 0, "types": 0}
+    for seed in range(10):
+        spaces = tissues(seed, "mixed", "segregated", count=8, n=24)
+        for marks in rejected:
+            d = energies(spaces, marks=marks, reach=1.5)
+            rejected[marks] += ao.group_test(d, two(8), n_resamples=99, rng=seed, post_hoc=False).pvalue <= 0.05
+    assert rejected["types"] >= 9
+    assert rejected[None] <= 3
+
+
+def level_of(pvalue, repetitions):
+    rejected = sum(pvalue(seed) <= 0.05 for seed in range(repetitions))
+    low, high = stats.binom.ppf([0.0005, 0.9995], repetitions, 0.05)
+    assert low <= rejected <= high
+
+
+@pytest.mark.parametrize(("test", "marks"), [("scale", None), ("scale", "types"), ("groups", "types")])
+def test_level(test, marks):
+    def pvalue(seed):
+        spaces = [ao.Space(cost, types=list("aaabbb")) for cost in lines(seed, n=6, count=8)]
+        if test == "scale":
+            found = ao.scale_test(spaces, two(4), [0.1, 0.3, 0.6, 1.0], marks=marks, n_resamples=19, rng=seed)
+        else:
+            d = energies(spaces, marks=marks, reach=1.0)
+            found = ao.group_test(d, two(4), n_resamples=19, rng=seed, post_hoc=False)
+        return found.pvalue
+
+    level_of(pvalue, 400)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("test", ["scale", "groups"])
+def test_level_with_marks(test):
+    def pvalue(seed):
+        spaces = tissues(seed, "mixed", count=12, n=30)
+        if test == "scale":
+            return ao.scale_test(spaces, two(6), marks="types", n_resamples=199, rng=seed).pvalue
+        d = energies(spaces, marks="types", reach=1.5)
+        return ao.group_test(d, two(6), n_resamples=199, rng=seed, post_hoc=False).pvalue
+
+    level_of(pvalue, 400)
+
+
+def test_the_order_of_spaces_changes_no_share():
+    spaces, labels = (
+        lines(0, count=4) + lines(1, 0.1, count=5) + lines(2, 0.2, count=3),
+        np.repeat(list("abc"), [4, 5, 3]),
+    )
+    order = np.random.default_rng(0).permutation(12)
+    found, shuffled = (
+        ao.scale_test([spaces[i] for i in own], labels[own], n_resamples=9, rng=0) for own in (np.arange(12), order)
+    )
+    assert shuffled.share == pytest.approx(found.share)
+    assert (shuffled.groups, shuffled.sizes) == (found.groups, found.sizes) == (("a", "b", "c"), (4, 5, 3))
+
+
+def test_threads_change_nothing():
+    spaces = tissues(6, "mixed", "segregated", count=4, n=20)
+    one, three = (ao.scale_test(spaces, two(4), marks="types", n_resamples=9, rng=0, threads=k) for k in (1, 3))
+    assert np.array_equal(one.share, three.share)
+    assert np.array_equal(one.null, three.null)
+
+
+@pytest.mark.parametrize("factor", [2.0**-1000, 2.0**1000])
+def test_the_unit_of_costs_changes_nothing_but_reaches(factor):
+    spaces = lines(0) + lines(1, 0.1)
+    plain, scaled = (ao.scale_test([f * x for x in spaces], two(6), n_resamples=19, rng=0) for f in (1, factor))
+    assert scaled.edges == pytest.approx(plain.edges * factor)
+    assert scaled.share == pytest.approx(plain.share)
+    assert scaled.pvalue == plain.pvalue
+
+
+def test_ranks_have_reaches_of_their_own():
+    spaces = lines(0) + lines(1, 0.1)
+    found, squared = (
+        ao.scale_test(own, two(6), robust=True, n_resamples=19, rng=0) for own in (spaces, np.square(spaces))
+    )
+    assert found.edges[-1] <= 1
+    assert found.share == pytest.approx(squared.share)
+
+
+def test_few_different_costs_are_all_reaches():
+    path = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
+    ring = np.minimum(path, 5 - path)
+    found = ao.scale_test([path, path, ring, ring], [0, 0, 1, 1], rng=0, n_resamples=9)
+    assert found.edges.tolist() == [0, 1, 2, 3, 4]
+    assert found.share == pytest.approx([0, 1, 1, 1])  # below 1 a point sees itself alone
+
+
+def test_spaces_that_are_all_alike_differ_nowhere():
+    found = ao.scale_test([np.ones((3, 3))] * 4, [0, 0, 1, 1], rng=0)
+    assert found.pvalue == 1
+    assert found.where() == []
+    assert (found.adjusted_pvalues == 1).all()
+    one_point = ao.scale_test([[[0.0]]] * 4, [0, 0, 1, 1], rng=0)
+    assert one_point.pvalue == 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("marks", [None, "types", ao.LinearMap(2)])
+def test_the_order_of_points_is_no_difference(weighted, marks):
+    """Energies between relabelled copies are what rounding leaves, from which no test may conclude."""
+    found = ao.scale_test(relabelled_copies(weighted), two(4), [1.0, 2.0, 8.0], marks=marks, rng=0, n_resamples=99)
+    assert found.pvalue == 1
+    assert found.where() == []
+
+
+def test_reaches_below_all_costs_show_nothing():
+    found = ao.scale_test([np.ones((3, 3)), np.eye(3), np.ones((2, 2)), np.eye(2)], [0, 0, 1, 1], [-2.0, -1.0], rng=0)
+    assert found.edges.tolist() == [-2, -2, -1]
+    assert found.pvalue == 1
+
+
+def test_energies_beyond_floats_are_one_clear_line():
+    far = [np.array([[0.0, big], [big, 0.0]]) for big in (-1.7e308, 1.7e308, -1.7e308, 1.7e308)]
+    for reaches in (None, [1e307, 1.7e308]):
+        with pytest.raises(ao.InputError, match="exceed the range of float64"):
+            ao.scale_test(far, [0, 0, 1, 1], reaches, rng=0)
+
+
+def test_weights_and_features_are_taken():
+    rng = np.random.default_rng(7)
+    spaces = []
+    for shift in [0.0] * 5 + [5.0] * 5:
+        points = rng.random((12, 2))
+        features = rng.normal(size=12) + shift * (points[:, 0] > 0.5)
+        weights = rng.dirichlet(np.full(12, 5.0))
+        spaces.append(ao.Space(ao.from_points(points).cost, weights, features=features))
+    found = ao.scale_test(spaces, two(5), [0.5, 1.0], marks=ao.feature_map(spaces, size=8), rng=0, n_resamples=99)
+    assert found.pvalue <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"reaches": [1.0, 1.0]}, "reaches must ascend"),
+        ({"reaches": []}, r"reaches has shape \(0,\)"),
+        ({"reaches": [1.0, np.nan]}, "reaches must be finite"),
+        ({"labels": [0, 1]}, "there are 2 labels, but 12 spaces"),
+        ({"labels": ["a"] * 12}, "all labels are 'a'"),
+        ({"marks": "types"}, r"spaces\[0\] has no types"),
+        ({"n_resamples": 0}, "n_resamples must be"),
+    ],
+)
+def test_bad_scales_are_one_clear_line(change, said):
+    arguments = {"labels": two(6)} | change
+    with pytest.raises(ao.InputError, match=said):
+        ao.scale_test(lines(0, count=12), **arguments)
+
+
+def test_what_is_found_says_where():
+    found = ao.scale_test(lines(2, n=40) + lines(3, 0.1, n=40), two(6), rng=0)
+    low, high = found.band
+    assert repr(found).startswith(f"ScaleTest(pvalue={found.pvalue:.4g}, most from {low:.4g} to {high:.4g}, at 5 %: ")
+    alike = ao.scale_test(lines(2, count=12), two(6), rng=0)
+    assert "at 5 %: none" in repr(alike)
