@@ -10,7 +10,7 @@ from scipy.sparse import eye_array
 from scipy.spatial.distance import cdist, pdist, squareform
 
 import anchorot as ao
-from anchorot._kernels.heights import to_heights
+from anchorot._kernels.records import to_heights
 from tests import reference
 from tests.strategies import spaces
 

@@ -16,7 +16,7 @@ PROGRAM = """
 import os, signal, sys
 import numpy as np
 from anchorot._kernels import kernels
-from anchorot._kernels.heights import to_heights
+from anchorot._kernels.records import to_heights
 from anchorot._kernels.records import Events, LevelMoves, PlaceMoves, RowItems, StepRows
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background ignores Ctrl-C for its children

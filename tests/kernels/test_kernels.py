@@ -9,8 +9,7 @@ import pytest
 
 from anchorot._kernels import kernels
 from anchorot._kernels import numpy as numpy_kernels
-from anchorot._kernels.heights import to_heights
-from anchorot._kernels.records import Events
+from anchorot._kernels.records import Events, to_heights
 from anchorot.anchors.features import AnchorFeatures
 
 SIZES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 129, 255, 257]

@@ -11,7 +11,6 @@ from anchorot._kernels._native import (
     sort_rows,
     sweep_energy,
 )
-from anchorot._kernels.levels import common_segments
 from anchorot._kernels.records import (
     Events,
     GridSpec,
@@ -21,6 +20,7 @@ from anchorot._kernels.records import (
     ShareSteps,
     StepRows,
     VectorLevels,
+    common_segments,
 )
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.exceptions import InputError

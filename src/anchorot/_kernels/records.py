@@ -1,11 +1,19 @@
-"""What passes between the kernels and their callers: named tuples of arrays, each with its shape and its order."""
+"""What passes between the kernels and their callers, and the arithmetic that all of them share.
+
+Records are named tuples of arrays, each with its shape and its order. Heights of CDFs are integers, so that sums are
+exact; levels of two uniform spaces are brought on one scale.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._typing import Float64s, Int64s
+from anchorot._typing import Float64s, Floats, Int64s
+
+HEIGHT_BITS = 62
+"""CDF heights are integers in units of 2**-62: sums of weights do not depend on their order, equal heights are
+equal, and the unit is a thousand times finer than the rounding of a weight."""
 
 
 class Events(NamedTuple):
@@ -90,3 +98,53 @@ class GridSpec(NamedTuple):
     cells_t: int
     low: float
     high: float
+
+
+def to_heights(weights: Float64s) -> Int64s:
+    """Weights in units of 2**-62."""
+    return np.rint(np.ldexp(weights, HEIGHT_BITS)).astype(np.int64)
+
+
+def from_heights(heights: Int64s) -> Float64s:
+    """Heights as floats in [0, 1]."""
+    return np.ldexp(heights.astype(np.float64), -HEIGHT_BITS)
+
+
+def row_order(row: NDArray[np.uint32]) -> NDArray[np.intp]:
+    """Order by row, stable. NumPy has a radix sort for 16 bits, ten times as fast."""
+    narrow = len(row) > 0 and row.max() <= np.iinfo(np.uint16).max
+    return np.argsort(row.astype(np.uint16) if narrow else row, kind="stable")
+
+
+def heights_along(row: NDArray[np.uint32], jump: Int64s) -> Int64s:
+    """Height of each event's row just after it, where events stand row by row."""
+    total = np.cumsum(jump.view(np.uint64))  # may wrap around; differences stay right
+    first = np.flatnonzero(np.diff(row, prepend=row[:1] + 1))
+    counts = np.diff(np.append(first, len(row)))
+    before = np.append(np.uint64(0), total)[first]
+    return (total - np.repeat(before, counts)).view(np.int64)
+
+
+def heights_after(row: NDArray[np.uint32], jump: Int64s) -> Int64s:
+    """Height of each event's row just after it."""
+    order = row_order(row)
+    heights = np.empty(len(row), np.int64)
+    heights[order] = heights_along(row[order], jump[order])
+    return heights
+
+
+def common_segments(levels_x: int, levels_y: int) -> tuple[Int64s, Int64s, Float64s]:
+    """Common refinement of {k / levels_x} and {l / levels_y}: k, l and width of each segment of [0, 1]."""
+    cuts = np.union1d(np.arange(levels_x + 1) * levels_y, np.arange(levels_y + 1) * levels_x)
+    return cuts[:-1] // levels_y, cuts[:-1] // levels_x, np.diff(cuts) / (levels_x * levels_y)
+
+
+def tie_blocks(ordered: Floats) -> tuple[Int64s, Int64s]:
+    """For every place of every sorted row: where the block of values equal to it begins, and where it ends."""
+    place = np.arange(ordered.shape[1])
+    is_first = np.ones(ordered.shape, bool)
+    is_first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    is_last = np.roll(is_first, -1, axis=1)
+    first = np.maximum.accumulate(np.where(is_first, place, 0), axis=1)
+    end = np.minimum.accumulate(np.where(is_last, place + 1, len(place))[:, ::-1], axis=1)[:, ::-1]
+    return first, end

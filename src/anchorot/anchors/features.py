@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
-from anchorot._kernels.heights import from_heights, heights_along, row_order, to_heights
-from anchorot._kernels.records import Events, LevelMoves
+from anchorot._kernels.records import Events, LevelMoves, from_heights, heights_along, row_order, to_heights
 from anchorot._typing import Floats
 from anchorot._validate import (
     check_memory,

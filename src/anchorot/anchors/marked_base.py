@@ -6,8 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from anchorot._kernels.heights import to_heights
-from anchorot._kernels.records import Events
+from anchorot._kernels.records import Events, to_heights
 from anchorot._validate import check_overflow
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.marking import Marking

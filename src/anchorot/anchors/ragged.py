@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._kernels import kernels
-from anchorot._kernels.heights import to_heights
+from anchorot._kernels.records import to_heights
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_finite, check_vector, check_weights
 from anchorot.exceptions import InputError

@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._kernels import kernels
-from anchorot._kernels.heights import from_heights, to_heights
-from anchorot._kernels.levels import common_segments
-from anchorot._kernels.records import StepRows
+from anchorot._kernels.records import StepRows, common_segments, from_heights, to_heights
 from anchorot._typing import Float64s
 from anchorot.space import Space
 

@@ -16,8 +16,7 @@ from typing import Self
 import numpy as np
 
 from anchorot._kernels import kernels
-from anchorot._kernels.heights import to_heights
-from anchorot._kernels.records import Events, LevelBlocks
+from anchorot._kernels.records import Events, LevelBlocks, to_heights
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot._validate import check_memory
 from anchorot.anchors.features import AnchorFeatures

@@ -11,8 +11,7 @@ from typing import Self
 import numpy as np
 
 from anchorot._kernels import kernels
-from anchorot._kernels.heights import to_heights
-from anchorot._kernels.records import Events, VectorLevels
+from anchorot._kernels.records import Events, VectorLevels, to_heights
 from anchorot._typing import Float64s
 from anchorot._validate import check_memory, uniform_weights
 from anchorot.anchors.features import AnchorFeatures

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
-from anchorot._kernels.levels import common_segments
-from anchorot._kernels.records import StepRows
+from anchorot._kernels.records import StepRows, common_segments
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_memory, check_overflow
 from anchorot.anchors.features import AnchorFeatures

@@ -9,9 +9,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._interrupt import interruptible
 from anchorot._kernels import kernels
-from anchorot._kernels.heights import from_heights, to_heights
-from anchorot._kernels.levels import common_segments, tie_blocks
-from anchorot._kernels.records import ShareSteps
+from anchorot._kernels.records import ShareSteps, common_segments, from_heights, tie_blocks, to_heights
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_choice, check_finite, check_indices, check_numbers
 from anchorot.distances.alignment import Alignment, Correspondence

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._kernels.heights import from_heights
-from anchorot._kernels.records import Events
+from anchorot._kernels.records import Events, from_heights
 from anchorot._typing import Floats, Int64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._kernels import kernels
-from anchorot._kernels.heights import from_heights, heights_after
-from anchorot._kernels.records import PlaceMoves, RowItems, StepRows
+from anchorot._kernels.records import PlaceMoves, RowItems, StepRows, from_heights, heights_after
 from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.ragged import RaggedMeasures, level_steps
 from anchorot.exceptions import InputError

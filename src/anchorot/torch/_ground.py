@@ -19,7 +19,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from anchorot._kernels.levels import common_segments
+from anchorot._kernels.records import common_segments
 from anchorot.anchors.rows import NEAR
 from anchorot.distances.projection import FOLDED
 from anchorot.torch._checks import is_uniform

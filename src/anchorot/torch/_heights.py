@@ -1,9 +1,9 @@
-"""CDF heights on tensors, summed in integers as in `anchorot._kernels.heights`."""
+"""CDF heights on tensors, summed in integers as in `anchorot._kernels.records`."""
 
 import torch
 from torch import Tensor
 
-from anchorot._kernels.heights import HEIGHT_BITS
+from anchorot._kernels.records import HEIGHT_BITS
 
 
 def heights_after(weights: Tensor, order: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from anchorot._kernels.levels import common_segments
+from anchorot._kernels.records import common_segments
 from anchorot.torch import _cuda
 
 BLOCK_NUMBERS = {"cpu": 1 << 18, "cuda": 1 << 26}  # handled at a time by plain PyTorch

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from anchorot._kernels.levels import common_segments
+from anchorot._kernels.records import common_segments
 from anchorot.exceptions import InputError
 from anchorot.torch._checks import is_uniform
 from anchorot.torch._weighted import sorted_rows, sweep_costs

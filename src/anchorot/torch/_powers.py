@@ -5,7 +5,7 @@ CDF of a merged level,
 
     energy = p (p - 1) ∬ |x - y|^q D(x) D(y) dx dy,    ∂energy/∂z = -2 p (p - 1) s ∫ |z - y|^q D(y) dy
 
-for a number z of mass s: gaps alone, as in `anchorot._kernels.numpy.energy`.
+for a number z of mass s: gaps alone, as in `anchorot._kernels.numpy.sweep`.
 """
 
 from math import comb
@@ -77,7 +77,7 @@ def _merged_levels(x: Tensor, y: Tensor, p: int, wanted: bool) -> Energies:
 def gap_energy(gaps: Tensor, d: Tensor, p: int, wanted: bool) -> tuple[Tensor, Tensor]:
     """Energy for p >= 3 of a signed measure with CDF d on its gaps, and ∫ |z - y|^(p-2) D(y) dy at its points.
 
-    See `anchorot._kernels.numpy.energy` for the recurrence. The second is left empty if not wanted.
+    See `anchorot._kernels.numpy.sweep` for the recurrence. The second is left empty if not wanted.
     """
     q = p - 2
     below = _moments(gaps, d, q)

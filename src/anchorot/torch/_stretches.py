@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from anchorot._kernels.heights import HEIGHT_BITS
+from anchorot._kernels.records import HEIGHT_BITS
 from anchorot.torch import _cuda
 from anchorot.torch._nvrtc import Argument, Kernel, compiled, long, pointer, short
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from anchorot._kernels.levels import common_segments
+from anchorot._kernels.records import common_segments
 from anchorot.torch._checks import check_costs, check_weights, is_uniform
 from anchorot.torch._heights import heights_after
 from anchorot.torch._levels import blocks

@@ -2,14 +2,33 @@
 
 import numpy as np
 
-from anchorot._kernels.heights import from_heights, heights_after
-from anchorot._kernels.levels import common_segments, tie_blocks
-from anchorot._kernels.numpy.blocks import block_energies, block_profile, vector_profile
-from anchorot._kernels.numpy.energy import gap_energy, scale_of, scaled_back, span_of
-from anchorot._kernels.numpy.grid import event_averages, level_averages
-from anchorot._kernels.numpy.labelled import labelled_energies, labelled_steps
-from anchorot._kernels.numpy.sweep import block_sweep
-from anchorot._kernels.records import Events, LevelMoves, ShareSteps, StepRows
+from anchorot._kernels.numpy.blocks import (
+    block_energies,
+    block_profile,
+    blocks_of,
+    event_averages,
+    level_averages,
+    vector_profile,
+)
+from anchorot._kernels.numpy.sweep import (
+    block_sweep,
+    gap_energy,
+    labelled_energies,
+    labelled_steps,
+    scale_of,
+    scaled_back,
+    span_of,
+)
+from anchorot._kernels.records import (
+    Events,
+    LevelMoves,
+    ShareSteps,
+    StepRows,
+    common_segments,
+    from_heights,
+    heights_after,
+    tie_blocks,
+)
 from anchorot._typing import Float64s, Floats, Int64s
 
 __all__ = [
@@ -35,8 +54,6 @@ __all__ = [
     "sweep_profile",
     "vector_profile",
 ]
-
-BLOCK_NUMBERS = 1 << 18  # numbers merged at a time: a few MB of temporary arrays
 
 
 def description() -> str:
@@ -65,10 +82,8 @@ def level_energy(x: Floats, y: Floats, p: int, threads: int) -> float:
     scale = scale_of(span) if p >= 3 else 0
     (levels_x, n), (levels_y, m) = x.shape, y.shape
     at_x, at_y, width = common_segments(levels_x, levels_y)
-    step = max(1, BLOCK_NUMBERS // (n + m))
     energy = np.empty(len(width))
-    for start in range(0, len(width), step):
-        block = slice(start, start + step)
+    for block in blocks_of(len(width), n + m):
         merged = np.concatenate([x[at_x[block]], y[at_y[block]]], axis=1).astype(np.float64, copy=False)
         order = np.argsort(merged, axis=1, kind="stable")
         # D after each number, in units of 1 / (n m): exact
@@ -89,9 +104,7 @@ def l1_costs(x: Float64s, y: Float64s, threads: int) -> Float64s:
 
     k, l, width = common_segments(len(x), len(y))
     out = np.zeros((x.shape[1], y.shape[1]))
-    step = max(1, BLOCK_NUMBERS // (x.shape[1] + y.shape[1]))
-    for start in range(0, len(width), step):
-        block = slice(start, start + step)
+    for block in blocks_of(len(width), x.shape[1] + y.shape[1]):
         scaled = [np.ascontiguousarray((q[at[block]] * width[block, None]).T) for q, at in ((x, k), (y, l))]
         out += cdist(*scaled, "cityblock")
     return out

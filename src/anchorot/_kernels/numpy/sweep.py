@@ -1,15 +1,71 @@
-"""Sweep over events in vectorised blocks: the time integral of the energy of points that move one at a time."""
+"""The energy of a signed measure on the line, and its integral over time while points move, in NumPy.
 
+One labelling of the points is swept in vectorised blocks of events, many labellings moment by moment.
+"""
+
+import math
 from itertools import pairwise
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._kernels.numpy.energy import gap_energy, scale_of, scaled_back, span_of
-from anchorot._typing import Float64s
+from anchorot._kernels.records import PlaceMoves, RowItems
+from anchorot._typing import Float64s, Floats
 
-BLOCK = 128  # events handled at once; their mutual terms cost BLOCK² each block
+SMALLEST_SCALE = -1000  # power of two whose reciprocal is still a normal number
+BLOCK_EVENTS = 128  # handled at once; their mutual terms cost the square of it each block
+ROW_STEPS = 30  # one row, in passes of the C++ kernel over one place
+BLOCK_MASSES = 1 << 20  # summed at a time: 8 MB
+
+
+def span_of(*values: Floats) -> float:
+    """Range of all numbers in arrays, some of which may be empty; infinite if it is beyond the range of floats."""
+    ends = [(float(v.min()), float(v.max())) for v in values if v.size]
+    return max(high for _, high in ends) - min(low for low, _ in ends)
+
+
+def scale_of(span: float) -> int:
+    """Return k such that gaps times 2**-k are at most 1: their powers stay in the range of floats."""
+    return max(math.frexp(span)[1], SMALLEST_SCALE)
+
+
+def scaled_back(energy: float, scale: int, p: int) -> float:
+    """Return the energy of gaps that were multiplied with 2**-scale; infinite if it is beyond the range of floats."""
+    try:
+        return math.ldexp(energy, scale * p)
+    except OverflowError:
+        return math.copysign(math.inf, energy)
+
+
+def gap_energy(gaps: Float64s, d: Float64s, p: int) -> Float64s:
+    r"""Energy :math:`-\iint |x - y|^p d\mu(x) d\mu(y)` of a signed measure of total mass zero, along the last axis.
+
+    With D the measure's CDF, which has the value ``d[i]`` on a gap of length ``gaps[i]``, it is
+
+    - p = 1:  2 ∫ D(x)² dx
+    - p = 2:  2 (∫ D(x) dx)²
+    - p >= 2:  p (p - 1) ∬ |x - y|^(p-2) D(x) D(y) dx dy
+
+    which needs no coordinates, only gaps: nothing cancels far from zero, and p = 1, 2 are squares. For p >= 3, with
+    q = p - 2 and A_k(x) = ∫_{y < x} (x - y)^k D(y) dy, one gap g takes A_k to
+    Σ_j C(k, j) g^(k-j) A_j + d g^(k+1) / (k + 1), so each A_k is a cumulative sum of terms of the lower ones.
+    """
+    if p == 1:
+        return 2 * np.sum(gaps * d * d, axis=-1)
+    if p == 2:
+        return 2 * np.sum(gaps * d, axis=-1) ** 2
+    q = p - 2
+    below: list[Float64s] = []  # A_0, ..., A_q at the start of each gap
+    for k in range(q + 1):
+        growth = d * gaps ** (k + 1) / (k + 1)
+        for j in range(k):
+            growth += math.comb(k, j) * gaps ** (k - j) * below[j]
+        at_end = np.cumsum(growth, axis=-1)
+        below.append(np.concatenate([np.zeros_like(at_end[..., :1]), at_end[..., :-1]], axis=-1))
+    inner = d * gaps ** (q + 2) / ((q + 1) * (q + 2))
+    for j in range(q + 1):
+        inner += math.comb(q, j) * gaps ** (q - j + 1) / (q - j + 1) * below[j]
+    return 2 * p * (p - 1) * np.sum(d * inner, axis=-1)
 
 
 def block_sweep(
@@ -30,7 +86,7 @@ def block_sweep(
     powers, corrected for the events before it in the block, as a dense matrix. f starts afresh at each block, and
     a new block begins wherever a gap is long compared with the whole way so far, so that what rounding leaves of f
     is never multiplied by a large gap. Values are scaled by a power of two to their range, so that their powers stay in
-    the range of floats. O(L (BLOCK + N p / BLOCK)) for L events of N rows.
+    the range of floats. O(L (B + N p / B)) for L events of N rows in blocks of B.
 
     Parameters
     ----------
@@ -73,7 +129,7 @@ def block_sweep(
 
 
 def _block_starts(time: Float64s, rows: int) -> NDArray[np.intp]:
-    regular = np.arange(0, len(time), BLOCK)
+    regular = np.arange(0, len(time), BLOCK_EVENTS)
     long_gaps = np.flatnonzero(np.diff(time) * rows > time[1:] - time[:1]) + 1
     return np.union1d(regular, long_gaps)
 
@@ -110,6 +166,39 @@ class _Potential:
         moments = below + (-1) ** self.p * above
         x = v - self.centre
         return sum(
-            (comb(self.p, k) * (-1) ** k * x ** (self.p - k) * moments[k] for k in range(self.p + 1)),
+            (math.comb(self.p, k) * (-1) ** k * x ** (self.p - k) * moments[k] for k in range(self.p + 1)),
             start=np.zeros_like(x),
         )
+
+
+def labelled_energies(moves: PlaceMoves, items: RowItems, in_x: NDArray[np.uint8], threads: int) -> Float64s:
+    """Energy distance of the two collections that each labelling makes of a pool.
+
+    At every moment: sort the places, then for every labelling sum up the signed masses D in that order and add
+    duration * Σ (z_{k+1} - z_k) D². O(moments * rows * labellings).
+    """
+    time, row, target, start, place, begin, end = moves
+    size_x = int(in_x[0].sum())
+    size_y = in_x.shape[1] - size_x
+    step = max(1, BLOCK_MASSES // len(start))
+    if np.inf in (end - begin, float(place[-1]) - float(place[0])):
+        return np.full(len(in_x), np.inf)
+    energies = np.zeros(len(in_x))
+    now = start.copy()
+    moments = np.unique(np.append(begin, time))
+    for moment, later in zip(moments, np.append(moments[1:], end), strict=True):
+        moving = slice(*np.searchsorted(time, [moment, later])) if later > moment else slice(0, 0)
+        now[row[moving]] = target[moving]
+        order = np.argsort(now, kind="stable")
+        area = np.diff(place[now[order]]) * (later - moment)
+        for first in range(0, len(in_x), step):
+            block = slice(first, first + step)
+            signed = np.where(in_x[block][:, items.item[order]], size_y, -size_x) * items.mass[order]
+            energies[block] += np.cumsum(signed, axis=1)[:, :-1] ** 2 @ area
+    return 2 * (energies / size_x / size_y / size_x / size_y)
+
+
+def labelled_steps(moves: PlaceMoves) -> float:
+    """Tell how long `labelled_energies` takes: a sum over all rows at every moment."""
+    moments = 1 + np.count_nonzero(np.diff(moves.time))
+    return float(ROW_STEPS * moments * len(moves.start))
