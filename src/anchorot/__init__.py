@@ -15,10 +15,10 @@ fast, by the distributions of costs that their points see.
 
 from typing import TYPE_CHECKING
 
-from anchorot.anchors.feature_maps import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.anchors.line import ot_1d
+from anchorot.anchors.marking import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
 from anchorot.barycenter import Barycenter, barycenter
 from anchorot.config import __version__, show_config
 from anchorot.distances.align import align

@@ -20,8 +20,8 @@ from anchorot._validate import (
     check_weights,
     uniform_weights,
 )
+from anchorot.anchors.marked import sorted_types
 from anchorot.anchors.marking import Marking, marking_of
-from anchorot.anchors.typed import sorted_types
 from anchorot.exceptions import InputError
 from anchorot.io.points import from_points
 from anchorot.many.metrics import WITH_GRADIENT

@@ -9,7 +9,7 @@ import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot._kernels.records import Events, GridSpec, PlaceMoves, RowItems, StepRows, to_heights
 from anchorot._validate import LARGEST_POWER
-from anchorot.anchors.level_moves import merged_moves
+from anchorot.anchors.features import merged_moves
 from anchorot.anchors.rows import row_costs
 from tests import reference
 

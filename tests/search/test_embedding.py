@@ -9,7 +9,7 @@ import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot._kernels.numpy import blocks as numpy_grid
 from anchorot._kernels.records import GridSpec
-from anchorot.anchors.parts import plain_averages
+from anchorot.anchors.marked import plain_averages
 from anchorot.search.encoder import Encoder, cell_vector
 from tests import reference
 from tests.strategies import clouds, scale_of, spaces

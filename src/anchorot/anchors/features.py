@@ -20,12 +20,12 @@ from anchorot._validate import (
     check_weights,
     uniform_weights,
 )
-from anchorot.anchors.level_moves import mean_of_levels, merged_moves
-from anchorot.anchors.line import StepFunction, step_distance
+from anchorot.anchors.line import RaggedMeasures, StepFunction, level_steps, step_distance
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
-from anchorot.anchors.ragged import RaggedMeasures, level_steps
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
+
+BLOCK_NUMBERS = 1 << 18  # averaged at a time: 2 MB of temporary numbers
 
 
 class AnchorFeatures:
@@ -299,3 +299,25 @@ def as_features(
     if x.robust != robust:
         raise InputError(f"the features were made with robust={x.robust}, but robust={robust} is asked for")
     return x
+
+
+def mean_of_levels(levels: Floats) -> StepFunction:
+    """Mean quantile function from a matrix whose row k holds the anchors' quantiles at level k, in any order."""
+    count, anchors = levels.shape
+    origin = float(levels[count // 2, 0])
+    value = np.empty(count)
+    step = max(1, BLOCK_NUMBERS // anchors)
+    for start in range(0, count, step):
+        block = slice(start, start + step)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value[block] = np.subtract(levels[block], origin, dtype=np.float64).mean(axis=1)
+    return StepFunction(value, np.arange(1, count + 1) / count, origin)
+
+
+def merged_moves(x: LevelMoves, y: LevelMoves) -> LevelMoves:
+    """Moves of the rows of two collections, those of y numbered after those of x."""
+    order = np.argsort(np.concatenate([x.level, y.level]), kind="stable")  # which sees that both are sorted
+    row = np.concatenate([x.row, y.row + np.uint32(len(x.start))])[order]
+    sides = (x.level, y.level), (x.before, y.before), (x.after, y.after)
+    level, before, after = (np.concatenate(side)[order] for side in sides)
+    return LevelMoves(level, row, before, after, np.concatenate([x.start, y.start]))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from anchorot._kernels.records import GridSpec
 from anchorot._validate import check_integer
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.outline import Outline
+from anchorot.anchors.marking import Outline
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 

@@ -1,19 +1,335 @@
-"""Features of any space, by whatever marking: the one door to them."""
+r"""Features of spaces whose points are told apart by more than their costs: by types, by vectors, or by a reach alone.
 
-from collections.abc import Iterable
-from typing import Any
+**Types.** Anchors of type c see points of type b. With s_b the mass of type b and Q_i^b the quantile function of anchor
+i's costs to the points of type b, let F_cb(x, t) = s_b Σ_{i of type c} a_i [Q_i^b(t) <= x]. Marked Anchor Energy is
+
+    Σ_cb 2 ∬_{x <= reach} (F_cb - G_cb)² dx dt ,
+
+a squared L2 distance, with F_cb = 0 where a space lacks a type. The pieces have different masses, which is why the
+reach must be the same for all: it is where what is missing would be.
+
+**Vectors.** With phi(i) the vector of point i (a feature map), F(x, t) = Σ_i a_i phi(i) [Q_i(t) <= x] is vector-valued,
+and marked Anchor Energy is 2 ∬_{x <= reach} |F - G|² dx dt: the squared distance of the kernel
+<phi, phi'> ∫ (reach - max(Q(t), Q'(t))) dt, which couples what a point is with what it sees.
+"""
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from anchorot._kernels import kernels
-from anchorot._kernels.records import LevelBlocks
-from anchorot._typing import Float64s, Floats, RngLike
+from anchorot._kernels.records import Events, GridSpec, LevelBlocks, VectorLevels, to_heights
+from anchorot._typing import Float64s, Floats, Int64s, RngLike
+from anchorot._validate import check_memory, check_overflow, uniform_weights
 from anchorot.anchors.features import AnchorFeatures, as_features
-from anchorot.anchors.marked_base import check_alike
-from anchorot.anchors.marking import Marking, MarksLike, marking_of
-from anchorot.anchors.typed import TypedFeatures
-from anchorot.anchors.vectored import VectorFeatures
+from anchorot.anchors.marking import Marking, MarksLike, Outline, marking_of, types_of
 from anchorot.exceptions import InputError
+from anchorot.space import Space, as_space, heavy_part
+
+
+class MarkedFeatures(AnchorFeatures):
+    """Features of anchors that are told apart by more than their costs."""
+
+    def __init__(self, marking: Marking, *, events: Events | None = None, robust: bool = False) -> None:
+        super().__init__(events=events, robust=robust, marking=marking)
+        self.is_mean_only = False
+
+    @property
+    def reach(self) -> float:
+        """Up to which cost they see."""
+        assert self.marking is not None
+        return self.marking.reach
+
+    def _checked(self, other: AnchorFeatures, p: int) -> Self:
+        check_alike(self, other, p)
+        assert isinstance(other, type(self))
+        return other
+
+    def self_cost(self, p: int = 1) -> NoReturn:
+        """Refused: marked Anchor Energy is not made of transport costs."""
+        raise InputError("marks have no transport costs of their own; anchor_energy takes them")
+
+
+def check_alike(x: AnchorFeatures, y: AnchorFeatures, p: int) -> None:
+    """Refuse features that were not made to be compared with each other."""
+    if p != 1:
+        raise InputError(f"marks and reach go with p=1, but got p={p}")
+    if x.marking != y.marking:
+        raise InputError(f"features of {x.marking} cannot be compared with features of {y.marking}; make them alike")
+
+
+def summed(energies: Iterable[float]) -> float:
+    """Return the sum of energies, the same in whatever order; refuse what is beyond the range of floats."""
+    try:
+        total = math.fsum(energies)
+    except OverflowError:  # of numbers that are all finite
+        total = math.inf
+    check_overflow(total, 1)
+    return total
+
+
+def completed(events: Events, reach: float, total: float = 1.0) -> Events:
+    """Add a row at the reach with what the masses lack of a total, so that those of any two collections agree."""
+    rest = total - math.fsum(events.mass)
+    return Events(
+        np.append(events.position, reach),
+        np.append(events.row, np.uint32(len(events.mass))),
+        np.append(events.jump, to_heights(np.array(1.0))),
+        np.append(events.mass, rest),
+    )
+
+
+def nothing(reach: float) -> Events:
+    """Events of a collection without anchors."""
+    empty: Any = np.empty(0)
+    return completed(Events(empty, empty.astype(np.uint32), empty.astype(np.int64), empty), reach)
+
+
+Alphabet = tuple[Hashable, ...]
+
+
+class TypedFeatures(MarkedFeatures):
+    """The anchors of a space by their types and by the types of what they see; see the module.
+
+    Attributes
+    ----------
+    alphabet : tuple
+        The K types that occur, in a fixed order. Pair c, b of them is block c K + b.
+    blocks : LevelBlocks or None
+        Levels of every pair, if all points weigh the same.
+    """
+
+    def __init__(
+        self,
+        alphabet: Alphabet,
+        marking: Marking,
+        *,
+        blocks: LevelBlocks | None = None,
+        events: tuple[Events, ...] | None = None,
+        robust: bool = False,
+    ) -> None:
+        super().__init__(marking, robust=robust)
+        self.alphabet = alphabet
+        self.blocks = blocks
+        if events is not None:
+            self.block_events = events  # fills the cached property of that name
+
+    @classmethod
+    def of_space(cls, space: Space, marking: Marking, *, robust: bool, threads: int) -> Self:
+        """Features of a space that `marking` has looked at."""
+        check_memory(space.n, 24 if space.is_uniform else 56, "features of")
+        assert space.types is not None
+        alphabet = sorted_types(space.types)
+        number = {kind: code for code, kind in enumerate(alphabet)}
+        codes = np.array([number[kind] for kind in space.types])
+        members = [np.flatnonzero(codes == code) for code in range(len(alphabet))]
+        if space.is_uniform:
+            return cls(alphabet, marking, blocks=_level_blocks(space, members, threads), robust=robust)
+        made = tuple(_pair_events(space, c, b, marking.reach, threads) for c in members for b in members)
+        return cls(alphabet, marking, events=made, robust=robust)
+
+    @cached_property
+    def block_events(self) -> tuple[Events, ...]:
+        """Events of every pair of types; what a pair lacks of all mass stands at the reach, where it does no harm."""
+        assert self.blocks is not None
+        return tuple(_events_of_levels(self.blocks, k, self.reach) for k in range(len(self.blocks.mass)))
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The smallest cost, and the reach."""
+        if self.blocks is not None:
+            low = float(self.blocks.numbers.min())
+        else:
+            low = min(float(events.position[0]) for events in self.block_events)
+        return low, self.reach
+
+    def energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
+        """Marked Anchor Energy between two features of the same marking."""
+        y = self._checked(other, p)
+        if self.blocks is None or y.blocks is None:
+            return self.sweep_energy_to(other, p, threads=threads)
+        pairs = block_pairs(self.alphabet, y.alphabet)
+        return summed(kernels.block_energies(self.blocks, y.blocks, pairs, self.reach, threads).tolist())
+
+    def sweep_energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
+        """The same by a sweep over the events of every pair of types."""
+        pairs = self._paired_events(self._checked(other, p))
+        return summed(kernels.sweep_energy(*events, threads) for events in pairs)
+
+    def profile_to(self, other: AnchorFeatures, reaches: Float64s, *, threads: int = 1) -> Float64s:
+        """Marked Anchor Energy up to each of the ascending reaches, none above that of the features."""
+        y = self._checked(other, 1)
+        if self.blocks is None or y.blocks is None:
+            return np.sum([kernels.sweep_profile(*e, reaches, threads) for e in self._paired_events(y)], axis=0)
+        return kernels.block_profile(self.blocks, y.blocks, block_pairs(self.alphabet, y.alphabet), reaches, threads)
+
+    def _paired_events(self, other: Self) -> list[tuple[Events, Events]]:
+        none = nothing(self.reach)
+        sides = (self.block_events, other.block_events)
+        pairs = block_pairs(self.alphabet, other.alphabet).tolist()
+        return [(sides[0][i] if i >= 0 else none, sides[1][j] if j >= 0 else none) for i, j in pairs]
+
+    def arrays(self) -> list[np.ndarray]:
+        """All numbers that are kept of the space."""
+        if self.blocks is not None:
+            return list(self.blocks)
+        return [array for events in self.block_events for array in events]
+
+    def __repr__(self) -> str:
+        return f"TypedFeatures({len(self.alphabet)} types, {self.marking}, robust={self.robust})"
+
+
+@lru_cache(maxsize=4096)
+def block_pairs(x: Alphabet, y: Alphabet) -> Int64s:
+    """Blocks of two alphabets that are of the same pair of types; -1 where one of them has no such block."""
+    if x == y:
+        return np.repeat(np.arange(len(x) ** 2)[:, None], 2, axis=1)
+    place_x, place_y = ({kind: k for k, kind in enumerate(side)} for side in (x, y))
+    both = sorted_types((*x, *y))
+
+    def block(place: dict[Hashable, int], size: int, c: Hashable, b: Hashable) -> int:
+        return place[c] * size + place[b] if c in place and b in place else -1
+
+    found = [(block(place_x, len(x), c, b), block(place_y, len(y), c, b)) for c in both for b in both]
+    return np.array([pair for pair in found if pair != (-1, -1)], dtype=np.int64).reshape(-1, 2)
+
+
+def sorted_types(types: Iterable[Hashable]) -> Alphabet:
+    """Return the types that occur, in an order that is the same everywhere."""
+    return tuple(sorted(set(types), key=_place))
+
+
+def _place(kind: Hashable) -> tuple[str, str]:
+    """What types are sorted by: any two of them, of any kind, in the same order everywhere."""
+    return type(kind).__name__, repr(kind)
+
+
+def _level_blocks(space: Space, members: list[Int64s], threads: int) -> LevelBlocks:
+    numbers = np.empty(space.n**2)
+    shape = []
+    start = 0
+    for anchors in members:
+        rows = _chosen(space.cost, anchors, 0)
+        for targets in members:
+            part = _chosen(rows, targets, 1).astype(np.float64, copy=False)
+            levels = numbers[start : start + part.size].reshape(part.shape[::-1])
+            kernels.sort_rows(kernels.quantiles(part, threads, levels), threads)
+            shape.append((start, *levels.shape))
+            start += part.size
+    shapes = np.array(shape, np.int64)
+    return LevelBlocks(numbers, shapes, shapes[:, 1] / space.n / space.n)
+
+
+def _chosen(costs: Floats, places: Int64s, axis: int) -> Floats:
+    """Rows or columns of costs; `take` needs a third of the time of an index, and all of them need no copy."""
+    return costs if len(places) == costs.shape[axis] else costs.take(places, axis=axis)
+
+
+def _pair_events(space: Space, anchors: Int64s, targets: Int64s, reach: float, threads: int) -> Events:
+    seen = space.weights[targets]
+    values = space.cost[np.ix_(anchors, targets)].astype(np.float64, copy=False).ravel()
+    position, order = kernels.argsort(values, threads)
+    row = order // len(targets)
+    jump = to_heights(seen / seen.sum())[order - row * len(targets)]
+    return completed(Events(position, row.astype(np.uint32), jump, space.weights[anchors] * seen.sum()), reach)
+
+
+def _events_of_levels(blocks: LevelBlocks, block: int, reach: float) -> Events:
+    start, levels, count = blocks.shape[block]
+    position, order = kernels.argsort(blocks.numbers[start : start + levels * count], threads=1)
+    jump = np.broadcast_to(to_heights(np.array(1 / levels)), order.shape).copy()
+    mass = np.full(count, blocks.mass[block])
+    return completed(Events(position, (order % count).astype(np.uint32), jump, mass), reach)
+
+
+class VectorFeatures(MarkedFeatures):
+    """The anchors of a space, each with a vector; see the module.
+
+    Attributes
+    ----------
+    vector_levels : VectorLevels or None
+        Levels with the anchor of every number, if all points weigh the same.
+    vectors : ndarray of shape (anchors, size)
+        Of every anchor, times its weight.
+    """
+
+    def __init__(
+        self,
+        vectors: Float64s,
+        marking: Marking,
+        *,
+        vector_levels: VectorLevels | None = None,
+        events: Events | None = None,
+        robust: bool = False,
+    ) -> None:
+        super().__init__(marking, events=events, robust=robust)
+        self.vectors = vectors
+        self.vector_levels = vector_levels
+
+    @classmethod
+    def of_space(cls, space: Space, marking: Marking, *, robust: bool, threads: int) -> Self:
+        """Features of a space that `marking` has looked at."""
+        check_memory(space.n, 40, "features of")
+        vectors = np.ascontiguousarray(space.weights[:, None] * marking.vectors(space))
+        if not space.is_uniform:
+            plain = AnchorFeatures.of(space, threads=threads)
+            return cls(vectors, marking, events=plain.events, robust=robust)
+        quantiles = kernels.quantiles(space.cost, threads).astype(np.float64, copy=False)
+        order = np.argsort(quantiles, axis=1, kind="stable")
+        levels = np.take_along_axis(quantiles, order, axis=1)
+        found = VectorLevels(levels, order.astype(np.uint32), vectors)
+        return cls(vectors, marking, vector_levels=found, robust=robust)
+
+    @cached_property
+    def events(self) -> Events:
+        """Every jump of every anchor's CDF, by position; masses are those without vectors."""
+        assert self.vector_levels is not None
+        levels, anchor, _ = self.vector_levels
+        position, order = kernels.argsort(levels.ravel(), threads=1)
+        jump = np.broadcast_to(to_heights(np.array(1 / len(levels))), order.shape).copy()
+        return Events(position, anchor.ravel()[order], jump, uniform_weights(levels.shape[1]))
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The smallest cost, and the reach."""
+        first = self.events.position if self.vector_levels is None else self.vector_levels.levels[0]
+        return float(first[0]), self.reach
+
+    def energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
+        """Marked Anchor Energy between two features of the same marking."""
+        y = self._checked(other, p)
+        if self.vector_levels is None or y.vector_levels is None:
+            return self.sweep_energy_to(other, p, threads=threads)
+        return summed(self.profile_to(other, np.array([self.reach]), threads=threads).tolist())
+
+    def sweep_energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
+        """The same by a sweep for every coordinate of the vectors."""
+        pairs = zip(self.coordinates(), self._checked(other, p).coordinates(), strict=True)
+        return summed(kernels.sweep_energy(*events, threads) for events in pairs)
+
+    def profile_to(self, other: AnchorFeatures, reaches: Float64s, *, threads: int = 1) -> Float64s:
+        """Marked Anchor Energy up to each of the ascending reaches, none above that of the features."""
+        y = self._checked(other, 1)
+        if self.vector_levels is not None and y.vector_levels is not None:
+            return kernels.vector_profile(self.vector_levels, y.vector_levels, reaches, threads)
+        pairs = zip(self.coordinates(), y.coordinates(), strict=True)
+        return np.sum([kernels.sweep_profile(*events, reaches, threads) for events in pairs], axis=0)
+
+    def coordinates(self) -> list[Events]:
+        """Events with the masses of each coordinate, which sum to 0: what they lack stands at the reach."""
+        reach = self.reach
+        return [completed(self.events._replace(mass=np.ascontiguousarray(mass)), reach, 0.0) for mass in self.vectors.T]
+
+    def arrays(self) -> list[np.ndarray]:
+        """All that is kept of the space."""
+        return list(self.vector_levels) if self.vector_levels is not None else [*self.events, self.vectors]
+
+    def __repr__(self) -> str:
+        return f"VectorFeatures({len(self.vectors)} anchors, {self.marking}, robust={self.robust})"
 
 
 def marked_features(
@@ -73,3 +389,57 @@ def _one_block(levels: Floats) -> LevelBlocks:
     count, anchors = levels.shape
     numbers = np.ascontiguousarray(levels, dtype=np.float64).ravel()
     return LevelBlocks(numbers, np.array([[0, count, anchors]]), np.array([1 / anchors]))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which parts of F there are: one, one for every pair of types, or one for every coordinate of a map."""
+
+    count: int
+    alphabet: Alphabet = ()
+
+
+def parts_of(spaces: Iterable[Any], marking: Marking | None) -> Parts:
+    """Return the parts that all these spaces have together; going through them if they have types."""
+    if marking is None or marking.marks is None:
+        return Parts(1)
+    if marking.phi is not None:
+        return Parts(marking.phi.size)
+    alphabet = sorted_types(kind for k, x in enumerate(spaces) for kind in _types(x, f"spaces[{k}]"))
+    return Parts(len(alphabet) ** 2, alphabet)
+
+
+def _types(x: Any, name: str) -> Alphabet:
+    if isinstance(x, TypedFeatures):
+        return x.alphabet
+    return types_of(x if isinstance(x, Outline) else heavy_part(as_space(x)), name)
+
+
+def part_averages(features: AnchorFeatures, grid: GridSpec, parts: Parts) -> Float64s:
+    """Averages of all parts over the cells, one after the other. Types that are no part are left out."""
+    if isinstance(features, TypedFeatures):
+        return _typed_averages(features, grid, parts)
+    if isinstance(features, VectorFeatures):
+        return np.concatenate([kernels.event_averages(part, grid).ravel() for part in features.coordinates()])
+    return plain_averages(features, grid).ravel()
+
+
+def plain_averages(features: AnchorFeatures, grid: GridSpec) -> Float64s:
+    """Averages over the cells of the F of all anchors alike, (cells_x, cells_t)."""
+    if features.levels is not None:
+        return kernels.level_averages(features.levels, grid)
+    return kernels.event_averages(features.events, grid)
+
+
+def _typed_averages(features: TypedFeatures, grid: GridSpec, parts: Parts) -> Float64s:
+    out = np.zeros((parts.count, grid.cells_x * grid.cells_t))
+    for own, part in block_pairs(features.alphabet, parts.alphabet).tolist():
+        if own < 0 or part < 0:
+            continue
+        if features.blocks is None:
+            out[part] = kernels.event_averages(features.block_events[own], grid).ravel()
+        else:
+            start, levels, count = features.blocks.shape[own].tolist()
+            numbers = features.blocks.numbers[start : start + levels * count].reshape(levels, count)
+            out[part] = features.blocks.mass[own] * count * kernels.level_averages(numbers, grid).ravel()
+    return out.ravel()

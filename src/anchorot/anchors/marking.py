@@ -1,28 +1,243 @@
-"""Marks and reach: what of points a comparison looks at besides their costs, and how far it sees."""
+"""Marks and reach: what of points a comparison looks at besides their costs, and how far it sees.
+
+Features of points count as vectors whose inner products are a kernel: a feature map, the same for all spaces compared.
+"""
+
+from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
+
+from anchorot._cost_scales import unit_of
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_finite_number
-from anchorot.anchors.feature_maps import (
-    FeatureMap,
-    FourierMap,
-    LinearMap,
-    OneHotMap,
-    features_of,
-    fit_map,
-    needed_features,
-)
-from anchorot.anchors.outline import Outline
+from anchorot._validate import check_choice, check_finite_number, check_integer
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
+KINDS = ("fourier", "linear", "onehot")
+MOST_POOLED = 1000  # points whose distances are looked at for the median
+MOST_CATEGORIES = 256
 MARKS = ("types", "features")
-MAPS = (FourierMap, LinearMap, OneHotMap)
 SIZE = 64  # of Fourier vectors
+
+
+class FeatureMap(Protocol):
+    """A map phi of features to vectors, the same for all spaces that are compared; made by :func:`feature_map`."""
+
+    @property
+    def dim(self) -> int:
+        """Length of the features that it takes."""
+
+    @property
+    def size(self) -> int:
+        """Length of the vectors that it gives."""
+
+    def __call__(self, features: Float64s) -> Float64s:
+        """Map features, one point a row."""
+
+
+@dataclass(frozen=True)
+class LinearMap:
+    """The features themselves: points count by the inner product of their features."""
+
+    dim: int
+
+    @property
+    def size(self) -> int:
+        """Length of the vectors that it gives."""
+        return self.dim
+
+    def __call__(self, features: Float64s) -> Float64s:
+        """Map features, one point a row."""
+        return features
+
+
+@dataclass(frozen=True)
+class FourierMap:
+    """Random Fourier features of the Gaussian kernel ``exp(-|u - v|² / (2 width²))``; every vector has length 1.
+
+    Attributes
+    ----------
+    dim : int
+        Length of the features.
+    width : float
+        Of the kernel: features much nearer than that are alike, much farther apart have nothing in common.
+    size : int
+        Length of the vectors, even; the kernel is met to about 1 / sqrt(size).
+    seed : int
+        Of the draw.
+    """
+
+    dim: int
+    width: float
+    size: int = 64
+    seed: int = 0
+
+    def __call__(self, features: Float64s) -> Float64s:
+        """Map features, one point a row."""
+        frequencies = np.random.default_rng(self.seed).normal(size=(self.dim, self.size // 2))
+        angles = (features / self.width) @ frequencies
+        return np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / np.sqrt(self.size // 2)
+
+
+@dataclass(frozen=True)
+class OneHotMap:
+    """One coordinate for every category: points count together if their features are equal, others are nothing."""
+
+    categories: tuple[tuple[float, ...], ...]
+
+    @property
+    def dim(self) -> int:
+        """Length of the features that it takes."""
+        return len(self.categories[0])
+
+    @property
+    def size(self) -> int:
+        """Length of the vectors that it gives."""
+        return len(self.categories)
+
+    def __call__(self, features: Float64s) -> Float64s:
+        """Map features, one point a row."""
+        return (features[:, None, :] == np.array(self.categories)).all(axis=2).astype(np.float64)
+
+
+def feature_map(
+    spaces: Sequence[Space],
+    kind: str = "fourier",
+    *,
+    size: int = 64,
+    width: float | None = None,
+    rng: RngLike = 0,
+) -> FeatureMap:
+    """Fit a feature map to the points of all spaces, for ``marks=``: what is compared must be mapped alike.
+
+    Parameters
+    ----------
+    spaces : sequence of Space
+        Each with features of the same length.
+    kind : {"fourier", "linear", "onehot"}
+        - "fourier": random Fourier features of a Gaussian kernel, for features that are alike when they are near.
+          Features count as they are: scale columns of different units first.
+        - "linear": the features themselves.
+        - "onehot": one coordinate for every row of features that occurs, at most 256.
+    size : int
+        Of Fourier vectors, even.
+    width : float, optional
+        Of the Gaussian; by default the median distance between features of different points (median heuristic).
+    rng : None, int or numpy.random.Generator
+        Where frequencies come from; by default they are the same every time.
+
+    Returns
+    -------
+    LinearMap, FourierMap or OneHotMap
+        To be called with features, and compared: equal maps do the same.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> x = ao.Space([[0, 1], [1, 0]], features=[[0.0], [3.0]])
+    >>> ao.feature_map([x])
+    FourierMap(dim=1, width=3.0, size=64, seed=0)
+    """
+    return fit_map([features_of(space, f"spaces[{k}]") for k, space in enumerate(spaces)], kind, size, width, rng)
+
+
+def fit_map(features: Sequence[Float64s], kind: str, size: int, width: float | None, rng: RngLike) -> FeatureMap:
+    """Fit a feature map to the features of the points of several spaces."""
+    check_choice(kind, "kind", KINDS)
+    lengths = {rows.shape[1] for rows in features}
+    if len(lengths) != 1:
+        raise InputError(f"features of all spaces must have one length, but got {sorted(lengths)}")
+    pooled = np.concatenate(features)
+    if kind == "linear":
+        return LinearMap(pooled.shape[1])
+    if kind == "onehot":
+        rows = np.unique(pooled, axis=0)
+        if len(rows) > MOST_CATEGORIES:
+            raise InputError(f"kind='onehot' takes {MOST_CATEGORIES} different features at most, but got {len(rows)}")
+        return OneHotMap(tuple(tuple(row) for row in rows.tolist()))
+    size = check_integer(size, "size", 2)
+    if size % 2:
+        raise InputError(f"size must be even, a cosine and a sine of every frequency, but got {size}")
+    seed = check_integer(rng, "rng", 0) if isinstance(rng, int) else _seed(rng)
+    return FourierMap(pooled.shape[1], _median_distance(pooled) if width is None else _positive(width), size, seed)
+
+
+def features_of(space: Space, name: str) -> Float64s:
+    """Features of the points of positive weight; refuse a space that has none."""
+    if not isinstance(space, Space):
+        raise InputError(f"{name} is a {type(space).__name__}, but a Space with features is needed")
+    return needed_features(space.features, name)[space.weights > 0]
+
+
+def needed_features(features: Float64s | None, name: str) -> Float64s:
+    """Refuse the features of a space that has none."""
+    if features is None:
+        raise InputError(
+            f"{name} has no features, but marks='features' needs some for each point; give Space(features=...)"
+        )
+    return features
+
+
+def _median_distance(features: Float64s) -> float:
+    from scipy.spatial.distance import pdist
+
+    order = np.random.default_rng(0).permutation(len(features))[:MOST_POOLED]
+    unit = unit_of(float(np.abs(features).max()))  # in which squares neither overflow nor vanish
+    distances = pdist(features[np.sort(order)] / unit)
+    apart = distances[distances > 0]
+    return unit * float(np.median(apart)) if len(apart) else 1.0
+
+
+def _positive(width: float) -> float:
+    if not 0 < width < np.inf:
+        raise InputError(f"width must be a positive number, but got {width!r}")
+    return float(width)
+
+
+def _seed(rng: RngLike) -> int:
+    return int(np.random.default_rng(rng).integers(2**31))
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A space at a glance, light enough to be sent from worker to caller.
+
+    Attributes
+    ----------
+    span : (float, float)
+        Smallest and largest cost between points of positive weight.
+    farthest : float
+        The largest cost, or rank, of such points.
+    types : tuple or None
+        Types of such points, once each.
+    features : ndarray or None
+        Features of such points.
+    """
+
+    span: tuple[float, float]
+    farthest: float
+    types: tuple[Hashable, ...] | None = None
+    features: Float64s | None = None
+
+    @classmethod
+    def of(cls, x: Any, *, robust: bool) -> Outline:
+        """Look at a space or cost matrix; at ranks of costs, if `robust`, for `farthest`."""
+        if isinstance(x, Outline):
+            return x
+        space = as_space(x)
+        heavy = heavy_part(space)
+        span = float(heavy.cost.min()), float(heavy.cost.max())
+        farthest = float(heavy_part(as_space(space, robust=True)).cost.max()) if robust else span[1]
+        types = None if heavy.types is None else tuple(dict.fromkeys(heavy.types))
+        return cls(span, farthest, types, heavy.features)
+
+
+MAPS = (FourierMap, LinearMap, OneHotMap)
 
 
 @dataclass(frozen=True)

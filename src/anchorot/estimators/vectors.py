@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from anchorot._typing import RngLike
 from anchorot.anchors.grid import Grid, check_shape
-from anchorot.anchors.marked import common_marking
+from anchorot.anchors.marked import common_marking, parts_of
 from anchorot.anchors.marking import MarksLike
-from anchorot.anchors.parts import parts_of
 from anchorot.distances.ground import is_w2
 from anchorot.estimators.training import load_spaces
 from anchorot.search.embedding import embed_parts

@@ -12,7 +12,7 @@ import numpy as np
 from anchorot._parallel import Threads, n_workers
 from anchorot._progress import progress_bar
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.outline import Outline
+from anchorot.anchors.marking import Outline
 from anchorot.exceptions import InputError
 from anchorot.io.files import Readers
 from anchorot.many.inputs import Inputs

@@ -17,9 +17,8 @@ from anchorot._typing import Floats, RngLike
 from anchorot._validate import check_room
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.grid import Grid, check_shape
-from anchorot.anchors.marked import common_marking, marked_features
+from anchorot.anchors.marked import Parts, common_marking, marked_features, part_averages, parts_of, plain_averages
 from anchorot.anchors.marking import Marking, MarksLike
-from anchorot.anchors.parts import Parts, part_averages, parts_of, plain_averages
 from anchorot.distances.device import check_device
 from anchorot.distances.ground import is_w2
 from anchorot.exceptions import InputError

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
-from anchorot.anchors.parts import plain_averages
+from anchorot.anchors.marked import plain_averages
 from anchorot.exceptions import InputError
 
 CELL_DETAIL = 4  # finer cells per cell, each way, of equal cells; more bound hardly better

@@ -16,11 +16,17 @@ import numpy as np
 from anchorot._kernels import kernels
 from anchorot._kernels.records import Events
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.marked import marked_features
-from anchorot.anchors.marked_base import nothing, summed
+from anchorot.anchors.marked import (
+    Alphabet,
+    TypedFeatures,
+    block_pairs,
+    marked_features,
+    nothing,
+    parts_of,
+    sorted_types,
+    summed,
+)
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
-from anchorot.anchors.parts import parts_of
-from anchorot.anchors.typed import Alphabet, TypedFeatures, block_pairs, sorted_types
 from anchorot.exceptions import InputError
 from anchorot.space import as_space, heavy_part
 

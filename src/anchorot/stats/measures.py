@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._kernels import kernels
 from anchorot._kernels.records import PlaceMoves, RowItems, StepRows, from_heights, heights_after
 from anchorot._typing import Float64s, Int64s
-from anchorot.anchors.ragged import RaggedMeasures, level_steps
+from anchorot.anchors.line import RaggedMeasures, level_steps
 from anchorot.exceptions import InputError
 from anchorot.space import Space, heavy_part
 

@@ -15,9 +15,8 @@ from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, Floats, RngLike
 from anchorot._validate import check_integer, check_overflow, check_threads, check_values
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.marked import energy_profile, marked_features
+from anchorot.anchors.marked import VectorFeatures, energy_profile, marked_features
 from anchorot.anchors.marking import MarksLike, marking_of
-from anchorot.anchors.vectored import VectorFeatures
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 from anchorot.stats.groups import checked_groups, dispersions

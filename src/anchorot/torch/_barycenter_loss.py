@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from anchorot._typing import Float64s
+from anchorot.anchors.marked import sorted_types
 from anchorot.anchors.marking import Marking
-from anchorot.anchors.typed import sorted_types
 from anchorot.space import Space
 from anchorot.torch.energy import anchor_energy
 from anchorot.torch.points import from_points
