@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from anchorot.many import device as workers  # noqa: E402
 from anchorot.many import pairwise as module  # noqa: E402
-from anchorot.torch import _packs, _pairs  # noqa: E402
+from anchorot.torch import _pairs  # noqa: E402
 from tests.torch.emulated_device import emulated  # noqa: E402
 
 cuda = [
@@ -106,7 +106,7 @@ def test_spaces_that_do_not_fit_on_the_device_go_block_by_block(device, monkeypa
 
 def test_large_weighted_spaces_are_left_to_the_cpu(device, monkeypatch):
     swept, original = [], _pairs.sweep_energies
-    monkeypatch.setattr(_packs, "MOST_ROWS", 4)
+    monkeypatch.setattr(_pairs, "MOST_ROWS", 4)
     monkeypatch.setattr(
         _pairs, "sweep_energies", lambda x, y, *rest: swept.extend(x.sizes + y.sizes) or original(x, y, *rest)
     )
@@ -206,7 +206,7 @@ def test_ctrl_c_ends_a_run_and_its_tiles_are_kept(device, monkeypatch, tmp_path)
 
 def test_what_is_stopped_leaves_no_numbers(device):
     where = torch.device(module.device_names(device)[0])
-    x = _packs.PackedSpaces([0, 1], lambda k: ao.AnchorFeatures.of(np.eye(2)), 1, where)
+    x = _pairs.PackedSpaces([0, 1], lambda k: ao.AnchorFeatures.of(np.eye(2)), 1, where)
     assert np.isnan(_pairs.pair_energies(x, x, lambda: True)).all()
 
 

@@ -11,7 +11,7 @@ import anchorot as ao  # noqa: E402
 import anchorot.torch as aot  # noqa: E402
 from anchorot.distances.annealing import COOL, anneal  # noqa: E402
 from anchorot.distances.quadratic import Quadratic  # noqa: E402
-from anchorot.torch import _matching, _sharpening, _starts  # noqa: E402
+from anchorot.torch import _matching  # noqa: E402
 
 module = sys.modules["anchorot.torch.align"]  # whose name its function has taken
 
@@ -37,7 +37,7 @@ def noisy_pairs(n, count=1, noise=0.05, dim=4, seed=0, dtype=torch.float64, devi
 def either_way(request, monkeypatch):
     """Matched on the CPU, or on the device, as if points were many."""
     if request.param == "many points":
-        monkeypatch.setattr(_sharpening, "ON_HOST", 2)
+        monkeypatch.setattr(_matching, "ON_HOST", 2)
         monkeypatch.setattr(_matching, "FEW", 5)
 
 
@@ -221,7 +221,7 @@ def test_rounding_is_not_taken_for_asymmetry_which_doubles_the_work(dtype, monke
     x, y, truth = noisy_pairs(40, dtype=dtype)
     rough = torch.finfo(dtype).eps * torch.randn(40, 40, generator=torch.Generator().manual_seed(0), dtype=dtype)
     made, inner = [], module.Quadratic
-    for where in (module, _sharpening):
+    for where in (module, _matching):
         monkeypatch.setattr(where, "Quadratic", lambda *given: made.append(inner(*given)) or made[-1])
     found = aot.align(x * (1 + rough), y * (1 + rough))
     assert found.matches.equal(truth)
@@ -287,8 +287,8 @@ def test_anchors_cost_what_they_cost_as_arrays_exactly_or_nearly():
     a = torch.full((1, 40), 1 / 40, dtype=torch.float64)
     for share in (0.1, 1.0):
         expected = anchor_costs(ao.Space(x[0].numpy()), ao.Space(y[0].numpy()), share, 1)
-        exact = _starts.Anchors(x, y, a, a, is_uniform=True)._costs(share)[0]
-        nearly = _starts.Anchors(x, y, a, a, is_uniform=False)._costs(share)[0]
+        exact = _matching.Anchors(x, y, a, a, is_uniform=True)._costs(share)[0]
+        nearly = _matching.Anchors(x, y, a, a, is_uniform=False)._costs(share)[0]
         np.testing.assert_allclose(exact, expected, rtol=1e-12)
         np.testing.assert_allclose(nearly, expected, atol=0.02 * expected.max())
 

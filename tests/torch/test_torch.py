@@ -11,7 +11,7 @@ from tests.strategies import examples, scale_of, spaces
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import anchorot.torch as aot  # noqa: E402
-from anchorot.torch import _sweep, large  # noqa: E402
+from anchorot.torch import _weighted, points  # noqa: E402
 
 POWERS = st.integers(1, 4)
 SIZES = [(6, 6), (5, 7), (1, 1), (1, 3)]
@@ -117,8 +117,8 @@ def test_blocks_of_events_change_nothing(monkeypatch, size):
         return float(value.detach()), torch.autograd.grad(value, inputs)
 
     value, gradients = energy()
-    monkeypatch.setattr(_sweep, "_block_size", lambda rows: size)
-    monkeypatch.setitem(_sweep.BLOCK_NUMBERS, "cpu", 500)
+    monkeypatch.setattr(_weighted, "_block_size", lambda rows: size)
+    monkeypatch.setitem(_weighted.BLOCK_NUMBERS, "cpu", 500)
     other_value, other_gradients = energy()
     assert other_value == pytest.approx(value, rel=1e-13)
     for one, two in zip(gradients, other_gradients, strict=True):
@@ -343,7 +343,7 @@ def test_transport_converges_at_small_epsilon():
 @pytest.mark.parametrize(("n", "m"), [(40, 40), (45, 30), (1, 5)])
 @pytest.mark.parametrize("options", [{}, {"block": 7}, {"memory": 9000.0}, {"memory": 1.0, "block": 16}])
 def test_blocks_of_points_give_the_energy_of_the_whole(monkeypatch, device, n, m, options):
-    monkeypatch.setitem(large.ROW_NUMBERS, device, 300)
+    monkeypatch.setitem(points.ROW_NUMBERS, device, 300)
     x, y = cloud(n, 0), cloud(m, 1, 2)
     expected = ao.anchor_energy(ao.from_points(x.numpy()), ao.from_points(y.numpy()))
     found = aot.anchor_energy_of_points(x.to(device), y.to(device), **options)

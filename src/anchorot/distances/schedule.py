@@ -1,6 +1,6 @@
 """The entropic solver's schedule and rules, in one place for its twins.
 
-They are :mod:`anchorot.distances.sinkhorn`, on arrays, and `anchorot.torch._sinkhorn`, on tensors. Here are numbers
+They are :mod:`anchorot.distances.sinkhorn`, on arrays, and `anchorot.torch.wasserstein`, on tensors. Here are numbers
 alone: no arrays are made.
 """
 

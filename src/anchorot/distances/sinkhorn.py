@@ -14,7 +14,7 @@ marginals in turn. Its number of iterations grows as eps falls, without bound. H
 A stage looks for what is to be added to the f and g of the stages before, given the reduced costs C - f - g. Its own f
 and g are of the size of eps, not of the costs, so that rounding them moves the plan by parts in 10^14 and not by the
 costs' rounding over eps. :mod:`anchorot.distances.schedule` has the numbers and rules; the same solver on tensors is
-`anchorot.torch._sinkhorn`.
+`anchorot.torch.wasserstein`.
 """
 
 from dataclasses import dataclass, field

@@ -23,7 +23,7 @@ from anchorot.many.metric import Metric
 from anchorot.many.tiles import Tile, TileValues
 
 if TYPE_CHECKING:
-    from anchorot.torch._packs import PackedSpaces
+    from anchorot.torch._pairs import PackedSpaces
 
 DEVICE_SIDE = 256  # of a tile: enough pairs to keep a device busy for milliseconds
 SPACE_SHARE = 2  # of a device's free memory, one part in this many is for spaces
@@ -173,7 +173,7 @@ class Device:
         return found
 
     def _packed(self, indices: tuple[int, ...], item: GetItem) -> "PackedSpaces":
-        from anchorot.torch._packs import PackedSpaces
+        from anchorot.torch._pairs import PackedSpaces
 
         if indices not in self._kept:
             self._kept[indices] = PackedSpaces(indices, item, self._p, self._device)

@@ -20,14 +20,11 @@ try:
 except ImportError:
     raise MissingExtraError("torch", "torch") from None
 
-from anchorot.torch.align import align
-from anchorot.torch.alignment import TensorAlignment, TensorStart
+from anchorot.torch.align import TensorAlignment, TensorStart, align
 from anchorot.torch.energy import anchor_energy
-from anchorot.torch.large import LargeEnergy, anchor_energy_of_points
-from anchorot.torch.plan import anchor_energy_plan
-from anchorot.torch.points import from_points
-from anchorot.torch.projection import TensorProjectedEnergy, projected_energy
-from anchorot.torch.ranks import ranks
+from anchorot.torch.ground import TensorProjectedEnergy, projected_energy
+from anchorot.torch.plan import anchor_energy_plan, ranks
+from anchorot.torch.points import LargeEnergy, anchor_energy_of_points, from_points
 from anchorot.torch.wasserstein import TensorTransport, anchor_wasserstein
 
 __all__ = [

@@ -16,8 +16,8 @@ from torch.nn.functional import pad
 from anchorot._kernels.records import RowItems
 from anchorot._typing import Float64s
 from anchorot.torch import _cuda
+from anchorot.torch._cuda import Kernel, compiled, pointer, short
 from anchorot.torch._levels import sort_rows
-from anchorot.torch._nvrtc import Kernel, compiled, pointer, short
 
 THREADS = 128
 MOST_NUMBERS = 1 << 29  # quantiles kept, 12 bytes each

@@ -1,24 +1,46 @@
-"""Matchings of large uniform spaces of one size, on the device that holds the costs.
+"""Where an alignment of tensors begins, and how its soft plans become matchings: on the device, for batches.
 
-An exact assignment is the CPU's business and takes minutes at 10 000 points. A nearly exact one needs potentials that
-make the right entries nearly zero: entropic steps at falling temperature find them on the device. Then points that are
-each other's best are matched, round by round; and among every point's best few candidates and that match the CPU
-finds the optimum, by sparse assignment, which starts almost there.
+*Starts* are the twin of :mod:`anchorot.distances.starts`. Rows of costs become quantile functions at K levels, and
+anchors are compared by the mean difference at those. Between uniform spaces of one size, up to 1024 points, that is
+exact (K = n); else K = 512 levels do for a start.
+
+*Sharpening* goes one entry after the other. Few points, and plans that are no matchings, go to the CPU
+(:mod:`anchorot.distances.sharpening`); many points are matched on the device. An exact assignment is the CPU's business
+and takes minutes at 10 000 points. A nearly exact one needs potentials that make the right entries nearly zero:
+entropic steps at falling temperature find them on the device. Then points that are each other's best are matched, round
+by round; and among every point's best few candidates and that match the CPU finds the optimum, by sparse assignment,
+which starts almost there.
 """
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from anchorot._typing import Int64s
-from anchorot.distances.annealing import entropic_step
-from anchorot.distances.quadratic import on_host, spread
+from anchorot._typing import Float64s, Int64s
+from anchorot.distances.annealing import WARM, entropic_step
+from anchorot.distances.quadratic import Quadratic, on_host, plan_loss, spread
+from anchorot.distances.sharpening import HOPELESS, LEAST_GAIN, descend, round_to_marginals, sharpen
+from anchorot.distances.starts import RANGES
+from anchorot.torch._levels import blocks
 
 TEMPERATURES = (0.03, 0.01, 0.003)
 FEW = 300  # points: left to the CPU
 MANY = 1000  # more are not
 LEAST_SHARE = 0.02  # of the points find each other in a round: else rounds do not help
 CANDIDATES = 12  # of a point
+LEVELS = 512
+MOST_LEVELS = 1024  # all of them, up to here
+# What start="anchors" tries. The one that is not annealed comes last: by then it shows whether it is worth its swaps.
+ANCHOR_STARTS = ("middle", "near, annealed", "product", "near")
+STARTS = (*RANGES, "product")
+ON_HOST = 500  # points: up to here the CPU is as quick
+IN_DOUBLE = 4096  # points: up to here a device sharpens in float64
+COARSE_GAIN = 1e-4  # of the objective, beyond
 
 
 class Assignment:
@@ -79,3 +101,128 @@ def _best_of_candidates(costs: Tensor, matches: Tensor) -> Int64s:
     graph = csr_array((on_host(values).ravel(), on_host(columns).ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     graph.sort_indices()
     return min_weight_full_bipartite_matching(graph)[1].astype(np.int64)
+
+
+class StartingPlans(NamedTuple):
+    """Plans of a batch to begin from, and the temperatures to go through."""
+
+    plan: Tensor  # (batch, n, m), float32
+    temperatures: tuple[float, ...]
+
+
+class Anchors:
+    """The rows of two batches of spaces, sorted once, to be seen at several ranges."""
+
+    def __init__(self, x: Tensor, y: Tensor, a: Tensor, b: Tensor, *, is_uniform: bool) -> None:
+        n, m = x.shape[-1], y.shape[-1]
+        levels = n if is_uniform and n == m <= MOST_LEVELS else LEVELS
+        self._rows = [_quantiles(cost, None if is_uniform else w, levels) for cost, w in ((x, a), (y, b))]
+        self._all = torch.cat([rows.flatten(1) for rows in self._rows], 1).sort(1).values
+        self._a, self._b = a, b
+
+    def start(self, name: str) -> StartingPlans:
+        """Return the start of that name."""
+        if name == "product":
+            return StartingPlans(self._a[:, :, None] * self._b[:, None, :], WARM)
+        share, blur, temperatures = RANGES[name]
+        costs = self._costs(share)
+        plan, _, _ = entropic_step(costs, blur * spread(costs), self._a, self._b, 0 * self._a, 0 * self._b)
+        return StartingPlans(plan, temperatures)
+
+    def _costs(self, share: float) -> Tensor:
+        """Transport costs between anchors that see costs up to a quantile of all, the rest as far as that."""
+        place = share * (self._all.shape[1] - 1)
+        low = int(place)
+        high = min(low + 1, self._all.shape[1] - 1)
+        reach = torch.lerp(self._all[:, low], self._all[:, high], place - low)[:, None, None]
+        x, y = (torch.minimum(rows, reach) for rows in self._rows)
+        return torch.cdist(x, y, p=1) / x.shape[-1]
+
+
+def _quantiles(cost: Tensor, weights: Tensor | None, levels: int) -> Tensor:
+    """(batch, n, levels): quantiles of every row of costs in the middle of equally wide levels."""
+    n = cost.shape[-1]
+    middles = (torch.arange(levels, device=cost.device, dtype=torch.float64) + 0.5) / levels
+    if weights is None:
+        ordered = cost.sort(-1).values
+        return ordered if levels == n else ordered[..., (middles * n).long().clamp(max=n - 1)]
+    ordered, order = cost.sort(-1)
+    summed = weights.double()[:, None, :].expand(cost.shape).gather(-1, order).cumsum(-1)
+    places = torch.searchsorted(summed, middles.expand(*cost.shape[:-1], levels).contiguous())
+    return ordered.gather(-1, places.clamp(max=n - 1))
+
+
+class Sharp(NamedTuple):
+    """Where sharpening ended: a matching, or else a plan."""
+
+    matches: Int64s
+    plan: Float64s | None
+    value: float
+    objective: float
+    n_steps: int
+    converged: bool
+
+
+class Entry:
+    """One pair of a batch, in unit costs, without points of weight zero."""
+
+    def __init__(self, x: Tensor, y: Tensor, a: Tensor, b: Tensor, features: Tensor | None, alpha: float) -> None:
+        self._x, self._y, self._features = x, y, features
+        self._alpha = 1.0 if features is None else alpha
+        self._a, self._b = (on_host(weights) for weights in (a, b))
+        if len(a) == len(b) and all(np.ptp(w) <= 1e-15 for w in (self._a, self._b)):
+            self._a = self._b = np.full(len(a), 1 / len(a))
+        self._is_matching = self._a is self._b
+
+    def sharpened(self, soft: Tensor, best: float) -> Sharp:
+        """Lower the objective from a plan until no step helps; what ends far above `best` gets no last steps."""
+        if self._is_matching and len(self._a) > ON_HOST:
+            return self._matched(soft, best)
+        a, b = self._a, self._b
+        plan, _, n_steps, converged = sharpen(self._host, round_to_marginals(on_host(soft.double()), a, b), a, b, best)
+        is_sharp = self._is_matching and np.count_nonzero(plan) == len(a)
+        return self._result(plan.argmax(1), None if is_sharp else plan, n_steps, converged)
+
+    def _matched(self, soft: Tensor, best: float) -> Sharp:
+        """The same for many points, on the device."""
+        assign = Assignment(len(self._a), soft.new_empty(0, dtype=self._precision))
+        first = assign(self._device.slope(soft.to(self._precision)))
+        gain = LEAST_GAIN if len(first) <= IN_DOUBLE else COARSE_GAIN
+        matches, n_steps, converged = descend(self._device, first, assign, HOPELESS * best, gain)
+        return self._result(matches, None, n_steps, converged)
+
+    @property
+    def _precision(self) -> torch.dtype:
+        return torch.float64 if len(self._a) <= IN_DOUBLE else torch.float32
+
+    @cached_property
+    def _host(self) -> Quadratic:
+        features = None if self._features is None else on_host(self._features.double())
+        return Quadratic(on_host(self._x.double()), on_host(self._y.double()), features, self._alpha)
+
+    @cached_property
+    def _device(self) -> Quadratic:
+        features = None if self._features is None else self._features.to(self._precision)
+        return Quadratic(self._x.to(self._precision), self._y.to(self._precision), features, self._alpha)
+
+    def _result(self, matches: Int64s, plan: Float64s | None, n_steps: int, converged: bool) -> Sharp:
+        if plan is None:
+            value = _loss_of_matches(self._x, self._y, matches)
+        else:
+            value = plan_loss(on_host(self._x.double()), on_host(self._y.double()), plan)
+        objective = self._alpha * value + (1 - self._alpha) * self._feature_cost(matches, plan)
+        return Sharp(matches, plan, value, objective, n_steps, converged)
+
+    def _feature_cost(self, matches: Int64s, plan: Float64s | None) -> float:
+        if self._features is None:
+            return 0.0
+        if plan is None:
+            return float(self._features[np.arange(len(matches)), matches].double().mean())
+        return float((on_host(self._features) * plan).sum())
+
+
+def _loss_of_matches(x: Tensor, y: Tensor, matches: Int64s) -> float:
+    """Mean of (C_ij - C'_kl)² over matched pairs, in float64, by blocks of rows: 0 for exact copies."""
+    n = len(matches)
+    parts = (x[block].double() - y[matches[block]][:, matches].double() for block in blocks(n, n, x.device))
+    return float(sum((part**2).sum() for part in parts)) / n**2

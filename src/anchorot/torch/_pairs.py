@@ -1,23 +1,28 @@
-"""All pairs of packed spaces on a CUDA device, and averages over grids: ``pairs.cu``, with ``pair_sweeps.cu``.
+"""All pairs of spaces on a CUDA device, and averages over grids: ``pairs.cu``, with ``pair_sweeps.cu``.
 
-Values of uniform spaces have the bits of the native kernels; none depends on what else is computed along with it.
+Prepared spaces are packed: the numbers of many in one tensor, with a table of where each begins. Values of uniform
+spaces have the bits of the native kernels; none depends on what else is computed along with it.
 """
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property, partial
 from math import gcd
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from anchorot._kernels.records import GridSpec
-from anchorot._typing import Float64s
+from anchorot._kernels.records import Events, GridSpec
+from anchorot._typing import Float64s, Floats, Int64s
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.line import StepFunction
 from anchorot.exceptions import AnchorotError
+from anchorot.torch._cuda import Kernel, compiled, long, pointer
 from anchorot.torch._levels import quantiles, sort_rows
-from anchorot.torch._nvrtc import Kernel, compiled, long, pointer
-from anchorot.torch._packs import PackedEvents, PackedLevels, PackedSpaces, PackedSteps
 
 NAMES = ("level_parts", "sum_parts", "step_pairs", "sweep_parts", "cell_averages")
 THREADS = 128  # of a block, except in sweeps
@@ -28,6 +33,7 @@ ROW_BYTES, STATE_BYTES = 28, 32  # of all that is known of one row in a sweep, a
 PART_NUMBERS = 1 << 25  # that are added up to values of pairs, of one launch
 LAUNCH_STEPS = 1 << 37  # numbers merged, about, in one launch: well below a second
 EVENT_STEPS = 32  # what an event costs, in numbers merged
+MOST_ROWS = 850  # of a space that is swept on a device: the heights of two share a block's memory
 
 Stopped = Callable[[], bool]
 Launch = Callable[[Tensor, int, int], None]
@@ -176,3 +182,112 @@ def _compiled(threads: int, rows: int, device: torch.device) -> dict[str, Kernel
     source = "".join(Path(__file__).with_name(name).read_text() for name in ("pairs.cu", "pair_sweeps.cu"))
     sizes = {"THREADS": threads, "LANES": LANES, "ROWS": rows, "STRETCH": STRETCH, "ROW_STRETCH": ROW_STRETCH}
     return dict(zip(NAMES, compiled(source, NAMES, dict[str, object](sizes), device), strict=True))
+
+
+class PackedLevels(NamedTuple):
+    """Sorted levels of many uniform spaces."""
+
+    numbers: Tensor  # float64, with room on both sides for a look beyond
+    place: Tensor  # (spaces, 3): where a space begins, how many levels it has, how many numbers each
+    shapes: list[tuple[int, int]]
+
+
+class PackedSteps(NamedTuple):
+    """Mean quantile functions of many spaces."""
+
+    value: Tensor
+    end: Tensor
+    origin: Tensor  # (spaces,)
+    place: Tensor  # (spaces, 2): where the steps of a space begin, and how many there are
+    longest: int
+
+
+class PackedEvents(NamedTuple):
+    """Jumps of the CDFs of many spaces of any weights."""
+
+    position: Tensor
+    row: Tensor
+    jump: Tensor
+    mass: Tensor
+    place: Tensor  # (spaces, 4): where a space's events begin, their number, where its masses begin, their number
+    sizes: list[tuple[int, int]]  # events and rows
+
+
+def pack_levels(spaces: Sequence[Floats], device: torch.device) -> PackedLevels:
+    """Bring levels to a device, turned so that threads at neighbouring levels read neighbouring numbers."""
+    shapes = [(len(levels), levels.shape[1]) for levels in spaces]
+    room = max(levels for levels, _ in shapes)
+    parts = [np.zeros(room), *(levels.T.astype(np.float64).ravel() for levels in spaces), np.zeros(room)]
+    begins = _begins([levels * count for levels, count in shapes]) + room
+    place = np.column_stack([begins, np.array(shapes)])
+    return PackedLevels(_to(np.concatenate(parts), device), _to(place, device), shapes)
+
+
+def pack_steps(spaces: Sequence[StepFunction], device: torch.device) -> PackedSteps:
+    """Bring step functions to a device."""
+    counts = [len(steps.value) for steps in spaces]
+    value, end = (np.concatenate(side) for side in ([s.value for s in spaces], [s.end for s in spaces]))
+    origin, place = np.array([steps.origin for steps in spaces]), np.column_stack([_begins(counts), counts])
+    return PackedSteps(_to(value, device), _to(end, device), _to(origin, device), _to(place, device), max(counts))
+
+
+def pack_events(spaces: Sequence[Events], device: torch.device) -> PackedEvents:
+    """Bring events to a device."""
+    sizes = [(len(events.position), len(events.mass)) for events in spaces]
+    position, row, jump, mass = (np.concatenate(part) for part in zip(*spaces, strict=True))
+    events, rows = (list(part) for part in zip(*sizes, strict=True))
+    place = np.column_stack([_begins(events), events, _begins(rows), rows])
+    numbers = (position, row.astype(np.int32), jump, mass, place)
+    at, row_of, by, masses, where = (_to(part, device) for part in numbers)
+    return PackedEvents(at, row_of, by, masses, where, sizes)
+
+
+class PackedSpaces:
+    """Some prepared spaces on a device, in all forms that their pairs need.
+
+    Attributes
+    ----------
+    uniform, weighted : list of int
+        Which of them have levels, and which are swept. The rest has too many points for either: `energies` leaves it.
+    """
+
+    def __init__(
+        self, indices: Sequence[int], item: Callable[[int], AnchorFeatures], p: int, device: torch.device
+    ) -> None:
+        items = [item(index) for index in indices]
+        self.count, self.device = len(items), device
+        self.spans = np.array([(0.0, 0.0) if x.is_mean_only else x.span for x in items])
+        self.uniform = [k for k, x in enumerate(items) if x.levels is not None]
+        self.weighted = [k for k, x in enumerate(items) if x.levels is None and p == 1 and _is_small(x)]
+        self.small = [k for k in self.uniform if _is_small(items[k])]  # may be swept next to weighted ones
+        self.steps = pack_steps([x.mean_quantile for x in items], device) if p == 2 else None
+        self.levels = self.events = None
+        if self.uniform and p == 1:
+            self.levels = pack_levels([x.levels for x in items if x.levels is not None], device)
+        if self.weighted:
+            self.events = pack_events([items[k].events for k in self.weighted], device)
+        self._small_items = [partial(item, indices[k]) for k in self.small]
+
+    @cached_property
+    def uniform_events(self) -> PackedEvents:
+        """Events of the small uniform ones, which they need next to weighted ones only."""
+        return pack_events([item().events for item in self._small_items], self.device)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on the device."""
+        packs = (self.steps, self.levels, self.events, self.__dict__.get("uniform_events"))
+        tensors = (part for pack in packs if pack is not None for part in pack if isinstance(part, Tensor))
+        return sum(tensor.nbytes for tensor in tensors)
+
+
+def _is_small(x: AnchorFeatures) -> bool:
+    return (x.levels.shape[1] if x.levels is not None else len(x.events.mass)) <= MOST_ROWS
+
+
+def _begins(counts: Sequence[int]) -> Int64s:
+    return np.cumsum(np.array([0, *counts[:-1]], dtype=np.int64))
+
+
+def _to(array: Any, device: torch.device) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from anchorot._kernels.records import HEIGHT_BITS
 from anchorot.torch import _cuda
-from anchorot.torch._nvrtc import Argument, Kernel, compiled, long, pointer, short
+from anchorot.torch._cuda import Argument, Kernel, compiled, long, pointer, short
 
 Value = Tensor | int | tuple[type, Argument] | None  # of an argument; integers have 64 bits unless they say otherwise
 

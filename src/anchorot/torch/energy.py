@@ -1,21 +1,32 @@
-"""Anchor Energy of tensors."""
+r"""Anchor Energy of tensors: plain, by types or vectors of points, and up to a reach.
 
-from collections.abc import Callable
-from typing import Any
+Types split anchors and what they see into blocks (c, b), each a collection of measures whose masses need not sum to 1;
+vectors give anchors masses of several coordinates. Costs end at the reach, and so does the integral:
+
+    AE = Σ_blocks 2 ∬_{x <= reach} |D(x, t)|² dx dt ,   D the mass of one side's quantiles up to x less the other's.
+
+Uniform weights: levels are merged by one sort, and autograd does the rest. Any weights: the sweep over events, with
+what a block's masses lack standing at the reach, as one row more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from anchorot._kernels.records import common_segments
 from anchorot._validate import check_finite_number, check_power
 from anchorot.distances.ground import is_w2
+from anchorot.exceptions import InputError
 from anchorot.torch._checks import check_costs, check_in_range, check_weights, cost_span, heavy_costs, is_uniform
-from anchorot.torch._ground import entries, ground_energy
-from anchorot.torch._levels import level_energy
-from anchorot.torch._marked import check_marks, marked_energy, marks_of
-from anchorot.torch._powers import power_energy
-from anchorot.torch._weighted import weighted_energies
+from anchorot.torch._levels import level_energy, power_energy
+from anchorot.torch._weighted import sorted_rows, sweep_costs, weighted_energies
+from anchorot.torch.ground import entries, ground_energy
 
 
 def anchor_energy(
@@ -168,3 +179,156 @@ def _uniform_energy(x: Tensor, y: Tensor, p: int) -> Tensor:
 
 _differentiable_uniform_energy: Callable[..., Tensor] = _UniformEnergy.apply
 _weighted_energy: Callable[..., Tensor] = _WeightedEnergy.apply
+
+
+class Block(NamedTuple):
+    """Anchors (rows) that see some points (columns)."""
+
+    cost: Tensor  # (anchors, seen) float64, up to the reach
+    weights: Tensor  # (seen,) of sum 1
+    mass: Tensor  # (anchors, size)
+
+
+class Marks(NamedTuple):
+    """Types (batch..., points) or vectors (batch..., points, size) of both sides."""
+
+    x: Tensor
+    y: Tensor
+    are_types: bool
+
+
+def check_marks(p: int, types: object, features: object) -> None:
+    """Refuse what marks and reach do not go with."""
+    if p != 1:
+        raise InputError(f"types, features and reach go with p=1, but got p={p}")
+    if types is not None and features is not None:
+        raise InputError("got types and features, but points are told apart by one of them; leave the other out")
+
+
+def marks_of(
+    x: Tensor, y: Tensor, types: tuple[Tensor, Tensor] | None, features: tuple[Tensor, Tensor] | None
+) -> Marks | None:
+    """Return the marks of two batches of costs, one for every point of every entry; None if there are none."""
+    given, name = (types, "types") if features is None else (features, "features")
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list) or len(given) != 2 or not all(isinstance(side, Tensor) for side in given):
+        raise InputError(f"{name} must be two tensors, one for each side, but got {type(given).__name__}")
+    sides = []
+    for side, cost, which in zip(given, (x, y), ("C1", "C2"), strict=True):
+        is_float = side.dtype in (torch.float32, torch.float64)
+        if is_float != (features is not None):
+            needed = "float vectors" if features is not None else "integers"
+            raise InputError(f"{name} of {which} have dtype {side.dtype}, but {needed} are needed")
+        tail = side.shape[-1:] if is_float else ()
+        try:
+            sides.append(side.to(cost.device).expand(*cost.shape[:-1], *tail))
+        except RuntimeError:
+            raise InputError(
+                f"{name} of {which} have shape {tuple(side.shape)}, but the costs have {tuple(cost.shape)}"
+            ) from None
+    if features is not None and sides[0].shape[-1] != sides[1].shape[-1]:
+        raise InputError(f"features have lengths {sides[0].shape[-1]} and {sides[1].shape[-1]}, but must have the same")
+    return Marks(sides[0], sides[1], types is not None)
+
+
+def marked_energy(x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None, marks: Marks, reach: float) -> Tensor:
+    """Marked energy of every entry of two batches of float64 costs up to the reach."""
+    uniform = all(w is None or (not w.requires_grad and is_uniform(w)) for w in (a, b))
+    a, b = (_weights(w, cost) for w, cost in ((a, x), (b, y)))
+    batch = x.shape[:-2]
+    flat = [t.reshape(-1, *t.shape[len(batch) :]) for t in (x, a, marks.x, y, b, marks.y)]
+    energies = []
+    for cost_x, w_x, mark_x, cost_y, w_y, mark_y in zip(*flat, strict=True):
+        if marks.are_types:
+            pairs = list(type_blocks((cost_x, w_x, mark_x), (cost_y, w_y, mark_y)))
+        else:
+            pairs = [(_whole(cost_x, w_x, mark_x), _whole(cost_y, w_y, mark_y))]
+        energies.append(torch.stack([block_energy(*pair, reach, uniform=uniform) for pair in pairs]).sum())
+    return torch.stack(energies).view(batch)
+
+
+def _weights(weights: Tensor | None, cost: Tensor) -> Tensor:
+    if weights is None:
+        return torch.full(cost.shape[:-1], 1 / cost.shape[-1], dtype=torch.float64, device=cost.device)
+    return weights
+
+
+def _whole(cost: Tensor, weights: Tensor, vectors: Tensor) -> Block:
+    return Block(cost, weights, weights[:, None] * vectors.double())
+
+
+def block_energy(x: Block, y: Block, reach: float, *, uniform: bool) -> Tensor:
+    """Energy between two blocks, one of which may have no anchors; all weights are alike if `uniform`."""
+    if uniform:
+        return _merged_energy(x, y, reach)
+    parts = [_rows_energy(*_completed(x, k, reach), *_completed(y, k, reach)) for k in range(x.mass.shape[1])]
+    return torch.stack(parts).sum()
+
+
+def type_blocks(x: tuple[Tensor, Tensor, Tensor], y: tuple[Tensor, Tensor, Tensor]) -> Iterator[tuple[Block, Block]]:
+    """Pairs of blocks of two spaces, each (costs, weights, types), for all pairs of types."""
+    kinds = torch.unique(torch.cat([x[2], y[2]])).tolist()
+    for anchor in kinds:
+        for seen in kinds:
+            yield _block(*x, anchor, seen), _block(*y, anchor, seen)
+
+
+def _block(cost: Tensor, weights: Tensor, types: Tensor, anchor: int, seen: int) -> Block:
+    rows, columns = torch.nonzero(types == anchor)[:, 0], torch.nonzero(types == seen)[:, 0]
+    if len(columns) == 0 or len(rows) == 0:
+        return Block(cost.new_empty(0, 1), weights.new_ones(1), weights.new_empty(0, 1))
+    part = weights[columns]
+    total = part.sum()
+    # a type whose points have no weight has no shares of its own, but where weights have a gradient some must stand in
+    shares = part / total if bool(total > 0) else torch.full_like(part, 1 / len(part))
+    return Block(cost[rows][:, columns], shares, (weights[rows] * total)[:, None])
+
+
+def _merged_energy(x: Block, y: Block, reach: float) -> Tensor:
+    (n, levels_x), (m, levels_y) = x.cost.shape, y.cost.shape
+    k, l, width = (torch.from_numpy(part).to(x.cost.device) for part in common_segments(levels_x, levels_y))
+    levels = [side.cost.sort(dim=-1).values.mT for side in (x, y)]
+    z, order = torch.cat([levels[0][k], levels[1][l]], dim=-1).sort(dim=-1)
+    if n + m == 0:
+        return x.mass.sum() + y.mass.sum()
+    d = torch.cat([x.mass, -y.mass])[order].cumsum(dim=-2)
+    gaps = torch.diff(z, dim=-1, append=z.new_full((len(z), 1), reach))
+    return 2 * (width[:, None] * gaps * (d * d).sum(dim=-1)).sum()
+
+
+def _completed(block: Block, coordinate: int, reach: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Costs, weights and masses of one coordinate, with one more anchor at the reach that makes all masses sum to 0."""
+    mass = block.mass[:, coordinate]
+    last = block.cost.new_full((1, block.cost.shape[1]), reach)
+    return torch.cat([block.cost, last]), block.weights, torch.cat([mass, -mass.sum()[None]])
+
+
+class _RowsEnergy(Function):
+    """Energy of two collections of weighted measures whose masses have the same sum, and its analytic gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> Tensor:
+        cost_x, w_x, mass_x, cost_y, w_y, mass_y = tensors
+        sides = sorted_rows(cost_x, w_x), sorted_rows(cost_y, w_y)
+        mass = torch.cat([mass_x, -mass_y])
+        swept = sweep_costs(sides, mass, integrals=True)
+        gradients, start = [], 0
+        for rows, weights, sign in ((sides[0], w_x, 1), (sides[1], w_y, -1)):
+            own = slice(start, start + len(rows.cost))
+            start, seen = own.stop, rows.cost.shape[1]
+            in_costs = torch.zeros_like(rows.cost).scatter_(1, rows.order, -swept.rise[own, :seen])
+            in_heights = -2 * mass[own, None] * swept.slope[own, : seen + 1]
+            raised = in_heights[:, 1:].flip(1).cumsum(1).flip(1)  # a weight raises all heights from its own on
+            in_weights = torch.zeros_like(weights).index_add_(0, rows.order.flatten(), raised.flatten())
+            gradients += [in_costs, in_weights, -2 * sign * swept.potential[own]]
+        ctx.save_for_backward(*gradients)
+        return swept.total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
+        return tuple(part * grad for part in ctx.saved_tensors)
+
+
+_rows_energy: Callable[..., Tensor] = _RowsEnergy.apply
