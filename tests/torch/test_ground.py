@@ -75,10 +75,21 @@ def test_projections_and_their_gradients_are_right_on_average(weighted):
     cost_x.requires_grad_()
     exact = aot.anchor_energy(cost_x, cost_y, a, b, ground="w2")
     (slope,) = torch.autograd.grad(exact, cost_x)
-    found = aot.projected_energy(cost_x, cost_y, a, b, n_projections=4000, generator=torch.Generator().manual_seed(1))
+    found = aot.projected_energy(cost_x, cost_y, a, b, n_projections=4000, rng=1)
     assert abs(found.value - exact) < 4 * found.standard_error < 0.2 * exact
     (about,) = torch.autograd.grad(found.value, cost_x)
     assert (about - slope).norm() < 0.15 * slope.norm()
+
+
+def test_a_seed_draws_what_its_generator_draws():
+    cost_x, cost_y, a, b = pair(True)
+    seeded, drawn, other = (
+        aot.projected_energy(cost_x, cost_y, a, b, n_projections=5, rng=rng).value
+        for rng in (7, torch.Generator().manual_seed(7), 8)
+    )
+    assert seeded == drawn != other
+    with pytest.raises(ao.InputError, match="rng must be an integer >= 0, but got 'seven'"):
+        aot.projected_energy(cost_x, cost_y, rng="seven")
 
 
 def test_projections_of_batches_have_a_value_each():

@@ -89,8 +89,11 @@ def test_gradients_agree_with_finite_differences(weighted, marks):
     [
         ({"p": 2, "reach": 1.0}, "types, features and reach go with p=1, but got p=2"),
         ({"types": torch.zeros(3)}, "types must be two tensors"),
-        ({"types": (torch.zeros(3), torch.zeros(3))}, "types of C1 have dtype torch.float32, but integers are needed"),
-        ({"types": (torch.zeros(2).int(), torch.zeros(3).int())}, r"types of C1 have shape \(2,\)"),
+        (
+            {"types": (torch.zeros(3), torch.zeros(3))},
+            "types of cost_x have dtype torch.float32, but integers",
+        ),
+        ({"types": (torch.zeros(2).int(), torch.zeros(3).int())}, r"types of cost_x have shape \(2,\)"),
         ({"features": (torch.zeros(3, 2), torch.zeros(3, 4))}, "features have lengths 2 and 4"),
         (
             {"types": (torch.zeros(3).int(),) * 2, "features": (torch.zeros(3, 2),) * 2},

@@ -1,5 +1,7 @@
 """The distances on tensors agree with those on arrays, and their gradients with finite differences."""
 
+import inspect
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -387,17 +389,20 @@ HALVES = torch.tensor([0.5, 0.5])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.eye(2), EYE), "C1 is a ndarray, but a tensor"),
-        ((EYE, EYE.long()), "C2 has dtype torch.int64, but"),
-        ((EYE, EYE.double()), "C1 is torch.float32 on cpu and C2 is torch.float64 on cpu"),
-        ((torch.ones(2, 3), EYE), r"C1 has shape \(2, 3\), but"),
-        ((torch.ones(0, 0), EYE), r"C1 has shape \(0, 0\), but"),
-        ((EYE * torch.inf, EYE), "C1 must be finite"),
+        ((np.eye(2), EYE), "cost_x is a ndarray, but a tensor"),
+        ((EYE, EYE.long()), "cost_y has dtype torch.int64, but"),
+        ((EYE, EYE.double()), "cost_x is torch.float32 on cpu and cost_y is torch.float64 on cpu"),
+        ((torch.ones(2, 3), EYE), r"cost_x has shape \(2, 3\), but"),
+        ((torch.ones(0, 0), EYE), r"cost_x has shape \(0, 0\), but"),
+        ((EYE * torch.inf, EYE), "cost_x must be finite"),
         ((EYE.expand(2, 2, 2), EYE.expand(3, 2, 2)), "batches do not broadcast"),
-        ((EYE, EYE, torch.ones(3) / 3), r"a has shape \(3,\), but C1 has 2 points"),
-        ((EYE, EYE, None, torch.ones(2)), "b must sum to 1, but sums to 2"),
-        ((EYE, EYE, torch.tensor([1.5, -0.5])), "a must be finite and not negative, but its smallest entry is -0.5"),
-        ((EYE, EYE, torch.tensor([torch.nan, 0.5])), "a must be finite and not negative"),
+        ((EYE, EYE, torch.ones(3) / 3), r"weights_x has shape \(3,\), but cost_x has 2 points"),
+        ((EYE, EYE, None, torch.ones(2)), "weights_y must sum to 1, but sums to 2"),
+        (
+            (EYE, EYE, torch.tensor([1.5, -0.5])),
+            "weights_x must be finite and not negative, but its smallest",
+        ),
+        ((EYE, EYE, torch.tensor([torch.nan, 0.5])), "weights_x must be finite and not negative"),
         ((EYE, EYE, HALVES.expand(3, 2)), "batches do not broadcast"),
         ((EYE, EYE, None, None, 0), "p must be an integer >= 1"),
     ],
@@ -407,6 +412,17 @@ def test_bad_input_gets_one_clear_line(arguments, message):
         with pytest.raises(ao.InputError, match=message) as caught:
             function(*arguments)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [aot.align, aot.anchor_energy, aot.anchor_energy_plan, aot.anchor_wasserstein, aot.projected_energy],
+)
+def test_all_functions_of_two_spaces_call_them_alike(function):
+    names = ["cost_x", "cost_y", "weights_x", "weights_y"]
+    assert list(inspect.signature(function).parameters)[:4] == names
+    with pytest.raises(ao.InputError, match="weights_y must sum to 1, but sums to 2"):
+        function(**dict(zip(names, (EYE, EYE, HALVES, 2 * HALVES), strict=True)))
 
 
 @pytest.mark.parametrize(

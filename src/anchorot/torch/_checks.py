@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from anchorot._validate import LEAST_WEIGHT, WEIGHT_SUM_TOLERANCE, check_overflow
+from anchorot._validate import LEAST_WEIGHT, WEIGHT_SUM_TOLERANCE, check_integer, check_overflow
 from anchorot.exceptions import InputError
 
 
@@ -20,26 +20,26 @@ def check_tensor(value: object, name: str, needed: str) -> Tensor:
     return value
 
 
-def check_costs(
-    cost_x: object, cost_y: object, names: tuple[str, str] = ("C1", "C2"), *, wait: bool = False
-) -> tuple[Tensor, Tensor]:
-    """Return two batches of square, finite cost matrices of one dtype on one device, with equal leading dimensions.
+def check_spaces(
+    cost_x: object, cost_y: object, weights_x: object, weights_y: object, *, wait: bool = False
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Return two batches of spaces with equal leading dimensions: square, finite costs of one dtype, and weights.
 
-    Unless told to wait for the device, finiteness is checked on the CPU only. Elsewhere a cost that is not finite makes
-    the result not finite.
+    Weights that are not given stay None. Unless `wait` is set, costs on another device than the CPU are not waited for:
+    one that is not finite makes the result not finite.
     """
-    x, y = check_cost(cost_x, names[0], wait=wait), check_cost(cost_y, names[1], wait=wait)
-    check_alike(x, y, *names)
-    if x.shape[:-2] == y.shape[:-2]:
-        return x, y
-    try:
-        batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    except RuntimeError:
-        shapes = f"{tuple(x.shape)} and {tuple(y.shape)}"
-        raise InputError(
-            f"{names[0]} and {names[1]} have shapes {shapes}, but their batches do not broadcast"
-        ) from None
-    return x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
+    x, y = check_cost(cost_x, "cost_x", wait=wait), check_cost(cost_y, "cost_y", wait=wait)
+    check_alike(x, y, "cost_x", "cost_y")
+    if x.shape[:-2] != y.shape[:-2]:
+        try:
+            batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        except RuntimeError:
+            shapes = f"{tuple(x.shape)} and {tuple(y.shape)}"
+            raise InputError(f"cost_x and cost_y have shapes {shapes}, but their batches do not broadcast") from None
+        x, y = x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
+    a = None if weights_x is None else check_weights(weights_x, x, "weights_x", "cost_x")
+    b = None if weights_y is None else check_weights(weights_y, y, "weights_y", "cost_y")
+    return x, y, a, b
 
 
 def check_cost(cost: object, name: str, *, wait: bool = False) -> Tensor:
@@ -70,7 +70,7 @@ def check_alike(one: Tensor, two: Tensor, name_one: str, name_two: str) -> None:
 
 
 def check_finite(tensor: Tensor, name: str, *, wait: bool = False) -> None:
-    """Refuse NaN and infinity in a tensor on the CPU, or on any device if told to wait for it."""
+    """Refuse NaN and infinity in a tensor on the CPU, or on any device if `wait` is set."""
     if not _is_finite(tensor, wait=wait):
         raise InputError(f"{name} must be finite, but has infinite or NaN entries")
 
@@ -146,7 +146,27 @@ def heavy_costs(cost: Tensor, weights: Tensor | None, *, rows: bool = True) -> T
     return torch.where(counted, cost, cost_span(cost, weights)[0][..., None, None])
 
 
-def is_uniform(weights: Tensor) -> bool:
-    """Whether all weights of every batch entry are equal up to rounding."""
+def is_uniform(weights: Tensor | None) -> bool:
+    """Whether all weights of every batch entry are equal up to rounding, and none has a gradient."""
+    if weights is None:
+        return True
     n = weights.shape[-1]
-    return bool(((weights * n - 1).abs() <= 1e-15 * n).all())
+    return not weights.requires_grad and bool(((weights * n - 1).abs() <= 1e-15 * n).all())
+
+
+def or_uniform(weights: Tensor | None, cost: Tensor) -> Tensor:
+    """Return the weights, or equal ones for the points of `cost` where there are none."""
+    if weights is not None:
+        return weights
+    return torch.full(cost.shape[:-1], 1 / cost.shape[-1], dtype=torch.float64, device=cost.device)
+
+
+def check_rng(rng: object, device: torch.device) -> torch.Generator | None:
+    """Return a generator on the device; None is PyTorch's own."""
+    if rng is None:
+        return None
+    if not isinstance(rng, torch.Generator):
+        return torch.Generator(device).manual_seed(check_integer(rng, "rng", 0))
+    if rng.device.type != device.type:
+        raise InputError(f"rng is a generator on {rng.device}, but the costs are on {device}; give a seed instead")
+    return rng

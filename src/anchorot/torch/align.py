@@ -16,7 +16,13 @@ from anchorot.distances.annealing import anneal
 from anchorot.distances.quadratic import Quadratic, spread
 from anchorot.distances.solver import SAME
 from anchorot.exceptions import InputError
-from anchorot.torch._checks import check_alike, check_costs, check_points, check_weights, is_uniform
+from anchorot.torch._checks import (
+    check_alike,
+    check_points,
+    check_spaces,
+    is_uniform,
+    or_uniform,
+)
 from anchorot.torch._matching import ANCHOR_STARTS, STARTS, Anchors, Entry, Sharp
 
 ROUNDING = 16  # units in the last place of the largest cost
@@ -174,10 +180,9 @@ def align(
     check_choice(start, "start", ("anchors", *STARTS))
     if check_nonnegative(alpha, "alpha") > 1:
         raise InputError(f"alpha must be a number from 0 to 1, but got {alpha!r}")
-    x, y = check_costs(cost_x, cost_y, ("cost_x", "cost_y"), wait=True)
-    shape, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
-    a = _weights(weights_x, x, "weights_x", "cost_x").reshape(-1, n)
-    b = _weights(weights_y, y, "weights_y", "cost_y").reshape(-1, m)
+    x, y, a, b = check_spaces(cost_x, cost_y, weights_x, weights_y, wait=True)
+    shape = x.shape[:-2]
+    a, b = (or_uniform(w, cost).reshape(-1, cost.shape[-1]) for w, cost in ((a, x), (b, y)))
     given = None if features is None else _check_features(features, x, y)
     x, y = (_without_rounding(cost.reshape(-1, *cost.shape[-2:])) for cost in (x, y))
     x, y = (_counted(_counted(cost, weights).mT, weights).mT for cost, weights in ((x, a), (y, b)))
@@ -187,12 +192,6 @@ def align(
         batch, factor = _with_features(batch, *given)
     names = ANCHOR_STARTS if start == "anchors" else (start,)
     return _result(batch, _runs_of_all(batch, names), unit, factor, shape)
-
-
-def _weights(weights: Tensor | None, cost: Tensor, name: str, of: str) -> Tensor:
-    if weights is not None:
-        return check_weights(weights, cost, name, of)
-    return torch.full(cost.shape[:-1], 1 / cost.shape[-1], dtype=torch.float64, device=cost.device)
 
 
 def _check_features(features: tuple[Tensor, Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -23,17 +23,17 @@ from anchorot._kernels.records import common_segments
 from anchorot._validate import check_finite_number, check_power
 from anchorot.distances.ground import is_w2
 from anchorot.exceptions import InputError
-from anchorot.torch._checks import check_costs, check_in_range, check_weights, cost_span, heavy_costs, is_uniform
+from anchorot.torch._checks import check_in_range, check_spaces, cost_span, heavy_costs, is_uniform, or_uniform
 from anchorot.torch._levels import level_energy, power_energy
 from anchorot.torch._weighted import sorted_rows, sweep_costs, weighted_energies
 from anchorot.torch.ground import entries, ground_energy
 
 
 def anchor_energy(
-    C1: Tensor,  # noqa: N803
-    C2: Tensor,  # noqa: N803
-    a: Tensor | None = None,
-    b: Tensor | None = None,
+    cost_x: Tensor,
+    cost_y: Tensor,
+    weights_x: Tensor | None = None,
+    weights_y: Tensor | None = None,
     p: int = 1,
     *,
     ground: str = "w1",
@@ -49,11 +49,12 @@ def anchor_energy(
 
     Parameters
     ----------
-    C1, C2 : tensor of shape (..., n, n) and (..., m, m)
+    cost_x, cost_y : tensor of shape (..., n, n) and (..., m, m)
         Costs, float32 or float64, on one device. Leading dimensions are batches and broadcast. Sums are float64.
-    a, b : tensor of shape (..., n) and (..., m), optional
-        Weights, of sum 1 within 1e-6; uniform by default. Gradients are those of ``a / a.sum()``. At uniform weights
-        the energy has a kink in the weights: their gradient there is the middle of its one-sided derivatives.
+    weights_x, weights_y : tensor of shape (..., n) and (..., m), optional
+        Weights, of sum 1 within 1e-6; uniform by default. Gradients are those of ``weights / weights.sum()``. At
+        uniform weights the energy has a kink in the weights: their gradient there is the middle of its one-sided
+        derivatives.
     p : int from 1 to 64
         Power of the cost.
     ground : {"w1", "w2"}
@@ -98,33 +99,28 @@ def anchor_energy(
     tensor(0.2963)
     """
     p = check_power(p)
-    x, y = check_costs(C1, C2)
+    x, y, a, b = check_spaces(cost_x, cost_y, weights_x, weights_y)
     batch, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
-    weights_x = None if a is None else check_weights(a, x, "a", "C1")
-    weights_y = None if b is None else check_weights(b, y, "b", "C2")
-    x, y, dtype = heavy_costs(x, weights_x), heavy_costs(y, weights_y), x.dtype
+    x, y, dtype = heavy_costs(x, a), heavy_costs(y, b), x.dtype
     is_marked = types is not None or features is not None or reach is not None
     if is_w2(ground, alone=p == 1 and not is_marked):
-        energies = [ground_energy(*entry) for entry in entries(x, y, weights_x, weights_y)]
+        energies = [ground_energy(*entry) for entry in entries(x, y, a, b)]
         return _in_range(torch.stack(energies).to(dtype), p).view(batch)
     if is_marked:
         check_marks(p, types, features)
         if reach is None:
-            limit = max(float(cost_span(*side)[1].max()) for side in ((x, weights_x), (y, weights_y)))
+            limit = max(float(cost_span(*side)[1].max()) for side in ((x, a), (y, b)))
         else:
             limit = check_finite_number(reach, "reach")
         x, y = (cost.double().clamp(max=limit) for cost in (x, y))  # float32 would round the reach to another one
         marks = marks_of(x, y, types, features)
         if marks is not None:
-            return _in_range(marked_energy(x, y, weights_x, weights_y, marks, limit).to(dtype), p)
+            return _in_range(marked_energy(x, y, a, b, marks, limit).to(dtype), p)
     x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
-    if all(w is None or (not w.requires_grad and is_uniform(w)) for w in (weights_x, weights_y)):
+    if is_uniform(a) and is_uniform(b):
         return _in_range(_uniform_energy(x, y, p).to(dtype), p).view(batch)
-    wx, wy = (
-        (torch.full(cost.shape[:-1], 1 / cost.shape[-1], dtype=torch.float64, device=cost.device) if w is None else w)
-        for w, cost in ((weights_x, x), (weights_y, y))
-    )
-    return _in_range(_weighted_energy(x, y, wx.reshape(-1, n), wy.reshape(-1, m), p).to(dtype), p).view(batch)
+    a, b = or_uniform(a, x).reshape(-1, n), or_uniform(b, y).reshape(-1, m)
+    return _in_range(_weighted_energy(x, y, a, b, p).to(dtype), p).view(batch)
 
 
 def _in_range(energy: Tensor, p: int) -> Tensor:
@@ -215,7 +211,7 @@ def marks_of(
     if not isinstance(given, tuple | list) or len(given) != 2 or not all(isinstance(side, Tensor) for side in given):
         raise InputError(f"{name} must be two tensors, one for each side, but got {type(given).__name__}")
     sides = []
-    for side, cost, which in zip(given, (x, y), ("C1", "C2"), strict=True):
+    for side, cost, which in zip(given, (x, y), ("cost_x", "cost_y"), strict=True):
         is_float = side.dtype in (torch.float32, torch.float64)
         if is_float != (features is not None):
             needed = "float vectors" if features is not None else "integers"
@@ -234,8 +230,8 @@ def marks_of(
 
 def marked_energy(x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None, marks: Marks, reach: float) -> Tensor:
     """Marked energy of every entry of two batches of float64 costs up to the reach."""
-    uniform = all(w is None or (not w.requires_grad and is_uniform(w)) for w in (a, b))
-    a, b = (_weights(w, cost) for w, cost in ((a, x), (b, y)))
+    uniform = is_uniform(a) and is_uniform(b)
+    a, b = or_uniform(a, x), or_uniform(b, y)
     batch = x.shape[:-2]
     flat = [t.reshape(-1, *t.shape[len(batch) :]) for t in (x, a, marks.x, y, b, marks.y)]
     energies = []
@@ -246,12 +242,6 @@ def marked_energy(x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None, mark
             pairs = [(_whole(cost_x, w_x, mark_x), _whole(cost_y, w_y, mark_y))]
         energies.append(torch.stack([block_energy(*pair, reach, uniform=uniform) for pair in pairs]).sum())
     return torch.stack(energies).view(batch)
-
-
-def _weights(weights: Tensor | None, cost: Tensor) -> Tensor:
-    if weights is None:
-        return torch.full(cost.shape[:-1], 1 / cost.shape[-1], dtype=torch.float64, device=cost.device)
-    return weights
 
 
 def _whole(cost: Tensor, weights: Tensor, vectors: Tensor) -> Block:

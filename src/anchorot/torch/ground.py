@@ -25,7 +25,13 @@ from anchorot._kernels.records import common_segments
 from anchorot._validate import check_integer
 from anchorot.anchors.rows import NEAR
 from anchorot.distances.projection import FOLDED
-from anchorot.torch._checks import check_costs, check_in_range, check_weights, heavy_costs, is_uniform
+from anchorot.torch._checks import (
+    check_in_range,
+    check_rng,
+    check_spaces,
+    heavy_costs,
+    is_uniform,
+)
 from anchorot.torch._levels import blocks, heights_after
 
 RESOLUTION = 4096  # levels at which noises for weighted rows are drawn
@@ -39,24 +45,24 @@ class TensorProjectedEnergy(NamedTuple):
 
 
 def projected_energy(
-    C1: Tensor,  # noqa: N803
-    C2: Tensor,  # noqa: N803
-    a: Tensor | None = None,
-    b: Tensor | None = None,
+    cost_x: Tensor,
+    cost_y: Tensor,
+    weights_x: Tensor | None = None,
+    weights_y: Tensor | None = None,
     *,
     n_projections: int = 100,
-    generator: torch.Generator | None = None,
+    rng: int | torch.Generator | None = None,
 ) -> TensorProjectedEnergy:
-    """Estimate ``anchor_energy(C1, C2, a, b, ground="w2")`` from random projections, differentiably.
+    """Estimate ``anchor_energy(..., ground="w2")`` from random projections, differentiably.
 
     Parameters
     ----------
-    C1, C2 : tensor of shape (..., n, n) and (..., m, m)
-    a, b : tensor of shape (..., n) and (..., m), optional
+    cost_x, cost_y : tensor of shape (..., n, n) and (..., m, m)
+    weights_x, weights_y : tensor of shape (..., n) and (..., m), optional
         As for :func:`anchor_energy`; every entry of a batch has projections of its own.
     n_projections : int >= 2
-    generator : torch.Generator, optional
-        Source of randomness, on the device of the costs.
+    rng : None, int or torch.Generator
+        Source of randomness: a seed, or a generator on the device of the costs; by default PyTorch's own.
 
     Returns
     -------
@@ -69,17 +75,15 @@ def projected_energy(
     >>> import torch
     >>> import anchorot.torch as aot
     >>> line = torch.tensor([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])
-    >>> noise = torch.Generator().manual_seed(0)
-    >>> found = aot.projected_energy(line, 1 - torch.eye(3), n_projections=1000, generator=noise)
+    >>> found = aot.projected_energy(line, 1 - torch.eye(3), n_projections=1000, rng=0)
     >>> bool(abs(found.value - 0.5132) < 3 * found.standard_error)
     True
     """
     count = check_integer(n_projections, "n_projections", 2)
-    x, y = check_costs(C1, C2)
-    weights_x = None if a is None else check_weights(a, x, "a", "C1")
-    weights_y = None if b is None else check_weights(b, y, "b", "C2")
-    x, y = heavy_costs(x, weights_x), heavy_costs(y, weights_y)
-    sides = (sorted_sides(*entry) for entry in entries(x, y, weights_x, weights_y))
+    x, y, a, b = check_spaces(cost_x, cost_y, weights_x, weights_y)
+    generator = check_rng(rng, x.device)
+    x, y = heavy_costs(x, a), heavy_costs(y, b)
+    sides = (sorted_sides(*entry) for entry in entries(x, y, a, b))
     energies = torch.stack([projected_energies(pair, count, generator) for pair in sides]).view(*x.shape[:-2], count)
     value = energies.mean(-1).to(x.dtype)
     check_in_range(value, 1)
@@ -101,7 +105,7 @@ def entries(
 ) -> Iterator[tuple[Tensor, Tensor, Tensor | None, Tensor | None]]:
     """Every entry of a batch by itself; weights that are equal, and constants, count as none."""
     costs = (cost.reshape(-1, *cost.shape[-2:]) for cost in (x, y))
-    weights = [None if w is None or (not w.requires_grad and is_uniform(w)) else w for w in (a, b)]
+    weights = [None if is_uniform(w) else w for w in (a, b)]
     wx, wy = (None if w is None else w.reshape(-1, w.shape[-1]) for w in weights)
     for k, (one, two) in enumerate(zip(*costs, strict=True)):
         yield one, two, None if wx is None else wx[k], None if wy is None else wy[k]

@@ -5,11 +5,17 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from anchorot._kernels.records import common_segments
-from anchorot.torch._checks import check_cost, check_costs, check_weights, is_uniform
+from anchorot.torch._checks import check_cost, check_spaces, check_weights, is_uniform, or_uniform
 from anchorot.torch._levels import blocks, heights_after
 
 
-def anchor_energy_plan(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tensor | None = None) -> Tensor:  # noqa: N803
+@torch.no_grad()
+def anchor_energy_plan(
+    cost_x: Tensor,
+    cost_y: Tensor,
+    weights_x: Tensor | None = None,
+    weights_y: Tensor | None = None,
+) -> Tensor:
     """Anchor Energy Plan between batches of spaces: the mean of the optimal couplings of all pairs of anchors.
 
     See :func:`anchorot.anchor_energy_plan`. Ties are split. The plan depends on the order of costs only, so it has no
@@ -17,8 +23,8 @@ def anchor_energy_plan(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tenso
 
     Parameters
     ----------
-    C1, C2 : tensor of shape (..., n, n) and (..., m, m)
-    a, b : tensor of shape (..., n) and (..., m), optional
+    cost_x, cost_y : tensor of shape (..., n, n) and (..., m, m)
+    weights_x, weights_y : tensor of shape (..., n) and (..., m), optional
         Weights; uniform by default.
 
     Returns
@@ -37,20 +43,14 @@ def anchor_energy_plan(C1: Tensor, C2: Tensor, a: Tensor | None = None, b: Tenso
     >>> aot.anchor_energy_plan(path, path)[0]
     tensor([0.1296, 0.0741, 0.1296])
     """
-    x, y = (cost.detach() for cost in check_costs(C1, C2))
+    x, y, a, b = check_spaces(cost_x, cost_y, weights_x, weights_y)
     batch, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
-    weights = [
-        torch.full(cost.shape[:-1], 1 / cost.shape[-1], dtype=torch.float64, device=cost.device)
-        if w is None
-        else check_weights(w, cost, name, of).detach()
-        for w, cost, name, of in ((a, x, "a", "C1"), (b, y, "b", "C2"))
-    ]
     x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
-    if all(is_uniform(w) for w in weights):
+    if is_uniform(a) and is_uniform(b):
         plan = _uniform_plan(x, y)
     else:
-        each = zip(x, y, weights[0].reshape(-1, n), weights[1].reshape(-1, m), strict=True)
-        plan = torch.stack([_weighted_plan(*entry) for entry in each])
+        weights = or_uniform(a, x).reshape(-1, n), or_uniform(b, y).reshape(-1, m)
+        plan = torch.stack([_weighted_plan(*entry) for entry in zip(x, y, *weights, strict=True)])
     return plan.to(x.dtype).view(*batch, n, m)
 
 
@@ -109,16 +109,16 @@ def _intervals(cost: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return begin, stop, torch.where(stop > begin, share, 0.0)
 
 
-def ranks(C: Tensor, a: Tensor | None = None) -> Tensor:  # noqa: N803
+def ranks(cost: Tensor, weights: Tensor | None = None) -> Tensor:
     """Share of all costs of a space that are smaller, for every cost: the paper's robust representation.
 
-    ``p(i, j) = #{(k, l): C[k, l] < C[i, j]} / n**2``, as :meth:`anchorot.Space.ranked`. Ranks are not differentiable:
-    they do not move when costs move a little, so the result is detached from `C`.
+    ``p(i, j) = #{(k, l): cost[k, l] < cost[i, j]} / n**2``, as :meth:`anchorot.Space.ranked`. Ranks do not move when
+    costs move a little, so there is nothing to differentiate: the result is detached from `cost`.
 
     Parameters
     ----------
-    C : tensor of shape (..., n, n)
-    a : tensor of shape (..., n), optional
+    cost : tensor of shape (..., n, n)
+    weights : tensor of shape (..., n), optional
         Weights; points of weight zero are not counted.
 
     Returns
@@ -133,11 +133,11 @@ def ranks(C: Tensor, a: Tensor | None = None) -> Tensor:  # noqa: N803
     tensor([[0.0000, 0.5000],
             [0.7500, 0.0000]])
     """
-    cost = check_cost(C, "C").detach()
-    if a is None:
+    cost = check_cost(cost, "cost").detach()
+    if weights is None:
         counted, count = cost, torch.tensor(float(cost.shape[-1] ** 2), dtype=torch.float64, device=cost.device)
     else:
-        heavy = check_weights(a, cost, "a", "C").detach() > 0
+        heavy = check_weights(weights, cost, "weights", "cost").detach() > 0
         counted = torch.where(heavy[..., :, None] & heavy[..., None, :], cost, torch.inf)
         count = heavy.sum(-1, dtype=torch.float64)[..., None] ** 2
     smaller = torch.searchsorted(counted.flatten(-2).sort(dim=-1).values, cost.flatten(-2).contiguous())

@@ -22,7 +22,13 @@ from anchorot.distances import schedule
 from anchorot.distances.schedule import DEFAULT_EPSILON, LEAST_MEAN, Stage, is_exact, not_converged
 from anchorot.distances.wasserstein import exact_transport
 from anchorot.exceptions import ConvergenceWarning
-from anchorot.torch._checks import check_costs, check_in_range, check_weights, cost_span, heavy_costs
+from anchorot.torch._checks import (
+    check_in_range,
+    check_spaces,
+    cost_span,
+    heavy_costs,
+    or_uniform,
+)
 from anchorot.torch._levels import blocks, heights_after, segments
 
 
@@ -61,10 +67,10 @@ class TensorTransport:
 
 
 def anchor_wasserstein(
-    C1: Tensor,  # noqa: N803
-    C2: Tensor,  # noqa: N803
-    a: Tensor | None = None,
-    b: Tensor | None = None,
+    cost_x: Tensor,
+    cost_y: Tensor,
+    weights_x: Tensor | None = None,
+    weights_y: Tensor | None = None,
     p: int = 1,
     epsilon: float | None = None,
     *,
@@ -79,9 +85,9 @@ def anchor_wasserstein(
 
     Parameters
     ----------
-    C1, C2 : tensor of shape (..., n, n) and (..., m, m)
-    a, b : tensor of shape (..., n) and (..., m), optional
-        Weights; uniform by default. Gradients are those of ``a / a.sum()``.
+    cost_x, cost_y : tensor of shape (..., n, n) and (..., m, m)
+    weights_x, weights_y : tensor of shape (..., n) and (..., m), optional
+        Weights; uniform by default. Gradients are those of ``weights / weights.sum()``.
     p : int from 1 to 64
     epsilon : float >= 0, optional
         Strength of the entropic regularisation; by default 1e-3 of the mean cost between anchors, of each of the batch,
@@ -112,17 +118,12 @@ def anchor_wasserstein(
     strength = None if epsilon is None else check_nonnegative(epsilon, "epsilon")
     tolerance = check_nonnegative(tolerance, "tolerance")
     max_iter = check_integer(max_iter, "max_iter", 1)
-    x, y = check_costs(C1, C2, wait=True)
+    x, y, a, b = check_spaces(cost_x, cost_y, weights_x, weights_y, wait=True)
     batch, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
-    weights_x = None if a is None else check_weights(a, x, "a", "C1").reshape(-1, n)
-    weights_y = None if b is None else check_weights(b, y, "b", "C2").reshape(-1, m)
     x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
-    wx, wy = (
-        torch.full(t.shape[:-1], 1 / t.shape[-1], dtype=torch.float64, device=t.device) if w is None else w
-        for w, t in ((weights_x, x), (weights_y, y))
-    )
-    seen = heavy_costs(x, weights_x, rows=False), heavy_costs(y, weights_y, rows=False)
-    costs = row_costs(*seen, weights_x, weights_y, p)
+    a, b = (None if w is None else w.reshape(-1, w.shape[-1]) for w in (a, b))
+    wx, wy = or_uniform(a, x), or_uniform(b, y)
+    costs = row_costs(heavy_costs(x, a, rows=False), heavy_costs(y, b, rows=False), a, b, p)
     check_in_range(torch.where((wx > 0)[:, :, None] & (wy > 0)[:, None, :], costs, 0.0), p, wait=True)
     # what is left beyond the range is of points without weight, which pay nothing of it
     costs = torch.where(costs.isfinite(), costs.double(), torch.finfo(torch.float64).max)
