@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from anchorot._kernels.records import HEIGHT_BITS, common_segments
 from anchorot.torch import _cuda
@@ -262,3 +263,40 @@ def heights_after(weights: Tensor, order: Tensor) -> Tensor:
     summed = integers[..., None, :].expand(order.shape).gather(-1, order).cumsum(-1)
     heights = torch.ldexp(summed.double(), -scale).clamp(max=1.0)
     return torch.where(summed == summed[..., -1:], 1.0, heights)
+
+
+def row_steps(cost: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Quantile functions of rows of costs, (..., n, n): values in float64, and the levels up to which they hold."""
+    n = cost.shape[-1]
+    ordered, order = cost.double().sort(dim=-1)
+    if weights is None:
+        return ordered, (torch.arange(1, n + 1, device=cost.device).double() / n).expand(cost.shape)
+    summed = weights[..., None, :].expand(cost.shape).gather(-1, order).cumsum(-1)
+    return ordered, heights_after(weights, order) + (summed - summed.detach())  # exact, with the sums' derivative
+
+
+def step_costs(cost_x: Tensor, end_x: Tensor, cost_y: Tensor, end_y: Tensor, p: int) -> Tensor:
+    """∫ |Q_i(t) - Q_j(t)|^p dt between all rows of two spaces, given as by `row_steps`; (n, m).
+
+    The gradient computes blocks of rows anew instead of keeping what it needs of them.
+    """
+    size = len(cost_y) * (cost_x.shape[1] + cost_y.shape[1])
+    parts = [
+        checkpoint(_block_costs, cost_x[block], end_x[block], cost_y, end_y, p, use_reentrant=False)
+        for block in blocks(len(cost_x), size, cost_x.device)
+    ]
+    return torch.cat(parts)
+
+
+def _block_costs(cost_x: Tensor, end_x: Tensor, cost_y: Tensor, end_y: Tensor, p: int) -> Tensor:
+    """Sum over the common refinement of each pair's levels."""
+    shape = len(cost_x), len(cost_y), -1
+    n, m = cost_x.shape[1], cost_y.shape[1]
+    ends, order = torch.cat([end_x[:, None].expand(shape), end_y.expand(shape)], dim=-1).sort(dim=-1)
+    width = ends.diff(dim=-1, prepend=torch.zeros_like(ends[..., :1]))
+    from_x = order < n
+    # how many steps of each ended before: the step that holds at this width
+    at_x = (from_x.cumsum(-1) - from_x.long()).clamp(max=n - 1)
+    at_y = ((~from_x).cumsum(-1) - (~from_x).long()).clamp(max=m - 1)
+    gap = cost_x[:, None].expand(shape).gather(-1, at_x) - cost_y.expand(shape).gather(-1, at_y)
+    return (width * gap.abs() ** p).sum(-1)

@@ -77,10 +77,8 @@ def weighted_energy(
         return WeightedEnergy(torch.tensor(anchor_energy(x, y, p), dtype=torch.float64), [None] * 4)
     sides = sorted_rows(cost_x, a), sorted_rows(cost_y, b)
     mass = torch.cat([a, -b])
-    by_cost = p == 1
-    weights_wanted = wanted[2] or wanted[3]
-    if by_cost:
-        swept = sweep_costs(sides, mass, integrals=weights_wanted)
+    if p == 1:
+        swept = sweep_costs(sides, mass, integrals=wanted[2] or wanted[3])
     else:
         swept = _sweep_levels(sides, mass, p, integrals=any(wanted))
     gradients: list[Tensor | None] = [None] * 4
@@ -88,19 +86,11 @@ def weighted_energy(
     for side, (rows, sign) in enumerate(zip(sides, (1, -1), strict=True)):
         own = slice(start, start + len(rows.cost))
         start = own.stop
-        n = len(rows.cost)
-        # the derivative in the time of every move, and in the value that every while has
-        in_times = -swept.rise[own, : n if by_cost else n - 1]
-        in_values = -2 * mass[own, None] * swept.slope[own, : n + 1 if by_cost else n]
+        part = swept.of_rows(own, rows, mass[own], by_cost=p == 1)
         if wanted[side]:
-            table = in_times if by_cost else in_values
-            gradients[side] = torch.zeros_like(rows.cost).scatter_(1, rows.order, table).to(cost_x.dtype)
+            gradients[side] = part.in_costs().to(cost_x.dtype)
         if wanted[2 + side]:
-            # a weight raises all heights of a row from its own on
-            later = in_values[:, 1:] if by_cost else pad(in_times, (0, 1))
-            raised = later.flip(1).cumsum(1).flip(1)
-            weight = torch.zeros_like(a if side == 0 else b).index_add_(0, rows.order.flatten(), raised.flatten())
-            gradients[2 + side] = weight - 2 * sign * swept.potential[own]
+            gradients[2 + side] = part.in_weights() - 2 * sign * swept.potential[own]
     return WeightedEnergy(swept.total, gradients)
 
 
@@ -180,6 +170,32 @@ class Swept:
     rise: Tensor  # (rows, K) by how much a move raises f
     slope: Tensor  # (rows, K + 1) ∫ Φ'(z) while the row has that value
     potential: Tensor  # (rows,) ∫ Φ(z) over all time
+
+    def of_rows(self, own: slice, rows: SortedRows, mass: Tensor, *, by_cost: bool = True) -> RowGradients:
+        """What the rows of one side have of the derivatives; swept over the costs, or over the levels."""
+        seen = rows.cost.shape[1]
+        in_times = -self.rise[own, : seen if by_cost else seen - 1]
+        in_values = -2 * mass[:, None] * self.slope[own, : seen + 1 if by_cost else seen]
+        if by_cost:
+            return RowGradients(rows.order, in_times, in_values[:, 1:])
+        return RowGradients(rows.order, in_values, pad(in_times, (0, 1)))
+
+
+class RowGradients(NamedTuple):
+    """Derivatives of sorted rows in each of their costs, and in the height of their CDF after it."""
+
+    order: Tensor  # (rows, seen) which point each cost is of
+    costs: Tensor
+    heights: Tensor
+
+    def in_costs(self) -> Tensor:
+        """Derivatives in the costs, (rows, seen), in the order of the points."""
+        return torch.empty_like(self.costs).scatter_(1, self.order, self.costs)
+
+    def in_weights(self) -> Tensor:
+        """Derivatives in the weights of the points that are seen: a weight raises all heights from its own on."""
+        raised = self.heights.flip(1).cumsum(1).flip(1)
+        return raised.new_zeros(raised.shape[1]).index_add_(0, self.order.flatten(), raised.flatten())
 
 
 def sweep(moves: MoveTable, mass: Tensor, p: int, *, integrals: bool) -> Swept:

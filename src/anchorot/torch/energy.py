@@ -19,12 +19,11 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from anchorot._kernels.records import common_segments
 from anchorot._validate import check_finite_number, check_power
 from anchorot.distances.ground import is_w2
 from anchorot.exceptions import InputError
 from anchorot.torch._checks import check_in_range, check_spaces, cost_span, heavy_costs, is_uniform, or_uniform
-from anchorot.torch._levels import level_energy, power_energy
+from anchorot.torch._levels import level_energy, power_energy, segments
 from anchorot.torch._weighted import sorted_rows, sweep_costs, weighted_energies
 from anchorot.torch.ground import entries, ground_energy
 
@@ -277,14 +276,14 @@ def _block(cost: Tensor, weights: Tensor, types: Tensor, anchor: int, seen: int)
 
 def _merged_energy(x: Block, y: Block, reach: float) -> Tensor:
     (n, levels_x), (m, levels_y) = x.cost.shape, y.cost.shape
-    k, l, width = (torch.from_numpy(part).to(x.cost.device) for part in common_segments(levels_x, levels_y))
-    levels = [side.cost.sort(dim=-1).values.mT for side in (x, y)]
-    z, order = torch.cat([levels[0][k], levels[1][l]], dim=-1).sort(dim=-1)
+    side, _ = segments(levels_x, levels_y, x.cost.device)
+    of_x, of_y = (block.cost.sort(dim=-1).values.mT for block in (x, y))
+    z, order = torch.cat([of_x[side.own], of_y[side.other]], dim=-1).sort(dim=-1)
     if n + m == 0:
         return x.mass.sum() + y.mass.sum()
     d = torch.cat([x.mass, -y.mass])[order].cumsum(dim=-2)
     gaps = torch.diff(z, dim=-1, append=z.new_full((len(z), 1), reach))
-    return 2 * (width[:, None] * gaps * (d * d).sum(dim=-1)).sum()
+    return 2 * (side.width[:, None] * gaps * (d * d).sum(dim=-1)).sum()
 
 
 def _completed(block: Block, coordinate: int, reach: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -304,14 +303,11 @@ class _RowsEnergy(Function):
         mass = torch.cat([mass_x, -mass_y])
         swept = sweep_costs(sides, mass, integrals=True)
         gradients, start = [], 0
-        for rows, weights, sign in ((sides[0], w_x, 1), (sides[1], w_y, -1)):
+        for rows, sign in ((sides[0], 1), (sides[1], -1)):
             own = slice(start, start + len(rows.cost))
-            start, seen = own.stop, rows.cost.shape[1]
-            in_costs = torch.zeros_like(rows.cost).scatter_(1, rows.order, -swept.rise[own, :seen])
-            in_heights = -2 * mass[own, None] * swept.slope[own, : seen + 1]
-            raised = in_heights[:, 1:].flip(1).cumsum(1).flip(1)  # a weight raises all heights from its own on
-            in_weights = torch.zeros_like(weights).index_add_(0, rows.order.flatten(), raised.flatten())
-            gradients += [in_costs, in_weights, -2 * sign * swept.potential[own]]
+            start = own.stop
+            part = swept.of_rows(own, rows, mass[own])
+            gradients += [part.in_costs(), part.in_weights(), -2 * sign * swept.potential[own]]
         ctx.save_for_backward(*gradients)
         return swept.total
 

@@ -19,9 +19,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
-from torch.utils.checkpoint import checkpoint
 
-from anchorot._kernels.records import common_segments
 from anchorot._validate import check_integer
 from anchorot.anchors.rows import NEAR
 from anchorot.distances.projection import FOLDED
@@ -31,8 +29,9 @@ from anchorot.torch._checks import (
     check_spaces,
     heavy_costs,
     is_uniform,
+    or_uniform,
 )
-from anchorot.torch._levels import blocks, heights_after
+from anchorot.torch._levels import blocks, row_steps, segments, step_costs
 
 RESOLUTION = 4096  # levels at which noises for weighted rows are drawn
 
@@ -140,25 +139,21 @@ def sorted_sides(x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None) -> Si
     """Sort the rows of both; unless both are uniform, with the level after each cost."""
     uniform = a is None and b is None
     (qx, ends_x, mass_x), (qy, ends_y, mass_y) = (
-        _sorted_side(cost.double(), weights, uniform) for cost, weights in ((x, a), (y, b))
+        _sorted_side(cost, weights, uniform) for cost, weights in ((x, a), (y, b))
     )
     return Sides(qx, qy, ends_x, ends_y, torch.cat([mass_x, -mass_y]))
 
 
 def _sorted_side(cost: Tensor, weights: Tensor | None, uniform: bool) -> tuple[Tensor, Tensor | None, Tensor]:
-    ordered, order = cost.sort(dim=-1)
-    mass = cost.new_full((len(cost),), 1 / len(cost)) if weights is None else weights
-    if uniform:
-        return ordered, None, mass
-    summed = mass[order].cumsum(-1)
-    return ordered, heights_after(mass, order) + (summed - summed.detach()), mass  # exact, with the sums' derivative
+    ordered, ends = row_steps(cost, weights)
+    return ordered, None if uniform else ends, or_uniform(weights, cost)
 
 
 def _points(x: Tensor, y: Tensor) -> Tensor:
     """Quantiles on common levels times roots of widths, about their centre."""
-    k, l, width = (torch.from_numpy(part).to(x.device) for part in common_segments(len(x), len(y)))
-    values = torch.cat([x[:, k], y[:, l]])
-    return (values - values.detach().mean(0)) * width.sqrt()
+    side, _ = segments(len(x), len(y), x.device)
+    values = torch.cat([x[:, side.own], y[:, side.other]])
+    return (values - values.detach().mean(0)) * side.width.sqrt()
 
 
 class _EuclideanEnergy(Function):
@@ -201,37 +196,18 @@ def _distances(some: Tensor, points: Tensor, norms: Tensor, all_norms: Tensor) -
 
 
 def _merged_energy(sides: Sides) -> Tensor:
-    """By merges of two rows at a time: blocks of rows against all rows of one side."""
-    rows = [(sides.x, sides.ends_x), (sides.y, sides.ends_y)]
-    masses = sides.signed.split([len(sides.x), len(sides.y)])
+    """By merges of all rows, two at a time."""
+    assert sides.ends_x is not None
+    assert sides.ends_y is not None
+    x, y = (sides.x, sides.ends_x), (sides.y, sides.ends_y)
+    of_x, of_y = sides.signed.split([len(sides.x), len(sides.y)])
     total = sides.x.new_zeros(())
-    for first in (0, 1):
-        for second in range(first, 2):
-            (value, ends), (others, other_ends) = rows[first], rows[second]
-            assert ends is not None
-            assert other_ends is not None
-            for part in blocks(len(value), len(others) * (value.shape[1] + others.shape[1]), value.device):
-                distance = checkpoint(
-                    _merged_distances, value[part], ends[part], others, other_ends, use_reentrant=False
-                )
-                assert isinstance(distance, Tensor)
-                total = total - (1 + (first != second)) * (masses[first][part] @ distance @ masses[second])
+    for one, two, mass_one, mass_two, count in ((x, x, of_x, of_x, 1), (x, y, of_x, of_y, 2), (y, y, of_y, of_y, 1)):
+        squares = step_costs(*one, *two, 2)
+        near = squares <= 0  # the root has no derivative there
+        distance = torch.where(near, 0, torch.where(near, 1, squares).sqrt())
+        total = total - count * (mass_one @ distance @ mass_two)
     return total.clamp(min=0)
-
-
-def _merged_distances(value: Tensor, ends: Tensor, others: Tensor, other_ends: Tensor) -> Tensor:
-    """W_2 between rows and other rows, (rows, others)."""
-    shape = (len(value), len(others))
-    wide, other_wide = (side.expand(*shape, -1) for side in (ends[:, None], other_ends[None]))
-    levels = torch.cat([wide, other_wide], dim=-1).sort(dim=-1).values
-    with torch.no_grad():
-        at = [torch.searchsorted(side.contiguous(), levels.contiguous()) for side in (wide, other_wide)]
-        at = [index.clamp(max=side.shape[-1] - 1) for index, side in zip(at, (wide, other_wide), strict=True)]
-    gap = value[:, None].expand(*shape, -1).gather(-1, at[0]) - others[None].expand(*shape, -1).gather(-1, at[1])
-    width = levels.diff(dim=-1, prepend=levels.new_zeros(*shape, 1))
-    squares = (width * gap**2).sum(-1)
-    near = squares <= 0  # the root has no derivative there
-    return torch.where(near, 0, torch.where(near, 1, squares).sqrt())
 
 
 def _on_motion(value: Tensor, ends: Tensor, motion: Tensor) -> Tensor:

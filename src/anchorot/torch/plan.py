@@ -4,9 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from anchorot._kernels.records import common_segments
 from anchorot.torch._checks import check_cost, check_spaces, check_weights, is_uniform, or_uniform
-from anchorot.torch._levels import blocks, heights_after
+from anchorot.torch._levels import blocks, heights_after, segments
 
 
 @torch.no_grad()
@@ -55,8 +54,8 @@ def anchor_energy_plan(
 
 
 def _uniform_plan(x: Tensor, y: Tensor) -> Tensor:
-    k, l, width = (torch.from_numpy(part).to(x.device) for part in common_segments(x.shape[-1], y.shape[-1]))
-    return (level_shares(x)[:, k] * width[:, None]).mT @ level_shares(y)[:, l]
+    side, _ = segments(x.shape[-1], y.shape[-1], x.device)
+    return (level_shares(x)[:, side.own] * side.width[:, None]).mT @ level_shares(y)[:, side.other]
 
 
 def level_shares(cost: Tensor) -> Tensor:
