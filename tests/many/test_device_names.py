@@ -55,7 +55,7 @@ def test_kernels_that_cannot_be_compiled_are_told_in_one_line(monkeypatch):
     def fail(*args):
         raise RuntimeError("NVRTC did not compile anchorot's kernels: x\ny")
 
-    monkeypatch.setattr(_pairs, "compiled", fail)
+    monkeypatch.setattr(_pairs, "compile_kernels", fail)
     with pytest.raises(ao.AnchorotError, match=r"cannot be compiled for cuda:7 \(NVRTC .*x\); leave it out") as caught:
         _pairs.check_kernels(torch.device("cuda:7"))
     assert "\n" not in str(caught.value)

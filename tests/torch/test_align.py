@@ -37,8 +37,8 @@ def noisy_pairs(n, count=1, noise=0.05, dim=4, seed=0, dtype=torch.float64, devi
 def either_way(request, monkeypatch):
     """Matched on the CPU, or on the device, as if points were many."""
     if request.param == "many points":
-        monkeypatch.setattr(_matching, "ON_HOST", 2)
-        monkeypatch.setattr(_matching, "FEW", 5)
+        monkeypatch.setattr(_matching, "MAX_HOST_POINTS", 2)
+        monkeypatch.setattr(_matching, "HOST_REST_POINTS", 5)
 
 
 # -- one answer ----------------------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def test_anchors_cost_what_they_cost_as_arrays_exactly_or_nearly():
 def test_assignment_from_potentials_finds_the_cheapest_matching(few, monkeypatch):
     from scipy.optimize import linear_sum_assignment
 
-    monkeypatch.setattr(_matching, "FEW", few)
+    monkeypatch.setattr(_matching, "HOST_REST_POINTS", few)
     costs = torch.rand(80, 80, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     matches = _matching.Assignment(80, costs)(costs)
     assert sorted(matches) == list(range(80))

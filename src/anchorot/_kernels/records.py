@@ -61,7 +61,7 @@ class RowItems(NamedTuple):
 
 
 class StepRows(NamedTuple):
-    """One increasing step function of the level a row: value[i, a] up to the level end[i, a], the last being 1."""
+    """One increasing step function of the level per row: value[i, a] up to the level end[i, a], the last being 1."""
 
     value: Float64s
     end: Float64s

@@ -62,7 +62,7 @@ def check_alike(x: AnchorFeatures, y: AnchorFeatures, p: int) -> None:
         raise InputError(f"features of {x.marking} cannot be compared with features of {y.marking}; make them alike")
 
 
-def summed(energies: Iterable[float]) -> float:
+def sum_energies(energies: Iterable[float]) -> float:
     """Return the sum of energies, the same in whatever order; refuse what is beyond the range of floats."""
     try:
         total = math.fsum(energies)
@@ -72,7 +72,7 @@ def summed(energies: Iterable[float]) -> float:
     return total
 
 
-def completed(events: Events, reach: float, total: float = 1.0) -> Events:
+def complete_masses(events: Events, reach: float, total: float = 1.0) -> Events:
     """Add a row at the reach with what the masses lack of a total, so that those of any two collections agree."""
     rest = total - math.fsum(events.mass)
     return Events(
@@ -83,10 +83,10 @@ def completed(events: Events, reach: float, total: float = 1.0) -> Events:
     )
 
 
-def nothing(reach: float) -> Events:
+def empty_events(reach: float) -> Events:
     """Events of a collection without anchors."""
     empty: Any = np.empty(0)
-    return completed(Events(empty, empty.astype(np.uint32), empty.astype(np.int64), empty), reach)
+    return complete_masses(Events(empty, empty.astype(np.uint32), empty.astype(np.int64), empty), reach)
 
 
 Alphabet = tuple[Hashable, ...]
@@ -153,12 +153,12 @@ class TypedFeatures(MarkedFeatures):
         if self.blocks is None or y.blocks is None:
             return self.sweep_energy_to(other, p, threads=threads)
         pairs = block_pairs(self.alphabet, y.alphabet)
-        return summed(kernels.block_energies(self.blocks, y.blocks, pairs, self.reach, threads).tolist())
+        return sum_energies(kernels.block_energies(self.blocks, y.blocks, pairs, self.reach, threads).tolist())
 
     def sweep_energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
         """The same by a sweep over the events of every pair of types."""
         pairs = self._paired_events(self._checked(other, p))
-        return summed(kernels.sweep_energy(*events, threads) for events in pairs)
+        return sum_energies(kernels.sweep_energy(*events, threads) for events in pairs)
 
     def profile_to(self, other: AnchorFeatures, reaches: Float64s, *, threads: int = 1) -> Float64s:
         """Marked Anchor Energy up to each of the ascending reaches, none above that of the features."""
@@ -168,7 +168,7 @@ class TypedFeatures(MarkedFeatures):
         return kernels.block_profile(self.blocks, y.blocks, block_pairs(self.alphabet, y.alphabet), reaches, threads)
 
     def _paired_events(self, other: Self) -> list[tuple[Events, Events]]:
-        none = nothing(self.reach)
+        none = empty_events(self.reach)
         sides = (self.block_events, other.block_events)
         pairs = block_pairs(self.alphabet, other.alphabet).tolist()
         return [(sides[0][i] if i >= 0 else none, sides[1][j] if j >= 0 else none) for i, j in pairs]
@@ -213,9 +213,9 @@ def _level_blocks(space: Space, members: list[Int64s], threads: int) -> LevelBlo
     shape = []
     start = 0
     for anchors in members:
-        rows = _chosen(space.cost, anchors, 0)
+        rows = _take(space.cost, anchors, 0)
         for targets in members:
-            part = _chosen(rows, targets, 1).astype(np.float64, copy=False)
+            part = _take(rows, targets, 1).astype(np.float64, copy=False)
             levels = numbers[start : start + part.size].reshape(part.shape[::-1])
             kernels.sort_rows(kernels.quantiles(part, threads, levels), threads)
             shape.append((start, *levels.shape))
@@ -224,7 +224,7 @@ def _level_blocks(space: Space, members: list[Int64s], threads: int) -> LevelBlo
     return LevelBlocks(numbers, shapes, shapes[:, 1] / space.n / space.n)
 
 
-def _chosen(costs: Floats, places: Int64s, axis: int) -> Floats:
+def _take(costs: Floats, places: Int64s, axis: int) -> Floats:
     """Rows or columns of costs; `take` needs a third of the time of an index, and all of them need no copy."""
     return costs if len(places) == costs.shape[axis] else costs.take(places, axis=axis)
 
@@ -235,7 +235,7 @@ def _pair_events(space: Space, anchors: Int64s, targets: Int64s, reach: float, t
     position, order = kernels.argsort(values, threads)
     row = order // len(targets)
     jump = to_heights(seen / seen.sum())[order - row * len(targets)]
-    return completed(Events(position, row.astype(np.uint32), jump, space.weights[anchors] * seen.sum()), reach)
+    return complete_masses(Events(position, row.astype(np.uint32), jump, space.weights[anchors] * seen.sum()), reach)
 
 
 def _events_of_levels(blocks: LevelBlocks, block: int, reach: float) -> Events:
@@ -243,7 +243,7 @@ def _events_of_levels(blocks: LevelBlocks, block: int, reach: float) -> Events:
     position, order = kernels.argsort(blocks.numbers[start : start + levels * count], threads=1)
     jump = np.broadcast_to(to_heights(np.array(1 / levels)), order.shape).copy()
     mass = np.full(count, blocks.mass[block])
-    return completed(Events(position, (order % count).astype(np.uint32), jump, mass), reach)
+    return complete_masses(Events(position, (order % count).astype(np.uint32), jump, mass), reach)
 
 
 class VectorFeatures(MarkedFeatures):
@@ -304,12 +304,12 @@ class VectorFeatures(MarkedFeatures):
         y = self._checked(other, p)
         if self.vector_levels is None or y.vector_levels is None:
             return self.sweep_energy_to(other, p, threads=threads)
-        return summed(self.profile_to(other, np.array([self.reach]), threads=threads).tolist())
+        return sum_energies(self.profile_to(other, np.array([self.reach]), threads=threads).tolist())
 
     def sweep_energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
         """The same by a sweep for every coordinate of the vectors."""
         pairs = zip(self.coordinates(), self._checked(other, p).coordinates(), strict=True)
-        return summed(kernels.sweep_energy(*events, threads) for events in pairs)
+        return sum_energies(kernels.sweep_energy(*events, threads) for events in pairs)
 
     def profile_to(self, other: AnchorFeatures, reaches: Float64s, *, threads: int = 1) -> Float64s:
         """Marked Anchor Energy up to each of the ascending reaches, none above that of the features."""
@@ -322,7 +322,10 @@ class VectorFeatures(MarkedFeatures):
     def coordinates(self) -> list[Events]:
         """Events with the masses of each coordinate, which sum to 0: what they lack stands at the reach."""
         reach = self.reach
-        return [completed(self.events._replace(mass=np.ascontiguousarray(mass)), reach, 0.0) for mass in self.vectors.T]
+        return [
+            complete_masses(self.events._replace(mass=np.ascontiguousarray(mass)), reach, 0.0)
+            for mass in self.vectors.T
+        ]
 
     def arrays(self) -> list[np.ndarray]:
         """All that is kept of the space."""

@@ -22,7 +22,7 @@ KINDS = ("fourier", "linear", "onehot")
 MOST_POOLED = 1000  # points whose distances are looked at for the median
 MOST_CATEGORIES = 256
 MARKS = ("types", "features")
-SIZE = 64  # of Fourier vectors
+FOURIER_SIZE = 64  # of Fourier vectors
 
 
 class FeatureMap(Protocol):
@@ -37,7 +37,7 @@ class FeatureMap(Protocol):
         """Length of the vectors that it gives."""
 
     def __call__(self, features: Float64s) -> Float64s:
-        """Map features, one point a row."""
+        """Map features, one row per point."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class LinearMap:
         return self.dim
 
     def __call__(self, features: Float64s) -> Float64s:
-        """Map features, one point a row."""
+        """Map features, one row per point."""
         return features
 
 
@@ -78,7 +78,7 @@ class FourierMap:
     seed: int = 0
 
     def __call__(self, features: Float64s) -> Float64s:
-        """Map features, one point a row."""
+        """Map features, one row per point."""
         frequencies = np.random.default_rng(self.seed).normal(size=(self.dim, self.size // 2))
         angles = (features / self.width) @ frequencies
         return np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / np.sqrt(self.size // 2)
@@ -101,7 +101,7 @@ class OneHotMap:
         return len(self.categories)
 
     def __call__(self, features: Float64s) -> Float64s:
-        """Map features, one point a row."""
+        """Map features, one row per point."""
         return (features[:, None, :] == np.array(self.categories)).all(axis=2).astype(np.float64)
 
 
@@ -164,7 +164,7 @@ def fit_map(features: Sequence[Float64s], kind: str, size: int, width: float | N
     if size % 2:
         raise InputError(f"size must be even, a cosine and a sine of every frequency, but got {size}")
     seed = check_integer(rng, "rng", 0) if isinstance(rng, int) else _seed(rng)
-    return FourierMap(pooled.shape[1], _median_distance(pooled) if width is None else _positive(width), size, seed)
+    return FourierMap(pooled.shape[1], _median_distance(pooled) if width is None else _check_width(width), size, seed)
 
 
 def features_of(space: Space, name: str) -> Float64s:
@@ -193,7 +193,7 @@ def _median_distance(features: Float64s) -> float:
     return unit * float(np.median(apart)) if len(apart) else 1.0
 
 
-def _positive(width: float) -> float:
+def _check_width(width: float) -> float:
     if not 0 < width < np.inf:
         raise InputError(f"width must be a positive number, but got {width!r}")
     return float(width)
@@ -270,7 +270,7 @@ class Marking:
         return space
 
     def vectors(self, space: Space) -> Float64s:
-        """Map the features of a space, one point a row."""
+        """Map the features of a space, one row per point."""
         assert self.phi is not None
         assert space.features is not None
         return self.phi(space.features)
@@ -324,5 +324,5 @@ def marking_of(
             features.append(needed_features(seen.features, f"spaces[{k}]"))
         largest = max(largest, seen.farthest)
     if fits:
-        phi = fit_map(features, "fourier", SIZE, None, rng)
+        phi = fit_map(features, "fourier", FOURIER_SIZE, None, rng)
     return Marking(kind, largest if limit is None else limit, phi)

@@ -11,9 +11,9 @@ from anchorot._kernels.records import StepRows, common_segments, from_heights, t
 from anchorot._typing import Float64s
 from anchorot.space import Space
 
-NEAR = 1e-6  # of two squared norms: a smaller squared distance has lost digits as their difference
-MANY_NEAR = 0.02  # of all pairs, as in a graph where all nodes are alike: one by one they would take longer than all
-BLOCK = 1 << 20  # numbers that are worked on at a time
+MIN_SQUARE_SHARE = 1e-6  # of two squared norms: a smaller squared distance has lost digits as their difference
+MAX_NEAR_SHARE = 0.02  # of all pairs, as in a graph whose nodes are all alike: more take longer one by one than all do
+BLOCK_NUMBERS = 1 << 20  # worked on at a time
 
 
 class AnchorRows:
@@ -112,8 +112,8 @@ def _squared_costs(qx: Float64s, qy: Float64s) -> Float64s:
     a, b = (a - centre) * root, (b - centre) * root
     sums = np.sum(a * a, axis=0)[:, None] + np.sum(b * b, axis=0)
     squares = sums - 2 * (a.T @ b)
-    is_near = squares <= NEAR * sums
-    if is_near.mean() > MANY_NEAR:
+    is_near = squares <= MIN_SQUARE_SHARE * sums
+    if is_near.mean() > MAX_NEAR_SHARE:
         from scipy.spatial.distance import cdist
 
         return cdist(a.T, b.T, "sqeuclidean")
@@ -124,7 +124,7 @@ def _squared_costs(qx: Float64s, qy: Float64s) -> Float64s:
 def mend_near(squares: Float64s, is_near: NDArray[np.bool_], some: Float64s, rest: Float64s) -> None:
     """Sum squares of differences of rows where a difference of squares has lost digits."""
     near, other = np.nonzero(is_near)
-    step = max(1, BLOCK // some.shape[1])
+    step = max(1, BLOCK_NUMBERS // some.shape[1])
     for begin in range(0, len(near), step):
         i, j = near[begin : begin + step], other[begin : begin + step]
         gap = some[i] - rest[j]

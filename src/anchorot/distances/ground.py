@@ -26,7 +26,7 @@ from anchorot._kernels.records import StepRows, common_segments
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_memory, check_overflow
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.rows import BLOCK, NEAR, AnchorRows, mend_near
+from anchorot.anchors.rows import BLOCK_NUMBERS, MIN_SQUARE_SHARE, AnchorRows, mend_near
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
@@ -210,12 +210,12 @@ def _euclidean(points: Float64s) -> Iterator[tuple[int, Float64s]]:
     """Distances by a product of matrices; those of near points from their differences."""
     count = len(points)
     norms = np.einsum("il,il->i", points, points)
-    step = max(1, BLOCK // count)
+    step = max(1, BLOCK_NUMBERS // count)
     for begin in range(0, count, step):
         some, rest = points[begin : begin + step], points[begin:]
         sums = norms[begin : begin + step, None] + norms[begin:]
         squares = (-2 * some) @ rest.T
         squares += sums
-        sums *= NEAR
+        sums *= MIN_SQUARE_SHARE
         mend_near(squares, squares <= sums, some, rest)
         yield begin, np.sqrt(squares, out=squares)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from anchorot._kernels.records import StepRows
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer, check_overflow, check_threads
-from anchorot.anchors.rows import BLOCK
+from anchorot.anchors.rows import BLOCK_NUMBERS
 from anchorot.distances.ground import Curves, Rows, as_points, both_anchors, ground_rows, on_common_levels, ready
 from anchorot.space import Space
 
@@ -105,7 +105,7 @@ def _projections(rows: Rows, count: int, generator: np.random.Generator) -> Iter
     curves = on_common_levels(rows) if len(rows.value) else Curves(np.zeros((0, 1)), np.ones(1))
     if curves is not None:
         points = as_points(curves) if len(rows.value) else curves.value
-        step = max(1, BLOCK // max(points.shape))
+        step = max(1, BLOCK_NUMBERS // max(points.shape))
         for begin in range(0, count, step):
             yield points @ generator.normal(size=(points.shape[1], min(step, count - begin)))
         return

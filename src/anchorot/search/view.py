@@ -20,11 +20,11 @@ from anchorot.anchors.marked import (
     Alphabet,
     TypedFeatures,
     block_pairs,
+    empty_events,
     marked_features,
-    nothing,
     parts_of,
     sorted_types,
-    summed,
+    sum_energies,
 )
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.exceptions import InputError
@@ -79,9 +79,9 @@ class View:
         found = marked_features(x, self.marking, robust=self.robust)
         if not isinstance(found, TypedFeatures):
             return found, 0.0
-        none = nothing(found.reach)
+        none = empty_events(found.reach)
         others = [own for own, part in block_pairs(found.alphabet, self.alphabet).tolist() if part < 0]
-        added = summed(kernels.sweep_energy(found.block_events[own], none, 1) for own in others)
+        added = sum_energies(kernels.sweep_energy(found.block_events[own], none, 1) for own in others)
         return self._side_by_side(found, "the space"), added
 
     def _side_by_side(self, features: TypedFeatures, name: str) -> AnchorFeatures:
@@ -92,7 +92,7 @@ class View:
         count, rows, joined = len(self.alphabet) ** 2, 0, []
         for part in range(count):
             own = own_of.get(part, -1)
-            position, row, jump, mass = features.block_events[own] if own >= 0 else nothing(reach)
+            position, row, jump, mass = features.block_events[own] if own >= 0 else empty_events(reach)
             place = (position - self.low) + part * (reach - self.low)
             # Rounding may move the end of a part beyond the start of the next.
             place = np.minimum(place, (part + 1) * (reach - self.low))

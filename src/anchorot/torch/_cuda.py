@@ -54,7 +54,7 @@ def _kernels(dtype: torch.dtype, threads: int, items: int, tagged: bool, device:
     source = Path(__file__).with_name("kernels.cu").read_text()
     key = "double" if dtype == torch.float64 else "float"
     defines = {"KEY": key, "THREADS": threads, "ITEMS": items, "TAGGED": int(tagged)}
-    return dict(zip(KERNELS, compiled(source, KERNELS, defines, device), strict=True))
+    return dict(zip(KERNELS, compile_kernels(source, KERNELS, defines, device), strict=True))
 
 
 def tile_for(width: int, item_bytes: int) -> tuple[int, int]:
@@ -185,7 +185,9 @@ def short(value: int) -> tuple[type, Argument]:
     return ctypes.c_int, value
 
 
-def compiled(source: str, names: Sequence[str], defines: dict[str, object], device: torch.device) -> list[Kernel]:
+def compile_kernels(
+    source: str, names: Sequence[str], defines: dict[str, object], device: torch.device
+) -> list[Kernel]:
     """Compile for a device and load the named kernels; OSError or RuntimeError where that is not possible."""
     major, minor = torch.cuda.get_device_capability(device)
     options = [f"--gpu-architecture=sm_{major}{minor}", "--std=c++17", *(f"-D{k}={v}" for k, v in defines.items())]

@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 from anchorot._kernels.records import RowItems
 from anchorot._typing import Float64s
 from anchorot.torch import _cuda
-from anchorot.torch._cuda import Kernel, compiled, pointer, short
+from anchorot.torch._cuda import Kernel, compile_kernels, pointer, short
 from anchorot.torch._levels import sort_rows
 
 THREADS = 128
@@ -118,4 +118,4 @@ def _packed(labels: Tensor) -> Tensor:
 @cache
 def _kernel(device: torch.device) -> Kernel:
     source = Path(__file__).with_name("labelled.cu").read_text()
-    return compiled(source, ["labelled_levels"], {"THREADS": THREADS}, device)[0]
+    return compile_kernels(source, ["labelled_levels"], {"THREADS": THREADS}, device)[0]

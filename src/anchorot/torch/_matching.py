@@ -29,17 +29,17 @@ from anchorot.distances.starts import RANGES
 from anchorot.torch._levels import blocks
 
 TEMPERATURES = (0.03, 0.01, 0.003)
-FEW = 300  # points: left to the CPU
-MANY = 1000  # more are not
-LEAST_SHARE = 0.02  # of the points find each other in a round: else rounds do not help
+HOST_REST_POINTS = 300  # that mutual matches leave: the CPU matches them
+MAX_REST_POINTS = 1000  # that it still matches exactly
+MIN_MATCHED_SHARE = 0.02  # of the points find each other in a round: else rounds do not help
 CANDIDATES = 12  # of a point
 LEVELS = 512
 MOST_LEVELS = 1024  # all of them, up to here
 # What start="anchors" tries. The one that is not annealed comes last: by then it shows whether it is worth its swaps.
 ANCHOR_STARTS = ("middle", "near, annealed", "product", "near")
 STARTS = (*RANGES, "product")
-ON_HOST = 500  # points: up to here the CPU is as quick
-IN_DOUBLE = 4096  # points: up to here a device sharpens in float64
+MAX_HOST_POINTS = 500  # up to here the CPU is as quick
+MAX_DOUBLE_POINTS = 4096  # up to here a device sharpens in float64
 COARSE_GAIN = 1e-4  # of the objective, beyond
 
 
@@ -63,7 +63,7 @@ def _mutual_best(costs: Tensor) -> Tensor:
     """Match points that are each other's best, then among those left, and so on."""
     rows, columns = (torch.arange(len(costs), device=costs.device) for _ in range(2))
     matches = torch.empty_like(rows)
-    while len(rows) > FEW:
+    while len(rows) > HOST_REST_POINTS:
         best = costs.argmin(1)
         is_mutual = costs.argmin(0)[best] == torch.arange(len(rows), device=costs.device)
         matches[rows[is_mutual]] = columns[best[is_mutual]]
@@ -71,7 +71,7 @@ def _mutual_best(costs: Tensor) -> Tensor:
         is_free[best[is_mutual]] = False
         found = len(rows)
         rows, columns, costs = rows[~is_mutual], columns[is_free], costs[~is_mutual][:, is_free]
-        if found - len(rows) < LEAST_SHARE * found:
+        if found - len(rows) < MIN_MATCHED_SHARE * found:
             break
     matches[rows] = columns[_rest(costs)]
     return matches
@@ -81,7 +81,7 @@ def _rest(costs: Tensor) -> Tensor:
     """Match what is left: at best if it is little, else in order, for the candidates to mend."""
     from scipy.optimize import linear_sum_assignment
 
-    if len(costs) > MANY:
+    if len(costs) > MAX_REST_POINTS:
         return torch.arange(len(costs), device=costs.device)
     return torch.from_numpy(linear_sum_assignment(on_host(costs))[1]).to(costs.device)
 
@@ -174,9 +174,9 @@ class Entry:
             self._a = self._b = np.full(len(a), 1 / len(a))
         self._is_matching = self._a is self._b
 
-    def sharpened(self, soft: Tensor, best: float) -> Sharp:
+    def sharpen(self, soft: Tensor, best: float) -> Sharp:
         """Lower the objective from a plan until no step helps; what ends far above `best` gets no last steps."""
-        if self._is_matching and len(self._a) > ON_HOST:
+        if self._is_matching and len(self._a) > MAX_HOST_POINTS:
             return self._matched(soft, best)
         a, b = self._a, self._b
         plan, _, n_steps, converged = sharpen(self._host, round_to_marginals(on_host(soft.double()), a, b), a, b, best)
@@ -187,13 +187,13 @@ class Entry:
         """The same for many points, on the device."""
         assign = Assignment(len(self._a), soft.new_empty(0, dtype=self._precision))
         first = assign(self._device.slope(soft.to(self._precision)))
-        gain = LEAST_GAIN if len(first) <= IN_DOUBLE else COARSE_GAIN
+        gain = LEAST_GAIN if len(first) <= MAX_DOUBLE_POINTS else COARSE_GAIN
         matches, n_steps, converged = descend(self._device, first, assign, HOPELESS * best, gain)
         return self._result(matches, None, n_steps, converged)
 
     @property
     def _precision(self) -> torch.dtype:
-        return torch.float64 if len(self._a) <= IN_DOUBLE else torch.float32
+        return torch.float64 if len(self._a) <= MAX_DOUBLE_POINTS else torch.float32
 
     @cached_property
     def _host(self) -> Quadratic:

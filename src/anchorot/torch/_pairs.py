@@ -21,7 +21,7 @@ from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.line import StepFunction
 from anchorot.exceptions import AnchorotError
-from anchorot.torch._cuda import Kernel, compiled, long, pointer
+from anchorot.torch._cuda import Kernel, compile_kernels, long, pointer
 from anchorot.torch._levels import quantiles, sort_rows
 
 NAMES = ("level_parts", "sum_parts", "step_pairs", "sweep_parts", "cell_averages")
@@ -181,7 +181,7 @@ def _kernels(device: torch.device) -> dict[str, Kernel]:
 def _compiled(threads: int, rows: int, device: torch.device) -> dict[str, Kernel]:
     source = "".join(Path(__file__).with_name(name).read_text() for name in ("pairs.cu", "pair_sweeps.cu"))
     sizes = {"THREADS": threads, "LANES": LANES, "ROWS": rows, "STRETCH": STRETCH, "ROW_STRETCH": ROW_STRETCH}
-    return dict(zip(NAMES, compiled(source, NAMES, dict[str, object](sizes), device), strict=True))
+    return dict(zip(NAMES, compile_kernels(source, NAMES, dict[str, object](sizes), device), strict=True))
 
 
 class PackedLevels(NamedTuple):

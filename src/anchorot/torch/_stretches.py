@@ -15,7 +15,7 @@ from torch import Tensor
 
 from anchorot._kernels.records import HEIGHT_BITS
 from anchorot.torch import _cuda
-from anchorot.torch._cuda import Argument, Kernel, compiled, long, pointer, short
+from anchorot.torch._cuda import Argument, Kernel, compile_kernels, long, pointer, short
 
 Value = Tensor | int | tuple[type, Argument] | None  # of an argument; integers have 64 bits unless they say otherwise
 
@@ -234,4 +234,4 @@ def _sorted_integers(rows: Tensor) -> tuple[Tensor, Tensor]:
 def _kernels(dtype: torch.dtype, device: torch.device) -> dict[str, Kernel]:
     source = "".join(Path(__file__).with_name(name).read_text() for name in SOURCES)
     defines: dict[str, object] = {"KEY": "double" if dtype == torch.float64 else "float", "THREADS": THREADS}
-    return dict(zip(KERNELS, compiled(source, KERNELS, defines, device), strict=True))
+    return dict(zip(KERNELS, compile_kernels(source, KERNELS, defines, device), strict=True))

@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from anchorot.distances.energy import anchor_energy
+from anchorot.anchors.features import AnchorFeatures
 from anchorot.space import Space
 from anchorot.torch import _stretches
 from anchorot.torch._levels import gap_energy, heights_after
@@ -73,8 +73,9 @@ def weighted_energy(
 ) -> WeightedEnergy:
     """AE_p of two weighted spaces."""
     if cost_x.device.type == "cpu" and not any(wanted):
-        x, y = (Space(cost.numpy(), weights.numpy(), copy=False) for cost, weights in ((cost_x, a), (cost_y, b)))
-        return WeightedEnergy(torch.tensor(anchor_energy(x, y, p), dtype=torch.float64), [None] * 4)
+        spaces = (Space(cost.numpy(), weights.numpy(), copy=False) for cost, weights in ((cost_x, a), (cost_y, b)))
+        x, y = (AnchorFeatures.of(space, mean_only=p == 2) for space in spaces)
+        return WeightedEnergy(torch.tensor(x.energy_to(y, p), dtype=torch.float64), [None] * 4)
     sides = sorted_rows(cost_x, a), sorted_rows(cost_y, b)
     mass = torch.cat([a, -b])
     if p == 1:

@@ -25,7 +25,7 @@ from anchorot.torch._checks import (
 )
 from anchorot.torch._matching import ANCHOR_STARTS, STARTS, Anchors, Entry, Sharp
 
-ROUNDING = 16  # units in the last place of the largest cost
+ROUNDING_ULPS = 16  # units in the last place of the largest cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,7 @@ def align(
     a, b = (or_uniform(w, cost).reshape(-1, cost.shape[-1]) for w, cost in ((a, x), (b, y)))
     given = None if features is None else _check_features(features, x, y)
     x, y = (_without_rounding(cost.reshape(-1, *cost.shape[-2:])) for cost in (x, y))
-    x, y = (_counted(_counted(cost, weights).mT, weights).mT for cost, weights in ((x, a), (y, b)))
+    x, y = (_copy_heavy_rows(_copy_heavy_rows(cost, weights).mT, weights).mT for cost, weights in ((x, a), (y, b)))
     x, y, unit = _in_unit_range(x, y, (-1, -2))
     batch, factor = _Batch(x, y, a, b, None, alpha), torch.zeros_like(unit)
     if given is not None:
@@ -232,11 +232,11 @@ def _unit_of(x: Tensor, y: Tensor) -> Tensor:
 def _without_rounding(cost: Tensor) -> Tensor:
     """Return costs that are symmetric but for rounding, as products of matrices leave them, as symmetric ones."""
     difference, largest = (cost - cost.mT).abs_().amax((-1, -2)), cost.abs().amax((-1, -2))
-    is_rounded = (difference > 0) & (difference <= ROUNDING * torch.finfo(cost.dtype).eps * largest)
+    is_rounded = (difference > 0) & (difference <= ROUNDING_ULPS * torch.finfo(cost.dtype).eps * largest)
     return torch.where(is_rounded[:, None, None], cost / 2 + cost.mT / 2, cost) if bool(is_rounded.any()) else cost
 
 
-def _counted(values: Tensor, weights: Tensor) -> Tensor:
+def _copy_heavy_rows(values: Tensor, weights: Tensor) -> Tensor:
     """Give points without a weight, which take no part, the rows of one that has a weight, lest theirs set a unit."""
     heavy = weights > 0
     if bool(heavy.all()):
@@ -247,7 +247,7 @@ def _counted(values: Tensor, weights: Tensor) -> Tensor:
 
 def _with_features(batch: _Batch, u: Tensor, v: Tensor) -> tuple[_Batch, Tensor]:
     """Scale squared distances of features to the spread of the structure's gradient; also return the factors."""
-    u, v, unit = _in_unit_range(_counted(u, batch.a), _counted(v, batch.b), (-2,))
+    u, v, unit = _in_unit_range(_copy_heavy_rows(u, batch.a), _copy_heavy_rows(v, batch.b), (-2,))
     distances = torch.cdist(u, v, compute_mode="donot_use_mm_for_euclid_dist") ** 2
     factor = _factors(batch._replace(features=distances))
     scaled = (factor[:, None, None] * distances).to(batch.x.dtype)
@@ -286,20 +286,20 @@ def _runs(batch: _Batch, names: Sequence[str]) -> list[_Run]:
         begin = time.perf_counter()
         plan, temperatures = anchors.start(name)
         soft = anneal(quick, plan, a, b, temperatures)
-        ends = _sharpened(entries, soft.plan, softs, runs)
+        ends = _sharpen_new(entries, soft.plan, softs, runs)
         softs.append(soft.plan)
         runs.append(_Run(name, ends, time.perf_counter() - begin, soft.n_steps))
     return runs
 
 
-def _sharpened(entries: list[Entry], soft: Tensor, softs: list[Tensor], runs: list[_Run]) -> list[Sharp]:
+def _sharpen_new(entries: list[Entry], soft: Tensor, softs: list[Tensor], runs: list[_Run]) -> list[Sharp]:
     """Sharpen what no earlier start has led to."""
     moved = [(soft - other).abs().sum((-1, -2)).tolist() for other in softs]
     ends = []
     for i, entry in enumerate(entries):
         twin = next((run.ends[i] for run, by in zip(runs, moved, strict=True) if by[i] < SAME), None)
         best = min((run.ends[i].objective for run in runs), default=float("inf"))
-        ends.append(entry.sharpened(soft[i], best) if twin is None else twin)
+        ends.append(entry.sharpen(soft[i], best) if twin is None else twin)
     return ends
 
 

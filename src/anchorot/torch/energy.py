@@ -251,7 +251,9 @@ def block_energy(x: Block, y: Block, reach: float, *, uniform: bool) -> Tensor:
     """Energy between two blocks, one of which may have no anchors; all weights are alike if `uniform`."""
     if uniform:
         return _merged_energy(x, y, reach)
-    parts = [_rows_energy(*_completed(x, k, reach), *_completed(y, k, reach)) for k in range(x.mass.shape[1])]
+    parts = [
+        _rows_energy(*_complete_masses(x, k, reach), *_complete_masses(y, k, reach)) for k in range(x.mass.shape[1])
+    ]
     return torch.stack(parts).sum()
 
 
@@ -286,7 +288,7 @@ def _merged_energy(x: Block, y: Block, reach: float) -> Tensor:
     return 2 * (side.width[:, None] * gaps * (d * d).sum(dim=-1)).sum()
 
 
-def _completed(block: Block, coordinate: int, reach: float) -> tuple[Tensor, Tensor, Tensor]:
+def _complete_masses(block: Block, coordinate: int, reach: float) -> tuple[Tensor, Tensor, Tensor]:
     """Costs, weights and masses of one coordinate, with one more anchor at the reach that makes all masses sum to 0."""
     mass = block.mass[:, coordinate]
     last = block.cost.new_full((1, block.cost.shape[1]), reach)

@@ -21,7 +21,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from anchorot._validate import check_integer
-from anchorot.anchors.rows import NEAR
+from anchorot.anchors.rows import MIN_SQUARE_SHARE
 from anchorot.distances.projection import FOLDED
 from anchorot.torch._checks import (
     check_in_range,
@@ -189,7 +189,7 @@ def _distances(some: Tensor, points: Tensor, norms: Tensor, all_norms: Tensor) -
     """By a product of matrices; those of near points from their differences."""
     sums = norms[:, None] + all_norms
     squares = sums - 2 * (some @ points.T)
-    i, j = torch.nonzero(squares <= NEAR * sums, as_tuple=True)
+    i, j = torch.nonzero(squares <= MIN_SQUARE_SHARE * sums, as_tuple=True)
     for part in blocks(len(i), points.shape[1], points.device):
         squares[i[part], j[part]] = ((some[i[part]] - points[j[part]]) ** 2).sum(1)
     return squares.sqrt()

@@ -15,8 +15,8 @@ from anchorot._kernels.numpy.sweep import (
     gap_energy,
     labelled_energies,
     labelled_steps,
+    scale_back,
     scale_of,
-    scaled_back,
     span_of,
 )
 from anchorot._kernels.records import (
@@ -90,7 +90,7 @@ def level_energy(x: Floats, y: Floats, p: int, threads: int) -> float:
         d = np.cumsum(np.where(order < n, m, -n), axis=1)[:, :-1] / (n * m)
         gaps = np.ldexp(np.diff(np.take_along_axis(merged, order, axis=1), axis=1), -scale)
         energy[block] = gap_energy(gaps, d, p)
-    return scaled_back(float(width @ energy), scale, p)
+    return scale_back(float(width @ energy), scale, p)
 
 
 def level_energies(xs: list[Floats], y: Floats, p: int) -> Float64s:

@@ -29,7 +29,7 @@ def scale_of(span: float) -> int:
     return max(math.frexp(span)[1], SMALLEST_SCALE)
 
 
-def scaled_back(energy: float, scale: int, p: int) -> float:
+def scale_back(energy: float, scale: int, p: int) -> float:
     """Return the energy of gaps that were multiplied with 2**-scale; infinite if it is beyond the range of floats."""
     try:
         return math.ldexp(energy, scale * p)
@@ -125,7 +125,7 @@ def block_sweep(
         here = time[e1 - 1]
     order = np.argsort(z)
     total += (span[1] - here) * _energy(z[order], signed_mass[order], p)
-    return scaled_back(total, scale, p)
+    return scale_back(total, scale, p)
 
 
 def _block_starts(time: Float64s, rows: int) -> NDArray[np.intp]:
