@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot.anchors.rows import row_costs
-from anchorot.distances.transport import marginal_error
+from anchorot.distances.sinkhorn import marginal_error
 from measure import Row, alternating, at_least, cloud, ms, seconds
 
 

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import numpy as np
 
 import anchorot as ao
-from anchorot.stats.graph_statistics import clustering, degrees, tables_of
+from anchorot.stats.graphs import clustering, degrees, tables_of
 from measure import Row, seconds
 
 SIZES = (200, 2000, 20_000)  # graphs a side
@@ -96,7 +96,7 @@ def peers(what: str, x: Rows, y: Rows, ours: float, bar: float | None) -> list[R
 
 def all_distances(x: Rows, y: Rows) -> np.ndarray:
     from anchorot._kernels import kernels
-    from anchorot.stats.measures import PooledMeasures
+    from anchorot.stats.energy_test import PooledMeasures
 
     steps = (PooledMeasures.of(x, None, "x") + PooledMeasures.of(y, None, "y")).steps()
     return kernels.step_costs(steps, steps, 1, 1)

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import anchorot as ao
 from anchorot.estimators import AnchorEmbedding, AnchorKernel, AnchorNeighborsClassifier, AnchorProcessKernel
-from anchorot.estimators import process as process_module
+from anchorot.estimators import kernels as kernels_module
 from anchorot.estimators import training as training_module
 from tests.strategies import scale_of, spaces
 
@@ -351,7 +351,7 @@ def test_processes_classify_spaces():
 
 
 def test_processes_learn_numbers_and_compare_the_training_spaces_once(monkeypatch):
-    calls = counting(monkeypatch, process_module)
+    calls = counting(monkeypatch, kernels_module)
     lengths = np.linspace(1, 3, 9)
     lines = [ao.from_points(np.linspace(0, length, 15)[:, None]) for length in lengths]
     model = GaussianProcessRegressor(AnchorProcessKernel() + WhiteKernel(1e-3, "fixed"), normalize_y=True)

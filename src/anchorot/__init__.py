@@ -22,19 +22,17 @@ from anchorot.anchors.marking import FeatureMap, FourierMap, LinearMap, OneHotMa
 from anchorot.barycenter import Barycenter, barycenter
 from anchorot.config import __version__, show_config
 from anchorot.distances.align import align
-from anchorot.distances.alignment import Alignment, Correspondence, Rival, Start, read_matches
+from anchorot.distances.alignment import Alignment, Correspondence, Rival, Start, match, read_matches
 from anchorot.distances.bounds import LowerBounds, lower_bounds
 from anchorot.distances.dense import DenseAlignment, DenseRival
 from anchorot.distances.energy import anchor_energy, expected_cost
 from anchorot.distances.estimate import EnergyEstimate, anchor_energy_estimate
 from anchorot.distances.gromov import gromov_wasserstein
-from anchorot.distances.nearest import nearest_gw
-from anchorot.distances.neighbors import Neighbors
-from anchorot.distances.plan import anchor_energy_plan, match
-from anchorot.distances.projection import ProjectedEnergy, projected_energy
+from anchorot.distances.ground import ProjectedEnergy, projected_energy
+from anchorot.distances.nearest import Neighbors, nearest_gw
+from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.scores import AlignmentScores, alignment_scores
-from anchorot.distances.transport import Transport
-from anchorot.distances.wasserstein import anchor_wasserstein
+from anchorot.distances.wasserstein import Transport, anchor_wasserstein
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
 from anchorot.geometry import Geometry
 from anchorot.io import (

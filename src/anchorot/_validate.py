@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._memory import free_memory
 from anchorot._typing import Float64s, Floats, Int64s
-from anchorot.exceptions import InputError, first_line
+from anchorot.exceptions import InputError, MissingExtraError, first_line
 
 WEIGHT_SUM_TOLERANCE = 1e-6  # float32 users exist
 DOUBT_TOLERANCE = 1e-6  # of the mean cost
@@ -382,3 +382,40 @@ def check_bytes(value: Any, name: str) -> int:
         raise InputError(f"{name} must be a number of bytes or a text such as '2GB' or '500MiB', but got {value!r}")
     power = " KMGT".index(found[2].upper() or " ")
     return max(1, int(amount * (1024 if found[3] else 1000) ** power))
+
+
+def check_device(device: object) -> str | None:
+    """Return the name of a device that PyTorch can use, or None as it is."""
+    if device is None:
+        return None
+    name = str(device)
+    kind = re.fullmatch(r"cpu|cuda(?::(\d+))?", name)
+    if kind is None:
+        raise InputError(f"device must be 'cpu', 'cuda' or 'cuda:0' and the like, but got {device!r}")
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError("torch", "torch") from None
+    count = torch.cuda.device_count()
+    if name != "cpu" and int(kind[1] or 0) >= count:
+        raise InputError(
+            f"device is {name!r}, but PyTorch finds {count or 'no'} CUDA device; leave it out, or take 'cpu'"
+        )
+    return name
+
+
+def device_names(device: object) -> list[str]:
+    """Return the CUDA devices that are meant, by name: "cuda" is all of them, None and "cpu" are none."""
+    if isinstance(device, list | tuple):
+        names = [name for each in device for name in device_names(each)]
+        if len(set(names)) < max(1, len(names)) or len(names) < len(device):
+            raise InputError(f"a list of devices must name different CUDA devices, but got {device!r}")
+        return names
+    name = check_device(device)
+    if name is None or name == "cpu":
+        return []
+    if name != "cuda":
+        return [name]
+    import torch
+
+    return [f"cuda:{index}" for index in range(torch.cuda.device_count())]

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.distances.annealing import COOL, anneal
+from anchorot.distances.descent import COOL_TEMPERATURES, anneal, cheapest_plan, plan_of, round_to_marginals, sharpen
 from anchorot.distances.quadratic import Quadratic, plan_loss
-from anchorot.distances.sharpening import cheapest_plan, plan_of, round_to_marginals, sharpen
 from tests.strategies import examples
 
 GRAPHS = {
@@ -105,7 +104,9 @@ def test_annealing_ends_in_one_plan_from_any_start_if_it_is_warm():
     problem = Quadratic(x.cost, y.cost)
     a, b = x.weights, y.weights
     random = round_to_marginals(np.random.default_rng(1).uniform(size=(40, 40)), a, b)
-    plans = [anneal(problem, start, a, b, (1.0, 0.5, 0.25, *COOL)).plan for start in (np.outer(a, b), random)]
+    plans = [
+        anneal(problem, start, a, b, (1.0, 0.5, 0.25, *COOL_TEMPERATURES)).plan for start in (np.outer(a, b), random)
+    ]
     assert np.abs(plans[0] - plans[1]).sum() < 0.05
 
 

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import anchorot as ao  # noqa: E402
-from anchorot.distances.annealing import anneal  # noqa: E402
+from anchorot.distances.descent import anneal  # noqa: E402
 
 cuda = [
     pytest.mark.cuda,

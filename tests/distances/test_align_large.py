@@ -14,7 +14,7 @@ solver = sys.modules["anchorot.distances.solver"]
 @pytest.fixture
 def few_are_many(monkeypatch):
     """Take 40 points for many, so that laws take no time."""
-    for name, number in (("MANY_POINTS", 30), ("LANDMARKS", 20), ("FINE", 20)):
+    for name, number in (("MANY_POINTS", 30), ("LANDMARKS", 20), ("RESOLVED_POINTS", 20)):
         monkeypatch.setattr(solver, name, number)
 
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.stats.energy_test import matrix_energies, sweep_energies
-from anchorot.stats.measures import PooledMeasures
+from anchorot.stats.energy_test import PooledMeasures, matrix_energies, sweep_energies
 from anchorot.stats.permutation import permuted
 from tests.strategies import examples
 

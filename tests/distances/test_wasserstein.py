@@ -10,8 +10,7 @@ from scipy.optimize import linprog
 
 import anchorot as ao
 from anchorot.anchors.rows import row_costs
-from anchorot.distances.sinkhorn import entropic_plan
-from anchorot.distances.transport import marginal_error
+from anchorot.distances.sinkhorn import entropic_plan, marginal_error
 from tests import reference
 from tests.strategies import clouds, examples, scale_of, spaces, with_a_light_point
 

@@ -18,7 +18,7 @@ from anchorot._parallel import Threads
 from anchorot.io import cache, files, gate
 from anchorot.io.files import Readers, Unread
 from anchorot.io.options import ReadOptions
-from anchorot.many.inputs import Inputs
+from anchorot.many.spaces import Inputs
 from tests.io.test_cache import grid_mesh, two_components
 from tests.many.long_runs import wait_until
 from tests.strategies import assert_same

@@ -9,7 +9,7 @@ import anchorot as ao
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from anchorot.distances.device import device_names  # noqa: E402
+from anchorot._validate import device_names  # noqa: E402
 
 PAIR = [np.eye(2), np.ones((3, 3))]
 

@@ -118,7 +118,7 @@ def test_no_pair_is_compared_twice(monkeypatch):
 def test_spaces_that_are_compared_in_one_call_have_the_bits_of_one_by_one(p, monkeypatch):
     many = [*uniform(8), *(ao.Space(x.cost.astype(np.float32)) for x in uniform(3)), *clouds(4)]
     found = ao.pairwise(many, p=p, tile=5)
-    monkeypatch.setattr(metrics, "TOGETHER", 0)
+    monkeypatch.setattr(metrics, "MAX_COSTS_TOGETHER", 0)
     assert_same(found, ao.pairwise(many, p=p, tile=5))
 
 
@@ -175,7 +175,7 @@ def equal_sizes_fail(monkeypatch):
         return real(self, other, p, **options) if n != m else np.inf if n == 12 else np.nan
 
     monkeypatch.setattr(ao.AnchorFeatures, "energy_to", energy_to)
-    monkeypatch.setattr(metrics, "TOGETHER", 0)  # so that it is asked
+    monkeypatch.setattr(metrics, "MAX_COSTS_TOGETHER", 0)  # so that it is asked
 
 
 @pytest.mark.parametrize("options", [{"tile": 2}, {"n_jobs": 2, "tile": 3}, {"n_jobs": 1, "memory": 1}])

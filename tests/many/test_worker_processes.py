@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.many.inputs import Inputs
+from anchorot.many.spaces import Inputs
 from tests.many import long_runs
 from tests.many.long_runs import tiles_of, wait_until
 from tests.strategies import clouds

@@ -9,7 +9,7 @@ import anchorot as ao
 def test_graph_statistics_are_those_of_networkx():
     import networkx as nx
 
-    from anchorot.stats.graph_statistics import clustering, degrees, tables_of
+    from anchorot.stats.graphs import clustering, degrees, tables_of
 
     graphs = [nx.gnp_random_graph(n, 0.4, seed=n) for n in (1, 2, 9, 15)] + [nx.star_graph(5), nx.complete_graph(4)]
     tables = tables_of(graphs, "graphs")

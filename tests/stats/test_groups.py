@@ -6,8 +6,8 @@ from scipy import stats
 
 import anchorot as ao
 from anchorot._kernels import kernels
+from anchorot.stats.energy_test import PooledMeasures
 from anchorot.stats.groups import f_statistics, holm
-from anchorot.stats.measures import PooledMeasures
 from tests.strategies import samples
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot.stats import energy_test as twosample
-from anchorot.stats.measures import PooledMeasures
+from anchorot.stats.energy_test import PooledMeasures
 from anchorot.stats.permutation import permutation_test
 from tests import reference
 from tests.strategies import COSTS, relabelled_copies, samples, spaces, with_a_light_point

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 import anchorot as ao  # noqa: E402
 import anchorot.torch as aot  # noqa: E402
-from anchorot.distances.annealing import COOL, anneal  # noqa: E402
+from anchorot.distances.descent import COOL_TEMPERATURES, anneal  # noqa: E402
 from anchorot.distances.quadratic import Quadratic  # noqa: E402
 from anchorot.torch import _matching  # noqa: E402
 
@@ -257,11 +257,11 @@ def test_a_batch_is_annealed_as_arrays_are(device):
     x, y, _ = noisy_pairs(25, count=3, noise=0.2, device=device)
     a = torch.full((3, 25), 1 / 25, dtype=torch.float64, device=device)
     start = aot.anchor_energy_plan(x, y)
-    found = anneal(Quadratic(x, y), start, a, a, COOL)
+    found = anneal(Quadratic(x, y), start, a, a, COOL_TEMPERATURES)
     for i in range(3):
         arrays = (t[i].cpu().numpy() for t in (x, y))
         weights = a[i].cpu().numpy()
-        alone = anneal(Quadratic(*arrays), start[i].cpu().numpy(), weights, weights, COOL)
+        alone = anneal(Quadratic(*arrays), start[i].cpu().numpy(), weights, weights, COOL_TEMPERATURES)
         assert np.abs(found.plan[i].cpu().numpy() - alone.plan).sum() < 0.05
 
 
@@ -272,9 +272,9 @@ def test_a_device_is_seldom_waited_for_which_changes_the_plan_little(monkeypatch
     monkeypatch.setattr(torch.Tensor, "__float__", lambda tensor: looks.append(1) or look(tensor))
     plans, counts = [], []
     for is_on_host in (True, False):
-        monkeypatch.setattr("anchorot.distances.annealing.is_on_host", lambda _, answer=is_on_host: answer)
+        monkeypatch.setattr("anchorot.distances.descent.is_on_host", lambda _, answer=is_on_host: answer)
         looks.clear()
-        plans.append(anneal(Quadratic(x, y), aot.anchor_energy_plan(x, y), a, a, COOL).plan)
+        plans.append(anneal(Quadratic(x, y), aot.anchor_energy_plan(x, y), a, a, COOL_TEMPERATURES).plan)
         counts.append(len(looks))
     assert counts[1] < counts[0] / 2
     assert (plans[0] - plans[1]).abs().sum() < 0.01

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import anchorot as ao
-from anchorot.stats.energy_test import sweep_energies
-from anchorot.stats.measures import PooledMeasures
+from anchorot.stats.energy_test import PooledMeasures, sweep_energies
 from anchorot.stats.permutation import permuted
 from tests.means import require_or_skip
 from tests.strategies import examples

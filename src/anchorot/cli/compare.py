@@ -13,8 +13,7 @@ from anchorot.cli.metric_options import EpsilonOption, GroundOption, MarksOption
 from anchorot.cli.options import JsonOption, SpaceArgument, ThreadsOption, reads_spaces
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table, read_both
 from anchorot.io.gate import about
-from anchorot.many.metric import Metric
-from anchorot.many.metrics import METRICS, metric_of
+from anchorot.many.metrics import METRICS, Metric, metric_of
 
 
 @reads_spaces

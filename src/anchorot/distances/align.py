@@ -14,26 +14,30 @@ from numpy.typing import ArrayLike
 from anchorot._cost_scales import in_unit_range
 from anchorot._interrupt import interruptible
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_finite, check_integer, check_nonnegative, check_numbers, check_threads
+from anchorot._validate import (
+    check_device,
+    check_finite,
+    check_integer,
+    check_nonnegative,
+    check_numbers,
+    check_threads,
+)
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.alignment import Alignment, Start, runner_up
-from anchorot.distances.annealing import COOL, entropic_step
 from anchorot.distances.bounds import third_bound
 from anchorot.distances.dense import DenseAlignment, align_densely
-from anchorot.distances.device import check_device
-from anchorot.distances.partial import MIN_SHARE, Limits
+from anchorot.distances.descent import COOL_TEMPERATURES, entropic_step, round_to_marginals
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
-from anchorot.distances.sharpening import round_to_marginals
-from anchorot.distances.solver import Found, Setting, chosen_starts, solve, solve_freely, unit_spaces
+from anchorot.distances.solver import MIN_SHARE, Found, Limits, Setting, chosen_starts, solve, solve_freely, unit_spaces
 from anchorot.exceptions import InputError
 from anchorot.io.files import read
 from anchorot.io.landmarks import Distances, MeshDistances, PointDistances, distances_of
 from anchorot.io.mesh_files import MESH_READERS
 from anchorot.space import Space, as_space
 
-AS_GOOD = 0.1  # of the best objective: an answer that is worse by no more is about as good,
-NEAR_ZERO = 1e-3  # and so is one worse by no more than this share of the product plan's objective
-ANOTHER = 0.1  # of the points matched otherwise make another answer
+MAX_RIVAL_EXCESS = 0.1  # of the best objective: an answer that is worse by no more is about as good,
+RIVAL_ROUNDING = 1e-3  # and so is one worse by no more than this share of the product plan's objective
+MIN_RIVAL_DIFFERENCE = 0.1  # of the points matched otherwise make another answer
 
 
 @overload
@@ -233,20 +237,18 @@ def _result(
         return out
 
     def softened(plan: Float64s) -> Float64s:
-        return full(_softened(problem, plan[inside]))
+        return full(_soften(problem, plan[inside]))
 
     problem = setting.exact()
     product = float(problem.value_of_product(setting.x.weights, setting.y.weights))
-    room = max(AS_GOOD * found[0].objective, NEAR_ZERO * (product - found[0].objective))
+    room = max(MAX_RIVAL_EXCESS * found[0].objective, RIVAL_ROUNDING * (product - found[0].objective))
     best, *others = (one._replace(plan=full(one.plan)) for one in found)
     weights = tuple(space.weights for space in whole)
     if not is_whole:  # what each point may be matched with
         limits = Limits.of(setting.x, setting.y, 1.0)
-        weights = tuple(
-            _spread_out(part[:-1], own, space.n) for part, own, space in zip(limits, kept, whole, strict=True)
-        )
+        weights = tuple(_scatter(part[:-1], own, space.n) for part, own, space in zip(limits, kept, whole, strict=True))
     value = in_units(plan_loss(setting.x.cost, setting.y.cost, found[0].plan))
-    rival = runner_up(best, [one for one in others if one.is_sharp], weights[0], room, ANOTHER)
+    rival = runner_up(best, [one for one in others if one.is_sharp], weights[0], room, MIN_RIVAL_DIFFERENCE)
     return Alignment(
         plan=best.plan,
         soft=softened(best.plan),
@@ -267,20 +269,20 @@ def _bound(setting: Setting) -> float:
     return root * root
 
 
-def _spread_out(values: Float64s, places: Int64s, n: int) -> Float64s:
+def _scatter(values: Float64s, places: Int64s, n: int) -> Float64s:
     out = np.zeros(n)
     out[places] = values
     return out
 
 
-def _softened(problem: Quadratic, plan: Float64s) -> Float64s:
+def _soften(problem: Quadratic, plan: Float64s) -> Float64s:
     """Where a point might belong if all others stay: the entropic plan of the gradient at the last temperature."""
     slope = problem.slope(plan)
     a, b = plan.sum(axis=1), plan.sum(axis=0)
     rows, columns = np.flatnonzero(a), np.flatnonzero(b)
     inside = np.ix_(rows, columns)
     part, _, _ = entropic_step(
-        slope[inside], COOL[-1] * spread(slope), a[rows], b[columns], 0 * a[rows], 0 * b[columns]
+        slope[inside], COOL_TEMPERATURES[-1] * spread(slope), a[rows], b[columns], 0 * a[rows], 0 * b[columns]
     )
     out = np.zeros_like(plan)
     out[inside] = round_to_marginals(part, a[rows], b[columns])

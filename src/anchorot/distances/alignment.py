@@ -14,13 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._html import card
-from anchorot._typing import Float64s, Int64s
+from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import as_array, check_choice, check_finite, check_numbers, point_values
+from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError, printable
 from anchorot.io.atomic import replacing
 from anchorot.io.gate import MAX_BYTES, about, content_of
+from anchorot.space import Space
 
-MATCHED = 0.5  # of a point's weight must be matched for the point to have a match
+EQUAL = 1e-9  # entries of a plan that differ by less than this, relatively, are equal to `match`
+MIN_MATCHED_SHARE = 0.5  # of a point's weight must be matched for the point to have a match
 
 
 @dataclass(frozen=True)
@@ -404,10 +407,79 @@ def read_matches(path: str | os.PathLike[str]) -> Int64s:
     return np.array([int(line) for line in lines], np.int64)
 
 
+def match(
+    plan: Correspondence | Transport | ArrayLike, method: str = "argmax", *, ties: str = "first", rng: RngLike = None
+) -> Int64s:
+    """Match of every point of the first space in the second, from a plan.
+
+    Parameters
+    ----------
+    plan : Alignment, DenseAlignment, Transport or array_like of shape (n, m)
+        Mass between every point of the one and of the other space, not negative. :func:`align` makes the best ones.
+    method : {"argmax", "assignment"}
+        "argmax": where most of the point's mass goes; several points may have the same match. "assignment": one to one,
+        with the largest total mass.
+    ties : {"first", "random"}
+        Which of several equally good matches "argmax" takes.
+    rng : None, int or numpy.random.Generator
+        Source of randomness for ``ties="random"``.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Index of the match; -1 for the n - m points that a one-to-one assignment must leave out if n > m, and for those
+        that an alignment leaves unmatched.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> ao.match([[0.4, 0.1], [0.3, 0.2]]).tolist(), ao.match([[0.4, 0.1], [0.3, 0.2]], "assignment").tolist()
+    ([0, 0], [0, 1])
+    """
+    if isinstance(plan, Space):
+        raise InputError("got a Space, but a plan between two spaces is needed, such as: match(align(x, y))")
+    check_choice(method, "method", ("argmax", "assignment"))
+    check_choice(ties, "ties", ("first", "random"))
+    if isinstance(plan, Alignment):
+        return np.where(plan.matches >= 0, match(plan.plan, method, ties=ties, rng=rng), -1)
+    if isinstance(plan, Correspondence) and method == "argmax":
+        return plan.matches
+    array = check_plan(plan)
+    if method == "assignment":
+        from scipy.optimize import linear_sum_assignment
+
+        found = np.full(len(array), -1)
+        points, matches = linear_sum_assignment(array, maximize=True)
+        found[points] = matches
+        return found
+    best = array >= array.max(axis=1, keepdims=True) * (1 - EQUAL)
+    if ties == "first":
+        return best.argmax(axis=1)
+    return np.where(best, np.random.default_rng(rng).uniform(size=best.shape), -1.0).argmax(axis=1)
+
+
+def check_plan(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int] | None = None) -> Float64s:
+    """Turn a plan into a float64 matrix of finite masses, of the given shape if there is one."""
+    if isinstance(plan, Correspondence) and not isinstance(plan, Alignment):
+        raise InputError(f"a {type(plan).__name__} has one match of every point, but no plan: take its .matches")
+    given = plan.plan if isinstance(plan, Alignment | Transport) else plan
+    array: Float64s = check_numbers(given, "plan").astype(np.float64, copy=False)
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(f"plan has shape {array.shape}, but (n, m) with n, m >= 1 is needed")
+    if shape is not None and array.shape != shape:
+        raise InputError(f"plan has shape {array.shape}, but the spaces have {shape[0]} and {shape[1]} points")
+    check_finite(array, "plan")
+    least = array.min()
+    if least < -EQUAL * array.max():  # more than what rounding leaves
+        i, j = (int(k) for k in np.unravel_index(array.argmin(), array.shape))
+        raise InputError(f"plan must not be negative, but plan[{i}, {j}] is {least}")
+    return np.maximum(array, 0) if least < 0 else array
+
+
 def matches_of(plan: Float64s, weights: Float64s) -> Int64s:
     """Column of the largest entry of every row; -1 where less than half of the point's weight is matched."""
     found = plan.argmax(axis=1)
-    return np.where((plan.sum(axis=1) > MATCHED * weights) & (weights > 0), found, -1)
+    return np.where((plan.sum(axis=1) > MIN_MATCHED_SHARE * weights) & (weights > 0), found, -1)
 
 
 def spread_of(plan: Float64s) -> Float64s:

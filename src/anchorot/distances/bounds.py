@@ -13,9 +13,8 @@ from anchorot._interrupt import interruptible
 from anchorot._validate import check_choice, check_overflow, check_power
 from anchorot.anchors.line import StepFunction, quantile_function, step_distance
 from anchorot.anchors.rows import AnchorRows, row_costs
-from anchorot.distances.schedule import STOPPED_EARLY
-from anchorot.distances.transport import Transport
-from anchorot.distances.wasserstein import exact_transport
+from anchorot.distances.sinkhorn import STOPPED_EARLY
+from anchorot.distances.wasserstein import Transport, exact_transport
 from anchorot.exceptions import ConvergenceWarning
 from anchorot.space import Space, as_space, heavy_part, with_unit_costs
 

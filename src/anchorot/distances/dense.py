@@ -20,10 +20,10 @@ from anchorot.io.orientation import agreement
 
 COMPONENTS = 40  # of the vectors of distances, which lie near a surface of few dimensions
 ROUNDS = 6
-AROUND = 0.05  # of the largest distance
-MIRRORED = 1.5  # times as large: how much better a map that mirrors a surface must be than one that does not
-EXACT = 1e-4  # of the unit: maps of a smaller discrepancy are as good as exact
-LEAST_GAIN = 0.005  # of the discrepancy that makes another round worth its while
+NEIGHBOURHOOD_SHARE = 0.05  # of the largest distance
+MIRROR_PENALTY = 1.5  # times as large: how much better a map that mirrors a surface must be than one that does not
+EXACT_DISCREPANCY = 1e-4  # of the unit: maps of a smaller discrepancy are as good as exact
+MIN_GAIN = 0.005  # of the discrepancy that makes another round worth its while
 
 Float32s = NDArray[np.float32]
 
@@ -167,7 +167,7 @@ class Map(NamedTuple):
     @property
     def badness(self) -> float:
         """The discrepancy, and more of it for a map that mirrors."""
-        return self.discrepancy * MIRRORED + EXACT if self.is_mirrored else self.discrepancy
+        return self.discrepancy * MIRROR_PENALTY + EXACT_DISCREPANCY if self.is_mirrored else self.discrepancy
 
 
 class Pair(NamedTuple):
@@ -188,7 +188,7 @@ class Pair(NamedTuple):
 
     def turns_of_landmarks(self) -> list[Float64s]:
         """Turns around every landmark of either side: those of single points are too rough to lead anywhere."""
-        reach = AROUND * max(float(side.rows.max()) for side in self[:2])
+        reach = NEIGHBOURHOOD_SHARE * max(float(side.rows.max()) for side in self[:2])
         smooth = []
         for side, turn in zip(self[:2], self.turns or (), strict=True):
             near = (np.exp(-np.square(row / reach)) for row in side.rows)
@@ -215,7 +215,7 @@ class Pair(NamedTuple):
             rows = best.rows.copy()
             rows[moved] = self.second.rows_of(targets[moved])
             found = self.mapped(targets, rows)
-            if found.discrepancy >= (1 - LEAST_GAIN) * best.discrepancy:
+            if found.discrepancy >= (1 - MIN_GAIN) * best.discrepancy:
                 break
             best, rounds = found, rounds + 1
         return best, rounds

@@ -1,24 +1,59 @@
-"""Nearest neighbours by Gromov-Wasserstein, without computing it everywhere."""
+"""What every search for nearest spaces returns, and the one by Gromov-Wasserstein, which bounds make short."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._html import card, rows
+from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer
 from anchorot.anchors.line import step_distance
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.bounds import all_costs, first_cost, third_cost
 from anchorot.distances.gromov import gromov_wasserstein
-from anchorot.distances.neighbors import Neighbors
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
-ROUNDING = (
-    1e-14  # of the square of the largest cost: bounds this near to the loss of a copy, which is 0, rule out nothing
-)
+# Of the square of the largest cost: bounds this near to the loss of a copy, which is 0, rule out nothing
+ROUNDING = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbors:
+    """The nearest spaces to a query, nearest first; equally near ones in the order in which they were given.
+
+    :meth:`SearchIndex.query` and :func:`nearest_gw` return one.
+
+    Attributes
+    ----------
+    index : ndarray of shape (k,)
+        Which spaces: ids of an index, or places in a sequence.
+    distance : ndarray of shape (k,)
+        What they were compared by: the Anchor Energy to the query (the square of a distance), or the loss of
+        `gromov_wasserstein`.
+    names : tuple of k str, or None
+        Their names, if they have names.
+    n_exact : int
+        How many times that was computed; lower bounds ruled out the rest.
+    exact : bool
+        Whether the answer is proved to be that of computing it for all spaces.
+    """
+
+    index: Int64s
+    distance: Float64s
+    names: tuple[str, ...] | None
+    n_exact: int
+    exact: bool
+
+    def _repr_html_(self) -> str:
+        names = self.index.tolist() if self.names is None else self.names
+        found = [[name, f"{value:.6g}"] for name, value in zip(names, self.distance, strict=True)]
+        facts = {"answer": "proved" if self.exact else "not proved", "compared exactly": self.n_exact}
+        return card("Neighbors", facts, below=rows(["space", "distance"], found))
 
 
 def nearest_gw(

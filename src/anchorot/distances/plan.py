@@ -1,4 +1,4 @@
-"""The Anchor Energy Plan, a mean of couplings, and the matches of any plan."""
+"""The Anchor Energy Plan, a mean of couplings."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from numpy.typing import ArrayLike
 from anchorot._interrupt import interruptible
 from anchorot._kernels import kernels
 from anchorot._kernels.records import ShareSteps, common_segments, from_heights, tie_blocks, to_heights
-from anchorot._typing import Float64s, Floats, Int64s, RngLike
-from anchorot._validate import check_choice, check_finite, check_indices, check_numbers
-from anchorot.distances.alignment import Alignment, Correspondence
-from anchorot.distances.transport import Transport
-from anchorot.exceptions import InputError
+from anchorot._typing import Float64s, Floats, Int64s
+from anchorot._validate import check_choice, check_indices
 from anchorot.space import Space, as_space
 
-FEW_ROWS = 8  # of a plan: for fewer than about this number, counting is faster than sorting
-EQUAL = 1e-9  # entries of a plan that differ by less than this, relatively, are equal to `match`
+MAX_COUNTED_ROWS = 8  # of a plan: for fewer than about this number, counting is faster than sorting
 
 
 def anchor_energy_plan(
@@ -81,75 +77,6 @@ def anchor_energy_plan(
     return interruptible(lambda: plan_of(space_x, space_y, atoms, ties), max(space_x.n, space_y.n))
 
 
-def match(
-    plan: Correspondence | Transport | ArrayLike, method: str = "argmax", *, ties: str = "first", rng: RngLike = None
-) -> Int64s:
-    """Match of every point of the first space in the second, from a plan.
-
-    Parameters
-    ----------
-    plan : Alignment, DenseAlignment, Transport or array_like of shape (n, m)
-        Mass between every point of the one and of the other space, not negative. :func:`align` makes the best ones.
-    method : {"argmax", "assignment"}
-        "argmax": where most of the point's mass goes; several points may have the same match. "assignment": one to one,
-        with the largest total mass.
-    ties : {"first", "random"}
-        Which of several equally good matches "argmax" takes.
-    rng : None, int or numpy.random.Generator
-        Source of randomness for ``ties="random"``.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Index of the match; -1 for the n - m points that a one-to-one assignment must leave out if n > m, and for those
-        that an alignment leaves unmatched.
-
-    Examples
-    --------
-    >>> import anchorot as ao
-    >>> ao.match([[0.4, 0.1], [0.3, 0.2]]).tolist(), ao.match([[0.4, 0.1], [0.3, 0.2]], "assignment").tolist()
-    ([0, 0], [0, 1])
-    """
-    if isinstance(plan, Space):
-        raise InputError("got a Space, but a plan between two spaces is needed, such as: match(align(x, y))")
-    check_choice(method, "method", ("argmax", "assignment"))
-    check_choice(ties, "ties", ("first", "random"))
-    if isinstance(plan, Alignment):
-        return np.where(plan.matches >= 0, match(plan.plan, method, ties=ties, rng=rng), -1)
-    if isinstance(plan, Correspondence) and method == "argmax":
-        return plan.matches
-    array = check_plan(plan)
-    if method == "assignment":
-        from scipy.optimize import linear_sum_assignment
-
-        found = np.full(len(array), -1)
-        points, matches = linear_sum_assignment(array, maximize=True)
-        found[points] = matches
-        return found
-    best = array >= array.max(axis=1, keepdims=True) * (1 - EQUAL)
-    if ties == "first":
-        return best.argmax(axis=1)
-    return np.where(best, np.random.default_rng(rng).uniform(size=best.shape), -1.0).argmax(axis=1)
-
-
-def check_plan(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int] | None = None) -> Float64s:
-    """Turn a plan into a float64 matrix of finite masses, of the given shape if there is one."""
-    if isinstance(plan, Correspondence) and not isinstance(plan, Alignment):
-        raise InputError(f"a {type(plan).__name__} has one match of every point, but no plan: take its .matches")
-    given = plan.plan if isinstance(plan, Alignment | Transport) else plan
-    array: Float64s = check_numbers(given, "plan").astype(np.float64, copy=False)
-    if array.ndim != 2 or 0 in array.shape:
-        raise InputError(f"plan has shape {array.shape}, but (n, m) with n, m >= 1 is needed")
-    if shape is not None and array.shape != shape:
-        raise InputError(f"plan has shape {array.shape}, but the spaces have {shape[0]} and {shape[1]} points")
-    check_finite(array, "plan")
-    least = array.min()
-    if least < -EQUAL * array.max():  # more than what rounding leaves
-        i, j = (int(k) for k in np.unravel_index(array.argmin(), array.shape))
-        raise InputError(f"plan must not be negative, but plan[{i}, {j}] is {least}")
-    return np.maximum(array, 0) if least < 0 else array
-
-
 def _shares_of_few(cost: Floats, atoms: Int64s) -> Float64s:
     """Columns `atoms` of the level shares with split ties, by counting smaller and equal costs instead of sorting."""
     n = len(cost)
@@ -164,7 +91,7 @@ def _shares_of_few(cost: Floats, atoms: Int64s) -> Float64s:
 
 def _uniform_plan(x: Space, y: Space, atoms: Int64s, ties: str) -> Float64s:
     split = ties == "split"
-    if split and len(atoms) < FEW_ROWS:
+    if split and len(atoms) < MAX_COUNTED_ROWS:
         shares_x = _shares_of_few(x.cost, atoms)
     else:
         shares_x = kernels.level_shares(x.cost.astype(np.float64, copy=False), split)[:, atoms]

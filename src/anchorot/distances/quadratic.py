@@ -8,17 +8,25 @@ C = S + K and C' = S' + K':
 
 Two products of matrices an evaluation, four if both spaces are asymmetric. M is half the gradient of the loss. Features
 add a linear term: objective(T) = alpha loss(T) + (1 - alpha) <F, T>.
+
+A step of annealing needs the gradient to a few percent only. Distances between points are nearly of low rank r: with
+C ≈ U diag(s) Uᵀ the product C T C' takes O(n m r) operations instead of O(n² m + n m²). And what is not matched, where
+alignments leave something out, goes to one more point on either side (`Partial`).
 """
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from anchorot._typing import Float64s, Floats, Int64s
 
 MOST_ATOMS = 4  # times n + m entries: a plan of fewer is summed over pairs of its entries, which cannot cancel
-MANY = 250_000  # entries of a plan, from where it pays to look whether it is sparse
-SMALLEST = 1e-30  # what float32 still tells from zero
+MIN_SPARSE_SIZE = 250_000  # entries of a plan, from where it pays to look whether it is sparse
+SMALLEST_SINGLE = 1e-30  # what float32 still tells from zero
+RANKS = (32, 64, 128, 256, 512)
+LARGEST_ERROR = 0.02  # of what is left of the costs, by its norm, once their mean is taken out
+SMALL_ERROR = 0.004  # where points lie close, and temperatures are low
+MIN_RANK_GAIN = 4  # times the rank must be below the number of points for factors to pay
 
 
 def library_of(x: Any) -> Any:
@@ -50,7 +58,7 @@ def spread(costs: Any) -> Any:
     xp = library_of(costs)
     middle = costs.mean((-1, -2))[..., None, None]
     deviation = xp.sqrt(((costs - middle) ** 2).mean((-1, -2)))
-    floor = 1e-6 * xp.amax(abs(costs), (-1, -2)) + SMALLEST
+    floor = 1e-6 * xp.amax(abs(costs), (-1, -2)) + SMALLEST_SINGLE
     return xp.maximum(deviation, floor)[..., None, None]
 
 
@@ -95,8 +103,8 @@ class Quadratic:
     def product(self, plan: Any) -> Any:
         """S T S' - K T K': what the loss rewards."""
         x, y = self._sides
-        found = x.even @ _applied(plan, y.even)
-        return found - x.skew @ _applied(plan, y.skew) if self._is_skew else found
+        found = x.even @ _times(plan, y.even)
+        return found - x.skew @ _times(plan, y.skew) if self._is_skew else found
 
     def value_of_product(self, a: Any, b: Any) -> Any:
         """The objective of the plan a bᵀ / Σ a, by products with vectors alone; of NumPy arrays."""
@@ -135,9 +143,9 @@ class Quadratic:
     def value_of_matches(self, matches: Int64s) -> float:
         """The objective of a matching i -> matches[i] of two uniform spaces of one size."""
         x, y = self._sides
-        found = self.alpha * float(((x.even - _seen(y.even, matches)) ** 2).mean())
+        found = self.alpha * float(((x.even - _between_matches(y.even, matches)) ** 2).mean())
         if x.skew is not None or y.skew is not None:
-            found += self.alpha * float(((x.odd() - _seen(y.odd(), matches)) ** 2).mean())
+            found += self.alpha * float(((x.odd() - _between_matches(y.odd(), matches)) ** 2).mean())
         if self.features is not None:
             found += (1 - self.alpha) * float(self.features[np.arange(len(matches)), matches].mean())
         return found
@@ -156,9 +164,9 @@ class Quadratic:
         """(n, n): by how much the objective changes if two points exchange their matches."""
         n = len(matches)
         x, y = self._sides
-        reward = _gains(x.even, _seen(y.even, matches))
+        reward = _gains(x.even, _between_matches(y.even, matches))
         if self._is_skew:
-            reward += _gains(x.skew, _seen(y.skew, matches))
+            reward += _gains(x.skew, _between_matches(y.skew, matches))
         found = (-2 * self.alpha / n**2) * reward
         if self.features is not None:
             own = self.features[:, matches]
@@ -167,16 +175,20 @@ class Quadratic:
         return found
 
 
-def _applied(plan: Any, cost: Any) -> Any:
+def _times(plan: Any, cost: Any) -> Any:
     """The product of a plan and costs; of a large plan of few entries, such as a matching, without its zeros."""
-    if library_of(plan) is np and plan.size > MANY and np.count_nonzero(plan) <= MOST_ATOMS * sum(plan.shape):
+    if (
+        library_of(plan) is np
+        and plan.size > MIN_SPARSE_SIZE
+        and np.count_nonzero(plan) <= MOST_ATOMS * sum(plan.shape)
+    ):
         from scipy.sparse import csr_array
 
         return csr_array(plan) @ cost
     return plan @ cost
 
 
-def _seen(cost: Any, matches: Int64s) -> Any:
+def _between_matches(cost: Any, matches: Int64s) -> Any:
     """Costs between the matches of points."""
     return cost[matches][:, matches]
 
@@ -228,3 +240,92 @@ def plan_loss(cost_x: Floats, cost_y: Floats, plan: Float64s) -> float:
         return float(mass @ (difference * difference) @ mass)
     middle = (cost_x.mean() + cost_y.mean()) / 2
     return max(0.0, float(Quadratic(cost_x - middle, cost_y - middle).value(plan)))
+
+
+class Factors(NamedTuple):
+    """Leading eigenvectors (n, r) of a symmetric matrix, and their eigenvalues (r,)."""
+
+    vectors: Floats
+    values: Floats
+
+
+def factors_of(cost: Floats, largest_error: float) -> Factors | None:
+    """Return factors that nearly reproduce a symmetric matrix, or None where no low rank does.
+
+    A randomised range finder with one power iteration (Halko, Martinsson and Tropp, 2011). To a few percent it does not
+    matter what it draws, so it draws the same every time.
+    """
+    n = len(cost)
+    if not np.array_equal(cost, cost.T):
+        return None
+    about_mean = float(np.linalg.norm(cost - cost.mean()))
+    for rank in RANKS:
+        if MIN_RANK_GAIN * rank > n:
+            return None
+        drawn = np.random.default_rng(0).normal(size=(n, rank)).astype(cost.dtype)
+        basis = np.linalg.qr(cost @ (cost @ drawn))[0]
+        inner = basis.T @ cost @ basis
+        values, rotation = np.linalg.eigh((inner + inner.T) / 2)
+        missed = np.linalg.norm(cost) ** 2 - (values**2).sum()
+        if missed <= (largest_error * about_mean) ** 2:
+            return Factors(basis @ rotation, values)
+    return None
+
+
+class FactoredQuadratic(Quadratic):
+    """The objective with the product of costs computed from factors."""
+
+    def __init__(self, cost_x: Any, cost_y: Any, x: Factors, y: Factors, features: Any, alpha: float) -> None:
+        super().__init__(cost_x, cost_y, features, alpha)
+        self._x, self._y = x, y
+
+    def product(self, plan: Any) -> Any:
+        """C T C', nearly."""
+        inner = self._x.vectors.T @ plan @ self._y.vectors
+        return self._x.vectors @ ((self._x.values[:, None] * inner * self._y.values) @ self._y.vectors.T)
+
+
+def approximate_quadratic(
+    cost_x: Any, cost_y: Any, features: Any, alpha: float, largest_error: float = LARGEST_ERROR
+) -> Quadratic:
+    """Return the objective of two spaces, computed from factors where that is quicker."""
+    x = factors_of(cost_x, largest_error)
+    y = None if x is None else factors_of(cost_y, largest_error)
+    if x is None or y is None:
+        return Quadratic(cost_x, cost_y, features, alpha)
+    return FactoredQuadratic(cost_x, cost_y, x, y, features, alpha)
+
+
+class Partial:
+    """An objective of plans (n + 1, m + 1) whose last row and column take the mass that stays unmatched, at no cost.
+
+    The corner between the two extra points is prohibitive, so that the mass between the points themselves is fixed by
+    the marginals, and no point is matched with more than its own.
+    """
+
+    def __init__(self, whole: Quadratic) -> None:
+        self._whole = whole
+
+    def product(self, plan: Any) -> Any:
+        """What can be kept of an evaluation, linear in the plan."""
+        return self._whole.product(plan[:-1, :-1])
+
+    def value_of_product(self, a: Any, b: Any) -> Any:
+        """The objective of the product plan's part between the points."""
+        return self._whole.value_of_product(a[:-1], b[:-1] * (a[:-1].sum() / a.sum()))
+
+    def slope(self, plan: Any, product: Any | None = None) -> Any:
+        """Gradient: that between points, none towards the extra points, a prohibitive one between those."""
+        inner = self._whole.slope(plan[:-1, :-1], product)
+        found = library_of(plan).zeros_like(plan)
+        found[:-1, :-1] = inner
+        found[-1, -1] = 4 * abs(inner).max()
+        return found
+
+    def spread(self, slope: Any) -> Any:
+        """Unit of temperature."""
+        return self._whole.spread(slope[:-1, :-1])
+
+    def value(self, plan: Any, product: Any | None = None) -> Any:
+        """The objective of the plan between the points."""
+        return self._whole.value(plan[:-1, :-1], product)

@@ -13,20 +13,84 @@ marginals in turn. Its number of iterations grows as eps falls, without bound. H
 
 A stage looks for what is to be added to the f and g of the stages before, given the reduced costs C - f - g. Its own f
 and g are of the size of eps, not of the costs, so that rounding them moves the plan by parts in 10^14 and not by the
-costs' rounding over eps. :mod:`anchorot.distances.schedule` has the numbers and rules; the same solver on tensors is
-`anchorot.torch.wasserstein`.
+costs' rounding over eps. The schedule, numbers and rules alone, serves the same solver on tensors too
+(`anchorot.torch.wasserstein`).
 """
 
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anchorot._typing import Float64s
-from anchorot.distances import schedule
-from anchorot.distances.schedule import Stage
-from anchorot.distances.transport import marginal_error
 
+SMALLEST_EPSILON = 1e-13
+DEFAULT_EPSILON = 1e-3  # of Anchor Wasserstein, in units of the mean cost between anchors
+LEAST_MEAN = 1e-10  # of the range of costs, both to the power p: a mean below this is rounding, and no unit
+STAGE_FACTOR = 4.0  # by which epsilon falls from stage to stage
+STAGE_TOLERANCE = 1e-2  # of a stage but the last
+STAGE_ITERATIONS = 60  # of Sinkhorn in a stage, before Newton
+CHECK_EVERY = 10  # iterations between two looks at the marginals
+HALVINGS = 30  # of a Newton step, before it is given up
+ARMIJO = 1e-4  # share of the rise promised by the slope that a step must bring
+ROUNDING = 1e-14  # of the dual's value
+RIDGE = 1e-12  # of a column's mass, added to the Schur complement: f + c, g - c is the same plan
+MAX_POTENTIAL = (
+    1e4  # times epsilon: potentials this large are taken out of the costs, lest their rounding move the plan
+)
+STOPPED_EARLY = "POT's network simplex stopped at its limit of iterations; the plan may not be optimal"
 LARGEST_LOG_SCALING = 100.0  # of u and v, before they are absorbed
+
+
+"""Of the range of costs: at this epsilon and below, the exact problem is solved instead. Costs are rounded at 1e-16 of
+their range, which would move the plan of such an epsilon by parts in a thousand."""
+
+PerProblem = Any  # a number, or a tensor of one number for each problem
+
+
+class Stage(NamedTuple):
+    """An epsilon to solve for, and when its solution is good enough."""
+
+    epsilon: float
+    goal: float
+
+
+def is_exact(epsilon: float, spread: PerProblem) -> PerProblem:
+    """Whether to solve the exact problem: float64 cannot tell the entropic one from it, given the range of costs."""
+    return epsilon <= SMALLEST_EPSILON * spread
+
+
+def first_budget(columns: int, max_iter: int) -> int:
+    """Iterations at the last epsilon right away: about as many as what the stages would cost."""
+    return min(max_iter, 200 + columns // 2)
+
+
+def stages(epsilon: float, spread: float, tolerance: float) -> list[Stage]:
+    """Epsilons that fall from the range of costs to the one wanted."""
+    epsilons = [epsilon]
+    while epsilons[-1] * STAGE_FACTOR < spread:
+        epsilons.append(epsilons[-1] * STAGE_FACTOR)
+    return [Stage(each, STAGE_TOLERANCE) for each in epsilons[:0:-1]] + [Stage(epsilon, tolerance)]
+
+
+def is_done(change: PerProblem, error: PerProblem, goal: float) -> PerProblem:
+    """Whether the plan changes by no more than the goal in the next iteration, and misses its marginals by no more."""
+    return (change <= goal) & (error <= goal)
+
+
+def not_converged(epsilon: float, n_iter: int, marginal_error: float) -> str:
+    """Say why a plan may not be optimal, and what helps."""
+    if epsilon == 0:
+        return STOPPED_EARLY
+    return (
+        f"Sinkhorn did not converge in {n_iter} iterations at epsilon={epsilon:g}: its marginals are off by "
+        f"{marginal_error:.1e}; raise max_iter or epsilon, or take epsilon=0"
+    )
+
+
+def rises_enough(value: PerProblem, now: PerProblem, step: PerProblem, slope: PerProblem) -> PerProblem:
+    """Whether a step along a direction of this slope raises the dual from `now` enough (Armijo's rule)."""
+    return value >= now + ARMIJO * step * slope - ROUNDING * abs(now)
 
 
 @dataclass
@@ -97,22 +161,22 @@ def entropic_plan(
     """
     state = _State(cost, a, b)
     last = Stage(epsilon, tolerance)
-    if not _sinkhorn(state, last, schedule.first_budget(len(b), max_iter)) and state.n_iter < max_iter:
+    if not _sinkhorn(state, last, first_budget(len(b), max_iter)) and state.n_iter < max_iter:
         state.start_again()
-        for stage in schedule.stages(epsilon, float(np.ptp(cost)), tolerance):
+        for stage in stages(epsilon, float(np.ptp(cost)), tolerance):
             state.settle()
-            if not _sinkhorn(state, stage, min(max_iter - state.n_iter, schedule.STAGE_ITERATIONS)):
+            if not _sinkhorn(state, stage, min(max_iter - state.n_iter, STAGE_ITERATIONS)):
                 _newton(state, stage, max_iter)
         if state.n_iter >= max_iter:  # perhaps before the last stage: at least the columns are right
             state.fit_columns(epsilon)
     plan = state.plan(epsilon)
     change, error = _distance_from_fixed_point(plan, a, b)
     f, g = state.settled_f + state.f, state.settled_g + state.g
-    return EntropicPlan(plan, f, g, state.n_iter, schedule.is_done(change, error, tolerance), error)
+    return EntropicPlan(plan, f, g, state.n_iter, is_done(change, error, tolerance), error)
 
 
 def _is_done(state: _State, plan: Float64s, stage: Stage) -> bool:
-    return schedule.is_done(*_distance_from_fixed_point(plan, state.a, state.b), stage.goal)
+    return is_done(*_distance_from_fixed_point(plan, state.a, state.b), stage.goal)
 
 
 def _distance_from_fixed_point(plan: Float64s, a: Float64s, b: Float64s) -> tuple[float, float]:
@@ -162,7 +226,7 @@ def _scale(state: _State, stage: Stage, kernel: Float64s, last: int) -> None:
         state.n_iter += 1
         if max(np.abs(np.log(u)).max(), np.abs(np.log(v)).max()) > LARGEST_LOG_SCALING:
             break
-        if state.n_iter % schedule.CHECK_EVERY == 0 and np.abs(u * (kernel @ v) - a).sum() <= stage.goal:
+        if state.n_iter % CHECK_EVERY == 0 and np.abs(u * (kernel @ v) - a).sum() <= stage.goal:
             break
     state.f, state.g = state.f + stage.epsilon * np.log(u), state.g + stage.epsilon * np.log(v)
 
@@ -175,7 +239,7 @@ def _newton(state: _State, stage: Stage, max_iter: int) -> None:
         if _is_done(state, plan, stage):
             return
         _newton_step(state, plan, stage.epsilon)
-        if max(np.abs(state.f).max(), np.abs(state.g).max()) > schedule.FAR * stage.epsilon:
+        if max(np.abs(state.f).max(), np.abs(state.g).max()) > MAX_POTENTIAL * stage.epsilon:
             state.settle()
 
 
@@ -186,7 +250,7 @@ def _newton_step(state: _State, plan: Float64s, eps: float) -> None:
     safe = np.where(rows > 0, rows, 1.0)  # where a row has underflowed, iterations go on
     miss_rows, miss_columns = state.a - rows, state.b - columns
     # [diag(rows), P; P^T, diag(columns)] (df, dg) = eps (miss_rows, miss_columns), with df eliminated
-    schur = np.diag(columns * (1 + schedule.RIDGE)) - plan.T @ (plan / safe[:, None])
+    schur = np.diag(columns * (1 + RIDGE)) - plan.T @ (plan / safe[:, None])
     try:
         dg = cho_solve(cho_factor(schur), eps * (miss_columns - plan.T @ (miss_rows / safe)))
     except LinAlgError:
@@ -198,8 +262,13 @@ def _newton_step(state: _State, plan: Float64s, eps: float) -> None:
 def _line_search(state: _State, eps: float, df: Float64s, dg: Float64s, slope: float) -> None:
     """Go along (df, dg) as far as the dual rises enough; stay if it does not."""
     now = state.dual(state.f, state.g, eps)
-    for step in 0.5 ** np.arange(schedule.HALVINGS):
+    for step in 0.5 ** np.arange(HALVINGS):
         f, g = state.f + step * df, state.g + step * dg
-        if schedule.rises_enough(state.dual(f, g, eps), now, step, slope):
+        if rises_enough(state.dual(f, g, eps), now, step, slope):
             state.f, state.g = f, g
             return
+
+
+def marginal_error(plan: Float64s, a: Float64s, b: Float64s) -> float:
+    """Sum of absolute differences between a plan's marginals and the weights."""
+    return float(abs(plan.sum(axis=1) - a).sum() + abs(plan.sum(axis=0) - b).sum())

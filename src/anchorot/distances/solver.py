@@ -8,7 +8,7 @@ matches, so the first step of annealing extends it to all points.
 """
 
 import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,25 +16,39 @@ from numpy.typing import ArrayLike
 from anchorot._cost_scales import in_unit_range
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_choice, check_numbers
-from anchorot.distances.annealing import COOL, anneal
-from anchorot.distances.device import in_double, in_single
-from anchorot.distances.factored import LARGEST_ERROR, SMALL_ERROR, nearly
-from anchorot.distances.partial import MIN_SHARE, Limits, Partial
-from anchorot.distances.quadratic import Quadratic, plan_loss
-from anchorot.distances.sharpening import Sharp, cheapest_plan, conditional_gradient, round_to_marginals, sharpen
+from anchorot.distances.descent import (
+    COOL_TEMPERATURES,
+    Sharp,
+    anneal,
+    cheapest_plan,
+    conditional_gradient,
+    round_to_marginals,
+    sharpen,
+)
+from anchorot.distances.quadratic import (
+    LARGEST_ERROR,
+    SMALL_ERROR,
+    Partial,
+    Quadratic,
+    approximate_quadratic,
+    on_host,
+    plan_loss,
+)
 from anchorot.distances.starts import LARGE_STARTS, STARTS, StartingPlan, anchor_starts, starting_plans
 from anchorot.exceptions import InputError
 from anchorot.io.landmarks import Landmarks, SpaceDistances, farthest
 from anchorot.space import Space, heavy_part
 
-SAME = 0.05  # of the mass: soft plans that differ by less lead to the same sharp one
-TRIMMED = 4.0  # deviations from the median distortion: beyond, a point is not matched if the mass is free
-NEGLIGIBLE = 1e-6  # of the unit of costs, beside that
+MIN_EXTRA_MASS = 1e-9  # of the mass: what the extra points have at least, since Sinkhorn's iteration takes logarithms
+MIN_SHARE = 1e-9  # of the mass that is matched: less is lost in the rounding of the rest
+MAX_TWIN_DIFFERENCE = 0.05  # of the mass: soft plans that differ by less lead to the same sharp one
+MAX_DEVIATIONS = 4.0  # deviations from the median distortion: beyond, a point is not matched if the mass is free
+DISTORTION_ROUNDING = 1e-6  # of the unit of costs, beside that
 ROUNDS = 4  # of trimming
 MANY_POINTS = 800  # from where not every start is sharpened
 LANDMARKS = 400
-PROMISING = 1.1  # times the least objective of the soft plans: from where a start is given up
-FINE = 500  # points that the last temperature of few points still tells apart; it falls with their number
+MAX_OBJECTIVE_RATIO = 1.1  # times the least objective of the soft plans: from where a start is given up
+RESOLVED_POINTS = 500  # points that the last temperature of few points still tells apart; it falls with their number
 
 
 class Found(NamedTuple):
@@ -60,6 +74,39 @@ def unit_spaces(x: Space, y: Space) -> tuple[list[Space], float]:
     return [Space(cost, space.weights, copy=False) for cost, space in zip(costs, heavy, strict=True)], unit
 
 
+class Limits(NamedTuple):
+    """Marginals of the extended plans.
+
+    Points of uniform spaces are counted, so that one can be matched with one: each may be matched with 1 / max(n, m).
+    Other points may be matched with their weights.
+    """
+
+    a: Float64s
+    b: Float64s
+
+    @classmethod
+    def of(cls, x: Space, y: Space, share: float) -> Self:
+        """Limits that leave `share` of the smaller side's mass to be matched."""
+        a, b = x.weights, y.weights
+        if x.is_uniform and y.is_uniform:
+            a, b = np.full(x.n, 1 / max(x.n, y.n)), np.full(y.n, 1 / max(x.n, y.n))
+        matched = share * min(a.sum(), b.sum()) * (1 - MIN_EXTRA_MASS)
+        return cls(np.append(a, b.sum() - matched), np.append(b, a.sum() - matched))
+
+    @property
+    def matched(self) -> float:
+        """The mass between the points themselves."""
+        return float(self.a[:-1].sum() - self.b[-1])
+
+    def extended(self, plan: Float64s) -> Float64s:
+        """A plan between the points, scaled to the mass to be matched, with the rest towards the extra points."""
+        found = np.zeros((len(self.a), len(self.b)))
+        found[:-1, :-1] = plan * (self.matched / plan.sum())
+        found[:-1, -1] = np.maximum(self.a[:-1] - found[:-1].sum(axis=1), 0)
+        found[-1, :-1] = np.maximum(self.b[:-1] - found[:, :-1].sum(axis=0), 0)
+        return round_to_marginals(found, self.a, self.b)
+
+
 class Setting(NamedTuple):
     """A problem in units of the largest cost, without points of weight zero: see `unit_spaces`."""
 
@@ -75,9 +122,9 @@ class Setting(NamedTuple):
         return Quadratic(self.x.cost, self.y.cost, self.features, self.alpha)
 
     def quick(self, largest_error: float = LARGEST_ERROR) -> Quadratic:
-        """The objective for annealing, in float32: on the device if there is one, else nearly."""
+        """The objective for annealing, in float32: on the device if there is one, else approximately."""
         parts = self._in_single(self.device)
-        return nearly(*parts, largest_error) if self.device is None else Quadratic(*parts)
+        return approximate_quadratic(*parts, largest_error) if self.device is None else Quadratic(*parts)
 
     def in_single(self) -> Quadratic:
         """The objective in float32, on the CPU."""
@@ -97,8 +144,8 @@ class Setting(NamedTuple):
     @property
     def fine_temperatures(self) -> tuple[float, ...]:
         """Temperatures below the last one of few points, for points that lie closer."""
-        n_halvings = int(np.ceil(np.log2(max(self.x.n, self.y.n) / FINE))) if self.is_large else 0
-        return tuple(COOL[-1] / 2**k for k in range(1, n_halvings + 1))
+        n_halvings = int(np.ceil(np.log2(max(self.x.n, self.y.n) / RESOLVED_POINTS))) if self.is_large else 0
+        return tuple(COOL_TEMPERATURES[-1] / 2**k for k in range(1, n_halvings + 1))
 
     def single(self, array: Floats) -> Any:
         """Return an array in float32, on the device if there is one."""
@@ -149,7 +196,7 @@ def _landmark_starts(setting: Setting, share: float | None, rng: RngLike) -> lis
     for name, one in zip(("landmarks", "landmarks, otherwise"), found[:1] + rivals, strict=False):
         plan = np.zeros((setting.x.n, setting.y.n))
         plan[inside] = one.plan
-        plans.append(StartingPlan(name, plan, COOL))
+        plans.append(StartingPlan(name, plan, COOL_TEMPERATURES))
     return plans
 
 
@@ -166,7 +213,7 @@ class Soft(NamedTuple):
 
     name: str
     plan: Float64s
-    objective: float  # nearly
+    objective: float  # approximately
     n_steps: int
     seconds: float
 
@@ -175,14 +222,17 @@ def solve(setting: Setting, starts: list[StartingPlan], share: float | None) -> 
     """Go from all starts; the best comes first."""
     quick = setting.quick()
     limits = None if share is None else Limits.of(setting.x, setting.y, share)
-    softs = [_annealed(quick, setting, start, limits) for start in starts]
+    softs = [_anneal_start(quick, setting, start, limits) for start in starts]
     if setting.is_large:
         softs = sorted(softs, key=lambda soft: (soft.n_steps == 0, soft.objective))
     finish = _Finish(setting, limits)
     found: list[Found] = []
     for soft in softs:
         begin = time.perf_counter()
-        twin = next((other for other in found if np.abs(other.soft - soft.plan).sum() < SAME * soft.plan.sum()), None)
+        twin = next(
+            (other for other in found if np.abs(other.soft - soft.plan).sum() < MAX_TWIN_DIFFERENCE * soft.plan.sum()),
+            None,
+        )
         end = twin or finish(soft, softs[0].objective, min((other.objective for other in found), default=np.inf))
         n_iter = soft.n_steps if twin else end.n_iter
         seconds = soft.seconds + time.perf_counter() - begin
@@ -190,15 +240,15 @@ def solve(setting: Setting, starts: list[StartingPlan], share: float | None) -> 
     return sorted(found, key=lambda one: (not one.is_sharp, one.objective))
 
 
-def _annealed(quick: Quadratic, setting: Setting, start: StartingPlan, limits: Limits | None) -> Soft:
+def _anneal_start(quick: Quadratic, setting: Setting, start: StartingPlan, limits: Limits | None) -> Soft:
     """Where a start's temperatures lead."""
     begin = time.perf_counter()
-    plan, n_steps = _cooled(quick, setting, start.plan, start.temperatures, limits)
+    plan, n_steps = _cool(quick, setting, start.plan, start.temperatures, limits)
     objective = float(quick.value(setting.single(plan))) if setting.is_large else 0.0
     return Soft(start.name, plan, objective, n_steps, time.perf_counter() - begin)
 
 
-def _cooled(
+def _cool(
     quick: Quadratic, setting: Setting, plan: Float64s, temperatures: tuple[float, ...], limits: Limits | None
 ) -> tuple[Float64s, int]:
     """The plan at the end of some temperatures, and the number of steps."""
@@ -241,11 +291,11 @@ class _Finish:
         """What promises nothing: by its soft plan, or where it was not annealed, by the first sharp one."""
         plan = soft.plan.astype(np.float32)
         if soft.n_steps > 0:
-            end, objective, limit = soft.plan, float(single.value(plan)), PROMISING * softest
+            end, objective, limit = soft.plan, float(single.value(plan)), MAX_OBJECTIVE_RATIO * softest
         else:
             slope = single.slope(plan).astype(np.float64)
             end = cheapest_plan(slope, self._setting.x.weights, self._setting.y.weights)
-            objective, limit = self._setting.objective(end), PROMISING * best
+            objective, limit = self._setting.objective(end), MAX_OBJECTIVE_RATIO * best
         if objective <= limit:
             return None
         return Found(end, soft.plan, objective, False, soft.name, 0.0, soft.n_steps, converged=False)
@@ -254,7 +304,7 @@ class _Finish:
         setting, limits = self._setting, self._limits
         plan, n_steps = soft.plan, 0
         if self._fine is not None and soft.n_steps > 0:
-            plan, n_steps = _cooled(self._fine, setting, plan, setting.fine_temperatures, limits)
+            plan, n_steps = _cool(self._fine, setting, plan, setting.fine_temperatures, limits)
         if limits is None:
             sharp = sharpen(self._exact, plan, setting.x.weights, setting.y.weights, best, self._single)
         else:
@@ -305,4 +355,19 @@ def _distortions(problem: Quadratic, plan: Float64s) -> list[tuple[Float64s, Flo
 def _limit(distortions: Float64s) -> float:
     """From where a distortion is far from the others, and more than rounding."""
     middle = np.median(distortions)
-    return float(middle + TRIMMED * 1.4826 * np.median(np.abs(distortions - middle))) + NEGLIGIBLE
+    return float(middle + MAX_DEVIATIONS * 1.4826 * np.median(np.abs(distortions - middle))) + DISTORTION_ROUNDING
+
+
+def in_single(array: Floats, device: str | None) -> Any:
+    """Return a float32 array, or a tensor on the device if there is one."""
+    single = array.astype(np.float32)
+    if device is None:
+        return single
+    import torch
+
+    return torch.from_numpy(single).to(device)
+
+
+def in_double(array: Any) -> Float64s:
+    """Return an array or tensor as a float64 array."""
+    return on_host(array).astype(np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 
 from anchorot._typing import Float64s, RngLike
 from anchorot.anchors.rows import AnchorRows, row_costs
-from anchorot.distances.annealing import COOL, WARM, entropic_step
+from anchorot.distances.descent import COOL_TEMPERATURES, WARM_TEMPERATURES, entropic_step
 from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.quadratic import spread
 from anchorot.space import Space
@@ -31,15 +31,15 @@ class StartingPlan(NamedTuple):
 
 RANGES = {  # name of a start: share of all costs that anchors see, blur, temperatures
     "near": (0.1, LITTLE_BLUR, ()),
-    "near, annealed": (0.1, BLUR, COOL),
-    "middle": (0.5, BLUR, COOL),
-    "aw": (1.0, BLUR, COOL),
+    "near, annealed": (0.1, BLUR, COOL_TEMPERATURES),
+    "middle": (0.5, BLUR, COOL_TEMPERATURES),
+    "aw": (1.0, BLUR, COOL_TEMPERATURES),
 }
 STARTS = (*RANGES, "aep", "product", "pinned")
 ANCHOR_STARTS = ("near", "near, annealed", "middle", "product")  # what start="anchors" tries
 LARGE_STARTS = ("near, annealed", "product", "near")  # beside landmarks, where points are many
-CERTAIN = 0.7  # Σ of squared shares of a point's mass: from here on it has one match
-PINS = 6  # points that are pinned to a match before the others' are clear
+MIN_CERTAINTY = 0.7  # Σ of squared shares of a point's mass: from here on it has one match
+MAX_PINS = 6  # points that are pinned to a match before the others' are clear
 
 
 def starting_plans(names: Sequence[str], x: Space, y: Space, rng: RngLike, threads: int) -> list[StartingPlan]:
@@ -73,9 +73,9 @@ class _Anchors:
 def _starting_plan(name: str, anchors: _Anchors, rng: RngLike) -> StartingPlan:
     x, y = anchors.x, anchors.y
     if name == "product":
-        return StartingPlan(name, np.outer(x.weights, y.weights), WARM)
+        return StartingPlan(name, np.outer(x.weights, y.weights), WARM_TEMPERATURES)
     if name == "aep":
-        return StartingPlan(name, anchor_energy_plan(x, y), (0.25, *COOL))
+        return StartingPlan(name, anchor_energy_plan(x, y), (0.25, *COOL_TEMPERATURES))
     if name == "pinned":
         return StartingPlan(name, _pinned(anchors.costs(1.0), x, y, rng), ())
     share, blur, temperatures = RANGES[name]
@@ -106,12 +106,13 @@ def _pinned(costs: Float64s, x: Space, y: Space, rng: RngLike) -> Float64s:
     """Break symmetry: match one undecided point after the other, and let the costs to it tell the rest apart."""
     generator = np.random.default_rng(rng)
     unit = float(spread(np.subtract.outer(x.cost[0], y.cost[0]))[0, 0])
-    told = costs / float(spread(costs)[0, 0])
-    for _ in range(min(PINS, x.n)):
-        plan = _blurred(told, LITTLE_BLUR, x, y)
+    costs = costs / float(spread(costs)[0, 0])
+    for _ in range(min(MAX_PINS, x.n)):
+        plan = _blurred(costs, LITTLE_BLUR, x, y)
         share = plan / plan.sum(axis=1, keepdims=True)
         certain = (share**2).sum(axis=1) + 1e-6 * generator.uniform(size=x.n)
-        point = int(np.where(certain < CERTAIN, certain, 0).argmax())  # of a small class of equals, if there is one
+        # the most certain of the undecided: of a small class of equals, if there is one
+        point = int(np.where(certain < MIN_CERTAINTY, certain, 0).argmax())
         match = int((share[point] + 1e-3 * generator.uniform(size=y.n)).argmax())
-        told = told + np.abs(x.cost[point][:, None] - y.cost[match]) / unit
-    return _blurred(told, LITTLE_BLUR, x, y)
+        costs = costs + np.abs(x.cost[point][:, None] - y.cost[match]) / unit
+    return _blurred(costs, LITTLE_BLUR, x, y)

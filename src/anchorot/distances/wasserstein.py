@@ -1,22 +1,86 @@
-"""Anchor Wasserstein: optimal transport between two spaces' anchors."""
+"""Anchor Wasserstein: optimal transport between two spaces' anchors; and what every solver of transport returns."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._html import card
 from anchorot._interrupt import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_nonnegative, check_overflow, check_power, check_threads
 from anchorot.anchors.rows import AnchorRows, row_costs
-from anchorot.distances.schedule import DEFAULT_EPSILON, LEAST_MEAN, is_exact, not_converged
-from anchorot.distances.sinkhorn import entropic_plan
-from anchorot.distances.transport import Transport, marginal_error, with_entropy
+from anchorot.distances.sinkhorn import (
+    DEFAULT_EPSILON,
+    LEAST_MEAN,
+    entropic_plan,
+    is_exact,
+    marginal_error,
+    not_converged,
+)
 from anchorot.exceptions import ConvergenceWarning, MissingExtraError
 from anchorot.space import Space, as_space
+
+
+@dataclass(frozen=True, eq=False)
+class Transport:
+    """A transport plan between two spaces, and what it costs.
+
+    Attributes
+    ----------
+    value : float
+        The objective that was minimised: the cost, and with an epsilon epsilon times the sum of P (log P - 1).
+    cost : float
+        What the plan P costs, without that term: Anchor Wasserstein's costs of anchors, Gromov-Wasserstein's loss.
+        :func:`pairwise` gives it.
+    plan : ndarray of shape (n, m)
+        How much of point i of the first space goes to point j of the second.
+    potentials : (ndarray of shape (n,), ndarray of shape (m,)) or None
+        Dual variables, where the solver has them.
+    epsilon : float or None
+        Strength of the entropic regularisation; 0 or None without one.
+    n_iter : int
+        Iterations of the solver.
+    converged : bool
+        Whether it stopped because it was done.
+    marginal_error : float
+        Sum of absolute differences between the plan's marginals and the weights.
+    """
+
+    value: float
+    cost: float
+    plan: Float64s
+    potentials: tuple[Float64s, Float64s] | None
+    epsilon: float | None
+    n_iter: int
+    converged: bool
+    marginal_error: float
+
+    def __repr__(self) -> str:
+        n, m = self.plan.shape
+        state = "converged" if self.converged else "NOT converged"
+        return f"Transport(value={self.value:.6g}, cost={self.cost:.6g}, plan {n} x {m}, {state} in {self.n_iter})"
+
+    def _repr_html_(self) -> str:
+        n, m = self.plan.shape
+        facts = {
+            "value": f"{self.value:.6g}",
+            "cost": f"{self.cost:.6g}",
+            "plan": f"{n} x {m}",
+            "epsilon": None if self.epsilon is None else f"{self.epsilon:.4g}",
+            "solver": f"{'converged' if self.converged else 'NOT converged'} in {self.n_iter}",
+        }
+        return card("Transport", facts)
+
+
+def with_entropy(cost: float, plan: Float64s, epsilon: float) -> float:
+    """The cost of a plan less epsilon times its entropy."""
+    logs = np.log(plan, out=np.zeros_like(plan), where=plan > 0)
+    return cost + epsilon * float(np.sum(plan * (logs - 1)))
 
 
 def anchor_wasserstein(

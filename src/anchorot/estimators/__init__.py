@@ -7,9 +7,8 @@ try:
 except ImportError:
     raise MissingExtraError("scikit-learn", "learn") from None
 
-from anchorot.estimators.kernel import AnchorKernel
+from anchorot.estimators.kernels import AnchorKernel, AnchorProcessKernel
 from anchorot.estimators.neighbors import AnchorNeighborsClassifier
-from anchorot.estimators.process import AnchorProcessKernel
 from anchorot.estimators.vectors import AnchorEmbedding
 
 __all__ = ["AnchorEmbedding", "AnchorKernel", "AnchorNeighborsClassifier", "AnchorProcessKernel"]

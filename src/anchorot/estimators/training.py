@@ -11,9 +11,9 @@ from anchorot._validate import check_choice
 from anchorot.anchors.marked import common_marking
 from anchorot.anchors.marking import MarksLike
 from anchorot.exceptions import InputError
-from anchorot.many.inputs import Inputs
 from anchorot.many.metrics import metric_of
 from anchorot.many.pairwise import pairwise
+from anchorot.many.spaces import Inputs
 
 PRECOMPUTED = "precomputed"
 

@@ -18,9 +18,8 @@ from uuid import uuid4
 from anchorot.config import check_software, installed_software
 from anchorot.exceptions import AnchorotError, InputError, first_line
 from anchorot.io.notes import listening, note
-from anchorot.many.inputs import Inputs
 from anchorot.many.job import Job, SpaceSummary
-from anchorot.many.spaces import Function, call_for
+from anchorot.many.spaces import Function, Inputs, call_for
 from anchorot.many.tiles import Tile, TileValues, pieces
 
 RETRIES = 3  # of a task that fails, as when a file system does for a moment

@@ -21,8 +21,7 @@ from anchorot.io.files import Unread
 from anchorot.io.gate import opened
 from anchorot.io.options import PathLike, ReadOptions, check_keywords
 from anchorot.io.stored import arrays_of
-from anchorot.many.inputs import Inputs
-from anchorot.many.spaces import each_space, open_spaces
+from anchorot.many.spaces import Inputs, each_space, open_spaces
 from anchorot.space import Space
 
 if TYPE_CHECKING:

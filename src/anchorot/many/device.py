@@ -19,7 +19,7 @@ from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
 from anchorot.many.job import Job, PreparedSpace, SpaceSummary, ThreadWorkers
-from anchorot.many.metric import Metric
+from anchorot.many.metrics import Metric
 from anchorot.many.tiles import Tile, TileValues
 
 if TYPE_CHECKING:

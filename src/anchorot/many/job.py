@@ -13,9 +13,8 @@ from anchorot._parallel import CannotStartError, LostProcessError, Processes, St
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.config import check_software, installed_software
 from anchorot.exceptions import AnchorotError, InputError
-from anchorot.many.inputs import Inputs, digest
-from anchorot.many.metric import Metric, Outcome
-from anchorot.many.spaces import ItemCache, LocalSpaces, array_bytes
+from anchorot.many.metrics import Metric, Outcome
+from anchorot.many.spaces import Inputs, ItemCache, LocalSpaces, array_bytes, digest
 from anchorot.many.tiles import Tile, TileValues
 from anchorot.space import Space
 

@@ -7,7 +7,7 @@ its public function gives. All that takes a metric takes its names and options f
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,17 +20,84 @@ from anchorot.anchors.marked import marked_features
 from anchorot.anchors.marking import Marking
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.bounds import all_costs, check_bound_power, second_bound, third_bound
-from anchorot.distances.gromov import Search, check_gromov_epsilon, gromov_transport
+from anchorot.distances.gromov import Search, check_gromov_epsilon, gromov_transport, gromov_wasserstein
 from anchorot.distances.ground import ground_rows, is_w2, rows_energy
-from anchorot.distances.transport import Transport
-from anchorot.distances.wasserstein import anchor_transport
+from anchorot.distances.plan import anchor_energy_plan
+from anchorot.distances.wasserstein import Transport, anchor_transport, anchor_wasserstein
 from anchorot.exceptions import InputError
-from anchorot.many.metric import Metric, Outcome
-from anchorot.many.plan_makers import PlanMaker, anchor_plan, energy_plan, gromov_plan
 from anchorot.space import Space, as_space
 
-TOGETHER = 1 << 21  # costs of spaces that are compared in one call: some hundredths of a second
+MAX_COSTS_TOGETHER = 1 << 21  # costs of spaces that are compared in one call: some hundredths of a second
 ALL_PAIRS_START = "quick"  # of `gromov_wasserstein`: all its starts would take many times as long
+
+
+class Outcome(NamedTuple):
+    """What two spaces compare to."""
+
+    value: float
+    converged: bool = True
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A way to compare spaces, with all its options set; can be pickled.
+
+    Attributes
+    ----------
+    options : dict
+        What the values depend on besides the spaces, by name.
+    prepare : callable
+        Turns a `Space` (for "ae" also `AnchorFeatures`) into what `compare` takes.
+    compare : callable
+        Compares two prepared spaces.
+    zero_to_itself : bool
+        Whether a space is at 0 from itself by definition.
+    backend : {"threads", "processes"}
+        Which workers suit it: threads if most of the time is spent where the GIL is released.
+    side : int
+        Smallest side of a tile: its pairs together take some hundredths of a second or more.
+    packages : tuple of str
+        Packages that the last bits of a value depend on.
+    compare_alone : callable, optional
+        Compares two prepared spaces with more care than there is time for among all pairs.
+    compare_many : callable, optional
+        Compares several prepared spaces with one, to the bits of `compare`, in one call without the GIL; or returns
+        None where that would take long, or not all of them compare to a finite number.
+    """
+
+    options: dict[str, Any]
+    prepare: Callable[[Any], Any]
+    compare: Callable[[Any, Any], Outcome]
+    zero_to_itself: bool
+    backend: str
+    side: int
+    packages: tuple[str, ...]
+    compare_alone: Callable[[Any, Any], Outcome] | None = None
+    compare_many: Callable[[list[Any], Any], Float64s | None] | None = None
+
+
+class PlanMaker(NamedTuple):
+    """How a metric matches points: `make` turns a metric's options and two spaces into a plan, or what has one."""
+
+    title: str
+    make: Callable[[dict[str, Any], Space, Space], Float64s | Transport]
+    has_p: bool = True  # whether the plan depends on p
+    has_start: bool = False  # whether it depends on where its solver begins
+
+
+def energy_plan(options: dict[str, Any], x: Space, y: Space) -> Float64s:
+    """Anchor Energy Plan."""
+    return anchor_energy_plan(x, y)
+
+
+def anchor_plan(options: dict[str, Any], x: Space, y: Space) -> Transport:
+    """Plan of the Anchor Wasserstein distance."""
+    return anchor_wasserstein(x, y, options["p"], options["epsilon"], options["robust"])
+
+
+def gromov_plan(options: dict[str, Any], x: Space, y: Space) -> Transport:
+    """Plan of the Gromov-Wasserstein distance."""
+    return gromov_wasserstein(x, y, options["epsilon"], options["robust"], start=options["start"])
 
 
 @dataclass(frozen=True)
@@ -160,7 +227,7 @@ def _energies(xs: list[AnchorFeatures], y: AnchorFeatures, p: int) -> Float64s |
     """Compare several spaces with one, where all of them are uniform and have few costs of one type."""
     levels = [x.levels for x in (*xs, y) if x.levels is not None]
     numbers = sum(level.size for level in levels) + len(xs) * levels[-1].size if levels else 0
-    if len(levels) <= len(xs) or numbers > TOGETHER or len({level.dtype for level in levels}) > 1:
+    if len(levels) <= len(xs) or numbers > MAX_COSTS_TOGETHER or len({level.dtype for level in levels}) > 1:
         return None
     energies = kernels.level_energies(levels[:-1], levels[-1], p)
     return energies if np.isfinite(energies).all() else None

@@ -15,19 +15,16 @@ import numpy as np
 from anchorot._parallel import is_pool_worker, n_workers
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s
-from anchorot._validate import check_bytes, check_choice, check_integer
+from anchorot._validate import check_bytes, check_choice, check_integer, device_names
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.marked import common_marking
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
-from anchorot.distances.device import device_names
 from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
 from anchorot.io.options import check_keywords
-from anchorot.many.checkpoint import Checkpoint, read_manifest
-from anchorot.many.inputs import Inputs
 from anchorot.many.job import Job, Preparation, ProcessWorkers, SpaceSummary, ThreadWorkers, summarise
 from anchorot.many.metrics import metric_of
-from anchorot.many.spaces import Outlines, each_space, open_spaces
-from anchorot.many.tiles import Tile, TileValues, tile_side, walk_tiles
+from anchorot.many.spaces import Inputs, Outlines, each_space, open_spaces
+from anchorot.many.tiles import Checkpoint, Tile, TileValues, read_manifest, tile_side, walk_tiles
 
 if TYPE_CHECKING:
     from distributed import Client

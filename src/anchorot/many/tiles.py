@@ -1,13 +1,39 @@
-"""A matrix of all pairs, cut into tiles: the unit of work, of progress and of a checkpoint."""
+"""A matrix of all pairs, cut into tiles: the unit of work, of progress and of a checkpoint.
 
+A checkpoint keeps finished tiles, so that a run that was killed goes on where it was. It is a folder::
+
+    manifest.json             what is compared and how: options, software, digests of all spaces; the tiles' side
+    000000-000016.npy         a finished tile, by its first row and column; np.load reads it
+    .000016-000016-x7d.npy    a tile that was being written when the run was killed; removed by and by
+
+Files appear whole, by renaming, and the manifest first, so a run may be killed at any moment. Each tile ends in a seal,
+a digest of its values with the manifest as the key: a tile that is damaged, or was made for anything else, is not
+taken for finished. Two runs of the same thing may share a folder; they write the same bits.
+"""
+
+import io
+import json
+import struct
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import accumulate
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from anchorot._typing import Float64s
+from anchorot.exceptions import InputError, InputNote
+from anchorot.io.atomic import remove_stale, replacing
 
 MOST_STRIPS = 128  # of tiles, each way: a limit to the number of files of a checkpoint and of tasks of a cluster
+FORMAT = 2
+MANIFEST = "manifest.json"
+SEAL_BYTES = 32
+MAX_REST_BYTES = 4096  # bytes that a tile's file may have besides its values
+COUNTS = struct.Struct("<qq")  # pairs that did not converge, and that have no value
 
 
 @dataclass(frozen=True)
@@ -86,3 +112,126 @@ def _bands(rows: list[range], sizes: Sequence[int], room: int) -> Iterator[list[
             band = []
         band.append(row)
     yield band
+
+
+# -- finished tiles on disk --------------------------------------------------------------------------------------------
+
+
+class Checkpoint:
+    """An open checkpoint of one run; see the module for what is on disk."""
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self._folder = folder
+        self._key = blake2b(_text(manifest).encode(), digest_size=SEAL_BYTES).digest()
+
+    @classmethod
+    def open(cls, folder: Path, run: dict[str, Any], side: int) -> "Checkpoint":
+        """Begin a checkpoint, or go on with one if it is of the same run; an `InputError` says what differs."""
+        wanted = {"format": FORMAT, "side": side, **run}
+        found = read_manifest(folder)
+        if found is None:
+            folder.mkdir(parents=True, exist_ok=True)
+            with replacing(folder / MANIFEST) as temporary:
+                temporary.write_text(_text(wanted))
+            found = read_manifest(folder)  # another run may have been quicker, or slower
+        if difference := _difference(found or {}, wanted):
+            raise InputError(f"checkpoint {folder} is of another run: {difference}; take another folder, or delete it")
+        remove_stale([*folder.glob(".*-*.npy"), *folder.glob(".manifest-*.json")])
+        return cls(folder, wanted)
+
+    def read(self, tile: Tile) -> TileValues | None:
+        """Return a tile that was finished before; None if it was not, or if its file is damaged, with a warning."""
+        path = self._folder / f"{tile.name}.npy"
+        try:
+            found = self._opened(tile, _content(path, 8 * len(tile.rows) * len(tile.columns) + MAX_REST_BYTES))
+        except FileNotFoundError:
+            return None
+        if found is None:
+            warnings.warn(f"{path}: the file is damaged; the tile is computed again", InputNote, stacklevel=4)
+        return found
+
+    def write(self, tile: Tile, found: TileValues) -> None:
+        """Put a finished tile on disk, whole or not at all."""
+        buffer = io.BytesIO()
+        np.save(buffer, found.values)
+        buffer.write(COUNTS.pack(found.n_unconverged, found.n_failed))
+        body = buffer.getvalue()
+        with replacing(self._folder / f"{tile.name}.npy") as temporary:
+            temporary.write_bytes(body + self._seal(tile, body))
+
+    def _opened(self, tile: Tile, content: bytes) -> TileValues | None:
+        """The values in a tile's file, if it has a seal that fits and values that a tile can have."""
+        body = content[:-SEAL_BYTES]
+        if len(body) < COUNTS.size or content[-SEAL_BYTES:] != self._seal(tile, body):
+            return None
+        values = _values(body[: -COUNTS.size], (len(tile.rows), len(tile.columns)))
+        counts = COUNTS.unpack(body[-COUNTS.size :])
+        if values is None or np.isinf(values).any() or not all(0 <= count <= values.size for count in counts):
+            return None
+        return TileValues(values, *counts)
+
+    def _seal(self, tile: Tile, body: bytes) -> bytes:
+        place = f"{tile.name} {len(tile.rows)} x {len(tile.columns)} "
+        return blake2b(place.encode() + body, key=self._key, digest_size=SEAL_BYTES).digest()
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest of a checkpoint, or None if the folder is empty or not there."""
+    try:
+        found = json.loads((folder / MANIFEST).read_text())
+    except FileNotFoundError:
+        names = sorted(path.name for path in folder.glob("[!.]*"))
+        if MANIFEST in names:
+            return read_manifest(folder)  # it appeared just now
+        if names:
+            raise InputError(
+                f"checkpoint {folder}: the folder holds {names[0]} but no {MANIFEST}; take a new or empty one"
+            ) from None
+        return None
+    except NotADirectoryError:
+        raise InputError(f"checkpoint {folder} is a file, but a folder is needed") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"checkpoint {folder}: {MANIFEST} is damaged ({error}); delete the folder") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise InputError(f"checkpoint {folder}: {MANIFEST} is not of this version of anchorot; take another folder")
+    return found
+
+
+def _content(path: Path, most: int) -> bytes:
+    """What is in a tile's file; nothing if that cannot be a tile."""
+    if not path.is_file() and path.exists():  # a pipe, say, which one would wait for
+        return b""
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    return content if len(content) <= most else b""
+
+
+def _values(data: bytes, shape: tuple[int, int]) -> Float64s | None:
+    """The array of an .npy file if that is of float64 and of this shape; other headers are not so much as parsed."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    start, n_bytes = header.tell(), 8 * shape[0] * shape[1]
+    if len(data) != start + n_bytes or not data.startswith(header.getvalue()):
+        return None
+    return np.frombuffer(data, "<f8", offset=start).reshape(shape)
+
+
+def _text(manifest: dict[str, Any]) -> str:
+    return json.dumps(manifest, indent=0, sort_keys=True)
+
+
+def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
+    """Say what is not the same, or nothing; all values come from JSON or could."""
+    for name in sorted(found.keys() | wanted.keys()):
+        there, here = found.get(name), wanted.get(name)
+        if there == here:
+            continue
+        if isinstance(there, dict) and isinstance(here, dict):
+            return _difference(there, here)
+        if not (isinstance(there, list) and isinstance(here, list)):
+            return f"{name} is {there!r} there and {here!r} here"
+        if len(there) != len(here):
+            return f"it has {len(there)} {name}, and here are {len(here)}"
+        changed = [i for i, (a, b) in enumerate(zip(there, here, strict=True)) if a != b]
+        return f"{len(changed)} of the {name} have changed, the first {name}[{changed[0]}]"
+    return ""

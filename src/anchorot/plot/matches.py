@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from anchorot._drawing.scene import drawable
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import as_array, check_numbers
-from anchorot.distances.alignment import Alignment, Correspondence
-from anchorot.distances.plan import check_plan, match
-from anchorot.distances.transport import Transport
+from anchorot.distances.alignment import Alignment, Correspondence, check_plan, match
+from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError
 from anchorot.plot.drawing import View, dot_areas, draw, view
 from anchorot.plot.shapes import check_values, colour_scale, one_colour, value_colours

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice
-from anchorot.distances.alignment import Alignment
-from anchorot.distances.plan import check_plan, match
-from anchorot.distances.transport import Transport
+from anchorot.distances.alignment import Alignment, check_plan, match
+from anchorot.distances.wasserstein import Transport
 from anchorot.plot.style import BLUE, INK, RED, axes_or_new, quiet_frame, sharpness, slim_colorbar
 
 if TYPE_CHECKING:

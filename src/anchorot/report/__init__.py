@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._drawing.scene import drawable
 from anchorot.distances.alignment import Alignment, Correspondence
-from anchorot.distances.transport import Transport
+from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import MissingExtraError
 from anchorot.io.atomic import replacing
 from anchorot.report.answers import MapAnswer, answers_of, pack_answers

@@ -7,9 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
-from anchorot.distances.alignment import Alignment, Correspondence, matches_of, sparse_plan, spread_of
-from anchorot.distances.plan import check_plan, match
-from anchorot.distances.transport import Transport
+from anchorot.distances.alignment import (
+    Alignment,
+    Correspondence,
+    check_plan,
+    match,
+    matches_of,
+    sparse_plan,
+    spread_of,
+)
+from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError
 from anchorot.report.colours import NO_COLOUR
 from anchorot.report.packing import levels_for, pack, pack_map, pack_plan

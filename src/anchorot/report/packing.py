@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
-from anchorot.distances.plan import EQUAL
+from anchorot.distances.alignment import EQUAL
 
 N_BEST = 10  # rows of the page's table
 N_BEST_ALONE = 50  # matches kept of each point where the whole plan is too large

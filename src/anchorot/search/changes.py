@@ -22,7 +22,7 @@ from anchorot.anchors.grid import Grid, common_span
 from anchorot.exceptions import InputError
 from anchorot.io.files import Readers
 from anchorot.io.options import PathLike
-from anchorot.many.inputs import Inputs
+from anchorot.many.spaces import Inputs
 from anchorot.search.contents import (
     ENTRY,
     Batch,

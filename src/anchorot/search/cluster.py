@@ -20,7 +20,7 @@ from anchorot.exceptions import AnchorotError, InputError
 from anchorot.io.notes import listening, note
 from anchorot.io.options import PathLike
 from anchorot.many.cluster import Cluster
-from anchorot.many.inputs import Inputs
+from anchorot.many.spaces import Inputs
 from anchorot.many.tiles import strips
 from anchorot.search.changes import Staged, check_names, choose_encoder, copy_spaces, write_index
 from anchorot.search.contents import Header

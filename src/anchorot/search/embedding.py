@@ -14,17 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._kernels.records import GridSpec
 from anchorot._typing import Floats, RngLike
-from anchorot._validate import check_room
+from anchorot._validate import check_device, check_room
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.grid import Grid, check_shape
 from anchorot.anchors.marked import Parts, common_marking, marked_features, part_averages, parts_of, plain_averages
 from anchorot.anchors.marking import Marking, MarksLike
-from anchorot.distances.device import check_device
 from anchorot.distances.ground import is_w2
 from anchorot.exceptions import InputError
 from anchorot.io.options import check_keywords
-from anchorot.many.inputs import Inputs
-from anchorot.many.spaces import Outlines, Spaces, each_space, open_spaces
+from anchorot.many.spaces import Inputs, Outlines, Spaces, each_space, open_spaces
 from anchorot.search.projections import ProjectedEmbedding, Projections
 from anchorot.space import Space, as_space, heavy_part
 

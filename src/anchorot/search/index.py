@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Int64s
 from anchorot._validate import check_integer
 from anchorot.anchors.grid import Grid, check_shape
-from anchorot.distances.neighbors import Neighbors
+from anchorot.distances.nearest import Neighbors
 from anchorot.exceptions import InputError
 from anchorot.io.files import read
 from anchorot.io.notes import note
 from anchorot.io.options import PathLike, check_keywords
-from anchorot.many.inputs import Inputs, check_collection
+from anchorot.many.spaces import Inputs, check_collection
 from anchorot.search.changes import (
     Indexable,
     SpaceLike,

@@ -62,8 +62,8 @@ class GroupTest(PermutationTest):
 
     def _details(self) -> str:
         sizes = rows(["group", "members"], list(zip(self.groups, self.sizes, strict=True)))
-        told = [[f"{pair.first} and {pair.second}", f"{pair.adjusted_pvalue:.4g}"] for pair in self.pairs]
-        return sizes + (rows(["pair", "adjusted p-value"], told) if told else "")
+        shown = [[f"{pair.first} and {pair.second}", f"{pair.adjusted_pvalue:.4g}"] for pair in self.pairs]
+        return sizes + (rows(["pair", "adjusted p-value"], shown) if shown else "")
 
 
 def group_test(
@@ -129,14 +129,14 @@ def group_test(
     strength = check_nonnegative(power, "power")
     if strength == 0:
         raise InputError("power must be positive, but got 0")
-    groups, codes = checked_groups(labels, len(matrix), "distances between ")
+    groups, codes = check_groups(labels, len(matrix), "distances between ")
     sizes = np.bincount(codes)
     powers = (
         matrix / (matrix.max() or 1.0)
     ) ** strength  # F is the same at any scale, and nothing overflows at this one
     generator = np.random.default_rng(rng)
 
-    def tested(members: NDArray[np.intp], show: bool) -> PermutationTest:
+    def test_members(members: NDArray[np.intp], show: bool) -> PermutationTest:
         own = np.unique(codes[members], return_inverse=True)[1].astype(np.min_scalar_type(len(groups)))
         part = powers[np.ix_(members, members)]
         return permutation_test(
@@ -148,11 +148,11 @@ def group_test(
             progress=show,
         )
 
-    whole = tested(np.arange(len(codes)), progress)
+    whole = test_members(np.arange(len(codes)), progress)
     pairs: tuple[PairOfGroups, ...] = ()
     if post_hoc:
         both = [(a, b) for a, b in combinations(range(len(groups)), 2) if sizes[a] + sizes[b] > 2]
-        found = [tested(np.flatnonzero((codes == a) | (codes == b)), False) for a, b in both]
+        found = [test_members(np.flatnonzero((codes == a) | (codes == b)), False) for a, b in both]
         adjusted = holm([test.pvalue for test in found])
         pairs = tuple(
             PairOfGroups(groups[a], groups[b], test.statistic, test.pvalue, p)
@@ -202,7 +202,7 @@ def _check_distances(distances: ArrayLike) -> Float64s:
     return matrix
 
 
-def checked_groups(
+def check_groups(
     labels: Sequence[Any] | NDArray[Any], count: int, of: str = ""
 ) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
     """Return the groups of so many spaces and the number of each space's; refuse labels that leave nothing to test."""

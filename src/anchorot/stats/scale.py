@@ -19,15 +19,15 @@ from anchorot.anchors.marked import VectorFeatures, energy_profile, marked_featu
 from anchorot.anchors.marking import MarksLike, marking_of
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
-from anchorot.stats.groups import checked_groups, dispersions
+from anchorot.stats.groups import check_groups, dispersions
 from anchorot.stats.permutation import BATCH, PermutationTest, permuted
 
 N_REACHES = 32
 N_QUANTILES = 1025  # of each space's costs, from which reaches are chosen
 ROUNDING = 1e-12  # shares that differ by less are equal
-APART = 1e-9  # of their range: costs that differ by less are equal but for rounding
-FLAT = 1e-9  # a spread of shares below is rounding
-NO_ENERGY = 1e-14  # of all that there can be between two spaces: less is rounding
+MIN_GAP = 1e-9  # of their range: costs that differ by less are equal but for rounding
+MIN_SPREAD = 1e-9  # a spread of shares below is rounding
+ENERGY_ROUNDING = 1e-14  # of all that there can be between two spaces: less is rounding
 
 Band = tuple[float, float]
 
@@ -93,8 +93,8 @@ class ScaleTest(PermutationTest):
     def _facts(self) -> dict[str, object]:
         low, high = self.band
         found = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in self.where()) or "none"
-        told = {"most from": f"{low:.4g} to {high:.4g}", "at 5 %": found}
-        return super()._facts() | told
+        facts = {"most from": f"{low:.4g} to {high:.4g}", "at 5 %": found}
+        return super()._facts() | facts
 
     def _details(self) -> str:
         return card("share between groups, by distance", {}, line(self.share))
@@ -179,22 +179,22 @@ def scale_test(
     ScaleTest(pvalue=0.018, most from 0.02 to 0.0272, at 5 %: 0.02 to 0.0272; 32 bands, groups 'alone', 'paired')
     """
     seen = [heavy_part(as_space(space, robust=robust)) for space in spaces]
-    groups, codes = checked_groups(labels, len(seen))
+    groups, codes = check_groups(labels, len(seen))
     count = check_integer(n_resamples, "n_resamples", 1)
     threads = check_threads(threads)
-    ends = _default_reaches(seen) if reaches is None else _checked_reaches(reaches)
+    ends = _default_reaches(seen) if reaches is None else _check_reaches(reaches)
     marking = marking_of(spaces, marks, float(ends[-1]), robust=robust)
     features = [marked_features(space, marking, robust=robust, name=f"spaces[{i}]") for i, space in enumerate(spaces)]
     start = min(float(ends[0]), min(float(space.cost.min()) for space in seen))
     between = np.diff(_profiles(features, ends, threads, progress), axis=1, prepend=0.0)  # (pairs, K)
-    between[between <= NO_ENERGY * _largest_energy(features, float(ends[-1]) - start)] = 0.0
+    between[between <= ENERGY_ROUNDING * _largest_energy(features, float(ends[-1]) - start)] = 0.0
     labelled = codes.astype(np.min_scalar_type(len(groups)))
     drawn = np.concatenate([labelled[None], permuted(labelled, count, np.random.default_rng(rng))])
-    shares = np.stack([_shares(_square(column, len(seen)), drawn) for column in between.T])
-    return _tested(shares, np.append(start, ends), groups, tuple(np.bincount(codes).tolist()))
+    shares = np.stack([_shares_between(_square(column, len(seen)), drawn) for column in between.T])
+    return _test_shares(shares, np.append(start, ends), groups, tuple(np.bincount(codes).tolist()))
 
 
-def _checked_reaches(reaches: ArrayLike) -> Float64s:
+def _check_reaches(reaches: ArrayLike) -> Float64s:
     ends = check_values(reaches, "reaches")
     if (np.diff(ends) <= 0).any():
         raise InputError(
@@ -211,19 +211,19 @@ def _default_reaches(spaces: Sequence[Space]) -> Float64s:
     """
     levels = np.linspace(0.0, 1.0, N_QUANTILES)
     pooled = np.concatenate([np.quantile(_other_costs(space), levels, method="inverted_cdf") for space in spaces])
-    different = _apart(pooled)
+    different = _different(pooled)
     if len(different) <= N_REACHES:
         return different
-    return _apart(np.quantile(pooled, (np.arange(1, N_REACHES + 1) / N_REACHES) ** 2, method="inverted_cdf"))
+    return _different(np.quantile(pooled, (np.arange(1, N_REACHES + 1) / N_REACHES) ** 2, method="inverted_cdf"))
 
 
-def _apart(values: Floats) -> Float64s:
+def _different(values: Floats) -> Float64s:
     """Return the different values, sorted; of those that differ by rounding alone the largest."""
     different: Float64s = np.unique(values).astype(np.float64)
     with np.errstate(over="ignore"):
         span = float(different[-1] - different[0])
     check_overflow(span, 1)
-    return different[np.append(np.diff(different) > APART * span, True)]
+    return different[np.append(np.diff(different) > MIN_GAP * span, True)]
 
 
 def _other_costs(space: Space) -> Floats:
@@ -262,7 +262,7 @@ def _square(upper: Float64s, count: int) -> Float64s:
     return square + square.T
 
 
-def _shares(distances: Float64s, labels: NDArray[Any]) -> Float64s:
+def _shares_between(distances: Float64s, labels: NDArray[Any]) -> Float64s:
     """1 - W / T of every labelling; 0 where all spaces are alike."""
     batches = [dispersions(distances, labels[i : i + BATCH]) for i in range(0, len(labels), BATCH)]
     total, within = batches[0][0], np.concatenate([own for _, own in batches])
@@ -271,10 +271,10 @@ def _shares(distances: Float64s, labels: NDArray[Any]) -> Float64s:
 
 def _standardised(share: Float64s, expected: Float64s, spread: Float64s) -> Float64s:
     """How many deviations a share is above what is expected; 0 if labels make no difference."""
-    return np.where(spread > FLAT, (share - expected) / np.maximum(spread, FLAT), 0.0)
+    return np.where(spread > MIN_SPREAD, (share - expected) / np.maximum(spread, MIN_SPREAD), 0.0)
 
 
-def _tested(shares: Float64s, edges: Float64s, groups: tuple[Any, ...], sizes: tuple[int, ...]) -> ScaleTest:
+def _test_shares(shares: Float64s, edges: Float64s, groups: tuple[Any, ...], sizes: tuple[int, ...]) -> ScaleTest:
     """Compare shares (K, 1 + permutations), the first of the labels as given, with the others.
 
     Mean and deviation are of all labellings, the one given included: which of them is given then makes no difference,
@@ -282,7 +282,7 @@ def _tested(shares: Float64s, edges: Float64s, groups: tuple[Any, ...], sizes: t
     """
     expected, spread = shares.mean(axis=1), shares.std(axis=1)
     scores = _standardised(shares, expected[:, None], spread[:, None])
-    slack = ROUNDING / max(FLAT, float(spread[spread > FLAT].min(initial=1.0)))
+    slack = ROUNDING / max(MIN_SPREAD, float(spread[spread > MIN_SPREAD].min(initial=1.0)))
     observed, null = scores[:, 0], scores[:, 1:].max(axis=0)
 
     def pvalue(reached: NDArray[np.bool_]) -> Float64s:

@@ -5,7 +5,7 @@ anchors are compared by the mean difference at those. Between uniform spaces of 
 exact (K = n); else K = 512 levels do for a start.
 
 *Sharpening* goes one entry after the other. Few points, and plans that are no matchings, go to the CPU
-(:mod:`anchorot.distances.sharpening`); many points are matched on the device. An exact assignment is the CPU's business
+(:mod:`anchorot.distances.descent`); many points are matched on the device. An exact assignment is the CPU's business
 and takes minutes at 10 000 points. A nearly exact one needs potentials that make the right entries nearly zero:
 entropic steps at falling temperature find them on the device. Then points that are each other's best are matched, round
 by round; and among every point's best few candidates and that match the CPU finds the optimum, by sparse assignment,
@@ -22,9 +22,16 @@ import torch
 from torch import Tensor
 
 from anchorot._typing import Float64s, Int64s
-from anchorot.distances.annealing import WARM, entropic_step
+from anchorot.distances.descent import (
+    MIN_GAIN,
+    SWAP_LIMIT,
+    WARM_TEMPERATURES,
+    descend,
+    entropic_step,
+    round_to_marginals,
+    sharpen,
+)
 from anchorot.distances.quadratic import Quadratic, on_host, plan_loss, spread
-from anchorot.distances.sharpening import HOPELESS, LEAST_GAIN, descend, round_to_marginals, sharpen
 from anchorot.distances.starts import RANGES
 from anchorot.torch._levels import blocks
 
@@ -123,7 +130,7 @@ class Anchors:
     def start(self, name: str) -> StartingPlans:
         """Return the start of that name."""
         if name == "product":
-            return StartingPlans(self._a[:, :, None] * self._b[:, None, :], WARM)
+            return StartingPlans(self._a[:, :, None] * self._b[:, None, :], WARM_TEMPERATURES)
         share, blur, temperatures = RANGES[name]
         costs = self._costs(share)
         plan, _, _ = entropic_step(costs, blur * spread(costs), self._a, self._b, 0 * self._a, 0 * self._b)
@@ -187,8 +194,8 @@ class Entry:
         """The same for many points, on the device."""
         assign = Assignment(len(self._a), soft.new_empty(0, dtype=self._precision))
         first = assign(self._device.slope(soft.to(self._precision)))
-        gain = LEAST_GAIN if len(first) <= MAX_DOUBLE_POINTS else COARSE_GAIN
-        matches, n_steps, converged = descend(self._device, first, assign, HOPELESS * best, gain)
+        gain = MIN_GAIN if len(first) <= MAX_DOUBLE_POINTS else COARSE_GAIN
+        matches, n_steps, converged = descend(self._device, first, assign, SWAP_LIMIT * best, gain)
         return self._result(matches, None, n_steps, converged)
 
     @property

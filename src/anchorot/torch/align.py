@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from anchorot._validate import check_choice, check_nonnegative
-from anchorot.distances.annealing import anneal
+from anchorot.distances.descent import anneal
 from anchorot.distances.quadratic import Quadratic, spread
-from anchorot.distances.solver import SAME
+from anchorot.distances.solver import MAX_TWIN_DIFFERENCE
 from anchorot.exceptions import InputError
 from anchorot.torch._checks import (
     check_alike,
@@ -297,7 +297,7 @@ def _sharpen_new(entries: list[Entry], soft: Tensor, softs: list[Tensor], runs: 
     moved = [(soft - other).abs().sum((-1, -2)).tolist() for other in softs]
     ends = []
     for i, entry in enumerate(entries):
-        twin = next((run.ends[i] for run, by in zip(runs, moved, strict=True) if by[i] < SAME), None)
+        twin = next((run.ends[i] for run, by in zip(runs, moved, strict=True) if by[i] < MAX_TWIN_DIFFERENCE), None)
         best = min((run.ends[i].objective for run in runs), default=float("inf"))
         ends.append(entry.sharpen(soft[i], best) if twin is None else twin)
     return ends

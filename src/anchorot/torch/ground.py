@@ -6,7 +6,7 @@ With signed masses s, quantile functions as points P of a Euclidean space, D the
 
 Uniform weights have levels in common, so that all of this is products of matrices. Other weights have not: rows are
 merged two at a time in blocks, which are computed again for gradients instead of being kept. Projections are numbers
-<θ, Q> on the line, whose energy distance is right on average (:mod:`anchorot.distances.projection`).
+<θ, Q> on the line, whose energy distance is right on average (:mod:`anchorot.distances.ground`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch.autograd.function import once_differentiable
 
 from anchorot._validate import check_integer
 from anchorot.anchors.rows import MIN_SQUARE_SHARE
-from anchorot.distances.projection import FOLDED
+from anchorot.distances.ground import FOLDED
 from anchorot.torch._checks import (
     check_in_range,
     check_rng,

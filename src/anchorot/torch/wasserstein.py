@@ -1,7 +1,7 @@
 """Anchor Wasserstein of tensors: costs between anchors, transport on the device, gradient by the envelope theorem.
 
 The solver is the twin of :mod:`anchorot.distances.sinkhorn`, for a batch of problems, by the same schedule and the same
-rules (:mod:`anchorot.distances.schedule`), with all iterations in the log domain: first Sinkhorn at the epsilon wanted;
+rules, with all iterations in the log domain: first Sinkhorn at the epsilon wanted;
 what that does not solve, by stages of falling epsilon, each on the costs that the stages before have reduced, with
 Newton steps on the (concave) dual where a few dozen iterations do not bring it to its goal. Letters: c costs, a, b
 marginals, f, g potentials, P the plan. Points without weight take no part: their potentials are -infinity.
@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from anchorot._validate import check_integer, check_nonnegative, check_power
-from anchorot.distances import schedule
-from anchorot.distances.schedule import DEFAULT_EPSILON, LEAST_MEAN, Stage, is_exact, not_converged
+from anchorot.distances import sinkhorn as schedule
+from anchorot.distances.sinkhorn import DEFAULT_EPSILON, LEAST_MEAN, Stage, is_exact, not_converged
 from anchorot.distances.wasserstein import exact_transport
 from anchorot.exceptions import ConvergenceWarning
 from anchorot.torch._checks import (
@@ -375,7 +375,7 @@ def _newton(state: _State, stage: Stage, max_iter: int) -> None:
         if _are_done(state, plan, stage):
             return
         _newton_step(state, plan, stage.epsilon)
-        if state.largest() > schedule.FAR * stage.epsilon:
+        if state.largest() > schedule.MAX_POTENTIAL * stage.epsilon:
             state.settle()
 
 

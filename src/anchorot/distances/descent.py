@@ -1,28 +1,109 @@
-"""From a soft plan to a sharp one that is no worse: assignment steps, swaps, conditional gradient.
+"""Down from a plan: annealed while a temperature falls, then sharpened by assignments, swaps, conditional gradient.
 
-Between uniform spaces of one size plans are matchings. An assignment step replaces the plan by the matching of least
-linearised cost, which cannot raise a concave objective; where it no longer helps, exchanging the matches of two points
-may, and one product of matrices tells the gain of every exchange. Other plans take conditional-gradient steps: the
-transport plan of least linearised cost, and the exact minimum of the objective on the way there.
+Annealing. A step takes the gradient L of the objective at the plan T (two products of matrices) and replaces T by the
+entropic plan of the costs L at epsilon = tau · std(L). Relative to the spread of the costs no scale is left to choose:
+at tau = 1 the problem is all but convex and every start ends in the same plan; as tau falls to 0.03 the plan sharpens
+step by step instead of falling into the nearest hole. Potentials are kept from step to step, so few iterations are
+needed. Sinkhorn's iteration runs on scalings u, v of a fixed kernel exp((f + g - L) / epsilon), a matrix-vector product
+each; the kernel's rows are made right in the log domain first, and scalings that grow large are absorbed into f and g.
+All of that runs on NumPy arrays and on tensors.
+
+Sharpening. Between uniform spaces of one size plans are matchings. An assignment step replaces the plan by the matching
+of least linearised cost, which cannot raise a concave objective; where it no longer helps, exchanging the matches of
+two points may, and one product of matrices tells the gain of every exchange. Other plans take conditional-gradient
+steps: the transport plan of least linearised cost, and the exact minimum of the objective on the way there.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from anchorot._typing import Float64s, Floats, Int64s
-from anchorot.distances.annealing import entropic_step
-from anchorot.distances.quadratic import Objective, Quadratic, library_of, on_host
+from anchorot.distances.quadratic import SMALLEST_SINGLE, Objective, Quadratic, is_on_host, library_of, on_host
 from anchorot.exceptions import MissingExtraError
 
+WARM_TEMPERATURES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # temperatures from where all starts are alike
+COOL_TEMPERATURES = (0.12, 0.06, 0.03)  # for a start that is nearly right
+STEPS_PER_TEMPERATURE = 12  # at one temperature
+MIN_MOVED_MASS = 1e-3  # of the mass moves in a step: go on to the next temperature
+MARGINAL_GOAL = 1e-3  # of a step's plan, in sum; the last one is brought nearer by whoever uses it
+MOST_ITERATIONS = 60  # of Sinkhorn in a step
+LARGEST_LOG_SCALING = 25.0  # of u and v in float32, before they are absorbed
+LOOK_EVERY = 5  # iterations on a device, whose work must be waited for to see whether it is done
 MOST_STEPS = 60  # of assignment, or of conditional gradient
 MOST_ROUNDS = 12  # of swaps between two assignment steps
-LEAST_GAIN = 1e-6  # of the objective, by a swap
-HOPELESS = 1.05  # times the best objective so far: from where swaps, which gain a few percent, are not tried
-TINY = 1e-3  # of the objective of the product plan: below, there are gains that float32 does not see
-SMALL = 1e-9  # of the objective of the product plan: a gain below this is the end
-HINT = 0.03  # temperature of the potentials that make assignments quick
+MIN_GAIN = 1e-6  # of the objective, by a swap
+SWAP_LIMIT = 1.05  # times the best objective so far: from where swaps, which gain a few percent, are not tried
+SINGLE_PRECISION_LIMIT = 1e-3  # of the objective of the product plan: below, there are gains that float32 does not see
+MIN_DESCENT = 1e-9  # of the objective of the product plan: a gain below this is the end
+HINT_TEMPERATURE = 0.03  # temperature of the potentials that make assignments quick
+
+
+class Annealed(NamedTuple):
+    """Where annealing ended."""
+
+    plan: Any
+    f: Any
+    g: Any
+    n_steps: int
+
+
+@np.errstate(invalid="ignore")  # BLAS raises that flag now and then, of lanes that it does not use
+def anneal(problem: Objective, plan: Any, a: Any, b: Any, temperatures: Sequence[float]) -> Annealed:
+    """Lower the objective from a plan of marginals a, b > 0, at one temperature after the other."""
+    f, g = 0 * a, 0 * b
+    n_steps = 0
+    for temperature in temperatures:
+        for _ in range(STEPS_PER_TEMPERATURE):
+            slope = problem.slope(plan)
+            epsilon = temperature * problem.spread(slope)
+            found, f, g = entropic_step(slope, epsilon, a, b, f, g)
+            moved = float(abs(found - plan).sum((-1, -2)).max())
+            plan = found
+            n_steps += 1
+            if moved < MIN_MOVED_MASS:
+                break
+    return Annealed(plan, f, g, n_steps)
+
+
+def entropic_step(cost: Any, epsilon: Any, a: Any, b: Any, f: Any, g: Any) -> tuple[Any, Any, Any]:
+    """Entropic plan of the costs, loosely, from potentials that are nearly right; the new potentials too."""
+    xp = library_of(cost)
+    n_iter = 0
+    while True:
+        exponent = (f[..., :, None] + g[..., None, :] - cost) / epsilon
+        top = xp.amax(exponent, -1)
+        kernel = xp.exp(exponent - top[..., :, None])
+        rows = kernel.sum(-1)
+        kernel *= (a / rows)[..., :, None]
+        f = f + epsilon[..., 0] * (xp.log(a / rows) - top)
+        u, v, n_iter, done = _scale(xp, kernel, a, b, n_iter)
+        f, g = f + epsilon[..., 0] * xp.log(u), g + epsilon[..., 0, :] * xp.log(v)
+        if done or n_iter >= MOST_ITERATIONS:
+            return kernel * u[..., :, None] * v[..., None, :], f, g
+
+
+def _scale(xp: Any, kernel: Any, a: Any, b: Any, n_iter: int) -> tuple[Any, Any, int, bool]:
+    """Sinkhorn's iteration on the scalings of a kernel whose row sums are a, until it is done or they grow large."""
+    u, v = xp.ones_like(a), xp.ones_like(b)
+    flipped = kernel.swapaxes(-1, -2)
+    floor = SMALLEST_SINGLE + 0 * b
+    every = 1 if is_on_host(kernel) else LOOK_EVERY
+    while n_iter < MOST_ITERATIONS:
+        v = b / xp.maximum((flipped @ u[..., None])[..., 0], floor)
+        rows = (kernel @ v[..., None])[..., 0]
+        n_iter += 1
+        is_look = n_iter % every == 0
+        if is_look and float(abs(u * rows - a).sum(-1).max()) < MARGINAL_GOAL:
+            return u, v, n_iter, True
+        u = a / rows
+        if is_look and float(xp.maximum(abs(xp.log(u)).max(), abs(xp.log(v)).max())) > LARGEST_LOG_SCALING:
+            return u, v, n_iter, False
+    return u, v, n_iter, True
+
+
+# -- sharpening --------------------------------------------------------------------------------------------------------
 
 
 class Sharp(NamedTuple):
@@ -49,7 +130,7 @@ def sharpen(
     """
     if not are_equal_points(a, b):
         return conditional_gradient(problem, round_to_marginals(plan, a, b), a, b)
-    matches, n_steps, converged = _match(problem, plan, a, b, HOPELESS * best, single)
+    matches, n_steps, converged = _match(problem, plan, a, b, SWAP_LIMIT * best, single)
     found = conditional_gradient(problem, plan_of(matches), a, b)
     return found._replace(n_steps=found.n_steps + n_steps, converged=found.converged and converged)
 
@@ -60,7 +141,7 @@ def conditional_gradient(
     """Go from vertex to vertex of the set of plans, each time as far as the objective falls."""
     product = problem.product(plan)
     value = float(problem.value(plan, product))
-    least = SMALL * (abs(float(problem.value_of_product(a, b))) or 1.0)
+    least = MIN_DESCENT * (abs(float(problem.value_of_product(a, b))) or 1.0)
     for step in range(most_steps):
         slope = problem.slope(plan, product)
         towards = cheapest_plan(slope, a, b)
@@ -129,7 +210,7 @@ def _match(
     matches = assign(problem.slope(plan))
     if single is None:
         return descend(problem, matches, assign, limit)
-    tiny = TINY * float(problem.value_of_product(a, b))
+    tiny = SINGLE_PRECISION_LIMIT * float(problem.value_of_product(a, b))
     in_single = _Assignments(single, a.astype(np.float32), b.astype(np.float32))
     matches, before, _ = descend(single, matches, in_single, limit, enough=tiny)
     matches, after, converged = descend(problem, matches, assign, min(limit, tiny))
@@ -141,7 +222,7 @@ def descend(
     matches: Int64s,
     assign: Callable[[Any], Int64s],
     limit: float,
-    least_gain: float = LEAST_GAIN,
+    least_gain: float = MIN_GAIN,
     enough: float = -np.inf,
 ) -> tuple[Int64s, int, bool]:
     """Assignment steps and swaps in turn, until neither helps; also the number of steps, and whether they sufficed.
@@ -175,7 +256,7 @@ class _Assignments:
         self._f, self._g = 0 * a, 0 * b
 
     def __call__(self, costs: Floats) -> Int64s:
-        epsilon = HINT * self._problem.spread(costs)
+        epsilon = HINT_TEMPERATURE * self._problem.spread(costs)
         _, self._f, self._g = entropic_step(costs, epsilon, self._a, self._b, self._f, self._g)
         return _assignment(costs - self._f[:, None] - self._g)
 
@@ -186,17 +267,17 @@ def _swap(problem: Quadratic, matches: Int64s, value: float) -> tuple[Int64s, fl
         change = problem.changes_by_swap(matches)
         partner, gain = on_host(change.argmin(1)), -on_host(library_of(change).amin(change, 1))
         order = np.argsort(-gain, kind="stable")
-        order = order[gain[order] > LEAST_GAIN * abs(value)]
-        several, there = _swapped(problem, matches, partner, order)
+        order = order[gain[order] > MIN_GAIN * abs(value)]
+        several, there = _apply_swaps(problem, matches, partner, order)
         if there >= value:
-            several, there = _swapped(problem, matches, partner, order[:1])
+            several, there = _apply_swaps(problem, matches, partner, order[:1])
         if there >= value:
             break
         matches, value = several, there
     return matches, value
 
 
-def _swapped(problem: Quadratic, matches: Int64s, partner: Int64s, order: Int64s) -> tuple[Int64s, float]:
+def _apply_swaps(problem: Quadratic, matches: Int64s, partner: Int64s, order: Int64s) -> tuple[Int64s, float]:
     """Carry out the swaps of the given points in this order, each point taking part in one at most."""
     swapped, moved = matches.copy(), np.zeros(len(matches), bool)
     for i in order:
