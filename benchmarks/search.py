@@ -101,7 +101,7 @@ def index_rows(
     rough, rough_time = ask(index, queries, exact=False)
     share = np.mean([r.n_exact for r in exact]) / SPACES
     equal = all(
-        (r.index == n).all() and (r.distance == e[n]).all()
+        (r.index == n).all() and (r.value == e[n]).all()
         for r, n, e in zip(exact, truth.nearest, truth.energies, strict=True)
     )
     recall = np.mean([len(np.intersect1d(r.index, n)) / NEAREST for r, n in zip(rough, truth.nearest, strict=True)])
@@ -244,7 +244,7 @@ def check(index: ao.SearchIndex, wanted: list[ao.Space], results: list[ao.Neighb
     energies = np.array([[x.energy_to(y) for x in features] for y in found]).T
     for row, result in zip(energies, results, strict=True):
         nearest = np.argsort(row, kind="stable")[:NEAREST]
-        equal = (nearest == result.index).all() and (row[nearest] == result.distance).all()
+        equal = (nearest == result.index).all() and (row[nearest] == result.value).all()
         say("", f"{'equal' if equal else 'NOT EQUAL'} to brute force over all {len(row)} spaces")
 
 

@@ -33,7 +33,7 @@ figure, axes = plt.subplots(4, 5, figsize=(11, 8.4), layout="constrained")
 for row, place, result in zip(axes, query_places, found, strict=True):
     ao.plot.shape(creatures[place], color="#374151", ax=row[0])
     row[0].set_title(f"asked: {creatures.names[place]}", fontsize=10, weight="bold")
-    for ax, i, energy in zip(row[1:], result.index, result.distance, strict=True):
+    for ax, i, energy in zip(row[1:], result.index, result.value, strict=True):
         ao.plot.shape(creatures[shelf[i]], color=ao.plot.PALETTE[0], ax=ax)
         ax.set_title(f"{creatures.names[shelf[i]]}   AE {energy:.4f}", fontsize=10)
 plt.show()

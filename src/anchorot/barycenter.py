@@ -101,7 +101,7 @@ def barycenter(
     start: ArrayLike | None = None,
     rng: RngLike = None,
     device: str = "cpu",
-    progress: bool = False,
+    progress: bool = True,
 ) -> Barycenter:
     """Points in R^dim that minimise the weighted sum of distances to several spaces.
 
@@ -121,8 +121,8 @@ def barycenter(
         Weight of every space; equal by default.
     p : int from 1 to 64
     epsilon : float >= 0, optional
-        Of AW. By default 0, exact transport, where all spaces are uniform and of `n_points` points; else 0.01 of the
-        mean cost (to the power p).
+        Strength of the entropic regularisation of "aw"; 0 is exact transport. By default 0 where all spaces are uniform
+        and of `n_points` points, which is as quick; else 0.01 of the mean cost (to the power p).
     marks : {"types"}, optional
         For "ae", p = 1: the points have types too, in the proportions of the spaces' mean; see :func:`anchor_energy`.
     reach : float, optional
@@ -136,6 +136,7 @@ def barycenter(
     start : array_like of shape (n_points, dim), optional
         Where the first restart begins; a Gaussian cloud of the spaces' mean cost by default, as for the others.
     rng : None, int or numpy.random.Generator
+        Source of randomness for the clouds.
     device : str
         Of PyTorch: "cpu", "cuda".
     progress : bool
@@ -167,6 +168,8 @@ def barycenter(
         )
     )
     tolerance = check_nonnegative(tolerance, "tolerance")
+    if epsilon is not None and metric == "ae":
+        raise InputError(f"metric 'ae' has no epsilon, but got epsilon={epsilon!r}; 'aw' has one")
     if len(spaces) == 0:
         raise InputError("spaces is empty, but at least one space is needed")
     checked = [as_space(space) for space in spaces]

@@ -51,9 +51,22 @@ def test_an_early_stop_is_told():
     assert not found.converged
 
 
-def test_epsilon_zero_is_refused():
-    with pytest.raises(ao.InputError, match="epsilon must be positive, or None"):
-        ao.gromov_wasserstein(np.eye(2), np.eye(2), epsilon=0)
+@pytest.mark.parametrize("start", ["anchors", "product"])
+def test_epsilon_zero_is_no_regularisation_which_is_the_default(start):
+    x, y = (ao.from_points(np.random.default_rng(seed).normal(size=(7, 2))) for seed in (0, 1))
+    zero, default = (ao.gromov_wasserstein(x, y, epsilon, start=start) for epsilon in (0, None))
+    assert (zero.value, zero.cost, zero.epsilon, zero.n_iter) == (default.value, default.cost, 0.0, default.n_iter)
+    assert default.epsilon == 0.0
+    np.testing.assert_array_equal(zero.plan, default.plan)
+
+
+def test_epsilon_zero_is_the_default_among_many_spaces_too(tmp_path):
+    shapes = [ao.from_points(np.random.default_rng(seed).normal(size=(6, 2))) for seed in range(3)]
+    default = ao.pairwise(shapes, metric="gw", n_jobs=1, checkpoint=tmp_path / "tiles")
+    zero = ao.pairwise(shapes, metric="gw", epsilon=0, n_jobs=1, checkpoint=tmp_path / "tiles")  # the same run
+    np.testing.assert_array_equal(zero, default)
+    found = [ao.nearest_gw(shapes[0], shapes, 2, epsilon=epsilon) for epsilon in (0, None)]
+    np.testing.assert_array_equal(*(each.value for each in found))
 
 
 # -- bounds --------------------------------------------------------------------------------------------------------
@@ -213,7 +226,7 @@ def test_nearest_equals_the_full_scan(k, robust):
     losses = [ao.gromov_wasserstein(query, shape, robust=robust).value for shape in shapes]
     found = ao.nearest_gw(query, shapes, k, robust=robust)
     np.testing.assert_array_equal(found.index, np.argsort(losses, kind="stable")[:k])
-    np.testing.assert_allclose(found.distance, np.sort(losses)[:k])
+    np.testing.assert_allclose(found.value, np.sort(losses)[:k])
 
 
 def test_nearest_by_entropic_plans_equals_the_full_scan():
@@ -223,7 +236,7 @@ def test_nearest_by_entropic_plans_equals_the_full_scan():
     losses = [ao.gromov_wasserstein(query, shape, 0.5).cost for shape in shapes]
     found = ao.nearest_gw(query, shapes, 3, epsilon=0.5)
     np.testing.assert_array_equal(found.index, np.argsort(losses, kind="stable")[:3])
-    np.testing.assert_allclose(found.distance, np.sort(losses)[:3])
+    np.testing.assert_allclose(found.value, np.sort(losses)[:3])
 
 
 def test_a_tight_bound_does_not_hide_the_nearest():

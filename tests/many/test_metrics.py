@@ -48,7 +48,7 @@ def test_defaults_are_those_of_the_public_function(name):
     if "p" in parameters:
         assert options["p"] == METRICS[name].power == parameters["p"].default
     epsilon = parameters["epsilon"].default if "epsilon" in parameters else None
-    assert options["epsilon"] == epsilon
+    assert metric_of(name, epsilon=epsilon).options == options
     assert METRICS[name].has_epsilon == ("epsilon" in parameters)
 
 
@@ -114,3 +114,22 @@ def test_the_help_names_the_powers_of_all_metrics():
     shown = metric_options._powers()
     assert shown == "1; 2 for gw, slb and tlb"
     assert all(METRICS[name].power == 2 for name in ("gw", "slb", "tlb"))
+
+
+def test_bars_are_shown_by_default_wherever_there_are_any():
+    functions = [getattr(ao, name) for name in ao.__all__]
+    shown = [parameters_of(each)["progress"].default for each in functions if "progress" in parameters_of(each)]
+    assert len(shown) > 5
+    assert all(shown)
+
+
+def parameters_of(thing):
+    """The parameters of a function; of another thing none."""
+    return inspect.signature(thing).parameters if inspect.isfunction(thing) else {}
+
+
+def test_draws_differ_by_default_but_for_those_that_are_part_of_what_is_compared():
+    functions = {name: parameters_of(getattr(ao, name)) for name in ao.__all__}
+    drawing = {name: parameters["rng"].default for name, parameters in functions.items() if "rng" in parameters}
+    assert {name for name, default in drawing.items() if default == 0} == {"anchor_energy", "embed", "feature_map"}
+    assert all(default in (0, None) for default in drawing.values())

@@ -251,7 +251,7 @@ def test_threads_that_add_to_a_file_at_the_same_time_lose_nothing(tmp_path):
         thread.join()
     for each in (index, ao.SearchIndex.load(tmp_path / "x")):
         assert each.ids.tolist() == list(range(16))
-        assert all(each.query(x, 1).distance[0] < 1e-12 for x in many)
+        assert all(each.query(x, 1).value[0] < 1e-12 for x in many)
 
 
 def test_an_index_that_changes_while_it_is_loaded_is_loaded_as_it_is_then(tmp_path, monkeypatch):
@@ -420,7 +420,7 @@ def test_two_processes_that_write_and_two_that_read_get_in_nobodys_way(tmp_path)
     assert len(index) == len(ao.SearchIndex.load(tmp_path / "x")) == 50
     assert sorted(index.ids.tolist())[-1] < 80
     added = [x for start in (1, 2) for x in clouds(15, seed=start)]
-    assert all(index.query(x, 1).distance[0] < 1e-12 for x in added)
+    assert all(index.query(x, 1).value[0] < 1e-12 for x in added)
 
 
 def test_a_writer_that_never_ends_gets_the_others_one_line(tmp_path, monkeypatch):

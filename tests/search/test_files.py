@@ -348,8 +348,8 @@ def test_an_index_reads_a_file_as_its_spaces_were_read(tmp_path, files):
         assert each.reading == HOW
         found = each.query(files[2], k=2)
         wanted = each.query(ao.read(files[2], **HOW), k=2)
-        assert found.distance.tolist() == wanted.distance.tolist()
-        assert (found.index[0], found.distance[0]) == (2, 0.0)
+        assert found.value.tolist() == wanted.value.tolist()
+        assert (found.index[0], found.value[0]) == (2, 0.0)
 
 
 def test_what_is_read_otherwise_is_noted(files):

@@ -34,7 +34,7 @@ def test_answers_are_those_of_all_energies(robust, marks, reach, tmp_path):
     query = tissue(np.random.default_rng(9), mixed=False, n=17)
     expected = brute(query, spaces, marks=marks, reach=limit, robust=robust)
     for found in (index.query(query, 4), ao.SearchIndex.load(tmp_path / "x.index").query(query, 4)):
-        np.testing.assert_allclose(found.distance, np.sort(expected)[:4], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.value, np.sort(expected)[:4], rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(found.index, np.argsort(expected)[:4])
         assert found.n_exact <= len(spaces)
 
@@ -48,7 +48,7 @@ def test_parts_of_types_follow_each_other_however_their_ends_are_rounded(low, hi
     index = ao.SearchIndex.build(spaces, marks="types", grid=(2, 2))
     found = index.query(spaces[0], 3)
     expected = brute(spaces[0], spaces, marks="types", reach=max(float(x.cost.max()) for x in spaces))
-    np.testing.assert_allclose(found.distance, np.sort(expected), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.value, np.sort(expected), rtol=1e-9, atol=1e-9)
 
 
 def test_types_that_the_index_lacks_count_in_queries_and_are_refused_in_additions():
@@ -56,7 +56,7 @@ def test_types_that_the_index_lacks_count_in_queries_and_are_refused_in_addition
     index = ao.SearchIndex.build(spaces, marks="types", reach=1.5, grid=(4, 4))
     odd = ao.Space(spaces[0].cost, types=["T"] * 20 + ["new"] * 10)
     found = index.query(odd, 6)
-    np.testing.assert_allclose(found.distance, np.sort(brute(odd, spaces, marks="types", reach=1.5)), rtol=1e-9)
+    np.testing.assert_allclose(found.value, np.sort(brute(odd, spaces, marks="types", reach=1.5)), rtol=1e-9)
     with pytest.raises(ao.InputError, match="has the type 'new', which the index lacks; build it again"):
         index.add([odd])
     ids = index.add([tissue(np.random.default_rng(3), mixed=True)])

@@ -24,7 +24,7 @@ def brute_force(x, spaces_, k, ids=None, robust=False):
 
 
 def pairs(result):
-    return list(zip(result.distance.tolist(), result.index.tolist(), strict=True))
+    return list(zip(result.value.tolist(), result.index.tolist(), strict=True))
 
 
 # -- answers -------------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def test_nothing_is_computed_that_the_bounds_rule_out(few_at_first):
         vector, radius = encoder.encode(ao.AnchorFeatures.of(x))
         distances = np.linalg.norm(np.array(vectors, dtype=float) - vector, axis=1) - radii - radius
         bounds = 2 * (index.grid.high - index.grid.low) * np.maximum(distances, 0) ** 2
-        assert result.n_exact <= np.sum(bounds <= result.distance[-1]) + 1  # FAISS may swap two that are equally near
+        assert result.n_exact <= np.sum(bounds <= result.value[-1]) + 1  # FAISS may swap two that are equally near
         assert result.n_exact < 0.2 * len(index)
 
 

@@ -105,7 +105,7 @@ def test_threads_that_add_at_the_same_time_lose_nothing(tmp_path):
     found = meanwhile.query(many[0], k=len(meanwhile))
     held = [int(name) for name in found.names]
     assert sorted(held) == sorted(set(held))
-    assert found.distance.tolist() == [ao.anchor_energy(many[0], many[k]) for k in held]
+    assert found.value.tolist() == [ao.anchor_energy(many[0], many[k]) for k in held]
 
 
 def test_spaces_that_are_added_may_ask_the_index_meanwhile():
@@ -114,7 +114,7 @@ def test_spaces_that_are_added_may_ask_the_index_meanwhile():
 
     def unlike_those_before():
         for x in many[3:]:
-            if index.query(x, k=1).distance[0] > 0:
+            if index.query(x, k=1).value[0] > 0:
                 yield x
 
     assert len(index.add(unlike_those_before())) == 3
@@ -190,7 +190,7 @@ index.add(many[10:])
 def change_and_ask(more, gone):
     for x in more:
         index.add([x])
-        assert index.query(x, 1).distance[0] < 1e-12
+        assert index.query(x, 1).value[0] < 1e-12
         time.sleep(0.001)
     index.remove([gone])
 
@@ -200,7 +200,7 @@ end()
 assert len(index) == 38
 assert index.ids.tolist() == [i for i in range(40) if i not in (3, 4)]
 for x in [*many[:3], *many[5:], *hers, *his]:
-    assert index.query(x, 1).distance[0] < 1e-12
+    assert index.query(x, 1).value[0] < 1e-12
 end = child(lambda: index.query(many[0]))  # a second child
 end()
 """

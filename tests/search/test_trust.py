@@ -223,7 +223,7 @@ for x in many[1:]:
     index.add([x])
 for each in (index, ao.SearchIndex.load(sys.argv[1])):
     found = each.query(many[77], 1)
-    assert (found.index[0], found.distance[0]) == (77, 0.0), found
+    assert (found.index[0], found.value[0]) == (77, 0.0), found
 index.remove(range(50))
 index.compact()
 assert len(ao.SearchIndex.load(sys.argv[1])) == 102

@@ -235,7 +235,7 @@ def _report(path: Path, a: Path, b: Path, x: Thing, y: Thing, found: Matched, ti
     if isinstance(whole, ao.Transport):
         state = "" if whole.converged else ", not converged"
         details |= {"value": f"{whole.value:.6g}{state}", "cost": f"{whole.cost:.6g}"}
-        details |= {} if whole.epsilon is None else {"epsilon": f"{whole.epsilon:.6g}"}
+        details |= {"epsilon": f"{whole.epsilon:.6g}"}
     elif isinstance(whole, ao.Correspondence):  # of which the page knows more
         details = {} if found.plan is not None else {"geodesic": geodesic}
     write_report(path, x, y, whole, names=(printable(a.name), printable(b.name)), details=details)

@@ -206,4 +206,4 @@ def _counted(spaces: Iterable[ao.Space], advance: Callable[[int], None]) -> Iter
 
 
 def _rows(names: tuple[str, ...], found: ao.Neighbors) -> list[tuple[str, int, float]]:
-    return list(zip(names, found.index.tolist(), found.distance.tolist(), strict=True))
+    return list(zip(names, found.index.tolist(), found.value.tolist(), strict=True))

@@ -22,6 +22,7 @@ from anchorot._validate import (
     check_numbers,
     check_threads,
 )
+from anchorot.anchors.feature_maps import needed_features
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.alignment import Alignment, Start, runner_up
 from anchorot.distances.bounds import third_bound
@@ -54,6 +55,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     *,
     start: str | ArrayLike = "anchors",
     features: tuple[ArrayLike, ArrayLike] | None = None,
+    marks: str | None = None,
     alpha: float = 0.5,
     mass: float | str | None = None,
     robust: bool = False,
@@ -78,12 +80,22 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
         Of any sizes and weights; a bare cost matrix stands for a uniform space, and a file is read by :func:`read`.
         With `n_landmarks` also points (n, d), a mesh (a path, a trimesh or a pair of vertices and faces, all vertices
         of which are matched), `PointDistances` or `MeshDistances`.
-    start : {"anchors", "near", "middle", "aw", "aep", "product"} or array_like of shape (n, m)
-        "anchors" tries several and keeps the best. One name, or a plan, starts from there only.
+    start : str, or array_like of shape (n, m)
+        Where to begin; a plan, or any name but the first, begins there only.
+
+        - "anchors": "near", "near, annealed", "middle" and "product", and where most anchors tie, "pinned"; the best is
+          kept. Of more than 800 points landmarks' answers, "near, annealed", "product" and "near".
+        - "near", "middle", "aw": a plan between anchors that see the nearest tenth of all costs, the nearest half, or
+          all. "near" is sharpened at once, "near, annealed" is the same plan with more blur, annealed.
+        - "aep": the plan of :func:`anchor_energy_plan`. "product": the product of the weights.
+        - "pinned": a plan between whole anchors after a few undecided points were matched at random, so that costs to
+          these tell the others apart: for symmetric spaces.
     features : (array_like of shape (n, d), array_like of shape (m, d)), optional
         The points' own features, comparable between the spaces. Squared distances between them join the objective
         (fused Gromov-Wasserstein), scaled so that both parts vary equally over the plans; `feature_scale` of the result
         says by how much.
+    marks : {"features"}, optional
+        Take the spaces' own features, :attr:`Space.features`, as `features`.
     alpha : float in [0, 1]
         Share of the structure where there are features: 1 is structure alone, 0 features alone.
     mass : float from 1e-9 to 1, or "free", optional
@@ -128,9 +140,9 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     device = check_device(device)
     if n_landmarks is not None:
         count = check_integer(n_landmarks, "n_landmarks", 2)
-        if features is not None or mass is not None or robust or not isinstance(start, str):
+        if any(given is not None for given in (features, marks, mass)) or robust or not isinstance(start, str):
             raise InputError(
-                "n_landmarks is for costs alone: leave out features, mass, robust and a start that is a plan"
+                "n_landmarks is for costs alone: leave out features, marks, mass, robust and a start that is a plan"
             )
         solve_landmarks = partial(align, start=start, rng=rng, threads=threads, device=device)
         return interruptible(lambda: align_densely(_distances_of(x), _distances_of(y), count, solve_landmarks))
@@ -138,6 +150,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     whole = _space_of(x, robust), _space_of(y, robust)
     kept = [np.flatnonzero(space.weights) for space in whole]
     (unit_x, unit_y), scale = unit_spaces(*whole)
+    features = features if marks is None else _own_features(marks, features, *whole)
     costs, factor = (None, 0.0) if features is None else _feature_costs(features, kept, whole, (unit_x, unit_y))
     setting = Setting(unit_x, unit_y, costs, _check_share(alpha, "alpha"), threads, device)
 
@@ -200,6 +213,17 @@ def _feature_costs(
     factor = structure / float(spread(costs)[0, 0])
     with np.errstate(over="ignore"):
         return factor * costs, float(np.float64(factor) / unit / unit)
+
+
+def _own_features(
+    marks: str, features: tuple[ArrayLike, ArrayLike] | None, x: Space, y: Space
+) -> tuple[ArrayLike, ArrayLike]:
+    """Return the features that the spaces have, where these are asked for."""
+    if marks != "features":
+        raise InputError(f"marks of align must be 'features' or None, but got {marks!r}")
+    if features is not None:
+        raise InputError("marks and features exclude each other; leave one of them out")
+    return needed_features(x.features, "x"), needed_features(y.features, "y")
 
 
 def _check_features(features: tuple[ArrayLike, ArrayLike], x: Space, y: Space) -> list[Float64s]:

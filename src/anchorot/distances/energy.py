@@ -89,7 +89,8 @@ def anchor_energy(
         only. By default there is no limit; with marks, whose masses may differ, it is the largest cost of both spaces.
         Give the same reach to all pairs of a collection (:func:`pairwise` does): only then is AE one squared distance.
     rng : None, int or numpy.random.Generator
-        For random Fourier features; the same draw every time by default.
+        For random Fourier features. They are part of what this distance is, so that by default, 0, the draw is the same
+        every time: values of separate calls compare.
     threads : int
         Threads for the kernels; the answer is the same to the last bit.
 

@@ -50,20 +50,20 @@ class Search(NamedTuple):
     Attributes
     ----------
     start : str or array_like of shape (n, m)
-    epsilon : float, optional
+    epsilon : float
     max_iter : int, optional
     tolerance : float
     """
 
     start: str | ArrayLike = "anchors"
-    epsilon: float | None = None
+    epsilon: float = 0.0
     max_iter: int | None = None
     tolerance: float = TOLERANCE
 
     @property
     def is_baseline(self) -> bool:
         """Whether POT is asked: no regularisation, from the product plan."""
-        return self.epsilon is None and isinstance(self.start, str) and self.start == "product"
+        return self.epsilon == 0 and isinstance(self.start, str) and self.start == "product"
 
 
 class Solved(NamedTuple):
@@ -95,13 +95,14 @@ def gromov_wasserstein(
     Parameters
     ----------
     x, y : Space or array_like of shape (n, n)
-    epsilon : float, optional
-        None: no regularisation. Otherwise the loss less `epsilon` times the entropy of the plan is lowered, in POT's
-        convention: the paper's program (Solomon et al., Algorithm 1) with alpha has the fixed points of
-        epsilon = 4 alpha. The solver is anchorot's own; it takes any epsilon, and its plan always has its mass.
+    epsilon : float >= 0, optional
+        Strength of the entropic regularisation; by default 0, none. Above 0 the loss less `epsilon` times the entropy
+        of the plan is lowered, in POT's convention: the paper's program (Solomon et al., Algorithm 1) with alpha has
+        the fixed points of epsilon = 4 alpha. The solver is anchorot's own; it takes any epsilon, and its plan always
+        has its mass.
     robust : bool
         Compare the ranks of the costs instead of the costs: the paper's robust GW.
-    start : {"anchors", "quick", "near", "middle", "aw", "aep", "product"} or array_like of shape (n, m)
+    start : str, or array_like of shape (n, m)
         Where to begin.
 
         - "anchors": all starts of :func:`align`, and a descent from the product of the weights; the best is kept.
@@ -144,25 +145,18 @@ def gromov_wasserstein(
     return found
 
 
-def check_gromov_epsilon(epsilon: float | None) -> float | None:
-    """Return epsilon as a positive number, or None."""
-    if epsilon is None:
-        return None
-    strength = check_nonnegative(epsilon, "epsilon")
-    if strength == 0:
-        raise InputError("epsilon must be positive, or None for no regularisation, but got 0")
-    return strength
+def check_gromov_epsilon(epsilon: float | None) -> float:
+    """Return epsilon as a number: 0, no regularisation, by default."""
+    return 0.0 if epsilon is None else check_nonnegative(epsilon, "epsilon")
 
 
-def _check_search(
-    start: str | ArrayLike, epsilon: float | None, max_iter: int | None, tolerance: float | None
-) -> Search:
+def _check_search(start: str | ArrayLike, epsilon: float, max_iter: int | None, tolerance: float | None) -> Search:
     if isinstance(start, str):
         check_choice(start, "start", (*SEVERAL_STARTS, *STARTS))
     limit = None if max_iter is None else check_integer(max_iter, "max_iter", 1)
     near = TOLERANCE if tolerance is None else check_nonnegative(tolerance, "tolerance")
     search = Search(start, epsilon, limit, near)
-    if tolerance is not None and epsilon is None and not search.is_baseline:
+    if tolerance is not None and epsilon == 0 and not search.is_baseline:
         raise InputError(
             f"tolerance is for an epsilon or start='product', but got tolerance={tolerance!r} with neither"
         )
@@ -176,7 +170,7 @@ def gromov_transport(x: Space, y: Space, search: Search) -> tuple[Transport, str
     setting = Setting(unit_x, unit_y, None, 1.0, threads=1, device=None)
     if search.is_baseline:
         solved = _by_pot(setting, search)
-    elif search.epsilon is None:
+    elif search.epsilon == 0:
         solved = _descend(setting, _starts(search.start, setting, kept, (x.n, y.n)), search)
     else:
         starts = _entropic_starts(search.start, setting, kept, (x.n, y.n))
@@ -186,7 +180,7 @@ def gromov_transport(x: Space, y: Space, search: Search) -> tuple[Transport, str
     plan = np.zeros((x.n, y.n))
     plan[np.ix_(*kept)] = solved.plan
     missed = marginal_error(solved.plan, unit_x.weights, unit_y.weights)
-    value = loss if search.epsilon is None else with_entropy(loss, plan, search.epsilon)
+    value = with_entropy(loss, plan, search.epsilon)
     found = Transport(value, loss, plan, None, search.epsilon, solved.n_iter, solved.problem == "", missed)
     return found, solved.problem
 

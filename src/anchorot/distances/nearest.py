@@ -32,9 +32,9 @@ class Neighbors:
     ----------
     index : ndarray of shape (k,)
         Which spaces: ids of an index, or places in a sequence.
-    distance : ndarray of shape (k,)
-        What they were compared by: the Anchor Energy to the query (the square of a distance), or the loss of
-        `gromov_wasserstein`.
+    value : ndarray of shape (k,)
+        What they were compared by, the square of a distance: the Anchor Energy to the query, or the loss of
+        :func:`gromov_wasserstein`.
     names : tuple of k str, or None
         Their names, if they have names.
     n_exact : int
@@ -44,16 +44,16 @@ class Neighbors:
     """
 
     index: Int64s
-    distance: Float64s
+    value: Float64s
     names: tuple[str, ...] | None
     n_exact: int
     exact: bool
 
     def _repr_html_(self) -> str:
         names = self.index.tolist() if self.names is None else self.names
-        found = [[name, f"{value:.6g}"] for name, value in zip(names, self.distance, strict=True)]
+        found = [[name, f"{value:.6g}"] for name, value in zip(names, self.value, strict=True)]
         facts = {"answer": "proved" if self.exact else "not proved", "compared exactly": self.n_exact}
-        return card("Neighbors", facts, below=rows(["space", "distance"], found))
+        return card("Neighbors", facts, below=rows(["space", "value"], found))
 
 
 def nearest_gw(
@@ -80,16 +80,16 @@ def nearest_gw(
         How many; at most ``len(spaces)``.
     robust : bool
         Compare ranks of costs.
-    epsilon : float, optional
-        Of the entropic form, as in :func:`gromov_wasserstein`: spaces are compared by the losses of its plans, which
-        are not below the bounds either.
+    epsilon : float >= 0, optional
+        As in :func:`gromov_wasserstein`, by default 0. Above 0 spaces are compared by the losses of entropic plans,
+        which are not below the bounds either.
     start : str
         Where the solver begins, as in :func:`gromov_wasserstein`.
 
     Returns
     -------
     Neighbors
-        `index` counts the entries of `spaces`; `distance` is in the scale of `gromov_wasserstein`.
+        `index` counts the entries of `spaces`; `value` is in the scale of `gromov_wasserstein`.
 
     Examples
     --------

@@ -41,8 +41,8 @@ class Transport:
         How much of point i of the first space goes to point j of the second.
     potentials : (ndarray of shape (n,), ndarray of shape (m,)) or None
         Dual variables, where the solver has them.
-    epsilon : float or None
-        Strength of the entropic regularisation; 0 or None without one.
+    epsilon : float
+        Strength of the entropic regularisation; 0 without one.
     n_iter : int
         Iterations of the solver.
     converged : bool
@@ -55,7 +55,7 @@ class Transport:
     cost: float
     plan: Float64s
     potentials: tuple[Float64s, Float64s] | None
-    epsilon: float | None
+    epsilon: float
     n_iter: int
     converged: bool
     marginal_error: float
@@ -71,7 +71,7 @@ class Transport:
             "value": f"{self.value:.6g}",
             "cost": f"{self.cost:.6g}",
             "plan": f"{n} x {m}",
-            "epsilon": None if self.epsilon is None else f"{self.epsilon:.4g}",
+            "epsilon": f"{self.epsilon:.4g}",
             "solver": f"{'converged' if self.converged else 'NOT converged'} in {self.n_iter}",
         }
         return card("Transport", facts)
@@ -161,7 +161,7 @@ def anchor_wasserstein(
 
     found = interruptible(solved, max(space.n for space in spaces))
     if not found.converged:
-        text = not_converged(found.epsilon or 0.0, found.n_iter, found.marginal_error)
+        text = not_converged(found.epsilon, found.n_iter, found.marginal_error)
         warnings.warn(text, ConvergenceWarning, stacklevel=2)
     return found
 

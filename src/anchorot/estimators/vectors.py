@@ -34,7 +34,8 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         The distance between anchors. With "w2" twice the squared distance of two vectors is an estimate of that energy,
         from `grid` projections and positions, see :func:`~anchorot.embed`.
     rng : None, int or numpy.random.Generator
-        For the projections of "w2", which are drawn when fitting.
+        For the projections of "w2", which are drawn when fitting; by default the same every time, as by
+        :func:`~anchorot.embed`: vectors of separate fits compare.
     marks : {"types", "features"}, FeatureMap, optional
         Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes (reach,
         map of features) is learnt from the training spaces, and kept in `marking_`; types

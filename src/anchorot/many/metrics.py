@@ -265,7 +265,7 @@ def _gw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
         prepare=partial(_bare_space, robust=robust),
         compare=partial(_gromov_loss, search=Search(ALL_PAIRS_START, strength)),
         compare_alone=partial(_gromov_loss, search=Search(epsilon=strength)),
-        zero_to_itself=strength is None,
+        zero_to_itself=strength == 0,
         backend="processes",
         side=4,
         packages=("numpy", "scipy", "POT"),

@@ -83,9 +83,9 @@ def pairwise(
         Power of the costs: 1 by default for "ae" and "aw" (64 at most), 2 for the bounds, always 2 for "gw".
     robust : bool
         Compare ranks of costs.
-    epsilon : float, optional
-        Strength of the entropic regularisation: of "aw" (1e-3 of the mean cost between anchors by default, 0 is
-        exact) and "gw" (none by default). With one, a space is not at 0 from itself, and the diagonal says how far.
+    epsilon : float >= 0, optional
+        Strength of the entropic regularisation; 0 is none. Of "aw" by default 1e-3 of the mean cost between anchors, of
+        "gw" 0. Above 0 a space is not at 0 from itself, and the diagonal says how far.
     ground : {"w1", "w2"}
         For "ae": the distance between anchors, see :func:`anchor_energy`. With "w2" a pair takes O(n³) time.
     marks : {"types", "features"}, FeatureMap, optional

@@ -314,7 +314,7 @@ class SearchIndex:
         Returns
         -------
         Neighbors
-            `index` holds ids, `distance` Anchor Energies.
+            `index` holds ids, `value` Anchor Energies.
 
         Raises
         ------
