@@ -22,13 +22,13 @@ from anchorot.anchors.marking import FeatureMap, FourierMap, LinearMap, OneHotMa
 from anchorot.barycenter import Barycenter, barycenter
 from anchorot.config import __version__, show_config
 from anchorot.distances.align import align
-from anchorot.distances.alignment import Alignment, Correspondence, Rival, Start, match, read_matches
-from anchorot.distances.bounds import LowerBounds, lower_bounds
-from anchorot.distances.dense import DenseAlignment, DenseRival
+from anchorot.distances.alignment import Alignment, Correspondence, match, read_matches
+from anchorot.distances.bounds import lower_bounds
+from anchorot.distances.dense import DenseAlignment
 from anchorot.distances.energy import anchor_energy, expected_cost
-from anchorot.distances.estimate import EnergyEstimate, anchor_energy_estimate
+from anchorot.distances.estimate import anchor_energy_estimate
 from anchorot.distances.gromov import gromov_wasserstein
-from anchorot.distances.ground import ProjectedEnergy, projected_energy
+from anchorot.distances.ground import projected_energy
 from anchorot.distances.nearest import Neighbors, nearest_gw
 from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.scores import AlignmentScores, alignment_scores
@@ -60,7 +60,7 @@ from anchorot.search.projections import embedded_energy
 from anchorot.space import Space
 from anchorot.stats.energy_test import energy_distance, energy_test
 from anchorot.stats.graphs import graph_model_test
-from anchorot.stats.groups import GroupTest, PairOfGroups, group_test
+from anchorot.stats.groups import group_test
 from anchorot.stats.permutation import PermutationTest
 from anchorot.stats.scale import ScaleTest, scale_test
 
@@ -82,32 +82,24 @@ __all__ = [
     "ConvergenceWarning",
     "Correspondence",
     "DenseAlignment",
-    "DenseRival",
-    "EnergyEstimate",
     "FeatureMap",
     "FourierMap",
     "Geometry",
     "GraphSet",
     "Grid",
-    "GroupTest",
     "InputError",
     "InputNote",
     "LinearMap",
-    "LowerBounds",
     "MeshDistances",
     "MissingExtraError",
     "Neighbors",
     "OneHotMap",
     "Origin",
-    "PairOfGroups",
     "PermutationTest",
     "PointDistances",
-    "ProjectedEnergy",
-    "Rival",
     "ScaleTest",
     "SearchIndex",
     "Space",
-    "Start",
     "Transport",
     "__version__",
     "align",

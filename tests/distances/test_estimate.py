@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
+from anchorot.distances.estimate import EnergyEstimate
 from tests import reference
 
 SPACES = {
@@ -160,7 +161,7 @@ def test_spaces_without_noise_have_no_error():
 
 @pytest.mark.parametrize(("value", "growth"), [(0.3, 0.02), (0.05, 0.0), (-0.02, 0.1), (-0.5, 0.1), (0.01, 0.4)])
 def test_the_ends_of_an_interval_are_as_many_of_their_own_errors_away(value, growth):
-    found = ao.EnergyEstimate(value, 0.3, 0.03, growth, 10, 10)
+    found = EnergyEstimate(value, 0.3, 0.03, growth, 10, 10)
     z = 1.959963984540054
     for end in found.interval():
         assert abs(end - value) == pytest.approx(z * math.sqrt(0.03**2 + growth * max(end, 0)), rel=1e-9)
@@ -185,4 +186,4 @@ def test_wrong_input_is_one_clear_line(x, options, message):
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_a_level_lies_between_0_and_1(level):
     with pytest.raises(ao.InputError, match="level must be a number between 0 and 1"):
-        ao.EnergyEstimate(0.0, 0.0, 1.0, 0.0, 8, 2).interval(level)
+        EnergyEstimate(0.0, 0.0, 1.0, 0.0, 8, 2).interval(level)

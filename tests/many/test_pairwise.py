@@ -202,7 +202,7 @@ def test_pairs_without_a_value_are_nan_and_counted_once(equal_sizes_fail, tmp_pa
         ({"metric": "wasserstein"}, "metric must be one of 'ae', 'aw', 'gw', 'slb', 'tlb', but .*'wasserstein'"),
         ({"epsilon": 0.1}, "metric 'ae' has no epsilon"),
         ({"metric": "gw", "p": 1}, "metric 'gw' has the square loss, p=2, but .*p=1"),
-        ({"metric": "gw", "epsilon": 0}, "epsilon must be positive"),
+        ({"metric": "gw", "epsilon": -1}, "epsilon must be a finite number >= 0, but got -1"),
         ({"metric": "tlb", "p": 3}, "p must be one of '1', '2'"),
         ({"p": 0}, "p must be an integer >= 1"),
         ({"n_jobs": 0}, "n_jobs must be an integer >= 1"),

@@ -12,6 +12,7 @@ from anchorot.anchors.marking import marking_of
 from anchorot.cli.metric_options import EpsilonOption, GroundOption, MarksOption, MetricOption, POption, ReachOption
 from anchorot.cli.options import JsonOption, SpaceArgument, ThreadsOption, reads_spaces
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table, read_both
+from anchorot.distances.estimate import EnergyEstimate
 from anchorot.io.gate import about
 from anchorot.many.metrics import METRICS, Metric, metric_of
 
@@ -88,7 +89,7 @@ def _name(metric: Metric) -> str:
 
 def _estimates(
     x: ao.Space, y: ao.Space, metrics: list[Metric], rng: Any, threads: int, stopwatch: Stopwatch
-) -> dict[str, ao.EnergyEstimate]:
+) -> dict[str, EnergyEstimate]:
     found = {}
     for metric in metrics:
         name, is_robust = f"{_name(metric)}_estimate", metric.options["robust"]
@@ -102,13 +103,13 @@ def _independent(reading: dict[str, Any]) -> dict[str, Any]:
     return reading | {"rng": np.random.default_rng(reading["rng"]), "sampling": "uniform"}
 
 
-def _described(found: ao.EnergyEstimate) -> dict[str, float]:
+def _described(found: EnergyEstimate) -> dict[str, float]:
     low, high = found.interval()
     described = {"value": found.value, "standard_error": found.standard_error, "low": low, "high": high}
     return described | {"noise": found.noise, "n_points": found.n_points, "n_draws": found.n_draws}
 
 
-def _verdict(name: str, found: ao.EnergyEstimate) -> str:
+def _verdict(name: str, found: EnergyEstimate) -> str:
     low, high = found.interval()
     verdict = "0 lies outside" if low > 0 else "two draws of one space may be as far apart"
     return f"{name.replace('_', ' ')}: {low:.3g} to {high:.3g} (95 %, for light tails), {verdict}"

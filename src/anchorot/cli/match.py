@@ -15,6 +15,8 @@ from anchorot.cli.metric_options import PLANS, EpsilonOption, PlanOption, POptio
 from anchorot.cli.options import JsonOption, SpaceArgument, reads_spaces
 from anchorot.cli.output import Stopwatch, check_extra, new_table, plain, print_json, print_table, read_both
 from anchorot.cli.writing import Outputs, write_csv
+from anchorot.distances.alignment import Rival
+from anchorot.distances.dense import DenseRival
 from anchorot.exceptions import printable
 from anchorot.io.gate import about
 from anchorot.io.geodesics import ROWS
@@ -217,15 +219,15 @@ def _known(found: Matched) -> dict[str, Any]:
     return {**known, **_fit(whole), "starts": starts, "runner_up": another}
 
 
-def _fit(found: ao.Alignment | ao.DenseAlignment | ao.Rival | ao.DenseRival) -> dict[str, Any]:
+def _fit(found: ao.Alignment | ao.DenseAlignment | Rival | DenseRival) -> dict[str, Any]:
     """How well an answer fits."""
-    if isinstance(found, ao.Rival):
+    if isinstance(found, Rival):
         return {"objective": found.objective}
     if isinstance(found, ao.Alignment):
         names = ("value", "objective", "bound", "gap", "mass")
         return {name: getattr(found, name) for name in names}
     fit = {"discrepancy": found.discrepancy, "agreement": found.agreement}
-    return fit if isinstance(found, ao.DenseRival) else {**fit, "landmarks": len(found.landmarks[0])}
+    return fit if isinstance(found, DenseRival) else {**fit, "landmarks": len(found.landmarks[0])}
 
 
 def _report(path: Path, a: Path, b: Path, x: Thing, y: Thing, found: Matched, title: str, geodesic: str) -> None:

@@ -106,7 +106,7 @@ GroundOption = Annotated[
 EpsilonOption = Annotated[
     float | None,
     typer.Option(
-        help=f"Entropic regularisation, of {_REGULARISED} (aw: 1e-3 of the mean cost if not given, 0 is exact).",
+        help=f"Entropic regularisation, of {_REGULARISED}; 0: none (default: 1e-3 of the mean cost for aw, 0 for gw).",
         min=0,
         show_default=False,
     ),

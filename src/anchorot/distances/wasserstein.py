@@ -14,6 +14,7 @@ from anchorot._interrupt import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_nonnegative, check_overflow, check_power, check_threads
 from anchorot.anchors.rows import AnchorRows, row_costs
+from anchorot.distances.descent import are_equal_points, plan_of
 from anchorot.distances.sinkhorn import (
     DEFAULT_EPSILON,
     LEAST_MEAN,
@@ -204,12 +205,11 @@ def exact_transport(costs: Float64s, a: Float64s, b: Float64s, with_potentials: 
     if min(costs.shape) == 1:  # there is one plan only
         plan = np.outer(a, b)
         potentials = (costs[:, 0], np.zeros(1)) if len(b) == 1 else (np.zeros(1), costs[0])
-    elif len(a) == len(b) and (a == a[0]).all() and (b == b[0]).all():
+    elif are_equal_points(a, b):
         from scipy.optimize import linear_sum_assignment
 
-        rows, matches = linear_sum_assignment(costs)
-        plan = np.zeros(costs.shape)
-        plan[rows, matches] = 1 / len(a)
+        matches = linear_sum_assignment(costs)[1]
+        plan = plan_of(matches)
         potentials = _assignment_potentials(costs, matches) if with_potentials else None
     else:
         plan, potentials, converged = _network_simplex(costs, a, b)
