@@ -71,7 +71,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     of the weights stops in the nearest hole. Here several starts are tried, from plans between the spaces' anchors seen
     at different ranges and from the product; each is annealed (entropic steps while a temperature falls, relative to
     the spread of the costs) and sharpened (assignment and conditional-gradient steps); the one of the smallest
-    objective is kept. Of more than 800 points one start is the answer of 400 landmarks of either side, and only
+    objective is kept. With more than 800 points, one start is the answer of 400 landmarks of either side, and only
     starts whose annealed plans are near the best one's are sharpened.
 
     Parameters
@@ -84,7 +84,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
         Where to begin; a plan, or any name but the first, begins there only.
 
         - "anchors": "near", "near, annealed", "middle" and "product", and where most anchors tie, "pinned"; the best is
-          kept. Of more than 800 points landmarks' answers, "near, annealed", "product" and "near".
+          kept. With more than 800 points: landmarks' answers, "near, annealed", "product" and "near".
         - "near", "middle", "aw": a plan between anchors that see the nearest tenth of all costs, the nearest half, or
           all. "near" is sharpened at once, "near, annealed" is the same plan with more blur, annealed.
         - "aep": the plan of :func:`anchor_energy_plan`. "product": the product of the weights.
@@ -122,8 +122,8 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
 
     Notes
     -----
-    O(n² m + n m²) a step, some dozens of steps a start, and O(n³) at worst an assignment. Uniform spaces of one size
-    need SciPy alone, others POT (extra ``pot``).
+    O(n² m + n m²) per step, some dozens of steps per start, and O(n³) at worst per assignment. Uniform spaces of one
+    size need SciPy alone, others POT (extra ``pot``).
 
     Examples
     --------
@@ -200,7 +200,7 @@ def _feature_costs(
 ) -> tuple[Float64s, float]:
     """Squared distances between features, scaled to the spread of the structure's gradient; and that factor.
 
-    Of points of positive weight; computed from a common origin and in a unit, so that no size of features is lost.
+    Of points of positive weight; computed from one origin and in one unit, so that features of any size count.
     """
     from scipy.spatial.distance import cdist
 
@@ -260,7 +260,7 @@ def _result(
         out[inside] = plan
         return out
 
-    def softened(plan: Float64s) -> Float64s:
+    def soften(plan: Float64s) -> Float64s:
         return full(_soften(problem, plan[inside]))
 
     problem = setting.exact()
@@ -275,12 +275,12 @@ def _result(
     rival = runner_up(best, [one for one in others if one.is_sharp], weights[0], room, MIN_RIVAL_DIFFERENCE)
     return Alignment(
         plan=best.plan,
-        soft=softened(best.plan),
+        soft=soften(best.plan),
         value=value,
         objective=in_units(best.objective),
         bound=min(value, in_units(_bound(setting))) if is_whole else 0.0,
         starts=tuple(Start(one.name, in_units(one.objective), *one[5:]) for one in found),
-        runner_up=rival and replace(rival, objective=in_units(rival.objective), soft=softened(rival.plan)),
+        runner_up=rival and replace(rival, objective=in_units(rival.objective), soft=soften(rival.plan)),
         converged=best.converged,
         feature_scale=factor,
         weights=(weights[0], weights[1]),

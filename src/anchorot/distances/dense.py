@@ -23,7 +23,7 @@ ROUNDS = 6
 NEIGHBOURHOOD_SHARE = 0.05  # of the largest distance
 MIRROR_PENALTY = 1.5  # times as large: how much better a map that mirrors a surface must be than one that does not
 EXACT_DISCREPANCY = 1e-4  # of the unit: maps of a smaller discrepancy are as good as exact
-MIN_GAIN = 0.005  # of the discrepancy that makes another round worth its while
+MIN_GAIN = 0.005  # of the discrepancy: what another round must gain
 
 Float32s = NDArray[np.float32]
 

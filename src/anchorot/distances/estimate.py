@@ -162,8 +162,8 @@ def anchor_energy_estimate(
 
     Notes
     -----
-    O(n_draws n² log n) time, as long as two or three plain AEs a draw. The same `rng` gives the same answer however the
-    points are numbered, but for points that see the same costs, among which the numbers decide who is in which half.
+    O(n_draws n² log n) time, as long as two or three plain AEs per draw. The same `rng` gives the same answer however
+    the points are numbered, but for points that see the same costs: among these, numbers decide who is in which half.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def anchor_energy_estimate(
     first, second = (_Sample(_in_own_order(space.cost), robust, threads) for space in scaled)
     size = min(first.n, second.n) // 2 * 2
     generator = np.random.default_rng(rng)
-    draws = np.array([_compared(*(s.parts(generator, size) for s in (first, second))) for _ in range(n_draws)])
+    draws = np.array([_compare_parts(*(s.parts(generator, size) for s in (first, second))) for _ in range(n_draws)])
     value, null, growth = _moments(draws, size / first.n, size / second.n)
     plain = first.whole.energy_to(second.whole, threads=threads)
     found = EnergyEstimate(value * unit, plain * unit, math.sqrt(null) * unit, growth * unit, size, n_draws)
@@ -245,7 +245,7 @@ class _Sample:
         )
 
 
-def _compared(x: _Parts, y: _Parts) -> list[float]:
+def _compare_parts(x: _Parts, y: _Parts) -> list[float]:
     """AEs of the wholes, of halves across, of the halves within, and mean AEs of quarters within, across halves."""
 
     def across(first: list[AnchorFeatures], second: list[AnchorFeatures]) -> list[float]:
@@ -257,7 +257,7 @@ def _compared(x: _Parts, y: _Parts) -> list[float]:
 
 
 def _moments(draws: Float64s, share_x: float, share_y: float) -> tuple[float, float, float]:
-    """Value, variance if AE were 0, and growth of the variance with AE, from the columns that `_compared` gives.
+    """Value, variance if AE were 0, and growth of the variance with AE, from the columns that `_compare_parts` gives.
 
     With F₁, F₂ and G₁, G₂ the halves and S, R the covariances of (F₁ - F₂) / 2 and (G₁ - G₂) / 2:
     a₁₁ + a₁₂ - a₂₁ - a₂₂ = 8 <d, F₁ - F₂>,  a₁₂ + a₂₁ - a₁₁ - a₂₂ = 4 <F₁ - F₂, G₁ - G₂>,  w = 2 |F₁ - F₂|².
@@ -269,7 +269,7 @@ def _moments(draws: Float64s, share_x: float, share_y: float) -> tuple[float, fl
     squares = share_x**2 * tr_ss + share_y**2 * tr_rr + 2 * share_x * share_y * tr_sr  # of S_x / n + S_y / m
     extrapolated = np.var(2 * w_x - finer_x, ddof=1) + np.var(2 * w_y - finer_y, ddof=1)
     inflation = extrapolated / (128 * (tr_ss + tr_rr)) if tr_ss + tr_rr > 0 else 1.0
-    null = 8 * inflation * squares + np.var(values, ddof=1) / len(values)  # the latter: of so few draws
+    null = 8 * inflation * squares + np.var(values, ddof=1) / len(values)  # the latter: because draws are few
     along = share_x * np.square(a11 + a12 - a21 - a22) + share_y * np.square(a11 + a21 - a12 - a22)  # 16² <d, T d>
     growth = np.mean(along) / 16 / np.mean(whole) if whole.any() else 0.0
     return float(np.mean(values)), float(null), float(growth)

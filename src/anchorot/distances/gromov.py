@@ -125,7 +125,7 @@ def gromov_wasserstein(
 
     Notes
     -----
-    O(n² m + n m²) an iteration. The problem is not convex, and the value is an upper bound of the minimum;
+    O(n² m + n m²) per iteration. The problem is not convex, and the value is an upper bound of the minimum;
     :func:`lower_bounds` gives the other side. POT (extra ``pot``) is needed for the baseline, and for spaces of
     different sizes or with weights if there is no epsilon.
 

@@ -85,7 +85,7 @@ def rows_energy(x: AnchorRows, y: AnchorRows, threads: int) -> float:
 def both_anchors(x: AnchorRows, y: AnchorRows) -> tuple[Rows, Float64s]:
     """The anchors of both spaces and their masses, those of y negative."""
     check_memory(x.n + y.n, 32, "W2 distances between the anchors of")
-    return _joined(x, y), np.append(x.weights, -y.weights)
+    return _join_anchors(x, y), np.append(x.weights, -y.weights)
 
 
 def ground_energy(rows: Rows, signed: Float64s, threads: int) -> float:
@@ -125,14 +125,14 @@ def ready(rows: Rows, signed: Float64s) -> tuple[Rows, Float64s, float]:
     sides = [np.bincount(own, np.maximum(masses, 0)).astype(np.float64) for masses in (signed, -signed)]
     joined = sides[0] - sides[1]
     kept = np.flatnonzero(joined)
-    return _picked(distinct, kept), joined[kept], unit
+    return _pick_rows(distinct, kept), joined[kept], unit
 
 
 def on_common_levels(rows: Rows) -> Curves | None:
     """Quantile functions on the levels of all measures; None if these are too many."""
     if isinstance(rows, Curves):
         return rows
-    first, own = _numbered([end.tobytes() for end in rows.end])
+    first, own = _number_keys([end.tobytes() for end in rows.end])
     levels = np.unique(rows.end[first])
     if len(levels) > MOST_LEVELS * rows.end.shape[1]:
         return None
@@ -147,7 +147,7 @@ def as_points(curves: Curves) -> Float64s:
     return points
 
 
-def _joined(x: AnchorRows, y: AnchorRows) -> Rows:
+def _join_anchors(x: AnchorRows, y: AnchorRows) -> Rows:
     """Both in one; of step functions the shorter ones stay at their last value, over no level at all."""
     if x.quantiles is not None and y.quantiles is not None:
         k, l, width = common_segments(x.n, y.n)
@@ -160,7 +160,7 @@ def _joined(x: AnchorRows, y: AnchorRows) -> Rows:
     return StepRows(np.concatenate([value_x, value_y]), np.concatenate([end_x, end_y]))
 
 
-def _picked(rows: Rows, kept: Int64s) -> Rows:
+def _pick_rows(rows: Rows, kept: Int64s) -> Rows:
     if len(kept) == len(rows.value) and (kept == np.arange(len(kept))).all():
         return rows
     value = rows.value[kept]
@@ -181,11 +181,11 @@ def _distinct(rows: Rows) -> tuple[Rows, Int64s]:
     keys = [value.tobytes() for value in rows.value]
     if isinstance(rows, StepRows):
         keys = [key + end.tobytes() for key, end in zip(keys, rows.end, strict=True)]
-    first, own = _numbered(keys)
-    return _picked(rows, first), own
+    first, own = _number_keys(keys)
+    return _pick_rows(rows, first), own
 
 
-def _numbered(keys: list[bytes]) -> tuple[Int64s, Int64s]:
+def _number_keys(keys: list[bytes]) -> tuple[Int64s, Int64s]:
     """Where each different key first stands, and for every key which of these it is."""
     numbers: dict[bytes, int] = {}
     own = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
@@ -200,10 +200,10 @@ def _blocks(rows: Rows, threads: int) -> Iterator[tuple[int, Float64s]]:
     if curves is not None:
         return _euclidean(as_points(curves))
     assert isinstance(rows, StepRows)
-    return _merged(rows, threads)
+    return _merge_rows(rows, threads)
 
 
-def _merged(rows: StepRows, threads: int) -> Iterator[tuple[int, Float64s]]:
+def _merge_rows(rows: StepRows, threads: int) -> Iterator[tuple[int, Float64s]]:
     """Distances by merges of two measures at a time."""
     count = len(rows.value)
     for begin in range(0, count, ROWS):
@@ -261,7 +261,7 @@ def projected_energy(
     """Estimate ``anchor_energy(x, y, ground="w2")`` from random projections of the anchors' quantile functions.
 
     Every projection takes O(n²) time, where the exact distance takes O(n³). It is the energy distance of numbers on the
-    line, one an anchor, and never negative.
+    line, one per anchor, and never negative.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def projected_energy(
 
 
 def summary(found: Float64s, unit: float) -> ProjectedEnergy:
-    """Mean of energies, one a projection and in units, and its standard error."""
+    """Mean of energies, one per projection and in units, and its standard error."""
     count = len(found)
     with np.errstate(over="ignore"):
         value, error = float(found.mean() * unit), float(found.std(ddof=1) / math.sqrt(count) * unit)

@@ -6,8 +6,8 @@ C = S + K and C' = S' + K':
     loss(T) = Σ (C_ij - C'_kl)² T_ik T_jl = <M(T), T>,
     M(T)_ik = (C² r)_i + (C'² s)_k - 2 (S T S' - K T K')_ik        (squares entry by entry, symmetrised)
 
-Two products of matrices an evaluation, four if both spaces are asymmetric. M is half the gradient of the loss. Features
-add a linear term: objective(T) = alpha loss(T) + (1 - alpha) <F, T>.
+Two products of matrices per evaluation, four if both spaces are asymmetric. M is half the gradient of the loss.
+Features add a linear term: objective(T) = alpha loss(T) + (1 - alpha) <F, T>.
 
 A step of annealing needs the gradient to a few percent only. Distances between points are nearly of low rank r: with
 C ≈ U diag(s) Uᵀ the product C T C' takes O(n m r) operations instead of O(n² m + n m²). And what is not matched, where
@@ -48,7 +48,7 @@ def on_host(x: Any) -> Any:
     return x if library_of(x) is np else x.cpu().numpy()
 
 
-def transposed(x: Any) -> Any:
+def transpose(x: Any) -> Any:
     """Swap the last two axes of an array or tensor."""
     return x.swapaxes(-1, -2)
 
@@ -118,7 +118,7 @@ class Quadratic:
     def moments(self, plan: Any) -> Any:
         """C² r + C'² s, of the plan's own marginals."""
         x, y = self._sides
-        return x.squares @ plan.sum(-1)[..., :, None] + transposed(y.squares @ plan.sum(-2)[..., :, None])
+        return x.squares @ plan.sum(-1)[..., :, None] + transpose(y.squares @ plan.sum(-2)[..., :, None])
 
     def spread(self, slope: Any) -> Any:
         """Unit of temperature."""
@@ -214,13 +214,13 @@ class _Side:
     """One space's costs: symmetric part, skew part if there is one, symmetrised squares."""
 
     def __init__(self, cost: Any) -> None:
-        flipped = transposed(cost)
+        flipped = transpose(cost)
         difference = (cost - flipped) / 2
         is_even = not bool((difference != 0).any())
         self.even: Any = cost if is_even else (cost + flipped) / 2
         self.skew: Any = None if is_even else difference
         squares = cost * cost
-        self.squares = squares if is_even else (squares + transposed(squares)) / 2
+        self.squares = squares if is_even else (squares + transpose(squares)) / 2
 
     def odd(self) -> Any:
         """The skew part, or zeros."""

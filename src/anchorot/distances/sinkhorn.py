@@ -3,9 +3,10 @@
 min_P <P, C> - eps H(P) has the solution P = exp((f + g - C) / eps), and Sinkhorn's iteration fits f and g to the two
 marginals in turn. Its number of iterations grows as eps falls, without bound. Here
 
-1. Sinkhorn iterates on scalings u, v of a fixed kernel exp((f + g - C) / eps), two matrix-vector products an iteration
-   and no exponentials; when u or v grow large they are absorbed into f and g by one iteration in the log domain;
-2. if that takes too many iterations, eps starts again at the range of the costs and falls by a factor of 4 a stage;
+1. Sinkhorn iterates on scalings u, v of a fixed kernel exp((f + g - C) / eps), two matrix-vector products per
+   iteration and no exponentials; when u or v grow large they are absorbed into f and g by an iteration in the log
+   domain;
+2. if that takes too many iterations, eps starts again at the range of the costs and falls by a factor of 4 per stage;
    each stage starts from the last one's f and g, with a few iterations of Sinkhorn;
 3. what these do not bring to the stage's goal is finished by Newton steps on the (concave) dual, each one Cholesky
    factorisation of a Schur complement, with a line search. A few dozen of them solve what tens of thousands of

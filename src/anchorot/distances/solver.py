@@ -279,15 +279,15 @@ class _Finish:
     def __call__(self, soft: Soft, softest: float, best: float) -> Found:
         """Sharpen a plan, unless it promises nothing near the best objective so far and that of the best soft plan."""
         if self._single is not None and self._limits is None and np.isfinite(best):
-            given_up = self._given_up(self._single, soft, softest, best)
+            given_up = self._give_up(self._single, soft, softest, best)
             if given_up is not None:
                 return given_up
-        sharp = self._sharpened(soft, best)
+        sharp = self._sharpen(soft, best)
         objective = self._setting.objective(sharp.plan)
         n_iter = soft.n_steps + sharp.n_steps
         return Found(sharp.plan, soft.plan, objective, True, soft.name, 0.0, n_iter, sharp.converged)
 
-    def _given_up(self, single: Quadratic, soft: Soft, softest: float, best: float) -> Found | None:
+    def _give_up(self, single: Quadratic, soft: Soft, softest: float, best: float) -> Found | None:
         """What promises nothing: by its soft plan, or where it was not annealed, by the first sharp one."""
         plan = soft.plan.astype(np.float32)
         if soft.n_steps > 0:
@@ -300,7 +300,7 @@ class _Finish:
             return None
         return Found(end, soft.plan, objective, False, soft.name, 0.0, soft.n_steps, converged=False)
 
-    def _sharpened(self, soft: Soft, best: float) -> Sharp:
+    def _sharpen(self, soft: Soft, best: float) -> Sharp:
         setting, limits = self._setting, self._limits
         plan, n_steps = soft.plan, 0
         if self._fine is not None and soft.n_steps > 0:

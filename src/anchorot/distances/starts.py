@@ -77,9 +77,9 @@ def _starting_plan(name: str, anchors: _Anchors, rng: RngLike) -> StartingPlan:
     if name == "aep":
         return StartingPlan(name, anchor_energy_plan(x, y), (0.25, *COOL_TEMPERATURES))
     if name == "pinned":
-        return StartingPlan(name, _pinned(anchors.costs(1.0), x, y, rng), ())
+        return StartingPlan(name, _pin_points(anchors.costs(1.0), x, y, rng), ())
     share, blur, temperatures = RANGES[name]
-    return StartingPlan(name, _blurred(anchors.costs(share), blur, x, y), temperatures)
+    return StartingPlan(name, _blur(anchors.costs(share), blur, x, y), temperatures)
 
 
 def anchor_costs(x: Space, y: Space, share: float, threads: int) -> Float64s:
@@ -90,7 +90,7 @@ def anchor_costs(x: Space, y: Space, share: float, threads: int) -> Float64s:
     return row_costs(AnchorRows.of(x, threads), AnchorRows.of(y, threads), 1, threads)
 
 
-def _blurred(costs: Float64s, blur: float, x: Space, y: Space) -> Float64s:
+def _blur(costs: Float64s, blur: float, x: Space, y: Space) -> Float64s:
     """Entropic plan at an epsilon in units of the spread of the costs."""
     a, b = x.weights, y.weights
     return entropic_step(costs, blur * spread(costs), a, b, 0 * a, 0 * b)[0]
@@ -102,17 +102,17 @@ def _are_mostly_tied(costs: Float64s) -> bool:
     return bool(np.median(tied.sum(axis=1)) > 1)
 
 
-def _pinned(costs: Float64s, x: Space, y: Space, rng: RngLike) -> Float64s:
+def _pin_points(costs: Float64s, x: Space, y: Space, rng: RngLike) -> Float64s:
     """Break symmetry: match one undecided point after the other, and let the costs to it tell the rest apart."""
     generator = np.random.default_rng(rng)
     unit = float(spread(np.subtract.outer(x.cost[0], y.cost[0]))[0, 0])
     costs = costs / float(spread(costs)[0, 0])
     for _ in range(min(MAX_PINS, x.n)):
-        plan = _blurred(costs, LITTLE_BLUR, x, y)
+        plan = _blur(costs, LITTLE_BLUR, x, y)
         share = plan / plan.sum(axis=1, keepdims=True)
         certain = (share**2).sum(axis=1) + 1e-6 * generator.uniform(size=x.n)
         # the most certain of the undecided: of a small class of equals, if there is one
         point = int(np.where(certain < MIN_CERTAINTY, certain, 0).argmax())
         match = int((share[point] + 1e-3 * generator.uniform(size=y.n)).argmax())
         costs = costs + np.abs(x.cost[point][:, None] - y.cost[match]) / unit
-    return _blurred(costs, LITTLE_BLUR, x, y)
+    return _blur(costs, LITTLE_BLUR, x, y)

@@ -133,9 +133,9 @@ def anchor_wasserstein(
 
     Notes
     -----
-    O(n m (n + m)) time for the cost matrix, once, then O(n m) an iteration of Sinkhorn and O(n m²) a step of Newton's
-    method. The solver is anchorot's own (`anchorot.distances.sinkhorn`) rather than POT's, because it converges at
-    every epsilon from 1e-13 of the costs' range on. Measured on 1000 x 1000 anchors (``benchmarks/RESULTS.md``): at
+    O(n m (n + m)) time for the cost matrix, once, then O(n m) per iteration of Sinkhorn and O(n m²) per step of
+    Newton's method. The solver is anchorot's own (`anchorot.distances.sinkhorn`) rather than POT's because it converges
+    at every epsilon from 1e-13 of the costs' range on. Measured on 1000 x 1000 anchors (``benchmarks/RESULTS.md``): at
     1e-2 of the mean cost it takes about as long as POT's plain ``sinkhorn`` and a small fraction of the time of
     ``sinkhorn_log``; at 1e-3 of it the former underflows to a plan of zeros, and the latter has not converged after
     dozens of times the time.

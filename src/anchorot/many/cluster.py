@@ -50,7 +50,7 @@ class Cluster:
     def __enter__(self) -> Self:
         """Refuse workers with other software; those that join later find out by themselves."""
         with self._failing_in_one_line():
-            found = self._client.run(call, _pickled(installed_software, tuple(self._software)), on_error="return")
+            found = self._client.run(call, _pickle_call(installed_software, tuple(self._software)), on_error="return")
         for address, software in found.items():
             if isinstance(software, ImportError):
                 raise AnchorotError(f"worker {address}: {software}")
@@ -72,7 +72,7 @@ class Cluster:
         """Return the future of a call; the results of the tasks `after` which it comes are its last arguments."""
         inner = function.func if isinstance(function, partial) else function
         key = f"{inner.__name__}-{uuid4()}"  # Dask shows the name, and learns from it how long such tasks take
-        content = _pickled(work, self._software, function, *arguments)
+        content = _pickle_call(work, self._software, function, *arguments)
         return self._client.submit(call, content, *after, key=key, retries=RETRIES)
 
     def map(
@@ -153,7 +153,7 @@ def call(content: bytes, *arguments: Any) -> Any:
 call.__module__ = "__main__"  # what is defined there is pickled by value
 
 
-def _pickled(function: Callable[..., Any], *arguments: Any) -> bytes:
+def _pickle_call(function: Callable[..., Any], *arguments: Any) -> bytes:
     """Return what `call` calls."""
     from distributed.protocol.pickle import dumps
 

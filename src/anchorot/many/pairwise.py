@@ -62,7 +62,7 @@ def pairwise(
     """Compare all pairs of spaces, or all spaces with all others.
 
     Every space is prepared once (sorted, ranked), then pairs are compared tile by tile. A value depends on its two
-    spaces alone: it is the same to the last bit whoever computes it, in whatever tiles, and the same as that of the
+    spaces alone: it is the same to the last bit on any worker and in any tiles, and the same as that of the
     metric's public function, called with the earlier space first.
 
     Parameters
@@ -94,7 +94,7 @@ def pairwise(
         For "ae": compare costs up to here. With marks it is by default the largest cost of all spaces. To find that,
         and to fit a map of features, all spaces are loaded once more before pairs are compared, unless both are given.
     n_jobs : int
-        Number of workers; -1 for one per core, or for one alone inside a worker process of joblib or multiprocessing.
+        Number of workers; -1 for one per core, or for a single one inside a worker of joblib or multiprocessing.
     backend : {"threads", "processes"}, optional
         Threads share the prepared spaces. Processes prepare their own, and pay for metrics that spend their time in
         Python; "gw" takes them by default, everything else takes threads. Inside a worker process of joblib or
@@ -103,9 +103,10 @@ def pairwise(
         Compute on its cluster instead; `n_jobs`, `backend` and `memory` are then Dask's affair. Losing workers costs
         time only.
     device : str or list of str, optional
-        Compare on CUDA devices: "cuda" for all there are, "cuda:1" for one, or a list; "cpu" is as good as none. For
-        "ae" with p = 1 or 2 and without `marks`. Spaces are prepared here, by `n_jobs` threads. Values of uniform
-        spaces with p = 1 are those of the native kernels to the last bit, others to 1e-12. Needs the extra ``torch``.
+        Compare on CUDA devices: "cuda" for all there are, "cuda:1" for one, or a list; "cpu" is the same as
+        None. For "ae" with p = 1 or 2 and without `marks`. Spaces are prepared here, by `n_jobs` threads. Values of
+        uniform spaces with p = 1 are those of the native kernels to the last bit, others to 1e-12. Needs the extra
+        ``torch``.
     progress : bool
         Show a bar, on a terminal or in a notebook.
     checkpoint : path, optional
@@ -167,7 +168,7 @@ def pairwise(
         sizes = [summary.n_bytes for summary in summaries[: inputs.n]]
         tiles = list(walk_tiles(inputs.n, inputs.m, side, sizes, workers.room(summaries)))
         n_unconverged = n_failed = 0
-        with closing(_finished(workers, store, tiles, summaries, progress)) as finished:
+        with closing(_finish_tiles(workers, store, tiles, summaries, progress)) as finished:
             for place, found in finished:
                 _put(values, place, found.values, mirrored=inputs.m is None)
                 n_unconverged += found.n_unconverged
@@ -267,7 +268,7 @@ def _run(job: Job, software: dict[str, str], summaries: list[SpaceSummary]) -> d
     return {"options": job.metric.options, "software": software, "spaces": digests[:n], "others": others}
 
 
-def _finished(
+def _finish_tiles(
     workers: Workers, store: Checkpoint | None, tiles: list[Tile], summaries: list[SpaceSummary], progress: bool
 ) -> Generator[tuple[Tile, TileValues]]:
     """Yield all tiles: first those on disk, then the others as they are computed and put there."""

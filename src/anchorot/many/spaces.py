@@ -73,7 +73,7 @@ class Inputs:
         seed: RngLike = None,
         **reading: Any,
     ) -> "Inputs":
-        """Check that these are sequences, of so many spaces at least, without looking into them.
+        """Check that these are sequences of at least `least` spaces, without looking into them.
 
         `reading` are options of `read`; `seed` is where draws from paths come from if none of them says so.
         """
@@ -140,7 +140,7 @@ class Inputs:
         return entry
 
     def strips(self, side: int) -> list[range]:
-        """Ranges of at most so many spaces, each of one sequence."""
+        """Ranges of at most `side` spaces, each of one sequence."""
         others = strips(self.m or 0, side)
         return strips(self.n, side) + [range(self.n + part.start, self.n + part.stop) for part in others]
 
@@ -268,7 +268,7 @@ def each_space(
 
 
 class Outlines(Iterable[Outline]):
-    """Outlines of all good spaces, made when they are first asked for; the spaces will be gone through once more."""
+    """Outlines of all good spaces, made when first asked for, which goes through all spaces once more."""
 
     def __init__(self, spaces: Spaces, *, robust: bool, skip: bool = False, progress: bool = True) -> None:
         self._spaces, self._robust, self._how = spaces, robust, {"skip": skip, "progress": progress}

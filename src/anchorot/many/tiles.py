@@ -4,7 +4,7 @@ A checkpoint keeps finished tiles, so that a run that was killed goes on where i
 
     manifest.json             what is compared and how: options, software, digests of all spaces; the tiles' side
     000000-000016.npy         a finished tile, by its first row and column; np.load reads it
-    .000016-000016-x7d.npy    a tile that was being written when the run was killed; removed by and by
+    .000016-000016-x7d.npy    a tile that was being written when the run was killed; removed later
 
 Files appear whole, by renaming, and the manifest first, so a run may be killed at any moment. Each tile ends in a seal,
 a digest of its values with the manifest as the key: a tile that is damaged, or was made for anything else, is not
@@ -92,7 +92,7 @@ def walk_tiles(n: int, m: int | None, side: int, sizes: Sequence[int], room: int
     """Yield the tiles of an n x m matrix, or of the upper triangle of an n x n one if m is None.
 
     They come in an order that needs few spaces at a time: a band of rows, as high as fits into `room` where row i takes
-    `sizes[i]`, stays while all columns pass by. So spaces that do not fit are loaded once a band, not once a tile.
+    `sizes[i]`, stays while all columns pass by. So spaces that do not fit are loaded once per band, not once per tile.
     """
     columns = strips(n if m is None else m, side)
     for band in _bands(strips(n, side), sizes, room):

@@ -91,7 +91,7 @@ def energy_distance(
     >>> ao.energy_distance(alike, crossed), round(ao.energy_distance(alike, crossed, ground="w2"), 4)
     (0.0, 0.4142)
     """
-    measures, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
+    measures, labels = _pool(rows_x, rows_y, weights_x, weights_y)
     if check_choice(ground, "ground", GROUNDS) == "w2":
         return _ground_energy(measures, labels, check_threads(threads))
     return float(sweep_energies(measures, labels[None], check_threads(threads))[0])
@@ -134,7 +134,7 @@ def energy_test(
         Monte Carlo p-values, Biometrika 1991). 10 to 20 is usual.
     method : {"auto", "sweep", "matrix"}
         - "sweep": sort once, then sweep over many permutations together. Never holds a matrix of costs.
-        - "matrix": all costs between measures, O(s² n) time and O(s²) memory; then a product of matrices a
+        - "matrix": all costs between measures, O(s² n) time and O(s²) memory; then a product of matrices per
           permutation. For measures only, not for spaces.
         - "auto": whichever should take less time; the matrix only up to a few thousand measures. With ``ground="w2"``
           always the matrix, of spaces too.
@@ -167,7 +167,7 @@ def energy_test(
     >>> ao.energy_test(x, y, rng=0).pvalue
     0.001
     """
-    measures, labels = _pooled(rows_x, rows_y, weights_x, weights_y)
+    measures, labels = _pool(rows_x, rows_y, weights_x, weights_y)
     check_choice(method, "method", METHODS)
     check_choice(ground, "ground", GROUNDS)
     place = check_device(device)
@@ -248,7 +248,7 @@ def matrix_energies(costs: Float64s, in_x: NDArray[np.uint8]) -> Float64s:
     return np.maximum(energies, 0.0)
 
 
-def _pooled(
+def _pool(
     rows_x: Sequence[ArrayLike | Space],
     rows_y: Sequence[ArrayLike | Space],
     weights_x: Sequence[ArrayLike] | None,
@@ -311,8 +311,8 @@ def _use_matrix(measures: PooledMeasures, n_resamples: int, method: str) -> bool
 class PooledMeasures:
     """The measures of one collection, or of two, the first collection's items first.
 
-    An item is one measure on the line, or a space, which stands for its anchors: one measure a point. Equal values of a
-    measure are one atom; the atoms stand row by row, sorted, with the height of the CDF after each.
+    An item is one measure on the line, or a space, which stands for its anchors: one measure per point. Equal values of
+    a measure are one atom; the atoms stand row by row, sorted, with the height of the CDF after each.
     """
 
     def __init__(
@@ -402,13 +402,13 @@ class PooledMeasures:
         """CDF heights, from 0 to 1, as the position runs over the line."""
         time, order = self._by_value
         heights = np.append(0.0, self.height[order])
-        place, target = _numbered(*kernels.argsort(heights, threads=1))
+        place, target = _number_values(*kernels.argsort(heights, threads=1))
         start = np.zeros(self.n_rows, np.uint32)
         return PlaceMoves(time, self.row[order], target[1:], start, place, float(time[0]), float(time[-1]))
 
     def _over_levels(self) -> PlaceMoves:
         """Quantiles as the level runs from 0 to 1: each steps on at the heights of its CDF."""
-        place, number = _numbered(*self._by_value)
+        place, number = _number_values(*self._by_value)
         steps = level_steps(self.row, self.height)
         return PlaceMoves(
             steps.level, self.row[steps.before], number[steps.after], number[steps.first], place, 0.0, 1.0
@@ -428,7 +428,7 @@ class PooledMeasures:
         return StepRows(self.value[at], self.height[at])
 
 
-def _numbered(ascending: Float64s, order: Int64s) -> tuple[Float64s, NDArray[np.uint32]]:
+def _number_values(ascending: Float64s, order: Int64s) -> tuple[Float64s, NDArray[np.uint32]]:
     """Different values in ascending order, and which of them stands where, from all values sorted."""
     is_new = np.append(True, ascending[1:] != ascending[:-1])
     number = np.empty(len(order), np.uint32)

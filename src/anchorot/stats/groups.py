@@ -114,7 +114,7 @@ def group_test(
 
     Notes
     -----
-    O(N² K) time a permutation, as products of matrices.
+    O(N² K) time per permutation, as products of matrices.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def _check_distances(distances: ArrayLike) -> Float64s:
 def check_groups(
     labels: Sequence[Any] | NDArray[Any], count: int, of: str = ""
 ) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
-    """Return the groups of so many spaces and the number of each space's; refuse labels that leave nothing to test."""
+    """Return the groups and, for each of `count` spaces, which it is in; refuse labels that leave nothing to test."""
     names = point_values(labels, "labels")
     if len(names) != count:
         raise InputError(f"there are {len(names)} labels, but {of}{count} spaces")

@@ -97,5 +97,5 @@ def permutation_test(
 
 
 def permuted(labels: NDArray[Any], count: int, generator: np.random.Generator) -> NDArray[Any]:
-    """Return so many random permutations of labels, one a row."""
+    """Return `count` random permutations of labels, one per row."""
     return np.stack([labels[generator.permutation(len(labels))] for _ in range(count)])

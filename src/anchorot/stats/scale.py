@@ -69,7 +69,7 @@ class ScaleTest(PermutationTest):
     @property
     def band(self) -> Band:
         """The distances at which the groups differ most."""
-        place = int(np.argmax(_standardised(self.share, self.expected, self.spread)))
+        place = int(np.argmax(_standardise(self.share, self.expected, self.spread)))
         return float(self.edges[place]), float(self.edges[place + 1])
 
     @property
@@ -269,7 +269,7 @@ def _shares_between(distances: Float64s, labels: NDArray[Any]) -> Float64s:
     return 1 - within / total if total > 0 else np.zeros(len(labels))
 
 
-def _standardised(share: Float64s, expected: Float64s, spread: Float64s) -> Float64s:
+def _standardise(share: Float64s, expected: Float64s, spread: Float64s) -> Float64s:
     """How many deviations a share is above what is expected; 0 if labels make no difference."""
     return np.where(spread > MIN_SPREAD, (share - expected) / np.maximum(spread, MIN_SPREAD), 0.0)
 
@@ -281,7 +281,7 @@ def _test_shares(shares: Float64s, edges: Float64s, groups: tuple[Any, ...], siz
     so that p-values are exact.
     """
     expected, spread = shares.mean(axis=1), shares.std(axis=1)
-    scores = _standardised(shares, expected[:, None], spread[:, None])
+    scores = _standardise(shares, expected[:, None], spread[:, None])
     slack = ROUNDING / max(MIN_SPREAD, float(spread[spread > MIN_SPREAD].min(initial=1.0)))
     observed, null = scores[:, 0], scores[:, 1:].max(axis=0)
 
