@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import anchorot as ao
 from anchorot.distances.descent import COOL_TEMPERATURES, anneal, cheapest_plan, plan_of, round_to_marginals, sharpen
 from anchorot.distances.quadratic import Quadratic, plan_loss
+from anchorot.distances.starts import STARTS
 from tests.strategies import examples
 
 GRAPHS = {
@@ -428,3 +429,7 @@ def test_marks_that_cannot_be_used_are_refused(options, message):
     x = ao.Space(1 - np.eye(3), features=np.zeros((3, 1)))
     with pytest.raises(ao.InputError, match=message):
         ao.align(x, 1 - np.eye(3), **options)
+
+
+def test_every_name_of_a_start_is_documented():
+    assert not [name for name in ("anchors", *STARTS) if f'"{name}"' not in ao.align.__doc__]
