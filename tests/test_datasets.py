@@ -9,8 +9,7 @@ import pytest
 
 import anchorot as ao
 from anchorot import datasets
-from anchorot.datasets.creatures import KINDS, _skin
-from anchorot.datasets.surfaces import surface_of
+from anchorot.datasets.shapes import KINDS, _skin, surface_of
 
 LOADERS = {
     "alkanes": datasets.alkanes,

@@ -53,7 +53,7 @@ def test_relabelling_points_relabels_the_plan(x, y, random):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_equivariance_on_graph_distances_full_of_ties(weighted):
-    from anchorot.datasets.made import scale_free, tree
+    from anchorot.datasets.shapes import scale_free, tree
 
     rng = np.random.default_rng(0)
     x, y = ao.from_graph(scale_free(60, rng)), ao.from_graph(tree(45, rng))

@@ -13,12 +13,11 @@ from scipy.spatial.distance import pdist, squareform
 
 import anchorot as ao
 from anchorot import plot
-from anchorot._drawing.layout import classical_mds, stress_layout
-from anchorot._drawing.scene import scene
-from anchorot.datasets.made import sphere, torus, tree
+from anchorot._scene import classical_mds, scene, stress_layout
+from anchorot.datasets.shapes import sphere, torus, tree
 from anchorot.geometry import Geometry
 from anchorot.plot.cdfs import share_field
-from anchorot.plot.drawing import view
+from anchorot.plot.shapes import view
 from anchorot.plot.style import BLUE, NOTHING, RED
 from tests import reference
 from tests.strategies import spaces

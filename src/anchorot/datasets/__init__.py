@@ -16,13 +16,11 @@ loader               what                                   source, licence
 ==================== ====================================== ====================================================
 """
 
+from anchorot.datasets.cells import TwoAssays, grown_neurons, tissues, two_assays
 from anchorot.datasets.collection import Dataset
-from anchorot.datasets.creatures import figures
-from anchorot.datasets.grown import grown_neurons
-from anchorot.datasets.made import shapes_and_graphs
 from anchorot.datasets.molecules import alkanes, isomers
 from anchorot.datasets.real import digits, neurons, social_networks
-from anchorot.datasets.tissue import TwoAssays, tissues, two_assays
+from anchorot.datasets.shapes import figures, shapes_and_graphs
 
 __all__ = [
     "Dataset",

@@ -11,6 +11,8 @@ from anchorot._html import card, rows
 from anchorot._typing import Float64s
 from anchorot.space import Space
 
+MADE, NO_LICENCE = "made by a seed", "none needed: made"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset(Sequence[Space]):

@@ -6,11 +6,9 @@ writes it. Titles are left to the caller.
 
 from anchorot.plot.cdfs import anchor_cdfs
 from anchorot.plot.distances import distance_map, distance_matrix
-from anchorot.plot.matches import matched_graphs
-from anchorot.plot.null import null_distribution
-from anchorot.plot.plans import plan
-from anchorot.plot.scale import scale_curve
+from anchorot.plot.matches import matched_graphs, plan
 from anchorot.plot.shapes import shape
+from anchorot.plot.significance import null_distribution, scale_curve
 from anchorot.plot.style import PALETTE, new_figure
 
 __all__ = [

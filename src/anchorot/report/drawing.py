@@ -1,19 +1,155 @@
-"""What the page draws of one space."""
+"""What the page draws of two spaces: each upright and as large as fits, the second as its matches stand."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from anchorot._drawing.normals import vertex_normals
-from anchorot._drawing.scene import Drawable, Scene
+from anchorot._scene import Drawable, Scene, scene, vertex_normals
 from anchorot._typing import Float64s, Int64s
-from anchorot.report.packing import pack, pack_indices
-from anchorot.report.placing import Place
+from anchorot.report.answers import pack, pack_indices
 
+AZIMUTH, ELEVATION = np.radians(28), np.radians(14)  # of the eye, from the broad side
+HALF_FIELD = np.tan(np.pi / 8)  # plotly's camera sees 45 degrees
+MIN_AGREEMENT = 0.5  # correlation of matched places: from there on two drawings face the same way
+MIN_GAIN = 0.1  # of correlation: what a turn must gain to put a thing that has an upside off its feet
 MAX_FACES, MAX_EDGES, MAX_DOTS = 60_000, 30_000, 20_000
 NEIGHBOURS = 3  # points that the colour of a place on a surface is mixed from
 LIFT = 0.003  # of the unit box: how far points stand off their surface
+
+
+class Turn(NamedTuple):
+    """How to put a thing where another is: turned, scaled and moved.
+
+    `agreement` is the correlation, from -1 to 1, of where matched points are once it is turned, `before` as they are.
+    """
+
+    rotation: Float64s
+    scale: float
+    origin: Float64s
+    target: Float64s
+    before: float
+    agreement: float
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether the thing becomes its mirror image."""
+        return bool(np.linalg.det(self.rotation) < 0)
+
+    def __call__(self, positions: Float64s) -> Float64s:
+        """Move positions of the thing."""
+        return self.scale * (positions - self.origin) @ self.rotation + self.target
+
+
+def turn_onto(target: Float64s, points: Float64s, plan: Any, *, mirrored: bool) -> Turn:
+    """Least mean square distance of `points` (m, d) from the points (n, d) that a plan (n, m) of some mass matches.
+
+    The scale makes both equally wide: the one of least squares would shrink what a diffuse plan matches.
+    """
+    mass = plan / plan.sum()
+    own, other = mass.sum(axis=0), mass.sum(axis=1)
+    centre, aim = own @ points, other @ target
+    inner, outer = points - centre, target - aim
+    widths = np.sqrt([own @ (inner**2).sum(axis=1), other @ (outer**2).sum(axis=1)])
+    together = inner.T @ mass.T @ outer
+    left, strength, right = np.linalg.svd(together)
+    if not mirrored and np.linalg.det(left @ right) < 0:
+        left[:, -1] *= -1
+        strength[-1] *= -1
+    unit = float(widths.prod()) or np.inf
+    scale = float(widths[1] / widths[0]) if widths.all() else 1.0
+    return Turn(left @ right, scale, centre, aim, float(np.trace(together)) / unit, float(strength.sum()) / unit)
+
+
+def unit_box(positions: Float64s) -> Float64s:
+    """Move and scale, so that the longest side of the bounding box goes from -1/2 to 1/2."""
+    low, high = positions.min(axis=0), positions.max(axis=0)
+    return (positions - (low + high) / 2) / (float((high - low).max()) or 1.0)
+
+
+def upright(positions: Float64s) -> Float64s:
+    """Turn by right angles, never mirrored: the third axis upwards, the second, to the back, the thinner of the others.
+
+    Files have z upwards, or y. It is y where z is the thinnest axis, along which one looks, and for things that stand
+    far better on their other side; those that jump or fly are left to z.
+    """
+    extent = np.ptp(positions, axis=0)
+    thinnest = int(extent.argmin())
+    stands_on_xz = _footing(positions, 1) > max(0.3, 2 * _footing(positions, 2))
+    up = 1 if thinnest == 2 or (thinnest == 0 and stands_on_xz) else 2
+    back, across = sorted({0, 1, 2} - {up}, key=lambda axis: extent[axis])
+    mirrored = (across, back, up) not in {(0, 1, 2), (1, 2, 0), (2, 0, 1)}
+    return positions[:, [across, back, up]] * np.array([1, -1 if mirrored else 1, 1])
+
+
+def eye(positions: Float64s) -> Float64s:
+    """Where the camera stands to see all of an upright thing in its unit box, looking at the origin."""
+    direction = np.array([np.sin(AZIMUTH) * np.cos(ELEVATION), -np.cos(AZIMUTH) * np.cos(ELEVATION), np.sin(ELEVATION)])
+    right = np.array([np.cos(AZIMUTH), np.sin(AZIMUTH), 0])
+    above = np.cross(direction, right)
+    aside = np.abs(positions @ np.column_stack([right, above])).max(axis=1)
+    return direction * float(max(0.8, 1.1 * (positions @ direction + aside / HALF_FIELD).max()))
+
+
+def _footing(positions: Float64s, up: int) -> float:
+    """Share of the thing's ground plan that the bounding box of its lowest twentieth covers."""
+    height = positions[:, up] - positions[:, up].min()
+    ground = np.delete(positions, up, axis=1)
+    lowest = ground[height <= 0.05 * height.max()]
+    return float(np.ptp(lowest, axis=0).prod() / (np.ptp(ground, axis=0).prod() or 1.0))
+
+
+class Place(NamedTuple):
+    """Where one space is drawn."""
+
+    scene: Scene
+    sites: Float64s  # (N, 2) or (N, 3), within the unit box
+    eye: Float64s | None  # of the camera, in 3-D
+
+
+class Places(NamedTuple):
+    """Where both are drawn."""
+
+    first: Place
+    second: Place
+    notes: list[str]  # what was done to the second
+    agree: bool  # whether both face the same way
+
+
+def place(x: Drawable, y: Drawable, plan: Any) -> Places:
+    """Draw both, and turn the second so that points matched by a plan, sparse or not, are at the same places.
+
+    Layouts and bare clouds have no upside and may be turned and mirrored at will. Surfaces, graphs with places and
+    neurons are turned only, and only if they stand better afterwards.
+    """
+    first, second = scene(x), scene(y)
+    sites_x, sites_y = _standing(unit_box(first.positions)), _standing(unit_box(second.positions))
+    apart = _placed(first, sites_x), _placed(second, sites_y)
+    if sites_x.shape[1] != sites_y.shape[1] or not plan.sum() > 0:
+        return Places(*apart, notes=[], agree=False)
+    turn = turn_onto(sites_x[first.index], sites_y[second.index], plan, mirrored=second.is_free)
+    if not second.is_free and turn.agreement < max(MIN_AGREEMENT, turn.before + MIN_GAIN):
+        return Places(*apart, notes=[], agree=turn.before >= MIN_AGREEMENT)
+    both = unit_box(np.concatenate([sites_x, turn(sites_y)]))
+    seen = _eye(both)
+    cut = len(sites_x)
+    return Places(Place(first, both[:cut], seen), Place(second, both[cut:], seen), [_note(turn)], agree=True)
+
+
+def _standing(positions: Float64s) -> Float64s:
+    return upright(positions) if positions.shape[1] == 3 else positions
+
+
+def _placed(found: Scene, sites: Float64s) -> Place:
+    return Place(found, sites, _eye(sites))
+
+
+def _eye(sites: Float64s) -> Float64s | None:
+    return eye(sites) if sites.shape[1] == 3 else None
+
+
+def _note(turn: Turn) -> str:
+    return f"turned{' and mirrored' if turn.is_mirrored else ''} so that matched points are at the same places"
 
 
 class Drawing:

@@ -1,1 +1,0 @@
-"""What pictures and pages share: where things stand, and how they are turned."""
