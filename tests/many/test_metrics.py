@@ -9,7 +9,7 @@ import pytest
 
 import anchorot as ao
 from anchorot.barycenter import barycenter
-from anchorot.cli import metric_options
+from anchorot.cli import options
 from anchorot.many.metrics import METRICS, SQUARED, WITH_GRADIENT, WITH_PLAN, metric_of, plan_of
 from tests.command_line import COMMANDS
 
@@ -105,13 +105,13 @@ def test_commands_take_their_names_from_the_list(command, names):
 
 def test_match_takes_its_plans_from_the_list():
     (option,) = (option for option in COMMANDS["match"].params if "--plan" in option.opts)
-    assert tuple(metric_options.PLANS)[1:] == tuple(name.replace("ae", "aep") for name in WITH_PLAN)
+    assert tuple(options.PLANS)[1:] == tuple(name.replace("ae", "aep") for name in WITH_PLAN)
     assert option.metavar == "[align|aep|aw|gw]"
     assert all(METRICS[name].plan.title in option.help for name in WITH_PLAN)
 
 
 def test_the_help_names_the_powers_of_all_metrics():
-    shown = metric_options._powers()
+    shown = options._powers()
     assert shown == "1; 2 for gw, slb and tlb"
     assert all(METRICS[name].power == 2 for name in ("gw", "slb", "tlb"))
 

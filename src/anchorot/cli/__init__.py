@@ -5,16 +5,12 @@ from typing import Annotated
 import typer
 
 import anchorot as ao
-from anchorot.cli.barycenter import barycenter
-from anchorot.cli.cache import app as cache_app
 from anchorot.cli.compare import compare
-from anchorot.cli.config import config
-from anchorot.cli.convert import convert
+from anchorot.cli.convert import cache_app, config, convert
 from anchorot.cli.demo import demo
-from anchorot.cli.embed import embed
-from anchorot.cli.ending import run
+from anchorot.cli.many import barycenter, embed, pairwise
 from anchorot.cli.match import match
-from anchorot.cli.pairwise import pairwise
+from anchorot.cli.output import run
 from anchorot.cli.search import app as search_app
 from anchorot.cli.two_sample import AgainstManyFiles, two_sample
 

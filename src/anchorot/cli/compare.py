@@ -9,8 +9,18 @@ import typer
 
 import anchorot as ao
 from anchorot.anchors.marking import marking_of
-from anchorot.cli.metric_options import EpsilonOption, GroundOption, MarksOption, MetricOption, POption, ReachOption
-from anchorot.cli.options import JsonOption, SpaceArgument, ThreadsOption, reads_spaces
+from anchorot.cli.options import (
+    EpsilonOption,
+    GroundOption,
+    JsonOption,
+    MarksOption,
+    MetricOption,
+    POption,
+    ReachOption,
+    SpaceArgument,
+    ThreadsOption,
+    reads_spaces,
+)
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table, read_both
 from anchorot.distances.estimate import EnergyEstimate
 from anchorot.io.gate import about

@@ -1,4 +1,4 @@
-"""`anchorot convert`: files of every kind as files of spaces, which are read at once."""
+"""Spaces that are read once: `anchorot convert`, `anchorot cache`; and `anchorot config`, which says by what."""
 
 import time
 from pathlib import Path
@@ -6,12 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from anchorot.cli.clients import DaskOption, dask_client
-from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, reads_spaces, said_of
+import anchorot as ao
+from anchorot.cli.options import DaskOption, FilesArgument, JobsOption, JsonOption, dask_client, reads_spaces, said_of
 from anchorot.cli.output import doing, new_table, plain, print_json, print_table
 from anchorot.cli.sources import find_sources, unread_all
 from anchorot.cli.writing import Outputs
+from anchorot.io.cache import CacheInfo, cache_info, clear_cache
 from anchorot.many.convert import convert_all
+
+cache_app = typer.Typer(help="Spaces that were read before, and are not read again.", no_args_is_help=True)
 
 
 @reads_spaces
@@ -52,3 +55,41 @@ def convert(
     table.add_row("bytes", f"{sum(file.stat().st_size for file in good):,}")
     table.add_row("seconds", f"{seconds:.2f}")
     print_table(table, f"written to: [bold]{plain(str(output))}[/]")
+
+
+@cache_app.command(epilog="Example: [bold]anchorot cache info --json[/]")
+def info(as_json: JsonOption = False) -> None:
+    """Where the cache is, and what is in it."""
+    _show_cache("cache", cache_info(), as_json)
+
+
+@cache_app.command(epilog="Example: [bold]anchorot cache clear[/]")
+def clear(as_json: JsonOption = False) -> None:
+    """Remove all spaces from the cache, and say what there was."""
+    _show_cache("removed from the cache", clear_cache(), as_json)
+
+
+def _show_cache(title: str, found: CacheInfo, as_json: bool) -> None:
+    facts: dict[str, Any] = {
+        "folder": str(found.folder),
+        "spaces": found.n_spaces,
+        "bytes": found.n_bytes,
+        "limit": found.limit,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    table = new_table(title, "", "")
+    for name, value in facts.items():
+        table.add_row(name, f"{value:,}" if isinstance(value, int) else plain(value))
+    print_table(table)
+
+
+def config(as_json: JsonOption = False) -> None:
+    """Which kernels and versions are in use."""
+    from anchorot.config import config as found
+
+    if as_json:
+        print_json(found())
+    else:
+        ao.show_config()

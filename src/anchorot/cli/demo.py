@@ -1,17 +1,73 @@
-"""`anchorot demo`: a gallery of shapes and graphs, compared."""
+"""`anchorot demo`: shapes and graphs in several sizes, compared by Anchor Energy and its robust form."""
 
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import numpy as np
 import typer
 
+from anchorot._typing import Float64s, RngLike
 from anchorot.cli.options import JsonOption
 from anchorot.cli.output import doing, new_table, print_json, print_table
 from anchorot.cli.writing import Outputs
+from anchorot.many.pairwise import pairwise
 
 if TYPE_CHECKING:
-    from anchorot.cli.demonstration import Comparison
+    from matplotlib.figure import Figure
+
     from anchorot.datasets import Dataset
+
+
+class Comparison(NamedTuple):
+    """All pairs of the examples under one distance."""
+
+    name: str
+    distances: Float64s  # square root of the Anchor Energy, (N, N)
+    seconds: float
+
+    def nearest(self) -> list[int]:
+        """Return the nearest other example of each."""
+        return [int(i) for i in np.argmin(self.distances + np.diag([np.inf] * len(self.distances)), axis=1)]
+
+    def count_same_kind(self, examples: "Dataset") -> int:
+        """Return how many examples have a nearest neighbour of their own kind."""
+        return sum(examples.labels[i] == kind for kind, i in zip(examples.labels, self.nearest(), strict=True))
+
+
+def _compare_all(examples: "Dataset", *, robust: bool) -> Comparison:
+    """Square root of the Anchor Energy between all pairs."""
+    start = time.perf_counter()
+    distances = np.sqrt(pairwise(examples, robust=robust))
+    return Comparison("robust AE" if robust else "AE", distances, time.perf_counter() - start)
+
+
+def _compare_examples(n_points: int, rng: RngLike) -> "tuple[Dataset, list[Comparison]]":
+    """Make the examples, compare them all both ways."""
+    from anchorot.datasets import shapes_and_graphs
+
+    examples = shapes_and_graphs(n_points, rng)
+    return examples, [_compare_all(examples, robust=robust) for robust in (False, True)]
+
+
+def _draw(examples: "Dataset", comparisons: list[Comparison]) -> "Figure":
+    """Draw one picture: for each distance its matrix and its map."""
+    from anchorot.plot import distance_map, distance_matrix, new_figure
+
+    kinds, sizes = examples.labels, None if examples.values is None else examples.values.tolist()
+    figure = new_figure(11, 4.9 * len(comparisons))
+    axes = figure.subplots(len(comparisons), 2, width_ratios=(1, 1.15))
+    titles = ("AE sees shape and size", "robust AE sees shape alone")
+    for (left, right), comparison, title in zip(axes, comparisons, titles, strict=True):
+        distance_matrix(comparison.distances, kinds, label="distance", ax=left)
+        left.set_title(f"{comparison.name}: all pairs", fontsize=11, loc="left", color="#374151")
+        distance_map(comparison.distances, kinds, squared=False, sizes=sizes, legend=False, ax=right)
+        right.set_title(title, fontsize=13, loc="left", weight="bold")
+    handles, labels = axes[0, 1].get_legend_handles_labels()
+    legend = figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    for handle in legend.legend_handles:
+        handle.set_sizes([70])  # type: ignore[union-attr]
+    return figure
 
 
 def demo(
@@ -25,15 +81,13 @@ def demo(
     """Compare shapes and graphs of several kinds and sizes; needs no files and no network."""
     outputs = Outputs()
     outputs.announce_picture(output)
-    from anchorot.cli import demonstration
-
     with doing("comparing shapes and graphs"):
-        examples, comparisons = demonstration.run(n_points, seed)
-    outputs.save_picture(output, lambda: demonstration.draw(examples, comparisons))
+        examples, comparisons = _compare_examples(n_points, seed)
+    outputs.save_picture(output, lambda: _draw(examples, comparisons))
     if as_json:
         _print_json(examples, comparisons, output)
     else:
-        _print(examples, comparisons, outputs.lines())
+        _print_table(examples, comparisons, outputs.lines())
     outputs.settle()
 
 
@@ -45,7 +99,7 @@ def _print_json(examples: "Dataset", comparisons: "list[Comparison]", output: Pa
     print_json({"examples": examples.names, "pairs": _n_pairs(examples), "picture": str(output), **found})
 
 
-def _print(examples: "Dataset", comparisons: "list[Comparison]", written: list[str]) -> None:
+def _print_table(examples: "Dataset", comparisons: "list[Comparison]", written: list[str]) -> None:
     title = f"nearest neighbour of each of {len(examples)} shapes and graphs"
     table = new_table(title, "space", *(f"by {comparison.name}" for comparison in comparisons))
     nearest = [comparison.nearest() for comparison in comparisons]

@@ -11,8 +11,7 @@ import typer
 import anchorot as ao
 from anchorot._interrupt import interruptible
 from anchorot._typing import Float64s, Int64s
-from anchorot.cli.metric_options import PLANS, EpsilonOption, PlanOption, POption
-from anchorot.cli.options import JsonOption, SpaceArgument, reads_spaces
+from anchorot.cli.options import PLANS, EpsilonOption, JsonOption, PlanOption, POption, SpaceArgument, reads_spaces
 from anchorot.cli.output import Stopwatch, check_extra, new_table, plain, print_json, print_table, read_both
 from anchorot.cli.writing import Outputs, write_csv
 from anchorot.distances.alignment import Rival

@@ -1,7 +1,9 @@
-"""Options that several commands share."""
+"""Options that several commands share: of files, of reading them, of metrics and of clusters."""
 
 import inspect
+import logging
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import Field, fields
 from enum import StrEnum
@@ -11,7 +13,11 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from anchorot.anchors.marking import MARKS
+from anchorot.distances.ground import GROUNDS
+from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.options import HOW, ReadOptions
+from anchorot.many.metrics import METRICS, WITH_GRADIENT, WITH_PLAN
 
 SpaceArgument = typer.Argument(
     help="A mesh (.off .ply .obj .stl .mat), graph (.graphml .gexf .gml .edgelist), neuron (.swc), cells (.h5ad), or "
@@ -24,11 +30,7 @@ FilesArgument = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 JobsOption = Annotated[int, typer.Option(help="Workers; -1 for one per core.", min=-1)]
 ThreadsOption = Annotated[int, typer.Option(help="Threads to compute with.", min=1)]
-
-
 PANEL = "Reading files"
-
-
 FLAGS = {"rng": "seed"}
 TYPES: dict[str, Any] = {  # that can be typed
     "rng": int,
@@ -39,6 +41,10 @@ TYPES: dict[str, Any] = {  # that can be typed
     "columns": list[str] | None,
 }
 DEFAULTS: dict[str, Any] = {"rng": 0, "cache": True}  # the same command gives the same result, and sooner
+USUAL_POWER = 1
+DaskOption = Annotated[
+    str | None, typer.Option("--dask", help="Address of a Dask scheduler to compute on.", show_default=False)
+]
 
 
 def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:
@@ -120,3 +126,119 @@ def _number_or_word(text: str) -> str | float:
         return float(text)
     except ValueError:
         return text
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def _checked(names: tuple[str, ...]) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if value not in names:
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(names)}")
+        return value
+
+    return check
+
+
+def _completed(names: tuple[str, ...]) -> Callable[[str], list[tuple[str, str]]]:
+    def complete(incomplete: str) -> list[tuple[str, str]]:
+        return [(name, METRICS[name].title) for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+def _choice(names: tuple[str, ...], *flags: str) -> Any:
+    """Return an option whose value is one of these metrics."""
+    titles = ", ".join(f"{name} ({METRICS[name].title})" for name in names)
+    return typer.Option(
+        *(flags or ("--metric",)),
+        metavar=f"[{'|'.join(names)}]",
+        callback=_checked(names),
+        autocompletion=_completed(names),
+        help=f"What spaces are compared by: {titles}. Distances between points of one space are --point-metric.",
+    )
+
+
+def _plan_title(metric: str) -> str:
+    maker = METRICS[metric].plan
+    return "" if maker is None else maker.title
+
+
+PLANS = {"align": "Alignment"} | {"aep" if name == "ae" else name: _plan_title(name) for name in WITH_PLAN}
+
+
+def _checked_plan(value: str) -> str:
+    """Return the name of a plan; ae, the metric, stands for its plan, aep."""
+    return _checked(tuple(PLANS))("aep" if value == "ae" else value)
+
+
+def _checked_marks(value: str | None) -> str | None:
+    return None if value is None else _checked(MARKS)(value)
+
+
+def _powers() -> str:
+    others = tuple(name for name, kind in METRICS.items() if kind.power != USUAL_POWER)
+    return f"{USUAL_POWER}; {METRICS[others[0]].power} for {_listed(others)}"
+
+
+_REGULARISED = _listed(tuple(name for name, kind in METRICS.items() if kind.has_epsilon))
+
+MetricOption = Annotated[str, _choice(tuple(METRICS))]
+PlanOption = Annotated[
+    str,
+    typer.Option(
+        "--plan",
+        "--metric",
+        metavar=f"[{'|'.join(PLANS)}]",
+        callback=_checked_plan,
+        autocompletion=lambda incomplete: [item for item in PLANS.items() if item[0].startswith(incomplete)],
+        help=f"How points are matched: {', '.join(f'{name} ({title})' for name, title in PLANS.items())}.",
+    ),
+]
+GradientOption = Annotated[str, _choice(WITH_GRADIENT, "--metric", "--geometry")]
+POption = Annotated[int | None, typer.Option("--p", help="Power of the costs.", min=1, show_default=_powers())]
+MarksOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[types|features]",
+        callback=_checked_marks,
+        help="Of ae: tell points apart by their types or features too, if files have them.",
+        show_default=False,
+    ),
+]
+ReachOption = Annotated[
+    float | None,
+    typer.Option(help="Of ae: compare costs up to this one, by default all.", show_default=False),
+]
+GroundOption = Annotated[
+    str,
+    typer.Option(
+        metavar=f"[{'|'.join(GROUNDS)}]",
+        callback=_checked(GROUNDS),
+        help="Of ae: the distance between anchors. w2 is 0 for equal anchors only, but takes n³ time.",
+    ),
+]
+EpsilonOption = Annotated[
+    float | None,
+    typer.Option(
+        help=f"Entropic regularisation, of {_REGULARISED}; 0: none (default: 1e-3 of the mean cost for aw, 0 for gw).",
+        min=0,
+        show_default=False,
+    ),
+]
+
+
+def dask_client(address: str | None) -> Any:
+    """A context that gives a client of the scheduler at an address, or None if there is no address."""
+    if address is None:
+        return nullcontext()
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtraError("distributed", "dask") from None
+    logging.disable(logging.ERROR)  # Dask logs tracebacks of what commands say in one line
+    try:
+        return Client(address, timeout=10)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise InputError(f"no Dask scheduler answers at {address} ({error})") from None

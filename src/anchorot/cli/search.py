@@ -10,13 +10,14 @@ import typer
 
 import anchorot as ao
 from anchorot._progress import progress_bar
-from anchorot.cli.clients import DaskOption, dask_client
-from anchorot.cli.metric_options import ReachOption
 from anchorot.cli.options import (
+    DaskOption,
     FilesArgument,
     JobsOption,
     JsonOption,
+    ReachOption,
     SpaceArgument,
+    dask_client,
     reads_as_built,
     reads_spaces,
     said_of,

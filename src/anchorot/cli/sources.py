@@ -8,14 +8,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
-import anchorot as ao
 from anchorot._parallel import Threads, n_workers
+from anchorot.exceptions import InputError
 from anchorot.io.files import ENDINGS, Readers, Unread, UnreadGraph
-from anchorot.io.gin import is_gin_file
+from anchorot.io.gin import is_gin_file, read_gin
 from anchorot.io.graph_inputs import EdgeTable
-from anchorot.io.graph_sets import is_tu_folder, marks_in
+from anchorot.io.graph_sets import GraphSet, is_tu_folder, marks_in, read_tu
 from anchorot.io.graphs import n_connected, node_marks, note_collection, single, table_space
 from anchorot.io.options import ReadOptions
+from anchorot.origin import Origin
+from anchorot.space import Space
 
 Content = TypeVar("Content")
 
@@ -33,21 +35,21 @@ class Source:
         """The file, or what would be a name for one."""
         return self.content if isinstance(self.content, Path) else Path(self.name.replace("/", "-"))
 
-    def unread(self, reading: dict[str, Any]) -> Callable[[], ao.Space]:
+    def unread(self, reading: dict[str, Any]) -> Callable[[], Space]:
         """Return what reads it with the options of the command line."""
         if isinstance(self.content, Path):
             return Unread(self.content, ReadOptions(**reading))
         return partial(self._graph_space, reading)
 
-    def _graph_space(self, reading: dict[str, Any]) -> ao.Space:
+    def _graph_space(self, reading: dict[str, Any]) -> Space:
         asked = {name: reading[name] for name in ("types", "features") if reading[name] is not None}
         options = {name: reading[name] for name in ("disconnected", "n_points", "rng")}
         try:
             marks = node_marks(self.content, **(marks_in(self.content) | asked))
             found = single(table_space(self.content, **options, marks=marks))
-            return found.coming_from(ao.Origin(str(self.path), ReadOptions(**reading).record))
-        except ao.InputError as error:
-            raise ao.InputError(f"{self.name}: {error}") from None
+            return found.coming_from(Origin(str(self.path), ReadOptions(**reading).record))
+        except InputError as error:
+            raise InputError(f"{self.name}: {error}") from None
 
     def unread_graph(self, reading: dict[str, Any]) -> Callable[[], EdgeTable]:
         """Return what reads it as a graph, for whoever looks at edges and not at distances."""
@@ -56,7 +58,7 @@ class Source:
         return lambda: self.content
 
 
-def unread_all(sources: list[Source], reading: dict[str, Any]) -> list[Callable[[], ao.Space]]:
+def unread_all(sources: list[Source], reading: dict[str, Any]) -> list[Callable[[], Space]]:
     """Return what reads each; of how many graphs of a collection parts are left out is noted now, in one line."""
     if reading["disconnected"] == "largest":
         graphs = [source for source in sources if not isinstance(source.content, Path)]
@@ -66,7 +68,7 @@ def unread_all(sources: list[Source], reading: dict[str, Any]) -> list[Callable[
     return [source.unread(reading) for source in sources]
 
 
-def spaces_of(sources: list[Source], reading: dict[str, Any], jobs: int) -> Generator[ao.Space]:
+def spaces_of(sources: list[Source], reading: dict[str, Any], jobs: int) -> Generator[Space]:
     """Read sources some at a time, in order; they need not all fit into memory."""
     return _read_in_order(unread_all(sources, reading), jobs)
 
@@ -92,19 +94,19 @@ def find_sources(paths: list[Path]) -> list[Source]:
         if not path.is_dir():
             found += _sources_of(path)
         elif is_tu_folder(path):
-            found += _graphs(ao.read_tu(path))
+            found += _graphs(read_tu(path))
         else:
             seen = [file for file in path.iterdir() if not file.name.startswith(".")]
             files = sorted((file for file in seen if file.suffix.lower() in ENDINGS), key=_natural)
             if not files:
-                raise ao.InputError(f"{path}: no file in this folder has a known ending: {', '.join(ENDINGS)}")
+                raise InputError(f"{path}: no file in this folder has a known ending: {', '.join(ENDINGS)}")
             found += [source for file in files for source in _sources_of(file)]
     return found
 
 
 def _sources_of(file: Path) -> list[Source]:
     if file.suffix.lower() == ".txt" and is_gin_file(file):
-        return _graphs(ao.read_gin(file))
+        return _graphs(read_gin(file))
     return [Source(file.name, group_of(file), file)]
 
 
@@ -113,7 +115,7 @@ def group_of(path: Path) -> str:
     return re.sub(r"[\d_.-]+$", "", path.stem) or path.stem
 
 
-def _graphs(collection: ao.GraphSet) -> list[Source]:
+def _graphs(collection: GraphSet) -> list[Source]:
     classes = [""] * len(collection) if collection.labels is None else [str(label) for label in collection.labels]
     return [
         Source(

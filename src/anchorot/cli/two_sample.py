@@ -9,8 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 import anchorot as ao
-from anchorot.cli.metric_options import GroundOption
-from anchorot.cli.options import FilesArgument, JobsOption, JsonOption, ThreadsOption, reads_spaces
+from anchorot.cli.options import FilesArgument, GroundOption, JobsOption, JsonOption, ThreadsOption, reads_spaces
 from anchorot.cli.output import doing, new_table, print_json, print_table
 from anchorot.cli.sources import Source, find_sources, graphs_of, spaces_of
 from anchorot.cli.writing import Outputs

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import anchorot as ao
-from anchorot.cli.ending import describe_os_error
 from anchorot.cli.options import said_of
-from anchorot.cli.output import plain
-from anchorot.cli.sources import Source
-from anchorot.exceptions import printable
+from anchorot.cli.output import describe_os_error, plain
+from anchorot.exceptions import AnchorotError, InputError, printable
 from anchorot.io.atomic import check_writable, replacing
 from anchorot.io.files import ENDINGS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from anchorot.cli.sources import Source
 
 PICTURES = (".png", ".svg", ".pdf")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet would compute
@@ -47,11 +46,11 @@ class Outputs:
         _check_ending(path, path, endings)
         target = Path(os.path.realpath(path))  # a link is followed in writing too
         if not target.parent.is_dir():
-            raise ao.InputError(f"{path}: there is no folder {target.parent}")
+            raise InputError(f"{path}: there is no folder {target.parent}")
         check_writable(path)
         for file in self._read_files():
             if _are_one(target, file):
-                raise ao.InputError(f"{path}: would overwrite {file}, which is to be read; write to another file")
+                raise InputError(f"{path}: would overwrite {file}, which is to be read; write to another file")
         _check_ending(path, target, endings)
 
     def _read_files(self) -> Iterator[Path]:
@@ -77,7 +76,7 @@ class Outputs:
         there = next(each for each in (path, *path.absolute().parents) if each.exists() or each.is_symlink())
         if not there.is_dir():
             kind = "a file" if there.exists() else "a link that leads nowhere"
-            raise ao.InputError(f"{path}: a folder is needed, but {there} is {kind}")
+            raise InputError(f"{path}: a folder is needed, but {there} is {kind}")
         try:
             check_writable(there / "probe")
         except OSError as error:
@@ -108,7 +107,7 @@ class Outputs:
     def settle(self) -> None:
         """Raise an error if a file is not where it was wanted."""
         if self._missed:
-            raise ao.AnchorotError("; ".join(self._missed))
+            raise AnchorotError("; ".join(self._missed))
 
 
 def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
@@ -120,7 +119,7 @@ def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
 
 
 def write_archive(
-    path: Path, sources: Sequence[Source], options: dict[str, Any], reading: dict[str, Any], **arrays: Any
+    path: Path, sources: "Sequence[Source]", options: dict[str, Any], reading: dict[str, Any], **arrays: Any
 ) -> None:
     """Write arrays as .npz, with the names and groups of their spaces and with what they were made by."""
     arrays |= {"names": [source.name for source in sources], "groups": [source.group for source in sources]}
@@ -155,7 +154,7 @@ def _is_number(text: str) -> bool:
 def _check_ending(path: Path, target: Path, endings: Sequence[str]) -> None:
     if endings and target.suffix.lower() not in endings:
         link = "" if target == path else f"leads to {target.name}, but "
-        raise ao.InputError(f"{path}: {link}a file ending in {' or '.join(endings)} is written here")
+        raise InputError(f"{path}: {link}a file ending in {' or '.join(endings)} is written here")
 
 
 def _are_one(target: Path, file: Path) -> bool:

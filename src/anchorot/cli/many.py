@@ -1,0 +1,268 @@
+"""Many files at once: `anchorot pairwise`, `anchorot embed` and `anchorot barycenter`."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+import anchorot as ao
+from anchorot._typing import Float64s
+from anchorot.cli.options import (
+    DaskOption,
+    EpsilonOption,
+    FilesArgument,
+    GradientOption,
+    GroundOption,
+    JobsOption,
+    JsonOption,
+    MarksOption,
+    MetricOption,
+    POption,
+    ReachOption,
+    dask_client,
+    reads_spaces,
+    said_of,
+)
+from anchorot.cli.output import check_extra, doing, new_table, plain, print_json, print_table
+from anchorot.cli.sources import Source, find_sources, spaces_of, unread_all
+from anchorot.cli.writing import Outputs, drawable, write_archive, write_csv
+from anchorot.many.metrics import METRICS, SQUARED, metric_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
+MOST_PRINTED = 12  # spaces whose matrix may fit on a screen
+VALUE_WIDTH, FRAME_WIDTH = 9, 3  # letters of a value, and around it
+
+
+@reads_spaces
+def pairwise(
+    files: FilesArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the matrix as .csv, or with options as .npz.", show_default=False),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Draw the matrix and a map of all, as .png, .svg or .pdf.", show_default=False),
+    ] = None,
+    metric: MetricOption = "ae",
+    robust: Annotated[bool, typer.Option("--robust", help="Compare ranks of costs.")] = False,
+    p: POption = None,
+    epsilon: EpsilonOption = None,
+    ground: GroundOption = "w1",
+    marks: MarksOption = None,
+    reach: ReachOption = None,
+    jobs: JobsOption = -1,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Folder for finished parts: a killed run goes on from there.", show_default=False),
+    ] = None,
+    dask: DaskOption = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="CUDA devices to compare on: cuda for all, or cuda:0,cuda:1.", show_default=False),
+    ] = None,
+    skip_errors: Annotated[
+        bool, typer.Option("--skip-errors", help="Leave NaN for spaces that cannot be read, and go on.")
+    ] = False,
+    as_json: JsonOption = False,
+    *,
+    reading: dict[str, Any],
+) -> None:
+    """Distances between all pairs of spaces."""
+    options = metric_of(metric, p, robust, epsilon, ground=ground).options
+    outputs = Outputs(*files)
+    outputs.announce(output, ".npz", ".csv")
+    outputs.announce_picture(picture)
+    outputs.announce_folder(checkpoint)
+    sources = find_sources(files)
+    if output is None and picture is None and not as_json and len(sources) > MOST_PRINTED:
+        raise ao.InputError(f"a matrix of {len(sources)} spaces is too large to print; say where to put it: -o D.npz")
+    start = time.perf_counter()
+    with dask_client(dask) as client, doing(f"comparing {len(sources)} spaces", ", or take fewer --jobs"):
+        distances = ao.pairwise(
+            unread_all(sources, reading),
+            **options,
+            marks=marks,
+            reach=reach,
+            n_jobs=jobs,
+            client=client,
+            device=device.split(",") if device and "," in device else device,
+            checkpoint=checkpoint,
+            errors="skip" if skip_errors else "raise",
+        )
+    seconds = time.perf_counter() - start
+    options |= {} if marks is None and reach is None else {"marks": marks, "reach": reach}
+    outputs.save(output, lambda path: _write(path, sources, options, reading, _matrix_rows, distances=distances))
+    outputs.save_picture(picture, lambda: _draw_matrix(distances, sources, metric))
+    if as_json:
+        names = [source.name for source in sources]
+        said = {**options, "reading": said_of(reading), "names": names}
+        print_json({**said, "distances": distances.tolist(), "seconds": seconds})
+    else:
+        count = len(sources) * (len(sources) - 1) // 2
+        table = _matrix_table(f"{metric}{' of ranks' * robust} of {len(sources)} spaces", distances, sources)
+        print_table(table, f"{count} pairs in {seconds:.2f} s, reading included", *outputs.lines())
+    outputs.settle()
+
+
+def _matrix_table(title: str, distances: Float64s, sources: list[Source]) -> "Table":
+    """Return the whole matrix if it fits on a screen, else the closest pairs."""
+    from rich.console import Console
+
+    names = [source.name for source in sources]
+    widths = [max(len(name), VALUE_WIDTH) + FRAME_WIDTH for name in ("x" * max(map(len, names)), *names)]
+    if len(sources) <= MOST_PRINTED and sum(widths) < Console().width:
+        table = new_table(title, "", *names)
+        for name, row in zip(names, distances, strict=True):
+            table.add_row(plain(name), *(f"{value:.4g}" for value in row))
+        return table
+    table = new_table(title, "nearest", "to", "value")
+    for i, j in _closest(distances):
+        table.add_row(plain(names[i]), plain(names[j]), f"{distances[i, j]:.6g}")
+    return table
+
+
+def _closest(distances: Float64s) -> list[tuple[int, int]]:
+    """Return the closest pairs, as many as fit on a screen."""
+    rows, columns = np.triu_indices(len(distances), 1)
+    order = np.argsort(distances[rows, columns], kind="stable")[:MOST_PRINTED]
+    return [(int(rows[k]), int(columns[k])) for k in order if not np.isnan(distances[rows[k], columns[k]])]
+
+
+def _write(
+    path: Path,
+    sources: list[Source],
+    options: dict[str, Any],
+    reading: dict[str, Any],
+    rows_of: Callable[[list[str], Any], Iterator[list[Any]]],
+    **array: Any,
+) -> None:
+    """Write an array by its name as .npz, with what it was made by, or its rows with the names of the files as .csv."""
+    if path.suffix.lower() == ".npz":
+        write_archive(path, sources, options, reading, **array)
+    else:
+        write_csv(path, rows_of([source.name for source in sources], *array.values()))
+
+
+def _matrix_rows(names: list[str], distances: Float64s) -> Iterator[list[Any]]:
+    yield ["", *names]
+    for name, row in zip(names, distances.tolist(), strict=True):
+        yield [name, *row]
+
+
+def _draw_matrix(distances: Float64s, sources: list[Source], metric: str) -> "Figure":
+    from anchorot.plot import distance_map, distance_matrix, new_figure
+
+    squared, name = metric in SQUARED, METRICS[metric].value_name.replace("_", " ")
+    good = np.flatnonzero(~np.isnan(distances).all(axis=1))
+    order = good[np.argsort([sources[i].group for i in good], kind="stable")]
+    shown = np.maximum(distances[np.ix_(order, order)], 0)
+    groups = [drawable(sources[i].group) for i in order]
+    figure = new_figure(13.5, 5.6)
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.1))
+    distance_matrix(np.sqrt(shown) if squared else shown, groups, label=f"{'root of ' * squared}{name}", ax=left)
+    distance_map(shown, groups, squared=squared, ax=right)
+    return figure
+
+
+@reads_spaces
+def embed(
+    files: FilesArgument,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Write the vectors as .csv, or with options as .npz.", show_default=False),
+    ],
+    cells: Annotated[int, typer.Option(help="Cells each way: as many numbers as their square.", min=1)] = 32,
+    robust: Annotated[bool, typer.Option("--robust", help="Embed ranks of costs.")] = False,
+    ground: GroundOption = "w1",
+    marks: MarksOption = None,
+    reach: ReachOption = None,
+    jobs: JobsOption = -1,
+    dask: DaskOption = None,
+    device: Annotated[
+        str | None, typer.Option(help="A CUDA device to embed on, such as cuda.", show_default=False)
+    ] = None,
+    as_json: JsonOption = False,
+    *,
+    reading: dict[str, Any],
+) -> None:
+    """Vectors of spaces; twice the squared distance of two is at most their Anchor Energy."""
+    outputs = Outputs(*files)
+    outputs.announce(output, ".npz", ".csv")
+    sources = find_sources(files)
+    options = {"cells": cells, "robust": robust, "ground": ground, "marks": marks, "reach": reach}
+    start = time.perf_counter()
+    with dask_client(dask) as client, doing(f"embedding {len(sources)} spaces", ", or take fewer --jobs"):
+        how = {"robust": robust, "ground": ground, "marks": marks, "reach": reach, "rng": reading["rng"]}
+        entries: list[Any] = list(unread_all(sources, reading))
+        vectors = ao.embed(entries, (cells, cells), **how, n_jobs=jobs, client=client, device=device)
+    seconds = time.perf_counter() - start
+    outputs.save(output, lambda path: _write(path, sources, options, reading, _vector_rows, vectors=vectors))
+    if as_json:
+        said = {"output": str(output), "spaces": len(vectors), "numbers": vectors.shape[1], **options}
+        print_json({**said, "reading": said_of(reading), "seconds": seconds})
+    else:
+        table = new_table(f"{len(vectors)} spaces as vectors", "", "")
+        table.add_row("numbers each", str(vectors.shape[1]))
+        table.add_row("seconds", f"{seconds:.2f}")
+        print_table(table, *outputs.lines())
+    outputs.settle()
+
+
+def _vector_rows(names: list[str], vectors: NDArray[np.float32]) -> Iterator[list[Any]]:
+    for name, vector in zip(names, vectors, strict=True):
+        yield [name, *(float(str(value)) for value in vector)]  # the shortest text that is this float32
+
+
+@reads_spaces
+def barycenter(
+    files: FilesArgument,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Write the points as .npz or .csv.", show_default=False)
+    ],
+    support: Annotated[int, typer.Option(help="Points of the barycenter.", min=1)] = 100,
+    dim: Annotated[int, typer.Option(help="Coordinates of each.", min=1)] = 2,
+    metric: GradientOption = "ae",
+    restarts: Annotated[int, typer.Option(help="Random starts, of which the best is kept.", min=1)] = 1,
+    max_iter: Annotated[int, typer.Option(help="Steps from each start.", min=1)] = 500,
+    jobs: JobsOption = -1,
+    as_json: JsonOption = False,
+    *,
+    reading: dict[str, Any],
+) -> None:
+    """Points in the plane, or elsewhere, whose space is nearest to all of the files at once."""
+    outputs = Outputs(*files)
+    outputs.announce(output, ".npz", ".csv")
+    check_extra("torch", "torch")
+    with doing("reading"):
+        spaces = list(spaces_of(find_sources(files), reading, jobs))
+    options = {"restarts": restarts, "max_iter": max_iter, "rng": reading["rng"], "progress": True}
+    with doing(f"looking for the barycenter of {len(spaces)} spaces", ", or take fewer with --support"):
+        found = ao.barycenter(spaces, support, dim, metric, **options)
+    outputs.save(output, lambda path: _write_points(path, found.points))
+    if as_json:
+        losses = {"first_loss": found.losses[0], "loss": found.loss, "steps": len(found.losses)}
+        print_json(
+            {"output": str(output), "spaces": len(spaces), "metric": metric, **losses, "converged": found.converged}
+        )
+    else:
+        table = new_table(f"barycenter of {len(spaces)} spaces, {support} points in {dim} dimensions", "", "")
+        table.add_row("loss at first", f"{found.losses[0]:.6g}")
+        table.add_row("loss", f"[bold]{found.loss:.6g}[/]")
+        table.add_row("steps", str(len(found.losses)))
+        print_table(table, *outputs.lines())
+    outputs.settle()
+
+
+def _write_points(path: Path, points: Float64s) -> None:
+    if path.suffix.lower() == ".npz":
+        np.savez_compressed(path, points=points)
+    else:
+        np.savetxt(path, points, delimiter=",")
