@@ -29,17 +29,15 @@ from anchorot.distances.energy import anchor_energy, expected_cost
 from anchorot.distances.estimate import anchor_energy_estimate
 from anchorot.distances.gromov import gromov_wasserstein
 from anchorot.distances.ground import projected_energy
+from anchorot.distances.landmarks import MeshDistances, PointDistances
 from anchorot.distances.nearest import Neighbors, nearest_gw
 from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.scores import AlignmentScores, alignment_scores
 from anchorot.distances.wasserstein import Transport, anchor_wasserstein
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
-from anchorot.geometry import Geometry
 from anchorot.io import (
     Cohort,
     GraphSet,
-    MeshDistances,
-    PointDistances,
     from_cells,
     from_cohort,
     from_graph,
@@ -53,7 +51,7 @@ from anchorot.io import (
 )
 from anchorot.many.convert import convert
 from anchorot.many.pairwise import pairwise
-from anchorot.origin import Origin
+from anchorot.origin import Geometry, Origin
 from anchorot.search.embedding import embed
 from anchorot.search.index import SearchIndex
 from anchorot.search.projections import embedded_energy

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from anchorot._cost_scales import in_unit_range
 from anchorot._typing import Float64s, Int64s
+from anchorot._units import in_unit_range
 from anchorot._validate import uniform_weights
-from anchorot.geometry import Geometry
+from anchorot.distances.landmarks import MeshDistances, PointDistances, SpaceDistances, distances_of
 from anchorot.io.files import read
-from anchorot.io.landmarks import MeshDistances, PointDistances, SpaceDistances, distances_of
 from anchorot.io.mesh_files import MESH_READERS
 from anchorot.io.meshes import check_mesh, open_mesh
-from anchorot.origin import Origin
+from anchorot.origin import Geometry, Origin
 from anchorot.space import Space
 
 LARGEST_UNIT = 2.0**900  # of costs that are drawn at their own size; larger ones are drawn smaller

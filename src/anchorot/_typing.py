@@ -1,6 +1,6 @@
-"""Names for the array types that pass between modules."""
+"""Names for the types that pass between modules."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,3 +9,4 @@ Floats = NDArray[np.floating[Any]]  # float64 or float32
 Float64s = NDArray[np.float64]
 Int64s = NDArray[np.int64]
 RngLike = int | np.random.Generator | None
+Disconnected = Literal["error", "largest"] | float  # what to do with a graph in several parts

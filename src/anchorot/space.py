@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._cost_scales import cost_scale, strict_ranks, unit_of
 from anchorot._html import card, dots, sorted_line
+from anchorot._kernels import kernels
 from anchorot._typing import Float64s, Floats, RngLike
+from anchorot._units import unit_of
 from anchorot._validate import (
     as_array,
     check_choice,
@@ -29,8 +30,7 @@ from anchorot._validate import (
     uniform_weights,
 )
 from anchorot.exceptions import InputError, note_input, printable
-from anchorot.geometry import Geometry
-from anchorot.origin import Origin
+from anchorot.origin import Geometry, Origin
 
 LONGEST_ORIGIN = 60  # letters of a repr
 
@@ -318,3 +318,33 @@ def as_space(x: Space | ArrayLike, *, robust: bool = False) -> Space:
         space = Space(x, copy=False)
         _note_doubt(space.cost)
     return space.ranked() if robust else space
+
+
+def strict_ranks(cost: Floats) -> Float64s:
+    """Share of all entries that are smaller, for every entry."""
+    ordered, order = kernels.argsort(cost.ravel().astype(np.float64, copy=False), threads=1)
+    first = np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)  # of each distinct cost: its strict rank
+    ranks = np.empty(ordered.size)
+    ranks[order] = np.repeat(first / ordered.size, np.diff(first, append=ordered.size))
+    return ranks.reshape(cost.shape)
+
+
+def cost_scale(cost: Floats, weights: Float64s, by: str) -> float:
+    """Return the mean, the median or the maximum ("max") of the costs, pairs counted by the product of weights.
+
+    The median is the smallest cost that half of the mass does not exceed.
+    """
+    heavy = np.flatnonzero(weights)
+    own, mass = cost[np.ix_(heavy, heavy)].astype(np.float64, copy=False), weights[heavy]
+    largest = float(own.max())
+    if by == "max" or largest <= 0:
+        scale = largest
+    elif by == "mean":
+        scale = largest * float(mass @ (own / largest) @ mass)  # sums of shares: those of the costs may overflow
+    else:
+        order = np.argsort(own, axis=None, kind="stable")
+        reached = np.cumsum(np.outer(mass, mass).ravel()[order])
+        scale = float(own.ravel()[order[np.searchsorted(reached, reached[-1] / 2 * (1 - 1e-12))]])
+    if not scale > 0:
+        raise InputError(f"the {by} of the costs is {scale:g}, but a scale to divide by must be positive")
+    return scale

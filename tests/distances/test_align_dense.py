@@ -6,8 +6,7 @@ import trimesh
 
 import anchorot as ao
 from anchorot.distances.dense import nearest
-from anchorot.io.landmarks import distances_of, farthest
-from anchorot.io.orientation import agreement, turns
+from anchorot.distances.landmarks import agreement, distances_of, farthest, turns
 
 
 def bumpy(level=3, seed=0):

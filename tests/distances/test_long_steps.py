@@ -53,7 +53,7 @@ def seconds_to_end(call):
 
 @pytest.fixture
 def few_are_many(monkeypatch):
-    monkeypatch.setattr("anchorot._interrupt.FEW", 10)
+    monkeypatch.setattr("anchorot._parallel.FEW", 10)
 
 
 def cloud(n, seed):
@@ -87,9 +87,9 @@ def test_a_signal_is_heard_while_a_step_is_computed(name, call, monkeypatch):
 def test_the_answer_errors_and_warnings_are_those_of_a_plain_call(monkeypatch):
     x, y = cloud(12, 0), cloud(12, 1)
     beside = ao.align(x, y)
-    monkeypatch.setattr("anchorot._interrupt.FEW", 1000)
+    monkeypatch.setattr("anchorot._parallel.FEW", 1000)
     np.testing.assert_array_equal(beside.plan, ao.align(x, y).plan)
-    monkeypatch.setattr("anchorot._interrupt.FEW", 1)
+    monkeypatch.setattr("anchorot._parallel.FEW", 1)
     with pytest.raises(ao.InputError, match="exceed the range of float64"):
         ao.gromov_wasserstein(x.cost * 1e200, y.cost * 1e200)
     with pytest.warns(ao.ConvergenceWarning):
@@ -97,7 +97,7 @@ def test_the_answer_errors_and_warnings_are_those_of_a_plain_call(monkeypatch):
 
 
 def test_work_that_nobody_waits_for_ends_at_its_next_step():
-    interruptible = sys.modules["anchorot._interrupt"].interruptible
+    interruptible = sys.modules["anchorot._parallel"].interruptible
     steps = []
 
     def work():
@@ -116,14 +116,14 @@ def test_work_that_nobody_waits_for_ends_at_its_next_step():
 STUCK = """
 import hashlib, sys
 import scipy.optimize
-import anchorot._interrupt
+import anchorot._parallel
 from anchorot.cli import main
 
 def assignment(*_, **__):
     print("begun", file=sys.stderr, flush=True)
     hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
 
-scipy.optimize.linear_sum_assignment, anchorot._interrupt.FEW = assignment, 10
+scipy.optimize.linear_sum_assignment, anchorot._parallel.FEW = assignment, 10
 main()
 """
 

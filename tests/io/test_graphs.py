@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.io import shortest_paths
-from anchorot.io.shortest_paths import adjacency
+from anchorot.io import geodesics
+from anchorot.io.geodesics import adjacency
 from tests.reference import floyd_warshall
 
 TWO_PARTS = [(0, 1), (1, 2), (3, 4)]
@@ -30,7 +30,7 @@ def edge_lists(draw, max_nodes=7):
 def test_costs_are_shortest_paths(with_rustworkx, directed, edges):
     with pytest.MonkeyPatch.context() as patch:
         if not with_rustworkx:
-            patch.setattr(shortest_paths, "find_spec", lambda name: None)
+            patch.setattr(geodesics, "find_spec", lambda name: None)
         for weight in (False, True):
             x = ao.from_graph(edges, weight, 99.0, directed=directed)
             number = {name: i for i, name in enumerate(x.labels)}

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import anchorot as ao
 from anchorot.cli import app
 from anchorot.cli.sources import find_sources
-from anchorot.io.gin import is_gin_file
+from anchorot.io.graph_sets import is_gin_file
 
 POINTS = np.random.default_rng(3).normal(size=(9, 2))
 KINDS = ["C", "O", "C", "N", "H", "H", "O", "C", "S"]

@@ -15,7 +15,7 @@ import anchorot as ao
 from anchorot import plot
 from anchorot._scene import classical_mds, scene, stress_layout
 from anchorot.datasets.shapes import sphere, torus, tree
-from anchorot.geometry import Geometry
+from anchorot.origin import Geometry
 from anchorot.plot.cdfs import share_field
 from anchorot.plot.shapes import view
 from anchorot.plot.style import BLUE, NOTHING, RED

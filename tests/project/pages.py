@@ -11,7 +11,7 @@ from scipy.spatial import ConvexHull
 
 import anchorot as ao
 from anchorot.distances.alignment import Rival
-from anchorot.geometry import Geometry
+from anchorot.origin import Geometry
 
 
 def egg(n, seed, stretch=(3, 1, 2)):

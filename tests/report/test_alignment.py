@@ -8,7 +8,7 @@ import pytest
 import anchorot as ao
 from anchorot.distances.alignment import Rival
 from anchorot.distances.dense import DenseRival
-from anchorot.geometry import Geometry
+from anchorot.origin import Geometry
 from anchorot.report import answers as page_answers
 from anchorot.report import write_report
 from anchorot.report.answers import NO_COLOUR

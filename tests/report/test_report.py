@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import anchorot as ao
-from anchorot.geometry import Geometry
+from anchorot.origin import Geometry
 from anchorot.report import answers as page_answers
 from anchorot.report import drawing, write_report
 from anchorot.report.answers import NO_COLOUR, place_colours

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 import anchorot as ao
-from anchorot._interrupt import interruptible
+from anchorot._parallel import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot.cli.options import PLANS, EpsilonOption, JsonOption, PlanOption, POption, SpaceArgument, reads_spaces
 from anchorot.cli.output import Stopwatch, check_extra, new_table, plain, print_json, print_table, read_both

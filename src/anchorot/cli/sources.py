@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 from anchorot._parallel import Threads, n_workers
 from anchorot.exceptions import InputError
 from anchorot.io.files import ENDINGS, Readers, Unread, UnreadGraph
-from anchorot.io.gin import is_gin_file, read_gin
 from anchorot.io.graph_inputs import EdgeTable
-from anchorot.io.graph_sets import GraphSet, is_tu_folder, marks_in, read_tu
+from anchorot.io.graph_sets import GraphSet, is_gin_file, is_tu_folder, marks_in, read_gin, read_tu
 from anchorot.io.graphs import n_connected, node_marks, note_collection, single, table_space
 from anchorot.io.options import ReadOptions
 from anchorot.origin import Origin

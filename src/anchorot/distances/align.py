@@ -11,9 +11,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._cost_scales import in_unit_range
-from anchorot._interrupt import interruptible
+from anchorot._parallel import interruptible
 from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot._units import in_unit_range
 from anchorot._validate import (
     check_device,
     check_finite,
@@ -22,17 +22,17 @@ from anchorot._validate import (
     check_numbers,
     check_threads,
 )
-from anchorot.anchors.feature_maps import needed_features
+from anchorot.anchors.marking import needed_features
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.alignment import Alignment, Start, runner_up
 from anchorot.distances.bounds import third_bound
 from anchorot.distances.dense import DenseAlignment, align_densely
 from anchorot.distances.descent import COOL_TEMPERATURES, entropic_step, round_to_marginals
+from anchorot.distances.landmarks import Distances, MeshDistances, PointDistances, distances_of
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
 from anchorot.distances.solver import MIN_SHARE, Found, Limits, Setting, chosen_starts, solve, solve_freely, unit_spaces
 from anchorot.exceptions import InputError
 from anchorot.io.files import read
-from anchorot.io.landmarks import Distances, MeshDistances, PointDistances, distances_of
 from anchorot.io.mesh_files import MESH_READERS
 from anchorot.space import Space, as_space
 

@@ -9,14 +9,13 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._cost_scales import unit_of
 from anchorot._html import card
 from anchorot._typing import Float64s, Int64s
+from anchorot._units import unit_of
 from anchorot._validate import check_overflow
 from anchorot.distances.alignment import Alignment, Correspondence, Rival, Start, differing
+from anchorot.distances.landmarks import Distances, Landmarks, agreement, farthest
 from anchorot.exceptions import InputError
-from anchorot.io.landmarks import Distances, Landmarks, farthest
-from anchorot.io.orientation import agreement
 
 COMPONENTS = 40  # of the vectors of distances, which lie near a surface of few dimensions
 ROUNDS = 6

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._interrupt import interruptible
+from anchorot._parallel import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_integer, check_nonnegative, check_overflow
 from anchorot.distances.descent import conditional_gradient, round_to_marginals

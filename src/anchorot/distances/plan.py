@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._interrupt import interruptible
 from anchorot._kernels import kernels
 from anchorot._kernels.records import ShareSteps, common_segments, from_heights, tie_blocks, to_heights
+from anchorot._parallel import interruptible
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot._validate import check_choice, check_indices
 from anchorot.space import Space, as_space

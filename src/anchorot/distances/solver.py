@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._cost_scales import in_unit_range
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
+from anchorot._units import in_unit_range
 from anchorot._validate import check_choice, check_numbers
 from anchorot.distances.descent import (
     COOL_TEMPERATURES,
@@ -25,6 +25,7 @@ from anchorot.distances.descent import (
     round_to_marginals,
     sharpen,
 )
+from anchorot.distances.landmarks import Landmarks, SpaceDistances, farthest
 from anchorot.distances.quadratic import (
     LARGEST_ERROR,
     SMALL_ERROR,
@@ -36,7 +37,6 @@ from anchorot.distances.quadratic import (
 )
 from anchorot.distances.starts import LARGE_STARTS, STARTS, StartingPlan, anchor_starts, starting_plans
 from anchorot.exceptions import InputError
-from anchorot.io.landmarks import Landmarks, SpaceDistances, farthest
 from anchorot.space import Space, heavy_part
 
 MIN_EXTRA_MASS = 1e-9  # of the mass: what the extra points have at least, since Sinkhorn's iteration takes logarithms

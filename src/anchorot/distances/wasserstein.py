@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._html import card
-from anchorot._interrupt import interruptible
+from anchorot._parallel import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_nonnegative, check_overflow, check_power, check_threads
 from anchorot.anchors.rows import AnchorRows, row_costs

@@ -3,19 +3,14 @@
 from anchorot.io.cells import from_cells
 from anchorot.io.cohort import Cohort, from_cohort
 from anchorot.io.files import read, write
-from anchorot.io.gin import read_gin
-from anchorot.io.graph_sets import GraphSet, read_tu
+from anchorot.io.graph_sets import GraphSet, read_gin, read_tu
 from anchorot.io.graphs import from_graph
-from anchorot.io.landmarks import MeshDistances, PointDistances
 from anchorot.io.meshes import from_mesh
-from anchorot.io.neighbors import from_neighbors
-from anchorot.io.points import from_points
+from anchorot.io.points import from_neighbors, from_points
 
 __all__ = [
     "Cohort",
     "GraphSet",
-    "MeshDistances",
-    "PointDistances",
     "from_cells",
     "from_cohort",
     "from_graph",

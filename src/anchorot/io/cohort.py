@@ -12,17 +12,14 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_bytes, equals_itself
 from anchorot.exceptions import InputError
-from anchorot.io.cells import h5ad_arrays, stored_columns
-from anchorot.io.frames import columns_of_cells, columns_of_frame
+from anchorot.io.cells import columns_of_cells, columns_of_frame, h5ad_arrays, stored_columns
 from anchorot.io.gate import MAX_BYTES, about
 from anchorot.io.marks import Columns, check_length, column_names, marks_of, numbers_of
-from anchorot.io.neighbors import from_neighbors
-from anchorot.io.options import Disconnected
-from anchorot.io.points import from_points
-from anchorot.io.tables import SEPARATORS, named_columns
+from anchorot.io.matrices import SEPARATORS, named_columns
+from anchorot.io.points import from_neighbors, from_points
 from anchorot.space import Space
 
 

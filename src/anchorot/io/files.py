@@ -18,22 +18,17 @@ from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
 from anchorot.io.cache import is_costly, kept_space, through_cache
 from anchorot.io.cells import Cells, cell_space, read_h5ad
-from anchorot.io.gate import about
-from anchorot.io.gin import is_gin_file
-from anchorot.io.graph_files import NETWORKX_READERS, read_edge_list, read_networkx
+from anchorot.io.gate import about, listening, note
+from anchorot.io.graph_files import NETWORKX_READERS, read_edge_list, read_networkx, read_swc
 from anchorot.io.graph_inputs import EdgeTable, edge_table
-from anchorot.io.graph_sets import is_tu_folder
+from anchorot.io.graph_sets import is_gin_file, is_tu_folder
 from anchorot.io.graphs import node_marks, noted, single, table_space
-from anchorot.io.marks import Features, Types, marks_of
+from anchorot.io.marks import Features, Types, marks_of, sampled
 from anchorot.io.matrices import MATRIX_READERS
 from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
 from anchorot.io.meshes import mesh_space
-from anchorot.io.neighbors import from_neighbors
-from anchorot.io.neurons import read_swc
-from anchorot.io.notes import listening, note
 from anchorot.io.options import ReadOptions, by_keywords
-from anchorot.io.points import from_points
-from anchorot.io.sampling import sampled
+from anchorot.io.points import from_neighbors, from_points
 from anchorot.io.stored import arrays_of, space_of
 from anchorot.origin import Origin
 from anchorot.space import Space, as_space

@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,17 @@ from typing import Any
 import numpy as np
 
 from anchorot._parallel import CannotStartError, LostProcessError, Processes
-from anchorot.exceptions import AnchorotError, InputError, first_line
+from anchorot._typing import Float64s
+from anchorot.exceptions import AnchorotError, InputError, first_line, note_input
 
 MAX_BYTES = 2 << 30  # what is read, or unpacked, of one file unless more is asked for
 MIN_SECONDS = 30.0  # to wait for any file that a process reads,
 MIN_BYTES_PER_SECOND = 5e6  # and how fast larger ones must be read
 TIMED_OUT = 1  # how a process ends that has taken longer
 READ = (str(Path(__file__).with_name("guarded_readers.py")), "read")
-
 _processes = Processes()
 atexit.register(_processes.end_all)
+_heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
 
 
 @contextmanager
@@ -114,3 +116,74 @@ def read_guarded(reader: str, file: Path, limit: int, **options: str) -> dict[st
     if isinstance(found, str):
         raise InputError(found)
     return found
+
+
+def lines_of(file: Path, limit: int, comment: str | None = None) -> list[str]:
+    """Lines of a text file that are neither blank nor comments; a byte-order mark counts for nothing."""
+    try:
+        text = content_of(file, limit).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("not a text file") from None
+    lines = [line for line in text.splitlines() if line.strip()]
+    if comment is not None:
+        lines = [line for line in lines if line.lstrip()[0] not in comment]
+    if not lines:
+        raise InputError("the file is empty")
+    return lines
+
+
+def whole_number(word: str) -> int | None:
+    """Return the number that a word of ASCII digits stands for, if it fits into 64 bits; else None.
+
+    Neither `str.isdigit` nor `int` will do: the one takes "²" for a number, the other refuses very long ones.
+    """
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 19 else None
+
+
+def check_no_underscore(text: str) -> None:
+    """Refuse numbers such as "1_0", which is 10 to Python and to nobody else who reads the file."""
+    if "_" in text:
+        wrong = next(word for word in text.split() if "_" in word)
+        raise InputError(f"could not convert string to float: {wrong[:40]!r}")
+
+
+def numbers(lines: list[str], separator: str | None) -> Float64s:
+    """Matrix of the numbers in the lines; all need the same number of them."""
+    if not lines:
+        raise InputError("there are no numbers")
+    rows: list[Float64s] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            check_no_underscore(line)
+            row = np.array(line.split(separator), dtype=np.float64)
+        except ValueError as error:
+            raise InputError(f"line {number} of numbers: {first_line(error)}") from None
+        if rows and len(row) != len(rows[0]):
+            raise InputError(f"line {number} of numbers has {len(row)} of them, but line 1 has {len(rows[0])}")
+        rows.append(row)
+    return np.stack(rows)
+
+
+def note(name: str, said: str) -> None:
+    """Warn of something about the file of that name, where anchorot was called: once, whichever way it was read."""
+    heard = _heard.get()
+    if heard is not None:
+        heard.append(said)
+    note_input(f"{name} {said}")
+
+
+@contextmanager
+def listening() -> Iterator[list[str]]:
+    """Collect what is noted in a block, without names; the warnings go out all the same.
+
+    To catch warnings instead would change the filters that all threads share.
+    """
+    heard: list[str] = []
+    outer = _heard.get()
+    token = _heard.set(heard)
+    try:
+        yield heard
+    finally:
+        _heard.reset(token)
+        if outer is not None:
+            outer += heard

@@ -8,16 +8,14 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_nonnegative, check_weights
 from anchorot.exceptions import InputError
-from anchorot.geometry import Geometry, renumbered
+from anchorot.io.gate import note
+from anchorot.io.geodesics import adjacency, components, shortest_paths
 from anchorot.io.graph_inputs import EdgeTable, edge_table
-from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of
-from anchorot.io.notes import note
-from anchorot.io.options import Disconnected
-from anchorot.io.sampling import sampled
-from anchorot.io.shortest_paths import adjacency, components, shortest_paths
+from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of, sampled
+from anchorot.origin import Geometry, renumbered
 from anchorot.space import Space
 
 

@@ -1,4 +1,4 @@
-"""Types and features of points: given as they are, point by point, or by the names of what a thing has of its own."""
+"""Which points are kept, and their types and features: given as they are, by point, or by what a thing calls them."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Float64s, Int64s
-from anchorot._validate import as_array, check_features, check_types
+from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot._validate import as_array, check_features, check_integer, check_types
 from anchorot.exceptions import InputError
 
 Types = str | Iterable[Hashable] | Mapping[Any, Hashable]
@@ -149,3 +149,17 @@ def _looked_up(values: Mapping[Any, Any], names: Sequence[Any], what: str) -> li
         if name not in values:
             raise InputError(f"{what} has no entry for {name!r}, but every point needs one")
     return [values[name] for name in names]
+
+
+def sampled(candidates: Int64s, n_points: int | None, rng: RngLike, weights: Float64s | None = None) -> Int64s:
+    """Draw at most `n_points` of the candidates, uniformly, none twice; all in order if there are fewer.
+
+    Of more than that none is drawn that has no weight, unless none has any.
+    """
+    if n_points is None or check_integer(n_points, "n_points", 1) >= len(candidates):
+        return candidates
+    if weights is not None and weights[candidates].any():
+        candidates = candidates[weights[candidates] > 0]
+        if n_points >= len(candidates):
+            return candidates
+    return np.random.default_rng(rng).choice(candidates, size=int(n_points), replace=False)

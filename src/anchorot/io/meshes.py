@@ -14,15 +14,12 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import check_choice, check_finite, check_indices, check_integer, check_memory, check_numbers
 from anchorot.exceptions import InputError
-from anchorot.geometry import Geometry, renumbered
-from anchorot.io.gate import MAX_BYTES, about
-from anchorot.io.geodesics import GEODESICS, edge_graph, mesh_edges
-from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of
+from anchorot.io.gate import MAX_BYTES, about, note
+from anchorot.io.geodesics import GEODESICS, adjacency, components, edge_graph, mesh_edges
+from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of, sampled
 from anchorot.io.mesh_files import MESH_READERS, Mesh, as_indices, read_mesh, vertex_columns
-from anchorot.io.notes import note
 from anchorot.io.options import SAMPLINGS
-from anchorot.io.sampling import sampled
-from anchorot.io.shortest_paths import adjacency, components
+from anchorot.origin import Geometry, renumbered
 from anchorot.space import Space
 
 

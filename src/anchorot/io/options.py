@@ -9,11 +9,11 @@ from dataclasses import Field, dataclass, field, fields, replace
 from functools import update_wrapper
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from anchorot._typing import RngLike
+from anchorot._typing import Disconnected, RngLike
 from anchorot._validate import check_bytes, check_choice
 from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES
@@ -22,7 +22,6 @@ from anchorot.io.marks import column_names
 
 KINDS = ("cost", "points", "graph")
 SAMPLINGS = ("farthest", "uniform")
-Disconnected = Literal["error", "largest"] | float
 HOW = ("cache", "max_bytes")  # options that change no space
 
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from anchorot.config import __version__
 from anchorot.exceptions import InputError
-from anchorot.geometry import Geometry
-from anchorot.origin import unpacked
+from anchorot.origin import Geometry, unpacked
 from anchorot.space import Space
 
 GEOMETRY: dict[str, tuple[int, tuple[int, ...], type]] = {

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from anchorot.config import check_software, installed_software
 from anchorot.exceptions import AnchorotError, InputError, first_line
-from anchorot.io.notes import listening, note
+from anchorot.io.gate import listening, note
 from anchorot.many.job import Job, SpaceSummary
 from anchorot.many.spaces import Function, Inputs, call_for
 from anchorot.many.tiles import Tile, TileValues, pieces

@@ -17,7 +17,7 @@ from anchorot._typing import Int64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.exceptions import AnchorotError, InputError
-from anchorot.io.notes import listening, note
+from anchorot.io.gate import listening, note
 from anchorot.io.options import PathLike
 from anchorot.many.cluster import Cluster
 from anchorot.many.spaces import Inputs

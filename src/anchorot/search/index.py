@@ -18,7 +18,7 @@ from anchorot.anchors.grid import Grid, check_shape
 from anchorot.distances.nearest import Neighbors
 from anchorot.exceptions import InputError
 from anchorot.io.files import read
-from anchorot.io.notes import note
+from anchorot.io.gate import note
 from anchorot.io.options import PathLike, check_keywords
 from anchorot.many.spaces import Inputs, check_collection
 from anchorot.search.changes import (

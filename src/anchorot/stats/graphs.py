@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anchorot._typing import Float64s, RngLike
+from anchorot._typing import Disconnected, Float64s, RngLike
 from anchorot._validate import check_choice
 from anchorot.exceptions import InputError
+from anchorot.io.geodesics import adjacency
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graphs import n_kept, note_collection, single, table_space
-from anchorot.io.options import Disconnected
-from anchorot.io.shortest_paths import adjacency
 from anchorot.space import Space
 from anchorot.stats.energy_test import energy_test
 from anchorot.stats.permutation import PermutationTest

@@ -213,7 +213,7 @@ def _check_features(features: tuple[Tensor, Tensor], x: Tensor, y: Tensor) -> tu
 
 
 def _in_unit_range(x: Tensor, y: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
-    """The twin of :func:`anchorot._cost_scales.in_unit_range`, for each of a batch; least numbers along some axes."""
+    """The twin of :func:`anchorot.space.in_unit_range`, for each of a batch; least numbers along some axes."""
     unit = _unit_of(x.abs(), y.abs())
     x, y = (t / unit.to(t.dtype)[:, None, None] for t in (x, y))
     least = torch.minimum(x.amin(axes, keepdim=True), y.amin(axes, keepdim=True))

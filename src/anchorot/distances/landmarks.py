@@ -9,18 +9,56 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anchorot._cost_scales import unit_of
 from anchorot._typing import Float64s, Floats, Int64s
+from anchorot._units import unit_of
 from anchorot._validate import check_choice, check_memory, check_numbers
 from anchorot.exceptions import InputError
-from anchorot.geometry import Geometry, cloud
-from anchorot.io.geodesics import ROWS
+from anchorot.io.geodesics import ROWS, mesh_edges
 from anchorot.io.meshes import open_mesh, surface_of
-from anchorot.io.orientation import turns
 from anchorot.io.points import check_points, distance_blocks
+from anchorot.origin import Geometry, cloud
 from anchorot.space import Space, as_space
 
-BYTES = 12  # for every landmark and point: rows of a side, the same in the order of matches, and some room
+NEIGHBOURHOOD = 0.2  # of the largest distance: what counts as the neighbourhood of a vertex
+BYTES_PER_DISTANCE = 12  # for every landmark and point: rows of a side, the same in the order of matches, and some room
+
+
+def turns(vertices: Float64s, faces: Int64s, rows: Floats) -> Float64s | None:
+    """At every vertex: how far one turns, seen from outside, from the way out to the way into the crowd.
+
+    The way out is the gradient of the mean of `rows`, distances (k, n) from landmarks; the way into the crowd is that
+    of the number of landmarks nearby. Both are the same on every bent copy of a surface, so on a mirror image the turn
+    has the other sign. None where faces do not agree on which side is outside.
+    """
+    outside = _outside(vertices, faces)
+    if outside is None:
+        return None
+    scale = NEIGHBOURHOOD * float(rows.max())
+    out, crowd = rows.mean(axis=0, dtype=np.float64), np.zeros(rows.shape[1])
+    for row in rows:
+        crowd += np.exp(-np.square(row / scale))
+    a, b, c = faces.T
+    across = (out[b] - out[a]) * (crowd[c] - crowd[a]) - (out[c] - out[a]) * (crowd[b] - crowd[a])
+    area = np.linalg.norm(np.cross(vertices[b] - vertices[a], vertices[c] - vertices[a]), axis=1)
+    sums, areas = (sum(np.bincount(corner, values, len(vertices)) for corner in faces.T) for values in (across, area))
+    turn = outside * sums / np.where(areas > 0, areas, 1)
+    return np.sign(turn) * np.sqrt(np.abs(turn))  # or few vertices would outvote all others
+
+
+def agreement(first: Float64s, second: Float64s) -> float:
+    """Cosine between the turns of points and those of their matches; below 0 for a map that mirrors."""
+    size = float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float(first @ second) / size if size > 0 else 0.0
+
+
+def _outside(vertices: Float64s, faces: Int64s) -> int | None:
+    """1 if faces run anticlockwise seen from outside (a surface with a rim: taken for granted), -1 if not; or None."""
+    sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    if len(np.unique(sides, axis=0)) < len(sides):
+        return None
+    a, b, c = (vertices[corner] - vertices.mean(axis=0) for corner in faces.T)
+    is_closed = 2 * len(mesh_edges(faces)) == len(sides)
+    return -1 if is_closed and float((a * np.cross(b, c)).sum()) < 0 else 1
 
 
 class Distances(Protocol):
@@ -203,7 +241,7 @@ def farthest(source: Distances, k: int, unit: float) -> Landmarks:
     The first is the farthest from `source.begin`, so that copies with other numbers have the same landmarks.
     """
     n = len(source.kept)
-    check_memory(n, BYTES * min(k, n) / n, "distances to landmarks of")
+    check_memory(n, BYTES_PER_DISTANCE * min(k, n) / n, "distances to landmarks of")
     found = Landmarks(source, np.arange(min(k, n)), np.empty((min(k, n), n), np.float32), unit)
     reach = np.full(n, np.inf)
     point = int(np.argmax(source.row(source.begin)))
