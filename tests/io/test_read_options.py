@@ -121,17 +121,69 @@ def test_the_metric_of_points_has_one_name_wherever_files_are_read(tmp_path):
         np.testing.assert_array_equal(ao.read(file).cost, space.cost)
 
 
-@pytest.mark.parametrize("name", ["read", "pairwise", "embed", "convert"])
-def test_an_option_that_is_none_is_refused_in_the_name_of_the_function(tmp_path, name):
+@pytest.fixture
+def clouds(tmp_path):
+    """Two files of points, of which some are to be drawn."""
+    rng = np.random.default_rng(0)
+    for name in "ab":
+        np.savetxt(tmp_path / f"{name}.csv", rng.normal(size=(30, 2)), delimiter=",")
+    return [tmp_path / "a.csv", tmp_path / "b.csv"]
+
+
+def test_the_same_points_are_drawn_wherever_many_files_are_read(tmp_path, clouds):
+    how = {"kind": "points", "n_points": 9}
+    spaces = [ao.read(path, **how, rng=0) for path in clouds]
+    np.testing.assert_array_equal(ao.pairwise(clouds, **how), ao.pairwise(spaces))
+    np.testing.assert_array_equal(ao.embed(clouds, (3, 3), **how), ao.embed(spaces, (3, 3)))
+    assert ao.SearchIndex.build(clouds, **how).query(spaces[1], k=1).distance.tolist() == [0.0]
+    for file, space in zip(ao.convert(clouds, tmp_path / "python", **how), spaces, strict=True):
+        np.testing.assert_array_equal(ao.read(file).cost, space.cost)
+    command = ["convert", *map(str, clouds), "--kind", "points", "--n-points", "9", "-o", str(tmp_path / "shell")]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    np.testing.assert_array_equal(ao.read(tmp_path / "shell" / "b.npz").cost, spaces[1].cost)
+
+
+def test_without_a_seed_other_points_are_drawn_each_time(clouds):
+    """Statistics of two samples that `read` draws need draws that do not depend on each other."""
+    how = {"kind": "points", "n_points": 9}
+    draws = [ao.read(clouds[0], **how).cost.tolist() for _ in range(9)]
+    assert draws.count(draws[0]) < 9
+    assert ao.read(clouds[0], **how).origin.reading == how | {"rng": None}
+    assert len({float(ao.pairwise(clouds, **how, rng=None)[0, 1]) for _ in range(9)}) > 1
+
+
+UNKNOWN = {
+    "speed": "see anchorot.read for the options of reading files",
+    "n_point": "did you mean n_points?",
+    "metric": "did you mean point_metric?",
+    "seed": "did you mean rng?",
+    "random_state": "did you mean rng?",
+    "geodesics": "did you mean geodesic?",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        (name, option)
+        for name in ("read", "pairwise", "embed", "convert")
+        for option in UNKNOWN
+        if (name, option) != ("pairwise", "metric")  # the distance between spaces
+    ],
+)
+def test_an_unknown_option_is_one_line_that_names_the_right_one(tmp_path, name, option):
     np.save(tmp_path / "x.npy", np.eye(2))
     arguments = {"read": [tmp_path / "x.npy"], "convert": [[tmp_path / "x.npy"], tmp_path / "spaces"]}
-    with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'speed'$"):
-        getattr(ao, name)(*arguments.get(name, [[tmp_path / "x.npy"]]), speed=3)
+    advice = re.escape(UNKNOWN[option])
+    with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument '{option}'; {advice}$"):
+        getattr(ao, name)(*arguments.get(name, [[tmp_path / "x.npy"]]), **{option: 3})
 
 
 @pytest.mark.parametrize("name", ["build", "add"])
-def test_an_option_that_is_none_is_refused_in_the_name_of_the_method(tmp_path, name):
+@pytest.mark.parametrize("option", UNKNOWN)
+def test_an_unknown_option_of_an_index_is_one_line_that_names_the_right_one(tmp_path, name, option):
     np.save(tmp_path / "x.npy", np.eye(2))
-    index = ao.SearchIndex.build([np.eye(2)])
-    with pytest.raises(TypeError, match=rf"^SearchIndex\.{name}\(\) got an unexpected keyword argument 'speed'$"):
-        getattr(index, name)([tmp_path / "x.npy"], speed=3)
+    index, advice = ao.SearchIndex.build([np.eye(2)]), re.escape(UNKNOWN[option])
+    wanted = rf"^SearchIndex\.{name}\(\) got an unexpected keyword argument '{option}'; {advice}$"
+    with pytest.raises(TypeError, match=wanted):
+        getattr(index, name)([tmp_path / "x.npy"], **{option: 3})

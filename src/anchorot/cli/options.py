@@ -16,7 +16,7 @@ import typer
 from anchorot.anchors.marking import MARKS
 from anchorot.distances.ground import GROUNDS
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.options import HOW, ReadOptions
+from anchorot.io.options import HOW, SEED, ReadOptions
 from anchorot.many.metrics import METRICS, WITH_GRADIENT, WITH_PLAN
 
 SpaceArgument = typer.Argument(
@@ -40,7 +40,7 @@ TYPES: dict[str, Any] = {  # that can be typed
     "features": list[str] | None,
     "columns": list[str] | None,
 }
-DEFAULTS: dict[str, Any] = {"rng": 0, "cache": True}  # the same command gives the same result, and sooner
+DEFAULTS: dict[str, Any] = {"rng": SEED, "cache": True}  # the same command gives the same result, and sooner
 USUAL_POWER = 1
 DaskOption = Annotated[
     str | None, typer.Option("--dask", help="Address of a Dask scheduler to compute on.", show_default=False)
@@ -56,7 +56,7 @@ def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:
     shown = typer.Option(
         help=described["text"],
         min=described.get("least"),
-        show_default=described.get("shown", True),
+        show_default=option.name in DEFAULTS or described.get("shown", True),
         rich_help_panel=PANEL,
     )
     return inspect.Parameter(

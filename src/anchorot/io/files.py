@@ -140,12 +140,6 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
     raise InputError(f"files ending in '{file.suffix}' are not read; known endings: {', '.join(ENDINGS)}")
 
 
-@by_keywords
-def read_graph(path: Path, options: ReadOptions) -> EdgeTable:
-    """Read the edges of a graph, without directions and lengths; only from files that hold a graph."""
-    return UnreadGraph(path, options)()
-
-
 @dataclass(frozen=True)
 class UnreadGraph:
     """The edges of a graph in a file, and how to read it."""

@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
+from difflib import get_close_matches
 from functools import update_wrapper
 from pathlib import Path
 from textwrap import wrap
@@ -23,6 +24,9 @@ from anchorot.io.marks import column_names
 KINDS = ("cost", "points", "graph")
 SAMPLINGS = ("farthest", "uniform")
 HOW = ("cache", "max_bytes")  # options that change no space
+SEED = 0  # of draws from many files at once, which are then the same each time
+NEW_DRAWS = f"other points each time; {SEED} for functions of many files, and for commands"
+OTHER_NAMES = {"metric": "point_metric", "seed": "rng", "random_state": "rng"}  # that people try
 
 
 def _about(text: str, kind: str = "", **more: Any) -> dict[str, Any]:
@@ -40,7 +44,7 @@ class ReadOptions:
     kind: str | None = field(
         default=None,
         metadata=_about(
-            "What .npy, .csv, .tsv and .txt files hold: costs, coordinates of points (one a row), edges (one a line).",
+            "What .npy, .csv, .tsv and .txt files hold: costs, points (one per row) or edges (one per line).",
             choices=KINDS,
             shown="cost",
         ),
@@ -50,28 +54,28 @@ class ReadOptions:
     )
     rng: RngLike = field(
         default=None,
-        metadata=_about("Where random draws come from: a seed.", "None, int or numpy.random.Generator", least=0),
+        metadata=_about("Seed of random draws.", "None, int or numpy.random.Generator", least=0, shown=NEW_DRAWS),
     )
     point_metric: str = field(
-        default="euclidean", metadata=_about("Distance between points or cells, any of SciPy's.", "str")
+        default="euclidean", metadata=_about("Distance between points or cells: any of SciPy's.", "str")
     )
     n_neighbors: int | None = field(
         default=None,
         metadata=_about(
-            "Of points and cells: costs are shortest paths on the graph of this many nearest neighbours.",
+            "Points and cells: measure along the graph of this many nearest neighbours.",
             "int, optional",
             least=1,
             shown="straight distances",
         ),
     )
     obsm: str | None = field(
-        default=None, metadata=_about("Of cells: array of obsm to take, such as X_pca.", "str, optional", shown="X")
+        default=None, metadata=_about("Cells: the array of obsm to use, such as X_pca.", "str, optional", shown="X")
     )
     types: str | None = field(
         default=None,
         metadata=_about(
-            "What kind of point each is, by name: a node attribute, a column of obs or of a table with a header, a "
-            "value of the vertices, of neurons 'structure'.",
+            "The type of each point, by name: a node attribute, a column of obs or of a table with a header, a value "
+            "of the vertices, or 'structure' for neurons.",
             "str, optional",
             shown="the types that an .npz file holds",
         ),
@@ -79,7 +83,7 @@ class ReadOptions:
     features: str | Sequence[str] | None = field(
         default=None,
         metadata=_about(
-            "Numbers that each point has besides its costs, by the same names, and arrays of obsm.",
+            "Numbers that each point has besides its costs, named in the same way; arrays of obsm too.",
             "str or sequence of str, optional",
             shown="the features that an .npz file holds",
         ),
@@ -87,42 +91,42 @@ class ReadOptions:
     columns: str | Sequence[str] | None = field(
         default=None,
         metadata=_about(
-            "Of tables with a header: names of the columns that are coordinates, or costs.",
+            "Tables with a header: the columns that hold coordinates or costs.",
             "str or sequence of str, optional",
             shown="all others",
         ),
     )
     geodesic: str = field(
         default="heat",
-        metadata=_about("Of meshes: how to measure along the surface.", choices=tuple(GEODESICS)),
+        metadata=_about("Meshes: how to measure along the surface.", choices=tuple(GEODESICS)),
     )
     sampling: str = field(
         default="farthest",
-        metadata=_about("Of meshes: how to draw vertices, far from each other or each by itself.", choices=SAMPLINGS),
+        metadata=_about("Meshes: how to draw vertices, far from each other or independently.", choices=SAMPLINGS),
     )
     weight: str | bool | None = field(
         default=None,
         metadata=_about(
-            "Of graphs: edge attribute that is the length; any word for the third column of edge lists.",
+            "Graphs: the edge attribute that is the length; any word for the third column of edge lists.",
             "str or bool, optional",
             shown="every edge has length 1",
         ),
     )
     directed: bool | None = field(
         default=None,
-        metadata=_about("Of graphs: follow edges in their direction only.", "bool, optional", shown="as the file says"),
+        metadata=_about("Graphs: follow edges in their direction only.", "bool, optional", shown="as the file says"),
     )
     disconnected: Disconnected = field(
         default="error",
         metadata=_about(
-            "Of graphs in several parts: 'error', 'largest', or a number as the cost of unreachable pairs.",
+            "Graphs in several parts: 'error', 'largest', or a number as the cost of unreachable pairs.",
             '{"error", "largest"} or float',
         ),
     )
     max_bytes: int | str = field(
         default=MAX_BYTES,
         metadata=_about(
-            "Refuse a file of which more than this would be read or unpacked, such as '8GB'.",
+            "Read or unpack no more than this of a file, such as '8GB'.",
             "int or str",
             shown="2GiB",
         ),
@@ -131,8 +135,8 @@ class ReadOptions:
     cache: bool = field(
         default=False,
         metadata=_about(
-            "Take the space from the user's cache if this file was read with these options before, else put it there; "
-            "only what takes longer to read than that is kept, and nothing that is drawn without a seed.",
+            "Take the space from the user's cache if the file was read with these options before, else put it there; "
+            "skips files that are read as fast without it, and draws without a seed.",
             "bool",
         ),
     )
@@ -151,7 +155,7 @@ class ReadOptions:
         given = getattr(self, name)
         wanted = column_names(given)
         if not wanted or (name == "types" and not isinstance(given, str)):
-            raise InputError(f"{name} must be what a file calls them, such as 'label', but got {given!r}")
+            raise InputError(f"{name} must be a name that the file has for them, such as 'label', but got {given!r}")
         if name != "types":
             object.__setattr__(self, name, wanted)
 
@@ -177,8 +181,8 @@ class ReadOptions:
     def record(self) -> dict[str, Any]:
         """Those that are not the defaults and change the space, as plain values; of a draw its seed, or None."""
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in HOW}
+        rng = plain_value(values.pop("rng"))
         changed = {name: plain_value(value) for name, value in values.items() if value != getattr(DEFAULTS, name)}
-        rng = changed.pop("rng", None)
         return {**changed, "rng": rng if isinstance(rng, int) else None} if self.is_random else changed
 
     @property
@@ -191,11 +195,13 @@ DEFAULTS = ReadOptions()
 
 
 def check_keywords(caller: str, given: dict[str, Any]) -> None:
-    """Refuse keywords that are no options of reading, in the name of the function that got them."""
-    known = {each.name for each in fields(ReadOptions)}
+    """Refuse keywords that are not options of reading, in the name of the function that got them."""
+    known = [each.name for each in fields(ReadOptions)]
     for name in given:
         if name not in known:
-            raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}")
+            meant = [OTHER_NAMES[name]] if name in OTHER_NAMES else get_close_matches(name, known, 1)
+            advice = f"did you mean {meant[0]}?" if meant else "see anchorot.read for the options of reading files"
+            raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}; {advice}")
 
 
 def plain_value(value: Any) -> Any:

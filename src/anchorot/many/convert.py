@@ -19,7 +19,7 @@ from anchorot.exceptions import InputError, InputNote
 from anchorot.io.atomic import replacing
 from anchorot.io.files import Unread
 from anchorot.io.gate import opened
-from anchorot.io.options import PathLike, ReadOptions, check_keywords
+from anchorot.io.options import SEED, PathLike, ReadOptions, check_keywords
 from anchorot.io.stored import arrays_of
 from anchorot.many.spaces import Inputs, each_space, open_spaces
 from anchorot.space import Space
@@ -64,8 +64,8 @@ def convert(
         What to do about a file that cannot be read: raise its error (what is written stays), or go on without it, and
         warn with an `InputNote`.
     **reading
-        Options of :func:`read`. Without a seed one is drawn for all files, and recorded in them; ``cache=False`` reads
-        without the user's cache.
+        Options of :func:`read`, such as ``n_points=200``. The seed of draws, 0 unless another is given, is recorded in
+        the files; with ``rng=None`` one is drawn for all of them. ``cache=False`` reads without the user's cache.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def convert(
     if isinstance(paths, str | os.PathLike):
         raise InputError(f"paths must be a sequence of paths, but got one: {os.fspath(paths)!r}; make it a list")
     check_keywords("convert", reading)
-    options = ReadOptions(**{"cache": True, **reading}).settled()
+    options = ReadOptions(**{"cache": True, "rng": SEED, **reading}).settled()
     files = [Path(path) for path in paths]
     entries: list[Entry] = [Unread(file, options) for file in files]
     return convert_all(entries, files, Path(folder), n_jobs=n_jobs, client=client, progress=progress, errors=errors)

@@ -124,8 +124,8 @@ def pairwise(
     out : ndarray of float64, shape (N, N) or (N, M), optional
         Where to put the result, such as a memory-mapped file.
     **reading
-        Options of :func:`read` for paths, such as ``n_points=200, rng=0``.
-        Without a seed one is drawn for all files; ``cache=False`` reads them without the cache.
+        Options of :func:`read` for paths, such as ``n_points=200``. Points are drawn by the seed ``rng=0`` unless
+        another is given; with ``rng=None`` one is drawn for all files. ``cache=False`` reads without the user's cache.
 
     Returns
     -------

@@ -21,7 +21,7 @@ from anchorot.anchors.marking import Outline
 from anchorot.exceptions import InputError, find_shortage
 from anchorot.io.cache import READERS
 from anchorot.io.files import Readers, Unread, read
-from anchorot.io.options import HOW, ReadOptions
+from anchorot.io.options import HOW, SEED, ReadOptions
 from anchorot.many.tiles import pieces, strips, tile_side
 from anchorot.space import Space, as_space
 
@@ -70,7 +70,7 @@ class Inputs:
         others: Sequence[Any] | None,
         *,
         least: int = 1,
-        seed: RngLike = None,
+        seed: RngLike = SEED,
         **reading: Any,
     ) -> "Inputs":
         """Check that these are sequences of at least `least` spaces, without looking into them.
