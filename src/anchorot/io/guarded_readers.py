@@ -251,11 +251,13 @@ def _bounded(seconds: float, n_bytes: int) -> Iterator[None]:
 @contextmanager
 def _limited_memory(n_bytes: int) -> Iterator[None]:
     statm = Path("/proc/self/statm")
-    if not statm.is_file():
+    try:
+        import resource
+    except ImportError:  # Windows
+        statm = Path()
+    if not statm.is_file():  # Windows and macOS limit the time alone
         yield
         return
-    import resource
-
     limit = int(statm.read_text().split()[0]) * resource.getpagesize() + n_bytes
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (limit if soft == resource.RLIM_INFINITY else min(limit, soft), hard))
