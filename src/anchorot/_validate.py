@@ -71,7 +71,7 @@ def check_numbers(values: ArrayLike, name: str) -> Floats:
         hint = " (a sparse matrix? make it dense first)" if hasattr(values, "toarray") else ""
         hint = " (a data frame? make it numbers first: .astype(float))" if hasattr(values, "to_numpy") else hint
         raise InputError(f"{name} has dtype {array.dtype}, but real numbers are needed{hint}")
-    with np.errstate(over="ignore"):  # of long doubles; what becomes infinite is told
+    with np.errstate(over="ignore"):  # of long doubles; what becomes infinite is refused later
         return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
 
 
@@ -152,7 +152,10 @@ def _advice(x: Any) -> tuple[str, str] | None:
     if isinstance(x, list | tuple) and x and hasattr(x[0], "cost"):
         return f"a {kind} of spaces", "take one of them, or all pairs: anchorot.pairwise(spaces)"
     if hasattr(x, "toarray"):
-        return f"a sparse matrix ({kind})", "of a graph: anchorot.from_graph(matrix); of costs: matrix.toarray()"
+        return (
+            f"a sparse matrix ({kind})",
+            "graphs: anchorot.from_graph(matrix); costs: matrix.toarray()",
+        )
     for parts, maker in MAKERS.items():
         if all(hasattr(x, part) for part in parts):
             return f"an object of type {kind}", f"make a space of it: anchorot.{maker}"
@@ -163,7 +166,7 @@ def check_cost(cost: ArrayLike) -> Floats:
     """Turn `cost` into a square, finite, C-contiguous float matrix (no copy if it already is one)."""
     if (advice := _advice(cost)) is not None:
         raise InputError(f"got {advice[0]}, but a Space or a square matrix of costs is needed; {advice[1]}")
-    array = check_square(cost, "cost", "; of points, one per row, make a space first: anchorot.from_points(points)")
+    array = check_square(cost, "cost", "; if its rows are points, make a space first: anchorot.from_points(points)")
     if array.shape[0] == 0:
         raise InputError("cost has shape (0, 0), but a space needs at least one point")
     check_finite(array, "cost", "; unreachable pairs of a disconnected graph need a finite cost or must be left out")
@@ -264,8 +267,9 @@ def check_types(types: Iterable[Hashable], n: int, of: str = "the cost matrix") 
         raise InputError(f"types has {len(kinds)} entries, but {of} has {n} points")
     for place, kind in enumerate(kinds):
         if not isinstance(kind, Hashable):
-            told = f"types[{place}] is {shown(kind)}"
-            raise InputError(f"{told}, but a type must be hashable, such as a text or an integer")
+            raise InputError(
+                f"types[{place}] is {shown(kind)}, but a type must be hashable, such as a text or an integer"
+            )
         if not equals_itself(kind):
             raise InputError(f"types[{place}] is {kind!r}, which equals no type, not even itself; name what is missing")
     return kinds
@@ -422,7 +426,7 @@ def device_names(device: object) -> list[str]:
 
 
 def free_memory() -> float:
-    """Return bytes: the least of what the machine, a container and a limit of the process leave; inf if none tells."""
+    """Return bytes: the least of what the machine, a container and a limit of the process leave; inf if none says."""
     return min(_free_of_machine(), _free_of_container(), _free_of_process())
 
 

@@ -138,7 +138,7 @@ def barycenter(
     rng : None, int or numpy.random.Generator
         Source of randomness for the clouds.
     device : str
-        Of PyTorch: "cpu", "cuda".
+        A device of PyTorch: "cpu", "cuda".
     progress : bool
         Show a progress bar, on a terminal or in a notebook.
 

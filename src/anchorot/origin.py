@@ -76,7 +76,7 @@ class Origin:
     version : str or None
         The anchorot that read it, in files that `write` and `convert` make.
     source : Origin or None
-        Of a file that holds a space as it was stored: where that came from.
+        For a file that holds a stored space: where that came from.
 
     Examples
     --------
@@ -118,13 +118,13 @@ def _known(about: dict[str, Any]) -> dict[str, Any]:
 
 
 def unpacked(text: Any) -> Origin:
-    """The origin that a file tells of; an `InputError` if it is none."""
+    """The origin that a file records; an `InputError` if it is not one."""
     try:
         if len(str(text)) > MOST_LETTERS:
             raise InputError("its origin is too long")
         return _origin(json.loads(str(text)))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise InputError(f"what it says of its origin cannot be read ({error})") from None
+        raise InputError(f"its origin cannot be read ({error})") from None
 
 
 def _origin(about: dict[str, Any]) -> Origin:

@@ -29,7 +29,7 @@ def assert_refused(folder, runs):
     """Each of the runs, whose last word is where to write, is refused in one line, and no file has changed."""
     before = contents(folder)
     for words, result in zip(runs, anchorot_each(*runs, cwd=folder), strict=True):
-        assert_one_line(result, f"anchorot: {Path(words[-1])}: would overwrite ", ", which is to be read")
+        assert_one_line(result, f"anchorot: {Path(words[-1])}: would overwrite ", ", which is an input")
     assert contents(folder) == before
 
 
@@ -93,7 +93,7 @@ def test_a_link_to_a_file_of_another_kind_is_refused(tmp_path):
     inputs = write_inputs(tmp_path)
     (inputs / "D.npz").symlink_to("D.txt")
     result = anchorot("pairwise", "a.npy", "b.npy", "-o", "D.npz", cwd=inputs)
-    assert_one_line(result, "anchorot: D.npz: leads to D.txt, but a file ending in .npz or .csv is written here")
+    assert_one_line(result, "anchorot: D.npz: leads to D.txt, but the file must end in .npz or .csv")
 
 
 def test_a_loop_of_links_is_one_line(tmp_path):

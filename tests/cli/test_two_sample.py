@@ -50,7 +50,7 @@ def test_test_prints_a_verdict_and_draws(graph_files):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ring5.edgelist"], "say what to test against: anchorot test A... --against B..."),
+        (["ring5.edgelist"], "nothing to test against; use: anchorot test A... --against B..."),
         (["ring5.edgelist", "--against", "missing.edgelist"], "missing.edgelist: No such file or directory"),
         (
             [PAIR[0], "--against", PAIR[1]],

@@ -49,7 +49,7 @@ def test_nothing_but_a_regular_file_is_replaced(tmp_path, make):
     make(path)
     before = path.stat().st_mode
     for attempt in (check_writable, write):
-        with pytest.raises(OSError, match=r"this is (a folder|no regular file)") as told:
+        with pytest.raises(OSError, match=r"this is (a folder|not a regular file)") as told:
             attempt(path)
         assert told.value.filename == os.fspath(path)
     assert path.stat().st_mode == before

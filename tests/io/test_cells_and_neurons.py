@@ -103,7 +103,7 @@ def test_neighbours_of_two_clusters():
 @pytest.mark.parametrize(
     ("points", "options", "message"),
     [
-        (PCA, {"n_neighbors": 30}, "each point has 29 others, so 30 neighbours cannot be had"),
+        (PCA, {"n_neighbors": 30}, "n_neighbors must be below the number of points, but got 30 for 30 points"),
         (PCA, {"n_neighbors": 0}, "n_neighbors must be an integer >= 1"),
         (PCA, {"mode": "hops"}, "mode must be one of"),
         (np.ones((9, 3)), {}, "'correlation' is not defined for point 0, whose coordinates are all equal"),

@@ -164,7 +164,11 @@ UNUSED = table()["sample"].cat.add_categories("s99")
         (changed(sample=UNUSED), {}, "the sample 's99' has no points; leave it out of the categories of 'sample'"),
         (table().iloc[:0].assign(sample=[]), {}, "the samples have no points"),
         (changed(kind=[None, *table()["kind"][1:]]), {"types": "kind"}, "'kind' has no value at 'cell0'"),
-        (table(), {"n_neighbors": 9}, "the sample 's10': each point has 8 others, so 9 neighbours cannot be had"),
+        (
+            table(),
+            {"n_neighbors": 9},
+            "the sample 's10': n_neighbors must be below the number of points",
+        ),
         (table(), {"n_points": 0}, "n_points must be an integer >= 1"),
         ([1, 2], {}, "got a list, but an AnnData object, a data frame or a file is needed"),
     ],

@@ -238,7 +238,12 @@ def test_graphml(tmp_path):
         ("g.edgelist", "a b\nc\n", {}, "line 2 of edges is 'c', but two nodes are needed"),
         ("g.edgelist", "a b\n", {"weight": True}, "line 1 of numbers: could not convert"),
         ("g.edgelist", "a b\nc d\n", {}, "g.edgelist: the graph has 2 components"),
-        ("g.edgelist", "a b\nc d\n", {"disconnected": "split"}, "one space is read, so disconnected='split' cannot be"),
+        (
+            "g.edgelist",
+            "a b\nc d\n",
+            {"disconnected": "split"},
+            "disconnected='split' is not possible",
+        ),
         ("g.graphml", "<graphml", {}, "g.graphml: not a GraphML file that can be read"),
         ("g.graphml", "<graphml></graphml>", {}, "g.graphml: not a GraphML file that can be read"),
     ],
@@ -282,7 +287,7 @@ def test_bad_tu_folders_get_one_clear_line(tmp_path, change, message):
 
 
 def test_folders_that_are_no_collection(tmp_path):
-    with pytest.raises(ao.InputError, match="no TU collection"):
+    with pytest.raises(ao.InputError, match="not a TU collection"):
         ao.read_tu(tmp_path)
     with pytest.raises(ao.InputError, match="not a folder"):
         ao.read_tu(tmp_path / "nothing")

@@ -139,7 +139,7 @@ def test_points(tmp_path, name):
         (
             "x.csv",
             "1,2,3\n4,5,6\n",
-            "a cost matrix is square, but this one is 2 x 3; if its rows are points, say kind='points'",
+            "a cost matrix is square, but this one is 2 x 3; if its rows are points, use kind='points'",
         ),
         ("x.csv", "0,nan\n1,0\n", r"x.csv: cost must be finite, but 1 entries are not"),
         ("x.npz", "not a zip", "x.npz: not an .npz archive of plain numbers"),
@@ -147,7 +147,7 @@ def test_points(tmp_path, name):
         (
             "x.docx",
             "",
-            "files ending in '.docx' are not read; known endings: .csv, .edgelist, .edges, .gexf, .gml, .gr",
+            "unknown ending '.docx'; known endings: .csv, .edgelist, .edges, .gexf, .gml, .gr",
         ),
     ],
 )
@@ -360,5 +360,5 @@ def test_a_written_space_tells_of_its_source_but_of_no_folder(tmp_path):
 )
 def test_a_file_with_an_impossible_origin_is_refused(tmp_path, said):
     np.savez(tmp_path / "x.npz", cost=COST, origin=np.array(said))
-    with pytest.raises(ao.InputError, match=r"x\.npz: what it says of its origin cannot be read"):
+    with pytest.raises(ao.InputError, match=r"x\.npz: its origin cannot be read"):
         ao.read(tmp_path / "x.npz")

@@ -203,10 +203,10 @@ def test_bad_arguments_get_one_clear_line(mesh, options, message):
 def test_exact_refuses_what_would_crash_it():
     vertices, faces = SQUARE
     fan = np.concatenate([vertices, [[0, 0, 1.0]]]), np.concatenate([faces, [[0, 2, 4]]])
-    with pytest.raises(ao.InputError, match="1 edges have more than two faces; take geodesic='heat' or 'edge'"):
+    with pytest.raises(ao.InputError, match="1 edges have more than two faces; try geodesic='heat' or 'edge'"):
         ao.from_mesh(fan, geodesic="exact")
     flat = np.concatenate([vertices, [[2.0, 0, 0]]]), np.concatenate([faces, [[0, 1, 4]]])
-    with pytest.raises(ao.InputError, match="1 of this mesh have none; take geodesic='edge'"):
+    with pytest.raises(ao.InputError, match="1 of this mesh have none; try geodesic='edge'"):
         ao.from_mesh(flat, geodesic="exact")
     assert ao.from_mesh(fan, geodesic="edge").n == ao.from_mesh(fan, geodesic="heat").n == 5
 

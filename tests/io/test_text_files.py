@@ -119,7 +119,7 @@ def test_hidden_files_of_a_folder_are_left_alone(tmp_path):
     assert [source.name for source in find_sources([tmp_path])] == ["a.csv"]
     assert [source.name for source in find_sources([tmp_path / "._a.csv"])] == ["._a.csv"]  # asked for by name
     (tmp_path / "a.csv").unlink()
-    with pytest.raises(ao.InputError, match="no file in this folder has a known ending"):
+    with pytest.raises(ao.InputError, match="this folder has no file with a known ending"):
         find_sources([tmp_path])
 
 

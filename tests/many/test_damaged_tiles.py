@@ -90,7 +90,7 @@ def test_a_pipe_is_no_tile_and_is_not_replaced(tmp_path):
     path = tiles_of(tmp_path / "run")[1]
     path.unlink()
     os.mkfifo(path)
-    with pytest.warns(ao.InputNote, match="damaged"), pytest.raises(OSError, match=f"no regular file.*{path.name}"):
+    with pytest.warns(ao.InputNote, match="damaged"), pytest.raises(OSError, match=f"not a regular file.*{path.name}"):
         ao.pairwise(clouds(), checkpoint=tmp_path / "run")
 
 

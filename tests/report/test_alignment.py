@@ -250,9 +250,7 @@ def test_dense_maps_of_clouds_and_spaces_are_drawn_as_they_are(tmp_path, dim):
 
 def test_a_dense_map_of_other_things_is_refused_in_one_line(tmp_path):
     x, _, found = dense_map()
-    with pytest.raises(
-        ao.InputError, match="the alignment is of 80 and 80 points, but what is to be drawn has 80 and 9"
-    ):
+    with pytest.raises(ao.InputError, match="the alignment is between 80 and 80 points, but the spaces have 80 and 9"):
         write_report(tmp_path / "page.html", x, np.zeros((9, 3)), found)
 
 

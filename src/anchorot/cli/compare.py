@@ -34,7 +34,7 @@ def compare(
     metric: MetricOption = "ae",
     robust: Annotated[
         bool | None,
-        typer.Option(help="Compare ranks of costs only, or costs only.", show_default="both"),
+        typer.Option(help="Compare only the ranks of costs, or only the costs.", show_default="both"),
     ] = None,
     p: POption = None,
     epsilon: EpsilonOption = None,
@@ -45,8 +45,8 @@ def compare(
         bool,
         typer.Option(
             "--estimate",
-            help="Of ae: also estimate it between what the points were drawn from, with an error that is too small for "
-            "heavy tails. Points are drawn uniformly then, and of either file by a seed of its own.",
+            help="For ae: also estimate it between the populations that the points were drawn from; the error is too "
+            "small for heavy tails. Points are then drawn uniformly, with a seed of its own for each file.",
         ),
     ] = False,
     threads: ThreadsOption = 1,
@@ -54,13 +54,13 @@ def compare(
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Distance between two spaces, of their costs and of their ranks (robust), with the time of every step."""
+    """Distance between two spaces, by their costs and by the ranks of these (robust), with the time of each step."""
     forms = (False, True) if robust is None else (robust,)
     plain_metrics = [metric_of(metric, p, is_robust, epsilon, ground=ground, threads=threads) for is_robust in forms]
     others = ground != "w1" or marks is not None or reach is not None
     if estimate and ((metric, plain_metrics[0].options["p"]) != ("ae", 1) or others):
         raise ao.InputError(
-            "--estimate is for --metric ae with --p 1, without --ground, --marks and --reach: leave it or them out"
+            "--estimate works with --metric ae and --p 1 only, and not with --ground, --marks or --reach"
         )
     reading = _independent(reading) if estimate else reading
     stopwatch = Stopwatch()

@@ -23,14 +23,12 @@ def convert(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write spaces to.", show_default=False)],
     jobs: JobsOption = -1,
     dask: DaskOption = None,
-    skip_errors: Annotated[
-        bool, typer.Option("--skip-errors", help="Leave out files that cannot be read, and go on.")
-    ] = False,
+    skip_errors: Annotated[bool, typer.Option("--skip-errors", help="Skip files that cannot be read.")] = False,
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Write spaces as .npz files, which take no time to read, with all that was said about reading them."""
+    """Write spaces as .npz files, which are read at once, and record how the originals were read."""
     Outputs().announce_folder(output)
     sources = find_sources(files)
     start = time.perf_counter()

@@ -61,7 +61,7 @@ def pairwise(
     jobs: JobsOption = -1,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Folder for finished parts: a killed run goes on from there.", show_default=False),
+        typer.Option(help="Folder for finished parts; resumes if killed.", show_default=False),
     ] = None,
     dask: DaskOption = None,
     device: Annotated[
@@ -69,7 +69,7 @@ def pairwise(
         typer.Option(help="CUDA devices to compare on: cuda for all, or cuda:0,cuda:1.", show_default=False),
     ] = None,
     skip_errors: Annotated[
-        bool, typer.Option("--skip-errors", help="Leave NaN for spaces that cannot be read, and go on.")
+        bool, typer.Option("--skip-errors", help="Give spaces that cannot be read NaN, and go on.")
     ] = False,
     as_json: JsonOption = False,
     *,
@@ -83,7 +83,7 @@ def pairwise(
     outputs.announce_folder(checkpoint)
     sources = find_sources(files)
     if output is None and picture is None and not as_json and len(sources) > MOST_PRINTED:
-        raise ao.InputError(f"a matrix of {len(sources)} spaces is too large to print; say where to put it: -o D.npz")
+        raise ao.InputError(f"a matrix of {len(sources)} spaces is too large to print; write it to a file: -o D.npz")
     start = time.perf_counter()
     with dask_client(dask) as client, doing(f"comparing {len(sources)} spaces", ", or take fewer --jobs"):
         distances = ao.pairwise(
@@ -179,7 +179,7 @@ def embed(
         Path,
         typer.Option("--output", "-o", help="Write the vectors as .csv, or with options as .npz.", show_default=False),
     ],
-    cells: Annotated[int, typer.Option(help="Cells each way: as many numbers as their square.", min=1)] = 32,
+    cells: Annotated[int, typer.Option(help="Cells each way; a vector has the square of this number.", min=1)] = 32,
     robust: Annotated[bool, typer.Option("--robust", help="Embed ranks of costs.")] = False,
     ground: GroundOption = "w1",
     marks: MarksOption = None,
@@ -228,7 +228,7 @@ def barycenter(
         Path, typer.Option("--output", "-o", help="Write the points as .npz or .csv.", show_default=False)
     ],
     support: Annotated[int, typer.Option(help="Points of the barycenter.", min=1)] = 100,
-    dim: Annotated[int, typer.Option(help="Coordinates of each.", min=1)] = 2,
+    dim: Annotated[int, typer.Option(help="Coordinates of each point.", min=1)] = 2,
     metric: GradientOption = "ae",
     restarts: Annotated[int, typer.Option(help="Random starts, of which the best is kept.", min=1)] = 1,
     max_iter: Annotated[int, typer.Option(help="Steps from each start.", min=1)] = 500,

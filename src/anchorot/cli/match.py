@@ -24,7 +24,7 @@ from anchorot.io.options import ReadOptions
 from anchorot.many.metrics import plan_of
 
 ROWS_SHOWN = 10
-LARGE_MESH = 1000  # vertices: of more, landmarks are aligned, or a sample of so many where there must be a plan
+LARGE_MESH = 1000  # vertices; with more, landmarks are aligned, or a sample of this size if a plan is needed
 N_LANDMARKS = 500
 
 Thing = ao.Space | ao.MeshDistances
@@ -69,7 +69,7 @@ def match(
     b: Annotated[Path, typer.Argument(help="The space to find its points in.", show_default=False)],
     plan: PlanOption = "align",
     robust: Annotated[
-        bool, typer.Option("--robust", help="Compare ranks of costs; the plan of aep is the same by either.")
+        bool, typer.Option("--robust", help="Compare ranks of costs; aep gives the same plan either way.")
     ] = False,
     p: POption = None,
     epsilon: EpsilonOption = None,
@@ -90,7 +90,7 @@ def match(
         typer.Option(
             "--output",
             "-o",
-            help="Write the matches as .csv, as .txt (one number to a line), or with the whole plan as .npz.",
+            help="Write the matches as .csv, as .txt (one number per line), or with the whole plan as .npz.",
             show_default=False,
         ),
     ] = None,
@@ -100,7 +100,7 @@ def match(
 ) -> None:
     """Which point of one space corresponds to which of the other.
 
-    Meshes of more than 1000 vertices are aligned by landmarks, all vertices of them, unless --n-points takes a sample.
+    All vertices of meshes of more than 1000 are aligned by landmarks, unless --n-points takes a sample.
     """
     solve = _solver(plan, robust, p, epsilon, mass, start, seed=reading["rng"])
     outputs = Outputs(a, b)
@@ -128,7 +128,7 @@ def match(
 def _read(
     a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch, plan: str, need_plan: list[str]
 ) -> tuple[Thing, Thing]:
-    """Read two spaces; but of large meshes to be aligned, all vertices, or a sample if an option needs a plan."""
+    """Read two spaces; large meshes that are to be aligned whole, or as a sample if an option needs a plan."""
     if plan != "align" or reading["n_points"] is not None:
         return read_both(a, b, reading, stopwatch)
     files, meshes = (("read_a", a), ("read_b", b)), []
@@ -144,7 +144,7 @@ def _read(
     if need_plan:
         text = (
             f"{path.name} has {count} vertices, of which {LARGE_MESH} are kept, since {need_plan[0]} needs a plan "
-            "between all points; --n-points keeps more or fewer"
+            "between all points; use --n-points to keep more or fewer"
         )
         warnings.warn(text, ao.InputNote, stacklevel=2)
         return read_both(a, b, {**reading, "n_points": LARGE_MESH}, stopwatch)
@@ -183,7 +183,7 @@ def _solver(
         return plan_of("ae" if plan == "aep" else plan, p, robust, epsilon, start)
     for name, given in (("p", p), ("epsilon", epsilon)):
         if given is not None:
-            raise ao.InputError(f"--plan align has no {name} to choose, but got --{name} {given}; leave it out")
+            raise ao.InputError(f"--{name} cannot be combined with --plan align")
     options = {"start": start or "anchors", "mass": _number_or_word(mass), "robust": robust, "rng": seed}
 
     def aligned(x: Thing, y: Thing) -> Answer:

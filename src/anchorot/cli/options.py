@@ -156,7 +156,7 @@ def _choice(names: tuple[str, ...], *flags: str) -> Any:
         metavar=f"[{'|'.join(names)}]",
         callback=_checked(names),
         autocompletion=_completed(names),
-        help=f"What spaces are compared by: {titles}. Distances between points of one space are --point-metric.",
+        help=f"What spaces are compared by: {titles}. For distances between points of one space see --point-metric.",
     )
 
 
@@ -203,26 +203,26 @@ MarksOption = Annotated[
     typer.Option(
         metavar="[types|features]",
         callback=_checked_marks,
-        help="Of ae: tell points apart by their types or features too, if files have them.",
+        help="For ae: also compare the types or features of points, if the files have them.",
         show_default=False,
     ),
 ]
 ReachOption = Annotated[
     float | None,
-    typer.Option(help="Of ae: compare costs up to this one, by default all.", show_default=False),
+    typer.Option(help="For ae: compare costs up to this one; all by default.", show_default=False),
 ]
 GroundOption = Annotated[
     str,
     typer.Option(
         metavar=f"[{'|'.join(GROUNDS)}]",
         callback=_checked(GROUNDS),
-        help="Of ae: the distance between anchors. w2 is 0 for equal anchors only, but takes n³ time.",
+        help="For ae: the distance between anchors. w2 is 0 only for equal anchors, but takes O(n³) time.",
     ),
 ]
 EpsilonOption = Annotated[
     float | None,
     typer.Option(
-        help=f"Entropic regularisation, of {_REGULARISED}; 0: none (default: 1e-3 of the mean cost for aw, 0 for gw).",
+        help=f"Entropic regularisation of {_REGULARISED}; 0: none (default: 1e-3 of the mean cost for aw, 0 for gw).",
         min=0,
         show_default=False,
     ),

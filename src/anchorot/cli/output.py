@@ -35,7 +35,7 @@ ClickException: type[Exception] = next(kind for kind in typer.BadParameter.__mro
 
 
 def print_json(found: dict[str, Any]) -> None:
-    """Print one JSON object; numbers that JSON has no word for, NaN and infinity, are null."""
+    """Print one JSON object; numbers that JSON lacks, NaN and infinity, become null."""
     print(json.dumps(_finite(found), allow_nan=False), flush=True)
 
 
@@ -254,8 +254,8 @@ def _discard(stream: TextIO) -> None:
 def _replace_closed_streams() -> None:
     """Let streams that are closed lead nowhere, and end at once if standard output, where results go, is one of them.
 
-    Of a closed stream Python has none; but the next file that is opened would get its number, and with it whatever
-    libraries or child processes write to that stream.
+    Python has no object for a closed stream; but the next file that is opened would get its number, and with it
+    whatever libraries or child processes write to that stream.
     """
     closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
     for name in closed:

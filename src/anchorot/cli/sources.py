@@ -98,7 +98,7 @@ def find_sources(paths: list[Path]) -> list[Source]:
             seen = [file for file in path.iterdir() if not file.name.startswith(".")]
             files = sorted((file for file in seen if file.suffix.lower() in ENDINGS), key=_natural)
             if not files:
-                raise InputError(f"{path}: no file in this folder has a known ending: {', '.join(ENDINGS)}")
+                raise InputError(f"{path}: this folder has no file with a known ending: {', '.join(ENDINGS)}")
             found += [source for file in files for source in _sources_of(file)]
     return found
 

@@ -54,7 +54,7 @@ def two_sample(
     ] = None,
     statistic: Annotated[
         Statistic,
-        typer.Option(help="What stands for a graph; anchors, its distances, are of spaces of every kind."),
+        typer.Option(help="What represents a graph; anchors, its distances, work for spaces of every kind."),
     ] = Statistic.degree,
     ground: GroundOption = "w1",
     resamples: Annotated[int, typer.Option(help="Permutations to draw.", min=1)] = 999,
@@ -74,7 +74,7 @@ def two_sample(
 ) -> None:
     """Test whether two collections of graphs, or of other spaces, come from one distribution."""
     if not against:
-        raise ao.InputError("say what to test against: anchorot test A... --against B...")
+        raise ao.InputError("nothing to test against; use: anchorot test A... --against B...")
     outputs = Outputs(*files, *against)
     outputs.announce_picture(picture)
     sources = find_sources(files), find_sources(against)

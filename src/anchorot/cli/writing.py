@@ -30,7 +30,7 @@ class Outputs:
     """The files that a command is asked to write, which must not be those that it reads.
 
     A command says which files and folders it reads, announces what it will write before its work, saves that after it,
-    tells of its results, and settles: a file that could not be written where it was wanted is then the command's error,
+    prints its results, and settles: a file that could not be written where it was wanted is then the command's error,
     and the result is in the temporary folder.
     """
 
@@ -50,7 +50,7 @@ class Outputs:
         check_writable(path)
         for file in self._read_files():
             if _are_one(target, file):
-                raise InputError(f"{path}: would overwrite {file}, which is to be read; write to another file")
+                raise InputError(f"{path}: would overwrite {file}, which is an input; choose another file")
         _check_ending(path, target, endings)
 
     def _read_files(self) -> Iterator[Path]:
@@ -67,7 +67,7 @@ class Outputs:
         if path is not None:
             from anchorot.plot import new_figure
 
-            new_figure(1, 1)  # tells of a missing matplotlib
+            new_figure(1, 1)  # raises if matplotlib is missing
 
     def announce_folder(self, path: Path | None) -> None:
         """Refuse a folder that could not be made or written to."""
@@ -154,7 +154,7 @@ def _is_number(text: str) -> bool:
 def _check_ending(path: Path, target: Path, endings: Sequence[str]) -> None:
     if endings and target.suffix.lower() not in endings:
         link = "" if target == path else f"leads to {target.name}, but "
-        raise InputError(f"{path}: {link}a file ending in {' or '.join(endings)} is written here")
+        raise InputError(f"{path}: {link}the file must end in {' or '.join(endings)}")
 
 
 def _are_one(target: Path, file: Path) -> bool:

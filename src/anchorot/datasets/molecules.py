@@ -83,7 +83,7 @@ def alkanes() -> Dataset:
 
 
 def _skeleton(name: str) -> Edges:
-    """Return the bonds between carbon atoms that the name of an alkane tells: its chain, and what hangs on it."""
+    """Return the bonds between carbon atoms that the name of an alkane says: its chain, and what hangs on it."""
     chain = next(length for ending, length in CHAINS.items() if name.endswith(ending))
     edges = [(i, i + 1) for i in range(1, chain)]
     for places, group in re.findall(r"([\d,]+)-(?:di|tri|tetra)?(methyl|ethyl)", name):

@@ -280,7 +280,7 @@ def surface_of(values: Float64s, origin: Float64s, step: float) -> tuple[Float64
 
 
 def _centres(values: Float64s) -> Float64s:
-    """Of each cell, from its values (N, 8) at the corners, the mean of the cuts of its edges."""
+    """The mean of the cuts of each cell's edges, from its values (N, 8) at the corners."""
     total, count = np.zeros((len(values), 3)), np.zeros((len(values), 1))
     for a, b in EDGES:
         cut = (values[:, a] > 0) != (values[:, b] > 0)

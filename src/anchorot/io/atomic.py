@@ -48,7 +48,7 @@ def remove_stale(half_written: Iterable[Path]) -> None:
 
 @contextmanager
 def _naming(path: str | os.PathLike[str], temporary: Path | None) -> Iterator[None]:
-    """Let an error tell of `path`, which the caller knows, and not of the temporary file, or of no file at all."""
+    """Let an error name `path`, which the caller knows, instead of the temporary file or no file at all."""
     try:
         yield
     except OSError as error:
@@ -66,9 +66,9 @@ def _target(path: str | os.PathLike[str], follows_links: bool) -> Path:
     except FileNotFoundError:
         return target
     if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "this is a folder, but a file is to be written")
+        raise IsADirectoryError(errno.EISDIR, "this is a folder, but a file is needed")
     if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
-        raise OSError(errno.EINVAL, "this is no regular file, and is not replaced by one")
+        raise OSError(errno.EINVAL, "this is not a regular file, so it is not replaced")
     return target
 
 

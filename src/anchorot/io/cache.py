@@ -1,7 +1,7 @@
 """Spaces that were read before: a folder of entries, one for each content of a file and way of reading it.
 
 The name of an entry is its key, a SHA-256 of the file's bytes, its ending, all options and the versions of what reads
-it; so an entry never goes stale, and nothing has to be told when a file changes. An entry is a seal (a digest with the
+it; so an entry never goes stale, and a file that changes needs no notice. An entry is a seal (a digest with the
 key as the key), what was noted about the file, and the arrays of the space as `write` stores them. It appears whole, by
 renaming, and is never changed: processes may share the folder, and be killed at any moment. What is damaged, is a link
 to somewhere else, or belongs neither to this user nor to whose folder it is, is read again.

@@ -80,8 +80,8 @@ def from_cohort(
     Parameters
     ----------
     data : anndata.AnnData, data frame, mapping of arrays, or path
-        One row a point (a cell, a spot), with a column that says which sample it is in. Files: .h5ad, and .csv or .tsv
-        with a header.
+        One row per point (a cell, a spot), with a column that says which sample it is in. Files: .h5ad, and .csv or
+        .tsv with a header.
     sample : str
         The column that names the sample of every point. Samples stand in the order in which they first appear.
     points : str or list of str
@@ -101,7 +101,7 @@ def from_cohort(
     rng : None, int or numpy.random.Generator
         Source of randomness for the draws; each sample has its own child of it.
     max_bytes : int or str
-        Of files: refuse to read more than this.
+        Files: refuse to read more than this.
 
     Returns
     -------
@@ -182,7 +182,9 @@ class _Making(NamedTuple):
             return from_points(x, self.metric, **options)
         found = from_neighbors(x, self.n_neighbors, self.metric, self.disconnected, **options)
         if isinstance(found, list):
-            raise InputError("one space is made of a sample, so disconnected='split' cannot be")
+            raise InputError(
+                "disconnected='split' is not possible, since a sample is one space; use 'largest' or a number"
+            )
         return found
 
 

@@ -67,8 +67,8 @@ def read(path: Path, options: ReadOptions) -> Space:
     Returns
     -------
     Space
-        Labelled by what the file calls its points, with what they look like (`Space.geometry`) where it tells, and with
-        the file and these options as its `Space.origin`.
+        Labelled by what the file calls its points, with what they look like (`Space.geometry`) where it says so, and
+        with the file and these options as its `Space.origin`.
         One space is read, so ``disconnected="split"`` is not possible here; see :func:`from_graph`.
 
     Raises
@@ -137,7 +137,7 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
         return _cells(read_h5ad(file, options.obsm, options.wanted, options.limit), options)
     if ending in MATRIX_READERS:
         return _matrix(MATRIX_READERS[ending](file, options), file, options)
-    raise InputError(f"files ending in '{file.suffix}' are not read; known endings: {', '.join(ENDINGS)}")
+    raise InputError(f"unknown ending '{file.suffix}'; known endings: {', '.join(ENDINGS)}")
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
     if cost.ndim == 2 and cost.shape[0] != cost.shape[1]:
         raise InputError(
             f"a cost matrix is square, but this one is {cost.shape[0]} x {cost.shape[1]}; "
-            "if its rows are points, say kind='points' (--kind points)"
+            "if its rows are points, use kind='points' (--kind points)"
         )
     space = space_of({"cost": cost, **found})
     doubt = None if space.origin else doubt_of_cost(space.cost)  # what was written by us is known already

@@ -77,7 +77,7 @@ def check_limit(size: int, what: str, limit: int) -> None:
     if size > limit:
         raise InputError(
             f"{what} takes {size / 1e9:.3g} GB, but no more than {limit / 1e9:.3g} GB of a file are read; "
-            "if you trust it, raise max_bytes of read (--max-bytes)"
+            "if you trust it, raise max_bytes (--max-bytes)"
         )
 
 

@@ -130,7 +130,7 @@ def heat_rows(vertices: Float64s, faces: Int64s) -> Callable[[int], Float64s]:
         raise MissingExtraError("potpourri3d", "mesh") from None
 
     def failure(why: object) -> InputError:
-        return InputError(f"the heat method fails on this mesh ({why}); geodesic='edge' may not")
+        return InputError(f"the heat method fails on this mesh ({why}); try geodesic='edge'")
 
     _, counts = _counted_edges(faces)
     if counts.max() > MOST_FACES:  # each is compared with each
@@ -166,9 +166,9 @@ def exact_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64
         solver = PyGeodesicAlgorithmExact(vertices, faces)
         found = _rows((solver.geodesicDistances(np.array([source]), index)[0] for source in index), len(index))
     except (RuntimeError, ValueError, OverflowError):  # the last where it reached no source
-        raise InputError("the exact method fails on this mesh; geodesic='heat' may not") from None
+        raise InputError("the exact method fails on this mesh; try geodesic='heat'") from None
     if not np.isfinite(found).all():
-        raise InputError("the exact method fails on this mesh; geodesic='heat' may not")
+        raise InputError("the exact method fails on this mesh; try geodesic='heat'")
     found *= unit
     return _symmetrised(found)
 
@@ -202,7 +202,7 @@ def _check_manifold(vertices: Float64s, faces: Int64s) -> None:
     if (count > 2).any():
         raise InputError(
             f"exact geodesics need a surface, but {int((count > 2).sum())} edges have more than two faces; "
-            "take geodesic='heat' or 'edge'"
+            "try geodesic='heat' or 'edge'"
         )
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     longest = np.maximum(np.linalg.norm(b - a, axis=1), np.linalg.norm(c - a, axis=1))
@@ -210,7 +210,7 @@ def _check_manifold(vertices: Float64s, faces: Int64s) -> None:
     if flat.any():
         raise InputError(
             f"exact geodesics need faces with an area, but {int(flat.sum())} of this mesh have none; "
-            "take geodesic='edge'"
+            "try geodesic='edge'"
         )
 
 

@@ -21,7 +21,7 @@ from anchorot.exceptions import InputError, first_line
 from anchorot.io.marks import Columns
 
 NO_ATTRIBUTES = Columns("node attribute")
-DENSE_ADVICE = "got a square array, but edges are needed; of a dense matrix: scipy.sparse.csr_array(it)"
+DENSE_ADVICE = "got a square array, but edges are needed; for a dense matrix pass scipy.sparse.csr_array(matrix)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +189,7 @@ def _from_edges(graph: Iterable[Any], weight: str | bool | None, directed: bool 
         if widths == {len(rows)}:
             raise InputError(DENSE_ADVICE)
         wrong = next(row for row in rows if not isinstance(row, tuple) or len(row) not in (2, 3) or len(widths) > 1)
-        hint = "; of an edge_index take its transpose: edge_index.T" if len(rows) == 2 and len(widths) == 1 else ""
+        hint = "; for an edge_index pass its transpose: edge_index.T" if len(rows) == 2 and len(widths) == 1 else ""
         raise InputError(f"edges must all be pairs, or all triples with a length, but got {shown(wrong)}{hint}")
     if weight and widths == {2}:
         raise InputError("lengths of edges are asked for, but the edges are pairs of nodes without one")

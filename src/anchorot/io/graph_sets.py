@@ -41,9 +41,9 @@ class GraphSet(Sequence["csr_array"]):
     labels : ndarray of shape (len(graphs),) or None
         Class of each graph, if the collection has classes.
     types : tuple of tuples, or None
-        Of each graph the labels of its nodes, if nodes have labels: integers, or tuples of them.
+        The labels of each graph's nodes, if nodes have labels: integers, or tuples of them.
     features : tuple of ndarray of shape (n, d), or None
-        Of each graph the attributes of its nodes, if nodes have attributes.
+        The attributes of each graph's nodes, if nodes have attributes.
     """
 
     name: str
@@ -157,7 +157,7 @@ def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
         raise InputError(f"{place}: not a folder")
     name = place.resolve().name
     if not is_tu_folder(place):
-        raise InputError(f"{place}: no TU collection, there is no file {name}_graph_indicator.txt in it")
+        raise InputError(f"{place}: not a TU collection, since it has no file {name}_graph_indicator.txt")
     graph_of = _integers(place / f"{name}_graph_indicator.txt")[:, 0] - 1
     edges = _integers(place / f"{name}_A.txt") - 1
     _check_tu(edges, graph_of, name)
@@ -244,7 +244,7 @@ class Graph(NamedTuple):
 def is_gin_file(file: Path) -> bool:
     """Whether a file begins as a collection does: a count, ``n class``, and a node.
 
-    Of the format of the paper's authors only the matrix of two points can begin like that, and it has four lines.
+    In the format of the paper's authors only the matrix of two points can begin like that, and it has four lines.
     """
     try:
         with opened(file) as handle:

@@ -68,7 +68,7 @@ def from_graph(
     graph : networkx or igraph graph, PyTorch Geometric data, SciPy sparse matrix, or list of edges
         Edges of a list, an array (E, 2) or a tensor are pairs of nodes, or triples of two nodes and a length. Of
         PyTorch Geometric's `Data`, or anything else that has an ``edge_index`` (2, E), that and ``num_nodes`` are
-        read. Of parallel edges the shortest counts; loops count for nothing.
+        read. Among parallel edges the shortest counts; loops are ignored.
     weight : None, bool or str
         None or False: every edge has length 1; None notes if there are lengths. A name: the length is that attribute of
         the edge. True: the attribute ``"weight"``, ``edge_weight`` or else ``edge_attr`` beside an ``edge_index``, the
@@ -81,10 +81,10 @@ def from_graph(
         Follow edges in their direction only. By default as a networkx or igraph graph says of itself; all others are
         undirected.
     weights : array_like of shape (n,), optional
-        Of the nodes; uniform by default. Renormalised over the nodes that are kept.
+        Weights of the nodes; uniform by default. Renormalised over the nodes that are kept.
     types : str, mapping, or iterable of n hashable objects, optional
         What kind of point each node is: a text is the name of a node attribute (of networkx and igraph graphs); a
-        mapping gives the type of each node by its name; anything else is one type a node, in the order of the nodes:
+        mapping gives the type of each node by its name; anything else is one type per node, in the order of the nodes:
         that of the graph or the rows, of a list of edges that of ``Space.labels`` when no node is left out.
     features : str, list of str, mapping, or array_like of shape (n, k) or (n,), optional
         Numbers of the nodes, by the same rule: names of node attributes (numbers, or vectors of one length), a
@@ -141,7 +141,7 @@ def single(found: Space | list[Space]) -> Space:
     """Return what was found if it is one space; refuse the parts of a graph."""
     if isinstance(found, list):
         raise InputError(
-            "one space is read, so disconnected='split' cannot be; take 'largest' or a number, or in Python from_graph"
+            "disconnected='split' is not possible, since one space is read; use 'largest' or a number, or from_graph"
         )
     return found
 
@@ -235,5 +235,5 @@ def _explain(parts: list[Int64s], table: EdgeTable, another_way: str) -> str:
     ways = "disconnected='largest', " + (f"{another_way}, " if another_way else "")
     return (
         f"the graph has {len(parts)} {kind} (of {sizes} nodes), so some costs are infinite; "
-        f"ways out: {ways}or a finite number as the cost of unreachable pairs"
+        f"use {ways}or a finite number as the cost of unreachable pairs"
     )

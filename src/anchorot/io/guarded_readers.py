@@ -35,7 +35,7 @@ class Budget:
         if self.left < 0:
             raise BadFileError(
                 f"its header promises {size / 1e9:.3g} GB of {what}, but no more than {self.limit / 1e9:.3g} GB of a "
-                "file are read; if you trust it, raise max_bytes of read (--max-bytes)"
+                "file are read; if you trust it, raise max_bytes (--max-bytes)"
             )
 
 
@@ -236,7 +236,7 @@ def read(request: dict[str, Any]) -> dict[str, Any] | str:
 
 @contextmanager
 def _bounded(seconds: float, n_bytes: int) -> Iterator[None]:
-    """End this process, with status 1, after so many seconds; let it take no more memory, where the system limits it.
+    """End this process, with status 1, after some seconds, and bound the memory it may take, where the system can.
 
     The watch is kept by a thread of the interpreter's own, even while a library hangs and holds Python's lock.
     """

@@ -22,7 +22,7 @@ def short_list(names: Sequence[object]) -> str:
 
 
 class Columns:
-    """What every point of a thing has, by name: numbers, texts or vectors, one a point.
+    """What every point of a thing has, by name: numbers, texts or vectors, one per point.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _looked_up(values: Mapping[Any, Any], names: Sequence[Any], what: str) -> li
 def sampled(candidates: Int64s, n_points: int | None, rng: RngLike, weights: Float64s | None = None) -> Int64s:
     """Draw at most `n_points` of the candidates, uniformly, none twice; all in order if there are fewer.
 
-    Of more than that none is drawn that has no weight, unless none has any.
+    If there are more, points without weight are never drawn, unless none has any.
     """
     if n_points is None or check_integer(n_points, "n_points", 1) >= len(candidates):
         return candidates

@@ -72,7 +72,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
 
 
 def _array(handle: IO[bytes], size: int, name: str) -> Any:
-    """Array of an .npy file of so many bytes; a header that promises another size is refused before memory is taken."""
+    """Array of an .npy file of `size` bytes; a header that promises another size is refused before memory is taken."""
     with _PARSING:
         version = np.lib.format.read_magic(handle)
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -238,7 +238,7 @@ def _numbers(cells: list[str], name: str, table: Table) -> Float64s:
         wrong = next(number for number, cell in enumerate(cells) if not _is_number(cell))
         raise InputError(
             f"the column {name!r} has {cells[wrong][:40]!r} in line {wrong + 1 + table.header}, but needs numbers; "
-            "ask for it as types, or name the columns to take: columns=[...] (--columns)"
+            "use it as types, or name the columns to read: columns=[...] (--columns)"
         ) from None
 
 

@@ -104,7 +104,7 @@ def _check_counts(ending: str, content: bytes) -> None:
 
 
 class _Element(NamedTuple):
-    """What a header promises: so many lines of numbers, among them lists that begin with their length."""
+    """What a header promises: a number of lines of numbers, among them lists that begin with their length."""
 
     name: str
     n_lines: int

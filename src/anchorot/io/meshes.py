@@ -52,8 +52,8 @@ def from_mesh(
     sampling : {"farthest", "uniform"}
         Begin with a random vertex and always add the one farthest (along edges) from those already taken, which covers
         the surface evenly; or draw vertices uniformly, each independent of the others, as `anchor_energy_estimate` and
-        other statistics of samples need them. Of TOSCA's 148 shapes, 100 points each, 47 % are nearest to themselves
-        when they are drawn twice by "farthest", 12 % by "uniform" (``docs/formats.md``).
+        other statistics of samples need them. Of TOSCA's 148 shapes, drawn twice with 100 points each,
+        47 % are nearest to themselves by "farthest", 12 % by "uniform" (``docs/formats.md``).
     points : array_like of int, shape (k,), optional
         Keep these vertices, in this order, instead of a draw. All of them must be in the largest component.
     types : str or iterable of N hashable objects, optional
@@ -65,7 +65,7 @@ def from_mesh(
     Returns
     -------
     Space
-        The labels are the numbers of the vertices. Of a mesh of several components only the largest is kept, with an
+        The labels are the numbers of the vertices. If a mesh has several components, only the largest is kept, with an
         `InputNote`.
 
     Examples

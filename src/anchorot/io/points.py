@@ -60,7 +60,7 @@ def from_points(
     weights : array_like of shape (n,), optional
         Uniform by default. Renormalised over the points that are kept.
     dtype : float64 or float32
-        Of the costs. Distances are computed in blocks, so memory stays at n² numbers of this type.
+        Type of the costs. Distances are computed in blocks, so memory stays at n² numbers of this type.
     types : iterable of n hashable objects, optional
         What kind of point each is, see :class:`Space`.
     features : array_like of shape (n, k) or (n,), optional
@@ -77,7 +77,7 @@ def from_points(
     Returns
     -------
     Space
-        Of the points that are kept, in the order of the draw; `Space.geometry` has the positions of all, if they have
+        The points that are kept, in the order of the draw; `Space.geometry` has the positions of all, if they have
         at most three coordinates.
 
     Examples
@@ -216,11 +216,11 @@ def from_neighbors(
     metric : str or callable
         Which neighbours are near, see :func:`from_points`.
     disconnected : {"error", "largest", "split"} or float
-        See :func:`from_graph`. More neighbours are another way out.
+        See :func:`from_graph`. More neighbours help as well.
     mode : {"connectivity", "distance"}
         Count edges, or add up their distances.
     weights, types, features, labels
-        Of the points, see :func:`from_points`.
+        What else is known of the points, see :func:`from_points`.
     n_points : int, optional
         Keep at most this many points, drawn uniformly; paths still lead through all of them.
     rng : None, int or numpy.random.Generator
@@ -236,7 +236,7 @@ def from_neighbors(
     x = check_points(points)
     k = check_integer(n_neighbors, "n_neighbors", 1)
     if k >= len(x):
-        raise InputError(f"each point has {len(x) - 1} others, so {k} neighbours cannot be had; ask for fewer")
+        raise InputError(f"n_neighbors must be below the number of points, but got {k} for {len(x)} points")
     marks = given_marks(types, features, len(x), "points")
     edges, lengths = _nearest(x, k, metric)
     labels = row_names(points) if labels is None else labels

@@ -57,9 +57,9 @@ def anchor_cdfs(
     names : (str, str)
         What to call x and y.
     n_curves : int
-        Draw at most this many thin curves a space, evenly chosen by their mean cost. The ink counts all.
+        Draw at most this many thin curves per space, evenly chosen by their mean cost. The ink counts all.
     resolution : int
-        Cells a side of the grid. Every cell is exact at its middle.
+        Cells per side of the grid. Every cell is exact at its middle.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -68,7 +68,7 @@ def anchor_cdfs(
 
     Notes
     -----
-    O(n² log K + n K) time and O(n K) memory for K cells a side.
+    O(n² log K + n K) time and O(n K) memory for K cells per side.
 
     Examples
     --------

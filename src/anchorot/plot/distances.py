@@ -97,7 +97,7 @@ def distance_map(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one dot a space in the plane, by classical multidimensional scaling of their distances.
+    """Draw one dot per space in the plane, by classical multidimensional scaling of their distances.
 
     Parameters
     ----------

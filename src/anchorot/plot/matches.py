@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GAP = 0.6  # between the two, where a radius is 1
-MOST_LINES, SOME_LINES = 500, 100  # of more matches than this, about so many have a line
+MOST_LINES, SOME_LINES = 500, 100  # up to the first all matches have a line, of more about the second
 CELLS = 400  # a side of the image, at most
 
 
@@ -152,7 +152,7 @@ def plan(
     ----------
     plan : Alignment, Transport or array_like of shape (n, m)
         As from :func:`~anchorot.align`, :func:`~anchorot.anchor_energy_plan` or :func:`~anchorot.anchor_wasserstein`.
-        Of an alignment its `plan`; its `soft` one is an array to be drawn as well.
+        For an alignment, its `plan` is drawn; pass its `soft` plan to draw that.
     order : {"match"}, optional
         Put the columns in the order of the rows that they match best, one to one: a good correspondence is then a
         diagonal, whatever the numbering of the second space. By default they stay as they are.

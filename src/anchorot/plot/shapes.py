@@ -164,7 +164,7 @@ def dot_areas(ax: Axes, weights: Float64s) -> Float64s:
 def _facing(positions: Float64s) -> Float64s:
     """Turn 3-D positions to their principal axes, the least in depth: a rotation, never a mirror image.
 
-    Of the other two, that which is nearer to the positions' own up goes up: z, or y if the reader looks along z.
+    Whichever of the other two is nearer to the positions' own up goes up: z, or y if the reader looks along z.
     """
     centred = positions - positions.mean(axis=0)
     depth, *plane = np.linalg.eigh(centred.T @ centred)[1].T

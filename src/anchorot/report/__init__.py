@@ -41,13 +41,13 @@ def write_report(
 
     Both spaces are drawn as what they came from, a surface, a graph, a neuron or a cloud, or laid out in the plane by
     their costs, and coloured by correspondence. The page is one file, works without a network and needs a browser of
-    2023 or later. Of plans of up to nine million entries all are shown, in 8 bits or fewer; the table of best matches
+    2023 or later. Plans of up to nine million entries are shown whole, in 8 bits or fewer; the table of best matches
     is exact. The same colour means the same share of a point's mass on every page.
 
-    The page says which files the spaces were read from, and how (`Space.origin`). Of an alignment it says where that
-    comes from (objective, bound, starts); its soft plan lights up, its matches are marked, points without one are grey
-    and listed, and a button shows the runner-up. Where both spaces are drawn in as many dimensions, the second is
-    turned so that matched points are at the same places.
+    The page says which files the spaces were read from, and how (`Space.origin`). For an alignment it says
+    where that comes from (objective, bound, starts); its soft plan lights up, its matches are marked, points without
+    one are grey and listed, and a button shows the runner-up. Where both spaces are drawn in as many dimensions, the
+    second is turned so that matched points are at the same places.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def answers_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, i
 def _maps(found: Correspondence, shape: tuple[int, int]) -> list[MapAnswer]:
     if found.shape != shape:
         raise InputError(
-            f"the alignment is of {found.shape[0]} and {found.shape[1]} points, but what is to be drawn has "
+            f"the alignment is between {found.shape[0]} and {found.shape[1]} points, but the spaces have "
             f"{shape[0]} and {shape[1]}; give write_report what align was given"
         )
     answers = [MapAnswer(found.matches, shape[1], "Shown: the best answer.")]
