@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from anchorot.exceptions import printable
 
-LONGEST = 60  # letters of a name
+MAX_LETTERS = 60  # letters of a name
 MOST_ROWS = 10
 WIDTH, HEIGHT = 120, 40  # of a picture
 MOST_DOTS, MOST_POINTS, BARS = 80, 40, 24
-SOME = 1 << 16  # numbers that a picture is made of, at the most
+MAX_NUMBERS = 1 << 16  # numbers that a picture is made of, at the most
 
 
 def card(title: str, facts: Mapping[str, object], picture: str = "", below: str = "") -> str:
@@ -40,7 +40,7 @@ def line(values: NDArray[np.floating]) -> str:
 
 def sorted_line(values: NDArray[np.floating]) -> str:
     """Draw numbers from the least to the largest."""
-    return line(np.sort(_thinned(values.reshape(-1), SOME)))
+    return line(np.sort(_thinned(values.reshape(-1), MAX_NUMBERS)))
 
 
 def dots(positions: NDArray[np.floating]) -> str:
@@ -70,7 +70,7 @@ def histogram(values: NDArray[np.floating], mark: float) -> str:
 
 def _text(thing: object) -> str:
     said = printable(str(thing))
-    return escape(said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…")
+    return escape(said if len(said) <= MAX_LETTERS else f"{said[: MAX_LETTERS - 1]}…")
 
 
 def _thinned(values: NDArray[np.floating], most: int) -> NDArray[np.floating]:

@@ -2,7 +2,8 @@
 
 `Threads` and `Processes` map a function over tasks, as `many/cluster.py` does on Dask. A process is a plain child that
 speaks through pipes. Those of `multiprocessing`, joblib and loky import the caller's script again or outlive it when it
-is killed, cannot be started by a daemon, and where one dies, fail the tasks of all.
+is killed, cannot be started by a daemon, and where one dies, fail the tasks of all. `interruptible` lets Ctrl-C be
+heard during one long step.
 """
 
 import ctypes
@@ -29,9 +30,8 @@ PROGRAM = Path(__file__).with_name("_worker.py")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Function = Callable[[Any], Any] | tuple[str, str]  # or the path of a file, and the name of a function in it
-T = TypeVar("T")
-FEW = 800  # points of a space, up to which no step takes long
-PAUSE = 0.2  # seconds between two looks; where waiting hears signals, they are not waited for
+MAX_QUICK_POINTS = 800  # points of a space, up to which no step takes long
+POLL_SECONDS = 0.2  # between two looks; where waiting hears signals, it ends at once
 
 
 class StoppedError(AnchorotError):
@@ -39,7 +39,7 @@ class StoppedError(AnchorotError):
 
 
 class CannotStartError(AnchorotError):
-    """No process can be started: this program is no Python interpreter, or may start none."""
+    """No process can be started: this program is not a Python interpreter, or may not start any."""
 
 
 class LostProcessError(AnchorotError):
@@ -303,7 +303,7 @@ class _Abandoned(BaseException):
     """Raised in a thread whose result nobody waits for any more."""
 
 
-def interruptible(work: Callable[[], T], n_points: int = FEW) -> T:
+def interruptible(work: Callable[[], Result], n_points: int = MAX_QUICK_POINTS) -> Result:
     """Return what `work` returns; a signal ends the wait at once, however long a call into compiled code takes.
 
     Python hears signals between its own steps, in the main thread. An assignment, a transport problem or a product of
@@ -317,9 +317,9 @@ def interruptible(work: Callable[[], T], n_points: int = FEW) -> T:
     >>> interruptible(lambda: 6 * 7)
     42
     """
-    if n_points < FEW or threading.current_thread() is not threading.main_thread():
+    if n_points < MAX_QUICK_POINTS or threading.current_thread() is not threading.main_thread():
         return work()
-    found: list[T] = []
+    found: list[Result] = []
     failed: list[BaseException] = []
     context = copy_context()  # how NumPy treats errors goes with it
 
@@ -335,7 +335,7 @@ def interruptible(work: Callable[[], T], n_points: int = FEW) -> T:
     thread.start()
     try:
         while thread.is_alive():
-            thread.join(PAUSE)
+            thread.join(POLL_SECONDS)
     except BaseException:
         _abandon(thread)
         raise

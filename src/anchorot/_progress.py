@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Task
 
 Advance = Callable[[int], None]
-PAUSE = 0.1  # seconds between two pictures of a bar in a notebook
+REDRAW_SECONDS = 0.1  # seconds between two pictures of a bar in a notebook
 
 
 def progress_bar(
@@ -83,7 +83,7 @@ def _notebook_bar(total: int, description: str, unit: str, done: int) -> Iterato
     def advance(count: int) -> None:
         nonlocal shown
         bar.completed += count
-        if time.monotonic() - shown >= PAUSE:
+        if time.monotonic() - shown >= REDRAW_SECONDS:
             handle.update(bar)
             shown = time.monotonic()
 

@@ -18,7 +18,7 @@ from anchorot.origin import Geometry, Origin
 from anchorot.space import Space
 
 LARGEST_UNIT = 2.0**900  # of costs that are drawn at their own size; larger ones are drawn smaller
-FARTHEST = 100.0  # times the median distance: what is farther is drawn there
+MAX_RATIO = 100.0  # times the median distance: what is farther is drawn there
 MOST_TOGETHER = 600  # points whose stress is lowered together; more go where distances to those put them
 STEPS_ALONE = 30
 
@@ -142,10 +142,10 @@ def stress_layout(distances: Float64s, dim: int = 2, *, max_iter: int = 100, tol
         return np.zeros((n, dim))
     middle = float(np.median(among[among > 0]))  # in units of which squares are safe
     positions = np.empty((n, dim))
-    positions[chosen] = _together(np.minimum(among / middle, FARTHEST), dim, max_iter, tol)
+    positions[chosen] = _together(np.minimum(among / middle, MAX_RATIO), dim, max_iter, tol)
     if len(others):
         rest = (distances[np.ix_(others, chosen)] + distances[np.ix_(chosen, others)].T) / (2 * middle)
-        positions[others] = _alone(np.minimum(rest, FARTHEST), positions[chosen])
+        positions[others] = _alone(np.minimum(rest, MAX_RATIO), positions[chosen])
     return middle * positions
 
 
@@ -154,7 +154,7 @@ def _together(distances: Float64s, dim: int, max_iter: int, tol: float) -> Float
     from scipy.linalg import cho_factor, cho_solve
 
     start = classical_mds(distances**2, dim)
-    near = np.where(distances > 0, np.maximum(distances, 1 / FARTHEST), np.inf)
+    near = np.where(distances > 0, np.maximum(distances, 1 / MAX_RATIO), np.inf)
     weights = near**-2
     laplacian = np.diag(weights.sum(axis=1)) - weights
     factor = cho_factor(laplacian + weights.mean())  # constants, which it does not see, are made to count
@@ -174,7 +174,7 @@ def _together(distances: Float64s, dim: int, max_iter: int, tol: float) -> Float
 
 def _alone(distances: Float64s, landmarks: Float64s) -> Float64s:
     """Lower the stress of every point against landmarks that stay, from its nearest ones: distances are (points, l)."""
-    weights = np.maximum(distances, 1 / FARTHEST) ** -2
+    weights = np.maximum(distances, 1 / MAX_RATIO) ** -2
     weights /= weights.sum(axis=1, keepdims=True)
     nearest = np.argsort(distances, axis=1)[:, :3]
     positions = landmarks[nearest].mean(axis=1)

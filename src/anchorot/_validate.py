@@ -19,7 +19,7 @@ DOUBT_TOLERANCE = 1e-6  # of the mean cost
 SIMILARITY_ADVICE = "turn similarities round first, as in S.max() - S"
 ROUNDING = 2.0**-51  # what weights that were divided by their sum may still miss 1 by
 LEAST_WEIGHT = 2.0**-63  # half the unit that CDF heights are counted in: up to this, a weight rounds to nothing
-ALWAYS_THERE = 1 << 24  # bytes that are not worth a look at the memory
+UNCHECKED_BYTES = 1 << 24  # bytes that are not worth a look at the memory
 LARGEST_POWER = 64
 """Largest p. Up to here every path agrees with exact rational arithmetic to 1e-9 of the costs to the power p; beyond,
 the sums of powers that weighted spaces need lose more digits, and binomial coefficients exceed 64 bits."""
@@ -222,7 +222,7 @@ def check_memory(n: int, each: float = 8, what: str = "costs between") -> None:
 
 def check_room(needed: float, what: str, advice: str) -> None:
     """Refuse work that takes more bytes than there are."""
-    if needed < ALWAYS_THERE:
+    if needed < UNCHECKED_BYTES:
         return
     free = free_memory()
     if needed > free:

@@ -27,7 +27,7 @@ WHO_READS = """
 from anchorot import _parallel
 from anchorot.exceptions import AnchorotError
 from anchorot.io import cache, files
-cache.SMALLEST, files.MIN_SECONDS = 0, 0.0
+cache.MIN_FILE_BYTES, files.MIN_SECONDS = 0, 0.0
 
 class Process:
     def ask(self, *request):

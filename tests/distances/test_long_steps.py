@@ -53,7 +53,7 @@ def seconds_to_end(call):
 
 @pytest.fixture
 def few_are_many(monkeypatch):
-    monkeypatch.setattr("anchorot._parallel.FEW", 10)
+    monkeypatch.setattr("anchorot._parallel.MAX_QUICK_POINTS", 10)
 
 
 def cloud(n, seed):
@@ -87,9 +87,9 @@ def test_a_signal_is_heard_while_a_step_is_computed(name, call, monkeypatch):
 def test_the_answer_errors_and_warnings_are_those_of_a_plain_call(monkeypatch):
     x, y = cloud(12, 0), cloud(12, 1)
     beside = ao.align(x, y)
-    monkeypatch.setattr("anchorot._parallel.FEW", 1000)
+    monkeypatch.setattr("anchorot._parallel.MAX_QUICK_POINTS", 1000)
     np.testing.assert_array_equal(beside.plan, ao.align(x, y).plan)
-    monkeypatch.setattr("anchorot._parallel.FEW", 1)
+    monkeypatch.setattr("anchorot._parallel.MAX_QUICK_POINTS", 1)
     with pytest.raises(ao.InputError, match="exceed the range of float64"):
         ao.gromov_wasserstein(x.cost * 1e200, y.cost * 1e200)
     with pytest.warns(ao.ConvergenceWarning):
@@ -123,7 +123,7 @@ def assignment(*_, **__):
     print("begun", file=sys.stderr, flush=True)
     hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
 
-scipy.optimize.linear_sum_assignment, anchorot._parallel.FEW = assignment, 10
+scipy.optimize.linear_sum_assignment, anchorot._parallel.MAX_QUICK_POINTS = assignment, 10
 main()
 """
 
@@ -158,7 +158,7 @@ def test_a_command_ends_within_a_second_or_so_of_a_signal(number, tmp_path):
 
 def test_without_a_terminal_a_line_now_and_then_says_what_is_under_way(monkeypatch, capsys):
     output = pytest.importorskip("anchorot.cli.output")
-    monkeypatch.setattr(output, "PAUSE", 0.1)
+    monkeypatch.setattr(output, "LOG_SECONDS", 0.1)
     with output.Stopwatch()("plan", "computing the Alignment"):
         time.sleep(0.35)
     said = capsys.readouterr().err
@@ -166,7 +166,7 @@ def test_without_a_terminal_a_line_now_and_then_says_what_is_under_way(monkeypat
     assert 2 <= len(said.splitlines()) <= 3
     time.sleep(0.15)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(output, "PAUSE", 30.0)
+    monkeypatch.setattr(output, "LOG_SECONDS", 30.0)
     with output.Stopwatch()("plan", "computing the Alignment"):
         pass
     assert capsys.readouterr().err == ""
@@ -176,7 +176,7 @@ def test_without_a_terminal_a_line_now_and_then_says_what_is_under_way(monkeypat
 def test_lines_that_cannot_be_said_stop_nothing(monkeypatch):
     output = pytest.importorskip("anchorot.cli.output")
     failed = []
-    monkeypatch.setattr(output, "PAUSE", 0.05)
+    monkeypatch.setattr(output, "LOG_SECONDS", 0.05)
     monkeypatch.setattr(threading, "excepthook", failed.append)
     with open("/dev/full", "w") as full, monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", full)

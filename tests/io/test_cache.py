@@ -25,7 +25,7 @@ SEEDED = ReadOptions(rng=3, n_points=20)
 def folder(tmp_path, monkeypatch):
     """An empty cache, in which the smallest files are kept too."""
     monkeypatch.setenv("ANCHOROT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(cache, "SMALLEST", 0)
+    monkeypatch.setattr(cache, "MIN_FILE_BYTES", 0)
     return tmp_path / "cache"
 
 
@@ -202,7 +202,7 @@ def test_costs_are_not_kept_for_they_are_read_as_quickly(folder, tmp_path, name)
 
 def test_small_files_are_not_kept(folder, tmp_path, monkeypatch):
     path = graph(tmp_path / "x.edgelist")
-    monkeypatch.setattr(cache, "SMALLEST", path.stat().st_size + 1)
+    monkeypatch.setattr(cache, "MIN_FILE_BYTES", path.stat().st_size + 1)
     ao.read(path, weight=True, cache=True)
     assert not folder.exists()
 
@@ -367,7 +367,7 @@ def test_the_least_recently_used_go_first(folder, tmp_path, monkeypatch):
         newest = max(folder.glob("*.space"), key=lambda each: each.stat().st_mtime)
         os.utime(newest, ns=(0, newest.stat().st_mtime_ns - age * 10**9))
     size = cache.cache_info().n_bytes // 2
-    monkeypatch.setattr(cache, "LARGEST_SHARE", 1.0)
+    monkeypatch.setattr(cache, "MAX_SHARE", 1.0)
     monkeypatch.setenv("ANCHOROT_CACHE_SIZE", str(2 * size + size // 2))
     ao.read(paths[0], geodesic="edge", cache=True)  # used just now, though it is the older
     ao.read(paths[2], geodesic="edge", cache=True)
@@ -393,7 +393,7 @@ def test_a_size_that_is_none_is_one_clear_line(folder, tmp_path, monkeypatch):
 def test_a_cache_that_cannot_be_written_is_no_reason_not_to_read(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("ANCHOROT_CACHE", str(tmp_path / "file" / "cache"))
-    monkeypatch.setattr(cache, "SMALLEST", 0)
+    monkeypatch.setattr(cache, "MIN_FILE_BYTES", 0)
     assert ao.read(grid_mesh(tmp_path / "x.off"), geodesic="edge", cache=True).n == 64
 
 
@@ -423,7 +423,7 @@ RACE = """
 import sys
 import anchorot as ao
 from anchorot.io import cache
-cache.SMALLEST = 0
+cache.MIN_FILE_BYTES = 0
 wanted = {name: ao.read(name, geodesic="edge").cost.tobytes() for name in ("0.off", "1.off", "2.off")}
 print("ready", flush=True)
 sys.stdin.readline()
@@ -457,7 +457,7 @@ import os, signal
 import numpy as np
 import anchorot as ao
 from anchorot.io import cache
-cache.SMALLEST = 0
+cache.MIN_FILE_BYTES = 0
 whole = np.savez
 def half(handle, **arrays):
     whole(handle, **arrays)

@@ -30,7 +30,7 @@ KEPT = ReadOptions(geodesic="edge", cache=True)
 @pytest.fixture
 def in_processes(tmp_path, monkeypatch):
     """Let processes read even the smallest files, and an empty cache of their own."""
-    monkeypatch.setattr(cache, "SMALLEST", 0)
+    monkeypatch.setattr(cache, "MIN_FILE_BYTES", 0)
     monkeypatch.setattr(files, "MIN_SECONDS", 0.0)
     monkeypatch.setenv("ANCHOROT_CACHE", str(tmp_path / "cache"))
 
@@ -218,7 +218,7 @@ SCRIPT = """
 import sys
 import anchorot as ao
 from anchorot.io import cache, files
-cache.SMALLEST, files.MIN_SECONDS = 0, 0.0
+cache.MIN_FILE_BYTES, files.MIN_SECONDS = 0, 0.0
 print("here")
 print(ao.pairwise(sys.argv[1:], geodesic="edge", n_jobs=2, cache=False).shape)
 """
@@ -238,7 +238,7 @@ import os, signal, sys, threading, time
 import anchorot as ao
 from anchorot._parallel import _Process
 from anchorot.io import cache, files
-cache.SMALLEST, files.MIN_SECONDS = 0, 0.0
+cache.MIN_FILE_BYTES, files.MIN_SECONDS = 0, 0.0
 usual = _Process.ask
 def ask(process, *request):
     print(f" {process._popen.pid} ", end="", flush=True)

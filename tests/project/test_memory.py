@@ -73,7 +73,7 @@ def test_estimates_cover_what_is_taken_and_not_much_more(what):
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(monkeypatch, work, what):
-    monkeypatch.setattr(_validate, "ALWAYS_THERE", 0)
+    monkeypatch.setattr(_validate, "UNCHECKED_BYTES", 0)
     monkeypatch.setattr(_validate, "free_memory", lambda: 20.0)
     with pytest.raises(ao.InputError, match=rf"{what} take \S+ GiB, but \S+ GiB of memory are free; keep fewer points"):
         work()

@@ -146,7 +146,7 @@ def _write(
 ) -> None:
     """Write an array by its name as .npz, with what it was made by, or its rows with the names of the files as .csv."""
     if path.suffix.lower() == ".npz":
-        write_archive(path, sources, options, reading, **array)
+        write_archive(path, sources, options, said_of(reading), **array)
     else:
         write_csv(path, rows_of([source.name for source in sources], *array.values()))
 

@@ -23,9 +23,9 @@ from anchorot.space import Space
 if TYPE_CHECKING:
     from rich.table import Table
 
-PAUSE = 30.0  # seconds between two lines about what is under way, where there is no terminal
-FAILED = 2
-INTERRUPTED = 128 + signal.SIGINT
+LOG_SECONDS = 30.0  # seconds between two lines about what is under way, where there is no terminal
+FAILURE_STATUS = 2
+INTERRUPT_STATUS = 128 + signal.SIGINT
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 STDOUT = "standard output"
 # what PyTorch says, whose errors of memory are of no kind of their own on a CPU
@@ -102,7 +102,7 @@ def _repeated_on_stderr(shown: str) -> Iterator[None]:
     begin, is_done = time.monotonic(), threading.Event()
 
     def repeat() -> None:
-        while not is_done.wait(PAUSE):
+        while not is_done.wait(LOG_SECONDS):
             say(f"anchorot: {printable(shown)}, {time.monotonic() - begin:.0f} s so far")
 
     thread = threading.Thread(target=repeat, daemon=True)
@@ -160,14 +160,14 @@ def run(app: Callable[..., Any]) -> NoReturn:
     except ClickException as error:
         _leave_usage(error)
     except (KeyboardInterrupt, typer.Abort):
-        status = INTERRUPTED
+        status = INTERRUPT_STATUS
     except Exception as error:
         said = _describe_error(error)
         if said is None:
             raise
         leave(said)
-    if status == INTERRUPTED:
-        leave("interrupted", INTERRUPTED)
+    if status == INTERRUPT_STATUS:
+        leave("interrupted", INTERRUPT_STATUS)
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -183,7 +183,7 @@ def show_note(
     say(f"anchorot: note: {printable(str(message))}")
 
 
-def leave(message: str, status: int = FAILED, command: str = "anchorot") -> NoReturn:
+def leave(message: str, status: int = FAILURE_STATUS, command: str = "anchorot") -> NoReturn:
     """Say why in one line, and end the program."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C does not wait for threads, and leaves no traceback
     say(f"{command}: {printable(message)}")
@@ -272,7 +272,7 @@ def _replace_closed_streams() -> None:
 def _leave_usage(error: Any) -> NoReturn:
     """Report options and arguments that do not fit a command; without any, its help has been shown."""
     if type(error).__name__ == "NoArgsIsHelpError":
-        sys.exit(FAILED)
+        sys.exit(FAILURE_STATUS)
     command = "anchorot" if error.ctx is None else error.ctx.command_path
     said = " ".join(error.format_message().split()).rstrip(".")
     leave(f"{said} (see: {command} --help)", command=command)

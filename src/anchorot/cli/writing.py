@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anchorot.cli.options import said_of
 from anchorot.cli.output import describe_os_error, plain
 from anchorot.exceptions import AnchorotError, InputError, printable
 from anchorot.io.atomic import check_writable, replacing
@@ -123,7 +122,7 @@ def write_archive(
 ) -> None:
     """Write arrays as .npz, with the names and groups of their spaces and with what they were made by."""
     arrays |= {"names": [source.name for source in sources], "groups": [source.group for source in sources]}
-    np.savez_compressed(path, **arrays, options=json.dumps(options), reading=json.dumps(said_of(reading)))
+    np.savez_compressed(path, **arrays, options=json.dumps(options), reading=json.dumps(reading))
 
 
 def cell(name: str) -> str:

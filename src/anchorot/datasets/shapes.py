@@ -18,7 +18,7 @@ from anchorot.space import Space
 Rng = np.random.Generator
 Edges = list[tuple[int, int]]
 STEP = 0.16  # of the grid that the skin is found on
-SOFT = 0.07  # how far limbs melt into each other
+SOFTNESS = 0.07  # how far limbs melt into each other
 Place = tuple[float, float, float]
 CORNERS = np.array([(i, j, k) for i in (0, 1) for j in (0, 1) for k in (0, 1)])
 EDGES = [(a, b) for a in range(8) for b in range(a + 1, 8) if np.abs(CORNERS[a] - CORNERS[b]).sum() == 1]
@@ -240,9 +240,9 @@ def _skin(limbs: list[Limb]) -> tuple[Float64s, Int64s, Float64s]:
     low, high = ends.min(axis=0) - 1, ends.max(axis=0) + 1
     axes = [np.arange(a, b, STEP) for a, b in zip(low, high, strict=True)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-    together = SOFT * np.logaddexp.reduce([limb.depth(grid) / SOFT for limb in limbs], axis=0)
+    together = SOFTNESS * np.logaddexp.reduce([limb.depth(grid) / SOFTNESS for limb in limbs], axis=0)
     vertices, faces = surface_of(together, low, STEP)
-    depths = np.stack([limb.depth(vertices) for limb in limbs], axis=1) / SOFT
+    depths = np.stack([limb.depth(vertices) for limb in limbs], axis=1) / SOFTNESS
     shares = np.exp(depths - depths.max(axis=1, keepdims=True))
     return vertices, faces, shares / shares.sum(axis=1, keepdims=True)
 

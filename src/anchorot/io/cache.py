@@ -37,12 +37,12 @@ from anchorot.io.stored import arrays_of, keeps_all, space_of
 from anchorot.space import Space
 
 FORMAT = 2  # of entries, and of what readers make of a file: another number makes all older entries unknown
-SIZE = "4GiB"
-LARGEST_SHARE = 0.25  # of the cache that one entry may take
-SMALLEST = 8 << 10  # a smaller file is read as quickly as an entry
+DEFAULT_SIZE = "4GiB"
+MAX_SHARE = 0.25  # of the cache that one entry may take
+MIN_FILE_BYTES = 8 << 10  # a smaller file is read as quickly as an entry
 READERS = ("numpy", "scipy", "trimesh", "potpourri3d", "pygeodesic", "h5py")  # which the last bits of a space depend on
-COSTLY = (*MESH_READERS, ".graphml", ".edgelist", ".edges", ".swc", ".h5ad")
-PLAIN = (str, int, float, bool, list, type(None))  # values of options that have one text each
+COSTLY_ENDINGS = (*MESH_READERS, ".graphml", ".edgelist", ".edges", ".swc", ".h5ad")
+PLAIN_TYPES = (str, int, float, bool, list, type(None))  # values of options that have one text each
 SEAL_BYTES = 32
 LENGTH = struct.Struct("<I")  # of the notes
 ENTRY = re.compile(r"[0-9a-f]{64}\.space")
@@ -82,7 +82,7 @@ def _home() -> Path:
 
 def cache_limit() -> int:
     """Bytes that all entries may take: ``ANCHOROT_CACHE_SIZE``, or 4 GiB."""
-    return check_bytes(os.environ.get("ANCHOROT_CACHE_SIZE") or SIZE, "ANCHOROT_CACHE_SIZE")
+    return check_bytes(os.environ.get("ANCHOROT_CACHE_SIZE") or DEFAULT_SIZE, "ANCHOROT_CACHE_SIZE")
 
 
 def cache_info() -> CacheInfo:
@@ -127,9 +127,9 @@ def kept_space(file: Path, options: ReadOptions) -> Space | None:
 def is_costly(file: Path, options: ReadOptions) -> bool:
     """Whether a file takes longer to read than an entry: paths are computed, and there is more than a few lines."""
     ending = file.suffix.lower()
-    computes = ending in COSTLY or options.kind == "graph" or options.n_neighbors is not None
+    computes = ending in COSTLY_ENDINGS or options.kind == "graph" or options.n_neighbors is not None
     try:
-        return file.stat().st_size >= SMALLEST and (computes or (ending == ".npz" and "V" in members_of(file)))
+        return file.stat().st_size >= MIN_FILE_BYTES and (computes or (ending == ".npz" and "V" in members_of(file)))
     except (OSError, InputError):
         return False  # whoever reads it will say what is wrong
 
@@ -141,7 +141,7 @@ def key_of(file: Path, options: ReadOptions) -> str | None:
         del said["rng"]
     elif said["rng"] is None:
         return None
-    if not all(type(value) in PLAIN for value in said.values()) or not is_costly(file, options):
+    if not all(type(value) in PLAIN_TYPES for value in said.values()) or not is_costly(file, options):
         return None
     try:
         with opened(file) as handle:
@@ -198,7 +198,7 @@ def _is_trusted(status: os.stat_result) -> bool:
 def _keep(key: str, space: Space, notes: list[str], limit: int) -> None:
     """Write an entry, whole or not at all, and make room for it; one that would take most of the room is left out."""
     arrays = arrays_of(space)
-    if sum(array.nbytes for array in arrays.values()) > limit * LARGEST_SHARE:
+    if sum(array.nbytes for array in arrays.values()) > limit * MAX_SHARE:
         return
     folder = cache_folder()
     if not folder.is_dir():

@@ -19,7 +19,7 @@ from anchorot.io.cells import columns_of_cells, columns_of_frame, h5ad_arrays, s
 from anchorot.io.gate import MAX_BYTES, about
 from anchorot.io.marks import Columns, check_length, column_names, marks_of, numbers_of
 from anchorot.io.matrices import SEPARATORS, named_columns
-from anchorot.io.points import from_neighbors, from_points
+from anchorot.io.points import cloud_space
 from anchorot.space import Space
 
 
@@ -178,9 +178,7 @@ class _Making(NamedTuple):
     def space(self, x: Float64s, marks: dict[str, Any], names: list[Any], rng: np.random.Generator) -> Space:
         """Make the space of a sample's points."""
         options: dict[str, Any] = {**marks, "labels": names, "n_points": self.n_points, "rng": rng}
-        if self.n_neighbors is None:
-            return from_points(x, self.metric, **options)
-        found = from_neighbors(x, self.n_neighbors, self.metric, self.disconnected, **options)
+        found = cloud_space(x, self.metric, self.n_neighbors, self.disconnected, **options)
         if isinstance(found, list):
             raise InputError(
                 "disconnected='split' is not possible, since a sample is one space; use 'largest' or a number"

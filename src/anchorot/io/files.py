@@ -28,7 +28,7 @@ from anchorot.io.matrices import MATRIX_READERS
 from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
 from anchorot.io.meshes import mesh_space
 from anchorot.io.options import ReadOptions, by_keywords
-from anchorot.io.points import from_neighbors, from_points
+from anchorot.io.points import cloud_space
 from anchorot.io.stored import arrays_of, space_of
 from anchorot.origin import Origin
 from anchorot.space import Space, as_space
@@ -257,7 +257,8 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
     if options.kind == "points" and "cost" in found:
         found["points"] = found.pop("cost")
     if "points" in found:
-        return _cloud(found, options)
+        how = options.point_metric, options.n_neighbors, options.disconnected
+        return cloud_space(found.pop("points"), *how, **found, n_points=options.n_points, rng=options.rng)
     cost = found.pop("cost")
     if options.kind == "graph":
         table = edge_table(cost.tolist(), options.weight, options.directed)
@@ -273,21 +274,6 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
         note(file.name, "holds " + doubt)
     kept = sampled(np.arange(space.n), options.n_points, options.rng, space.weights)
     return space if len(kept) == space.n else space.take(kept)
-
-
-def _cloud(found: dict[str, Any], options: ReadOptions) -> Space | list[Space]:
-    points = found.pop("points")
-    if options.n_neighbors is None:
-        return from_points(points, options.point_metric, **found, n_points=options.n_points, rng=options.rng)
-    return from_neighbors(
-        points,
-        options.n_neighbors,
-        options.point_metric,
-        options.disconnected,
-        **found,
-        n_points=options.n_points,
-        rng=options.rng,
-    )
 
 
 def write(space: Space | ArrayLike, path: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""The one door to files: regular files only, never more of them than a stated limit, and nobody's reader unwatched.
+"""The one door to files: regular files only, and no more of them than a stated limit; errors and notes name the file.
 
 HDF5 and SciPy's MATLAB reader are compiled code that trusts what a file says of itself: on a damaged one they may
 crash, hang or take all memory, and no check of ours in front of them would be complete. So a process reads such files,

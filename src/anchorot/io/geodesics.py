@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 BLOCK_NUMBERS = 1 << 21  # lengths computed at a time, 16 MB
-MOST_FACES = 1000  # of one edge; a surface has two
-BLOCK = 256  # rows that are made symmetric at a time
+MAX_FACES_PER_EDGE = 1000  # of one edge; a surface has two
+BLOCK_ROWS = 256  # rows that are made symmetric at a time
 
 
 def adjacency(n: int, edges: Int64s, lengths: Float64s | None, *, directed: bool) -> "csr_array":
@@ -133,7 +133,7 @@ def heat_rows(vertices: Float64s, faces: Int64s) -> Callable[[int], Float64s]:
         return InputError(f"the heat method fails on this mesh ({why}); try geodesic='edge'")
 
     _, counts = _counted_edges(faces)
-    if counts.max() > MOST_FACES:  # each is compared with each
+    if counts.max() > MAX_FACES_PER_EDGE:  # each is compared with each
         raise failure(f"an edge has {counts.max()} faces")
     unit = _unit(vertices)
     try:
@@ -188,8 +188,8 @@ def _rows(rows: Iterable[Float64s], n: int) -> Float64s:
 
 def _symmetrised(cost: Float64s) -> Float64s:
     """Replace both of two opposite costs by their mean, in place, some rows at a time."""
-    for start in range(0, len(cost), BLOCK):
-        rows, columns = slice(start, start + BLOCK), slice(0, start + BLOCK)
+    for start in range(0, len(cost), BLOCK_ROWS):
+        rows, columns = slice(start, start + BLOCK_ROWS), slice(0, start + BLOCK_ROWS)
         means = (cost[rows, columns] + cost[columns, rows].T) / 2
         cost[rows, columns] = means
         cost[columns, rows] = means.T

@@ -24,11 +24,11 @@ FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold, and wh
 MARKS = {"types", "features"}
 POINTWISE = MARKS | {"weights", "labels"}
 EXTRAS = {"cost": POINTWISE | STORED, "points": POINTWISE, "V": MARKS, "F": MARKS}  # others are left alone
-PIECE = 1 << 24  # bytes read at a time
+PIECE_BYTES = 1 << 24  # bytes read at a time
 _PARSING = threading.Lock()  # headers are Python literals, which CPython 3.11 parses wrongly in two threads at once
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-MISSING = ("", "nan")
-WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
+MISSING_TEXTS = ("", "nan")
+INTEGER = re.compile("0|-?[1-9][0-9]{0,17}")
 
 
 def read_npz(file: Path, options: ReadOptions) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _array(handle: IO[bytes], size: int, name: str) -> Any:
 
 def _fill(memory: memoryview, handle: IO[bytes], name: str) -> None:
     while memory:
-        data = handle.read(min(len(memory), PIECE))
+        data = handle.read(min(len(memory), PIECE_BYTES))
         if not data:
             raise InputError(f"{name} ends before its header says")
         memory[: len(data)] = data
@@ -247,14 +247,14 @@ def _values(cells: list[str]) -> Any:
     if all(_is_number(cell) for cell in cells):
         is_whole = all(whole_number(cell.removeprefix("-")) is not None for cell in cells)
         return np.array(cells, dtype=np.int64) if is_whole else np.array(cells, dtype=np.float64)
-    return [None if cell.lower() in MISSING else cell for cell in cells]
+    return [None if cell.lower() in MISSING_TEXTS else cell for cell in cells]
 
 
 def _ids(cells: list[str]) -> list[Any]:
     """Return cells as names: integers if all are written as such, else texts; None where there is none."""
-    if all(WHOLE.fullmatch(cell) for cell in cells):
+    if all(INTEGER.fullmatch(cell) for cell in cells):
         return [int(cell) for cell in cells]
-    return [None if cell.lower() in MISSING else cell for cell in cells]
+    return [None if cell.lower() in MISSING_TEXTS else cell for cell in cells]
 
 
 def _is_number(cell: str) -> bool:

@@ -108,6 +108,19 @@ def from_points(
     return Space(cost, mass, **marks.of(kept), labels=names, geometry=cloud(everything, kept), copy=False)
 
 
+def cloud_space(
+    points: ArrayLike,
+    metric: str,
+    n_neighbors: int | None,
+    disconnected: Disconnected | Literal["split"],
+    **options: Any,
+) -> Space | list[Space]:
+    """Make the space of a cloud: of its straight distances, or along its graph of nearest neighbours if they count."""
+    if n_neighbors is None:
+        return from_points(points, metric, **options)
+    return from_neighbors(points, n_neighbors, metric, disconnected, **options)
+
+
 def check_points(points: ArrayLike) -> Float64s:
     """Turn `points` into n >= 1 rows of finite float64 numbers."""
     x = check_numbers(points, "points").astype(np.float64, copy=False)

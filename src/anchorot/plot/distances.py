@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKERS = "osD^vP"
-LARGEST, SMALLEST = 10.0, 5.0  # points of a label's type
+MAX_TYPE_SIZE, MIN_TYPE_SIZE = 10.0, 5.0  # points of a label's type
 BORDER = 0.03  # of a group's mean width: how wide borders are, at the most
 
 
@@ -197,14 +197,14 @@ def _write_labels(ax: Axes, axis: str, labels: tuple[Float64s, list[str]] | None
     places: list[float] = []
     names: list[str] = []
     for place, name in zip(*labels, strict=True):
-        if not places or (place - places[-1]) * cell >= SMALLEST:
+        if not places or (place - places[-1]) * cell >= MIN_TYPE_SIZE:
             places.append(float(place))
             names.append(name)
     room = cell * float(min(np.diff(places), default=count))
-    size = float(np.clip(room, SMALLEST, LARGEST))
+    size = float(np.clip(room, MIN_TYPE_SIZE, MAX_TYPE_SIZE))
     if axis == "y":
         ax.set_yticks(places, names, fontsize=size)
-    elif room > LARGEST:
+    elif room > MAX_TYPE_SIZE:
         ax.set_xticks(places, names, fontsize=size, rotation=40, ha="right", rotation_mode="anchor")
     else:
         ax.set_xticks(places, names, fontsize=size, rotation=90)

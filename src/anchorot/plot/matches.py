@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 GAP = 0.6  # between the two, where a radius is 1
 MOST_LINES, SOME_LINES = 500, 100  # up to the first all matches have a line, of more about the second
-CELLS = 400  # a side of the image, at most
+MAX_CELLS = 400  # a side of the image, at most
 
 
 def matched_graphs(
@@ -199,11 +199,11 @@ def _columns_by_match(array: Float64s) -> Int64s:
 
 
 def _pooled(array: Float64s, axis: int) -> Float64s:
-    """Add up neighbours along an axis, so that at most CELLS are left."""
+    """Add up neighbours along an axis, so that at most MAX_CELLS are left."""
     count = array.shape[axis]
-    if count <= CELLS:
+    if count <= MAX_CELLS:
         return array
-    return np.add.reduceat(array, np.arange(CELLS) * count // CELLS, axis=axis)
+    return np.add.reduceat(array, np.arange(MAX_CELLS) * count // MAX_CELLS, axis=axis)
 
 
 def _side_bars(ax: Axes, array: Float64s) -> None:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
 
-PLAIN = "#a9bcd6"
+PLAIN_COLOUR = "#a9bcd6"
 LIGHT = np.array([-0.35, 0.55, 0.76])  # from the upper left, and from the reader
-MANY = 2000  # from this many elements on, vector files hold them as an image
+MAX_VECTOR_ELEMENTS = 2000  # from this many elements on, vector files hold them as an image
 
 
 def shape(
@@ -65,7 +65,7 @@ def shape(
     ax = axes_or_new(ax, 5, 4.2)
     seen = view(drawn)
     if values is None:
-        plain = PLAIN if seen.faces is not None else PALETTE[0]
+        plain = PLAIN_COLOUR if seen.faces is not None else PALETTE[0]
         colours = one_colour(color or plain, drawn.n)
     else:
         numbers = check_values(values, drawn.n)
@@ -181,7 +181,7 @@ def _draw_edges(ax: Axes, seen: View, edges: Int64s) -> None:
 
     width = float(np.clip(400 / max(len(edges), 1), 0.6, 1.2))
     lines = LineCollection(list(seen.sites[edges, :2]), colors="#98a2b0", linewidths=width, zorder=1)
-    lines.set_rasterized(len(edges) > MANY)
+    lines.set_rasterized(len(edges) > MAX_VECTOR_ELEMENTS)
     ax.add_collection(lines)
 
 
@@ -192,7 +192,7 @@ def _draw_points(ax: Axes, seen: View, colours: Float64s, weights: Float64s) -> 
     hazy = 1 - (1 - colours) * (0.45 + 0.55 * near)
     dots = ax.scatter(points[order, 0], points[order, 1], s=areas[order], c=hazy[order], zorder=2)
     dots.set(edgecolors=0.65 * hazy[order], linewidths=0.4)
-    dots.set_rasterized(len(points) > MANY)
+    dots.set_rasterized(len(points) > MAX_VECTOR_ELEMENTS)
 
 
 def _draw_faces(ax: Axes, seen: View, faces: Int64s, colours: Float64s) -> None:
@@ -212,5 +212,5 @@ def _draw_faces(ax: Axes, seen: View, faces: Int64s, colours: Float64s) -> None:
     surface = PolyCollection(
         list(corners[order, :, :2]), facecolors=shaded[order], edgecolors=shaded[order], linewidths=0.3, zorder=1
     )
-    surface.set_rasterized(len(faces) > MANY)
+    surface.set_rasterized(len(faces) > MAX_VECTOR_ELEMENTS)
     ax.add_collection(surface)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BINS = 60
-FAR = 4.0  # times the largest of the null: an observed statistic beyond is drawn on a logarithmic axis
+MAX_LINEAR_RATIO = 4.0  # times the largest of the null: an observed statistic beyond is drawn on a logarithmic axis
 
 
 def null_distribution(test: PermutationTest, *, ax: Axes | None = None) -> Axes:
@@ -39,7 +39,9 @@ def null_distribution(test: PermutationTest, *, ax: Axes | None = None) -> Axes:
     null = test.null[np.isfinite(test.null)]
     observed = test.statistic if np.isfinite(test.statistic) else None
     low, high = _range(null if observed is None else np.append(null, observed))
-    far = low > 0 and len(null) > 0 and high > FAR * null.max()  # on a plain axis the null would be one thin bar
+    far = (
+        low > 0 and len(null) > 0 and high > MAX_LINEAR_RATIO * null.max()
+    )  # on a plain axis the null would be one thin bar
     bins = np.geomspace(low, high, BINS + 1) if far else np.linspace(low, high, BINS + 1)
     # bars from the observed statistic on are what the p-value counts
     for part, colour in ((null[null < test.statistic], NOTHING), (null[null >= test.statistic], BLUE)):

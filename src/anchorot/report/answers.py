@@ -25,7 +25,7 @@ from anchorot.exceptions import InputError
 
 N_BEST = 10  # rows of the page's table
 N_BEST_ALONE = 50  # matches kept of each point where the whole plan is too large
-LARGEST = 9_000_000  # entries of a plan that a page carries whole
+MAX_ENTRIES = 9_000_000  # entries of a plan that a page carries whole
 LEVELS = (
     (1_000_000, 255),
     (4_500_000, 63),
@@ -189,7 +189,7 @@ def pack_indices(array: np.ndarray, bound: int) -> dict[str, str]:
 
 def levels_for(plans: Sequence[Float64s]) -> int | None:
     """How many codes the masses of all plans of a page are given, so that it stays small; None if they do not fit."""
-    if any(plan.size > LARGEST for plan in plans):
+    if any(plan.size > MAX_ENTRIES for plan in plans):
         return None
     shown = sum(int(np.count_nonzero(_shown(plan))) for plan in plans)
     return next((levels for masses, levels in LEVELS if shown <= masses), None)
