@@ -60,7 +60,7 @@ class Grid:
         reach: float | None = None,
     ) -> Self:
         """Grid over the range of all costs of the spaces, up to a reach; of ranks, if `robust`, over [0, 1]."""
-        low, high = (0.0, 1.0) if robust else common_span(map(_span, spaces))
+        low, high = (0.0, 1.0) if robust else span_of_all(map(_span, spaces))
         if reach is None:
             return cls.over((low, high), shape)
         return cls(shape, low if reach - low > MIN_RANGE else reach - max(abs(reach), 1.0), reach)
@@ -94,7 +94,7 @@ def _span(x: Space | Outline | AnchorFeatures | ArrayLike) -> tuple[float, float
     return x.span if isinstance(x, AnchorFeatures) else Outline.of(x, robust=False).span
 
 
-def common_span(spans: Iterable[tuple[float, float]]) -> tuple[float, float]:
+def span_of_all(spans: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """The smallest and the largest of all costs."""
     all_spans = np.array(list(spans))
     if len(all_spans) == 0:

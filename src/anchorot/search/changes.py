@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._parallel import Threads, n_workers
 from anchorot._typing import Int64s
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.grid import Grid, common_span
+from anchorot.anchors.grid import Grid, span_of_all
 from anchorot.exceptions import InputError
 from anchorot.io.files import Readers
 from anchorot.io.options import PathLike
@@ -204,7 +204,7 @@ def _insert_new(
 def choose_encoder(staged: Staged, view: View, grid: tuple[int, int] | Grid) -> Encoder:
     """What makes the vectors of an index that begins with some spaces."""
     if not isinstance(grid, Grid):
-        grid = Grid.over((0.0, 1.0) if view.robust and not view.has_types else common_span(staged.spans), grid)
+        grid = Grid.over((0.0, 1.0) if view.robust and not view.has_types else span_of_all(staged.spans), grid)
     check_cells(grid)
     return Encoder(grid) if view.has_types else Encoder.learn(grid, staged.features, len(staged))
 

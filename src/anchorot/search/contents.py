@@ -181,12 +181,8 @@ class Batch(NamedTuple):
     entries: np.ndarray  # of ENTRY
     names: tuple[str, ...] | None
     vectors: NDArray[np.float32]
+    total: int  # the sum of the checksums of the rows
     rows: Sequence[Row]  # what all this was in the file
-
-    @property
-    def total(self) -> int:
-        """The sum of the checksums of the rows."""
-        return sum(row[-1] for row in self.rows)
 
 
 def chunks(entries: np.ndarray, max_bytes: int, max_count: int | None = None) -> Iterator[slice]:
@@ -215,25 +211,25 @@ def _row_checksums(entries: Sequence[Any], names: Sequence[Any], vectors: Sequen
 
 def checked_batch(rows: Sequence[Any], header: Header, first: int, name: str) -> Batch:
     """What rows hold, with ids from `first` on, after all that a row must be was looked at."""
-    if not _are_as_saved(rows, header):
-        bad = next(row[0] for row in rows if not _are_as_saved([row], header))
+    columns: tuple[Any, ...] = tuple(zip(*rows, strict=True))
+    if not _are_as_saved(columns, header):
+        bad = next(row[0] for row in rows if not _are_as_saved([[value] for value in row], header))
         refuse(name, f"the space of id {bad} is not the one that was saved")
-    entries = np.frombuffer(b"".join(row[1] for row in rows), ENTRY)
-    ids = np.array([row[0] for row in rows], np.int64)
-    vectors = np.frombuffer(b"".join(row[3] for row in rows), np.float32).reshape(-1, header.encoder.length)
+    ids, entries = np.array(columns[0], np.int64), np.frombuffer(b"".join(columns[1]), ENTRY)
+    vectors = np.frombuffer(b"".join(columns[3]), np.float32).reshape(-1, header.encoder.length)
     for what, holds in _space_laws(entries, vectors, ids, first, header.next_id).items():
         if not holds.all():
             refuse(name, f"it has spaces of impossible {what}, the first of them that of id {ids[np.argmin(holds)]}")
     try:
-        names = tuple(row[2].decode("utf-8", "surrogatepass") for row in rows) if header.has_names else None
+        names = tuple(label.decode("utf-8", "surrogatepass") for label in columns[2]) if header.has_names else None
     except UnicodeDecodeError as error:
         refuse(name, f"it has a name that is no text ({error.reason})")
-    return Batch(entries, names, vectors, rows)
+    return Batch(entries, names, vectors, sum(columns[4]), rows)
 
 
-def _are_as_saved(rows: Sequence[Any], header: Header) -> bool:
-    """Whether rows have the right types and lengths, and their checksums."""
-    _, entries, names, vectors, stored = zip(*rows, strict=True)
+def _are_as_saved(columns: Sequence[Sequence[Any]], header: Header) -> bool:
+    """Whether columns of rows have the right types and lengths, and their checksums."""
+    _, entries, names, vectors, stored = columns
     kinds = [{bytes}, {bytes if header.has_names else type(None)}, {bytes}]
     if [set(map(type, column)) for column in (entries, names, vectors)] != kinds:
         return False
@@ -255,7 +251,7 @@ def _space_laws(
     return {
         "ids": (entries["id"] == ids) & ascending & (ids < next_id),
         "lengths": (length > 0) & (length <= MAX_LENGTH),
-        "kinds of numbers": np.isin(item_bytes, (0, 4, 8)),
+        "kinds of numbers": (item_bytes == 0) | (item_bytes == 4) | (item_bytes == 8),
         "numbers of anchors": (anchors > 0) & (numbers > 0) & (numbers % np.maximum(unit, 1) == 0),
         "radii": (radius >= MIN_RADIUS) & (radius <= MAX_RADIUS),
         "vectors": np.einsum("ij,ij->i", vectors, vectors) <= 1 + NORM_TOLERANCE,

@@ -73,12 +73,13 @@ def _is_ours(head: bytes) -> bool:
 def check_companions(target: Path) -> None:
     """Refuse what has the name of a journal or a log of an index, but is no journal of an index that is there."""
     for kind in ("journal", "wal"):  # an index has no write-ahead log
-        file = target.with_name(f"{target.name}-{kind}")
+        file = f"{target}-{kind}"
         if os.path.lexists(file) and not (kind == "journal" and target.exists() and _is_journal(file)):
-            raise InputError(f"{file.name}: lies where SQLite would take it for a part of {target.name}; move it away")
+            name = target.name
+            raise InputError(f"{name}-{kind}: lies where SQLite would take it for a part of {name}; move it away")
 
 
-def _is_journal(path: Path) -> bool:
+def _is_journal(path: str) -> bool:
     """Whether a file is the journal of a change of an index, or was until just now."""
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):

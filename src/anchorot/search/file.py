@@ -164,19 +164,20 @@ class IndexFile:
     def data(self, header: Header, entries: np.ndarray) -> list[bytes]:
         """The bytes of the features of some spaces; checked, when they are first read, to be what kernels can take."""
         wanted = entries.tolist()
-        named = ",".join(str(key) for i, length, *_ in wanted for key in keys_of(i, length))
+        keys = [key for i, length, *_ in wanted for key in keys_of(i, length)]
+        query = f"SELECT id, data FROM features WHERE id IN ({','.join('?' * len(keys))})"  # prepared once a length
 
         def read(connection: sqlite3.Connection, now: Header) -> list[bytes]:
-            rows = dict(connection.execute(f"SELECT id, data FROM features WHERE id IN ({named})"))
+            rows = dict(connection.execute(query, keys))
             return [self._checked_data(rows, entry, header, now) for entry in wanted]
 
         return self._read(read, header)
 
     def _checked_data(self, rows: dict[int, Any], entry: tuple[Any, ...], header: Header, now: Header) -> bytes:
         i, length, anchors, item_bytes, stored, _ = entry
-        parts = [part for key in keys_of(i, length) if isinstance(part := rows.get(key), bytes)]
-        data = parts[0] if len(parts) == 1 else b"".join(parts)
-        if i in self._sound and len(data) == length:
+        parts = [part for key in keys_of(i, length) if type(part := rows.get(key)) is bytes]
+        data: bytes = parts[0] if len(parts) == 1 else b"".join(parts)
+        if len(data) == length and i in self._sound:
             return data
         if len(data) != length or zlib.crc32(data) != stored:
             self.refuse_or_retry(header, now, f"the features of id {i} are not those that were saved")

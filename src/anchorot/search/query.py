@@ -273,6 +273,7 @@ class _Query:
         self._vector, self._radius = snapshot.header.encoder.encode(features)
         self.segments = snapshot.segments
         self.found: list[Found] = []  # ascending
+        self._limit = np.inf  # what a space must not exceed to be among the nearest
         self.n_exact = 0
 
     def search(self, candidates: int | None) -> None:
@@ -297,11 +298,6 @@ class _Query:
             return np.empty(0, np.int64)
         return np.setdiff1d(segment.vectors.within(self._vector, reach, segment.alive), seen, assume_unique=True)
 
-    @property
-    def _limit(self) -> float:
-        """What a space must not exceed to be among the nearest."""
-        return self.found[-1].energy if len(self.found) == self._k else np.inf
-
     def _bounds(self, segment: Segment, places: Int64s) -> Float64s:
         """Lower bounds of the computed AE: `scale` times the square of the vectors' distance, less the two radii."""
         distances = segment.vectors.distances(self._vector, places)
@@ -316,18 +312,24 @@ class _Query:
         order = np.argsort(bounds, kind="stable")[:most]
         for part in chunks(entries[order], AHEAD_BYTES, READ_AHEAD):
             some = order[part][bounds[order[part]] <= self._limit]
-            for k, features in zip(some.tolist(), self._file.features(self._header, entries[some]), strict=True):
-                if bounds[k] > self._limit:
+            read = self._file.features(self._header, entries[some])
+            for k, bound, i, features in zip(
+                some.tolist(), bounds[some].tolist(), entries["id"][some].tolist(), read, strict=True
+            ):
+                if bound > self._limit:
                     return
-                self._compare(features, int(entries["id"][k]), names[k])
+                self._compare(features, i, names[k])
             if len(some) < part.stop - part.start:
                 return
 
     def _compare(self, features: AnchorFeatures, i: int, name: str | None) -> None:
         """Compute the energy to a space, and keep it if it is among the nearest."""
         self.n_exact += 1
-        insort(self.found, Found(self._features.energy_to(features), i, name), key=_rank)
-        del self.found[self._k :]
+        energy = self._features.energy_to(features)
+        if energy <= self._limit:
+            insort(self.found, Found(energy, i, name), key=_rank)
+            del self.found[self._k :]
+            self._limit = self.found[-1].energy if len(self.found) == self._k else np.inf
 
 
 def _rank(found: Found) -> tuple[float, int]:
