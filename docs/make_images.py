@@ -32,6 +32,8 @@ def main() -> None:
     save(matched_graphs(), "matched_graphs.png")
     save(plans(), "plan.png")
     save(scales(), "scale.png")
+    save(creatures_map(), "creatures.png")
+    save(matched_poses(), "matched_poses.png")
     if folder is not None:
         save(tosca_map(folder), "tosca_map.png")
 
@@ -94,6 +96,40 @@ def scales() -> Figure:
         title(ax, tissues.labels[place])
     plot.scale_curve(found, ax=curve)
     title(curve, "Eight of each: where do they differ?")
+    return figure
+
+
+def creatures_map() -> Figure:
+    """Draw four creatures in four poses each, and the map of all pairs of them."""
+    creatures = ao.datasets.figures(n_poses=4)
+    colours = dict(zip(dict.fromkeys(creatures.labels), plot.PALETTE, strict=False))
+    figure = plot.new_figure(12, 4)
+    left, right = figure.subfigures(1, 2, width_ratios=(1, 1.15))
+    poses = left.subplots(4, 4).ravel()
+    for ax, creature, label in zip(poses, creatures, creatures.labels, strict=True):
+        plot.shape(creature, color=colours[label], ax=ax)
+    heading = {"fontsize": 12, "weight": "bold", "color": "#374151"}
+    left.suptitle("Four creatures in four poses", x=0.03, ha="left", **heading)
+    chart = plot.distance_map(ao.pairwise(creatures), creatures.labels, ax=right.subplots())
+    title(chart, "Anchor Energy puts the poses of a creature together")
+    return figure
+
+
+def matched_poses() -> Figure:
+    """Align two poses of one creature, by vertices drawn apart from each other, and carry the colours over."""
+    dogs = ao.datasets.figures(["dog"], n_poses=3)
+    meshes = [(dog.geometry.positions, dog.geometry.faces) for dog in dogs if dog.geometry is not None]
+    first, second = (ao.from_mesh(meshes[k], n_points=300, rng=k) for k in (0, 2))
+    found = ao.align(first, second)
+    assert first.geometry is not None
+    places = first.geometry.positions[first.geometry.index]
+    colours = places[:, 0] + 0.5 * places[:, 2]
+    figure = plot.new_figure(12, 3.6)
+    left, right = figure.subplots(1, 2)
+    plot.shape(first, colours, colorbar=False, ax=left)
+    plot.shape(second, found.project(colours, onto="second"), colorbar=False, ax=right)
+    title(left, "One pose, coloured by hand")
+    title(right, "Another: every point has the colour of its match")
     return figure
 
 
