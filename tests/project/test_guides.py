@@ -174,3 +174,38 @@ def test_links_lead_to_files_that_there_are(page):
     """On GitHub too, where no Sphinx looks after them."""
     links = re.findall(r"\]\(([^()\s#:]+)(?:#[^()\s]*)?\)", page.read_text(encoding="utf-8"))
     assert not [link for link in links if not (page.parent / link).exists()]
+
+
+ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
+SOURCES = (ROOT / "src" / "anchorot", ROOT)
+
+
+def section(title):
+    return ARCHITECTURE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def source_named(name):
+    """The file that the page on architecture means by a name."""
+    return next((folder / name for folder in SOURCES if (folder / name).is_file()), None)
+
+
+def test_files_and_functions_that_the_architecture_names_are_there():
+    files = set(re.findall(r"`([\w/]+\.(?:py|cpp|hpp|cu|toml))`", ARCHITECTURE))
+    assert sorted(name for name in files if source_named(name) is None) == []
+    rows = [re.split(r" \| ", row.strip("| ")) for row in re.findall(r"^\| .+$", section("Where is …?"), re.MULTILINE)]
+    places = [(re.findall(r"`([^`]+)`", row[1]), re.match(r"`([\w.]+)`", row[2])) for row in rows[1:]]
+    pairs = [(name, found[1]) for names, found in places if found for name in names]
+    pairs += re.findall(r"`([\w/]+\.py)` `(\w+)`", ARCHITECTURE)
+    lost = [(n, f) for n, f in pairs if not re.search(rf"\b{f.rpartition('.')[2]}\b", source_named(n).read_text())]
+    assert len(pairs) > 10
+    assert lost == []
+
+
+def test_the_glossary_is_short_and_the_rooms_are_those_of_the_import_contract():
+    terms = re.findall(r"^\| (.+?) \|", section("Glossary"), re.MULTILINE)[2:]
+    assert 20 <= len(terms) <= 30
+    assert len(set(terms)) == len(terms)
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    rooms = section("The rooms").split("```")[1].strip().splitlines()
+    named = [re.findall(r"\w+", re.split(r"  +|\(", line)[0]) for line in rooms]
+    assert named == [re.findall(r"\w+", layer) for layer in contract["layers"] if layer != "__main__"]
