@@ -55,7 +55,7 @@ def test_the_package_and_the_citation_have_the_version_of_the_project():
 
 
 RELEASE = re.compile(r"^## \[(\d+\.\d+\.\d+)\] — (\d{4}-\d\d-\d\d)$")
-BEFORE_THE_FIRST = "0.1.0"  # which was never released
+TO_BE_RELEASED_FIRST = "0.2.0"
 
 
 def test_the_newest_release_of_the_changelog_is_this_version_and_dates_do_not_go_back():
@@ -64,7 +64,7 @@ def test_the_newest_release_of_the_changelog_is_this_version_and_dates_do_not_go
     releases = [RELEASE.match(heading) for heading in headings[1:]]
     assert all(releases), headings
     versions, dates = [found[1] for found in releases], [date.fromisoformat(found[2]) for found in releases]
-    assert [*versions, BEFORE_THE_FIRST][0] == PROJECT["project"]["version"]
+    assert [*versions, TO_BE_RELEASED_FIRST][0] == PROJECT["project"]["version"]
     assert versions == sorted(versions, key=lambda text: [int(part) for part in text.split(".")], reverse=True)
     assert dates == sorted(dates, reverse=True)
     if dates:
