@@ -108,8 +108,7 @@ def creatures_map() -> Figure:
     poses = left.subplots(4, 4).ravel()
     for ax, creature, label in zip(poses, creatures, creatures.labels, strict=True):
         plot.shape(creature, color=colours[label], ax=ax)
-    heading = {"fontsize": 12, "weight": "bold", "color": "#374151"}
-    left.suptitle("Four creatures in four poses", x=0.03, ha="left", **heading)
+    left.suptitle("Four creatures in four poses", x=0.03, ha="left", fontsize=12, weight="bold", color="#374151")
     chart = plot.distance_map(ao.pairwise(creatures), creatures.labels, ax=right.subplots())
     title(chart, "Anchor Energy puts the poses of a creature together")
     return figure

@@ -60,7 +60,7 @@ for (name, taken), color, marker in zip(times.items(), ("#4f9d69", "#8167a9"), "
     right.loglog(sizes, 1000 * np.array(taken), marker=marker, color=color, linewidth=2, label=name)
 right.set_xticks(sizes, sizes, minor=False)
 right.minorticks_off()
-right.set(xlabel="points of each space", ylabel="milliseconds a pair")
+right.set(xlabel="points of each space", ylabel="milliseconds per pair")
 right.set_title("time, as spaces grow", loc="left", weight="bold")
 for ax in (left, right):
     ax.legend(frameon=False)

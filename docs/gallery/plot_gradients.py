@@ -3,7 +3,7 @@ Gradients: let a cloud take a shape
 ===================================
 
 `anchorot.torch` has Anchor Energy and Anchor Wasserstein on tensors, with exact gradients, so that they can be losses.
-Here a cloud of random points in the plane flows into a shape of which it is told nothing but the distances between its
+Here a cloud of random points in the plane flows into a shape, knowing nothing but the distances between its
 points.
 """
 
