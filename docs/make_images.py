@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 import numpy as np
-from anchorot.datasets.made import sphere, spring, torus, tree
+from anchorot.datasets.shapes import sphere, spring, torus, tree
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
