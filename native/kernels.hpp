@@ -167,6 +167,24 @@ void labelled_energies(const PlaceMoves& moves, const RowItems& items, const Lab
 // how long that takes for one labelling, in passes over one place
 double labelled_steps(const PlaceMoves& moves);
 
+// -- alignment of networks (networks.cpp) ---------------------------------------------------------------------------
+struct SparseView;  // simd_kernels.hpp
+struct MessageTask;
+// out = A X, and out = X B by the rows of B transposed; X has as many columns, and rows, as is said.
+void multiply_left(const SparseView& a, const float* x, std::size_t columns, float* out, int threads);
+void multiply_right(const float* x, std::size_t rows, std::size_t columns, const SparseView& transposed, float* out,
+                    int threads);
+// plan <- plan * exp(rate * slope), scaled so that rows sum to 1 and columns, row i counted copies[i] times, to 1.
+void tilt_plan(float* plan, const float* slope, std::size_t rows, std::size_t columns, float rate, const float* copies,
+               int rounds, int threads);
+// Standard deviation of all entries.
+double spread(const float* matrix, std::size_t rows, std::size_t columns, int threads);
+// One round of belief propagation on pairs of edges. At the pair (i, j) an edge (i, k) and an edge (j, l) that are the same
+// edge weigh w_kl = ratio of their kinds * P_kl * the chance that (k, l) needs neither for itself. Z_ij sums the products of
+// w over all matchings of neighbours, in Bethe's approximation: evidence = log Z_ij, and of every pair of edges
+// the share of that sum in which both are free is said to (k, l) in the next round.
+void pass_messages(const MessageTask& task, std::size_t nodes, int threads);
+
 // -- cell averages (grid.cpp) --------------------------------------------------------------------------------------
 // Equal cells over the range [low, high] of x and all levels t in [0, 1].
 struct GridSpec {

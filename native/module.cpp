@@ -147,6 +147,55 @@ void bind_plans(nb::module_& m) {
       "x"_a, "y"_a, "out"_a, "threads"_a);
 }
 
+void bind_networks(nb::module_& m) {
+  m.def(
+      "multiply_left",
+      [](const nb::tuple& a, Matrix<const float> x, Matrix<float> out, int threads) {
+        const SparseArrays rows(a);
+        run([&] { anchorot::multiply_left(rows.view(), x.data(), x.shape(1), out.data(), threads); });
+      },
+      "a"_a, "x"_a, "out"_a, "threads"_a);
+  m.def(
+      "multiply_right",
+      [](Matrix<const float> x, const nb::tuple& transposed, Matrix<float> out, int threads) {
+        const SparseArrays rows(transposed);
+        run([&] {
+          anchorot::multiply_right(x.data(), x.shape(0), x.shape(1), rows.view(), out.data(), threads);
+        });
+      },
+      "x"_a, "transposed"_a, "out"_a, "threads"_a);
+  m.def(
+      "tilt_plan",
+      [](Matrix<float> plan, Matrix<const float> slope, float rate, Vector<const float> copies, int rounds,
+         int threads) {
+        run([&] {
+          anchorot::tilt_plan(plan.data(), slope.data(), plan.shape(0), plan.shape(1), rate, copies.data(), rounds,
+                              threads);
+        });
+      },
+      "plan"_a, "slope"_a, "rate"_a, "copies"_a, "rounds"_a, "threads"_a);
+  m.def(
+      "spread",
+      [](Matrix<const float> matrix, int threads) {
+        return run([&] { return anchorot::spread(matrix.data(), matrix.shape(0), matrix.shape(1), threads); });
+      },
+      "matrix"_a, "threads"_a);
+  m.def(
+      "pass_messages",
+      [](const nb::tuple& first, const nb::tuple& second, Matrix<const float> ratios, Matrix<const float> plan,
+         Matrix<const float> free_ends, Matrix<float> next_free_ends, Matrix<float> evidence, int rounds,
+         int threads) {
+        const EdgeArrays edges(first);
+        const LaneArrays lanes(second);
+        const anchorot::MessageTask task{edges.view(),     lanes.view(),          plan.data(),     plan.shape(1),
+                                         ratios.data(),    ratios.shape(1),       free_ends.data(), next_free_ends.data(),
+                                         evidence.data(), rounds};
+        run([&] { anchorot::pass_messages(task, edges.nodes(), threads); });
+      },
+      "first"_a, "second"_a, "ratios"_a, "plan"_a, "free_ends"_a, "next_free_ends"_a, "evidence"_a, "rounds"_a,
+      "threads"_a);
+}
+
 void bind_events(nb::module_& m) {
   m.def(
       "argsort",
@@ -229,6 +278,7 @@ NB_MODULE(_native, m) {
   bind_vectors(m);
   bind_costs(m);
   bind_plans(m);
+  bind_networks(m);
   bind_events(m);
   bind_labels(m);
 }

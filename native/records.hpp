@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 
 #include "kernels.hpp"
+#include "simd_kernels.hpp"
 
 namespace anchorot::records {
 
@@ -178,6 +179,57 @@ class RowItemArrays {
  private:
   Vector<const std::uint32_t> item_;
   Vector<const double> mass_;
+};
+
+// SparseRows(start, neighbour, weight)
+class SparseArrays {
+ public:
+  explicit SparseArrays(const nb::tuple& t)
+      : start_(field<Vector<const std::int32_t>>(t, 0)),
+        neighbour_(field<Vector<const std::int32_t>>(t, 1)),
+        weight_(field<Vector<const float>>(t, 2)) {}
+  SparseView view() const { return {start_.data(), neighbour_.data(), weight_.data(), start_.shape(0) - 1}; }
+
+ private:
+  Vector<const std::int32_t> start_, neighbour_;
+  Vector<const float> weight_;
+};
+
+// EdgeRows(start, neighbour, reverse, kind)
+class EdgeArrays {
+ public:
+  explicit EdgeArrays(const nb::tuple& t)
+      : start_(field<Vector<const std::int32_t>>(t, 0)),
+        neighbour_(field<Vector<const std::int32_t>>(t, 1)),
+        reverse_(field<Vector<const std::int32_t>>(t, 2)),
+        kind_(field<Vector<const std::int32_t>>(t, 3)) {}
+  EdgeView view() const { return {start_.data(), neighbour_.data(), reverse_.data(), kind_.data()}; }
+  std::size_t nodes() const { return start_.shape(0) - 1; }
+
+ private:
+  Vector<const std::int32_t> start_, neighbour_, reverse_, kind_;
+};
+
+// EdgeLanes(start, node, neighbour, reverse, kind)
+class LaneArrays {
+ public:
+  explicit LaneArrays(const nb::tuple& t)
+      : start_(field<Vector<const std::int32_t>>(t, 0)),
+        node_(field<Vector<const std::int32_t>>(t, 1)),
+        neighbour_(field<Vector<const std::int32_t>>(t, 2)),
+        reverse_(field<Vector<const std::int32_t>>(t, 3)),
+        kind_(field<Vector<const std::int32_t>>(t, 4)) {}
+  LaneView view() const {
+    const std::size_t groups = start_.shape(0) - 1;
+    std::int32_t most = 0;
+    for (std::size_t g = 0; g < groups; ++g) most = std::max(most, start_.data()[g + 1] - start_.data()[g]);
+    return {start_.data(),   node_.data(), neighbour_.data(),
+            reverse_.data(), kind_.data(), groups,
+            neighbour_.shape(0) / kNetworkLanes, static_cast<std::size_t>(most)};
+  }
+
+ private:
+  Vector<const std::int32_t> start_, node_, neighbour_, reverse_, kind_;
 };
 
 }  // namespace anchorot::records

@@ -44,6 +44,10 @@ struct VecF32 {
   static VecF32 fill(float x) { return {_mm512_set1_ps(x)}; }
   static VecF32 min(VecF32 a, VecF32 b) { return {_mm512_min_ps(a.v, b.v)}; }
   static VecF32 max(VecF32 a, VecF32 b) { return {_mm512_max_ps(a.v, b.v)}; }
+  static VecF32 add(VecF32 a, VecF32 b) { return {_mm512_add_ps(a.v, b.v)}; }
+  static VecF32 sub(VecF32 a, VecF32 b) { return {_mm512_sub_ps(a.v, b.v)}; }
+  static VecF32 mul(VecF32 a, VecF32 b) { return {_mm512_mul_ps(a.v, b.v)}; }
+  static VecF32 div(VecF32 a, VecF32 b) { return {_mm512_div_ps(a.v, b.v)}; }
 };
 
 #elif defined(__AVX2__)
@@ -72,6 +76,10 @@ struct VecF32 {
   static VecF32 fill(float x) { return {_mm256_set1_ps(x)}; }
   static VecF32 min(VecF32 a, VecF32 b) { return {_mm256_min_ps(a.v, b.v)}; }
   static VecF32 max(VecF32 a, VecF32 b) { return {_mm256_max_ps(a.v, b.v)}; }
+  static VecF32 add(VecF32 a, VecF32 b) { return {_mm256_add_ps(a.v, b.v)}; }
+  static VecF32 sub(VecF32 a, VecF32 b) { return {_mm256_sub_ps(a.v, b.v)}; }
+  static VecF32 mul(VecF32 a, VecF32 b) { return {_mm256_mul_ps(a.v, b.v)}; }
+  static VecF32 div(VecF32 a, VecF32 b) { return {_mm256_div_ps(a.v, b.v)}; }
 };
 
 #elif defined(ANCHOROT_SSE2)
@@ -100,6 +108,10 @@ struct VecF32 {
   static VecF32 fill(float x) { return {_mm_set1_ps(x)}; }
   static VecF32 min(VecF32 a, VecF32 b) { return {_mm_min_ps(a.v, b.v)}; }
   static VecF32 max(VecF32 a, VecF32 b) { return {_mm_max_ps(a.v, b.v)}; }
+  static VecF32 add(VecF32 a, VecF32 b) { return {_mm_add_ps(a.v, b.v)}; }
+  static VecF32 sub(VecF32 a, VecF32 b) { return {_mm_sub_ps(a.v, b.v)}; }
+  static VecF32 mul(VecF32 a, VecF32 b) { return {_mm_mul_ps(a.v, b.v)}; }
+  static VecF32 div(VecF32 a, VecF32 b) { return {_mm_div_ps(a.v, b.v)}; }
 };
 
 #else  // any other processor: 16-byte groups in plain C++, which compilers turn into NEON and the like
@@ -148,6 +160,11 @@ struct VecPlain {
   static VecPlain mul(VecPlain a, VecPlain b) {
     VecPlain r;
     for (int i = 0; i < kWidth; ++i) r.v[i] = a.v[i] * b.v[i];
+    return r;
+  }
+  static VecPlain div(VecPlain a, VecPlain b) {
+    VecPlain r;
+    for (int i = 0; i < kWidth; ++i) r.v[i] = a.v[i] / b.v[i];
     return r;
   }
   static VecPlain abs(VecPlain a) {

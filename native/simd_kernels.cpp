@@ -4,6 +4,7 @@
 #include "simd_kernels.hpp"
 
 #include "label_sweep.hpp"
+#include "network_kernels.hpp"
 #include "portable.hpp"
 #include "sort_network.hpp"
 
@@ -91,6 +92,8 @@ extern const anchorot::KernelSet kernels;
 const anchorot::KernelSet kernels{{sort_across<double>, sort_along<double>, sort_panel<double>},
                                   {sort_across<float>, sort_along<float>, sort_panel<float>},
                                   {kTileRows, 2 * sizeof(VecF64) / sizeof(double), add_l1},
-                                  {sweep_labels}};
+                                  {sweep_labels},
+                                  {add_neighbours, multiply_panel, row_dot, tilt_row, add_scaled, scale_row,
+                                   pass_messages}};
 
 }  // namespace ANCHOROT_ISA

@@ -66,11 +66,59 @@ struct LabelKernel {
 };
 constexpr std::size_t label_scratch(std::size_t places) { return (3 * places + 2) * kLabelLanes; }
 
+// Alignment of networks; see networks.cpp. Numbers are worked on kNetworkLanes at a time, columns of dense matrices
+// kNetworkStrip at a time.
+constexpr std::size_t kNetworkLanes = 16, kNetworkStrip = 64;
+
+// A sparse matrix by rows: row i has the columns neighbour[start[i]] ... neighbour[start[i + 1] - 1].
+struct SparseView {
+  const std::int32_t *start, *neighbour;
+  const float* weight;
+  std::size_t rows;
+};
+// Directed edges of the first graph by their tails, each with its reverse and its kind.
+struct EdgeView {
+  const std::int32_t *start, *neighbour, *reverse, *kind;
+};
+// Directed edges of the second graph, kNetworkLanes nodes of about the same degree side by side: group g has the nodes
+// node[g][lane] (-1: none) and the slots start[g] ... start[g + 1] - 1, each of one edge of every lane. An empty place has
+// a kind of which all ratios are 0.
+struct LaneView {
+  const std::int32_t *start, *node, *neighbour, *reverse, *kind;
+  std::size_t groups, slots, most_slots;
+};
+struct MessageTask {
+  EdgeView first;
+  LaneView second;
+  const float* plan;  // [n][m]
+  std::size_t nodes;  // m
+  const float* ratios;  // [kind of the first][kind of the second]
+  std::size_t kinds;
+  const float* free_ends;  // [edge of the first][slot][lane]
+  float* next_free_ends;
+  float* evidence;  // [n][m]
+  int rounds;
+};
+struct NetworkKernels {
+  void (*add_neighbours)(const std::int32_t* neighbour, const float* weight, std::size_t count, const float* rows,
+                         std::size_t pitch, std::size_t width, float* out);
+  // scratch for kNetworkLanes numbers a row of B and as many a column
+  void (*multiply_panel)(const float* x, std::size_t rows, std::size_t columns, const SparseView& transposed,
+                         float* out, float* scratch);
+  float (*row_dot)(const float* row, const float* other, std::size_t count);
+  void (*tilt_row)(float* plan, const float* slope, std::size_t count, float rate, float least);
+  void (*add_scaled)(float* sums, const float* row, float scale, std::size_t count);
+  void (*scale_row)(float* row, const float* scales, float scale, std::size_t count);
+  // scratch for (3 degree + 1) * most_slots + 1 rows of lanes
+  void (*pass_messages)(const MessageTask& task, std::size_t i, float* scratch);
+};
+
 struct KernelSet {
   PanelKernels<double> f64;
   PanelKernels<float> f32;
   TileKernel tile;
   LabelKernel label;
+  NetworkKernels network;
 };
 
 const KernelSet& simd_kernels();  // for the processor at hand (dispatch.cpp)

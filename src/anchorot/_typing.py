@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]  # float64 or float32
 Float64s = NDArray[np.float64]
+Float32s = NDArray[np.float32]
 Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
 RngLike = int | np.random.Generator | None
 Disconnected = Literal["error", "largest"] | float  # what to do with a graph in several parts

@@ -2,6 +2,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._kernels.records import (
+    EdgeLanes,
+    EdgeRows,
     Events,
     GridSpec,
     LevelBlocks,
@@ -9,10 +11,11 @@ from anchorot._kernels.records import (
     PlaceMoves,
     RowItems,
     ShareSteps,
+    SparseRows,
     StepRows,
     VectorLevels,
 )
-from anchorot._typing import Float64s, Floats, Int64s
+from anchorot._typing import Float32s, Float64s, Floats, Int64s
 
 def simd_level() -> str: ...
 def quantiles(matrix: Floats, out: Floats, threads: int) -> None: ...
@@ -45,3 +48,18 @@ def labelled_energies(
 def labelled_steps(moves: PlaceMoves) -> float: ...
 def level_averages(levels: Floats, grid: GridSpec, out: Float64s) -> None: ...
 def event_averages(events: Events, grid: GridSpec, out: Float64s) -> None: ...
+def multiply_left(a: SparseRows, x: Float32s, out: Float32s, threads: int) -> None: ...
+def multiply_right(x: Float32s, transposed: SparseRows, out: Float32s, threads: int) -> None: ...
+def tilt_plan(plan: Float32s, slope: Float32s, rate: float, copies: Float32s, rounds: int, threads: int) -> None: ...
+def spread(matrix: Float32s, threads: int) -> float: ...
+def pass_messages(
+    first: EdgeRows,
+    second: EdgeLanes,
+    ratios: Float32s,
+    plan: Float32s,
+    free_ends: Float32s,
+    next_free_ends: Float32s,
+    evidence: Float32s,
+    rounds: int,
+    threads: int,
+) -> None: ...

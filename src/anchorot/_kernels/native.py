@@ -9,20 +9,25 @@ from anchorot._kernels._native import (
     level_energy,
     level_sweep_energy,
     sort_rows,
+    spread,
     sweep_energy,
+    tilt_plan,
 )
 from anchorot._kernels.records import (
+    EdgeLanes,
+    EdgeRows,
     Events,
     GridSpec,
     LevelBlocks,
     PlaceMoves,
     RowItems,
     ShareSteps,
+    SparseRows,
     StepRows,
     VectorLevels,
     common_segments,
 )
-from anchorot._typing import Float64s, Floats, Int64s
+from anchorot._typing import Float32s, Float64s, Floats, Int64s
 from anchorot.exceptions import InputError
 
 __all__ = [
@@ -40,12 +45,17 @@ __all__ = [
     "level_energy",
     "level_shares",
     "level_sweep_energy",
+    "multiply_left",
+    "multiply_right",
+    "pass_messages",
     "quantiles",
     "share_product",
     "sort_rows",
+    "spread",
     "step_costs",
     "sweep_energy",
     "sweep_profile",
+    "tilt_plan",
     "vector_profile",
 ]
 
@@ -163,3 +173,34 @@ def event_averages(events: Events, grid: GridSpec) -> Float64s:
     out = np.empty((grid.cells_x, grid.cells_t))
     _native.event_averages(events, grid, out)
     return out
+
+
+def multiply_left(a: SparseRows, x: Float32s, threads: int) -> Float32s:
+    """Multiply a dense matrix by a sparse one on its left."""
+    out = np.empty((len(a.start) - 1, x.shape[1]), np.float32)
+    _native.multiply_left(a, x, out, threads)
+    return out
+
+
+def multiply_right(x: Float32s, transposed: SparseRows, threads: int) -> Float32s:
+    """Multiply a dense matrix by a sparse one on its right."""
+    out = np.empty((len(x), len(transposed.start) - 1), np.float32)
+    _native.multiply_right(x, transposed, out, threads)
+    return out
+
+
+def pass_messages(
+    first: EdgeRows,
+    second: EdgeLanes,
+    ratios: Float32s,
+    plan: Float32s,
+    free_ends: Float32s,
+    rounds: int,
+    threads: int,
+    out: Float32s | None = None,
+) -> tuple[Float32s, Float32s]:
+    """One round of belief propagation on pairs of edges."""
+    evidence = np.zeros_like(plan)
+    out = np.empty_like(free_ends) if out is None else out
+    _native.pass_messages(first, second, ratios, plan, free_ends, out, evidence, rounds, threads)
+    return evidence, out

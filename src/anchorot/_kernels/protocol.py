@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._kernels.records import (
+    EdgeLanes,
+    EdgeRows,
     Events,
     GridSpec,
     LevelBlocks,
@@ -13,10 +15,11 @@ from anchorot._kernels.records import (
     PlaceMoves,
     RowItems,
     ShareSteps,
+    SparseRows,
     StepRows,
     VectorLevels,
 )
-from anchorot._typing import Float64s, Floats, Int64s
+from anchorot._typing import Float32s, Float64s, Floats, Int64s
 
 
 class Kernels(Protocol):
@@ -97,3 +100,38 @@ class Kernels(Protocol):
 
     def event_averages(self, events: Events, grid: GridSpec) -> Float64s:
         """(cells_x, cells_t): averages over a grid's cells of F(x, t), the mass of the rows with a quantile up to x."""
+
+    def multiply_left(self, a: SparseRows, x: Float32s, threads: int) -> Float32s:
+        """The product A X."""
+
+    def multiply_right(self, x: Float32s, transposed: SparseRows, threads: int) -> Float32s:
+        """The product X B, by the rows of B transposed."""
+
+    def tilt_plan(
+        self, plan: Float32s, slope: Float32s, rate: float, copies: Float32s, rounds: int, threads: int
+    ) -> None:
+        """Multiply a plan by exp(rate slope); scale it: rows sum to 1, and columns, row i counted copies[i] times."""
+
+    def spread(self, matrix: Float32s, threads: int) -> float:
+        """Standard deviation of all entries."""
+
+    def pass_messages(
+        self,
+        first: EdgeRows,
+        second: EdgeLanes,
+        ratios: Float32s,
+        plan: Float32s,
+        free_ends: Float32s,
+        rounds: int,
+        threads: int,
+        out: Float32s | None = None,
+    ) -> tuple[Float32s, Float32s]:
+        """One round of belief propagation on pairs of edges: evidence for every pair of nodes, and the next messages.
+
+        At the pair (i, j), edges (i, k) and (j, l) that are the same edge weigh w_kl = ratios[kinds] P_kl free_kl,
+        where free_kl is the chance that the pair (k, l) needs neither edge itself. Z_ij is the sum of products of w
+        over all matchings of neighbours, each used at most once, in Bethe's approximation: `rounds` rounds from b = 1
+        of a_kl = 1 / (1 + sum over l' != l of w b) and b_kl = 1 / (1 + sum over k' != k of w a). The evidence is
+        log Z_ij, and ab / (1 + wab) the chance, at (i, j), that neither edge is needed: free_ends[edge (i, k), place
+        of (j, l)].
+        """

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._typing import Float64s, Floats, Int64s
+from anchorot._typing import Float32s, Float64s, Floats, Int32s, Int64s
 
 HEIGHT_BITS = 62
 """CDF heights are integers in units of 2**-62: sums of weights do not depend on their order, equal heights are
@@ -98,6 +98,40 @@ class GridSpec(NamedTuple):
     cells_t: int
     low: float
     high: float
+
+
+class SparseRows(NamedTuple):
+    """A sparse matrix by its rows, as SciPy keeps one: row i holds the columns neighbour[start[i]:start[i + 1]]."""
+
+    start: Int32s  # (rows + 1,)
+    neighbour: Int32s  # (entries,)
+    weight: Float32s  # (entries,)
+
+
+class EdgeRows(NamedTuple):
+    """The edges of a graph, each in both directions, by their tails."""
+
+    start: Int32s  # (nodes + 1,)
+    neighbour: Int32s  # (edges,) the head
+    reverse: Int32s  # (edges,) where the same edge stands the other way round
+    kind: Int32s  # (edges,)
+
+
+class EdgeLanes(NamedTuple):
+    """The same, with LANES nodes of about the same degree side by side, so that a kernel can work on all at once.
+
+    Group g has the slots start[g]:start[g + 1]; a slot holds one edge of each of the group's nodes. An empty place has
+    the last kind, of which all ratios are zero.
+    """
+
+    start: Int32s  # (groups + 1,)
+    node: Int32s  # (groups * LANES,) -1 for none
+    neighbour: Int32s  # (slots * LANES,)
+    reverse: Int32s  # (slots * LANES,) a place
+    kind: Int32s  # (slots * LANES,)
+
+
+LANES = 16
 
 
 def to_heights(weights: Float64s) -> Int64s:

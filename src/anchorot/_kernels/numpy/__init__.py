@@ -10,6 +10,7 @@ from anchorot._kernels.numpy.blocks import (
     level_averages,
     vector_profile,
 )
+from anchorot._kernels.numpy.networks import multiply_left, multiply_right, pass_messages, spread, tilt_plan
 from anchorot._kernels.numpy.sweep import (
     block_sweep,
     gap_energy,
@@ -46,12 +47,17 @@ __all__ = [
     "level_energy",
     "level_shares",
     "level_sweep_energy",
+    "multiply_left",
+    "multiply_right",
+    "pass_messages",
     "quantiles",
     "share_product",
     "sort_rows",
+    "spread",
     "step_costs",
     "sweep_energy",
     "sweep_profile",
+    "tilt_plan",
     "vector_profile",
 ]
 
