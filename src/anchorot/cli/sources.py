@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from anchorot._parallel import Threads, n_workers
 from anchorot.exceptions import InputError
 from anchorot.io.files import ENDINGS, Readers, Unread, UnreadGraph
+from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.graph_sets import GraphSet, is_gin_file, is_tu_folder, marks_in, read_gin, read_tu
 from anchorot.io.graphs import n_connected, node_marks, note_collection, single, table_space
@@ -45,7 +46,8 @@ class Source:
         options = {name: reading[name] for name in ("disconnected", "n_points", "rng")}
         try:
             marks = node_marks(self.content, **(marks_in(self.content) | asked))
-            found = single(table_space(self.content, **options, marks=marks))
+            cost = GraphCost.of(reading["costs"], reading["time"])
+            found = single(table_space(self.content, **options, cost=cost, marks=marks))
             return found.coming_from(Origin(str(self.path), ReadOptions(**reading).record))
         except InputError as error:
             raise InputError(f"{self.name}: {error}") from None

@@ -19,6 +19,7 @@ from anchorot.io.atomic import replacing
 from anchorot.io.cache import is_costly, kept_space, through_cache
 from anchorot.io.cells import Cells, cell_space, read_h5ad
 from anchorot.io.gate import about, listening, note
+from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_files import NETWORKX_READERS, read_edge_list, read_networkx, read_swc
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graph_sets import is_gin_file, is_tu_folder
@@ -150,17 +151,22 @@ class UnreadGraph:
     def __call__(self) -> EdgeTable:
         """Read it."""
         with about(self.path):
-            self.path.stat()
-            found = _edges_of(self.path, replace(self.options, weight=False, directed=False))
-            if found is None:
-                graphs = ", ".join(GRAPH_ENDINGS)
-                raise InputError(
-                    f"a graph is needed: {graphs}, or with kind='graph' (--kind graph) a .csv, .tsv or .txt of edges"
-                )
-        return found[0]
+            return read_edges(self.path, replace(self.options, weight=False, directed=False))
 
     def kept(self) -> None:
         """Graphs are not in the cache."""
+
+
+def read_edges(file: Path, options: ReadOptions) -> EdgeTable:
+    """Read the edges of a file that holds a graph."""
+    file.stat()
+    found = _edges_of(file, options)
+    if found is None:
+        graphs = ", ".join(GRAPH_ENDINGS)
+        raise InputError(
+            f"a graph is needed: {graphs}, or with kind='graph' (--kind graph) a .csv, .tsv or .txt of edges"
+        )
+    return found[0]
 
 
 class Readers(Processes):
@@ -226,7 +232,13 @@ def _edges_of(file: Path, options: ReadOptions) -> tuple[EdgeTable, Float64s | N
 def _graph(table: EdgeTable, positions: Float64s | None, options: ReadOptions) -> Space | list[Space]:
     marks = node_marks(table, options.types, options.features)
     return table_space(
-        table, options.disconnected, marks=marks, n_points=options.n_points, rng=options.rng, positions=positions
+        table,
+        options.disconnected,
+        cost=GraphCost.of(options.costs, options.time),
+        marks=marks,
+        n_points=options.n_points,
+        rng=options.rng,
+        positions=positions,
     )
 
 

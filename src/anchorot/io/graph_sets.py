@@ -16,6 +16,7 @@ from anchorot._validate import check_bytes, check_finite
 from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES, about, check_no_underscore, lines_of, numbers, opened, whole_number
 from anchorot.io.geodesics import adjacency
+from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graphs import n_kept, node_marks, note_collection, single, table_space
 from anchorot.io.marks import Columns
@@ -84,7 +85,13 @@ class GraphSet(Sequence["csr_array"]):
         return replace(edge_table(self.graphs[place], None, None), columns=Columns("node attribute", own))
 
     def spaces(
-        self, disconnected: Disconnected = "error", *, n_points: int | None = None, rng: RngLike = None
+        self,
+        disconnected: Disconnected = "error",
+        *,
+        cost: str = "paths",
+        time: float | None = None,
+        n_points: int | None = None,
+        rng: RngLike = None,
     ) -> list[Space]:
         """Make a space of every graph, with the types and features of its nodes.
 
@@ -92,6 +99,10 @@ class GraphSet(Sequence["csr_array"]):
         ----------
         disconnected : {"error", "largest"} or float
             What to do with graphs in several parts, see :func:`from_graph`.
+        cost : {"paths", "heat", "resistance"}
+            What costs are, see :func:`from_graph`; distances by heat at several times may be added up.
+        time : float, optional
+            Of heat.
         n_points : int, optional
             Keep at most this many nodes of each graph, drawn uniformly.
         rng : None, int or numpy.random.Generator
@@ -102,12 +113,14 @@ class GraphSet(Sequence["csr_array"]):
         list of Space
         """
         generator = np.random.default_rng(rng)
+        how = GraphCost.of(cost, time)
         tables = [self.table(place) for place in range(len(self.graphs))]
         made = []
         for number, table in enumerate(tables, start=1):
             try:
                 marks = node_marks(table, **marks_in(table))
-                made.append(single(table_space(table, disconnected, marks=marks, n_points=n_points, rng=generator)))
+                found = table_space(table, disconnected, cost=how, marks=marks, n_points=n_points, rng=generator)
+                made.append(single(found))
             except InputError as error:
                 raise InputError(f"{self.name}/{number}: {error}") from None
         note_collection(self.name, tables, [n_kept(space) for space in made])

@@ -1,4 +1,4 @@
-"""Spaces from graphs: shortest paths are the costs."""
+"""Spaces from graphs: shortest paths, heat or resistance are the costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_nonnegative, check_weights
 from anchorot.exceptions import InputError
 from anchorot.io.gate import note
-from anchorot.io.geodesics import adjacency, components, shortest_paths
+from anchorot.io.geodesics import adjacency, components
+from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of, sampled
 from anchorot.origin import Geometry, renumbered
@@ -25,6 +26,8 @@ def from_graph(
     weight: str | bool | None = ...,
     disconnected: Disconnected = ...,
     *,
+    cost: str = ...,
+    time: float | None = ...,
     directed: bool | None = ...,
     weights: ArrayLike | None = ...,
     types: Types | None = ...,
@@ -40,6 +43,8 @@ def from_graph(
     weight: str | bool | None = ...,
     *,
     disconnected: Literal["split"],
+    cost: str = ...,
+    time: float | None = ...,
     directed: bool | None = ...,
     weights: ArrayLike | None = ...,
     types: Types | None = ...,
@@ -54,6 +59,8 @@ def from_graph(
     weight: str | bool | None = None,
     disconnected: Disconnected | Literal["split"] = "error",
     *,
+    cost: str = "paths",
+    time: float | None = None,
     directed: bool | None = None,
     weights: ArrayLike | None = None,
     types: Types | None = None,
@@ -61,7 +68,7 @@ def from_graph(
     n_points: int | None = None,
     rng: RngLike = None,
 ) -> Space | list[Space]:
-    """Make the space of a graph's nodes, with the lengths of shortest paths as costs.
+    r"""Make the space of a graph's nodes, with the lengths of shortest paths, or what `cost` says, as costs.
 
     Parameters
     ----------
@@ -72,11 +79,19 @@ def from_graph(
     weight : None, bool or str
         None or False: every edge has length 1; None notes if there are lengths. A name: the length is that attribute of
         the edge. True: the attribute ``"weight"``, ``edge_weight`` or else ``edge_attr`` beside an ``edge_index``, the
-        values of a sparse matrix (stored zeros are edges of length 0), or the third entry of the edges in a list.
+        values of a sparse matrix (stored zeros are edges of length 0), or the third entry of the edges in a list. Heat
+        and resistance take these numbers for strengths: what is strong is near.
     disconnected : {"error", "largest", "split"} or float
         What to do if some nodes cannot be reached from others: refuse; keep the largest (if directed: strongly)
         connected component, with an `InputNote` that says how many nodes that are; return a list with a space for every
-        component, the largest first; or give unreachable pairs this finite cost.
+        component, the largest first; or give unreachable pairs this finite cost. With heat nothing is refused.
+    cost : {"paths", "heat", "resistance"}
+        Lengths of shortest paths; heat that has not arrived, :math:`1 - \sqrt{K_t(i, j)}` with the heat kernel
+        :math:`K_t = e^{-tL}` of the normalised Laplacian; or the effective resistance of a network of conductors. One
+        edge more or less changes many paths a lot, but heat and resistance a little; heat needs no connected graph.
+    time : float, optional
+        Of heat: how many steps a random walk has made on average; 3 by default. Short times see neighbours, long ones
+        the whole graph.
     directed : bool, optional
         Follow edges in their direction only. By default as a networkx or igraph graph says of itself; all others are
         undirected.
@@ -101,8 +116,8 @@ def from_graph(
 
     Notes
     -----
-    One search per kept node, O(E + n log n) each. All pairs of an unweighted graph are several times faster where
-    rustworkx is installed (extra ``graph``).
+    Paths: one search per kept node, O(E + n log n) each. All pairs of an unweighted graph are several times faster
+    where rustworkx is installed (extra ``graph``). Heat and resistance: O(n³), of all nodes.
 
     Examples
     --------
@@ -112,12 +127,16 @@ def from_graph(
     ([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]], ('a', 'b', 'c'))
     >>> ao.from_graph([("a", "b"), ("b", "c")], types={"a": "H", "b": "O", "c": "H"}).types
     ('H', 'O', 'H')
+    >>> ao.from_graph([(0, 1), (2, 3)], cost="heat", time=1).cost[0].round(3).tolist()
+    [0.247, 0.342, 1.0, 1.0]
     """
+    how = GraphCost.of(cost, time)
     table = edge_table(graph, weight, directed)
     marks = node_marks(table, types, features)
     found = table_space(
         table,
         disconnected,
+        cost=how,
         weights=weights,
         marks=marks,
         n_points=n_points,
@@ -178,6 +197,7 @@ def table_space(
     table: EdgeTable,
     disconnected: Disconnected | Literal["split"],
     *,
+    cost: GraphCost = GraphCost(),  # noqa: B008  # frozen
     weights: ArrayLike | None = None,
     marks: Marks = NO_MARKS,
     n_points: int | None = None,
@@ -193,7 +213,7 @@ def table_space(
         raise InputError(
             f"disconnected must be 'error', 'largest', 'split' or a finite number, but got {disconnected!r}"
         )
-    graph = adjacency(table.n, table.edges, table.lengths, directed=table.directed)
+    graph = cost.graph(table.n, table.edges, table.lengths, directed=table.directed)
     parts = components(graph, directed=table.directed)
     generator = np.random.default_rng(rng)
 
@@ -201,9 +221,9 @@ def table_space(
 
     def space_of(nodes: Int64s) -> Space:
         kept = sampled(nodes, n_points, generator, shares)
-        cost = shortest_paths(graph, kept, unweighted=table.lengths is None)
+        costs = cost.between(graph, kept, directed=table.directed, unweighted=table.lengths is None)
         if not isinstance(disconnected, str):
-            cost[np.isinf(cost)] = check_nonnegative(disconnected, "disconnected")
+            costs[np.isinf(costs)] = check_nonnegative(disconnected, "disconnected")
         labels = [table.names[node] for node in kept]
         geometry = Geometry(
             np.searchsorted(nodes, kept),
@@ -212,13 +232,13 @@ def table_space(
             edges=renumbered(table.edges, nodes, table.n),
         )
         mass = None if shares is None else _restricted(shares[kept])
-        return Space(cost, mass, **marks.of(kept), labels=labels, geometry=geometry, copy=False)
+        return Space(costs, mass, **marks.of(kept), labels=labels, geometry=geometry, copy=False)
 
     if disconnected == "split":
         return [space_of(part) for part in parts]
     if disconnected == "largest":
         return space_of(parts[0])
-    if disconnected == "error" and len(parts) > 1:
+    if disconnected == "error" and len(parts) > 1 and not cost.is_finite:
         raise InputError(_explain(parts, table, another_way))
     return space_of(np.arange(table.n))
 
@@ -235,5 +255,5 @@ def _explain(parts: list[Int64s], table: EdgeTable, another_way: str) -> str:
     ways = "disconnected='largest', " + (f"{another_way}, " if another_way else "")
     return (
         f"the graph has {len(parts)} {kind} (of {sizes} nodes), so some costs are infinite; "
-        f"use {ways}or a finite number as the cost of unreachable pairs"
+        f"use {ways}cost='heat', or a finite number as the cost of unreachable pairs"
     )

@@ -21,6 +21,7 @@ from anchorot.io.gate import MAX_BYTES
 from anchorot.io.geodesics import GEODESICS
 from anchorot.io.marks import column_names
 
+COSTS = ("paths", "heat", "resistance")
 KINDS = ("cost", "points", "graph")
 SAMPLINGS = ("farthest", "uniform")
 HOW = ("cache", "max_bytes")  # options that change no space
@@ -121,6 +122,21 @@ class ReadOptions:
         metadata=_about(
             "Graphs in several parts: 'error', 'largest', or a number as the cost of unreachable pairs.",
             '{"error", "largest"} or float',
+        ),
+    )
+    costs: str | None = field(
+        default=None,
+        metadata=_about(
+            "Of graphs: what costs are. Lengths of shortest paths, heat that has not arrived (see from_graph), or "
+            "resistance.",
+            choices=COSTS,
+            shown="paths",
+        ),
+    )
+    time: float | None = field(
+        default=None,
+        metadata=_about(
+            "Of graphs, with heat: how many steps a random walk makes on average.", "float, optional", shown="3"
         ),
     )
     max_bytes: int | str = field(

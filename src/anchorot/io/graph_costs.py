@@ -1,0 +1,100 @@
+"""Costs between the nodes of a graph: shortest paths, heat that has not arrived, or resistance.
+
+    paths         the length of the shortest path
+    heat          1 - sqrt(K_t(i, j)), K_t = exp(-t L), L = 1 - D^-1/2 W D^-1/2 the normalised Laplacian
+    resistance    M_ii + M_jj - 2 M_ij, M the pseudoinverse of D - W
+
+W are the weights of the edges, 1 without. One edge more or less changes thousands of paths, but heat and resistance by
+little. Heat is finite between parts of a graph that is not connected: from 1 - sqrt(K_t(i, i)) at a node itself to 1
+where none arrives. At time t it has made t steps on average.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from anchorot._typing import Float64s, Int64s
+from anchorot._validate import check_choice, check_finite_number, check_memory
+from anchorot.exceptions import InputError
+from anchorot.io.geodesics import adjacency, components, shortest_paths
+from anchorot.io.options import COSTS
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+TIME = 3.0  # steps, where nothing is said
+
+
+class GraphCost(NamedTuple):
+    """Which costs, and when: `time` is for heat alone."""
+
+    kind: str = "paths"
+    time: float = TIME
+
+    @classmethod
+    def of(cls, kind: str | None, time: float | None) -> "GraphCost":
+        """Check what was given."""
+        name = "paths" if kind is None else check_choice(kind, "cost", COSTS)
+        if time is None:
+            return cls(name)
+        if name != "heat":
+            raise InputError(f"time is for cost='heat' (--costs heat), but got time={time!r} with {name}")
+        number = check_finite_number(time, "time")
+        if not number > 0:
+            raise InputError(f"time must be a positive number of steps, but got {time!r}")
+        return cls(name, number)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether nodes of different parts have a finite cost."""
+        return self.kind == "heat"
+
+    def graph(self, n: int, edges: Int64s, numbers: Float64s | None, *, directed: bool) -> "csr_array":
+        """Sparse matrix of lengths, or of strengths: of parallel edges the shortest, or the strongest, counts."""
+        if self.kind == "paths" or numbers is None:
+            return adjacency(n, edges, numbers, directed=directed)
+        found = adjacency(n, edges, -numbers, directed=directed)
+        found.data *= -1
+        found.eliminate_zeros()
+        return found
+
+    def between(self, graph: "csr_array", nodes: Int64s, *, directed: bool, unweighted: bool) -> Float64s:
+        """Costs (k, k) between some nodes of a graph of edge lengths or weights; infinite where nothing leads."""
+        if self.kind == "paths":
+            return shortest_paths(graph, nodes, unweighted=unweighted)
+        if directed:
+            raise InputError(
+                f"cost={self.kind!r} is for graphs without directions; pass directed=False, or take 'paths'"
+            )
+        check_memory(graph.shape[0], 32, f"{self.kind} between")
+        found = _heat(graph, self.time) if self.kind == "heat" else _resistance(graph)
+        return found[np.ix_(nodes, nodes)]
+
+
+def _heat(graph: "csr_array", time: float) -> Float64s:
+    weights = _without_loops(graph)
+    degree = weights.sum(axis=1)
+    root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+    values, vectors = np.linalg.eigh(np.diag((degree > 0).astype(np.float64)) - root[:, None] * weights * root)
+    kernel = (vectors * np.exp(-time * values)) @ vectors.T
+    return 1 - np.sqrt(np.clip((kernel + kernel.T) / 2, 0, 1))
+
+
+def _resistance(graph: "csr_array") -> Float64s:
+    weights = _without_loops(graph)
+    found = np.full(weights.shape, np.inf)
+    for part in components(graph, directed=False):
+        own = weights[np.ix_(part, part)]
+        mean = 1 / len(part)
+        inverse = np.linalg.inv(np.diag(own.sum(axis=1)) - own + mean) - mean  # of L + J/n, whose null space is filled
+        diagonal = inverse.diagonal()
+        costs = np.maximum(diagonal[:, None] + diagonal - 2 * inverse, 0)
+        np.fill_diagonal(costs, 0)
+        found[np.ix_(part, part)] = (costs + costs.T) / 2
+    return found
+
+
+def _without_loops(graph: "csr_array") -> Any:
+    weights: Float64s = graph.toarray()
+    np.fill_diagonal(weights, 0)
+    return weights
