@@ -3,6 +3,7 @@
 Exact when given fractions.
 """
 
+import math
 from itertools import pairwise
 from statistics import mean, variance
 
@@ -241,3 +242,37 @@ def _overlap(x, y, reach):
             if wb > moved:
                 right.insert(0, (b, wb - moved))
     return total
+
+
+def common_edges(first, second, matches, directed):
+    """Edges (i, k) of the first network whose ends' matches are joined in the second; each undirected one once."""
+    found = 0
+    for i in range(len(first)):
+        for k in range(len(first)):
+            if (directed or i <= k) and min(matches[i], matches[k]) >= 0:
+                found += bool(first[i, k] and second[matches[i], matches[k]])
+    return found
+
+
+def common_weight(first, second, matches):
+    """Σ over i, k of A_ik B_π(i)π(k), term by term."""
+    n = len(first)
+    return sum(float(first[i, k]) * second[matches[i], matches[k]] for i in range(n) for k in range(n))
+
+
+def pass_messages(neighbours_x, neighbours_y, ratio, plan, free, rounds):
+    """One round of belief propagation on pairs of edges; `ratio` and `free` are asked (i, k, j, l)."""
+    evidence, said = {}, {}
+    for i, around_i in enumerate(neighbours_x):
+        for j, around_j in enumerate(neighbours_y):
+            # w_kl: odds that (i, k) is (j, l), as the pair (k, l) sees it without these two edges
+            w = {(k, l): ratio(i, k, j, l) * plan[k, l] * free(k, i, l, j) for k in around_i for l in around_j}
+            a, b = {}, dict.fromkeys(w, 1.0)
+            for _ in range(rounds):
+                a = {(k, l): 1 / (1 + sum(w[k, o] * b[k, o] for o in around_j if o != l)) for k, l in w}
+                b = {(k, l): 1 / (1 + sum(w[o, l] * a[o, l] for o in around_i if o != k)) for k, l in w}
+            rows = sum(math.log(1 + sum(w[k, l] * b[k, l] for l in around_j)) for k in around_i)
+            columns = sum(math.log(1 + sum(w[k, l] * a[k, l] for k in around_i)) for l in around_j)
+            evidence[i, j] = rows + columns - sum(math.log(1 + w[e] * a[e] * b[e]) for e in w)
+            said |= {(i, k, j, l): a[k, l] * b[k, l] / (1 + w[k, l] * a[k, l] * b[k, l]) for k, l in w}
+    return evidence, said

@@ -51,6 +51,8 @@ from anchorot.io import (
 )
 from anchorot.many.convert import convert
 from anchorot.many.pairwise import pairwise
+from anchorot.networks.align import align_graphs
+from anchorot.networks.result import GraphAlignment
 from anchorot.origin import Geometry, Origin
 from anchorot.search.embedding import embed
 from anchorot.search.index import SearchIndex
@@ -83,6 +85,7 @@ __all__ = [
     "FeatureMap",
     "FourierMap",
     "Geometry",
+    "GraphAlignment",
     "GraphSet",
     "Grid",
     "InputError",
@@ -101,6 +104,7 @@ __all__ = [
     "Transport",
     "__version__",
     "align",
+    "align_graphs",
     "alignment_scores",
     "anchor_energy",
     "anchor_energy_estimate",

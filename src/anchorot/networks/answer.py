@@ -1,0 +1,116 @@
+"""From two networks as they are given to the answer in the caller's terms."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anchorot._interrupt import interruptible
+from anchorot._typing import Float64s, Int64s
+from anchorot._validate import check_memory
+from anchorot.distances.alignment import Start
+from anchorot.networks.backend import Backend, Host
+from anchorot.networks.confidence import candidates, chances
+from anchorot.networks.inputs import Networks
+from anchorot.networks.problem import Problem
+from anchorot.networks.result import GraphAlignment, rival_of
+from anchorot.networks.solver import Found, solve
+from anchorot.networks.symmetry import twin_classes
+
+AS_GOOD = 0.05  # of the best objective: an answer that has less by no more is about as good
+ANOTHER = 0.1  # of the nodes matched otherwise make another answer
+BYTES_PER_PAIR = 40  # of nodes, at the peak
+
+
+class Aligner(NamedTuple):
+    """How to align two networks."""
+
+    device: str | None
+    threads: int
+    rng: np.random.Generator
+    share: float  # of the smaller network's nodes that are matched
+
+    def __call__(self, *given: Any) -> GraphAlignment:
+        """Align what `Networks.of` takes."""
+        networks = Networks.of(*given)
+        most = max(networks.first.n, networks.second.n)
+        check_memory(most, BYTES_PER_PAIR, "plans between")
+        return interruptible(lambda: _aligned(networks, self._backend(), self.rng, self.share), most)
+
+    def _backend(self) -> Backend:
+        if self.device is None:
+            return Host(self.threads)
+        from anchorot.networks.device import Device
+
+        return Device(self.device)
+
+
+def _aligned(networks: Networks, backend: Backend, rng: np.random.Generator, share: float) -> GraphAlignment:
+    is_turned = networks.first.n > networks.second.n
+    ordered = networks.turned() if is_turned else networks
+    problem, hashes = ordered.problem(), ordered.hashes()
+    found = solve(problem, hashes, backend, rng)
+    best = found[0].matches.copy()
+    chance = chances(problem, best, hashes)
+    if problem.forbidden is not None:
+        best[problem.forbidden[np.arange(problem.n), best]] = -1
+    n_kept = round(share * problem.n)
+    best[np.argsort(-np.where(best >= 0, chance, -1), kind="stable")[n_kept:]] = -1
+    chance = np.where(best >= 0, chance, 0.0)
+
+    twins = [twin_classes(side.weights, own) for side, own in zip(ordered[:2], hashes, strict=True)]
+    unit = _unit(ordered, problem)
+    others = [(one.matches, unit * one.value) for one in found[1:]]
+    rival = rival_of(best, others, twins[1], (1 - AS_GOOD) * unit * found[0].value, ANOTHER)
+    doubts = Doubts(problem, best, chance, is_turned)
+    if is_turned:
+        chance = _turned(best, chance, problem.m, 0.0)
+        twins.reverse()
+        rival = rival and type(rival)(_turned(rival.matches, None, problem.m), rival.objective, rival.differs)
+        best = _turned(best, None, problem.m)
+    return GraphAlignment(
+        matches=best,
+        confidence=chance,
+        objective=unit * found[0].value,
+        starts=tuple(_start(one, unit) for one in found),
+        runner_up=rival,
+        converged=any(one.is_settled for one in found),
+        twins=(twins[0], twins[1]),
+        names=(networks.first.names, networks.second.names),
+        graphs=(networks.first.weights, networks.second.weights),
+        directed=networks.is_directed,
+        _doubts=doubts.resolve,
+    )
+
+
+class Doubts(NamedTuple):
+    """What it takes to say where else nodes might belong, which is as large as a plan, and not always asked for."""
+
+    problem: Problem
+    matches: Int64s
+    chance: Float64s
+    is_turned: bool
+
+    def resolve(self) -> Float64s:
+        """(n, m), in the order of the caller."""
+        found = candidates(self.problem, self.matches, self.chance)
+        return found.T if self.is_turned else found
+
+
+def _unit(networks: Networks, problem: Problem) -> float:
+    """What an objective is multiplied with: edges are counted once, and by the weights that they were given with."""
+    largest = [float(side.weights.data.max(initial=0)) or 1.0 for side in networks[:2]]
+    return largest[0] * largest[1] / (1 if problem.is_directed else 2)
+
+
+def _start(found: Found, unit: float) -> Start:
+    return Start(found.name, unit * found.value, found.seconds, found.n_iter, found.is_finished)
+
+
+def _turned(matches: Int64s, values: Any, m: int, missing: Any = -1) -> Any:
+    """Matches of the m nodes on the other side, or what is known of matched nodes, given to their matches."""
+    found = np.full(m, missing)
+    kept = np.flatnonzero(matches >= 0)
+    found[matches[kept]] = kept if values is None else values[kept]
+    return found

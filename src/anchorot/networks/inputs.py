@@ -1,0 +1,190 @@
+"""Two networks as they are given, and what is known of their nodes, checked and brought to one form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from anchorot._cost_scales import in_unit_range
+from anchorot._typing import Float32s, Float64s, Int64s
+from anchorot._validate import plain_item
+from anchorot.exceptions import InputError
+from anchorot.io.files import read_edges
+from anchorot.io.gate import about
+from anchorot.io.graph_costs import GraphCost
+from anchorot.io.graph_inputs import EdgeTable, edge_table
+from anchorot.io.graphs import node_marks
+from anchorot.io.marks import Marks, column_names
+from anchorot.io.notes import note
+from anchorot.io.options import ReadOptions
+from anchorot.networks.problem import Bools, Problem
+from anchorot.networks.symmetry import Hashes, bits, mixed
+
+Types = str | tuple[Iterable[Hashable], Iterable[Hashable]]
+Features = str | list[str] | tuple[ArrayLike, ArrayLike]
+Seeds = Iterable[tuple[Any, Any]]
+WHICH = "the first graph", "the second graph"
+
+
+class Network(NamedTuple):
+    """A graph: its weights, (n, n) and symmetric unless directed, and its nodes' names, types and features."""
+
+    weights: csr_array
+    names: tuple[object, ...]
+    marks: Marks
+
+    @property
+    def n(self) -> int:
+        """Number of nodes."""
+        return len(self.names)
+
+
+class Networks(NamedTuple):
+    """Two graphs to be aligned, and pairs of nodes that are known to go together."""
+
+    first: Network
+    second: Network
+    seeds: Int64s  # (k, 2)
+    is_directed: bool
+
+    @classmethod
+    def of(
+        cls,
+        graphs: tuple[Any, Any],
+        types: Types | None,
+        features: Features | None,
+        seeds: Seeds | None,
+        weight: str | bool | None,
+        directed: bool | None,
+    ) -> Networks:
+        """Check what was given."""
+        tables = [_table(graph, weight, directed) for graph in graphs]
+        is_directed = any(table.directed for table in tables)
+        own_types, own_features = _pair(types, "types"), _pair(features, "features")
+        sides = []
+        for which, table, kinds, numbers in zip(WHICH, tables, own_types, own_features, strict=True):
+            if table.has_unused_lengths:
+                note(
+                    which,
+                    "has edges with weights, which are not used; weight=True uses them, weight=False silences this",
+                )
+            sides.append(Network(_weights(table, is_directed), table.names, node_marks(table, kinds, numbers)))
+        first, second = sides
+        widths = [None if side.marks.features is None else side.marks.features.shape[1] for side in sides]
+        if widths[0] != widths[1]:
+            raise InputError(
+                f"features have {widths[0]} and {widths[1]} columns, but as many in both graphs are needed"
+            )
+        return cls(first, second, _places(seeds, first.names, second.names), is_directed)
+
+    def problem(self) -> Problem:
+        """What is to be solved: weights in a unit of their own, the worth of features, pairs that must not be."""
+        scaled = [side.weights * (1 / (side.weights.data.max(initial=0) or 1.0)) for side in self[:2]]
+        return Problem(scaled[0], scaled[1], self._worth(scaled), self._forbidden(), self.is_directed)
+
+    def turned(self) -> Networks:
+        """The same with the second graph first."""
+        return Networks(self.second, self.first, self.seeds[:, ::-1], self.is_directed)
+
+    def hashes(self) -> tuple[Hashes, Hashes]:
+        """Of every node a number that tells nodes with different loops, types, features or seeds apart."""
+        found = []
+        codes = self._type_codes()
+        for side, network in enumerate(self[:2]):
+            known = mixed(bits(network.weights.diagonal()))
+            if codes is not None:
+                known = mixed(known + codes[side].astype(np.uint64))
+            for column in () if network.marks.features is None else network.marks.features.T:
+                known = mixed(known + bits(column))
+            known[self.seeds[:, side]] += mixed(np.arange(len(self.seeds), dtype=np.uint64))
+            found.append(known)
+        return found[0], found[1]
+
+    def _type_codes(self) -> list[Int64s] | None:
+        kinds = [side.marks.types for side in self[:2]]
+        if kinds[0] is None or kinds[1] is None:
+            return None
+        number = {kind: code for code, kind in enumerate(dict.fromkeys(sorted([*kinds[0], *kinds[1]], key=repr)))}
+        return [np.array([number[kind] for kind in own], np.int64) for own in kinds if own is not None]
+
+    def _forbidden(self) -> Bools | None:
+        """Pairs of different types, and those that seeds rule out."""
+        codes = self._type_codes()
+        if codes is None and not len(self.seeds):
+            return None
+        shape = self.first.n, self.second.n
+        forbidden = np.zeros(shape, bool) if codes is None else codes[0][:, None] != codes[1]
+        forbidden[self.seeds[:, 0]] = True
+        forbidden[:, self.seeds[:, 1]] = True
+        forbidden[self.seeds[:, 0], self.seeds[:, 1]] = False
+        return forbidden
+
+    def _worth(self, weights: list[csr_array]) -> Float32s | None:
+        """Squared distances of features: an average one costs as much as the edges of an average node are worth."""
+        given = [side.marks.features for side in self[:2]]
+        if given[0] is None or given[1] is None:
+            return None
+        from scipy.spatial.distance import cdist
+
+        arrays, _ = in_unit_range([given[0], given[1]], axis=0)
+        costs: Float64s = cdist(*arrays, "sqeuclidean")
+        mean = float(costs.mean())
+        degree = min(max(float(own.sum()) / own.shape[0], 1.0) for own in weights)
+        return (costs * (-degree / (mean or 1.0))).astype(np.float32)
+
+
+def _table(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
+    if not isinstance(graph, str | os.PathLike):
+        return edge_table(graph, weight, directed)
+    path = Path(graph)
+    with about(path):
+        return read_edges(path, ReadOptions(weight=weight, directed=directed))
+
+
+def _weights(table: EdgeTable, is_directed: bool) -> csr_array:
+    """Weights of edges, 1 without; of parallel edges the heaviest counts, and a weight of 0 is no edge."""
+    lengths = np.ones(len(table.edges)) if table.lengths is None else table.lengths
+    edges = table.edges
+    if is_directed and not table.directed:
+        edges, lengths = np.concatenate([edges, edges[:, ::-1]]), np.tile(lengths, 2)
+    return GraphCost("heat").graph(table.n, edges, lengths, directed=is_directed)
+
+
+def _pair(given: Any, name: str) -> tuple[Any, Any]:
+    """What is given for either graph: the same name for both, or one of a pair."""
+    if given is None or isinstance(given, str) or (isinstance(given, list) and column_names(given)):
+        return given, given
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise InputError(
+            f"{name} must be the name of a node attribute, or a pair, {name}=(of the first, of the second)"
+        )
+    return given[0], given[1]
+
+
+def _places(seeds: Seeds | None, *names: tuple[object, ...]) -> Int64s:
+    """Indices, (k, 2), of pairs of nodes that are given by name; no node may be in two of them."""
+    pairs = [] if seeds is None else list(seeds)
+    found = []
+    for side, own in enumerate(names):
+        place = {name: number for number, name in enumerate(own)}
+        column = []
+        for pair in pairs:
+            if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+                raise InputError(f"seeds must be pairs of nodes, one of each graph, but got {pair!r}")
+            name = plain_item(pair[side])
+            if not isinstance(name, Hashable) or name not in place:
+                raise InputError(f"seeds has the node {name!r}, which is none of {WHICH[side]}'s")
+            column.append(place[name])
+        if len(set(column)) < len(column):
+            twice = next(own[node] for node in column if column.count(node) > 1)
+            raise InputError(
+                f"seeds has the node {twice!r} of {WHICH[side]} in several pairs, but it can have one match"
+            )
+        found.append(column)
+    return np.array(found, np.int64).T.reshape(-1, 2)

@@ -1,0 +1,85 @@
+"""What tells the nodes of a network apart: an order that does not depend on labels, and twins that nothing tells apart.
+
+Sums of 64-bit hashes wrap round, so they are the same in whatever order neighbours are added; two different
+neighbourhoods have the same sum once in 10^19.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from anchorot._typing import Int64s
+
+Hashes = NDArray[np.uint64]
+
+REFINEMENTS = 12  # rounds, after which a node's colour has seen all of most networks
+
+
+def canonical_order(matrix: csr_array, marks: Hashes, rng: np.random.Generator) -> Int64s:
+    """Nodes by their place in the network: copies of a network whose nodes all differ are brought to the same order.
+
+    Nodes that refinement cannot tell apart stand in random order.
+    """
+    colours = refined_colours(matrix, marks)
+    return np.lexsort((rng.permutation(len(colours)), colours))
+
+
+def refined_colours(matrix: csr_array, marks: Hashes) -> Hashes:
+    """Colours of nodes: marks, degrees and short cycles, refined by those of neighbours (Weisfeiler and Leman)."""
+    pattern = csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+    walks = pattern @ pattern  # whole numbers below 2^53: exact
+    squares, triangles = (walks.multiply(other).sum(axis=1).astype(np.uint64) for other in (walks, pattern))
+    colour = mixed(squares + mixed(triangles + mixed(marks)))
+    for _ in range(REFINEMENTS):
+        heard = np.zeros_like(colour)
+        for side in (matrix, matrix.T.tocsr()):
+            heard = mixed(heard + _summed(mixed(colour[side.indices] + bits(side.data)), side))
+        colour = mixed(colour + heard)
+    return colour
+
+
+def twin_classes(matrix: csr_array, marks: Hashes) -> Int64s:
+    """(n,): nodes of one number have equal marks and the same neighbours, but for each other: they can be exchanged."""
+    from scipy.sparse.csgraph import connected_components
+
+    n = matrix.shape[0]
+    entries = matrix.tocoo()
+    is_edge = entries.coords[0] != entries.coords[1]
+    tails, heads, weights = *(axis[is_edge] for axis in entries.coords), entries.data[is_edge]
+    name = mixed(np.arange(n, dtype=np.uint64))
+    said, turn = bits(weights), np.uint64(3)
+    key = mixed(marks + mixed(bits(matrix.diagonal())))
+    np.add.at(key, tails, mixed(name[heads] + said))
+    np.add.at(key, heads, turn * mixed(name[tails] + said))
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    ties = [(np.arange(n), first[number])]  # neighbours are the same
+    # Twins that are joined, by edges of one weight both ways: the same neighbours without each other.
+    mutual = matrix[heads, tails] == weights
+    i, k, said = tails[mutual], heads[mutual], said[mutual]
+    four = turn + np.uint64(1)
+    same = key[i] - four * mixed(name[k] + said) == key[k] - four * mixed(name[i] + said)
+    ties.append((i[same], k[same]))
+    rows, columns = np.concatenate(ties, axis=1)
+    joined = csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
+    return connected_components(joined, directed=False)[1].astype(np.int64)
+
+
+def bits(numbers: Any) -> Hashes:
+    """Numbers as the integers that their bits are."""
+    return np.asarray(numbers, dtype=np.float64).view(np.uint64)
+
+
+def _summed(said: Hashes, side: csr_array) -> Hashes:
+    """Sum over the entries of each row."""
+    total = np.append(np.uint64(0), np.cumsum(said, dtype=np.uint64))
+    return total[side.indptr[1:]] - total[side.indptr[:-1]]
+
+
+def mixed(x: Hashes) -> Hashes:
+    """splitmix64 of all numbers."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
