@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._units import in_unit_range
@@ -30,6 +31,7 @@ class Whole:
     geometry: Geometry
     labels: tuple[object, ...] | None = None
     origin: Origin | None = None
+    is_common: NDArray[np.bool_] | None = None  # (E,): which edges an aligned network has too
 
     @property
     def n(self) -> int:

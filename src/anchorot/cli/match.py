@@ -11,6 +11,7 @@ import typer
 import anchorot as ao
 from anchorot._parallel import interruptible
 from anchorot._typing import Float64s, Int64s
+from anchorot.cli.match_graphs import holds_network, match_graphs
 from anchorot.cli.options import PLANS, EpsilonOption, JsonOption, PlanOption, POption, SpaceArgument, reads_spaces
 from anchorot.cli.output import Stopwatch, check_extra, new_table, plain, print_json, print_table, read_both
 from anchorot.cli.writing import Outputs, write_csv
@@ -90,7 +91,7 @@ def match(
         typer.Option(
             "--output",
             "-o",
-            help="Write the matches as .csv, as .txt (one number per line), or with the whole plan as .npz.",
+            help="Write the matches as .csv or .tsv, as .txt (one number per line), or with the whole plan as .npz.",
             show_default=False,
         ),
     ] = None,
@@ -101,13 +102,20 @@ def match(
     """Which point of one space corresponds to which of the other.
 
     All vertices of meshes of more than 1000 are aligned by landmarks, unless --n-points takes a sample.
+    Graphs are aligned by their common edges; --costs paths, or another, aligns them as spaces.
     """
     solve = _solver(plan, robust, p, epsilon, mass, start, seed=reading["rng"])
     outputs = Outputs(a, b)
     outputs.announce(report, ".html", ".htm")
-    outputs.announce(output, ".csv", ".txt", ".npz")
+    outputs.announce(output, ".csv", ".tsv", ".txt", ".npz")
     if report is not None:
         check_extra("plotly", "report")
+    share = _number_or_word(mass)
+    on_paths = robust or start is not None or reading["n_points"] is not None or isinstance(share, str)
+    is_graphs = plan == "align" and reading["costs"] is None and not on_paths
+    if is_graphs and holds_network(a, reading) and holds_network(b, reading):
+        match_graphs(a, b, share, outputs, output, report, as_json, reading)
+        return
     stopwatch = Stopwatch()
     needs_plan = {"--mass": mass is not None, "--robust": robust, "--one-to-one": one_to_one}
     x, y = _read(a, b, reading, stopwatch, plan, [name for name, is_given in needs_plan.items() if is_given])

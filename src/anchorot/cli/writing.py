@@ -110,9 +110,10 @@ class Outputs:
 
 
 def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
-    """Write rows of numbers and of names, which come from outside: see `cell`."""
+    """Write rows of numbers and of names, which come from outside (see `cell`), by commas, or by tabs as .tsv."""
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open("w", newline="", encoding="utf-8", errors="backslashreplace") as handle:
-        csv.writer(handle).writerows(
+        csv.writer(handle, delimiter=separator).writerows(
             [cell(value) if isinstance(value, str) else value for value in row] for row in rows
         )
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import RngLike
-from anchorot._validate import check_nonnegative, check_threads
-from anchorot.distances.device import check_device
+from anchorot._validate import check_device, check_nonnegative, check_threads
 from anchorot.exceptions import InputError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anchorot._interrupt import interruptible
+from anchorot._parallel import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_memory
 from anchorot.distances.alignment import Start
@@ -80,7 +80,7 @@ def _aligned(networks: Networks, backend: Backend, rng: np.random.Generator, sha
         names=(networks.first.names, networks.second.names),
         graphs=(networks.first.weights, networks.second.weights),
         directed=networks.is_directed,
-        _doubts=doubts.resolve,
+        doubts=doubts.resolve,
     )
 
 

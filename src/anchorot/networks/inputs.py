@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from anchorot._cost_scales import in_unit_range
 from anchorot._typing import Float32s, Float64s, Int64s
+from anchorot._units import in_unit_range
 from anchorot._validate import plain_item
 from anchorot.exceptions import InputError
 from anchorot.io.files import read_edges
-from anchorot.io.gate import about
+from anchorot.io.gate import about, note
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graphs import node_marks
 from anchorot.io.marks import Marks, column_names
-from anchorot.io.notes import note
 from anchorot.io.options import ReadOptions
 from anchorot.networks.problem import Bools, Problem
 from anchorot.networks.symmetry import Hashes, bits, mixed

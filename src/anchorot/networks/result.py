@@ -65,6 +65,8 @@ class GraphAlignment(Correspondence):
     graphs : (csr_array of shape (n, n), csr_array of shape (m, m))
         Weights of the edges of both networks; symmetric unless `directed`.
     directed : bool
+    doubts : callable
+        What computes `soft`, which is as large as a plan, when that is asked for.
     """
 
     matches: Int64s
@@ -77,7 +79,7 @@ class GraphAlignment(Correspondence):
     names: tuple[tuple[object, ...], tuple[object, ...]]
     graphs: tuple[csr_array, csr_array]
     directed: bool
-    _doubts: Callable[[], Float64s] = field(repr=False)
+    doubts: Callable[[], Float64s] = field(repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -101,7 +103,7 @@ class GraphAlignment(Correspondence):
         Rows (columns if the first network is the larger) sum to 1: the match has its `confidence`, and other nodes
         share the rest by how many common edges an exchange would cost.
         """
-        return self._doubts()
+        return self.doubts()
 
     @cached_property
     def common(self) -> csr_array:

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._scene import Drawable, drawable
+from anchorot._scene import Drawable, Whole, drawable
 from anchorot.distances.alignment import Alignment, Correspondence, Start
 from anchorot.distances.dense import DenseAlignment, DenseRival
 from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import MissingExtraError
 from anchorot.io.atomic import replacing
+from anchorot.networks.result import GraphAlignment
 from anchorot.report.answers import N_BEST_ALONE, MapAnswer, answers_of, deflate, pack_answers, place_colours
 from anchorot.report.drawing import Drawing, Places, place
+from anchorot.report.networks import drawn_alike
 
 __all__ = ["write_report"]
 
@@ -49,16 +51,19 @@ def write_report(
     one are grey and listed, and a button shows the runner-up. Where both spaces are drawn in as many dimensions, the
     second is turned so that matched points are at the same places.
 
+    Two aligned networks are drawn alike, matched nodes at the same places: common edges are dark, those that only one
+    of them has are coloured, and a click shows where else a node might belong.
+
     Parameters
     ----------
     path : path
         The page; an old one is replaced once the new one is complete.
     x, y : Space, array_like of shape (n, n), or path
         Where :func:`anchorot.align` took landmarks, what it was given: points (n, d), a mesh, `PointDistances`,
-        `MeshDistances`.
-    plan : Alignment, DenseAlignment, Transport or array_like of shape (n, m)
-        What :func:`anchorot.align` found, or mass between every point of x and of y, as of
-        :func:`anchorot.anchor_energy_plan`.
+        `MeshDistances`. Of networks what :func:`anchorot.align_graphs` was given; its answer knows them.
+    plan : Alignment, DenseAlignment, GraphAlignment, Transport or array_like of shape (n, m)
+        What :func:`anchorot.align` or :func:`anchorot.align_graphs` found, or mass between every point of x and of y,
+        as of :func:`anchorot.anchor_energy_plan`.
     names : (str, str)
         What to call the two spaces.
     title : str, optional
@@ -74,10 +79,10 @@ def write_report(
     ...     write_report(f"{folder}/page.html", square, square, ao.anchor_energy_plan(square, square))
     """
     library, version = _plotly()
-    x, y = drawable(x), drawable(y)
+    x, y = drawn_alike(plan) if isinstance(plan, GraphAlignment) else (drawable(x), drawable(y))
     answers = answers_of(plan, (x.n, y.n))
     is_map = isinstance(answers[0], MapAnswer)
-    places = place(x, y, plan.plan if isinstance(plan, Alignment) else answers[0].plan)
+    places = place(x, y, plan.plan if isinstance(plan, Alignment | GraphAlignment) else answers[0].plan)
     drawings = Drawing(x, places.first), Drawing(y, places.second)
     packed = pack_answers(answers, place_colours(drawings[is_map].points))
     said = {**_origins(x, y), **(_provenance(plan) if isinstance(plan, Correspondence) else {}), **(details or {})}
@@ -94,7 +99,7 @@ def write_report(
         counts_0=_counted(x.n),
         counts_1=_counted(y.n),
         colouring=html.escape(_colouring(*(reversed(names) if is_map else names))),
-        notes=_paragraphs(_notes(drawings, names, places, packed[0])),
+        notes=_paragraphs([*_edge_notes(x, y, names), *_notes(drawings, names, places, packed[0])]),
         style=_template("page.css"),
         script="\n".join(_template(name) for name in SCRIPTS),
         # A label such as </script> must not end the script.
@@ -129,6 +134,19 @@ def _notes(
         if percent >= 10:
             notes.append(f"The plan is large: lit masses are within {percent:.0f} %, those in the table are exact.")
     return notes
+
+
+def _edge_notes(x: Drawable, y: Drawable, names: tuple[str, str]) -> list[str]:
+    """What the colours of edges mean, where two networks are drawn."""
+    shared = [side.is_common for side in (x, y) if isinstance(side, Whole) and side.is_common is not None]
+    if len(shared) < 2:
+        return []
+    lost, new = (int((~own).sum()) for own in shared)
+    common = int(shared[0].sum())
+    return [
+        f"{common} edges are common and dark; {lost} orange ones only in {names[0]}, {new} blue only in {names[1]}.",
+        "Shares are chances: a match has its confidence, other nodes the rest by the common edges they would cost.",
+    ]
 
 
 def _colouring(placed: str, other: str) -> str:
@@ -170,6 +188,8 @@ def _provenance(found: Correspondence) -> dict[str, str]:
         said = {"method": _method(found, ""), **said, **_of_plan(found)}
     elif isinstance(found, DenseAlignment):
         said = {"method": _method(found.alignment, " by landmarks"), **said, **_of_map(found)}
+    elif isinstance(found, GraphAlignment):
+        said = {"method": _method(found, "_graphs"), **_of_networks(found)}
     best, *others = found.starts
     said["best start"] = _named(best)
     if others:
@@ -182,7 +202,20 @@ def _provenance(found: Correspondence) -> dict[str, str]:
     return said
 
 
-def _method(found: Alignment, how: str) -> str:
+def _of_networks(found: GraphAlignment) -> dict[str, str]:
+    n, m = found.shape
+    kept = found.matches >= 0
+    return {
+        "nodes": f"{n} and {m}, {int(kept.sum())} matched",
+        "common edges": str(found.common_edges),
+        "edge correctness": f"{found.edge_correctness:.4g}",
+        "induced conserved structure": f"{found.induced_conserved_structure:.4g}",
+        "S3": f"{found.s3:.4g}",
+        "matches that are right": f"about {found.confidence.sum():.0f} of {int(kept.sum())}",
+    }
+
+
+def _method(found: Alignment | GraphAlignment, how: str) -> str:
     return f"align{how}" if found.converged else f"align{how}, not converged"
 
 

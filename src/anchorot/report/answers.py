@@ -22,6 +22,7 @@ from anchorot.distances.alignment import (
 )
 from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError
+from anchorot.networks.result import GraphAlignment
 
 N_BEST = 10  # rows of the page's table
 N_BEST_ALONE = 50  # matches kept of each point where the whole plan is too large
@@ -120,6 +121,8 @@ class MapAnswer:
 
 def answers_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int]) -> list[Answer] | list[MapAnswer]:
     """The answer that was found, and the other one, if an alignment has a runner-up."""
+    if isinstance(plan, GraphAlignment):
+        return _networks(plan)
     if isinstance(plan, Correspondence) and not isinstance(plan, Alignment):
         return _maps(plan, shape)
     if not isinstance(plan, Alignment):
@@ -132,6 +135,21 @@ def answers_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, i
         text = f"Shown: the other answer, objective {rival.objective:.6g}, with {rival.differs:.0%} other matches."
         found.append(_aligned(rival.plan, rival.plan if rival.soft is None else rival.soft, plan.weights, text))
     return found
+
+
+def _networks(found: GraphAlignment) -> list[Answer]:
+    n, m = found.shape
+    answers = []
+    matchings = [(found.matches, found.soft, f"Shown: the best answer, objective {found.objective:.6g}.")]
+    rival = found.runner_up
+    if rival is not None:
+        text = f"Shown: the other answer, objective {rival.objective:.6g}, with {rival.differs:.0%} other matches."
+        matchings.append((rival.matches, sparse_plan(rival.matches, m).toarray(), text))
+    for forth, soft, text in matchings:
+        back = np.full(m, -1)
+        back[forth[forth >= 0]] = np.flatnonzero(forth >= 0)
+        answers.append(Answer(soft, (forth, back), (np.ones(n), np.ones(m)), is_sharp=True, text=text))
+    return answers
 
 
 def _maps(found: Correspondence, shape: tuple[int, int]) -> list[MapAnswer]:

@@ -63,10 +63,15 @@ const prepare = (side) => {
   body.at = coordinates(body.sites, dim);
   if (body.kind === "mesh") body.corners = columns(body.faces, 3);
   if (body.kind === "lines") {
-    body.ends = [];
-    for (let k = 0; k < body.edges.length; k += 2) body.ends.push(body.edges[k], body.edges[k + 1], -1);
-    const broken = (column) => Float32Array.from(body.ends, (site) => (site < 0 ? NaN : column[site]));
-    body.at = Object.fromEntries(Object.entries(body.at).map(([axis, column]) => [axis, broken(column)]));
+    const at = body.at;
+    const joined = (isDrawn) => {
+      const ends = [];
+      for (let k = 0; k < body.edges.length; k += 2) if (isDrawn(k / 2)) ends.push(body.edges[k], body.edges[k + 1], -1);
+      const broken = (column) => Float32Array.from(ends, (site) => (site < 0 ? NaN : column[site]));
+      return [ends, Object.fromEntries(Object.entries(at).map(([axis, column]) => [axis, broken(column)]))];
+    };
+    [body.ends, body.at] = joined((edge) => !body.common || body.common[edge]);
+    if (body.common) side.odd = joined((edge) => !body.common[edge])[1]; // edges that the other network lacks
   }
 };
 
@@ -78,7 +83,8 @@ const bodyTrace = ({ body, dim, type, at }, colours) => {
   }
   if (body.kind === "lines") {
     const coloured = dim === 3 && blended(body, colours);
-    const color = coloured ? body.ends.map((site) => coloured[Math.max(site, 0)]) : themed("edge");
+    const plain = themed(body.common ? "common" : "edge");
+    const color = coloured ? body.ends.map((site) => coloured[Math.max(site, 0)]) : plain;
     return { ...trace, mode: "lines", line: { width: dim === 3 ? 5 : 1, color } };
   }
   const [i, j, k] = body.corners;
@@ -92,6 +98,10 @@ const bodyTrace = ({ body, dim, type, at }, colours) => {
     hoverinfo: "none",
   };
 };
+
+// Edges of a network that the other one lacks.
+const oddTrace = ({ odd, type }, s) => (
+  { type, ...odd, mode: "lines", hoverinfo: "skip", line: { width: 1.2, color: themed(s ? "new" : "lost") } });
 
 // Marks are rings, balls in space, and diamonds for the one match.
 const markTrace = ({ dim, type, at, size }, marks) => {
@@ -108,7 +118,7 @@ const markTrace = ({ dim, type, at, size }, marks) => {
 };
 
 // A look is how a side is drawn now: colours, sizes of its points relative to normal, and marked points.
-const traces = (side, { colours, sizes, marks }) => {
+const traces = (side, { colours, sizes, marks }, s) => {
   const { dim, type, at, count } = side;
   const onMesh = side.body?.kind === "mesh"; // which has the same colour: points are drawn small and darker
   const shade = onMesh ? mix([0, 0, 0], parse(themed("ink")), 0.2) : null;
@@ -122,6 +132,7 @@ const traces = (side, { colours, sizes, marks }) => {
     bodyTrace(side, colours),
     { type, ...at, mode: "markers", marker: { size, color, opacity: 1, line }, hoverinfo: "none" },
     markTrace(side, marks),
+    ...(side.odd ? [oddTrace(side, s)] : []),
   ];
 };
 

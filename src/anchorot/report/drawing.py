@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-from anchorot._scene import Drawable, Scene, scene, vertex_normals
+from anchorot._scene import Drawable, Scene, Whole, scene, vertex_normals
 from anchorot._typing import Float64s, Int64s
 from anchorot.report.answers import pack, pack_indices
 
@@ -197,10 +197,13 @@ class Drawing:
         edges = placed.edges
         if edges is None or not len(edges):
             return None
+        is_common = self.space.is_common if isinstance(self.space, Whole) else None
         if len(edges) > MAX_EDGES:
             self.notes.append(f"{MAX_EDGES} of {len(edges)} edges are drawn")
-            edges = edges[np.linspace(0, len(edges) - 1, MAX_EDGES).astype(np.int64)]
-        return {"kind": "lines", "edges": pack_indices(edges, len(sites)), **self._blended(sites)}
+            drawn = np.linspace(0, len(edges) - 1, MAX_EDGES).astype(np.int64)
+            edges, is_common = edges[drawn], None if is_common is None else is_common[drawn]
+        body = {"kind": "lines", "edges": pack_indices(edges, len(sites)), **self._blended(sites)}
+        return body if is_common is None else {**body, "common": pack(is_common, "u1")}
 
     def _dots(self, placed: Scene, sites: Float64s) -> dict[str, Any] | None:
         others = np.delete(sites, placed.index, axis=0)

@@ -22,7 +22,7 @@ const draw = () => {
   const now = looks();
   return Promise.all(sides.map((side, s) => {
     if (side.dim === 3) side.camera = cameraNow(s); // the view stays as the reader turned it
-    return Plotly.react(plotOf(s), traces(side, now[s]), layout(side, now[s].marks), settings);
+    return Plotly.react(plotOf(s), traces(side, now[s], s), layout(side, now[s].marks), settings);
   }));
 };
 

@@ -1,0 +1,161 @@
+"""`anchorot match` of two graphs: which node of one is which of the other, by common edges."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import anchorot as ao
+from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table
+from anchorot.cli.writing import Outputs, write_csv
+from anchorot.exceptions import printable
+from anchorot.io.files import EDGE_LIST_ENDINGS, read_edges
+from anchorot.io.gate import about
+from anchorot.io.graph_files import NETWORKX_READERS
+from anchorot.io.graph_inputs import EdgeTable
+from anchorot.io.options import ReadOptions
+
+ROWS_SHOWN = 10
+NETWORKS = (*EDGE_LIST_ENDINGS, *NETWORKX_READERS)  # neurons are graphs too, but lie in space
+TABLES = (".csv", ".tsv", ".txt")
+
+
+def holds_network(path: Path, reading: dict[str, Any]) -> bool:
+    """Whether a file is one of edges, by its ending or because its kind is said."""
+    ending = path.suffix.lower()
+    return ending in NETWORKS or (reading["kind"] == "graph" and ending in TABLES)
+
+
+def match_graphs(
+    a: Path,
+    b: Path,
+    mass: float | None,
+    outputs: Outputs,
+    output: Path | None,
+    report: Path | None,
+    as_json: bool,
+    reading: dict[str, Any],
+) -> None:
+    """Align, write, and tell."""
+    stopwatch = Stopwatch()
+    options = ReadOptions(**reading)
+    with stopwatch("read_a", f"reading {a.name}"):
+        first = _read(a, options)
+    with stopwatch("read_b", f"reading {b.name}"):
+        second = _read(b, options)
+    with stopwatch("align", "aligning the graphs"):
+        features = None if options.features is None else list(options.features)
+        found = ao.align_graphs(first, second, types=options.types, features=features, mass=mass, rng=options.rng)
+    with stopwatch("write", "writing"):
+        outputs.save(output, lambda path: _write(path, found))
+        outputs.save(report, lambda path: _report(path, a, b, first, second, found))
+    if as_json:
+        print_json({"a": str(a), "b": str(b), **_known(found), "seconds": stopwatch.seconds})
+    else:
+        _print(a, b, found, outputs.lines(), stopwatch)
+    outputs.settle()
+
+
+def _read(path: Path, options: ReadOptions) -> EdgeTable:
+    with about(path):
+        return read_edges(path, options)
+
+
+def _names(found: ao.GraphAlignment) -> tuple[list[str], list[str]]:
+    first, second = ([str(name) for name in side] for side in found.names)
+    return first, second
+
+
+def _known(found: ao.GraphAlignment) -> dict[str, Any]:
+    """What was found, for programs."""
+    names, rival = _names(found), found.runner_up
+    starts = [
+        {"name": s.name, "objective": s.objective, "seconds": s.seconds, "n_iter": s.n_iter, "converged": s.converged}
+        for s in found.starts
+    ]
+    another = rival and {"objective": rival.objective, "differs": rival.differs, "match": rival.matches.tolist()}
+    return {
+        "n": len(names[0]),
+        "m": len(names[1]),
+        "plan": "graphs",
+        "match": found.matches.tolist(),
+        "confidence": found.confidence.tolist(),
+        "unmatched": float(np.mean(found.matches < 0)),
+        "common_edges": found.common_edges,
+        "edge_correctness": found.edge_correctness,
+        "induced_conserved_structure": found.induced_conserved_structure,
+        "s3": found.s3,
+        "objective": found.objective,
+        "converged": found.converged,
+        "starts": starts,
+        "runner_up": another,
+        "twins_a": found.twins[0].tolist(),
+        "twins_b": found.twins[1].tolist(),
+        "labels_a": names[0],
+        "labels_b": names[1],
+    }
+
+
+def _write(path: Path, found: ao.GraphAlignment) -> None:
+    ending = path.suffix.lower()
+    if ending == ".npz":
+        names = _names(found)
+        known: dict[str, Any] = {
+            "match": found.matches,
+            "confidence": found.confidence,
+            "labels_a": names[0],
+            "labels_b": names[1],
+        }
+        np.savez_compressed(path, **known)
+    elif ending == ".txt":
+        np.savetxt(path, found.matches, fmt="%d")
+    else:
+        write_csv(path, _rows(found))
+
+
+def _rows(found: ao.GraphAlignment) -> Iterator[list[str]]:
+    first, second = _names(found)
+    yield ["a", "b", "confidence"]
+    for i, (j, chance) in enumerate(zip(found.matches, found.confidence, strict=True)):
+        yield [first[i], second[j] if j >= 0 else "", f"{chance:.4g}"]
+
+
+def _report(path: Path, a: Path, b: Path, first: EdgeTable, second: EdgeTable, found: ao.GraphAlignment) -> None:
+    from anchorot.report import write_report
+
+    write_report(path, first, second, found, names=(printable(a.name), printable(b.name)))
+
+
+def _print(a: Path, b: Path, found: ao.GraphAlignment, written: list[str], stopwatch: Stopwatch) -> None:
+    first, second = _names(found)
+    n = len(first)
+    title = f"{a.name} ({n} nodes) in {b.name} ({len(second)} nodes): the surest {min(ROWS_SHOWN, n)}"
+    table = new_table(title, "node", "match", "confidence")
+    for i in np.argsort(-found.confidence, kind="stable")[:ROWS_SHOWN]:
+        j = found.matches[i]
+        table.add_row(plain(first[i]), plain(second[j] if j >= 0 else "none"), f"{found.confidence[i]:.1%}")
+    starts = new_table("what was tried, best first", "way", "objective", "steps", "seconds")
+    for start in found.starts:
+        starts.add_row(start.name, f"{start.objective:.6g}", str(start.n_iter), f"[dim]{start.seconds:.3f}[/]")
+    print_table(starts)
+    took = ", ".join(f"{name.replace('_', ' ')} {seconds:.2f} s" for name, seconds in stopwatch.seconds.items())
+    print_table(table, *_lines(found), f"[dim]{took}[/]", *written)
+
+
+def _lines(found: ao.GraphAlignment) -> Iterator[str]:
+    """What is known of the answer, for people."""
+    kept = found.matches >= 0
+    state = "" if found.converged else ", NOT converged"
+    yield (
+        f"{found.common_edges} common edges: edge correctness {found.edge_correctness:.4g}, "
+        f"induced conserved structure {found.induced_conserved_structure:.4g}, S3 {found.s3:.4g}{state}"
+    )
+    if kept.any():
+        twins = int(sum(np.bincount(found.twins[0])[found.twins[0]] > 1))
+        yield f"about {found.confidence.sum():.0f} of {int(kept.sum())} matches are right; {twins} nodes have twins"
+    if not kept.all():
+        yield f"{1 - kept.mean():.1%} of the first graph's nodes have no match"
+    if found.runner_up is not None:
+        rival = found.runner_up
+        yield f"a runner-up of objective {rival.objective:.6g} matches {rival.differs:.1%} of the nodes otherwise"
