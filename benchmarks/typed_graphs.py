@@ -39,6 +39,7 @@ from experiments.data import data_folder
 from measure import write_results
 
 REACHES = np.array([3.0, 5.0, 8.0, 15.0, 40.0])  # edges; no path in these collections is longer
+TIMES = (1.0, 3.0, 10.0)  # of heat, in steps of a random walk
 SHARPNESS = (1.0, 4.0, 16.0)  # gamma, in units of 1 / the median
 STRENGTHS = [1.0, 10.0, 100.0, 1000.0]
 REFINEMENTS = 5  # rounds of Weisfeiler and Leman
@@ -59,18 +60,20 @@ class Collection(NamedTuple):
     name: str
     graphs: list[np.ndarray]
     spaces: list[ao.Space]
+    heated: list[list[ao.Space]]  # the same with costs of heat, at each of TIMES
     classes: np.ndarray
 
     def part(self, chosen: np.ndarray) -> "Collection":
         """Return some of the graphs."""
-        graphs, spaces = ([side[i] for i in chosen] for side in (self.graphs, self.spaces))
-        return Collection(f"{self.name}, {len(chosen)} of them", graphs, spaces, self.classes[chosen])
+        graphs, spaces, *heated = ([side[i] for i in chosen] for side in (self.graphs, self.spaces, *self.heated))
+        return Collection(f"{self.name}, {len(chosen)} of them", graphs, spaces, heated, self.classes[chosen])
 
 
 def read(folder: Path) -> Collection:
     found = ao.read_tu(folder)
     spaces = found.spaces(disconnected=float(REACHES[-1]))
-    return Collection(found.name, [graph.toarray() for graph in found.graphs], spaces, found.labels)
+    heated = [found.spaces(cost="heat", time=time) for time in TIMES]
+    return Collection(found.name, [graph.toarray() for graph in found.graphs], spaces, heated, found.labels)
 
 
 def energies(collection: Collection, marks: str | None) -> Matrices:
@@ -81,6 +84,13 @@ def energies(collection: Collection, marks: str | None) -> Matrices:
         for j, y in enumerate(features[:i]):
             curves[i, j] = curves[j, i] = energy_profile(x, y, REACHES)
     return list(np.moveaxis(curves, 2, 0))
+
+
+def heat_energies(collection: Collection, marks: str | None) -> Matrices:
+    """Anchor Energies of heat at each time, in units of their means, and their sum."""
+    found = [ao.pairwise(spaces, marks=marks, progress=False) for spaces in collection.heated]
+    found = [matrix / matrix.mean() for matrix in found]
+    return [*found, sum(found)]
 
 
 def counts(collection: Collection) -> Matrices:
@@ -188,6 +198,8 @@ METHODS: dict[str, Callable[[Collection], Matrices]] = {
     f"Weisfeiler-Leman, types, up to {REFINEMENTS} rounds": refinements,
     "AE": lambda collection: energies(collection, None),
     "AE marked by types": lambda collection: energies(collection, "types"),
+    "AE of heat": lambda collection: heat_energies(collection, None),
+    "AE of heat marked by types": lambda collection: heat_energies(collection, "types"),
 }
 
 

@@ -208,6 +208,19 @@ def test_nodes_without_edges_and_networks_without_any_are_aligned():
     assert found.hits(np.argsort(order)) > 0.9
 
 
+def test_hubs_of_many_nodes_take_no_more_memory_than_others():
+    from anchorot.networks.messages import count_messages
+    from anchorot.networks.problem import Problem
+
+    star, ring = (
+        csr_array(nx.to_scipy_sparse_array(g, format="csr")) for g in (nx.star_graph(400), nx.cycle_graph(400))
+    )
+    assert count_messages(Problem(ring, ring)) == 800 * 800 + 16 * 2 * 2
+    assert count_messages(Problem(star, star)) > 10 * count_messages(Problem(ring, ring))
+    found = ao.align_graphs(nx.star_graph(300), nx.star_graph(300), rng=0)
+    assert found.common_edges == 300
+
+
 def test_loops_count_as_edges():
     path = [("a", "b"), ("b", "c")]
     found = ao.align_graphs([*path, ("a", "a")], [*path, ("c", "c")], rng=0)

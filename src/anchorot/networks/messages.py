@@ -48,6 +48,17 @@ class Schedule(NamedTuple):
     steps: int = 60
 
 
+def count_messages(problem: Problem) -> int:
+    """How many numbers a conversation keeps and works on: pairs of edges, and of neighbours of one pair of nodes.
+
+    Nodes of the second network stand in groups, and each has as many places as the largest of its group has edges.
+    """
+    both = [matrix + matrix.T if problem.is_directed else matrix for matrix in (problem.first, problem.second)]
+    first, second = (np.sort(np.diff(matrix.indptr))[::-1].astype(np.int64) for matrix in both)
+    places = LANES * int(second[::LANES].sum())
+    return int(first.sum()) * places + LANES * int(first[0]) * int(second[0])
+
+
 class Conversation:
     """The edges of two networks, sorted for passing messages; made once, used by several schedules."""
 

@@ -16,7 +16,7 @@ from anchorot.networks.backend import Backend
 from anchorot.networks.confidence import togetherness
 from anchorot.networks.finish import finish
 from anchorot.networks.heat import anchor_costs
-from anchorot.networks.messages import Conversation, Schedule
+from anchorot.networks.messages import Conversation, Schedule, count_messages
 from anchorot.networks.path import STAGES, STEPS, follow_path
 from anchorot.networks.problem import Problem
 from anchorot.networks.symmetry import Hashes, canonical_order
@@ -95,8 +95,7 @@ def _attempts(problem: Problem, backend: Backend, found: list[Found], rng: np.ra
     jitter = np.float32(JITTER) * rng.standard_normal((problem.n, problem.m), np.float32)
     near, prior = (problem.padded_rows(jitter - own) for own in (short, costs))
     worth = problem.padded_rows(_known(problem))
-    count = float(problem.first.nnz) * problem.second.nnz * (4 if problem.is_directed else 1)
-    talk = Conversation(problem, backend) if 0 < count <= backend.most_messages else None
+    talk = Conversation(problem, backend) if 0 < count_messages(problem) <= backend.most_messages else None
 
     def attempt(name: str, start: Float32s, schedule: Schedule | None) -> Found:
         nonlocal begin
