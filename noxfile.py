@@ -14,7 +14,7 @@ nox.options.sessions = ["checks", "tests", "tests_numpy"]
 PYTHON = sys.executable
 PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then needs none of its own
 PARALLEL = ("-n", "auto", "--dist", "loadgroup")  # in about as many processes as there are cores
-KERNELS_MATTER = [f"tests/{name}" for name in ("kernels", "anchors", "distances", "many", "search", "stats")]
+KERNELS_MATTER = [f"tests/{name}" for name in ("kernels", "anchors", "distances", "networks", "many", "search", "stats")]
 # the README installs with --no-compile: each module is compiled when it is first imported, once if that may be kept
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

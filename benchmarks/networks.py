@@ -36,7 +36,6 @@ from scipy.optimize import linear_sum_assignment, quadratic_assignment
 from scipy.sparse import coo_array, csr_array
 
 import anchorot as ao
-
 from measure import Row, table, write_results
 
 DATA = Path(os.environ.get("ANCHOROT_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -9,13 +9,13 @@ import re
 from pathlib import Path
 
 import numpy as np
-from anchorot.datasets.shapes import sphere, spring, torus, tree
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import anchorot as ao
 from anchorot import plot
+from anchorot.datasets.shapes import sphere, spring, torus, tree
 from anchorot.io.atomic import replacing
 
 IMAGES = Path(__file__).parent / "images"

@@ -9,11 +9,8 @@ import pytest
 
 import anchorot as ao
 from anchorot.report import write_report
-
-from command_line import anchorot
-from pages import answers, decoded_plan, embedded, unpacked
-
-pytestmark = [pytest.mark.kernel_free, pytest.mark.lengthy]
+from tests.command_line import anchorot
+from tests.project.pages import answers, decoded_plan, embedded, unpacked
 
 
 @pytest.fixture

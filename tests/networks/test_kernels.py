@@ -16,8 +16,7 @@ from anchorot.networks.path import Slope
 from anchorot.networks.problem import Problem
 from anchorot.networks.solver import SCHEDULES
 from anchorot.networks.symmetry import canonical_order
-
-import reference
+from tests import reference
 
 
 def network(n, seed, share=0.2, directed=False, weighted=False):

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import anchorot as ao
-
-import reference
-from strategies import examples
+from tests import reference
+from tests.strategies import examples
 
 
 @st.composite
@@ -343,7 +342,6 @@ def test_threads_change_no_bit():
     assert [s.objective for s in one.starts] == [s.objective for s in three.starts]
 
 
-@pytest.mark.kernel_free
 def test_noise_that_hides_paths_does_not_hide_nodes():
     rng = np.random.default_rng(11)
     n, p, noise = 200, 4 / 200, 0.2
@@ -407,8 +405,6 @@ def test_nobody_is_sure_of_nodes_that_are_alike():
     assert ao.align_graphs(grid, grid, rng=0).confidence.mean() < 0.35
 
 
-@pytest.mark.lengthy
-@pytest.mark.kernel_free  # whose answers are the same
 def test_confidence_is_the_share_of_right_matches():
     """On networks of a kind, a size and a noise that it was not fitted to."""
     sure, right = [], []
