@@ -14,7 +14,9 @@ nox.options.sessions = ["checks", "tests", "tests_numpy"]
 PYTHON = sys.executable
 PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then needs none of its own
 PARALLEL = ("-n", "auto", "--dist", "loadgroup")  # in about as many processes as there are cores
-KERNELS_MATTER = [f"tests/{name}" for name in ("kernels", "anchors", "distances", "networks", "many", "search", "stats")]
+LAWS_OF_KERNELS = [
+    f"tests/{room}" for room in ["kernels", "anchors", "distances", "networks", "many", "search", "stats"]
+]
 # the README installs with --no-compile: each module is compiled when it is first imported, once if that may be kept
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -68,7 +70,7 @@ def quick(session: nox.Session) -> None:
         "pytest",
         *PARALLEL,
         "--hypothesis-profile=quick",
-        *(session.posargs or KERNELS_MATTER),
+        *(session.posargs or LAWS_OF_KERNELS),
     )
 
 
@@ -76,7 +78,7 @@ def quick(session: nox.Session) -> None:
 def tests_numpy(session: nox.Session) -> None:
     """The tests in which kernels matter, with the NumPy kernels; unless all is required, with few examples of a law."""
     few = () if os.environ.get("ANCHOROT_REQUIRE_ALL") else ("--hypothesis-profile=quick",)
-    options = (*PARALLEL, *few, *(session.posargs or KERNELS_MATTER))
+    options = (*PARALLEL, *few, *(session.posargs or LAWS_OF_KERNELS))
     session.run(PYTHON, "-m", "pytest", *options, env={"ANCHOROT_KERNELS": "numpy"})
 
 

@@ -128,8 +128,8 @@ def unpacked(text: Any) -> Origin:
 
 
 def _origin(about: dict[str, Any]) -> Origin:
-    told = {name: about.get(name) for name in ("path", "sha256", "version")}
+    texts = {name: about.get(name) for name in ("path", "sha256", "version")}
     options, source = about.get("options", {}), about.get("source")
-    if not isinstance(told["path"], str) or not all(type(value) in (str, type(None)) for value in told.values()):
-        raise InputError(f"path, sha256 and version must be text, but got {told}")
-    return Origin(**told, options=dict(options), source=None if source is None else _origin(source))  # type: ignore[arg-type]
+    if not isinstance(texts["path"], str) or not all(type(value) in (str, type(None)) for value in texts.values()):
+        raise InputError(f"path, sha256 and version must be text, but got {texts}")
+    return Origin(**texts, options=dict(options), source=None if source is None else _origin(source))  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from tests.project.test_import import HEAVY
     ("arguments", "message"),
     [
         (["compare", "missing.npz", PAIR[0]], "anchorot: missing.npz: No such file or directory"),
-        (["compare", __file__, PAIR[0]], "anchorot: test_cli.py: files ending in '.py' are not read"),
+        (["compare", __file__, PAIR[0]], "anchorot: test_cli.py: unknown ending '.py'"),
         (
             ["compare", PAIR[0], PAIR[1], "--point-metric", "x", "--kind", "points"],
             "anchorot: authors_1.txt: metric 'x'",
@@ -29,11 +29,11 @@ from tests.project.test_import import HEAVY
         (["match", *PAIR, "-o", "x.md"], "x.md: the file must end in .csv or .txt or .npz"),
         (["compare", *PAIR, "--epsilon", "1"], "metric 'ae' has no epsilon"),
         (["compare", *PAIR, "--metric", "gw", "--p", "1"], "metric 'gw' has the square loss, p=2, but got p=1"),
-        (["compare", *PAIR, "--estimate", "--metric", "aw"], "--estimate is for --metric ae with --p 1"),
-        (["compare", *PAIR, "--estimate", "--p", "2"], "--estimate is for --metric ae with --p 1"),
+        (["compare", *PAIR, "--estimate", "--metric", "aw"], "--estimate works with --metric ae and --p 1 only"),
+        (["compare", *PAIR, "--estimate", "--p", "2"], "--estimate works with --metric ae and --p 1 only"),
         (
             ["compare", *PAIR, "--estimate", "--reach", "2"],
-            "--estimate is for --metric ae with --p 1, without --ground",
+            "--estimate works with --metric ae and --p 1 only, and not with --ground",
         ),
         (["compare", *PAIR, "--marks", "types"], "has no types, but marks='types' needs one for each point"),
         (["match", *PAIR, "--plan", "aep", "--p", "2"], "the Anchor Energy Plan is the same for every p, but got p=2"),

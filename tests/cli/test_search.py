@@ -56,7 +56,7 @@ def test_an_index_overwrites_neither_its_inputs_nor_other_files(tmp_path):
     before = [(tmp_path / file).read_bytes() for file in files]
     build = ["search", "build", *files[:2], "--kind", "points", "-o"]
     over_input, over_other = anchorot_each([*build, files[0]], [*build, files[2]], cwd=tmp_path)
-    assert_one_line(over_input, "0.csv: would overwrite 0.csv, which is to be read; write to another file")
+    assert_one_line(over_input, "0.csv: would overwrite 0.csv, which is an input; choose another file")
     assert_one_line(over_other, "2.csv: this is there already, and is no search index; give another path")
     assert [(tmp_path / file).read_bytes() for file in files] == before
 

@@ -167,4 +167,4 @@ def test_unknown_grounds_and_estimates_of_w2_are_refused_in_one_line(graph_files
     assert "is not one of w1, w2" in anchorot("compare", *graph_files, "--ground", "w3").stderr
     refused = anchorot("compare", *graph_files, "--ground", "w2", "--estimate")
     assert refused.returncode == 2
-    assert "without --ground, --marks and --reach" in refused.stderr
+    assert "and not with --ground, --marks or --reach" in refused.stderr

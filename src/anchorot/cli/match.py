@@ -261,8 +261,8 @@ def _labels(thing: Thing) -> list[str]:
 
 def _write(path: Path, x: Thing, y: Thing, found: Matched) -> None:
     if path.suffix.lower() == ".npz":
-        held: dict[str, Any] = {"match": found.matches, "labels_a": _labels(x), "labels_b": _labels(y)}
-        np.savez_compressed(path, **(held if found.plan is None else held | {"plan": found.plan}))
+        arrays: dict[str, Any] = {"match": found.matches, "labels_a": _labels(x), "labels_b": _labels(y)}
+        np.savez_compressed(path, **(arrays if found.plan is None else arrays | {"plan": found.plan}))
     elif path.suffix.lower() == ".txt":
         np.savetxt(path, found.matches, fmt="%d")
     else:

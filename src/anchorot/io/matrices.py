@@ -46,8 +46,8 @@ def arrays_in(handle: BinaryIO, options: ReadOptions) -> dict[str, Any]:
         known = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
         forms = [form for form in FORMS if form <= set(known)]
         if len(forms) != 1:
-            held = ", ".join(known) or "nothing"
-            raise InputError(f"an .npz file needs one of: 'cost'; 'points'; 'V' and 'F'. This one holds {held}")
+            found_names = ", ".join(known) or "nothing"
+            raise InputError(f"an .npz file needs one of: 'cost'; 'points'; 'V' and 'F'. This one holds {found_names}")
         extras = set().union(*(EXTRAS[name] for name in forms[0])) & set(known)
         wanted = {name: known[name] for name in {*forms[0], *extras}}
         wanted |= {name: Columns("array", known)[name] for name in options.wanted}
@@ -130,8 +130,8 @@ def _matrix_of(lines: list[str]) -> dict[str, Any]:
         )
     found: dict[str, Any] = {"cost": numbers(lines[1 : n + 1], None)}
     if found["cost"].shape != (n, n):
-        held = " x ".join(map(str, found["cost"].shape))
-        raise InputError(f"the first line promises a {n} x {n} matrix, but the lines hold {held} numbers")
+        shape = " x ".join(map(str, found["cost"].shape))
+        raise InputError(f"the first line promises a {n} x {n} matrix, but the lines hold {shape} numbers")
     if len(lines) == n + 2:
         found["weights"] = numbers(lines[n + 1 :], None)[0]
     return found
