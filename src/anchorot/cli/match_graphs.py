@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-import anchorot as ao
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table
 from anchorot.cli.writing import Outputs, write_csv
 from anchorot.exceptions import printable
@@ -15,6 +14,8 @@ from anchorot.io.gate import about
 from anchorot.io.graph_files import NETWORKX_READERS
 from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.options import ReadOptions
+from anchorot.networks.align import align_graphs
+from anchorot.networks.result import GraphAlignment
 
 ROWS_SHOWN = 10
 NETWORKS = (*EDGE_LIST_ENDINGS, *NETWORKX_READERS)  # neurons are graphs too, but lie in space
@@ -46,7 +47,7 @@ def match_graphs(
         second = _read(b, options)
     with stopwatch("align", "aligning the graphs"):
         features = None if options.features is None else list(options.features)
-        found = ao.align_graphs(first, second, types=options.types, features=features, mass=mass, rng=options.rng)
+        found = align_graphs(first, second, types=options.types, features=features, mass=mass, rng=options.rng)
     with stopwatch("write", "writing"):
         outputs.save(output, lambda path: _write(path, found))
         outputs.save(report, lambda path: _report(path, a, b, first, second, found))
@@ -62,12 +63,12 @@ def _read(path: Path, options: ReadOptions) -> EdgeTable:
         return read_edges(path, options)
 
 
-def _names(found: ao.GraphAlignment) -> tuple[list[str], list[str]]:
+def _names(found: GraphAlignment) -> tuple[list[str], list[str]]:
     first, second = ([str(name) for name in side] for side in found.names)
     return first, second
 
 
-def _known(found: ao.GraphAlignment) -> dict[str, Any]:
+def _known(found: GraphAlignment) -> dict[str, Any]:
     """What was found, for programs."""
     names, rival = _names(found), found.runner_up
     starts = [
@@ -97,7 +98,7 @@ def _known(found: ao.GraphAlignment) -> dict[str, Any]:
     }
 
 
-def _write(path: Path, found: ao.GraphAlignment) -> None:
+def _write(path: Path, found: GraphAlignment) -> None:
     ending = path.suffix.lower()
     if ending == ".npz":
         names = _names(found)
@@ -114,20 +115,20 @@ def _write(path: Path, found: ao.GraphAlignment) -> None:
         write_csv(path, _rows(found))
 
 
-def _rows(found: ao.GraphAlignment) -> Iterator[list[str]]:
+def _rows(found: GraphAlignment) -> Iterator[list[str]]:
     first, second = _names(found)
     yield ["a", "b", "confidence"]
     for i, (j, chance) in enumerate(zip(found.matches, found.confidence, strict=True)):
         yield [first[i], second[j] if j >= 0 else "", f"{chance:.4g}"]
 
 
-def _report(path: Path, a: Path, b: Path, first: EdgeTable, second: EdgeTable, found: ao.GraphAlignment) -> None:
+def _report(path: Path, a: Path, b: Path, first: EdgeTable, second: EdgeTable, found: GraphAlignment) -> None:
     from anchorot.report import write_report
 
     write_report(path, first, second, found, names=(printable(a.name), printable(b.name)))
 
 
-def _print(a: Path, b: Path, found: ao.GraphAlignment, written: list[str], stopwatch: Stopwatch) -> None:
+def _print(a: Path, b: Path, found: GraphAlignment, written: list[str], stopwatch: Stopwatch) -> None:
     first, second = _names(found)
     n = len(first)
     title = f"{a.name} ({n} nodes) in {b.name} ({len(second)} nodes): the surest {min(ROWS_SHOWN, n)}"
@@ -143,7 +144,7 @@ def _print(a: Path, b: Path, found: ao.GraphAlignment, written: list[str], stopw
     print_table(table, *_lines(found), f"[dim]{took}[/]", *written)
 
 
-def _lines(found: ao.GraphAlignment) -> Iterator[str]:
+def _lines(found: GraphAlignment) -> Iterator[str]:
     """What is known of the answer, for people."""
     kept = found.matches >= 0
     state = "" if found.converged else ", NOT converged"

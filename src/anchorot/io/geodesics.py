@@ -215,4 +215,5 @@ def _check_manifold(vertices: Float64s, faces: Int64s) -> None:
 
 
 GEODESICS = {"heat": heat_geodesics, "edge": edge_geodesics, "exact": exact_geodesics}
+COSTS = ("paths", "heat", "resistance")  # between the nodes of a graph
 ROWS = {"heat": heat_rows, "edge": edge_rows}

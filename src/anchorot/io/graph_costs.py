@@ -16,8 +16,7 @@ import numpy as np
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_finite_number, check_memory
 from anchorot.exceptions import InputError
-from anchorot.io.geodesics import adjacency, components, shortest_paths
-from anchorot.io.options import COSTS
+from anchorot.io.geodesics import COSTS, adjacency, components, shortest_paths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -18,10 +18,9 @@ from anchorot._typing import Disconnected, RngLike
 from anchorot._validate import check_bytes, check_choice
 from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES
-from anchorot.io.geodesics import GEODESICS
+from anchorot.io.geodesics import COSTS, GEODESICS
 from anchorot.io.marks import column_names
 
-COSTS = ("paths", "heat", "resistance")
 KINDS = ("cost", "points", "graph")
 SAMPLINGS = ("farthest", "uniform")
 HOW = ("cache", "max_bytes")  # options that change no space
