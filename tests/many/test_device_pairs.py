@@ -233,6 +233,6 @@ def test_what_devices_do_not_compute_is_refused_in_one_line(device, options, mes
 
 
 def test_vectors_of_marks_are_refused_in_one_line(device):
-    with pytest.raises(ao.InputError, match="neither marks, a reach nor W2") as caught:
+    with pytest.raises(ao.InputError, match="device cannot be combined with marks, reach") as caught:
         ao.embed(clouds(2), reach=1.0, device=device)
     assert "\n" not in str(caught.value)
