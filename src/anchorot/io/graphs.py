@@ -141,7 +141,7 @@ def from_graph(
         marks=marks,
         n_points=n_points,
         rng=rng,
-        another_way="disconnected='split'",
+        another_way="disconnected='split', cost='heat'",
     )
     return noted("the graph", table, found)
 
@@ -255,5 +255,5 @@ def _explain(parts: list[Int64s], table: EdgeTable, another_way: str) -> str:
     ways = "disconnected='largest', " + (f"{another_way}, " if another_way else "")
     return (
         f"the graph has {len(parts)} {kind} (of {sizes} nodes), so some costs are infinite; "
-        f"use {ways}cost='heat', or a finite number as the cost of unreachable pairs"
+        f"use {ways}or a finite number as the cost of unreachable pairs"
     )
