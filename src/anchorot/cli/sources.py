@@ -46,9 +46,10 @@ class Source:
         options = {name: reading[name] for name in ("disconnected", "n_points", "rng")}
         try:
             marks = node_marks(self.content, **(marks_in(self.content) | asked))
-            cost = GraphCost.of(reading["costs"], reading["time"])
+            said = ReadOptions(**reading)
+            cost = GraphCost.of(said.costs, said.time)
             found = single(table_space(self.content, **options, cost=cost, marks=marks))
-            return found.coming_from(Origin(str(self.path), ReadOptions(**reading).record))
+            return found.coming_from(Origin(str(self.path), said.record))
         except InputError as error:
             raise InputError(f"{self.name}: {error}") from None
 
