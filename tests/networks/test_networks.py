@@ -422,3 +422,11 @@ def test_confidence_is_the_share_of_right_matches():
     assert sum(gaps) < 0.12
     assert right[sure > 0.9].mean() > 0.95
     assert right[sure < 0.1].mean() < 0.1
+
+
+def test_a_device_finds_what_the_kernels_find():
+    pytest.importorskip("torch")
+    first, second = lopsided(40, 1), noisy(lopsided(40, 1), 0.1, 2)
+    here, there = (ao.align_graphs(first, second, rng=0, device=device) for device in (None, "cpu"))
+    assert there.common_edges == here.common_edges
+    assert np.mean(here.matches == there.matches) > 0.9
