@@ -37,7 +37,7 @@ class Device:
             torch.from_numpy(part).to(self._name) for part in (matrix.indptr, matrix.indices, matrix.data)
         )
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+            warnings.filterwarnings("ignore", "Sparse (CSR tensor support is in beta|invariant checks)")
             return torch.sparse_csr_tensor(start, neighbour, data, size=matrix.shape, check_invariants=False)
 
     def left(self, a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
