@@ -13,8 +13,6 @@ from anchorot._typing import Float32s
 class Backend(Protocol):
     """Dense matrices are float32; sparse ones are made by `sparse` and known to their maker only."""
 
-    most_messages: int  # that fit
-
     def dense(self, array: Float32s) -> Any:
         """Bring a matrix to where the work is done."""
 
@@ -61,8 +59,6 @@ ROUNDS = 2  # of the sum over matchings
 
 class Host:
     """NumPy arrays, and kernels in C++ or NumPy."""
-
-    most_messages = 160_000_000  # 1.3 GB
 
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads

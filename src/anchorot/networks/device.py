@@ -18,8 +18,6 @@ BLOCK_NUMBERS = 1 << 26  # messages worked on at a time
 class Device:
     """PyTorch tensors."""
 
-    most_messages = 4_000_000_000  # 32 GB
-
     def __init__(self, name: str) -> None:
         self._name = name
 

@@ -23,6 +23,7 @@ from anchorot.networks.symmetry import Hashes, canonical_order
 
 SCHEDULES = {"messages": Schedule(0.65, 0.7, 1.1), "messages, doubting": Schedule(0.5, 0.8, 1.2)}
 SHARPNESS = {"path": 10.0, "path, soft start": 1.0}  # of the anchors' costs, in their standard deviations
+MAX_MESSAGES = 160_000_000  # 1.3 GB; beyond, the path is faster, on a device too, and as good
 SHARES = (0.3, 0.5, 0.7)  # of the nodes that vote, in rounds of the chain
 VOTE = 2.0  # weight of a vote, in standard deviations, beside that of anchors
 PLENTY = 0.9  # of what could be common is: no matching by chance does that, unless edges are few
@@ -95,7 +96,7 @@ def _attempts(problem: Problem, backend: Backend, found: list[Found], rng: np.ra
     jitter = np.float32(JITTER) * rng.standard_normal((problem.n, problem.m), np.float32)
     near, prior = (problem.padded_rows(jitter - own) for own in (short, costs))
     worth = problem.padded_rows(_known(problem))
-    talk = Conversation(problem, backend) if 0 < count_messages(problem) <= backend.most_messages else None
+    talk = Conversation(problem, backend) if 0 < count_messages(problem) <= MAX_MESSAGES else None
 
     def attempt(name: str, start: Float32s, schedule: Schedule | None) -> Found:
         nonlocal begin
