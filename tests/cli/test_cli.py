@@ -26,7 +26,7 @@ from tests.project.test_import import HEAVY
         (["demo", "-o", "no/such/folder/x.png"], "there is no folder"),
         (["match", *PAIR, "--report", "no/such/folder/x.html"], "there is no folder"),
         (["match", *PAIR, "--report", "x.pdf"], "x.pdf: the file must end in .html or .htm"),
-        (["match", *PAIR, "-o", "x.md"], "x.md: the file must end in .csv or .txt or .npz"),
+        (["match", *PAIR, "-o", "x.md"], "x.md: the file must end in .csv or .tsv or .txt or .npz"),
         (["compare", *PAIR, "--epsilon", "1"], "metric 'ae' has no epsilon"),
         (["compare", *PAIR, "--metric", "gw", "--p", "1"], "metric 'gw' has the square loss, p=2, but got p=1"),
         (["compare", *PAIR, "--estimate", "--metric", "aw"], "--estimate works with --metric ae and --p 1 only"),

@@ -16,7 +16,7 @@ CASES = 160  # the same each time; `nox -s fuzz` looks at others
 def run_forked(*words):
     """The same in a process that has imported already, which takes longer than the cases do."""
     server = fork_server("networkx", "scipy.io", "trimesh")
-    return server.run("from fuzz import main; main()", words, os.getcwd(), dict(os.environ))[::2]
+    return server.run("from tests.io.fuzz import main; main()", words, os.getcwd(), dict(os.environ))[::2]
 
 
 @pytest.mark.parametrize("ending", FORMATS)

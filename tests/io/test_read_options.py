@@ -135,7 +135,7 @@ def test_the_same_points_are_drawn_wherever_many_files_are_read(tmp_path, clouds
     spaces = [ao.read(path, **how, rng=0) for path in clouds]
     np.testing.assert_array_equal(ao.pairwise(clouds, **how), ao.pairwise(spaces))
     np.testing.assert_array_equal(ao.embed(clouds, (3, 3), **how), ao.embed(spaces, (3, 3)))
-    assert ao.SearchIndex.build(clouds, **how).query(spaces[1], k=1).distance.tolist() == [0.0]
+    assert ao.SearchIndex.build(clouds, **how).query(spaces[1], k=1).value.tolist() == [0.0]
     for file, space in zip(ao.convert(clouds, tmp_path / "python", **how), spaces, strict=True):
         np.testing.assert_array_equal(ao.read(file).cost, space.cost)
     command = ["convert", *map(str, clouds), "--kind", "points", "--n-points", "9", "-o", str(tmp_path / "shell")]

@@ -395,8 +395,11 @@ def _publish(temporary: Path, target: Path) -> None:
         check_replaceable(target)  # others may have put something there meanwhile
         if target.exists():
             _overwrite(temporary, target)
-        else:
+            return
+        try:
             temporary.replace(target)
+        except OSError as error:  # which names the temporary file, if any
+            raise OSError(error.errno, error.strerror, str(target)) from None
 
 
 def _overwrite(source: Path, target: Path) -> None:
