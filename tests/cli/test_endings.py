@@ -99,9 +99,8 @@ def test_an_index_that_cannot_come_into_its_place_is_one_line(inputs):
     need_extras("search build")
     before = sorted(inputs.iterdir())
     command = with_output("search build", "--output", "wanted")
-    assert_one_line(
-        anchorot(*command, cwd=inputs, program=unable_to_write("wanted")), "anchorot: wanted: No space left"
-    )
+    result = anchorot(*command, cwd=inputs, program=unable_to_write("wanted"))
+    assert_one_line(result, "/wanted: No space left on device")
     assert sorted(inputs.iterdir()) == before
 
 

@@ -19,6 +19,8 @@ from tests.command_line import (
     write_inputs,
 )
 
+pytestmark = pytest.mark.system
+
 HOSTILE = "=e\x1b[31m\nx\udcff$\\foo$"  # a formula, an escape, a line end, no UTF-8, and what matplotlib cannot parse
 ON_FILES = [name for name in AT_WORK if "a.npy" in RUNS[name]]
 MANY = [name for name in ON_FILES if any(option.name == "files" for option in COMMANDS[name].params)]

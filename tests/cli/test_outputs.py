@@ -18,6 +18,8 @@ from tests.command_line import (
     write_inputs,
 )
 
+pytestmark = pytest.mark.system
+
 WRITE_FILES = [output for output in OUTPUTS if output[:2] not in FOLDERS and "a.npy" in RUNS[output[0]]]
 
 

@@ -14,6 +14,7 @@ import pytest
 import anchorot as ao
 
 pytestmark = [
+    pytest.mark.system,
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers that send signals"),
 ]
 PATIENCE = 1.5  # seconds from the signal to the end of the call; the step under way takes three

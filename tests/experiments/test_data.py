@@ -21,6 +21,8 @@ from experiments import data as experiment_data
 from experiments.data import Address, DataSet, check, data_sets, fetch
 from tests.means import require_or_skip
 
+pytestmark = pytest.mark.system
+
 CONTENT = {"toy/a.txt": b"one\n", "toy/deep/b.txt": b"two\n", "toy/c.txt": b"three\n", "toy/lost.txt": b"four\n"}
 
 

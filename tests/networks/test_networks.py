@@ -405,6 +405,7 @@ def test_nobody_is_sure_of_nodes_that_are_alike():
     assert ao.align_graphs(grid, grid, rng=0).confidence.mean() < 0.35
 
 
+@pytest.mark.system
 def test_confidence_is_the_share_of_right_matches():
     """On networks of a kind, a size and a noise that it was not fitted to."""
     sure, right = [], []

@@ -10,6 +10,8 @@ import pytest
 
 import anchorot
 
+pytestmark = pytest.mark.system
+
 HERE = Path(__file__).parent
 SOURCES = sorted(Path(anchorot.__file__).parent.rglob("*.py"))
 

@@ -201,6 +201,7 @@ def in_a_process(*arguments, seconds=300):
     return done.stdout
 
 
+@pytest.mark.system
 def test_no_mutation_of_a_file_whose_checksums_fit_crashes_or_answers_wrongly():
     said = in_a_process("-W", "error", "-m", "tests.search.index_fuzz", "--cases", 20)
     assert said.count("of 20 refused") == len(index_fuzz.MUTATIONS) + len(index_fuzz.RAW_MUTATIONS)

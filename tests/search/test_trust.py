@@ -14,6 +14,8 @@ from anchorot.search.disk import JOURNAL_MAGIC
 from tests.means import ROOT
 from tests.search.test_search import brute_force, clouds, pairs
 
+pytestmark = pytest.mark.system
+
 ON_UNIX = pytest.mark.skipif(sys.platform == "win32", reason="limits and rights of processes are others there")
 
 
