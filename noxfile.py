@@ -14,7 +14,10 @@ nox.options.sessions = ["checks", "tests", "tests_numpy"]
 PYTHON = sys.executable
 PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then needs none of its own
 PARALLEL = ("-n", "auto", "--dist", "loadgroup")  # in about as many processes as there are cores
-LAWS_OF_KERNELS = ["tests/kernels", "tests/anchors", "tests/distances", "tests/stats", "tests/networks/test_kernels.py"]
+LAWS_OF_KERNELS = ["tests/kernels", "tests/anchors", "tests/stats", "tests/networks/test_kernels.py"]
+LAWS_OF_KERNELS += [
+    f"tests/distances/test_{name}.py" for name in ("energy", "golden", "hostile_numbers", "plan", "wasserstein")
+]
 LAWS_OF_KERNELS += [f"tests/many/test_{name}.py" for name in ("pairwise", "metrics", "marked_collections")]
 LAWS_OF_KERNELS += [f"tests/search/test_{name}.py" for name in ("search", "embedding", "marked_search")]
 # the README installs with --no-compile: each module is compiled when it is first imported, once if that may be kept

@@ -9,6 +9,8 @@ import pytest
 import anchorot as ao
 from tests.command_line import anchorot
 
+pytestmark = pytest.mark.system
+
 
 def write_lines(folder):
     """Three small spaces in files: a, a moved copy of it, and another."""

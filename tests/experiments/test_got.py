@@ -8,6 +8,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from experiments.common.got import got, signal_distance, signal_root, sinkhorn  # noqa: E402
 
+pytestmark = pytest.mark.system
+
 
 def lollipop(n):
     """A path whose end comes back to its middle, with edges that grow: no node is like another."""

@@ -29,6 +29,8 @@ from experiments.graph_models.graphrnn import (  # noqa: E402
 )
 from experiments.graph_models.graphrnn_steps import training  # noqa: E402
 
+pytestmark = pytest.mark.system
+
 
 def adjacency_of(graph):
     return nx.to_numpy_array(graph, dtype=bool)

@@ -13,6 +13,8 @@ from experiments.power.alternatives import alternatives
 from experiments.power.experiment import Share
 from experiments.power.methods import methods
 
+pytestmark = pytest.mark.system
+
 
 @pytest.mark.parametrize(("up", "down"), [(0.3, 0.3), (0.5, 0.1), (0.0, 0.7), (0.0, 0.0)])
 def test_mean_size_is_the_sum_over_all_ways(up, down):

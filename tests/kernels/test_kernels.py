@@ -133,6 +133,7 @@ def run_with(**environment):
     return result.stdout.strip().rsplit("] ", 1)
 
 
+@pytest.mark.system
 def test_every_instruction_set_gives_the_same_bits(native_only):
     results = {level: run_with(ANCHOROT_SIMD=level) for level in ("", "avx2", "baseline")}
     assert len({values for values, _ in results.values()}) == 1
@@ -147,6 +148,7 @@ def test_an_unknown_instruction_set_is_refused_with_the_choices(level, native_on
     assert caught.value.stderr.strip().endswith(message)
 
 
+@pytest.mark.system
 def test_kernels_can_be_chosen():
     assert run_with(ANCHOROT_KERNELS="numpy")[1] == "numpy"
 

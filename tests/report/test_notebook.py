@@ -6,6 +6,8 @@ import pytest
 
 from tests.means import require_or_skip
 
+pytestmark = pytest.mark.system
+
 CELLS = {
     "all pairs": """
         import numpy as np

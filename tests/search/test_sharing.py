@@ -17,6 +17,8 @@ import anchorot as ao
 from tests.means import ROOT
 from tests.search.test_search import clouds, pairs
 
+pytestmark = pytest.mark.system
+
 ON_LINUX = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="elsewhere forks are unsafe, or there are none"
 )
