@@ -381,6 +381,25 @@ def test_resistance_is_that_of_conductors():
         assert found[i, k] == pytest.approx(expected[i][k], abs=1e-9)
 
 
+def test_after_a_long_time_heat_is_spread_by_degrees():
+    graph = nx.disjoint_union(nx.karate_club_graph(), nx.cycle_graph(5))
+    degree = np.array([graph.degree(node) for node in graph], float)
+    part = np.arange(39) >= 34
+    wanted = np.where(part[:, None] == part, np.sqrt(np.outer(degree, degree)) / np.where(part, 10, 156), 0)
+    for time in (1e3, 1e13, 1e20, 1e300):
+        cost = ao.from_graph(graph, False, cost="heat", time=time).cost
+        np.testing.assert_allclose(cost, 1 - np.sqrt(wanted), atol=1e-7)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-20, 1e20, 1e300])
+def test_heat_knows_no_unit_of_weights_and_resistance_has_its_inverse(unit):
+    edges = [(0, 1, 1.0), (1, 2, 2.0), (2, 3, 0.5), (3, 0, 1.0), (0, 2, 3.0)]
+    grown = [(i, j, weight * unit) for i, j, weight in edges]
+    for kind, factor in (("heat", 1.0), ("resistance", unit)):
+        cost, other = (ao.from_graph(given, weight=True, cost=kind).cost for given in (edges, grown))
+        np.testing.assert_allclose(other * factor, cost, rtol=1e-9)
+
+
 def test_heat_and_resistance_of_some_nodes_are_those_of_all():
     graph = nx.gnp_random_graph(20, 0.3, seed=1)
     for cost in ("heat", "resistance"):

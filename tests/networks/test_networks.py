@@ -431,3 +431,10 @@ def test_a_device_finds_what_the_kernels_find():
     here, there = (ao.align_graphs(first, second, rng=0, device=device) for device in (None, "cpu"))
     assert there.common_edges == here.common_edges
     assert np.mean(here.matches == there.matches) > 0.9
+
+
+@pytest.mark.parametrize("seeds", [3, "ab", [3], [(0, 99)], {0: 1}])
+def test_seeds_that_are_no_pairs_of_nodes_are_one_line(seeds):
+    graph = nx.karate_club_graph()
+    with pytest.raises(ao.InputError, match=r"^seeds[^\n]*$"):
+        ao.align_graphs(graph, graph, seeds=seeds, weight=False)

@@ -9,11 +9,12 @@ little. Heat is finite between parts of a graph that is not connected: from 1 - 
 where none arrives. At time t it has made t steps on average.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from anchorot._typing import Float64s, Int64s
+from anchorot._units import unit_of
 from anchorot._validate import check_choice, check_finite_number, check_memory
 from anchorot.exceptions import InputError
 from anchorot.io.geodesics import COSTS, adjacency, components, shortest_paths
@@ -71,16 +72,17 @@ class GraphCost(NamedTuple):
 
 
 def _heat(graph: "csr_array", time: float) -> Float64s:
-    weights = _without_loops(graph)
+    weights, _ = _without_loops(graph)
     degree = weights.sum(axis=1)
     root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
     values, vectors = np.linalg.eigh(np.diag((degree > 0).astype(np.float64)) - root[:, None] * weights * root)
+    values[values < len(values) * np.finfo(np.float64).eps] = 0  # what is rounding would lose all heat in a long time
     kernel = (vectors * np.exp(-time * values)) @ vectors.T
     return 1 - np.sqrt(np.clip((kernel + kernel.T) / 2, 0, 1))
 
 
 def _resistance(graph: "csr_array") -> Float64s:
-    weights = _without_loops(graph)
+    weights, unit = _without_loops(graph)
     found = np.full(weights.shape, np.inf)
     for part in components(graph, directed=False):
         own = weights[np.ix_(part, part)]
@@ -89,11 +91,13 @@ def _resistance(graph: "csr_array") -> Float64s:
         diagonal = inverse.diagonal()
         costs = np.maximum(diagonal[:, None] + diagonal - 2 * inverse, 0)
         np.fill_diagonal(costs, 0)
-        found[np.ix_(part, part)] = (costs + costs.T) / 2
+        found[np.ix_(part, part)] = (costs + costs.T) / 2 / unit
     return found
 
 
-def _without_loops(graph: "csr_array") -> Any:
+def _without_loops(graph: "csr_array") -> tuple[Float64s, float]:
+    """Return weights in a unit in which the largest is about 1, and that unit."""
     weights: Float64s = graph.toarray()
     np.fill_diagonal(weights, 0)
-    return weights
+    unit = unit_of(float(weights.max(initial=0.0)))
+    return weights / unit, unit

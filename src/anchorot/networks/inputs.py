@@ -168,6 +168,8 @@ def _pair(given: Any, name: str) -> tuple[Any, Any]:
 
 def _places(seeds: Seeds | None, *names: tuple[object, ...]) -> Int64s:
     """Indices, (k, 2), of pairs of nodes that are given by name; no node may be in two of them."""
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable | None):
+        raise InputError(f"seeds must be pairs of nodes, one of each graph, but got {seeds!r}")
     pairs = [] if seeds is None else list(seeds)
     found = []
     for side, own in enumerate(names):
@@ -178,7 +180,7 @@ def _places(seeds: Seeds | None, *names: tuple[object, ...]) -> Int64s:
                 raise InputError(f"seeds must be pairs of nodes, one of each graph, but got {pair!r}")
             name = plain_item(pair[side])
             if not isinstance(name, Hashable) or name not in place:
-                raise InputError(f"seeds has the node {name!r}, which is none of {WHICH[side]}'s")
+                raise InputError(f"seeds has the node {name!r}, which {WHICH[side]} does not have")
             column.append(place[name])
         if len(set(column)) < len(column):
             twice = next(own[node] for node in column if column.count(node) > 1)
