@@ -14,18 +14,22 @@ marginals in turn. Its number of iterations grows as eps falls, without bound. H
 
 A stage looks for what is to be added to the f and g of the stages before, given the reduced costs C - f - g. Its own f
 and g are of the size of eps, not of the costs, so that rounding them moves the plan by parts in 10^14 and not by the
-costs' rounding over eps. The schedule, numbers and rules alone, serves the same solver on tensors too
-(`anchorot.torch.wasserstein`).
+costs' rounding over eps.
+
+All of it runs on NumPy arrays and on tensors, for a batch of problems of one size: costs are (batch, n, m). Points
+without weight take no part: their potentials are -infinity.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from anchorot._typing import Float64s
+from anchorot.distances.quadratic import is_on_host, library_of, transpose
 
 SMALLEST_EPSILON = 1e-13
+"""Of the range of costs: at this epsilon and below, the exact problem is solved instead. Costs are rounded at 1e-16 of
+their range, which would move the plan of such an epsilon by parts in a thousand."""
 DEFAULT_EPSILON = 1e-3  # of Anchor Wasserstein, in units of the mean cost between anchors
 LEAST_MEAN = 1e-10  # of the range of costs, both to the power p: a mean below this is rounding, and no unit
 STAGE_FACTOR = 4.0  # by which epsilon falls from stage to stage
@@ -42,11 +46,7 @@ MAX_POTENTIAL = (
 STOPPED_EARLY = "POT's network simplex stopped at its limit of iterations; the plan may not be optimal"
 LARGEST_LOG_SCALING = 100.0  # of u and v, before they are absorbed
 
-
-"""Of the range of costs: at this epsilon and below, the exact problem is solved instead. Costs are rounded at 1e-16 of
-their range, which would move the plan of such an epsilon by parts in a thousand."""
-
-PerProblem = Any  # a number, or a tensor of one number for each problem
+PerProblem = Any  # a number, or one number for each problem
 
 
 class Stage(NamedTuple):
@@ -94,109 +94,122 @@ def rises_enough(value: PerProblem, now: PerProblem, step: PerProblem, slope: Pe
     return value >= now + ARMIJO * step * slope - ROUNDING * abs(now)
 
 
-@dataclass
-class _State:
-    """A problem, its potentials in two parts, those of earlier stages and what this one adds, and the work done."""
+class EntropicPlan(NamedTuple):
+    """Solution of an entropic transport problem, or of each of a batch."""
 
-    cost: Float64s
-    a: Float64s
-    b: Float64s
-    n_iter: int = 0
-    log_a: Float64s = field(init=False)
-    log_b: Float64s = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.log_a, self.log_b = np.log(self.a), np.log(self.b)
-        self.start_again()
-
-    def start_again(self) -> None:
-        """Forget all potentials."""
-        self.settled_f, self.settled_g = np.zeros_like(self.a), np.zeros_like(self.b)
-        self.f, self.g = np.zeros_like(self.a), np.zeros_like(self.b)
-        self.reduced = self.cost
-
-    def settle(self) -> None:
-        """Take what was found out of the costs: at the beginning of a stage, and where potentials grow far."""
-        self.settled_f, self.settled_g = self.settled_f + self.f, self.settled_g + self.g
-        self.f, self.g = np.zeros_like(self.a), np.zeros_like(self.b)
-        self.reduced = self.cost - self.settled_f[:, None] - self.settled_g
-
-    def plan(self, eps: float) -> Float64s:
-        return np.exp((self.f[:, None] + self.g - self.reduced) / eps)
-
-    def iterate(self, eps: float) -> None:
-        """One Sinkhorn iteration in the log domain: rows, then columns."""
-        self.f = eps * (self.log_a - _log_sum_exp((self.g - self.reduced) / eps, axis=1))
-        self.fit_columns(eps)
-        self.n_iter += 1
-
-    def fit_columns(self, eps: float) -> None:
-        self.g = eps * (self.log_b - _log_sum_exp((self.f[:, None] - self.reduced) / eps, axis=0))
-
-    def dual(self, f: Float64s, g: Float64s, eps: float) -> float:
-        """<a, f> + <b, g> - eps Σ P."""
-        with np.errstate(over="ignore"):  # minus infinity is no rise
-            total = eps * np.exp((f[:, None] + g - self.reduced) / eps).sum()
-        return float(self.a @ f + self.b @ g - total)
-
-
-@dataclass(frozen=True)
-class EntropicPlan:
-    """Solution of an entropic transport problem."""
-
-    plan: Float64s
-    f: Float64s
-    g: Float64s
-    n_iter: int
-    converged: bool
-    marginal_error: float
+    plan: Any  # (n, m)
+    f: Any
+    g: Any
+    n_iter: PerProblem
+    converged: PerProblem
+    marginal_error: PerProblem
 
 
 def entropic_plan(
     cost: Float64s, a: Float64s, b: Float64s, epsilon: float, max_iter: int, tolerance: float
 ) -> EntropicPlan:
-    """Solve min <P, cost> + epsilon Σ P (log P - 1) over plans with marginals a, b > 0.
+    """Solve one problem, see `entropic_plans`."""
+    found = entropic_plans(cost[None], a[None], b[None], epsilon, max_iter, tolerance)
+    return EntropicPlan(*(part[0] for part in found))
+
+
+@np.errstate(all="ignore")  # logarithms of no weight, and what overflows, are infinite
+def entropic_plans(cost: Any, a: Any, b: Any, epsilon: float, max_iter: int, tolerance: float) -> EntropicPlan:
+    """Solve min <P, cost> + epsilon Σ P (log P - 1) over plans with marginals a, b, for each of a batch.
 
     Converged means: one more iteration changes the plan by no more than `tolerance`, relatively (the paper's rule), and
-    the plan's marginals are off by no more than `tolerance` in sum.
+    the plan's marginals are off by no more than `tolerance` in sum. Costs are not negative.
     """
-    state = _State(cost, a, b)
     last = Stage(epsilon, tolerance)
-    if not _sinkhorn(state, last, first_budget(len(b), max_iter)) and state.n_iter < max_iter:
-        state.start_again()
-        for stage in stages(epsilon, float(np.ptp(cost)), tolerance):
-            state.settle()
-            if not _sinkhorn(state, stage, min(max_iter - state.n_iter, STAGE_ITERATIONS)):
-                _newton(state, stage, max_iter)
-        if state.n_iter >= max_iter:  # perhaps before the last stage: at least the columns are right
-            state.fit_columns(epsilon)
-    plan = state.plan(epsilon)
-    change, error = _distance_from_fixed_point(plan, a, b)
-    f, g = state.settled_f + state.f, state.settled_g + state.g
-    return EntropicPlan(plan, f, g, state.n_iter, is_done(change, error, tolerance), error)
+    state = _State(cost, a, b)
+    _sinkhorn(state, last, first_budget(b.shape[-1], max_iter))
+    found = state.solution(last)
+    rest = ~found.converged
+    if not bool(rest.any()) or state.n_iter >= max_iter:
+        return found
+    state = _State(cost[rest], a[rest], b[rest], state.n_iter)
+    for stage in stages(epsilon, float(state.cost.max()), tolerance):
+        state.settle()
+        if not _sinkhorn(state, stage, min(max_iter - state.n_iter, STAGE_ITERATIONS)):
+            _newton(state, stage, max_iter)
+    if state.n_iter >= max_iter:  # perhaps before the last stage: at least the columns are right
+        state.fit_columns(epsilon)
+    for part, staged in zip(found, state.solution(last), strict=True):
+        part[rest] = staged
+    return found
 
 
-def _is_done(state: _State, plan: Float64s, stage: Stage) -> bool:
-    return is_done(*_distance_from_fixed_point(plan, state.a, state.b), stage.goal)
+class _State:
+    """A batch of problems, their potentials in two parts, those of earlier stages and what this one adds."""
 
+    def __init__(self, cost: Any, a: Any, b: Any, n_iter: int = 0) -> None:
+        self.xp = library_of(cost)
+        self.cost, self.a, self.b, self.n_iter = cost, a, b, n_iter
+        self.log_a, self.log_b = self.xp.log(a), self.xp.log(b)
+        self.settled_f, self.settled_g, self.reduced = 0 * a, 0 * b, cost
+        self.f, self.g = self._where_heavy(0 * a, 0 * b, -np.inf)
 
-def _distance_from_fixed_point(plan: Float64s, a: Float64s, b: Float64s) -> tuple[float, float]:
-    """Relative change of the plan in the next iteration, which multiplies it by 1 + du and 1 + dv, and its error."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        du = _excess(a, plan.sum(axis=1))[:, None]
-        dv = _excess(b, ((1 + du) * plan).sum(axis=0))
-        change = np.linalg.norm(plan * (du + dv + du * dv)) / np.linalg.norm(plan)
-    return float(change), marginal_error(plan, a, b)
+    def _where_heavy(self, f: Any, g: Any, otherwise: float) -> tuple[Any, Any]:
+        """What belongs to points that have a weight, and another number for the rest."""
+        return self.xp.where(self.a > 0, f, otherwise), self.xp.where(self.b > 0, g, otherwise)
 
+    def settle(self) -> None:
+        """Take what was found out of the costs: at the beginning of a stage, and where potentials grow far."""
+        f, g = self._where_heavy(self.f, self.g, 0.0)
+        self.settled_f, self.settled_g = self.settled_f + f, self.settled_g + g
+        self.f, self.g = self._where_heavy(0 * f, 0 * g, -np.inf)
+        self.reduced = self.cost - self.settled_f[:, :, None] - self.settled_g[:, None, :]
 
-def _excess(wanted: Float64s, sums: Float64s) -> Float64s:
-    """By how much to raise sums, relatively; sums that have underflowed cannot be raised."""
-    return np.divide(wanted, sums, out=np.ones_like(wanted), where=sums > 0) - 1
+    def largest(self) -> float:
+        """Largest potential that is not settled."""
+        return max(float(abs(part).max()) for part in self._where_heavy(self.f, self.g, 0.0))
 
+    def plan(self, eps: float) -> Any:
+        return self._plan(self.f, self.g, eps)
 
-def _log_sum_exp(x: Float64s, axis: int) -> Float64s:
-    top = x.max(axis=axis, keepdims=True)
-    return np.log(np.exp(x - top).sum(axis=axis)) + np.squeeze(top, axis)
+    def _plan(self, f: Any, g: Any, eps: float) -> Any:
+        return self.xp.exp((f[:, :, None] + g[:, None, :] - self.reduced) / eps)
+
+    def iterate(self, eps: float) -> None:
+        """One Sinkhorn iteration in the log domain: rows, then columns."""
+        self.f = eps * (self.log_a - self._log_sum_exp((self.g[:, None, :] - self.reduced) / eps, 2))
+        self.fit_columns(eps)
+        self.n_iter += 1
+
+    def fit_columns(self, eps: float) -> None:
+        self.g = eps * (self.log_b - self._log_sum_exp((self.f[:, :, None] - self.reduced) / eps, 1))
+
+    def _log_sum_exp(self, x: Any, axis: int) -> Any:
+        top = self.xp.amax(x, axis)
+        spread = x - (top[:, :, None] if axis == 2 else top[:, None, :])
+        return self.xp.log(self.xp.exp(spread).sum(axis)) + top
+
+    def dual(self, f: Any, g: Any, eps: float) -> PerProblem:
+        """<a, f> + <b, g> - eps Σ P."""
+        of_a, of_b = self._where_heavy(self.a * f, self.b * g, 0.0)
+        return of_a.sum(-1) + of_b.sum(-1) - eps * self._plan(f, g, eps).sum((-1, -2))
+
+    def is_done(self, plan: Any, stage: Stage) -> bool:
+        """Whether all problems meet the goal."""
+        return bool(is_done(*self._distance_from_fixed_point(plan), stage.goal).all())
+
+    def _distance_from_fixed_point(self, plan: Any) -> tuple[PerProblem, PerProblem]:
+        """Relative change of a plan in the next iteration, which multiplies it by 1 + du and 1 + dv, and its error."""
+        du = self._excess(self.a, plan.sum(-1))[:, :, None]
+        dv = self._excess(self.b, ((1 + du) * plan).sum(-2))[:, None, :]
+        change = self.xp.sqrt(((plan * (du + dv + du * dv)) ** 2).sum((-1, -2)) / (plan**2).sum((-1, -2)))
+        return change, _marginal_errors(plan, self.a, self.b)
+
+    def _excess(self, wanted: Any, sums: Any) -> Any:
+        """By how much to raise sums, relatively; sums that have underflowed cannot be raised."""
+        return self.xp.where(sums > 0, wanted / sums - 1, 0.0)
+
+    def solution(self, last: Stage) -> EntropicPlan:
+        plan = self.plan(last.epsilon)
+        change, error = self._distance_from_fixed_point(plan)
+        n_iter = self.xp.full_like(error, self.n_iter)
+        f, g = self.settled_f + self.f, self.settled_g + self.g
+        return EntropicPlan(plan, f, g, n_iter, is_done(change, error, last.goal), error)
 
 
 def _sinkhorn(state: _State, stage: Stage, budget: int) -> bool:
@@ -205,31 +218,46 @@ def _sinkhorn(state: _State, stage: Stage, budget: int) -> bool:
     while state.n_iter < last:
         state.iterate(stage.epsilon)
         kernel = state.plan(stage.epsilon)
-        if _is_done(state, kernel, stage):
+        if state.is_done(kernel, stage):
             return True
         _scale(state, stage, kernel, last)
     return False
 
 
-def _scale(state: _State, stage: Stage, kernel: Float64s, last: int) -> None:
-    """Iterate on scalings of the kernel until they grow too large or the rows are right, then absorb them."""
-    a, b = state.a, state.b
-    u, v = np.ones_like(a), np.ones_like(b)
+def _scale(state: _State, stage: Stage, kernel: Any, last: int) -> None:
+    """Iterate on scalings of the kernel until they grow too large or the rows are right, then absorb them.
+
+    A device is waited for at some iterations only; scalings that have left the range of floats by then are forgotten.
+    """
+    xp, a, b = state.xp, *state._where_heavy(state.a, state.b, 1.0)
+    none_a, none_b = (1.0 * (weights == 0) for weights in (state.a, state.b))  # keeps sums over nothing from zero
+    every = 1 if is_on_host(kernel) else CHECK_EVERY
+    u, v = kept = xp.ones_like(a), xp.ones_like(b)
     while state.n_iter < last:
-        row_sums = kernel @ v
-        if not row_sums.all():
-            break
-        next_u = a / row_sums
-        column_sums = next_u @ kernel
-        if not column_sums.all():
-            break
-        u, v = next_u, b / column_sums
+        u = a / (_row_sums(kernel, v) + none_a)
+        v = b / (_column_sums(u, kernel) + none_b)
         state.n_iter += 1
-        if max(np.abs(np.log(u)).max(), np.abs(np.log(v)).max()) > LARGEST_LOG_SCALING:
+        if state.n_iter % every and state.n_iter < last:
+            continue
+        largest = float(max(abs(xp.log(u)).max(), abs(xp.log(v)).max()))
+        if not largest < np.inf:
             break
-        if state.n_iter % CHECK_EVERY == 0 and np.abs(u * (kernel @ v) - a).sum() <= stage.goal:
+        kept = u, v
+        if largest > LARGEST_LOG_SCALING:
             break
-    state.f, state.g = state.f + stage.epsilon * np.log(u), state.g + stage.epsilon * np.log(v)
+        if state.n_iter % CHECK_EVERY == 0:
+            missed = abs(u * _row_sums(kernel, v) - state.a).sum(-1)
+            if float(missed.max()) <= stage.goal:
+                break
+    state.f, state.g = state.f + stage.epsilon * xp.log(kept[0]), state.g + stage.epsilon * xp.log(kept[1])
+
+
+def _row_sums(kernel: Any, v: Any) -> Any:
+    return (kernel @ v[:, :, None])[:, :, 0]
+
+
+def _column_sums(u: Any, kernel: Any) -> Any:
+    return (u[:, None, :] @ kernel)[:, 0]
 
 
 def _newton(state: _State, stage: Stage, max_iter: int) -> None:
@@ -237,39 +265,66 @@ def _newton(state: _State, stage: Stage, max_iter: int) -> None:
     while state.n_iter < max_iter:
         state.iterate(stage.epsilon)
         plan = state.plan(stage.epsilon)
-        if _is_done(state, plan, stage):
+        if state.is_done(plan, stage):
             return
         _newton_step(state, plan, stage.epsilon)
-        if max(np.abs(state.f).max(), np.abs(state.g).max()) > MAX_POTENTIAL * stage.epsilon:
+        if state.largest() > MAX_POTENTIAL * stage.epsilon:
             state.settle()
 
 
-def _newton_step(state: _State, plan: Float64s, eps: float) -> None:
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve
-
-    rows, columns = plan.sum(axis=1), plan.sum(axis=0)
-    safe = np.where(rows > 0, rows, 1.0)  # where a row has underflowed, iterations go on
+def _newton_step(state: _State, plan: Any, eps: float) -> None:
+    xp, rows, columns = state.xp, plan.sum(-1), plan.sum(-2)
+    safe = xp.where(rows > 0, rows, 1.0)  # where a row has underflowed, iterations go on
     miss_rows, miss_columns = state.a - rows, state.b - columns
     # [diag(rows), P; P^T, diag(columns)] (df, dg) = eps (miss_rows, miss_columns), with df eliminated
-    schur = np.diag(columns * (1 + RIDGE)) - plan.T @ (plan / safe[:, None])
+    schur = -(transpose(plan) @ (plan / safe[:, :, None]))
+    schur.reshape(len(schur), -1)[:, :: schur.shape[-1] + 1] += xp.where(columns > 0, columns * (1 + RIDGE), 1.0)
+    dg = _solve_positive(schur, eps * (miss_columns - _column_sums(miss_rows / safe, plan)))
+    df = (eps * miss_rows - _row_sums(plan, dg)) / safe
+    usable = (xp.isfinite(df).all(-1) & xp.isfinite(dg).all(-1))[:, None]
+    df, dg = xp.where(usable, df, 0.0), xp.where(usable, dg, 0.0)
+    _line_search(state, eps, df, dg, (miss_rows * df).sum(-1) + (miss_columns * dg).sum(-1))
+
+
+def _solve_positive(matrices: Any, right: Any) -> Any:
+    """Solve systems of positive definite matrices; NaN where one is not."""
+    if library_of(matrices) is np:
+        return np.stack([_solve_one(*pair) for pair in zip(matrices, right, strict=True)])
+    import torch
+
+    factor, failed = torch.linalg.cholesky_ex(matrices)
+    found = torch.cholesky_solve(right[:, :, None], factor)[:, :, 0]
+    return torch.where(failed[:, None] == 0, found, torch.nan)
+
+
+def _solve_one(matrix: Float64s, right: Float64s) -> Float64s:
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
     try:
-        dg = cho_solve(cho_factor(schur), eps * (miss_columns - plan.T @ (miss_rows / safe)))
+        return cho_solve(cho_factor(matrix), right)
     except LinAlgError:
-        return
-    df = (eps * miss_rows - plan @ dg) / safe
-    _line_search(state, eps, df, dg, float(miss_rows @ df + miss_columns @ dg))
+        return np.full_like(right, np.nan)
 
 
-def _line_search(state: _State, eps: float, df: Float64s, dg: Float64s, slope: float) -> None:
-    """Go along (df, dg) as far as the dual rises enough; stay if it does not."""
-    now = state.dual(state.f, state.g, eps)
-    for step in 0.5 ** np.arange(HALVINGS):
-        f, g = state.f + step * df, state.g + step * dg
-        if rises_enough(state.dual(f, g, eps), now, step, slope):
-            state.f, state.g = f, g
-            return
+def _line_search(state: _State, eps: float, df: Any, dg: Any, slope: PerProblem) -> None:
+    """Go along (df, dg), each problem as far as its dual rises enough; stay where it does not."""
+    xp, now = state.xp, state.dual(state.f, state.g, eps)
+    step = xp.ones_like(now)
+    for _ in range(HALVINGS):
+        f, g = state.f + step[:, None] * df, state.g + step[:, None] * dg
+        short = ~rises_enough(state.dual(f, g, eps), now, step, slope)
+        if not bool(short.any()):
+            break
+        step = xp.where(short, step / 2, step)
+    else:
+        step = xp.where(short, 0.0, step)
+    state.f, state.g = state.f + step[:, None] * df, state.g + step[:, None] * dg
 
 
 def marginal_error(plan: Float64s, a: Float64s, b: Float64s) -> float:
     """Sum of absolute differences between a plan's marginals and the weights."""
-    return float(abs(plan.sum(axis=1) - a).sum() + abs(plan.sum(axis=0) - b).sum())
+    return float(_marginal_errors(plan, a, b))
+
+
+def _marginal_errors(plan: Any, a: Any, b: Any) -> PerProblem:
+    return abs(plan.sum(-1) - a).sum(-1) + abs(plan.sum(-2) - b).sum(-1)

@@ -274,4 +274,5 @@ def entropic_transport(
     f[rows], g[columns] = found.f + least, found.g
     cost = float(np.sum(plan * costs))
     value = with_entropy(cost, plan, epsilon)
-    return Transport(value, cost, plan, (f, g), epsilon, found.n_iter, found.converged, found.marginal_error)
+    ended = int(found.n_iter), bool(found.converged), float(found.marginal_error)
+    return Transport(value, cost, plan, (f, g), epsilon, *ended)
