@@ -4,15 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._kernels import _native
-from anchorot._kernels._native import (
-    labelled_steps,
-    level_energy,
-    level_sweep_energy,
-    sort_rows,
-    spread,
-    sweep_energy,
-    tilt_plan,
-)
 from anchorot._kernels.records import (
     EdgeLanes,
     EdgeRows,
@@ -30,39 +21,19 @@ from anchorot._kernels.records import (
 from anchorot._typing import Float32s, Float64s, Floats, Int64s
 from anchorot.exceptions import InputError
 
-__all__ = [
-    "argsort",
-    "block_energies",
-    "block_profile",
-    "cost_events",
-    "description",
-    "event_averages",
-    "l1_costs",
-    "labelled_energies",
-    "labelled_steps",
-    "level_averages",
-    "level_energies",
-    "level_energy",
-    "level_shares",
-    "level_sweep_energy",
-    "multiply_left",
-    "multiply_right",
-    "pass_messages",
-    "quantiles",
-    "share_product",
-    "sort_rows",
-    "spread",
-    "step_costs",
-    "sweep_energy",
-    "sweep_profile",
-    "tilt_plan",
-    "vector_profile",
-]
-
 try:
     _SIMD_LEVEL = _native.simd_level()
 except ValueError as error:  # what ANCHOROT_SIMD asks for is unknown
     raise InputError(str(error)) from None
+
+# what needs no memory for its results
+labelled_steps = _native.labelled_steps
+level_energy = _native.level_energy
+level_sweep_energy = _native.level_sweep_energy
+sort_rows = _native.sort_rows
+spread = _native.spread
+sweep_energy = _native.sweep_energy
+tilt_plan = _native.tilt_plan
 
 
 def description() -> str:

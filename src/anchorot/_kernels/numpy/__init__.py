@@ -2,24 +2,9 @@
 
 import numpy as np
 
-from anchorot._kernels.numpy.blocks import (
-    block_energies,
-    block_profile,
-    blocks_of,
-    event_averages,
-    level_averages,
-    vector_profile,
-)
-from anchorot._kernels.numpy.networks import multiply_left, multiply_right, pass_messages, spread, tilt_plan
-from anchorot._kernels.numpy.sweep import (
-    block_sweep,
-    gap_energy,
-    labelled_energies,
-    labelled_steps,
-    scale_back,
-    scale_of,
-    span_of,
-)
+from anchorot._kernels.numpy import blocks, networks, sweep
+from anchorot._kernels.numpy.blocks import blocks_of
+from anchorot._kernels.numpy.sweep import block_sweep, gap_energy, scale_back, scale_of, span_of
 from anchorot._kernels.records import (
     Events,
     LevelMoves,
@@ -32,34 +17,19 @@ from anchorot._kernels.records import (
 )
 from anchorot._typing import Float64s, Floats, Int64s
 
-__all__ = [
-    "argsort",
-    "block_energies",
-    "block_profile",
-    "cost_events",
-    "description",
-    "event_averages",
-    "l1_costs",
-    "labelled_energies",
-    "labelled_steps",
-    "level_averages",
-    "level_energies",
-    "level_energy",
-    "level_shares",
-    "level_sweep_energy",
-    "multiply_left",
-    "multiply_right",
-    "pass_messages",
-    "quantiles",
-    "share_product",
-    "sort_rows",
-    "spread",
-    "step_costs",
-    "sweep_energy",
-    "sweep_profile",
-    "tilt_plan",
-    "vector_profile",
-]
+# what has a file of its own
+block_energies = blocks.block_energies
+block_profile = blocks.block_profile
+event_averages = blocks.event_averages
+level_averages = blocks.level_averages
+vector_profile = blocks.vector_profile
+multiply_left = networks.multiply_left
+multiply_right = networks.multiply_right
+pass_messages = networks.pass_messages
+spread = networks.spread
+tilt_plan = networks.tilt_plan
+labelled_energies = sweep.labelled_energies
+labelled_steps = sweep.labelled_steps
 
 
 def description() -> str:
