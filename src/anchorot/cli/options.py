@@ -16,7 +16,7 @@ import typer
 from anchorot.anchors.marking import MARKS
 from anchorot.distances.ground import GROUNDS
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.options import HOW, SEED, ReadOptions
+from anchorot.io.options import NEUTRAL_OPTIONS, SEED, ReadOptions
 from anchorot.many.metrics import METRICS, WITH_GRADIENT, WITH_PLAN
 
 SpaceArgument = typer.Argument(
@@ -79,7 +79,9 @@ def _unsaid(parameter: inspect.Parameter) -> inspect.Parameter:
     return parameter.replace(default=None, annotation=Annotated[kind | None, shown])
 
 
-AS_BUILT = {name: _unsaid(parameter) if name not in HOW else parameter for name, parameter in READING.items()}
+AS_BUILT = {
+    name: _unsaid(parameter) if name not in NEUTRAL_OPTIONS else parameter for name, parameter in READING.items()
+}
 
 
 def _value(name: str, given: Any) -> Any:
@@ -92,7 +94,7 @@ def _value(name: str, given: Any) -> Any:
 
 def said_of(reading: dict[str, Any]) -> dict[str, Any]:
     """Options of reading that change a space, by the names that they have on the command line."""
-    return {FLAGS.get(name, name): value for name, value in reading.items() if name not in HOW}
+    return {FLAGS.get(name, name): value for name, value in reading.items() if name not in NEUTRAL_OPTIONS}
 
 
 def reads_spaces(command: Callable[..., None]) -> Callable[..., None]:

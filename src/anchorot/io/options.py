@@ -23,137 +23,97 @@ from anchorot.io.marks import column_names
 
 KINDS = ("cost", "points", "graph")
 SAMPLINGS = ("farthest", "uniform")
-HOW = ("cache", "max_bytes")  # options that change no space
+NEUTRAL_OPTIONS = ("cache", "max_bytes")  # options that change no space
 SEED = 0  # of draws from many files at once, which are then the same each time
 NEW_DRAWS = f"other points each time; {SEED} for functions of many files, and for commands"
 OTHER_NAMES = {"metric": "point_metric", "seed": "rng", "random_state": "rng"}  # that people try
 
 
-def _about(text: str, kind: str = "", **more: Any) -> dict[str, Any]:
+def _option(default: Any, text: str, kind: str = "", **more: Any) -> Any:
     """Describe an option: what it is in a numpydoc section, and a text for that section and the command line.
 
     Of `more`: `choices`, the texts that it can be; `least`, the smallest integer; `shown`, its default in words.
     """
-    return {"kind": kind, "text": text, **more}
+    return field(default=default, metadata={"kind": kind, "text": text, **more})
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
     """How to make a space of what a file holds; each kind of file looks at those that concern it."""
 
-    kind: str | None = field(
-        default=None,
-        metadata=_about(
-            "What .npy, .csv, .tsv and .txt files hold: costs, points (one per row) or edges (one per line).",
-            choices=KINDS,
-            shown="cost",
-        ),
+    kind: str | None = _option(
+        None,
+        "What .npy, .csv, .tsv and .txt files hold: costs, points (one per row) or edges (one per line).",
+        choices=KINDS,
+        shown="cost",
     )
-    n_points: int | None = field(
-        default=None, metadata=_about("Keep at most this many points.", "int, optional", least=1, shown="all")
+    n_points: int | None = _option(None, "Keep at most this many points.", "int, optional", least=1, shown="all")
+    rng: RngLike = _option(  # noqa: RUF009  # a field
+        None, "Seed of random draws.", "None, int or numpy.random.Generator", least=0, shown=NEW_DRAWS
     )
-    rng: RngLike = field(
-        default=None,
-        metadata=_about("Seed of random draws.", "None, int or numpy.random.Generator", least=0, shown=NEW_DRAWS),
+    point_metric: str = _option("euclidean", "Distance between points or cells: any of SciPy's.", "str")
+    n_neighbors: int | None = _option(
+        None,
+        "Points and cells: measure along the graph of this many nearest neighbours.",
+        "int, optional",
+        least=1,
+        shown="straight distances",
     )
-    point_metric: str = field(
-        default="euclidean", metadata=_about("Distance between points or cells: any of SciPy's.", "str")
+    obsm: str | None = _option(None, "Cells: the array of obsm to use, such as X_pca.", "str, optional", shown="X")
+    types: str | None = _option(
+        None,
+        "The type of each point, by name: a node attribute, a column of obs or of a table with a header, a value "
+        "of the vertices, or 'structure' for neurons.",
+        "str, optional",
+        shown="the types that an .npz file holds",
     )
-    n_neighbors: int | None = field(
-        default=None,
-        metadata=_about(
-            "Points and cells: measure along the graph of this many nearest neighbours.",
-            "int, optional",
-            least=1,
-            shown="straight distances",
-        ),
+    features: str | Sequence[str] | None = _option(
+        None,
+        "Numbers that each point has besides its costs, named in the same way; arrays of obsm too.",
+        "str or sequence of str, optional",
+        shown="the features that an .npz file holds",
     )
-    obsm: str | None = field(
-        default=None, metadata=_about("Cells: the array of obsm to use, such as X_pca.", "str, optional", shown="X")
+    columns: str | Sequence[str] | None = _option(
+        None,
+        "Tables with a header: the columns that hold coordinates or costs.",
+        "str or sequence of str, optional",
+        shown="all others",
     )
-    types: str | None = field(
-        default=None,
-        metadata=_about(
-            "The type of each point, by name: a node attribute, a column of obs or of a table with a header, a value "
-            "of the vertices, or 'structure' for neurons.",
-            "str, optional",
-            shown="the types that an .npz file holds",
-        ),
+    geodesic: str = _option("heat", "Meshes: how to measure along the surface.", choices=tuple(GEODESICS))
+    sampling: str = _option(
+        "farthest", "Meshes: how to draw vertices, far from each other or independently.", choices=SAMPLINGS
     )
-    features: str | Sequence[str] | None = field(
-        default=None,
-        metadata=_about(
-            "Numbers that each point has besides its costs, named in the same way; arrays of obsm too.",
-            "str or sequence of str, optional",
-            shown="the features that an .npz file holds",
-        ),
+    weight: str | bool | None = _option(
+        None,
+        "Graphs: the edge attribute that is the length; any word for the third column of edge lists.",
+        "str or bool, optional",
+        shown="every edge has length 1",
     )
-    columns: str | Sequence[str] | None = field(
-        default=None,
-        metadata=_about(
-            "Tables with a header: the columns that hold coordinates or costs.",
-            "str or sequence of str, optional",
-            shown="all others",
-        ),
+    directed: bool | None = _option(
+        None, "Graphs: follow edges in their direction only.", "bool, optional", shown="as the file says"
     )
-    geodesic: str = field(
-        default="heat",
-        metadata=_about("Meshes: how to measure along the surface.", choices=tuple(GEODESICS)),
+    disconnected: Disconnected = _option(  # noqa: RUF009  # a field
+        "error",
+        "Graphs in several parts: 'error', 'largest', or a number as the cost of unreachable pairs.",
+        '{"error", "largest"} or float',
     )
-    sampling: str = field(
-        default="farthest",
-        metadata=_about("Meshes: how to draw vertices, far from each other or independently.", choices=SAMPLINGS),
+    costs: str | None = _option(
+        None,
+        "Graphs: what costs are. Lengths of shortest paths, heat that has not arrived (see from_graph), or resistance.",
+        choices=COSTS,
+        shown="paths",
     )
-    weight: str | bool | None = field(
-        default=None,
-        metadata=_about(
-            "Graphs: the edge attribute that is the length; any word for the third column of edge lists.",
-            "str or bool, optional",
-            shown="every edge has length 1",
-        ),
+    time: float | None = _option(
+        None, "Graphs, with heat: how many steps a random walk makes on average.", "float, optional", shown="3"
     )
-    directed: bool | None = field(
-        default=None,
-        metadata=_about("Graphs: follow edges in their direction only.", "bool, optional", shown="as the file says"),
+    max_bytes: int | str = _option(
+        MAX_BYTES, "Read or unpack no more than this of a file, such as '8GB'.", "int or str", shown="2GiB"
     )
-    disconnected: Disconnected = field(
-        default="error",
-        metadata=_about(
-            "Graphs in several parts: 'error', 'largest', or a number as the cost of unreachable pairs.",
-            '{"error", "largest"} or float',
-        ),
-    )
-    costs: str | None = field(
-        default=None,
-        metadata=_about(
-            "Of graphs: what costs are. Lengths of shortest paths, heat that has not arrived (see from_graph), or "
-            "resistance.",
-            choices=COSTS,
-            shown="paths",
-        ),
-    )
-    time: float | None = field(
-        default=None,
-        metadata=_about(
-            "Of graphs, with heat: how many steps a random walk makes on average.", "float, optional", shown="3"
-        ),
-    )
-    max_bytes: int | str = field(
-        default=MAX_BYTES,
-        metadata=_about(
-            "Read or unpack no more than this of a file, such as '8GB'.",
-            "int or str",
-            shown="2GiB",
-        ),
-    )
-
-    cache: bool = field(
-        default=False,
-        metadata=_about(
-            "Take the space from the user's cache if the file was read with these options before, else put it there; "
-            "skips files that are read as fast without it, and draws without a seed.",
-            "bool",
-        ),
+    cache: bool = _option(
+        False,
+        "Take the space from the user's cache if the file was read with these options before, else put it there; "
+        "skips files that are read as fast without it, and draws without a seed.",
+        "bool",
     )
 
     def __post_init__(self) -> None:
@@ -195,7 +155,7 @@ class ReadOptions:
     @property
     def record(self) -> dict[str, Any]:
         """Those that are not the defaults and change the space, as plain values; of a draw its seed, or None."""
-        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in HOW}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in NEUTRAL_OPTIONS}
         rng = plain_value(values.pop("rng"))
         changed = {name: plain_value(value) for name, value in values.items() if value != getattr(DEFAULTS, name)}
         return {**changed, "rng": rng if isinstance(rng, int) else None} if self.is_random else changed

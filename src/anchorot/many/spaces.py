@@ -21,7 +21,7 @@ from anchorot.anchors.marking import Outline
 from anchorot.exceptions import InputError, find_shortage
 from anchorot.io.cache import READERS
 from anchorot.io.files import Readers, Unread, read
-from anchorot.io.options import HOW, SEED, ReadOptions
+from anchorot.io.options import NEUTRAL_OPTIONS, SEED, ReadOptions
 from anchorot.many.tiles import pieces, strips, tile_side
 from anchorot.space import Space, as_space
 
@@ -78,7 +78,7 @@ class Inputs:
         `reading` are options of `read`; `seed` is where draws from paths come from if none of them says so.
         """
         m = None if others is None else _length(others, "others", least)
-        given = tuple(name for name in reading if name not in HOW)
+        given = tuple(name for name in reading if name not in NEUTRAL_OPTIONS)
         options = ReadOptions(**{"cache": True, "rng": seed, **reading}).settled()
         return cls(spaces, others, _length(spaces, "spaces", least), m, options, given, _working_folder())
 
