@@ -181,24 +181,19 @@ def write_index(
     staged = Staged(islice(waiting, FIRST_SPACES), view, path.parent, first)
     encoder = grid if isinstance(grid, Encoder) else choose_encoder(staged, view, grid)
     file = IndexFile.create(path, Header(view, encoder, staged.reading, names is not None, first))
-    while len(staged) and (names is None or len(names) >= done + len(staged)):
+
+    def insert_next(connection: sqlite3.Connection, header: Header) -> Header:
         some = None if names is None else names[done : done + len(staged)]
-        file.change(partial(_insert_new, staged, staged.encode(encoder), some))
+        reading = header.reading if header.reading == staged.reading else None
+        return replace(staged.insert(connection, header, vectors, some), reading=reading)
+
+    while len(staged) and (names is None or len(names) >= done + len(staged)):
+        vectors = staged.encode(encoder)
+        file.change(insert_next)
         done += len(staged)
         staged = Staged(islice(waiting, NEXT_SPACES), view, path.parent, first + done)
     check_names(names, done + len(staged) + sum(1 for _ in waiting), names is not None)
     file.change(lambda _, header: header.with_key())
-
-
-def _insert_new(
-    staged: Staged,
-    vectors: NDArray[np.float32],
-    names: Sequence[str] | None,
-    connection: sqlite3.Connection,
-    header: Header,
-) -> Header:
-    reading = header.reading if header.reading == staged.reading else None
-    return replace(staged.insert(connection, header, vectors, names), reading=reading)
 
 
 def choose_encoder(staged: Staged, view: View, grid: tuple[int, int] | Grid) -> Encoder:
@@ -277,62 +272,52 @@ def delete(connection: sqlite3.Connection, header: Header, ids: Sequence[int], n
 
 def add(file: IndexFile, staged: Staged, names: Sequence[str] | None) -> Int64s:
     """Add spaces, all or none of them; return their ids."""
+
+    def insert_all(connection: sqlite3.Connection, now: Header) -> Header:
+        if now.key != header.key:
+            raise StaleError
+        return staged.insert(connection, now, vectors, names)
+
     while len(staged):
         header = file.header()
         if header.view != staged.view or header.has_names != (names is not None):
             raise InputError(f"{file.name}: the index was replaced by another meanwhile; load it again")
         vectors = staged.encode(header.encoder)
         with suppress(StaleError):
-            before = file.change(partial(_add_to, header.key, staged, vectors, names))
+            before = file.change(insert_all)
             return before.next_id + np.arange(len(staged))
     return np.empty(0, np.int64)
 
 
-def _add_to(
-    key: str,
-    staged: Staged,
-    vectors: NDArray[np.float32],
-    names: Sequence[str] | None,
-    connection: sqlite3.Connection,
-    header: Header,
-) -> Header:
-    if header.key != key:
-        raise StaleError
-    return staged.insert(connection, header, vectors, names)
-
-
 def adapt(file: IndexFile) -> None:
     """Learn directions, if the index has none yet and spaces enough, and make all vectors anew along them."""
+
+    def features_at(entries: np.ndarray, place: int) -> AnchorFeatures:
+        return file.features(header, entries[place : place + 1])[0]
+
+    def encoded(batch: Batch) -> Iterator[Row]:
+        for k, name in enumerate(batch.names or (None,) * len(batch.rows)):
+            entry = batch.entries[k].copy()
+            vector, entry["radius"] = encoder.encode(features_at(batch.entries, k))
+            yield make_row(entry, name, vector)
+
+    def replace_vectors(connection: sqlite3.Connection, now: Header) -> Header:
+        if now.state != header.state:
+            raise StaleError
+        connection.executemany("REPLACE INTO spaces VALUES (?, ?, ?, ?, ?)", rows)
+        return replace(header, encoder=encoder, total=sum(row[-1] for row in rows)).with_key()
+
     while _can_adapt(header := file.header()):
         with suppress(StaleError):
             entries = np.concatenate([batch.entries for batch in file.batches(header)])
-            encoder = Encoder.learn(header.encoder.grid, partial(_features_at, file, header, entries), len(entries))
-            rows = list(chain.from_iterable(_encoded(file, header, batch, encoder) for batch in file.batches(header)))
-            file.change(partial(_replace_vectors, rows, replace(header, encoder=encoder)))
-
-
-def _features_at(file: IndexFile, header: Header, entries: np.ndarray, place: int) -> AnchorFeatures:
-    return file.features(header, entries[place : place + 1])[0]
+            encoder = Encoder.learn(header.encoder.grid, partial(features_at, entries), len(entries))
+            rows = list(chain.from_iterable(map(encoded, file.batches(header))))
+            file.change(replace_vectors)
 
 
 def _can_adapt(header: Header) -> bool:
     has_none = header.encoder.directions is None and not header.view.has_types
     return has_none and can_learn(header.encoder.grid, header.count)
-
-
-def _encoded(file: IndexFile, header: Header, batch: Batch, encoder: Encoder) -> Iterator[Row]:
-    """Rows with vectors of another encoder."""
-    for k, name in enumerate(batch.names or (None,) * len(batch.rows)):
-        entry = batch.entries[k].copy()
-        vector, entry["radius"] = encoder.encode(_features_at(file, header, batch.entries, k))
-        yield make_row(entry, name, vector)
-
-
-def _replace_vectors(rows: Sequence[Row], header: Header, connection: sqlite3.Connection, now: Header) -> Header:
-    if now.state != header.state:
-        raise StaleError
-    connection.executemany("REPLACE INTO spaces VALUES (?, ?, ?, ?, ?)", rows)
-    return replace(header, total=sum(row[-1] for row in rows)).with_key()
 
 
 def remove(file: IndexFile, ids: Sequence[int]) -> None:

@@ -196,13 +196,21 @@ def embed_on_device(
     spaces: Iterable[Any], count: int, grid: GridSpec, cell_area: float, robust: bool, device: str
 ) -> NDArray[np.float32]:
     """Averages over the cells times the root of a cell's area; those of weighted spaces by the CPU."""
+    import torch
+
+    from anchorot.torch._pairs import check_kernels, grid_averages
+
+    place = torch.device(device)
+    check_kernels(place)
     out = np.empty((count, grid.cells_x * grid.cells_t), np.float32)
-    averages = _Averages(grid, device)
     waiting: defaultdict[int, list[tuple[int, Floats]]] = defaultdict(list)  # by size: places and costs
 
     def settle(n: int) -> None:
         places, costs = zip(*waiting.pop(n), strict=True)
-        out[list(places)] = math.sqrt(cell_area) * averages(costs)
+        with torch.cuda.device(place):
+            stacked = torch.from_numpy(np.stack(costs).astype(np.float64, copy=False)).to(place)
+            averages = grid_averages(stacked, grid).flatten(1).numpy(force=True)
+        out[list(places)] = math.sqrt(cell_area) * averages
 
     for k, x in enumerate(spaces):
         space = None if isinstance(x, AnchorFeatures) else heavy_part(as_space(x, robust=robust))
@@ -215,24 +223,3 @@ def embed_on_device(
     for n in list(waiting):
         settle(n)
     return out
-
-
-class _Averages:
-    """Averages of uniform spaces of one size over the cells of a grid."""
-
-    def __init__(self, grid: GridSpec, device: str) -> None:
-        import torch
-
-        from anchorot.torch._pairs import check_kernels
-
-        self._grid, self._device = grid, torch.device(device)
-        check_kernels(self._device)
-
-    def __call__(self, costs: Sequence[Floats]) -> NDArray[np.float64]:
-        import torch
-
-        from anchorot.torch._pairs import grid_averages
-
-        with torch.cuda.device(self._device):
-            stacked = torch.from_numpy(np.stack(costs).astype(np.float64, copy=False)).to(self._device)
-            return grid_averages(stacked, self._grid).flatten(1).numpy(force=True)

@@ -261,7 +261,7 @@ class Answer(NamedTuple):
 def best(k: int, answers: Iterable[Answer]) -> Answer:
     """The k nearest of several answers, each of other spaces: what proves each proves this."""
     all_found, counts = zip(*answers, strict=True)
-    return Answer(sorted((each for found in all_found for each in found), key=_rank)[:k], sum(counts))
+    return Answer(sorted(each for found in all_found for each in found)[:k], sum(counts))
 
 
 class _Query:
@@ -327,13 +327,9 @@ class _Query:
         self.n_exact += 1
         energy = self._features.energy_to(features)
         if energy <= self._limit:
-            insort(self.found, Found(energy, i, name), key=_rank)
+            insort(self.found, Found(energy, i, name))
             del self.found[self._k :]
             self._limit = self.found[-1].energy if len(self.found) == self._k else np.inf
-
-
-def _rank(found: Found) -> tuple[float, int]:
-    return found.energy, found.id
 
 
 def import_faiss() -> Any:
