@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -179,7 +179,7 @@ def barycenter(
         is_assignment = all(space.is_uniform and space.n == n_points for space in checked)
         epsilon = 0.0 if is_assignment else AW_EPSILON * abs(scale) ** p
     eps = check_nonnegative(epsilon, "epsilon")
-    from anchorot.torch._barycenter_loss import barycenter_loss
+    import anchorot.torch  # noqa: F401  # it says so where PyTorch is missing
 
     marking = _check_marks(checked, marks, reach, metric, p)
     types = None if marking is None or marking.marks is None else mean_types(checked, shares, n_points)
@@ -225,6 +225,58 @@ def mean_types(spaces: list[Space], shares: Float64s, n_points: int) -> tuple[Ha
     for k in np.argsort(counts - wanted, kind="stable")[: n_points - counts.sum()]:
         counts[k] += 1
     return tuple(kind for kind, count in zip(kinds, counts, strict=True) for _ in range(count))
+
+
+def barycenter_loss(
+    spaces: list[Space],
+    shares: Float64s,
+    metric: str,
+    p: int,
+    epsilon: float,
+    marking: Marking | None,
+    types: tuple[Hashable, ...] | None,
+    device: str,
+) -> Loss:
+    """What is minimised: the weighted sum of distances from points; spaces of one size and kind are one batch."""
+    import torch
+
+    from anchorot.torch import anchor_energy, anchor_wasserstein
+    from anchorot.torch import from_points as distances
+
+    def tensor(arrays: list[Any]) -> Tensor:
+        return torch.tensor(np.stack(arrays), dtype=torch.float64, device=device)
+
+    batches: dict[tuple[int, bool], list[int]] = {}
+    for index, space in enumerate(spaces):
+        batches.setdefault((space.n, space.is_uniform), []).append(index)
+    kinds = sorted_types(kind for space in spaces for kind in space.types or ())
+
+    def codes(of: tuple[Hashable, ...]) -> list[int]:
+        return [kinds.index(kind) for kind in of]
+
+    own_types = None if types is None else torch.tensor(codes(types), device=device)
+    reach = None if marking is None else marking.reach
+    groups = [
+        (
+            tensor([spaces[i].cost for i in members]),
+            None if uniform else tensor([spaces[i].weights for i in members]),
+            tensor([shares[i] for i in members]),
+            None if own_types is None else (own_types, tensor([codes(spaces[i].types or ()) for i in members]).long()),
+        )
+        for (_, uniform), members in batches.items()
+    ]
+
+    def loss(points: Tensor) -> Tensor:
+        own, total = distances(points), points.new_zeros(())
+        for costs, weights, share, both_types in groups:
+            if metric == "ae":
+                distance = anchor_energy(own, costs, None, weights, p, types=both_types, reach=reach)
+            else:
+                distance = anchor_wasserstein(own, costs, None, weights, p, epsilon).value
+            total = total + share @ distance
+        return total
+
+    return loss
 
 
 def _check_start(start: ArrayLike, n_points: int, dim: int) -> Float64s:

@@ -12,7 +12,7 @@ from tests.io.hostile import Distance
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import anchorot.torch as aot  # noqa: E402
-from anchorot.torch._barycenter_loss import barycenter_loss  # noqa: E402
+from anchorot.barycenter import barycenter_loss  # noqa: E402
 
 CUDA = [
     pytest.mark.cuda,
