@@ -35,20 +35,13 @@ from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.scores import AlignmentScores, alignment_scores
 from anchorot.distances.wasserstein import Transport, anchor_wasserstein
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
-from anchorot.io import (
-    Cohort,
-    GraphSet,
-    from_cells,
-    from_cohort,
-    from_graph,
-    from_mesh,
-    from_neighbors,
-    from_points,
-    read,
-    read_gin,
-    read_tu,
-    write,
-)
+from anchorot.io.cells import from_cells
+from anchorot.io.cohort import Cohort, from_cohort
+from anchorot.io.files import read, write
+from anchorot.io.graph_sets import GraphSet, read_gin, read_tu
+from anchorot.io.graphs import from_graph
+from anchorot.io.meshes import from_mesh
+from anchorot.io.points import from_neighbors, from_points
 from anchorot.many.convert import convert
 from anchorot.many.pairwise import pairwise
 from anchorot.networks.align import align_graphs

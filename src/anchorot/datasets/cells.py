@@ -9,7 +9,8 @@ import numpy as np
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import check_integer, check_nonnegative
 from anchorot.datasets.collection import MADE, NO_LICENCE, Dataset
-from anchorot.io import from_graph, from_points
+from anchorot.io.graphs import from_graph
+from anchorot.io.points import from_points
 from anchorot.origin import Geometry
 from anchorot.space import Space
 

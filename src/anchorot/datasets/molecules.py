@@ -8,7 +8,7 @@ import numpy as np
 
 from anchorot._validate import check_integer
 from anchorot.datasets.collection import Dataset
-from anchorot.io import from_graph
+from anchorot.io.graphs import from_graph
 from anchorot.space import Space
 
 # Boiling points in degrees Celsius at atmospheric pressure, as handbooks have them.

@@ -11,7 +11,9 @@ from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer
 from anchorot.datasets.collection import Dataset
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io import from_graph, from_points, read
+from anchorot.io.files import read
+from anchorot.io.graphs import from_graph
+from anchorot.io.points import from_points
 from anchorot.space import Space
 
 FLY = "Janelia hemibrain (Scheffer et al. 2020, doi:10.7554/eLife.57443), thinned"

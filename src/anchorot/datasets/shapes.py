@@ -12,7 +12,9 @@ from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import check_integer
 from anchorot.datasets.collection import MADE, NO_LICENCE, Dataset
 from anchorot.exceptions import InputError
-from anchorot.io import from_graph, from_mesh, from_points
+from anchorot.io.graphs import from_graph
+from anchorot.io.meshes import from_mesh
+from anchorot.io.points import from_points
 from anchorot.space import Space
 
 Rng = np.random.Generator
