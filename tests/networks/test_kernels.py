@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from anchorot._kernels import kernels
 from anchorot._kernels import numpy as numpy_kernels
-from anchorot.networks.backend import Host
+from anchorot.networks.backend import Backend
 from anchorot.networks.heat import TIMES, anchor_costs
 from anchorot.networks.messages import KINDS, Edges, cycle_scores, edge_lanes, likelihood_ratios
 from anchorot.networks.path import Slope
@@ -39,7 +39,7 @@ def test_products_with_sparse_matrices_are_those_of_dense_ones(columns, threads)
     a = network(37, 1, weighted=True)
     b = network(columns, 2, directed=True, weighted=True)
     x = rng.random((37, columns)).astype(np.float32)
-    host = Host(threads)
+    host = Backend(threads)
     np.testing.assert_allclose(host.left(host.sparse(a), x), a.toarray() @ x, rtol=1e-5, atol=1e-6)
     turned = b.T.tocsr()
     np.testing.assert_allclose(host.right(x, host.sparse(turned)), x @ b.toarray(), rtol=1e-5, atol=1e-6)
@@ -133,7 +133,7 @@ def test_tensors_give_what_arrays_give(directed):
     from anchorot.networks.path import follow_path
 
     task = problem(3, (18, 22), directed=directed)
-    host, device = Host(), Device("cpu")
+    host, device = Backend(), Device("cpu")
     costs = [anchor_costs(task.first, task.second, directed, backend) for backend in (host, device)]
     np.testing.assert_allclose(*(own[1] for own in costs), atol=1e-3)
     start = task.padded_rows(-costs[0][0])
@@ -158,7 +158,7 @@ def test_the_gradient_is_that_of_finite_differences(directed):
         convex = -np.sum((a @ p - p @ b) ** 2) / 2 - np.sum((a.T @ p - p @ b.T) ** 2) / 2
         return share * concave + (1 - share) * convex / 2
 
-    slope = Slope(task, Host())
+    slope = Slope(task, Backend())
     for share in (0.0, 0.4, 1.0):
         found = slope(plan.astype(np.float32), share)
         step = 1e-5
@@ -201,7 +201,7 @@ def test_anchors_are_sorted_rows_of_heat_kernels():
         rows = [np.sort(np.sqrt(np.maximum(heat_kernel(m.toarray(), time), 0)), axis=1) for m in (x, y)]
         costs = np.abs(rows[0][:, None] - rows[1]).mean(axis=2)
         total = total + costs / costs.mean()
-    found = anchor_costs(x, y, False, Host())[1]
+    found = anchor_costs(x, y, False, Backend())[1]
     np.testing.assert_allclose(found, total / total.std(), rtol=1e-3, atol=1e-3)
 
 

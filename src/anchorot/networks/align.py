@@ -83,15 +83,12 @@ def align_graphs(
     >>> found.common_edges, dict(found.pairs())["f"]
     (7, 9)
     """
-    from anchorot.networks.answer import Aligner  # which loads SciPy's sparse matrices
+    from anchorot.networks.answer import align_networks  # which loads SciPy's sparse matrices
+    from anchorot.networks.inputs import Networks
 
-    share = _check_share(mass)
-    aligner = Aligner(check_device(device), check_threads(threads), np.random.default_rng(rng), share)
-    return aligner((first, second), types, features, seeds, weight, directed)
-
-
-def _check_share(mass: float | None) -> float:
     share = 1.0 if mass is None else check_nonnegative(mass, "mass")
     if share > 1:
         raise InputError(f"mass must be a share of the nodes from 0 to 1, but got {mass!r}")
-    return share
+    where, count, generator = check_device(device), check_threads(threads), np.random.default_rng(rng)
+    networks = Networks.of((first, second), types, features, seeds, weight, directed)
+    return align_networks(networks, where, count, generator, share)

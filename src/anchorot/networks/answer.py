@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from anchorot._parallel import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_memory
 from anchorot.distances.alignment import Start
-from anchorot.networks.backend import Backend, Host
+from anchorot.networks.backend import Backend
 from anchorot.networks.confidence import candidates, chances
 from anchorot.networks.inputs import Networks
 from anchorot.networks.problem import Problem
@@ -23,30 +24,21 @@ ANOTHER = 0.1  # of the nodes matched otherwise make another answer
 BYTES_PER_PAIR = 40  # of nodes, at the peak
 
 
-class Aligner(NamedTuple):
-    """How to align two networks."""
-
-    device: str | None
-    threads: int
-    rng: np.random.Generator
-    share: float  # of the smaller network's nodes that are matched
-
-    def __call__(self, *given: Any) -> GraphAlignment:
-        """Align what `Networks.of` takes."""
-        networks = Networks.of(*given)
-        most = max(networks.first.n, networks.second.n)
-        check_memory(most, BYTES_PER_PAIR, "plans between")
-        return interruptible(lambda: _aligned(networks, self._backend(), self.rng, self.share), most)
-
-    def _backend(self) -> Backend:
-        if self.device is None:
-            return Host(self.threads)
+def align_networks(
+    networks: Networks, device: str | None, threads: int, rng: np.random.Generator, share: float
+) -> GraphAlignment:
+    """Align two networks, and match a share of the smaller one's nodes."""
+    most = max(networks.first.n, networks.second.n)
+    check_memory(most, BYTES_PER_PAIR, "plans between")
+    backend = Backend(threads)
+    if device is not None:
         from anchorot.networks.device import Device
 
-        return Device(self.device)
+        backend = Device(device)
+    return interruptible(lambda: _align(networks, backend, rng, share), most)
 
 
-def _aligned(networks: Networks, backend: Backend, rng: np.random.Generator, share: float) -> GraphAlignment:
+def _align(networks: Networks, backend: Backend, rng: np.random.Generator, share: float) -> GraphAlignment:
     is_turned = networks.first.n > networks.second.n
     ordered = networks.turned() if is_turned else networks
     problem, hashes = ordered.problem(), ordered.hashes()
@@ -63,7 +55,7 @@ def _aligned(networks: Networks, backend: Backend, rng: np.random.Generator, sha
     unit = _unit(ordered, problem)
     others = [(one.matches, unit * one.value) for one in found[1:]]
     rival = rival_of(best, others, twins[1], (1 - AS_GOOD) * unit * found[0].value, ANOTHER)
-    doubts = Doubts(problem, best, chance, is_turned)
+    doubts = partial(_soft, problem, best, chance, is_turned)  # as large as a plan, and not always asked for
     if is_turned:
         chance = _turned(best, chance, problem.m, 0.0)
         twins.reverse()
@@ -80,22 +72,14 @@ def _aligned(networks: Networks, backend: Backend, rng: np.random.Generator, sha
         names=(networks.first.names, networks.second.names),
         graphs=(networks.first.weights, networks.second.weights),
         directed=networks.is_directed,
-        doubts=doubts.resolve,
+        doubts=doubts,
     )
 
 
-class Doubts(NamedTuple):
-    """What it takes to say where else nodes might belong, which is as large as a plan, and not always asked for."""
-
-    problem: Problem
-    matches: Int64s
-    chance: Float64s
-    is_turned: bool
-
-    def resolve(self) -> Float64s:
-        """(n, m), in the order of the caller."""
-        found = candidates(self.problem, self.matches, self.chance)
-        return found.T if self.is_turned else found
+def _soft(problem: Problem, matches: Int64s, chance: Float64s, is_turned: bool) -> Float64s:
+    """(n, m), in the order of the caller: where else nodes might belong."""
+    found = candidates(problem, matches, chance)
+    return found.T if is_turned else found
 
 
 def _unit(networks: Networks, problem: Problem) -> float:

@@ -10,12 +10,12 @@ from scipy.sparse import csr_array
 from anchorot._kernels.numpy.networks import LARGEST_SCALE, LEAST_SHARE, node_blocks, owners_of, sum_matchings
 from anchorot._kernels.records import EdgeLanes, EdgeRows
 from anchorot._typing import Float32s
-from anchorot.networks.backend import ROUNDS
+from anchorot.networks.backend import ROUNDS, Backend, Messages
 
 BLOCK_NUMBERS = 1 << 26  # messages worked on at a time
 
 
-class Device:
+class Device(Backend):
     """PyTorch tensors."""
 
     def __init__(self, name: str) -> None:
@@ -77,7 +77,7 @@ class Device:
         return DeviceMessages(first, second, self._name)
 
 
-class DeviceMessages:
+class DeviceMessages(Messages):
     """What was said in the last round, (edges of the first network, places of the second)."""
 
     def __init__(self, first: EdgeRows, second: EdgeLanes, name: str) -> None:
@@ -98,10 +98,6 @@ class DeviceMessages:
     def _incidence(self, rows: Any, columns: Any, shape: tuple[int, int]) -> torch.Tensor:
         matrix = csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
         return Device(self._name).sparse(matrix)
-
-    def begin(self, chance: float) -> None:
-        """Say that every pair of edges is free with the same chance."""
-        self._said.fill_(chance)
 
     def step(self, plan: torch.Tensor, ratios: Float32s) -> torch.Tensor:
         """Pass messages once; return the evidence."""
