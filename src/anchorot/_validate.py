@@ -152,10 +152,7 @@ def _advice(x: Any) -> tuple[str, str] | None:
     if isinstance(x, list | tuple) and x and hasattr(x[0], "cost"):
         return f"a {kind} of spaces", "take one of them, or all pairs: anchorot.pairwise(spaces)"
     if hasattr(x, "toarray"):
-        return (
-            f"a sparse matrix ({kind})",
-            "graphs: anchorot.from_graph(matrix); costs: matrix.toarray()",
-        )
+        return f"a sparse matrix ({kind})", "graphs: anchorot.from_graph(matrix); costs: matrix.toarray()"
     for parts, maker in MAKERS.items():
         if all(hasattr(x, part) for part in parts):
             return f"an object of type {kind}", f"make a space of it: anchorot.{maker}"
@@ -348,10 +345,7 @@ def check_threads(threads: Any) -> int:
 
 def check_finite_number(value: Any, name: str) -> float:
     """Return `value` as a finite float."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = _number(value)
     if not math.isfinite(number):
         raise InputError(f"{name} must be a finite number, but got {value!r}")
     return number
@@ -359,13 +353,18 @@ def check_finite_number(value: Any, name: str) -> float:
 
 def check_nonnegative(value: Any, name: str) -> float:
     """Return `value` as a finite float of at least 0."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = _number(value)
     if not 0 <= number < math.inf:
         raise InputError(f"{name} must be a finite number >= 0, but got {value!r}")
     return number
+
+
+def _number(value: Any) -> float:
+    """Return `value` as a float, NaN if it is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:

@@ -13,9 +13,9 @@ from anchorot._kernels.records import to_heights
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot._validate import (
     check_finite,
-    check_numbers,
     check_overflow,
     check_power,
+    check_values,
     check_vector,
     check_weights,
 )
@@ -80,10 +80,7 @@ def quantile_function(values: Floats, weights: Float64s) -> StepFunction:
 
 
 def _checked_quantile_function(values: ArrayLike, weights: ArrayLike | None, name: str) -> StepFunction:
-    array = check_numbers(values, name).astype(np.float64)
-    if array.ndim != 1 or len(array) == 0:
-        raise InputError(f"{name} has shape {array.shape}, but a sample (n,) with n >= 1 is needed")
-    check_finite(array, name)
+    array = check_values(values, name)
     n = len(array)
     if weights is None:
         return StepFunction(np.sort(array), np.arange(1, n + 1) / n)

@@ -49,6 +49,19 @@ class MarkedFeatures(AnchorFeatures):
         assert isinstance(other, type(self))
         return other
 
+    def _paired_events(self, other: Self) -> Iterable[tuple[Events, Events]]:
+        """Events of either side that are compared with each other, part by part."""
+        raise NotImplementedError
+
+    def sweep_energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
+        """Marked Anchor Energy by a sweep over the events of every part: a pair of types, or a coordinate."""
+        pairs = self._paired_events(self._checked(other, p))
+        return sum_energies(kernels.sweep_energy(*events, threads) for events in pairs)
+
+    def _sweep_profile_to(self, other: Self, reaches: Float64s, threads: int) -> Float64s:
+        pairs = self._paired_events(other)
+        return np.sum([kernels.sweep_profile(*events, reaches, threads) for events in pairs], axis=0)
+
     def self_cost(self, p: int = 1) -> NoReturn:
         """Refused: marked Anchor Energy is not made of transport costs."""
         raise InputError("marks have no transport costs of their own; anchor_energy takes them")
@@ -155,16 +168,11 @@ class TypedFeatures(MarkedFeatures):
         pairs = block_pairs(self.alphabet, y.alphabet)
         return sum_energies(kernels.block_energies(self.blocks, y.blocks, pairs, self.reach, threads).tolist())
 
-    def sweep_energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
-        """The same by a sweep over the events of every pair of types."""
-        pairs = self._paired_events(self._checked(other, p))
-        return sum_energies(kernels.sweep_energy(*events, threads) for events in pairs)
-
     def profile_to(self, other: AnchorFeatures, reaches: Float64s, *, threads: int = 1) -> Float64s:
         """Marked Anchor Energy up to each of the ascending reaches, none above that of the features."""
         y = self._checked(other, 1)
         if self.blocks is None or y.blocks is None:
-            return np.sum([kernels.sweep_profile(*e, reaches, threads) for e in self._paired_events(y)], axis=0)
+            return self._sweep_profile_to(y, reaches, threads)
         return kernels.block_profile(self.blocks, y.blocks, block_pairs(self.alphabet, y.alphabet), reaches, threads)
 
     def _paired_events(self, other: Self) -> list[tuple[Events, Events]]:
@@ -306,18 +314,15 @@ class VectorFeatures(MarkedFeatures):
             return self.sweep_energy_to(other, p, threads=threads)
         return sum_energies(self.profile_to(other, np.array([self.reach]), threads=threads).tolist())
 
-    def sweep_energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
-        """The same by a sweep for every coordinate of the vectors."""
-        pairs = zip(self.coordinates(), self._checked(other, p).coordinates(), strict=True)
-        return sum_energies(kernels.sweep_energy(*events, threads) for events in pairs)
-
     def profile_to(self, other: AnchorFeatures, reaches: Float64s, *, threads: int = 1) -> Float64s:
         """Marked Anchor Energy up to each of the ascending reaches, none above that of the features."""
         y = self._checked(other, 1)
         if self.vector_levels is not None and y.vector_levels is not None:
             return kernels.vector_profile(self.vector_levels, y.vector_levels, reaches, threads)
-        pairs = zip(self.coordinates(), y.coordinates(), strict=True)
-        return np.sum([kernels.sweep_profile(*events, reaches, threads) for events in pairs], axis=0)
+        return self._sweep_profile_to(y, reaches, threads)
+
+    def _paired_events(self, other: Self) -> Iterable[tuple[Events, Events]]:
+        return zip(self.coordinates(), other.coordinates(), strict=True)
 
     def coordinates(self) -> list[Events]:
         """Events with the masses of each coordinate, which sum to 0: what they lack stands at the reach."""
@@ -341,7 +346,6 @@ def marked_features(
     *,
     robust: bool,
     threads: int = 1,
-    mean_only: bool = False,
     name: str = "the space",
 ) -> AnchorFeatures:
     """Return x if it is features made so, else the features of the space or cost matrix x."""
@@ -350,7 +354,7 @@ def marked_features(
             raise InputError(f"{name}: the features were made for {x.marking}, but {marking} is asked for")
         return as_features(x, robust=robust)
     if marking is None:
-        return as_features(x, robust=robust, threads=threads, mean_only=mean_only)
+        return as_features(x, robust=robust, threads=threads)
     space = marking.seen(x, robust=robust, name=name)
     if marking.marks == "types":
         return TypedFeatures.of_space(space, marking, robust=robust, threads=threads)

@@ -48,11 +48,6 @@ class AnchorRows:
         """Number of anchors."""
         return len(self.weights)
 
-    @property
-    def is_uniform(self) -> bool:
-        """Whether all points have the same weight."""
-        return self.quantiles is not None
-
     @cached_property
     def steps(self) -> StepRows:
         """Each anchor's quantile function."""

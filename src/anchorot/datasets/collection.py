@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -50,9 +50,6 @@ class Dataset(Sequence[Space]):
 
     def __len__(self) -> int:
         return len(self.spaces)
-
-    def __iter__(self) -> Iterator[Space]:
-        return iter(self.spaces)
 
     def __repr__(self) -> str:
         kinds = len(set(self.labels))

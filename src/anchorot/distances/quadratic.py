@@ -14,7 +14,7 @@ C ≈ U diag(s) Uᵀ the product C T C' takes O(n m r) operations instead of O(n
 alignments leave something out, goes to one more point on either side (`Partial`).
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,25 +60,6 @@ def spread(costs: Any) -> Any:
     deviation = xp.sqrt(((costs - middle) ** 2).mean((-1, -2)))
     floor = 1e-6 * xp.amax(abs(costs), (-1, -2)) + SMALLEST_SINGLE
     return xp.maximum(deviation, floor)[..., None, None]
-
-
-class Objective(Protocol):
-    """What annealing and conditional gradient need to know of an objective."""
-
-    def product(self, plan: Any) -> Any:
-        """What can be kept of an evaluation, linear in the plan."""
-
-    def value_of_product(self, a: Any, b: Any) -> Any:
-        """The objective of the plan that sends every point everywhere, by weights."""
-
-    def slope(self, plan: Any, product: Any | None = None) -> Any:
-        """Gradient."""
-
-    def spread(self, slope: Any) -> Any:
-        """Unit of temperature."""
-
-    def value(self, plan: Any, product: Any | None = None) -> Any:
-        """The objective itself."""
 
 
 class Quadratic:
@@ -329,3 +310,6 @@ class Partial:
     def value(self, plan: Any, product: Any | None = None) -> Any:
         """The objective of the plan between the points."""
         return self._whole.value(plan[:-1, :-1], product)
+
+
+Objective = Quadratic | Partial  # what is annealed, and descended along

@@ -73,12 +73,15 @@ def _target(path: str | os.PathLike[str], follows_links: bool) -> Path:
 
 
 def _new_file_beside(target: Path) -> Path:
-    """Create an empty file with the rights of any new file, which the system takes from the process's umask."""
+    """Create an empty file whose name shows what it stands for."""
     suffix = target.suffix if len(target.suffix) <= LONGEST_SUFFIX else ""
+    return new_file(target, target.stem[:LONGEST_STEM], suffix)
+
+
+def new_file(beside: Path, stem: str, suffix: str) -> Path:
+    """Create an empty file beside another, with the rights of any new file: the system takes the umask off them."""
     while True:
-        temporary = target.with_name(f".{target.stem[:LONGEST_STEM]}-{secrets.token_hex(4)}{suffix}")
-        try:
-            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        except FileExistsError:
-            continue
-        return temporary
+        path = beside.with_name(f".{stem}-{secrets.token_hex(4)}{suffix}")
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            return path

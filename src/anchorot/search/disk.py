@@ -6,13 +6,11 @@ takes for a part of the index: it would be played back into it, written to, and 
 
 import os
 import re
-import secrets
 import stat
-from contextlib import suppress
 from pathlib import Path
 
 from anchorot.exceptions import InputError
-from anchorot.io.atomic import remove_stale
+from anchorot.io.atomic import new_file, remove_stale
 from anchorot.search.contents import refuse
 
 MAGIC = b"SQLite format 3\0"
@@ -100,12 +98,8 @@ def _is_journal(path: str) -> bool:
 
 
 def new_name(target: Path) -> Path:
-    """Create an empty file beside another, with the rights of any new file."""
-    while True:
-        path = target.with_name(f".{_stem(target)}-{secrets.token_hex(4)}.anchorot-new")
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-            return path
+    """Create an empty file beside another."""
+    return new_file(target, _stem(target), ".anchorot-new")
 
 
 def remove_leftovers(target: Path) -> None:

@@ -20,13 +20,13 @@ A *tag* is the flat index of the cost that a sorted number came from; gradients 
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from anchorot._kernels.numpy.sweep import gap_energy, moments
 from anchorot._kernels.records import HEIGHT_BITS, common_segments
 from anchorot.torch import _cuda
 
@@ -214,42 +214,17 @@ def _merged_levels(x: Tensor, y: Tensor, p: int, wanted: bool) -> Energies:
         z, order = torch.cat([x[own[block]], y[other[block]]], dim=-1).double().sort(dim=-1)
         mass = torch.where(order < n, m, -n)  # in units of 1 / (n m): sums are exact
         d = mass.cumsum(-1)[:, :-1].double() / (n * m)
-        energy[block], field = gap_energy(z.diff(dim=-1), d, p, wanted)
+        gaps, q = z.diff(dim=-1), p - 2
+        below = moments(torch, gaps, d, q)
+        energy[block] = gap_energy(gaps, d, p, below)
         if wanted:
+            field = below[q] + moments(torch, gaps.flip(-1), d.flip(-1), q)[q].flip(-1)
             slope = torch.empty_like(z).scatter_(-1, order, mass * field * (-2 * p * (p - 1) / (n * m)))
             slope *= width[block, None]
             slopes_x.index_add_(0, own[block], slope[:, :n])
             slopes_y.index_add_(0, other[block], slope[:, n:])
     value = (energy * width).view(batch, -1).sum(-1)
     return value, slopes_x.view(batch, -1, n), slopes_y.view(batch, -1, m)
-
-
-def gap_energy(gaps: Tensor, d: Tensor, p: int, wanted: bool) -> tuple[Tensor, Tensor]:
-    """Energy for p >= 3 of a signed measure with CDF d on its gaps, and ∫ |z - y|^(p-2) D(y) dy at its points.
-
-    See `anchorot._kernels.numpy.sweep` for the recurrence. The second is left empty if not wanted.
-    """
-    q = p - 2
-    below = _moments(gaps, d, q)
-    inner = d * gaps ** (q + 2) / ((q + 1) * (q + 2))
-    for j in range(q + 1):
-        inner = inner + comb(q, j) * gaps ** (q - j + 1) / (q - j + 1) * below[j][..., :-1]
-    energy = 2 * p * (p - 1) * (d * inner).sum(-1)
-    if not wanted:
-        return energy, energy.new_empty(0)
-    above = _moments(gaps.flip(-1), d.flip(-1), q)[q].flip(-1)
-    return energy, below[q] + above
-
-
-def _moments(gaps: Tensor, d: Tensor, q: int) -> list[Tensor]:
-    """A_k(z) = ∫_{y < z} (z - y)^k D(y) dy at every point z, for k = 0, ..., q."""
-    found: list[Tensor] = []
-    for k in range(q + 1):
-        growth = d * gaps ** (k + 1) / (k + 1)
-        for j in range(k):
-            growth = growth + comb(k, j) * gaps ** (k - j) * found[j][..., :-1]
-        found.append(torch.nn.functional.pad(growth.cumsum(-1), (1, 0)))
-    return found
 
 
 def heights_after(weights: Tensor, order: Tensor) -> Tensor:

@@ -32,10 +32,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from anchorot._kernels.numpy.sweep import gap_energy, moments
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.space import Space
 from anchorot.torch import _stretches
-from anchorot.torch._levels import gap_energy, heights_after
+from anchorot.torch._levels import heights_after
 
 LARGEST_BLOCK = 128  # events handled at once; their mutual terms cost its square each block
 BLOCK_NUMBERS = {"cpu": 1 << 20, "cuda": 1 << 27}  # in one batch of blocks
@@ -330,7 +331,7 @@ class _Potential:
     def energy(self) -> Tensor:
         """Energy of the masses themselves."""
         d, gaps = self.prefix[0][:, 1:-1], self.z.diff(dim=-1)
-        return 2 * (gaps * d * d).sum(-1) if self.p == 1 else gap_energy(gaps, d, self.p, False)[0]
+        return gap_energy(gaps, d, self.p, moments(torch, gaps, d, self.p - 2))
 
     def __call__(self, v: Tensor) -> Tensor:
         return self._sum(v, 0, right=False)

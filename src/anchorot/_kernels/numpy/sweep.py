@@ -5,6 +5,7 @@ One labelling of the points is swept in vectorised blocks of events, many labell
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ def scale_back(energy: float, scale: int, p: int) -> float:
         return math.copysign(math.inf, energy)
 
 
-def gap_energy(gaps: Float64s, d: Float64s, p: int) -> Float64s:
+def gap_energy(gaps: Any, d: Any, p: int, below: list[Any] | None = None) -> Any:
     r"""Energy :math:`-\iint |x - y|^p d\mu(x) d\mu(y)` of a signed measure of total mass zero, along the last axis.
 
     With D the measure's CDF, which has the value ``d[i]`` on a gap of length ``gaps[i]``, it is
@@ -46,26 +47,35 @@ def gap_energy(gaps: Float64s, d: Float64s, p: int) -> Float64s:
     - p = 2:  2 (∫ D(x) dx)²
     - p >= 2:  p (p - 1) ∬ |x - y|^(p-2) D(x) D(y) dx dy
 
-    which needs no coordinates, only gaps: nothing cancels far from zero, and p = 1, 2 are squares. For p >= 3, with
-    q = p - 2 and A_k(x) = ∫_{y < x} (x - y)^k D(y) dy, one gap g takes A_k to
-    Σ_j C(k, j) g^(k-j) A_j + d g^(k+1) / (k + 1), so each A_k is a cumulative sum of terms of the lower ones.
+    which needs no coordinates, only gaps: nothing cancels far from zero, and p = 1, 2 are squares. For p >= 3 it needs
+    the `moments` up to p - 2, which are given for tensors.
     """
     if p == 1:
-        return 2 * np.sum(gaps * d * d, axis=-1)
+        return 2 * (gaps * d * d).sum(-1)
     if p == 2:
-        return 2 * np.sum(gaps * d, axis=-1) ** 2
+        return 2 * (gaps * d).sum(-1) ** 2
     q = p - 2
-    below: list[Float64s] = []  # A_0, ..., A_q at the start of each gap
+    below = moments(np, gaps, d, q) if below is None else below
+    inner = d * gaps ** (q + 2) / ((q + 1) * (q + 2))
+    for j in range(q + 1):
+        inner += math.comb(q, j) * gaps ** (q - j + 1) / (q - j + 1) * below[j][..., :-1]
+    return 2 * p * (p - 1) * (d * inner).sum(-1)
+
+
+def moments(xp: Any, gaps: Any, d: Any, q: int) -> list[Any]:
+    """A_k(z) = ∫_{y < z} (z - y)^k D(y) dy at all ends z of gaps, for k = 0, ..., q; of arrays or of tensors.
+
+    One gap g takes A_k to Σ_j C(k, j) g^(k-j) A_j + d g^(k+1) / (k + 1), so each is a cumulative sum of terms of the
+    lower ones.
+    """
+    found: list[Any] = []
+    nothing = 0 * d.sum(-1)[..., None]
     for k in range(q + 1):
         growth = d * gaps ** (k + 1) / (k + 1)
         for j in range(k):
-            growth += math.comb(k, j) * gaps ** (k - j) * below[j]
-        at_end = np.cumsum(growth, axis=-1)
-        below.append(np.concatenate([np.zeros_like(at_end[..., :1]), at_end[..., :-1]], axis=-1))
-    inner = d * gaps ** (q + 2) / ((q + 1) * (q + 2))
-    for j in range(q + 1):
-        inner += math.comb(q, j) * gaps ** (q - j + 1) / (q - j + 1) * below[j]
-    return 2 * p * (p - 1) * np.sum(d * inner, axis=-1)
+            growth += math.comb(k, j) * gaps ** (k - j) * found[j][..., :-1]
+        found.append(xp.concatenate([nothing, growth.cumsum(-1)], -1))
+    return found
 
 
 def block_sweep(
