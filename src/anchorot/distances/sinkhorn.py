@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anchorot._typing import Float64s
-from anchorot.distances.quadratic import is_on_host, library_of, transpose
+from anchorot.distances.quadratic import library_of, transpose
 
 SMALLEST_EPSILON = 1e-13
 """Of the range of costs: at this epsilon and below, the exact problem is solved instead. Costs are rounded at 1e-16 of
@@ -35,7 +35,8 @@ LEAST_MEAN = 1e-10  # of the range of costs, both to the power p: a mean below t
 STAGE_FACTOR = 4.0  # by which epsilon falls from stage to stage
 STAGE_TOLERANCE = 1e-2  # of a stage but the last
 STAGE_ITERATIONS = 60  # of Sinkhorn in a stage, before Newton
-CHECK_EVERY = 10  # iterations between two looks at the marginals
+LOOK_EVERY = 5  # iterations between two looks at the scalings,
+CHECK_EVERY = 10  # and at the marginals
 HALVINGS = 30  # of a Newton step, before it is given up
 ARMIJO = 1e-4  # share of the rise promised by the slope that a step must bring
 ROUNDING = 1e-14  # of the dual's value
@@ -227,25 +228,26 @@ def _sinkhorn(state: _State, stage: Stage, budget: int) -> bool:
 def _scale(state: _State, stage: Stage, kernel: Any, last: int) -> None:
     """Iterate on scalings of the kernel until they grow too large or the rows are right, then absorb them.
 
-    A device is waited for at some iterations only; scalings that have left the range of floats by then are forgotten.
+    They are looked at now and then, since that takes as long as an iteration between few points, and a device must be
+    waited for; iterations that have led out of the range of floats by then are forgotten.
     """
     xp, a, b = state.xp, *state._where_heavy(state.a, state.b, 1.0)
     none_a, none_b = (1.0 * (weights == 0) for weights in (state.a, state.b))  # keeps sums over nothing from zero
-    every = 1 if is_on_host(kernel) else CHECK_EVERY
-    u, v = kept = xp.ones_like(a), xp.ones_like(b)
-    while state.n_iter < last:
+    u, v = xp.ones_like(a), xp.ones_like(b)
+    kept, n_iter = (u, v), state.n_iter
+    while n_iter < last:
         u = a / (_row_sums(kernel, v) + none_a)
         v = b / (_column_sums(u, kernel) + none_b)
-        state.n_iter += 1
-        if state.n_iter % every and state.n_iter < last:
+        n_iter += 1
+        if n_iter % LOOK_EVERY and n_iter < last:
             continue
         largest = float(max(abs(xp.log(u)).max(), abs(xp.log(v)).max()))
         if not largest < np.inf:
             break
-        kept = u, v
+        kept, state.n_iter = (u, v), n_iter
         if largest > LARGEST_LOG_SCALING:
             break
-        if state.n_iter % CHECK_EVERY == 0:
+        if n_iter % CHECK_EVERY == 0:
             missed = abs(u * _row_sums(kernel, v) - state.a).sum(-1)
             if float(missed.max()) <= stage.goal:
                 break
