@@ -35,9 +35,9 @@ def in_space(points, seed):
 @pytest.mark.parametrize("metric", ["ae", "aw"])
 @pytest.mark.parametrize("optimizer", ["adam", "lbfgs"])
 def test_the_loss_falls_and_is_that_of_the_points(metric, optimizer):
-    spaces = [ao.from_points(in_space(spiral(20, 0.05, seed), seed)) for seed in range(3)]
+    spaces = [ao.from_points(in_space(spiral(14, 0.05, seed), seed)) for seed in range(3)]
     weights = [0.5, 0.3, 0.2]
-    found = ao.barycenter(spaces, 20, 2, metric, optimizer=optimizer, weights=weights, max_iter=60, rng=0)
+    found = ao.barycenter(spaces, 14, 2, metric, optimizer=optimizer, weights=weights, max_iter=40, rng=0)
     assert found.loss < 0.5 * found.losses[0]
     assert found.loss == found.losses.min() == found.restarts.min()
     if metric == "ae":
@@ -50,7 +50,7 @@ def test_the_loss_falls_and_is_that_of_the_points(metric, optimizer):
 @pytest.mark.parametrize("metric", ["ae", "aw"])
 def test_a_triangle_in_space_is_recovered_in_the_plane(metric):
     corners = np.array([[0, 0], [3, 0], [0, 4.0]])
-    found = ao.barycenter([ao.from_points(in_space(corners, 1))], 3, 2, metric, restarts=4, max_iter=300, rng=0)
+    found = ao.barycenter([ao.from_points(in_space(corners, 1))], 3, 2, metric, restarts=2, max_iter=200, rng=0)
     sides = np.sort(found.space.cost[np.triu_indices(3, 1)])
     np.testing.assert_allclose(sides, [3, 4, 5], atol=0.05)
     assert found.points.shape == (3, 2)
@@ -138,7 +138,7 @@ def test_types_come_in_the_proportions_of_the_mean():
 
 def test_a_barycenter_of_one_typed_space_is_that_space():
     water = ao.Space([[0, 1, 1], [1, 0, 1.5], [1, 1.5, 0]], types=list("OHH"))
-    found = ao.barycenter([water], n_points=3, marks="types", rng=0, max_iter=300)
+    found = ao.barycenter([water], n_points=3, marks="types", rng=0, max_iter=150)
     assert sorted(found.space.types) == ["H", "H", "O"]
     assert ao.anchor_energy(found.space, water, marks="types", reach=1.5) == pytest.approx(found.loss, abs=1e-9)
     assert found.loss < 1e-3

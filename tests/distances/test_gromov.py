@@ -231,8 +231,8 @@ def test_nearest_equals_the_full_scan(k, robust):
 
 def test_nearest_by_entropic_plans_equals_the_full_scan():
     rng = np.random.default_rng(7)
-    shapes = [ao.from_points(rng.normal(size=(8, 3)) * rng.uniform(0.2, 4, size=3)) for _ in range(8)]
-    query = ao.from_points(rng.normal(size=(8, 3)))
+    shapes = [ao.from_points(rng.normal(size=(6, 3)) * rng.uniform(0.2, 4, size=3)) for _ in range(8)]
+    query = ao.from_points(rng.normal(size=(6, 3)))
     losses = [ao.gromov_wasserstein(query, shape, 0.5).cost for shape in shapes]
     found = ao.nearest_gw(query, shapes, 3, epsilon=0.5)
     np.testing.assert_array_equal(found.index, np.argsort(losses, kind="stable")[:3])

@@ -191,7 +191,7 @@ WEIGHTS = {
 
 @examples(150)
 @given(
-    st.tuples(st.integers(1, 60), st.integers(1, 60)),
+    st.tuples(st.integers(1, 40), st.integers(1, 40)),
     st.sampled_from(sorted(COSTS)),
     st.sampled_from(sorted(WEIGHTS)),
     st.sampled_from(sorted(WEIGHTS)),

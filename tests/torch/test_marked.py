@@ -70,7 +70,7 @@ def test_batches_are_their_entries(weighted):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("marks", ["types", "features", None])
 def test_gradients_agree_with_finite_differences(weighted, marks):
-    x, y = marked_spaces(weighted, sizes=(4, 5), kinds=2)
+    x, y = marked_spaces(weighted, sizes=(3, 4), kinds=2)
     (cx, a, tx, fx), (cy, b, ty, fy) = tensors(x), tensors(y)
 
     def energy(cx, cy, a, fx):
