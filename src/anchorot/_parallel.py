@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
-from anchorot._validate import check_integer
+from anchorot._validate import check_integer, type_of
 from anchorot._worker import HEADER
 from anchorot.exceptions import AnchorotError, first_line
 
@@ -284,8 +284,7 @@ def _pickled(thing: Any) -> bytes:
 
         return cloudpickle.dumps(thing)
     except Exception as error:
-        kind = type(thing).__name__
-        raise AnchorotError(f"a {kind} cannot be sent to another process ({first_line(error)})") from error
+        raise AnchorotError(f"{type_of(thing)} cannot be sent to another process ({first_line(error)})") from error
 
 
 def _raise(content: bytes) -> Any:

@@ -98,6 +98,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
 
 
+def type_of(value: Any) -> str:
+    """Return the name of a value's type for a message, with its article."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 def check_finite(array: Floats, name: str, infinity_hint: str = "") -> None:
     """Refuse NaN and infinity, naming the first place."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -150,7 +156,7 @@ def _advice(x: Any) -> tuple[str, str] | None:
     if hasattr(x, "not_a_space"):
         return kind, x.not_a_space
     if isinstance(x, list | tuple) and x and hasattr(x[0], "cost"):
-        return f"a {kind} of spaces", "take one of them, or all pairs: anchorot.pairwise(spaces)"
+        return f"{type_of(x)} of spaces", "take one of them, or all pairs: anchorot.pairwise(spaces)"
     if hasattr(x, "toarray"):
         return f"a sparse matrix ({kind})", "graphs: anchorot.from_graph(matrix); costs: matrix.toarray()"
     for parts, maker in MAKERS.items():
@@ -365,6 +371,15 @@ def _number(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         return math.nan
+
+
+def check_rng(rng: Any) -> np.random.Generator:
+    """Return a source of randomness: a generator as it is, or one of a seed."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        needed = "None, an integer >= 0 or a numpy.random.Generator"
+        raise InputError(f"rng must be {needed}, but got {shown(rng)}") from None
 
 
 def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:

@@ -17,6 +17,7 @@ from anchorot._validate import (
     check_nonnegative,
     check_numbers,
     check_power,
+    check_rng,
     check_weights,
     uniform_weights,
 )
@@ -184,7 +185,7 @@ def barycenter(
     marking = _check_marks(checked, marks, reach, metric, p)
     types = None if marking is None or marking.marks is None else mean_types(checked, shares, n_points)
     loss = barycenter_loss(checked, shares, metric, p, eps, marking, types, device)
-    generator = np.random.default_rng(rng)
+    generator = check_rng(rng)
     # the mean distance of two standard Gaussian points is about sqrt(2 dim)
     clouds = [abs(scale) / np.sqrt(2 * dim) * generator.normal(size=(n_points, dim)) for _ in range(restarts)]
     if start is not None:

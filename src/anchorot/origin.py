@@ -45,7 +45,7 @@ class Geometry:
         return Geometry(self.index[points], self.n_sites, self.positions, self.faces, self.edges)
 
 
-def renumbered(simplices: Int64s, kept: Int64s, n_sites: int) -> Int64s:
+def renumber(simplices: Int64s, kept: Int64s, n_sites: int) -> Int64s:
     """Return the simplices (edges or faces) whose sites are all kept, with sites numbered as in `kept`."""
     number = np.full(n_sites, -1)
     number[kept] = np.arange(len(kept))
@@ -117,7 +117,7 @@ def _known(about: dict[str, Any]) -> dict[str, Any]:
     return known if source is None else {**known, "source": _known(source)}
 
 
-def unpacked(text: Any) -> Origin:
+def unpack_origin(text: Any) -> Origin:
     """The origin that a file records; an `InputError` if it is not one."""
     try:
         if len(str(text)) > MOST_LETTERS:

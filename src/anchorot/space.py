@@ -23,6 +23,7 @@ from anchorot._validate import (
     check_integer,
     check_labels,
     check_memory,
+    check_rng,
     check_types,
     check_weights,
     cost_names,
@@ -219,7 +220,7 @@ class Space:
         candidates = np.flatnonzero(self._weights)
         if k > len(candidates):
             raise InputError(f"cannot sample {k} points: only {len(candidates)} points have positive weight")
-        return self.take(np.random.default_rng(rng).choice(candidates, size=k, replace=False))
+        return self.take(check_rng(rng).choice(candidates, size=k, replace=False))
 
     def take(self, points: ArrayLike) -> Space:
         """Return the sub-space of the given points, in that order, weights renormalised.

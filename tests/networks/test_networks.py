@@ -334,8 +334,8 @@ def test_what_one_network_has_is_carried_over_to_the_other(tmp_path):
 
 def test_threads_change_no_bit():
     x, y = (
-        nx.to_numpy_array(nx.gnp_random_graph(60, 0.1, seed=1)),
-        nx.to_numpy_array(nx.gnp_random_graph(60, 0.1, seed=2)),
+        nx.to_numpy_array(nx.gnp_random_graph(40, 0.12, seed=1)),
+        nx.to_numpy_array(nx.gnp_random_graph(40, 0.12, seed=2)),
     )
     one, three = (aligned(x, y, threads=threads) for threads in (1, 3))
     np.testing.assert_array_equal(one.matches, three.matches)
@@ -367,7 +367,7 @@ BAD = {
     "features that differ": (([(0, 1)], [(0, 1)]), {"features": ([[0], [1]], [[0, 1], [1, 2]])}, "columns"),
     "negative weights": (([(0, 1, -1.0)], [(0, 1, 1.0)]), {"weight": True}, "must not be negative"),
     "NaN weights": (([(0, 1, float("nan"))], [(0, 1, 1.0)]), {"weight": True}, "edge lengths"),
-    "no graph": ((5, [(0, 1)]), {}, "got a int"),
+    "no graph": ((5, [(0, 1)]), {}, "got an int"),
     "a device that is none": (([(0, 1)], [(0, 1)]), {"device": "tpu"}, "device must be"),
     "no threads": (([(0, 1)], [(0, 1)]), {"threads": 0}, "threads"),
 }

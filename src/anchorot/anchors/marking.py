@@ -14,7 +14,7 @@ import numpy as np
 
 from anchorot._typing import Float64s, RngLike
 from anchorot._units import unit_of
-from anchorot._validate import check_choice, check_finite_number, check_integer
+from anchorot._validate import check_choice, check_finite_number, check_integer, check_rng, type_of
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
@@ -163,14 +163,16 @@ def fit_map(features: Sequence[Float64s], kind: str, size: int, width: float | N
     size = check_integer(size, "size", 2)
     if size % 2:
         raise InputError(f"size must be even, a cosine and a sine of every frequency, but got {size}")
-    seed = check_integer(rng, "rng", 0) if isinstance(rng, int) else _seed(rng)
-    return FourierMap(pooled.shape[1], _median_distance(pooled) if width is None else _check_width(width), size, seed)
+    if width is not None and not 0 < width < np.inf:
+        raise InputError(f"width must be a positive number, but got {width!r}")
+    seed = check_integer(rng, "rng", 0) if isinstance(rng, int) else int(check_rng(rng).integers(2**31))
+    return FourierMap(pooled.shape[1], _median_distance(pooled) if width is None else float(width), size, seed)
 
 
 def features_of(space: Space, name: str) -> Float64s:
     """Features of the points of positive weight; refuse a space that has none."""
     if not isinstance(space, Space):
-        raise InputError(f"{name} is a {type(space).__name__}, but a Space with features is needed")
+        raise InputError(f"{name} is {type_of(space)}, but a Space with features is needed")
     return needed_features(space.features, name)[space.weights > 0]
 
 
@@ -191,16 +193,6 @@ def _median_distance(features: Float64s) -> float:
     distances = pdist(features[np.sort(order)] / unit)
     apart = distances[distances > 0]
     return unit * float(np.median(apart)) if len(apart) else 1.0
-
-
-def _check_width(width: float) -> float:
-    if not 0 < width < np.inf:
-        raise InputError(f"width must be a positive number, but got {width!r}")
-    return float(width)
-
-
-def _seed(rng: RngLike) -> int:
-    return int(np.random.default_rng(rng).integers(2**31))
 
 
 @dataclass(frozen=True)

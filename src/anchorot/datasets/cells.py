@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_integer, check_nonnegative
+from anchorot._validate import check_integer, check_nonnegative, check_rng
 from anchorot.datasets.collection import MADE, NO_LICENCE, Dataset
 from anchorot.io.graphs import from_graph
 from anchorot.io.points import from_points
@@ -65,7 +65,7 @@ def grown_neurons(n_per_kind: int = 6, n_points: int | None = 120, rng: RngLike 
     """
     n_per_kind = check_integer(n_per_kind, "n_per_kind", 1)
     labels = tuple(kind for kind in KINDS for _ in range(n_per_kind))
-    seeds = np.random.default_rng(rng).spawn(len(labels))
+    seeds = check_rng(rng).spawn(len(labels))
     spaces = tuple(_grown(kind, n_points, own) for kind, own in zip(labels, seeds, strict=True))
     names = tuple(f"{kind} {i % n_per_kind}" for i, kind in enumerate(labels))
     return Dataset("grown neurons", spaces, labels, names, MADE, NO_LICENCE)
@@ -133,7 +133,7 @@ def tissues(n_samples: int = 8, n_cells: int = 120, clump: float = 0.12, rng: Rn
     Dataset(tissues, 4 spaces of 120 points, 2 labels; none needed: made)
     """
     n_samples, n_cells = check_integer(n_samples, "n_samples", 1), check_integer(n_cells, "n_cells", 3)
-    generator = np.random.default_rng(rng)
+    generator = check_rng(rng)
     labels = ("mixed",) * n_samples + ("in clumps",) * n_samples
     radii = [None if label == "mixed" else clump for label in labels]
     spaces = tuple(
@@ -194,7 +194,7 @@ def two_assays(n_cells: int = 200, noise: float = 0.05, rng: RngLike = 0) -> Two
     >>> ao.datasets.two_assays(50).second.shape
     (50, 12)
     """
-    n_cells, generator = check_integer(n_cells, "n_cells", 3), np.random.default_rng(rng)
+    n_cells, generator = check_integer(n_cells, "n_cells", 3), check_rng(rng)
     noise = check_nonnegative(noise, "noise")
     branch = generator.choice(3, size=n_cells, p=(0.35, 0.4, 0.25))
     share = generator.random(n_cells)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_integer
+from anchorot._validate import check_integer, check_rng
 from anchorot.datasets.collection import MADE, NO_LICENCE, Dataset
 from anchorot.exceptions import InputError
 from anchorot.io.graphs import from_graph
@@ -108,7 +108,7 @@ def shapes_and_graphs(n_points: int = 150, rng: RngLike = 0) -> Dataset:
     ('sphere x1', 'sphere x0.6', 'sphere x1.7', 'torus x1')
     """
     n_points = check_integer(n_points, "n_points", 6)
-    generator = np.random.default_rng(rng)
+    generator = check_rng(rng)
     made: list[tuple[str, float, Space]] = []
     for kind, make_points in SHAPES.items():
         for size in SIZES:
@@ -217,7 +217,7 @@ def figures(kinds: Sequence[str] = tuple(KINDS), n_poses: int = 5, n_points: int
     n_poses, n_points = check_integer(n_poses, "n_poses", 1), check_integer(n_points, "n_points", 2)
     made = [
         (kind, f"{kind} {pose}", space)
-        for kind, own in zip(kinds, np.random.default_rng(rng).spawn(len(kinds)), strict=True)
+        for kind, own in zip(kinds, check_rng(rng).spawn(len(kinds)), strict=True)
         for pose, space in enumerate(_poses(KINDS[kind], n_poses, n_points, own))
     ]
     labels, names, spaces = zip(*made, strict=True)

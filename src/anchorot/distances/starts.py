@@ -5,12 +5,14 @@ whole ones, which see everything, are nearly equal; whole ones tell the parts of
 pairs, but the objective tells which one was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from anchorot._typing import Float64s, RngLike
+from anchorot._validate import check_rng
 from anchorot.anchors.rows import AnchorRows, row_costs
 from anchorot.distances.descent import COOL_TEMPERATURES, WARM_TEMPERATURES, entropic_step
 from anchorot.distances.plan import anchor_energy_plan
@@ -44,42 +46,26 @@ MAX_PINS = 6  # points that are pinned to a match before the others' are clear
 
 def starting_plans(names: Sequence[str], x: Space, y: Space, rng: RngLike, threads: int) -> list[StartingPlan]:
     """Return the starts of these names between two spaces without points of weight zero."""
-    anchors = _Anchors(x, y, threads)
-    return [_starting_plan(name, anchors, rng) for name in names]
+    costs = cache(lambda share: anchor_costs(x, y, share, threads))  # computed once for each range
+    return [_starting_plan(name, x, y, costs, rng) for name in names]
 
 
 def anchor_starts(x: Space, y: Space, rng: RngLike, threads: int) -> list[StartingPlan]:
     """Return the starts that are tried between few points; where anchors tie, one more that breaks symmetries."""
-    anchors = _Anchors(x, y, threads)
-    names = (*ANCHOR_STARTS, "pinned") if _are_mostly_tied(anchors.costs(1.0)) else ANCHOR_STARTS
-    return [_starting_plan(name, anchors, rng) for name in names]
+    costs = cache(lambda share: anchor_costs(x, y, share, threads))
+    names = (*ANCHOR_STARTS, "pinned") if _are_mostly_tied(costs(1.0)) else ANCHOR_STARTS
+    return [_starting_plan(name, x, y, costs, rng) for name in names]
 
 
-class _Anchors:
-    """Transport costs between the anchors of two spaces, at several ranges, each computed once."""
-
-    def __init__(self, x: Space, y: Space, threads: int) -> None:
-        self.x, self.y = x, y
-        self._threads = threads
-        self._costs: dict[float, Float64s] = {}
-
-    def costs(self, share: float) -> Float64s:
-        """Return costs between anchors that see costs up to a quantile of all, the rest as far as that."""
-        if share not in self._costs:
-            self._costs[share] = anchor_costs(self.x, self.y, share, self._threads)
-        return self._costs[share]
-
-
-def _starting_plan(name: str, anchors: _Anchors, rng: RngLike) -> StartingPlan:
-    x, y = anchors.x, anchors.y
+def _starting_plan(name: str, x: Space, y: Space, costs: Callable[[float], Float64s], rng: RngLike) -> StartingPlan:
     if name == "product":
         return StartingPlan(name, np.outer(x.weights, y.weights), WARM_TEMPERATURES)
     if name == "aep":
         return StartingPlan(name, anchor_energy_plan(x, y), (0.25, *COOL_TEMPERATURES))
     if name == "pinned":
-        return StartingPlan(name, _pin_points(anchors.costs(1.0), x, y, rng), ())
+        return StartingPlan(name, _pin_points(costs(1.0), x, y, rng), ())
     share, blur, temperatures = RANGES[name]
-    return StartingPlan(name, _blur(anchors.costs(share), blur, x, y), temperatures)
+    return StartingPlan(name, _blur(costs(share), blur, x, y), temperatures)
 
 
 def anchor_costs(x: Space, y: Space, share: float, threads: int) -> Float64s:
@@ -104,7 +90,7 @@ def _are_mostly_tied(costs: Float64s) -> bool:
 
 def _pin_points(costs: Float64s, x: Space, y: Space, rng: RngLike) -> Float64s:
     """Break symmetry: match one undecided point after the other, and let the costs to it tell the rest apart."""
-    generator = np.random.default_rng(rng)
+    generator = check_rng(rng)
     unit = float(spread(np.subtract.outer(x.cost[0], y.cost[0]))[0, 0])
     costs = costs / float(spread(costs)[0, 0])
     for _ in range(min(MAX_PINS, x.n)):

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Disconnected, Float64s, RngLike
-from anchorot._validate import as_array, check_numbers, equals_itself
+from anchorot._validate import as_array, check_numbers, equals_itself, type_of
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.gate import check_limit, read_guarded, reading
-from anchorot.io.marks import Columns, Marks, marks_of, sampled
+from anchorot.io.marks import Columns, Marks, draw_points, marks_of
 from anchorot.io.points import check_points, from_neighbors, from_points
 from anchorot.space import Space
 
@@ -163,7 +163,7 @@ def cell_space(
             n_points=n_points,
             rng=rng,
         )
-    kept = sampled(np.arange(len(names)), n_points, rng)  # before a sparse array is made dense
+    kept = draw_points(np.arange(len(names)), n_points, rng)  # before a sparse array is made dense
     rows = values.iloc[kept] if hasattr(values, "iloc") else values[kept]
     return from_points(_dense(rows, limit), metric, **marks.of(kept), labels=[names[i] for i in kept])
 
@@ -231,5 +231,5 @@ def columns_of_frame(frame: Any) -> Columns:
     """Return the columns of a data frame, or of a mapping from names to arrays."""
     names = frame.columns if hasattr(frame, "columns") else frame
     if not isinstance(frame, Mapping) and not hasattr(frame, "columns"):
-        raise InputError(f"got a {type(frame).__name__}, but an AnnData object, a data frame or a file is needed")
+        raise InputError(f"got {type_of(frame)}, but an AnnData object, a data frame or a file is needed")
     return Columns("column", LazyColumns(list(names), lambda name: frame[name]))

@@ -23,8 +23,8 @@ from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_files import NETWORKX_READERS, read_edge_list, read_networkx, read_swc
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graph_sets import is_gin_file, is_tu_folder
-from anchorot.io.graphs import node_marks, noted, single, table_space
-from anchorot.io.marks import Features, Types, marks_of, sampled
+from anchorot.io.graphs import node_marks, note_unseen, single, table_space
+from anchorot.io.marks import Features, Types, draw_points, marks_of
 from anchorot.io.matrices import MATRIX_READERS
 from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
 from anchorot.io.meshes import mesh_space
@@ -131,7 +131,7 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
         raise InputError("this is a collection of graphs (read_gin reads it), but a single space is needed")
     graph = _edges_of(file, options)
     if graph is not None:
-        return noted(file.name, graph[0], _graph(*graph, options))
+        return note_unseen(file.name, graph[0], _graph(*graph, options))
     if ending in MESH_READERS:
         return _mesh(read_mesh(file, options.limit), options, options.types, options.features)
     if ending == ".h5ad":
@@ -274,7 +274,7 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
     cost = found.pop("cost")
     if options.kind == "graph":
         table = edge_table(cost.tolist(), options.weight, options.directed)
-        return noted(file.name, table, _graph(table, None, options))
+        return note_unseen(file.name, table, _graph(table, None, options))
     if cost.ndim == 2 and cost.shape[0] != cost.shape[1]:
         raise InputError(
             f"a cost matrix is square, but this one is {cost.shape[0]} x {cost.shape[1]}; "
@@ -284,7 +284,7 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
     doubt = None if space.origin else doubt_of_cost(space.cost)  # what was written by us is known already
     if doubt is not None:
         note(file.name, "holds " + doubt)
-    kept = sampled(np.arange(space.n), options.n_points, options.rng, space.weights)
+    kept = draw_points(np.arange(space.n), options.n_points, options.rng, space.weights)
     return space if len(kept) == space.n else space.take(kept)
 
 

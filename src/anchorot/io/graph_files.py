@@ -14,7 +14,7 @@ from anchorot._typing import Float64s, Int64s
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.gate import check_no_underscore, content_of, lines_of, numbers, reading, whole_number
 from anchorot.io.geodesics import adjacency, components
-from anchorot.io.graph_inputs import EdgeTable, edge_table, numbered
+from anchorot.io.graph_inputs import EdgeTable, edge_table, number_nodes
 from anchorot.io.marks import Columns
 
 NO_PARENT = -1
@@ -43,7 +43,7 @@ def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None,
         lengths = numbers([row[2] if len(row) > 2 else "(no length)" for row in rows], None)[:, 0]
     if n is None:
         pairs = [(_name(row[0]), _name(row[1])) for row in rows]
-        return edge_table(numbered(pairs, lengths, bool(directed), unused), weight, directed)
+        return edge_table(number_nodes(pairs, lengths, bool(directed), unused), weight, directed)
     edges = np.array([[int(word) for word in row[:2]] for row in rows], dtype=np.int64).reshape(-1, 2)
     first = int(edges.max(initial=0) == n)  # do numbers begin at 1?
     names = tuple(range(first, first + n))

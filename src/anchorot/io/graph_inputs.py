@@ -16,6 +16,7 @@ from anchorot._validate import (
     equals_itself,
     plain_item,
     shown,
+    type_of,
 )
 from anchorot.exceptions import InputError, first_line
 from anchorot.io.marks import Columns
@@ -64,7 +65,7 @@ def _reader_of(graph: Any) -> Any:
     if package == "rustworkx":
         raise InputError("rustworkx graphs are not read; pass their weighted_edge_list() instead")
     if hasattr(graph, "not_a_space"):
-        raise InputError(f"got a {type(graph).__name__}, but one graph is needed; {graph.not_a_space}")
+        raise InputError(f"got {type_of(graph)}, but one graph is needed; {graph.not_a_space}")
     if hasattr(graph, "tocoo"):
         return _from_sparse
     if hasattr(graph, "edge_index"):
@@ -74,7 +75,7 @@ def _reader_of(graph: Any) -> Any:
     if isinstance(graph, Iterable) and not isinstance(graph, str | bytes):
         return _from_edges
     raise InputError(
-        f"got a {type(graph).__name__}, but a networkx, igraph or PyTorch Geometric graph, a SciPy sparse matrix or a "
+        f"got {type_of(graph)}, but a networkx, igraph or PyTorch Geometric graph, a SciPy sparse matrix or a "
         f"list of edges is needed"
     )
 
@@ -195,10 +196,10 @@ def _from_edges(graph: Iterable[Any], weight: str | bool | None, directed: bool 
         raise InputError("lengths of edges are asked for, but the edges are pairs of nodes without one")
     lengths = _lengths([row[2] for row in rows]) if weight and rows else None
     unused = weight is None and widths == {3} and _differ(row[2] for row in rows)
-    return numbered([(row[0], row[1]) for row in rows], lengths, bool(directed), unused)
+    return number_nodes([(row[0], row[1]) for row in rows], lengths, bool(directed), unused)
 
 
-def numbered(
+def number_nodes(
     pairs: list[tuple[Any, Any]], lengths: Float64s | None, directed: bool, has_unused_lengths: bool = False
 ) -> EdgeTable:
     """Number the nodes that the edges mention: in order if all of them are integers, else as they come."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, overload
 import numpy as np
 
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
-from anchorot._validate import check_bytes, check_finite
+from anchorot._validate import check_bytes, check_finite, check_rng
 from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES, about, check_no_underscore, lines_of, numbers, opened, whole_number
 from anchorot.io.geodesics import adjacency
@@ -112,7 +112,7 @@ class GraphSet(Sequence["csr_array"]):
         -------
         list of Space
         """
-        generator = np.random.default_rng(rng)
+        generator = check_rng(rng)
         how = GraphCost.of(cost, time)
         tables = [self.table(place) for place in range(len(self.graphs))]
         made = []

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
-from anchorot._validate import check_nonnegative, check_weights
+from anchorot._validate import check_nonnegative, check_rng, check_weights
 from anchorot.exceptions import InputError
 from anchorot.io.gate import note
 from anchorot.io.geodesics import adjacency, components
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable, edge_table
-from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of, sampled
-from anchorot.origin import Geometry, renumbered
+from anchorot.io.marks import NO_MARKS, Features, Marks, Types, draw_points, marks_of
+from anchorot.origin import Geometry, renumber
 from anchorot.space import Space
 
 
@@ -143,10 +143,10 @@ def from_graph(
         rng=rng,
         another_way="disconnected='split', cost='heat'",
     )
-    return noted("the graph", table, found)
+    return note_unseen("the graph", table, found)
 
 
-def noted(name: str, table: EdgeTable, found: Space | list[Space]) -> Space | list[Space]:
+def note_unseen(name: str, table: EdgeTable, found: Space | list[Space]) -> Space | list[Space]:
     """Return the space or spaces of a graph; note what was not looked at: lengths of edges, nodes of other parts."""
     if table.has_unused_lengths:
         advice = "weight=True (--weight weight) uses them, weight=False silences this"
@@ -215,12 +215,12 @@ def table_space(
         )
     graph = cost.graph(table.n, table.edges, table.lengths, directed=table.directed)
     parts = components(graph, directed=table.directed)
-    generator = np.random.default_rng(rng)
+    generator = check_rng(rng)
 
     shares = None if weights is None else check_weights(weights, table.n, "the graph")
 
     def space_of(nodes: Int64s) -> Space:
-        kept = sampled(nodes, n_points, generator, shares)
+        kept = draw_points(nodes, n_points, generator, shares)
         costs = cost.between(graph, kept, directed=table.directed, unweighted=table.lengths is None)
         if not isinstance(disconnected, str):
             costs[np.isinf(costs)] = check_nonnegative(disconnected, "disconnected")
@@ -229,7 +229,7 @@ def table_space(
             np.searchsorted(nodes, kept),
             len(nodes),
             None if positions is None else positions[nodes],
-            edges=renumbered(table.edges, nodes, table.n),
+            edges=renumber(table.edges, nodes, table.n),
         )
         mass = None if shares is None else _restricted(shares[kept])
         return Space(costs, mass, **marks.of(kept), labels=labels, geometry=geometry, copy=False)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import as_array, check_features, check_integer, check_types
+from anchorot._validate import as_array, check_features, check_integer, check_rng, check_types
 from anchorot.exceptions import InputError
 
 Types = str | Iterable[Hashable] | Mapping[Any, Hashable]
@@ -151,7 +151,7 @@ def _looked_up(values: Mapping[Any, Any], names: Sequence[Any], what: str) -> li
     return [values[name] for name in names]
 
 
-def sampled(candidates: Int64s, n_points: int | None, rng: RngLike, weights: Float64s | None = None) -> Int64s:
+def draw_points(candidates: Int64s, n_points: int | None, rng: RngLike, weights: Float64s | None = None) -> Int64s:
     """Draw at most `n_points` of the candidates, uniformly, none twice; all in order if there are fewer.
 
     If there are more, points without weight are never drawn, unless none has any.
@@ -162,4 +162,4 @@ def sampled(candidates: Int64s, n_points: int | None, rng: RngLike, weights: Flo
         candidates = candidates[weights[candidates] > 0]
         if n_points >= len(candidates):
             return candidates
-    return np.random.default_rng(rng).choice(candidates, size=int(n_points), replace=False)
+    return check_rng(rng).choice(candidates, size=int(n_points), replace=False)

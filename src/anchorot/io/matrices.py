@@ -57,7 +57,7 @@ def arrays_in(handle: BinaryIO, options: ReadOptions) -> dict[str, Any]:
     rows = next(found[name] for name in ("cost", "points", "V") if name in found)
     for name in {"types", "labels"} & set(found):
         found[name] = _names(found[name], name, rows)
-    return found | marked(rows, Columns("array", arrays), options) if options.wanted else found
+    return found | named_marks(rows, Columns("array", arrays), options) if options.wanted else found
 
 
 def members_of(file: Path) -> set[str]:
@@ -110,13 +110,13 @@ def read_npy(file: Path, options: ReadOptions) -> dict[str, Any]:
         size = os.fstat(handle.fileno()).st_size
         check_limit(size, "the file", options.limit)
         found = _array(handle, size, "the array")
-    return {"cost": found, **marked(found, Columns("column"), options)}
+    return {"cost": found, **named_marks(found, Columns("column"), options)}
 
 
 def read_txt(file: Path, options: ReadOptions) -> dict[str, Any]:
     """Matrix of numbers separated by blanks, or the format of the authors' program."""
     found = _matrix_of(lines_of(file, options.limit))
-    return found | marked(found["cost"], Columns("column"), options)
+    return found | named_marks(found["cost"], Columns("column"), options)
 
 
 def _matrix_of(lines: list[str]) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def read_table(file: Path, options: ReadOptions) -> dict[str, Any]:
     first = lines[0].split(separator)
     if all(_is_number(cell) for cell in first):
         cost = numbers(lines, separator)
-        return {"cost": cost, **marked(cost, Columns("column"), options)}
+        return {"cost": cost, **named_marks(cost, Columns("column"), options)}
     return _found(_parsed(lines, separator, asked), options)
 
 
@@ -183,7 +183,7 @@ def _found(table: Table, options: ReadOptions) -> dict[str, Any]:
     cost = np.stack([_numbers(wanted[name], name, table) for name in taken], axis=1)
     named = {name: cells for name, cells in table.columns.items() if table.header}
     columns = _columns(named, options.wanted)
-    found: dict[str, Any] = {"cost": cost, **marked(cost, columns, options, table.labels)}
+    found: dict[str, Any] = {"cost": cost, **named_marks(cost, columns, options, table.labels)}
     if table.labels is not None:
         found["labels"] = table.labels
     elif options.kind in (None, "cost") and cost.shape[0] == cost.shape[1]:
@@ -191,7 +191,9 @@ def _found(table: Table, options: ReadOptions) -> dict[str, Any]:
     return found
 
 
-def marked(rows: Any, columns: Columns, options: ReadOptions, names: Sequence[str] | None = None) -> dict[str, Any]:
+def named_marks(
+    rows: Any, columns: Columns, options: ReadOptions, names: Sequence[str] | None = None
+) -> dict[str, Any]:
     """Types and features that the options name, of as many points as there are rows."""
     count = len(rows) if np.ndim(rows) else 0
     marks = marks_of(options.types, options.features, names or range(count), columns, "the file")

@@ -16,10 +16,10 @@ from anchorot._validate import check_choice, check_finite, check_indices, check_
 from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES, about, note
 from anchorot.io.geodesics import GEODESICS, adjacency, components, edge_graph, mesh_edges
-from anchorot.io.marks import NO_MARKS, Features, Marks, Types, marks_of, sampled
+from anchorot.io.marks import NO_MARKS, Features, Marks, Types, draw_points, marks_of
 from anchorot.io.mesh_files import MESH_READERS, Mesh, as_indices, read_mesh, vertex_columns
 from anchorot.io.options import SAMPLINGS
-from anchorot.origin import Geometry, renumbered
+from anchorot.origin import Geometry, renumber
 from anchorot.space import Space
 
 
@@ -123,7 +123,7 @@ def surface_of(mesh: Mesh, types: Types | None = None, features: Features | None
     sites, corners = check_mesh(mesh.vertices, mesh.faces)
     marks = marks_of(types, features, range(len(sites)), mesh.columns, "the mesh")
     kept = _largest_component(sites, corners, mesh.name)
-    inner = _distinct(renumbered(corners, kept, len(sites)))
+    inner = _distinct(renumber(corners, kept, len(sites)))
     if len(inner) == 0:
         raise InputError("no face of the mesh joins different vertices, so there is no surface to measure along")
     return Surface(sites, corners, kept, inner, marks)
@@ -207,7 +207,7 @@ def _drawn(surface: Surface, n_points: int | None, sampling: str, rng: RngLike) 
     """Draw at most `n_points` of the component's vertices; all in order if there are no more."""
     everything = np.arange(len(surface.kept))
     if sampling == "uniform" or n_points is None or check_integer(n_points, "n_points", 1) >= len(everything):
-        return sampled(everything, n_points, rng)
+        return draw_points(everything, n_points, rng)
     return _farthest(surface, n_points, np.random.default_rng(rng))
 
 

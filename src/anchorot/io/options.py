@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from anchorot._typing import Disconnected, RngLike
-from anchorot._validate import check_bytes, check_choice
+from anchorot._validate import check_bytes, check_choice, check_rng
 from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES
 from anchorot.io.geodesics import COSTS, GEODESICS
@@ -150,7 +150,7 @@ class ReadOptions:
         """Return options by which a file that is read again has the same points; draws without a seed are not kept."""
         if not self.is_random or isinstance(self.rng, int | np.integer):
             return self
-        return replace(self, rng=int(np.random.default_rng(self.rng).integers(2**63)), cache=False)
+        return replace(self, rng=int(check_rng(self.rng).integers(2**63)), cache=False)
 
     @property
     def record(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from anchorot._validate import (
 from anchorot.exceptions import InputError, first_line
 from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.graphs import table_space
-from anchorot.io.marks import given_marks, sampled
+from anchorot.io.marks import draw_points, given_marks
 from anchorot.origin import cloud
 from anchorot.space import Space
 
@@ -95,7 +95,7 @@ def from_points(
     named = None if labels is None else check_labels(labels, len(everything), "there are")
     marks = given_marks(types, features, len(everything), "points")
     shares = None if weights is None else check_weights(weights, len(everything), "points")
-    kept = sampled(np.arange(len(everything)), n_points, rng, shares)
+    kept = draw_points(np.arange(len(everything)), n_points, rng, shares)
     x = everything[kept]
     check_memory(len(x), np.dtype(dtype).itemsize)
     cost = np.empty((len(x), len(x)), dtype)

@@ -7,7 +7,7 @@ import numpy as np
 
 from anchorot.config import __version__
 from anchorot.exceptions import InputError
-from anchorot.origin import Geometry, unpacked
+from anchorot.origin import Geometry, unpack_origin
 from anchorot.space import Space
 
 GEOMETRY: dict[str, tuple[int, tuple[int, ...], type]] = {
@@ -49,7 +49,7 @@ def keeps_all(space: Space) -> bool:
 def space_of(found: Mapping[str, Any]) -> Space:
     """The space of arrays that may come from anywhere."""
     rest = {name: part for name, part in found.items() if name not in STORED}
-    origin = unpacked(found[ORIGIN]) if ORIGIN in found else None
+    origin = unpack_origin(found[ORIGIN]) if ORIGIN in found else None
     return Space(**rest, geometry=_geometry_of(found), origin=origin, copy=False)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import RngLike
-from anchorot._validate import check_device, check_nonnegative, check_threads
+from anchorot._validate import check_device, check_nonnegative, check_rng, check_threads
 from anchorot.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -89,6 +88,6 @@ def align_graphs(
     share = 1.0 if mass is None else check_nonnegative(mass, "mass")
     if share > 1:
         raise InputError(f"mass must be a share of the nodes from 0 to 1, but got {mass!r}")
-    where, count, generator = check_device(device), check_threads(threads), np.random.default_rng(rng)
+    where, count, generator = check_device(device), check_threads(threads), check_rng(rng)
     networks = Networks.of((first, second), types, features, seeds, weight, directed)
     return align_networks(networks, where, count, generator, share)

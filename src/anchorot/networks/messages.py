@@ -27,7 +27,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from anchorot._kernels.records import LANES, EdgeLanes, EdgeRows
-from anchorot._typing import Float32s, Float64s, Int32s, Int64s
+from anchorot._typing import Float32s, Float64s, Int32s
 from anchorot.networks.backend import Backend
 from anchorot.networks.problem import Problem
 
@@ -114,7 +114,7 @@ class Edges(NamedTuple):
         if is_directed:
             there, back = (np.asarray(matrix[x, y]) != 0 for x, y in ((tails, heads), (heads, tails)))
             way = np.where(there & back, 0, np.where(there, 1, 2)).astype(np.int32)
-        kind, scores = _kinds(cycle_scores(both) + _weight_scores(both.data))
+        kind, scores = _kinds(cycle_scores(both) + _normal_scores(both.data))
         return cls(both.indptr.astype(np.int32), heads.astype(np.int32), reverse, way, kind, scores)
 
     def rows(self) -> EdgeRows:
@@ -152,13 +152,9 @@ def cycle_scores(matrix: csr_array) -> Float64s:
     return total
 
 
-def _weight_scores(weights: Float32s) -> Float64s:
-    """Normal scores of weights; zeros if all are alike."""
-    return _normal_scores(weights) if len(weights) else np.zeros(0)
-
-
 def _normal_scores(values: Any) -> Float64s:
-    return ndtri((rankdata(values) - 0.5) / len(values))
+    """Zeros if all are alike."""
+    return ndtri((rankdata(values) - 0.5) / max(1, len(values)))
 
 
 def _kinds(values: Float64s) -> tuple[Int32s, Float64s]:
@@ -196,10 +192,6 @@ def edge_lanes(edges: EdgeRows, empty: int) -> EdgeLanes:
     tails = np.repeat(np.arange(n), degree)
     slot = start[place_of[tails] // LANES] + np.arange(len(tails)) - np.repeat(edges.start[:-1], degree)
     place = slot * LANES + place_of[tails] % LANES
-    return EdgeLanes(start.astype(np.int32), node, *_filled(int(start[-1]) * LANES, place, edges, empty))
-
-
-def _filled(count: int, place: Int64s, edges: EdgeRows, empty: int) -> tuple[Int32s, Int32s, Int32s]:
-    neighbour, reverse, kind = (np.full(count, value, np.int32) for value in (0, 0, empty))
+    neighbour, reverse, kind = (np.full(int(start[-1]) * LANES, value, np.int32) for value in (0, 0, empty))
     neighbour[place], reverse[place], kind[place] = edges.neighbour, place[edges.reverse], edges.kind
-    return neighbour, reverse, kind
+    return EdgeLanes(start.astype(np.int32), node, neighbour, reverse, kind)

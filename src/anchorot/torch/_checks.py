@@ -5,16 +5,14 @@ import math
 import torch
 from torch import Tensor
 
-from anchorot._validate import LEAST_WEIGHT, WEIGHT_SUM_TOLERANCE, check_integer, check_overflow
+from anchorot._validate import LEAST_WEIGHT, WEIGHT_SUM_TOLERANCE, check_integer, check_overflow, type_of
 from anchorot.exceptions import InputError
 
 
 def check_tensor(value: object, name: str, needed: str) -> Tensor:
     """Return a float tensor as it is; refuse everything else."""
     if not isinstance(value, Tensor):
-        raise InputError(
-            f"{name} is a {type(value).__name__}, but a tensor {needed} is needed: torch.as_tensor makes one"
-        )
+        raise InputError(f"{name} is {type_of(value)}, but a tensor {needed} is needed: torch.as_tensor makes one")
     if value.dtype not in (torch.float32, torch.float64):
         raise InputError(f"{name} has dtype {value.dtype}, but torch.float32 or torch.float64 is needed")
     return value

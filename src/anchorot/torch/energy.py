@@ -106,7 +106,10 @@ def anchor_energy(
         energies = [ground_energy(*entry) for entry in entries(x, y, a, b)]
         return _in_range(torch.stack(energies).to(dtype), p).view(batch)
     if is_marked:
-        check_marks(p, types, features)
+        if p != 1:
+            raise InputError(f"types, features and reach go with p=1, but got p={p}")
+        if types is not None and features is not None:
+            raise InputError("got types and features, but points are told apart by one of them; leave the other out")
         if reach is None:
             limit = max(float(cost_span(*side)[1].max()) for side in ((x, a), (y, b)))
         else:
@@ -190,14 +193,6 @@ class Marks(NamedTuple):
     x: Tensor
     y: Tensor
     are_types: bool
-
-
-def check_marks(p: int, types: object, features: object) -> None:
-    """Refuse what marks and reach do not go with."""
-    if p != 1:
-        raise InputError(f"types, features and reach go with p=1, but got p={p}")
-    if types is not None and features is not None:
-        raise InputError("got types and features, but points are told apart by one of them; leave the other out")
 
 
 def marks_of(

@@ -137,16 +137,9 @@ def projected_energies(sides: Sides, count: int, generator: torch.Generator | No
 
 def sorted_sides(x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None) -> Sides:
     """Sort the rows of both; unless both are uniform, with the level after each cost."""
-    uniform = a is None and b is None
-    (qx, ends_x, mass_x), (qy, ends_y, mass_y) = (
-        _sorted_side(cost, weights, uniform) for cost, weights in ((x, a), (y, b))
-    )
-    return Sides(qx, qy, ends_x, ends_y, torch.cat([mass_x, -mass_y]))
-
-
-def _sorted_side(cost: Tensor, weights: Tensor | None, uniform: bool) -> tuple[Tensor, Tensor | None, Tensor]:
-    ordered, ends = row_steps(cost, weights)
-    return ordered, None if uniform else ends, or_uniform(weights, cost)
+    (qx, ends_x), (qy, ends_y) = row_steps(x, a), row_steps(y, b)
+    signed = torch.cat([or_uniform(a, x), -or_uniform(b, y)])
+    return Sides(qx, qy, None, None, signed) if a is None and b is None else Sides(qx, qy, ends_x, ends_y, signed)
 
 
 def _points(x: Tensor, y: Tensor) -> Tensor:

@@ -224,13 +224,9 @@ def _at_levels(x: Tensor, y: Tensor, count: int, memory: float, rows: int | None
 
 def _energies(x: Tensor, y: Tensor) -> Tensor:
     """Energy distance of every level, (levels,)."""
-    whole = Side(*_single(x.device))
+    zero = torch.zeros(1, dtype=torch.int64, device=x.device)
+    whole = Side(zero, zero, zero.double() + 1, torch.arange(2, device=x.device))
     return merged_energy(x[:, None], y[:, None], (whole, whole))[0]
-
-
-def _single(device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    zero = torch.zeros(1, dtype=torch.int64, device=device)
-    return zero, zero, torch.ones(1, dtype=torch.float64, device=device), torch.arange(2, device=device)
 
 
 def _quantiles(points: Tensor, columns: slice | Tensor, rows: int | None) -> Tensor:
