@@ -388,3 +388,27 @@ def test_an_edge_of_very_many_faces_is_one_line_of_the_heat_method():
     fan = np.concatenate([[[0, 0, 0], [0, 0, 1]], RNG.normal(size=(n, 3))]), faces
     assert "an edge has 3000 faces" in said(ao.from_mesh, fan, 5, rng=0)
     assert ao.from_mesh(fan, 5, "edge", rng=0).n == 5
+
+
+DRAWS = {
+    "from_points": lambda rng: ao.from_points(POINTS, n_points=5, rng=rng),
+    "from_graph": lambda rng: ao.from_graph([(0, 1), (1, 2)], n_points=2, rng=rng),
+    "sample": lambda rng: ao.Space(COST).sample(3, rng=rng),
+    "projected_energy": lambda rng: ao.projected_energy(COST, COST, rng=rng),
+    "embed": lambda rng: ao.embed([COST], ground="w2", rng=rng, progress=False),
+    "align_graphs": lambda rng: ao.align_graphs([(0, 1)], [(0, 1)], rng=rng),
+    "datasets": lambda rng: ao.datasets.tissues(1, rng=rng),
+}
+
+
+@pytest.mark.parametrize("rng", ["x", -1, 1.5])
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_source_of_randomness_that_is_none_is_one_line(name, rng):
+    needed = "rng must be None, an integer >= 0 or a numpy.random.Generator"
+    assert said(DRAWS[name], rng) == f"{needed}, but got {rng!r}"
+
+
+@pytest.mark.parametrize(("given", "kind"), [(3, "an int"), (2.5, "a float")])
+def test_messages_name_types_with_their_articles(given, kind):
+    assert f"got {kind}, but a networkx" in said(ao.from_graph, given)
+    assert f"but got {kind}; make it a list" in said(ao.pairwise, given)

@@ -17,7 +17,7 @@ from anchorot._progress import progress_bar
 from anchorot.anchors.features import as_features
 from anchorot.many import metrics
 from anchorot.many.spaces import ItemCache, each_space
-from anchorot.many.tiles import strips, tile_side, walk_tiles
+from anchorot.many.tiles import pieces, tile_side, walk_tiles
 from tests.strategies import assert_same, clouds, examples, spaces
 
 PUBLIC = {
@@ -479,7 +479,7 @@ def test_tiles_cover_every_pair_once(n, m, side, room):
 
 def test_there_are_never_too_many_tiles():
     assert tile_side(148, 148, 16) == 16
-    assert len(strips(100_000, tile_side(100_000, 10, 16))) <= 128
+    assert len(pieces(range(100_000), tile_side(100_000, 10, 16))) <= 128
 
 
 # -- progress ------------------------------------------------------------------------------------------------------

@@ -365,7 +365,7 @@ def marked_features(
     return found
 
 
-def common_marking(
+def settle_marking(
     spaces: Iterable[Any], marks: MarksLike, reach: float | None, *, robust: bool = False, rng: RngLike = 0
 ) -> Marking | None:
     """Return how to look at all of these spaces, some of which may be features already, which then decide."""

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from anchorot._typing import RngLike
 from anchorot._validate import check_choice, check_overflow, check_power, check_threads
 from anchorot.anchors.features import AnchorFeatures, as_features
-from anchorot.anchors.marked import common_marking, marked_features
+from anchorot.anchors.marked import marked_features, settle_marking
 from anchorot.anchors.marking import Marking, MarksLike
-from anchorot.distances.ground import is_w2, space_energy
+from anchorot.distances.ground import ground_rows, is_w2, rows_energy
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 
@@ -128,8 +128,8 @@ def anchor_energy(
     threads = check_threads(threads)
     check_choice(method, "method", METHODS)
     if is_w2(ground, alone=p == 1 and method == "auto" and marks is None and reach is None):
-        return space_energy(x, y, robust, threads)
-    marking = common_marking((x, y), marks, reach, robust=robust, rng=rng)
+        return rows_energy(ground_rows(x, robust, threads), ground_rows(y, robust, threads), threads)
+    marking = settle_marking((x, y), marks, reach, robust=robust, rng=rng)
     if marking is not None:
         return _marked_energy(x, y, marking, p, robust, method, threads)
     mean_only = p == 2 and method == "auto"

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from anchorot._kernels import kernels
 from anchorot._kernels.records import StepRows, common_segments
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_choice, check_integer, check_memory, check_overflow, check_threads
+from anchorot._validate import check_choice, check_integer, check_memory, check_overflow, check_rng, check_threads
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.rows import BLOCK_NUMBERS, MIN_SQUARE_SHARE, AnchorRows, mend_near
 from anchorot.exceptions import InputError
@@ -61,11 +61,6 @@ def is_w2(ground: str, *, alone: bool) -> bool:
     if not alone:
         raise InputError(NOT_WITH_W2)
     return True
-
-
-def space_energy(x: SpaceOrFeatures, y: SpaceOrFeatures, robust: bool, threads: int) -> float:
-    """Energy distance of two spaces' anchors with W_2 as ground distance, exactly."""
-    return rows_energy(ground_rows(x, robust, threads), ground_rows(y, robust, threads), threads)
 
 
 def ground_rows(side: SpaceOrFeatures, robust: bool, threads: int) -> AnchorRows:
@@ -291,7 +286,7 @@ def projected_energy(
     count = check_integer(n_projections, "n_projections", 2)
     threads = check_threads(threads)
     rows, signed, unit = ready(*both_anchors(*(ground_rows(side, robust, threads) for side in (x, y))))
-    generator = np.random.default_rng(rng)
+    generator = check_rng(rng)
     found = np.concatenate([_energies_on_the_line(values, signed) for values in _projections(rows, count, generator)])
     found *= FOLDED
     return summary(found, unit)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from anchorot._typing import Float64s
 from anchorot._validate import check_choice
-from anchorot.anchors.marked import common_marking
+from anchorot.anchors.marked import settle_marking
 from anchorot.anchors.marking import MarksLike
 from anchorot.exceptions import InputError
 from anchorot.many.metrics import metric_of
@@ -84,7 +84,7 @@ class ComparesToTraining:
                 "a matrix of values between them goes with metric='precomputed'"
             )
         self.spaces_ = load_spaces(X)
-        self.marking_ = common_marking(self.spaces_, self.marks, self.reach, robust=self.robust)
+        self.marking_ = settle_marking(self.spaces_, self.marks, self.reach, robust=self.robust)
         chosen = metric_of(metric, self.p, self.robust, self.epsilon, ground=self.ground, marking=self.marking_)
         if metric == "ae":
             check_energy_power(self.p)

@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from anchorot._typing import RngLike
 from anchorot.anchors.grid import Grid, check_shape
-from anchorot.anchors.marked import common_marking, parts_of
+from anchorot.anchors.marked import parts_of, settle_marking
 from anchorot.anchors.marking import MarksLike
 from anchorot.distances.ground import is_w2
 from anchorot.estimators.training import load_spaces
-from anchorot.search.embedding import embed_parts
+from anchorot.search.embedding import Embedding
 from anchorot.search.projections import Projections
 
 
@@ -104,20 +104,19 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         shape = check_shape(self.grid)
         projected = is_w2(self.ground, alone=self.marks is None and self.reach is None)
         spaces = load_spaces(X)
-        self.marking_ = common_marking(spaces, self.marks, self.reach, robust=self.robust)
+        self.marking_ = settle_marking(spaces, self.marks, self.reach, robust=self.robust)
         self.parts_ = parts_of(spaces, self.marking_)
         reach = None if self.marking_ is None else self.marking_.reach
         learnt = Grid.around(spaces, shape, robust=self.robust, reach=reach)
         low = learnt.low if self.low is None else self.low
         high = learnt.high if self.high is None else self.high
         self.grid_ = Grid(shape, low, high)
-        self.projections_ = Projections(shape, low, high, self.rng) if projected else None
+        self.projections_ = Projections(shape, low, high, self.robust, self.rng) if projected else None
         self._n_features_out = self.parts_.count * shape[0] * shape[1]
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the vectors of N spaces, float32 of shape (N, cells)."""
         check_is_fitted(self)
-        if self.projections_ is not None:
-            return np.stack([self.projections_.vector(x, self.robust) for x in load_spaces(X)])
-        return embed_parts(load_spaces(X), self.grid_, self.robust, self.marking_, self.parts_)
+        embedding = self.projections_ or Embedding(self.grid_, self.robust, self.marking_, self.parts_)
+        return np.stack([embedding(x, k) for k, x in enumerate(load_spaces(X))])

@@ -218,7 +218,7 @@ class ClusterSpaces(Cluster):
         self._is_first = False
 
     def _load(self, strip: range) -> Any:
-        parts = [self.submit(load_block, self._inputs.only(part), part) for part in pieces([strip], SPACES_PER_TASK)]
+        parts = [self.submit(load_block, self._inputs.only(part), part) for part in pieces(strip, SPACES_PER_TASK)]
         return parts[0] if len(parts) == 1 else self.submit(join_blocks, after=tuple(parts))
 
 

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate, product
+from itertools import product
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
 from anchorot.many.job import Job, PreparedSpace, SpaceSummary, ThreadWorkers
 from anchorot.many.metrics import Metric
-from anchorot.many.tiles import Tile, TileValues
+from anchorot.many.tiles import Tile, TileValues, runs
 
 if TYPE_CHECKING:
     from anchorot.torch._pairs import PackedSpaces
@@ -151,14 +151,7 @@ class Device:
 
     def blocks(self, indices: list[int], summaries: Sequence[SpaceSummary]) -> list[slice]:
         """Cut some spaces into runs that fit beside others; always in the same way, so that they are found again."""
-        ends = list(accumulate(summaries[index].n_bytes for index in indices))
-        starts = [0]
-        for k in range(1, len(indices)):
-            before = ends[starts[-1] - 1] if starts[-1] else 0
-            if ends[k] - before > self.limit // BLOCK_SHARE:
-                starts.append(k)
-        stops = [*starts[1:], len(indices)]
-        return [slice(start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop]
+        return list(runs((summaries[index].n_bytes for index in indices), self.limit // BLOCK_SHARE))
 
     def energies(self, rows: list[int], columns: list[int], item: GetItem, stopped: Callable[[], bool]) -> Float64s:
         """Anchor Energies of all pairs of some spaces with others; NaN where it has none."""

@@ -17,7 +17,7 @@ from anchorot._progress import progress_bar
 from anchorot._typing import Float64s
 from anchorot._validate import check_bytes, check_choice, check_integer, device_names
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.marked import common_marking
+from anchorot.anchors.marked import settle_marking
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
 from anchorot.io.options import check_keywords
@@ -187,7 +187,7 @@ def _marking(
     """Return how to look at all spaces, going through them if that is needed."""
     prepared = [x for x in inputs.listed() if isinstance(x, AnchorFeatures)]
     if prepared:
-        return common_marking(prepared[:1], marks, reach)
+        return settle_marking(prepared[:1], marks, reach)
     if marks is None and reach is None:
         return None
     with open_spaces(inputs, n_jobs, client) as spaces:

@@ -16,13 +16,14 @@ import numpy as np
 from anchorot._parallel import Threads, n_workers
 from anchorot._progress import progress_bar
 from anchorot._typing import RngLike
+from anchorot._validate import type_of
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.marking import Outline
 from anchorot.exceptions import InputError, find_shortage
 from anchorot.io.cache import READERS
 from anchorot.io.files import Readers, Unread, read
 from anchorot.io.options import NEUTRAL_OPTIONS, SEED, ReadOptions
-from anchorot.many.tiles import pieces, strips, tile_side
+from anchorot.many.tiles import pieces, tile_side
 from anchorot.space import Space, as_space
 
 if TYPE_CHECKING:
@@ -141,8 +142,7 @@ class Inputs:
 
     def strips(self, side: int) -> list[range]:
         """Ranges of at most `side` spaces, each of one sequence."""
-        others = strips(self.m or 0, side)
-        return strips(self.n, side) + [range(self.n + part.start, self.n + part.stop) for part in others]
+        return pieces(range(self.n), side) + pieces(range(self.n, len(self)), side)
 
     def listed(self) -> Iterator[Any]:
         """Entries that are at hand already."""
@@ -164,12 +164,11 @@ def check_collection(spaces: Any, name: str, *, in_any_order: bool = True) -> No
     """Refuse one space, and what is no sequence; an iterator will do unless entries are asked for in any order."""
     is_one = isinstance(spaces, str | os.PathLike | Space) or hasattr(spaces, "not_a_space")
     if isinstance(spaces, Mapping):
-        raise InputError(f"{name} must be a sequence, but got a {type(spaces).__name__}; give list({name}.values())")
+        raise InputError(f"{name} must be a sequence, but got {type_of(spaces)}; give list({name}.values())")
     is_sequence = hasattr(spaces, "__getitem__") and hasattr(spaces, "__len__")
     if is_one or not (is_sequence or (hasattr(spaces, "__iter__") and not in_any_order)):
         advice = getattr(spaces, "not_a_space", "make it a list")
-        kind = type(spaces).__name__
-        raise InputError(f"{name} must be a sequence of spaces, arrays or paths, but got a {kind}; {advice}")
+        raise InputError(f"{name} must be a sequence of spaces, arrays or paths, but got {type_of(spaces)}; {advice}")
 
 
 def _length(spaces: Any, name: str, least: int) -> int:
@@ -319,7 +318,7 @@ class LocalSpaces(Threads):
         def work(piece: range) -> list[Any]:
             return [call_for(self._get, function, index) for index in piece if not self.is_stopped()]
 
-        for piece, found in self.map(work, pieces([range(len(self))], size)):
+        for piece, found in self.map(work, pieces(range(len(self)), size)):
             yield from zip(piece, found, strict=True)
         self._readers.end_idle()
 

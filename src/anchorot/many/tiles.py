@@ -18,7 +18,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,16 +75,21 @@ def tile_side(n: int, m: int, least: int) -> int:
     return max(least, -(-max(n, m) // MOST_STRIPS))
 
 
-def strips(n: int, side: int) -> list[range]:
-    """Cut 0, ..., n - 1 into ranges of length `side`, the last of which may be shorter."""
-    return [range(start, min(start + side, n)) for start in range(0, n, side)]
+def pieces(part: range, size: int) -> list[range]:
+    """Cut a range into ranges of length `size`, the last of which may be shorter."""
+    return [part[start : start + size] for start in range(0, len(part), size)]
 
 
-def pieces(parts: Iterable[range], size: int) -> Iterator[range]:
-    """Cut each of some ranges into ranges of length `size`, the last of which may be shorter."""
-    for part in parts:
-        for start in range(part.start, part.stop, size):
-            yield range(start, min(start + size, part.stop))
+def runs(sizes: Iterable[int], room: int, most: int | None = None) -> Iterator[slice]:
+    """Cut things of these sizes into runs that fit into `room`, of at most so many; each has at least one of them."""
+    start, total, end = 0, 0, 0
+    for k, size in enumerate(sizes):
+        if k > start and (total + size > room or k - start == most):
+            yield slice(start, k)
+            start, total = k, 0
+        total, end = total + size, k + 1
+    if end > start:
+        yield slice(start, end)
 
 
 def walk_tiles(n: int, m: int | None, side: int, sizes: Sequence[int], room: int) -> Iterator[Tile]:
@@ -94,24 +98,12 @@ def walk_tiles(n: int, m: int | None, side: int, sizes: Sequence[int], room: int
     They come in an order that needs few spaces at a time: a band of rows, as high as fits into `room` where row i takes
     `sizes[i]`, stays while all columns pass by. So spaces that do not fit are loaded once per band, not once per tile.
     """
-    columns = strips(n if m is None else m, side)
-    for band in _bands(strips(n, side), sizes, room):
+    rows, columns = pieces(range(n), side), pieces(range(n if m is None else m), side)
+    for band in runs((sum(sizes[row.start : row.stop]) for row in rows), room):
         for column in columns:
-            for row in band:
+            for row in rows[band]:
                 if m is not None or row.start <= column.start:
                     yield Tile(row, column, is_diagonal=m is None and row == column)
-
-
-def _bands(rows: list[range], sizes: Sequence[int], room: int) -> Iterator[list[range]]:
-    """Group consecutive strips so that each group fits; one strip that does not is a group of its own."""
-    ends = [0, *accumulate(sizes)]
-    band: list[range] = []
-    for row in rows:
-        if band and ends[row.stop] - ends[band[0].start] > room:
-            yield band
-            band = []
-        band.append(row)
-    yield band
 
 
 # -- finished tiles on disk --------------------------------------------------------------------------------------------

@@ -23,13 +23,13 @@ from anchorot.exceptions import InputError
 from anchorot.io.files import Readers
 from anchorot.io.options import PathLike
 from anchorot.many.spaces import Inputs
+from anchorot.many.tiles import runs
 from anchorot.search.contents import (
     ENTRY,
     Batch,
     Header,
     Row,
     checked_batch,
-    chunks,
     make_row,
     pack_features,
     unpack_features,
@@ -223,7 +223,7 @@ def copy_spaces(source: IndexFile, header: Header, target: IndexFile) -> tuple[i
     count, total = 0, 0
     for batch in source.batches(header):
         count, total = count + len(batch.rows), total + batch.total
-        for part in chunks(batch.entries, COPY_BYTES):
+        for part in runs(batch.entries["length"].tolist(), COPY_BYTES):
             rows, data = batch.rows[part], source.data(header, batch.entries[part])
             target.change(partial(insert, ids=[row[0] for row in rows], rows=rows, data=data))
     target.change(lambda _, now: replace(now, next_id=header.next_id).with_key())

@@ -21,7 +21,7 @@ from anchorot.io.gate import listening, note
 from anchorot.io.options import PathLike
 from anchorot.many.cluster import Cluster
 from anchorot.many.spaces import Inputs
-from anchorot.many.tiles import strips
+from anchorot.many.tiles import pieces
 from anchorot.search.changes import Staged, check_names, choose_encoder, copy_spaces, write_index
 from anchorot.search.contents import Header
 from anchorot.search.disk import new_name
@@ -73,7 +73,7 @@ class ClusterReader:
         header = file.header()
         self._cluster = Cluster(client, ()).__enter__()
         size = _spaces_per_task(header.next_id, client)
-        ranges = [(strip.start, strip.stop) for strip in strips(header.next_id, size)] or [(0, 0)]
+        ranges = [(strip.start, strip.stop) for strip in pieces(range(header.next_id), size)] or [(0, 0)]
         ends: list[int | None] = [*(stop for _, stop in ranges[:-1]), None]  # the last takes what is added
         self._ranges = [
             self._cluster.submit(RangeReader, str(file.path), first, stop)
@@ -132,7 +132,7 @@ def build_on_cluster(
         make = partial(make_part, str(Path(path).absolute()), view, encoder)
         tasks = (
             (strip, inputs.only(strip), None if names is None else tuple(names[strip.start : strip.stop]))
-            for strip in strips(len(inputs), _spaces_per_task(len(inputs), client))
+            for strip in pieces(range(len(inputs)), _spaces_per_task(len(inputs), client))
         )
         all_notes: list[tuple[int, str]] = []
         made: dict[int, IndexFile] = {}

@@ -8,7 +8,7 @@ file whose vectors are not those of its features: its answers are of the spaces 
 import json
 import math
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple, NoReturn
@@ -183,18 +183,6 @@ class Batch(NamedTuple):
     vectors: NDArray[np.float32]
     total: int  # the sum of the checksums of the rows
     rows: Sequence[Row]  # what all this was in the file
-
-
-def chunks(entries: np.ndarray, max_bytes: int, max_count: int | None = None) -> Iterator[slice]:
-    """Cut entries into runs whose features have at most `max_bytes` together; a run has at least one entry."""
-    start, n_bytes = 0, 0
-    for k, length in enumerate(entries["length"].tolist()):
-        if k > start and (n_bytes + length > max_bytes or k - start == max_count):
-            yield slice(start, k)
-            start, n_bytes = k, 0
-        n_bytes += length
-    if start < len(entries):
-        yield slice(start, len(entries))
 
 
 def make_row(entry: np.ndarray, name: str | None, vector: NDArray[np.float32]) -> Row:

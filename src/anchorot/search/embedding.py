@@ -17,13 +17,13 @@ from anchorot._typing import Floats, RngLike
 from anchorot._validate import check_device, check_room
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.grid import Grid, check_shape
-from anchorot.anchors.marked import Parts, common_marking, marked_features, part_averages, parts_of, plain_averages
+from anchorot.anchors.marked import Parts, marked_features, part_averages, parts_of, plain_averages, settle_marking
 from anchorot.anchors.marking import Marking, MarksLike
 from anchorot.distances.ground import is_w2
 from anchorot.exceptions import InputError
 from anchorot.io.options import check_keywords
 from anchorot.many.spaces import Inputs, Outlines, Spaces, each_space, open_spaces
-from anchorot.search.projections import ProjectedEmbedding, Projections
+from anchorot.search.projections import Projections
 from anchorot.space import Space, as_space, heavy_part
 
 if TYPE_CHECKING:
@@ -124,10 +124,9 @@ def embed(
         outlines = Outlines(opened, robust=robust and marks is not None, progress=progress)
         if by_w2:
             grid = grid if isinstance(grid, Grid) else Grid.around(outlines, check_shape(grid), robust=robust)
-            projections = Projections(grid.shape, grid.low, grid.high, rng)
-            return _embed(opened, ProjectedEmbedding(projections, robust), progress)
+            return _embed(opened, Projections(grid.shape, grid.low, grid.high, robust, rng), progress)
         prepared = [x for x in inputs.listed() if isinstance(x, AnchorFeatures)]
-        marking = common_marking(prepared or outlines, marks, reach, robust=robust, rng=rng)
+        marking = settle_marking(prepared or outlines, marks, reach, robust=robust, rng=rng)
         if not isinstance(grid, Grid):
             limit = None if marking is None else marking.reach
             grid = Grid.around(outlines, check_shape(grid), robust=robust, reach=limit)
@@ -163,18 +162,7 @@ class Embedding:
         return (np.sqrt(self.grid.cell_area) * part_averages(features, self.grid.cells, self.parts)).astype(np.float32)
 
 
-def embed_parts(
-    spaces: Sequence[Any], grid: Grid, robust: bool, marking: Marking | None, parts: Parts
-) -> NDArray[np.float32]:
-    """Vectors of spaces, on a grid, of the given parts of F."""
-    embedding = Embedding(grid, robust, marking, parts)
-    out = np.empty((len(spaces), embedding.size), np.float32)
-    for k, x in enumerate(spaces):
-        out[k] = embedding(x, k)
-    return out
-
-
-def _embed(spaces: Spaces, embedding: Embedding | ProjectedEmbedding, progress: bool) -> NDArray[np.float32]:
+def _embed(spaces: Spaces, embedding: Embedding | Projections, progress: bool) -> NDArray[np.float32]:
     check_vectors(len(spaces), embedding.size)
     out = np.empty((len(spaces), embedding.size), np.float32)
     for index, vector in each_space(spaces, embedding, "embedding", progress=progress):

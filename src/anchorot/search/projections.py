@@ -13,14 +13,13 @@ between low B(1) + (high - low) min(B(1) - B) and the same with the maximum.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_integer, check_values
+from anchorot._validate import check_integer, check_rng, check_values
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.ground import FOLDED, ProjectedEnergy, ground_rows, summary
 from anchorot.exceptions import InputError
@@ -29,7 +28,7 @@ RESOLUTION = 4096  # levels at which a noise is drawn: finer steps of quantile f
 
 
 class Projections:
-    """Noises and positions, drawn once and the same for all spaces.
+    """How spaces become vectors, wherever they are: noises and positions, drawn once and the same for all.
 
     Parameters
     ----------
@@ -37,12 +36,15 @@ class Projections:
         How many noises, and how many positions for each.
     low, high : float
         The range of costs. Costs beyond it are legal, but what they add may be missed.
+    robust : bool
+        Whether ranks of costs are projected.
     rng : None, int or numpy.random.Generator
     """
 
-    def __init__(self, shape: tuple[int, int], low: float, high: float, rng: RngLike) -> None:
+    def __init__(self, shape: tuple[int, int], low: float, high: float, robust: bool, rng: RngLike) -> None:
         count, cells = shape
-        generator = np.random.default_rng(rng)
+        self._robust = robust
+        generator = check_rng(rng)
         steps = generator.normal(scale=math.sqrt(1 / RESOLUTION), size=(RESOLUTION, count))
         self._motion = np.concatenate([np.zeros((1, count)), np.cumsum(steps, axis=0)])
         rest = self._motion[-1] - self._motion
@@ -57,9 +59,9 @@ class Projections:
         """Numbers of a vector."""
         return self._places.size
 
-    def vector(self, x: Any, robust: bool) -> NDArray[np.float32]:
-        """Coordinates of a space, the positions of one noise after those of another."""
-        rows = ground_rows(x, robust, threads=1)
+    def __call__(self, x: Any, index: int) -> NDArray[np.float32]:
+        """The vector of a space: the positions of one noise after those of another."""
+        rows = ground_rows(x, self._robust, threads=1)
         values = self._projected(rows)
         shares = [
             np.append(0.0, np.cumsum(rows.weights[order]))[np.searchsorted(own[order], places, side="right")]
@@ -84,23 +86,6 @@ class Projections:
         below = np.minimum(place.astype(np.int64), RESOLUTION - 1)
         share = (place - below)[:, None]
         return (1 - share) * self._motion[below] + share * self._motion[below + 1]
-
-
-@dataclass(frozen=True, eq=False)
-class ProjectedEmbedding:
-    """How spaces become vectors, wherever they are: by the same projections."""
-
-    projections: Projections
-    robust: bool
-
-    @property
-    def size(self) -> int:
-        """Numbers of a vector."""
-        return self.projections.size
-
-    def __call__(self, x: Any, index: int) -> NDArray[np.float32]:
-        """The vector of a space."""
-        return self.projections.vector(x, self.robust)
 
 
 def embedded_energy(e_x: ArrayLike, e_y: ArrayLike, n_projections: int = 32) -> ProjectedEnergy:

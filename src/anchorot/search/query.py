@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.search.contents import ENTRY, Batch, Header, chunks, refuse
+from anchorot.many.tiles import runs
+from anchorot.search.contents import ENTRY, Batch, Header, refuse
 from anchorot.search.file import IndexFile, StaleError
 
 FIRST_CANDIDATES = 256  # of each segment, looked at before all of it is asked for more; at least
@@ -310,7 +311,7 @@ class _Query:
         entries = np.concatenate([segment.entries[some] for segment, some in pairs])
         names = [None if segment.names is None else segment.names[k] for segment, some in pairs for k in some.tolist()]
         order = np.argsort(bounds, kind="stable")[:most]
-        for part in chunks(entries[order], AHEAD_BYTES, READ_AHEAD):
+        for part in runs(entries["length"][order].tolist(), AHEAD_BYTES, READ_AHEAD):
             some = order[part][bounds[order[part]] <= self._limit]
             read = self._file.features(self._header, entries[some])
             for k, bound, i, features in zip(
