@@ -101,7 +101,7 @@ def shown(value: Any) -> str:
 def type_of(value: Any) -> str:
     """Return the name of a value's type for a message, with its article."""
     name = type(value).__name__
-    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+    return f"{'an' if name[0] in 'AEIOUaeiou' or name == 'ndarray' else 'a'} {name}"
 
 
 def check_finite(array: Floats, name: str, infinity_hint: str = "") -> None:

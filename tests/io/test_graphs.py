@@ -126,7 +126,7 @@ def test_the_three_ways_out():
         ([1, 2], {}, "all be pairs, or all triples with a length, but got 1"),
         ([([], 1)], {}, r"nodes need names that can be looked up, such as numbers or text, but got \[\]"),
         ("abc", {}, "got a str, but a networkx, igraph or PyTorch Geometric graph"),
-        (7, {}, "got a int, but a networkx"),
+        (7, {}, "got an int, but a networkx"),
         (rustworkx.PyGraph(), {}, "rustworkx graphs are not read"),
         (sp.coo_array((2, 3)), {}, r"the adjacency matrix has shape \(2, 3\)"),
         (TWO_PARTS, {"disconnected": "smallest"}, "got 'smallest'"),

@@ -389,7 +389,7 @@ HALVES = torch.tensor([0.5, 0.5])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.eye(2), EYE), "cost_x is a ndarray, but a tensor"),
+        ((np.eye(2), EYE), "cost_x is an ndarray, but a tensor"),
         ((EYE, EYE.long()), "cost_y has dtype torch.int64, but"),
         ((EYE, EYE.double()), "cost_x is torch.float32 on cpu and cost_y is torch.float64 on cpu"),
         ((torch.ones(2, 3), EYE), r"cost_x has shape \(2, 3\), but"),
