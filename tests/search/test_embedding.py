@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import anchorot as ao
 from anchorot._kernels import kernels
-from anchorot._kernels.numpy import blocks as numpy_grid
+from anchorot._kernels import numpy as numpy_grid
 from anchorot._kernels.records import GridSpec
 from anchorot.anchors.marked import plain_averages
 from anchorot.search.encoder import Encoder, cell_vector
