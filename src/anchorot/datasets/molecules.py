@@ -118,7 +118,7 @@ def isomers(n_carbons: int = 6) -> Dataset:
     ('alcohol', 'alcohol', 'alcohol', 'alcohol', 'ether', 'ether', 'ether')
     """
     n_carbons = check_integer(n_carbons, "n_carbons", 2)
-    skeletons = [_path(1)]
+    skeletons: list[Molecule] = [("C", [])]
     for _ in range(n_carbons - 1):
         skeletons = _distinct([grown for tree in skeletons for grown in _with_leaf(tree, "C")])
     alcohols = _distinct([grown for tree in skeletons for grown in _with_leaf(tree, "O")])
@@ -130,10 +130,6 @@ def isomers(n_carbons: int = 6) -> Dataset:
 
 
 Molecule = tuple[str, Edges]  # the kind of each atom, and bonds
-
-
-def _path(n: int) -> Molecule:
-    return "C" * n, [(i, i + 1) for i in range(n - 1)]
 
 
 def _space(molecule: Molecule) -> Space:

@@ -48,10 +48,17 @@ class DeviceWorkers(ThreadWorkers):
     """CUDA devices, each with a thread that feeds it; other threads prepare spaces."""
 
     def __init__(self, job: Job, devices: Sequence[str], n_jobs: int, memory: int) -> None:
-        self._preparation = _Preparation(job.inputs.prepare)
-        super().__init__(replace(job, inputs=replace(job.inputs, prepare=self._preparation)), n_jobs, memory)
+        self._prepare, self._has_levels_alone = job.inputs.prepare, True
+        super().__init__(replace(job, inputs=replace(job.inputs, prepare=self._note_levels)), n_jobs, memory)
         self._devices = [Device(name, job.metric.options["p"]) for name in devices]
         self._feeders = Threads(len(devices) + 1)  # so that a device waits for no tile that is put on disk
+
+    def _note_levels(self, space: Any) -> PreparedSpace:
+        """Prepare a space, and remember whether all of them had levels."""
+        assert self._prepare is not None
+        prepared: PreparedSpace = self._prepare(space)
+        self._has_levels_alone &= prepared.item.levels is not None
+        return prepared
 
     def __exit__(self, *exception: object) -> None:
         """Stop after the pairs that are being compared, and free the devices' memory."""
@@ -62,7 +69,7 @@ class DeviceWorkers(ThreadWorkers):
     @property
     def software(self) -> dict[str, str]:
         """What the last bits depend on: whose arithmetic it is, on whatever it runs."""
-        is_native = self._job.metric.options["p"] == 1 and self._preparation.has_seen_levels_alone
+        is_native = self._job.metric.options["p"] == 1 and self._has_levels_alone
         return self._job.software | {"kernels": "native" if is_native else "cuda"}
 
     def room(self, summaries: Sequence[SpaceSummary]) -> int:
@@ -120,20 +127,6 @@ class DeviceWorkers(ThreadWorkers):
         values = np.array([value for _, value in asked])
         found[tuple(places.T)] = np.where(np.isfinite(values), values, np.nan)
         return int(np.count_nonzero(~np.isfinite(values)))
-
-
-class _Preparation:
-    """Prepares spaces, and remembers whether all of them had levels."""
-
-    def __init__(self, prepare: Any) -> None:
-        self._prepare = prepare
-        self.has_seen_levels_alone = True
-
-    def __call__(self, space: Any) -> PreparedSpace:
-        prepared = self._prepare(space)
-        if prepared.item.levels is None:
-            self.has_seen_levels_alone = False
-        return prepared
 
 
 class Device:

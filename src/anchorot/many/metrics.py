@@ -50,14 +50,14 @@ class Metric:
         Turns a `Space` (for "ae" also `AnchorFeatures`) into what `compare` takes.
     compare : callable
         Compares two prepared spaces.
-    zero_to_itself : bool
-        Whether a space is at 0 from itself by definition.
-    backend : {"threads", "processes"}
-        Which workers suit it: threads if most of the time is spent where the GIL is released.
     side : int
         Smallest side of a tile: its pairs together take some hundredths of a second or more.
     packages : tuple of str
         Packages that the last bits of a value depend on.
+    zero_to_itself : bool
+        Whether a space is at 0 from itself by definition.
+    backend : {"threads", "processes"}
+        Which workers suit it: threads if most of the time is spent where the GIL is released.
     compare_alone : callable, optional
         Compares two prepared spaces with more care than there is time for among all pairs.
     compare_many : callable, optional
@@ -68,10 +68,10 @@ class Metric:
     options: dict[str, Any]
     prepare: Callable[[Any], Any]
     compare: Callable[[Any, Any], Outcome]
-    zero_to_itself: bool
-    backend: str
     side: int
     packages: tuple[str, ...]
+    zero_to_itself: bool = True
+    backend: str = "threads"
     compare_alone: Callable[[Any, Any], Outcome] | None = None
     compare_many: Callable[[list[Any], Any], Float64s | None] | None = None
 
@@ -183,8 +183,6 @@ def _ae(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
         prepare=partial(_features, p=p, robust=robust, threads=threads),
         compare=partial(_energy, p=p, threads=threads),
         compare_many=partial(_energies, p=p) if p != 2 else None,
-        zero_to_itself=True,
-        backend="threads",
         side=16,
         packages=("numpy",),
     )
@@ -241,7 +239,6 @@ def _aw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
         prepare=partial(_rows, robust=robust, threads=threads),
         compare=partial(_anchor_cost, p=p, epsilon=strength, threads=threads),
         zero_to_itself=strength == 0,
-        backend="threads",
         side=8,
         packages=("numpy", "scipy", "POT"),
     )
@@ -288,8 +285,6 @@ def _slb(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
         options=_options("slb", p, robust),
         prepare=partial(_all_costs, robust=robust),
         compare=partial(_second_bound, p=p),
-        zero_to_itself=True,
-        backend="threads",
         side=16,
         packages=("numpy",),
     )
@@ -309,8 +304,6 @@ def _tlb(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
         options=_options("tlb", p, robust),
         prepare=partial(_rows, robust=robust, threads=threads),
         compare=partial(_third_bound, p=p),
-        zero_to_itself=True,
-        backend="threads",
         side=8,
         packages=("numpy", "scipy", "POT"),
     )

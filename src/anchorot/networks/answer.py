@@ -16,7 +16,7 @@ from anchorot.networks.confidence import candidates, chances
 from anchorot.networks.inputs import Networks
 from anchorot.networks.problem import Problem
 from anchorot.networks.result import GraphAlignment, rival_of
-from anchorot.networks.solver import Found, solve
+from anchorot.networks.solver import solve
 from anchorot.networks.symmetry import twin_classes
 
 AS_GOOD = 0.05  # of the best objective: an answer that has less by no more is about as good
@@ -65,7 +65,7 @@ def _align(networks: Networks, backend: Backend, rng: np.random.Generator, share
         matches=best,
         confidence=chance,
         objective=unit * found[0].value,
-        starts=tuple(_start(one, unit) for one in found),
+        starts=tuple(Start(one.name, unit * one.value, one.seconds, one.n_iter, one.is_finished) for one in found),
         runner_up=rival,
         converged=any(one.is_settled for one in found),
         twins=(twins[0], twins[1]),
@@ -86,10 +86,6 @@ def _unit(networks: Networks, problem: Problem) -> float:
     """What an objective is multiplied with: edges are counted once, and by the weights that they were given with."""
     largest = [float(side.weights.data.max(initial=0)) or 1.0 for side in networks[:2]]
     return largest[0] * largest[1] / (1 if problem.is_directed else 2)
-
-
-def _start(found: Found, unit: float) -> Start:
-    return Start(found.name, unit * found.value, found.seconds, found.n_iter, found.is_finished)
 
 
 def _turned(matches: Int64s, values: Any, m: int, missing: Any = -1) -> Any:

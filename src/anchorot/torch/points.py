@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from anchorot._validate import check_integer
+from anchorot._validate import check_integer, free_memory
 from anchorot.exceptions import InputError
 from anchorot.torch import _cuda
 from anchorot.torch._checks import check_alike, check_distances, check_points
@@ -20,6 +19,7 @@ from anchorot.torch._levels import Side, merged_energy, segments, sort_rows
 
 FEW_COORDINATES = 16  # up to this many, one pass over the distances for each is faster on CUDA than torch.cdist
 SHARE_OF_MEMORY = {"cpu": 0.5, "cuda": 0.8}  # of what is free, for the sorted distances that are kept
+MOST_MEMORY = 2.0**42  # bytes, where no system says how many are free
 ROW_NUMBERS = {"cpu": 1 << 22, "cuda": 1 << 28}  # distances computed and sorted at a time
 
 
@@ -133,7 +133,7 @@ def anchor_energy_of_points(
     levels : int, optional
         Number of quantile levels, at the midpoints of as many equal parts of [0, 1]; all levels by default.
     memory : float, optional
-        Bytes for what is kept; by default 0.8 of a CUDA device's free memory, or half of the machine's.
+        Bytes for what is kept; by default 0.8 of a CUDA device's free memory, or half of what the machine has free.
     block : int, optional
         Rows computed at a time.
 
@@ -253,7 +253,4 @@ def _kind(tensor: Tensor) -> str:
 def _free_memory(device: torch.device) -> float:
     if device.type == "cuda":
         return SHARE_OF_MEMORY["cuda"] * torch.cuda.mem_get_info(device)[0]
-    try:
-        return SHARE_OF_MEMORY["cpu"] * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not every system tells
-        return float(1 << 32)
+    return min(SHARE_OF_MEMORY["cpu"] * free_memory(), MOST_MEMORY)
