@@ -138,13 +138,21 @@ def test_flipped_bits_are_noticed_wherever_they_matter(saved, tmp_path):
     data, right = saved
     content = np.flatnonzero(np.frombuffer(data, np.uint8))  # nearly all bytes that are not filling
     rng = np.random.default_rng(0)
-    places = np.unique(np.concatenate([np.arange(0, 700, 3), rng.choice(content, 250), rng.integers(0, len(data), 50)]))
+    places = np.unique(np.concatenate([np.arange(0, 700, 5), rng.choice(content, 150), rng.integers(0, len(data), 30)]))
     refused = 0
     for place in places:
         damaged = bytearray(data)
         damaged[place] ^= 1 << int(rng.integers(8))
         refused += refused_or_right(tmp_path / "index", damaged, right)
-    assert refused > 230
+    assert refused > 140
+
+
+def test_damage_that_sqlite_cannot_spell_is_refused(saved, tmp_path):
+    data, right = saved
+    for place in range(start := data.index(b"CREATE TABLE"), start + 60, 3):  # SQLite quotes it in its own error
+        damaged = bytearray(data)
+        damaged[place] = 0xCC
+        refused_or_right(tmp_path / "index", damaged, right)
 
 
 def test_files_cut_short_are_refused(saved, tmp_path):

@@ -70,6 +70,7 @@ OS_ERRORS = {
     sqlite3.SQLITE_CANTOPEN: errno.EACCES,
     sqlite3.SQLITE_PERM: errno.EACCES,
 }
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter where it quotes damage that is no text
 DEFENSIVE = 1010  # SQLITE_DBCONFIG_DEFENSIVE, which Python can set from 3.12 on
 SETTINGS = ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0", "secure_delete = OFF")
 CACHE_KB = 1 << 16  # that a change may keep in memory: what it writes before its end is synchronised page by page
@@ -296,7 +297,7 @@ class IndexFile:
             if mode == "rw":
                 connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
             found = () if is_new else tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master"))
-        except sqlite3.Error:
+        except SQLITE_ERRORS:
             connection.close()
             raise
         if not is_new and found != SCHEMA:
@@ -413,7 +414,7 @@ def _overwrite(source: Path, target: Path) -> None:
     try:
         with closing(IndexFile(source)._connect("ro")) as new, closing(IndexFile(target)._connect("rw")) as old:
             new.backup(old, progress=look_at_the_clock, sleep=PAUSE_S)
-    except (sqlite3.DatabaseError, InputError) as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError, InputError) as error:
         if isinstance(error, sqlite3.OperationalError):  # as when the disk is full
             raise
         # Nothing of a damaged index is worth keeping, but its journal would be played back into the new one.
@@ -424,7 +425,7 @@ def _overwrite(source: Path, target: Path) -> None:
 # -- errors ----------------------------------------------------------------------------------------------------------
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     """The primary code of an error, 0 if SQLite has none for it."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
@@ -434,7 +435,7 @@ def _one_line_errors(path: Path) -> Iterator[None]:
     """Say in one line what SQLite objects to."""
     try:
         yield
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         code = _code(error)
         if code == sqlite3.SQLITE_BUSY:
             raise AnchorotError(f"{path.name}: {BUSY}") from None
