@@ -52,7 +52,8 @@ def anchorot(*arguments, cwd=None, program=PROGRAM, fresh=False, **environment):
         return subprocess.run(
             command, capture_output=True, text=True, errors="surrogateescape", cwd=cwd, check=False, env=environment
         )
-    works_on_tensors = "barycenter" in "".join(words[:1]) and "-h" not in "".join(words)
+    is_command = "cli import main" in program and "-h" not in "".join(words)
+    works_on_tensors = is_command and "barycenter" in "".join(words[:1])
     ahead = ["torch", "torch._dynamo"] if works_on_tensors else []  # which take seconds to import
     status, said, told = fork_server(*ahead).run(program, words, os.fspath(cwd or os.getcwd()), environment)
     return SimpleNamespace(returncode=status, stdout=said, stderr=told)
