@@ -24,8 +24,9 @@ from anchorot._validate import (
 )
 from anchorot.anchors.marking import needed_features
 from anchorot.anchors.rows import AnchorRows
-from anchorot.distances.alignment import Alignment, Start, runner_up
+from anchorot.distances.alignment import Alignment, Start, matches_of, runner_up
 from anchorot.distances.bounds import third_bound
+from anchorot.distances.confidence import Evidence
 from anchorot.distances.dense import DenseAlignment, align_densely
 from anchorot.distances.descent import COOL_TEMPERATURES, entropic_step, round_to_marginals
 from anchorot.distances.landmarks import Distances, MeshDistances, PointDistances, distances_of
@@ -38,6 +39,7 @@ from anchorot.space import Space, as_space
 
 MAX_RIVAL_EXCESS = 0.1  # of the best objective: an answer that is worse by no more is about as good,
 RIVAL_ROUNDING = 1e-3  # and so is one worse by no more than this share of the product plan's objective
+OBJECTIVE_ROUNDING = 1e-6  # of the product plan's objective: answers that differ by no more are equally good
 MIN_RIVAL_DIFFERENCE = 0.1  # of the points matched otherwise make another answer
 
 
@@ -272,7 +274,18 @@ def _result(
         limits = Limits.of(setting.x, setting.y, 1.0)
         weights = tuple(_scatter(part[:-1], own, space.n) for part, own, space in zip(limits, kept, whole, strict=True))
     value = in_units(plan_loss(setting.x.cost, setting.y.cost, found[0].plan))
-    rival = runner_up(best, [one for one in others if one.is_sharp], weights[0], room, MIN_RIVAL_DIFFERENCE)
+    sharp = [one for one in others if one.is_sharp]
+    rival = runner_up(best, sharp, weights[0], room, MIN_RIVAL_DIFFERENCE)
+    matches = matches_of(best.plan, weights[0])
+    floor = best.objective + OBJECTIVE_ROUNDING * product
+    evidence = Evidence(
+        spaces=whole,
+        matches=matches,
+        mass=np.take_along_axis(best.plan, np.maximum(matches, 0)[:, None], axis=1)[:, 0],
+        others=tuple((matches_of(o.plan, weights[0]), (o.objective - best.objective) / (floor or 1.0)) for o in sharp),
+        features=setting.features,
+        alpha=setting.alpha if setting.features is not None else 1.0,
+    )
     return Alignment(
         plan=best.plan,
         soft=soften(best.plan),
@@ -284,6 +297,7 @@ def _result(
         converged=best.converged,
         feature_scale=factor,
         weights=(weights[0], weights[1]),
+        evidence=evidence,
     )
 
 

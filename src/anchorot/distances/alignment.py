@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._html import card
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import as_array, check_choice, check_finite, check_numbers, point_values
+from anchorot.distances.confidence import Evidence
 from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError, printable
 from anchorot.io.atomic import replacing
@@ -87,8 +88,8 @@ class Procrustes:
 class Correspondence:
     """What all alignments share: the match of every point, and what can be carried over by it.
 
-    A kind of alignment has `shape`, `matches`, `starts` and `runner_up`, and, if it knows more than matches,
-    `_masses`: how much of every point goes where.
+    A kind of alignment has `shape`, `matches`, `confidence`, `starts` and `runner_up`, and, if it knows more than
+    matches, `_masses`: how much of every point goes where.
     """
 
     not_a_space: ClassVar[str] = 'it is what was found between two spaces; found.write("map.txt") writes its matches'
@@ -102,6 +103,10 @@ class Correspondence:
         @property
         def matches(self) -> Int64s:
             """Match of every point of the first side in the second; -1 for a point without one."""
+
+        @property
+        def confidence(self) -> Float64s:
+            """Estimated chance that each point's match is right, shape (n,); 0 for a point without one."""
 
         @property
         def starts(self) -> tuple[Start, ...]:
@@ -234,6 +239,8 @@ class Alignment(Correspondence):
         Factor that made the features' costs comparable with the structure's; 0 without features.
     weights : (ndarray of shape (n,), ndarray of shape (m,))
         Of the points of both spaces; where a part of the mass is matched, what each may be matched with.
+    evidence : Evidence
+        What `confidence` is computed from, when that is asked for.
     """
 
     plan: Float64s
@@ -246,6 +253,7 @@ class Alignment(Correspondence):
     converged: bool
     feature_scale: float
     weights: tuple[Float64s, Float64s]
+    evidence: Evidence = field(repr=False)
 
     def _repr_html_(self) -> str:
         n, m = self.plan.shape
@@ -282,6 +290,16 @@ class Alignment(Correspondence):
     def matches(self) -> Int64s:
         """Match of every point of the first space in the second, shape (n,); -1 for a point without one."""
         return matches_of(self.plan, self.weights[0])
+
+    @cached_property
+    def confidence(self) -> Float64s:
+        """Estimated chance that the match of every point of the first space is right, shape (n,); 0 without a match.
+
+        From what the next best exchange of matches would cost, whether neighbours stay neighbours, whether other starts
+        agree, and how many answers are as good; points that symmetry makes alike share it. O(n³), computed when first
+        asked for. `docs/alignment.md` says how well it holds on which data.
+        """
+        return self.evidence.confidence()
 
     @cached_property
     def spread(self) -> Float64s:
