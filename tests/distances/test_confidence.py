@@ -156,3 +156,29 @@ def test_orbits_are_those_of_the_symmetry():
     (square,) = spaces(np.array([[1, 1], [1, -1], [-1, 1], [-1, -1], [0, 0]], float))
     assert orbit_sizes(square.cost, [np.ones(5)]).tolist() == [4, 4, 4, 4, 1]
     assert orbit_sizes(square.cost, [np.array([1, 1, 1, 0.5, 1])]).tolist() == [1, 2, 2, 1, 1]
+
+
+# -- more points than a plan can hold ----------------------------------------------------------------------------------
+
+
+def test_dense_maps_are_judged_by_their_landmarks():
+    rng = np.random.default_rng(2)
+    cloud = rng.normal(size=(300, 3)) * (1, 0.7, 0.5)
+    order = rng.permutation(300)
+    copy = ao.align(cloud, cloud[order], n_landmarks=60)
+    assert (order[copy.matches] == np.arange(300)).all()
+    assert copy.confidence.shape == (300,)
+    assert copy.confidence.min() > 0.8
+    noise = ao.align(cloud, rng.normal(size=(300, 3)), n_landmarks=60)
+    assert noise.confidence.mean() < 0.3
+    assert ((noise.confidence >= 0) & (noise.confidence <= 1)).all()
+
+
+def test_dense_confidence_is_zero_without_a_match_and_follows_labels():
+    rng = np.random.default_rng(3)
+    weights = np.append(np.full(200, 1 / 200), 0)
+    x, y = (ao.from_points(rng.normal(size=(201, 2)), weights=weights) for _ in range(2))
+    p = rng.permutation(201)
+    found, moved = ao.align(x, y, n_landmarks=40), ao.align(x.take(p), y, n_landmarks=40)
+    assert found.confidence[200] == 0 == found.matches[200] + 1
+    np.testing.assert_allclose(moved.confidence, found.confidence[p], atol=1e-6)

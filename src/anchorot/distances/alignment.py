@@ -178,7 +178,8 @@ class Correspondence:
         labels : ndarray of shape (n,), or (m,)
             Of the kind of the given ones; with None among them where points have no mass to vote.
         share : ndarray of shape (n,), or (m,)
-            Of a point's mass that goes to points of its label: 1 where all do, 0 where there is none.
+            Of a point's mass that goes to points of its label: 1 where all do, 0 where there is none. Where classes lie
+            apart this is about the chance that the label is right; that whole classes were exchanged it does not see.
 
         Examples
         --------
@@ -231,8 +232,7 @@ class Alignment(Correspondence):
     starts : tuple of Start
         All that was tried, best first.
     runner_up : Rival or None
-        Another answer that is about as good; then only knowledge that is not in the costs can tell which is right. The
-        best sign that an alignment may be wrong.
+        Another answer that is about as good; then only knowledge that is not in the costs can tell which is right.
     converged : bool
         Whether the best start's last step no longer helped.
     feature_scale : float

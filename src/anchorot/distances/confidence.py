@@ -13,9 +13,12 @@ to their matches. Three things decide how likely a match is right:
 
 The chance is a logistic function of the first times one of the others, divided by the number of answers that are as
 good: exchanges that cost nothing, points that are alike by symmetry, and other starts' answers by how much worse they
-are. FACTORS and BY_CHANCE were fitted by ``benchmarks/confidence.py --fit`` to pairs of spaces of seven kinds (Gaussian
-clouds, two views of clusters, bent surfaces, neighbours' graphs, nearly symmetric clouds, spaces with nothing in
-common, scans of one person); docs/alignment.md has how well that holds on other kinds.
+are. OF_POINT, OF_REGION and BY_CHANCE were fitted by ``benchmarks/confidence.py --fit`` to pairs of spaces of seven
+kinds (Gaussian clouds, two views of clusters, bent surfaces, neighbours' graphs, nearly symmetric clouds, spaces with
+nothing in common, scans of one person); docs/alignment.md has how well that holds on other kinds.
+
+Of more points than a plan can hold, landmarks are judged, by their regions alone: a match is then right if it is as
+near to the true point as landmarks are to each other.
 """
 
 from typing import NamedTuple
@@ -34,20 +37,15 @@ ROUNDING = 1e-10  # of the mean of D: what exchanges cost that cost nothing
 ALIKE = 1e-7  # how far colours differ of points that are alike
 REFINEMENTS = 3  # of colours
 UNKNOWN_AGREEMENT = 0.5  # of starts, where there was but one
+MIRRORED = 0.1  # times the chance of a match, where a map of surfaces exchanges left and right
 DECAY = 100.0  # an answer with an objective larger by a hundredth is as likely as 1 / e
 BY_CHANCE = (
     1.389,
     -0.235,
     -0.125,
 )  # common neighbours of spaces with nothing in common: constant, per log d, per log n
-FACTORS = {
-    "exchanges": 0.76,
-    "constant of exchanges": -0.14,
-    "neighbours": 4.06,
-    "agreement": 5.42,
-    "neighbours on average": 5.47,
-    "constant": -4.95,
-}
+OF_POINT = {"exchanges": 0.76, "constant": -0.14}
+OF_REGION = {"neighbours": 4.06, "agreement": 5.42, "kept beyond chance": 5.47, "constant": -4.95}
 
 Bools = NDArray[np.bool_]
 
@@ -71,31 +69,68 @@ class Evidence(NamedTuple):
         return found
 
     def factors(self, rows: Int64s) -> dict[str, Float64s]:
-        """What the chances of matched points are computed from: what FACTORS names, and `answers` as good as this."""
+        """What the chances of matched points are computed from: and the number of `answers` as good as this."""
         judge = _Judge(self, rows)
         likely, ties = judge.exchanges()
         shares, nearby = common_neighbours(judge.first, judge.second)
-        kept = shares.mean() - kept_by_chance(judge.dimension, len(rows))
         agreement, answers = other_starts(self.matches, self.others, rows)
         return {
             "exchanges": -np.log(np.maximum(likely, MIN_EXCHANGE_ODDS)),
             "neighbours": nearby,
             "agreement": np.full(len(rows), agreement),
-            "neighbours on average": np.full(len(rows), kept),
+            "kept neighbours": np.full(len(rows), shares.mean()),
+            "dimension": np.full(len(rows), judge.dimension),
+            "points": np.full(len(rows), float(len(rows))),
             "answers": np.maximum(np.maximum(answers, 1 + ties), judge.alike()),
         }
 
 
+class DenseEvidence(NamedTuple):
+    """What it takes to say how sure the matches of more points than a plan can hold are: that of landmarks."""
+
+    matches: Int64s  # (n,): -1 for none
+    costs: tuple[Float64s, Float64s]  # (k, k) and (k, k): between landmarks, and between what they are taken for
+    around: Int64s  # (c, p): landmarks near to each point that has a match
+    own: Int64s  # (k,): landmarks' matches in the answer that was kept,
+    others: tuple[tuple[Int64s, float], ...]  # and in other starts' answers, with the excess of their objectives
+    elsewhere: tuple[tuple[Bools, float], ...]  # of other dense maps: (p,) what they match elsewhere; and their excess
+    is_mirrored: bool
+
+    def confidence(self) -> Float64s:
+        """(n,): the estimated chance that a match is right to within the landmarks' spacing; 0 without a match."""
+        shares, nearby = common_neighbours(*self.costs)
+        k = len(shares)
+        agreement, answers = other_starts(self.own, self.others, np.arange(k))
+        sizes = dimension(self.costs[0]) * dimension(self.costs[1])
+        seen = {
+            "neighbours": nearby,
+            "agreement": np.full(k, agreement),
+            "kept neighbours": np.full(k, shares.mean()),
+            "dimension": np.full(k, np.sqrt(sizes)),
+            "points": np.full(k, float(k)),
+        }
+        chance = (region_chances(seen) / answers)[self.around].mean(axis=0)
+        chance /= 1 + sum(own * np.exp(-DECAY * max(excess, 0.0)) for own, excess in self.elsewhere)
+        found = np.zeros(len(self.matches))
+        found[self.matches >= 0] = chance * (MIRRORED if self.is_mirrored else 1.0)
+        return found
+
+
 def chances(seen: dict[str, Float64s]) -> Float64s:
     """The chance of a right match, by the factors seen."""
+    return logistic(OF_POINT, seen) * region_chances(seen) / seen["answers"]
 
-    def logistic(names: tuple[str, ...], constant: str) -> Float64s:
-        score = FACTORS[constant] + sum(FACTORS[name] * seen[name] for name in names)
-        return np.asarray(1 / (1 + np.exp(-score)))
 
-    point = logistic(("exchanges",), "constant of exchanges")
-    around = logistic(("neighbours", "agreement", "neighbours on average"), "constant")
-    return point * around / seen["answers"]
+def region_chances(seen: dict[str, Float64s]) -> Float64s:
+    """The chance that a match lies where it should, if perhaps not on the right point."""
+    expected = kept_by_chance(seen["dimension"], seen["points"])
+    return logistic(OF_REGION, seen | {"kept beyond chance": seen["kept neighbours"] - expected})
+
+
+def logistic(factors: dict[str, float], seen: dict[str, Float64s]) -> Float64s:
+    """A chance whose odds are multiplied by each of the factors."""
+    score = sum(factor * seen[name] for name, factor in factors.items() if name != "constant")
+    return np.asarray(1 / (1 + np.exp(-score - factors["constant"])))
 
 
 class _Judge:
@@ -199,10 +234,10 @@ def common_neighbours(first: Float64s, second: Float64s) -> tuple[Float64s, Floa
     return shares, both @ shares / both.sum(axis=1)
 
 
-def kept_by_chance(d: float, n: int) -> float:
+def kept_by_chance(d: Float64s, n: Float64s) -> Float64s:
     """The share of neighbours that alignments of spaces with nothing in common keep on average."""
     constant, per_dimension, per_point = BY_CHANCE
-    return float(np.clip(constant + per_dimension * np.log(d) + per_point * np.log(n), 0, 1))
+    return np.clip(constant + per_dimension * np.log(d) + per_point * np.log(n), 0, 1)
 
 
 def dimension(cost: Float64s) -> float:

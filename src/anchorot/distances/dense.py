@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from anchorot._typing import Float64s, Int64s
 from anchorot._units import unit_of
 from anchorot._validate import check_overflow
 from anchorot.distances.alignment import Alignment, Correspondence, Rival, Start, differing
+from anchorot.distances.confidence import NEIGHBOURS, DenseEvidence
 from anchorot.distances.landmarks import Distances, Landmarks, agreement, farthest
 from anchorot.exceptions import InputError
 
@@ -75,6 +77,8 @@ class DenseAlignment(Correspondence):
         Whether it is the landmarks' runner-up that was kept.
     n_second : int
         Number of points of the second.
+    evidence : DenseEvidence
+        What `confidence` is computed from, when that is asked for.
     """
 
     matches: Int64s
@@ -86,6 +90,16 @@ class DenseAlignment(Correspondence):
     runner_up: DenseRival | None
     from_runner_up: bool
     n_second: int
+    evidence: DenseEvidence = field(repr=False)
+
+    @cached_property
+    def confidence(self) -> Float64s:
+        """Estimated chance that every point's match is right to within the spacing of the landmarks, shape (n,).
+
+        0 without a match. From what landmarks near the point show: whether their neighbours stay neighbours, and
+        whether other starts and other dense maps agree; see `docs/alignment.md` for how well that holds.
+        """
+        return self.evidence.confidence()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -261,7 +275,32 @@ def align_densely(x: Distances, y: Distances, n_landmarks: int, solve: Callable[
         runner_up=rivals[0] if rivals else None,
         from_runner_up=best.from_runner_up,
         n_second=y.total,
+        evidence=_evidence(pair, best, final, others, matches),
     )
+
+
+def _evidence(pair: Pair, best: Candidate, final: Map, others: list[Map], matches: Int64s) -> DenseEvidence:
+    """What is needed of distances to landmarks in order to say how sure matches are."""
+    rows = pair.first.rows
+    spacing = float(final.rows.min(axis=0).max())
+    count = min(NEIGHBOURS, len(rows))
+    near = np.argpartition(rows, count - 1, axis=0)[:count]
+    moved = ((np.abs(final.rows[:, one.matches] - final.rows[:, final.matches]).max(axis=0), one) for one in others)
+    shown = best.alignment.evidence
+    return DenseEvidence(
+        matches=matches,
+        costs=(rows[:, pair.first.chosen].astype(np.float64), final.rows[:, final.targets].astype(np.float64)),
+        around=near,
+        own=_answer(best.alignment, best.from_runner_up).matches,
+        others=((shown.matches, 0.0), *shown.others) if best.from_runner_up else shown.others,
+        elsewhere=tuple((by > spacing, (one.badness / (best.map.badness or 1.0)) ** 2 - 1.0) for by, one in moved),
+        is_mirrored=final.is_mirrored,
+    )
+
+
+def _answer(found: Alignment, is_runner_up: bool) -> Alignment | Rival:
+    """The alignment itself, or its runner-up."""
+    return found.runner_up if is_runner_up and found.runner_up is not None else found
 
 
 def _best(pair: Pair, candidates: list[Candidate]) -> tuple[Candidate, Map, int]:
