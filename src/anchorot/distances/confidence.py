@@ -11,14 +11,14 @@ to their matches. Three things decide how likely a match is right:
 - *The whole.* Other starts end in the same matches; neighbours are kept more often than between spaces that have
   nothing in common, which can be aligned too.
 
-The chance is a logistic function of the first times one of the others, divided by the number of answers that are as
+The chance is that of the point, times a logistic function of the others, divided by the number of answers that are as
 good: exchanges that cost nothing, points that are alike by symmetry, and other starts' answers by how much worse they
-are. OF_POINT, OF_REGION and BY_CHANCE were fitted by ``benchmarks/confidence.py --fit`` to pairs of spaces of seven
-kinds (Gaussian clouds, two views of clusters, bent surfaces, neighbours' graphs, nearly symmetric clouds, spaces with
-nothing in common, scans of one person); docs/alignment.md has how well that holds on other kinds.
+are. FACTORS and BY_CHANCE were fitted by ``benchmarks/confidence.py --fit`` to pairs of spaces of seven kinds
+(Gaussian clouds, two views of clusters, bent surfaces, neighbours' graphs, nearly symmetric clouds, spaces with nothing
+in common, scans of one person); docs/alignment.md has how well that holds on other kinds.
 
-Of more points than a plan can hold, landmarks are judged, by their regions alone: a match is then right if it is as
-near to the true point as landmarks are to each other.
+Of more points than a plan can hold, landmarks are judged, by their regions alone: a match is then right if it is within
+twice the landmarks' spacing of the true point, the largest distance of any point to a landmark.
 """
 
 from typing import NamedTuple
@@ -31,21 +31,19 @@ from anchorot._units import in_unit_range
 from anchorot.space import Space, heavy_part
 
 NEIGHBOURS = 8
-MIN_EXCHANGE_ODDS = 1e-4  # what all exchanges of a point together are worth at least
 MIN_ROUGHNESS = 1e-9  # of the mean of D, since copies have none
 ROUNDING = 1e-10  # of the mean of D: what exchanges cost that cost nothing
 ALIKE = 1e-7  # how far colours differ of points that are alike
 REFINEMENTS = 3  # of colours
 UNKNOWN_AGREEMENT = 0.5  # of starts, where there was but one
-MIRRORED = 0.1  # times the chance of a match, where a map of surfaces exchanges left and right
+MIRRORED = 0.7  # times the chance of a match, where a map of surfaces exchanges left and right; scans of people
 DECAY = 100.0  # an answer with an objective larger by a hundredth is as likely as 1 / e
 BY_CHANCE = (
     1.389,
     -0.235,
     -0.125,
 )  # common neighbours of spaces with nothing in common: constant, per log d, per log n
-OF_POINT = {"exchanges": 0.76, "constant": -0.14}
-OF_REGION = {"neighbours": 4.06, "agreement": 5.42, "kept beyond chance": 5.47, "constant": -4.95}
+FACTORS = {"neighbours": 2.85, "agreement": 3.23, "kept beyond chance": 6.44, "constant": -4.39}
 
 Bools = NDArray[np.bool_]
 
@@ -75,7 +73,7 @@ class Evidence(NamedTuple):
         shares, nearby = common_neighbours(judge.first, judge.second)
         agreement, answers = other_starts(self.matches, self.others, rows)
         return {
-            "exchanges": -np.log(np.maximum(likely, MIN_EXCHANGE_ODDS)),
+            "exchanges": likely,
             "neighbours": nearby,
             "agreement": np.full(len(rows), agreement),
             "kept neighbours": np.full(len(rows), shares.mean()),
@@ -97,7 +95,7 @@ class DenseEvidence(NamedTuple):
     is_mirrored: bool
 
     def confidence(self) -> Float64s:
-        """(n,): the estimated chance that a match is right to within the landmarks' spacing; 0 without a match."""
+        """(n,): the estimated chance that a match is right to within twice the spacing of landmarks; 0 without one."""
         shares, nearby = common_neighbours(*self.costs)
         k = len(shares)
         agreement, answers = other_starts(self.own, self.others, np.arange(k))
@@ -118,19 +116,15 @@ class DenseEvidence(NamedTuple):
 
 def chances(seen: dict[str, Float64s]) -> Float64s:
     """The chance of a right match, by the factors seen."""
-    return logistic(OF_POINT, seen) * region_chances(seen) / seen["answers"]
+    return region_chances(seen) / (1 + seen["exchanges"]) / seen["answers"]
 
 
 def region_chances(seen: dict[str, Float64s]) -> Float64s:
     """The chance that a match lies where it should, if perhaps not on the right point."""
     expected = kept_by_chance(seen["dimension"], seen["points"])
-    return logistic(OF_REGION, seen | {"kept beyond chance": seen["kept neighbours"] - expected})
-
-
-def logistic(factors: dict[str, float], seen: dict[str, Float64s]) -> Float64s:
-    """A chance whose odds are multiplied by each of the factors."""
-    score = sum(factor * seen[name] for name, factor in factors.items() if name != "constant")
-    return np.asarray(1 / (1 + np.exp(-score - factors["constant"])))
+    seen = seen | {"kept beyond chance": seen["kept neighbours"] - expected, "constant": np.ones_like(expected)}
+    score = sum(factor * seen[name] for name, factor in FACTORS.items())
+    return np.asarray(1 / (1 + np.exp(-score)))
 
 
 class _Judge:

@@ -94,10 +94,11 @@ class DenseAlignment(Correspondence):
 
     @cached_property
     def confidence(self) -> Float64s:
-        """Estimated chance that every point's match is right to within the spacing of the landmarks, shape (n,).
+        """Estimated chance that every point's match is right, to within twice the spacing of the landmarks, shape (n,).
 
-        0 without a match. From what landmarks near the point show: whether their neighbours stay neighbours, and
-        whether other starts and other dense maps agree; see `docs/alignment.md` for how well that holds.
+        The spacing is the largest distance of any point to a landmark; 0 without a match. From what landmarks near the
+        point show: whether their neighbours stay neighbours, and whether other starts and other dense maps agree.
+        `docs/alignment.md` says how well that holds on which data.
         """
         return self.evidence.confidence()
 
@@ -293,7 +294,7 @@ def _evidence(pair: Pair, best: Candidate, final: Map, others: list[Map], matche
         around=near,
         own=_answer(best.alignment, best.from_runner_up).matches,
         others=((shown.matches, 0.0), *shown.others) if best.from_runner_up else shown.others,
-        elsewhere=tuple((by > spacing, (one.badness / (best.map.badness or 1.0)) ** 2 - 1.0) for by, one in moved),
+        elsewhere=tuple((by > 2 * spacing, (one.badness / (best.map.badness or 1.0)) ** 2 - 1.0) for by, one in moved),
         is_mirrored=final.is_mirrored,
     )
 
