@@ -40,7 +40,8 @@ from measure import Row, table, write_results
 from problems import cell_problems, isometry_problems, scans, surface_costs
 
 DATA = Path(os.environ.get("ANCHOROT_DATA", Path(__file__).parents[2] / "shared" / "data"))
-PAIRS = 40  # of each kind that can be drawn at will
+PAIRS = 30  # of each kind that can be drawn at will,
+FIT_PAIRS = 60  # and of those that serve the fit
 SCAN_POINTS = 300
 RIDGE = 1e-5
 BINS = 10
@@ -394,12 +395,12 @@ HELD: dict[
     "digits by two networks": (digits, "mnist_100_per_class.npz", False),
     "cells by two assays": (from_problems(cell_problems), "singlecell", False),
     "networks: proteins, e-mails, school": (jobs(networks, "real", 5), "graph_alignment", False),
-    "networks: random regular": (jobs(networks, "regular", 10), "", False),
-    "networks: caves": (jobs(networks, "caves", 10), "", False),
-    "networks: duplication and divergence": (jobs(networks, "duplication", 10), "", False),
-    "networks: trees": (jobs(networks, "trees", 10), "", False),
+    "networks: random regular": (jobs(networks, "regular", 8), "", False),
+    "networks: caves": (jobs(networks, "caves", 8), "", False),
+    "networks: duplication and divergence": (jobs(networks, "duplication", 8), "", False),
+    "networks: trees": (jobs(networks, "trees", 8), "", False),
     "by landmarks: clouds": (jobs(clouds_by_landmarks, "", 20), "", False),
-    "by landmarks: whole scans": (jobs(scans_by_landmarks, "", 12), "faust_two_subjects", False),
+    "by landmarks: whole scans": (jobs(scans_by_landmarks, "", 8), "faust_two_subjects", False),
 }
 BARS = {"scans": 0.8, "clouds": 0.9, "digits": 0.9, "networks": 0.9}  # least AUC of kinds whose names begin so
 
@@ -436,7 +437,8 @@ def all_judged(folder: Path, is_fit: bool) -> dict[str, list[Judged]]:
     with ProcessPoolExecutor() as pool:
         for name, (_, serves) in DRAWN.items():
             if serves == is_fit:
-                found[name] = list(pool.map(drawn, [name] * PAIRS, range(PAIRS)))
+                count = FIT_PAIRS if is_fit else PAIRS
+                found[name] = list(pool.map(drawn, [name] * count, range(count)))
                 print(f"{name}: {len(found[name])} pairs", flush=True)
         for name, (pairs, needed, serves) in HELD.items():
             if serves == is_fit and not (folder / needed).exists():

@@ -109,7 +109,7 @@ def test_costs_one_way_are_judged_both_ways():
     order = RNG.permutation(30)
     found = ao.align(ao.Space(skew), ao.Space(skew[np.ix_(order, order)]))
     assert (order[found.matches] == np.arange(30)).all()
-    assert found.confidence.min() > 0.9
+    assert found.confidence.min() > 0.8
 
 
 def test_confidence_holds_on_noisy_clouds():

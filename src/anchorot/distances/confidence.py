@@ -37,13 +37,14 @@ ALIKE = 1e-7  # how far colours differ of points that are alike
 REFINEMENTS = 3  # of colours
 UNKNOWN_AGREEMENT = 0.5  # of starts, where there was but one
 MIRRORED = 0.7  # times the chance of a match, where a map of surfaces exchanges left and right; scans of people
+FAILURE = 3.0  # a start whose objective is larger by a third counts half
 DECAY = 100.0  # an answer with an objective larger by a hundredth is as likely as 1 / e
 BY_CHANCE = (
     1.389,
     -0.235,
     -0.125,
 )  # common neighbours of spaces with nothing in common: constant, per log d, per log n
-FACTORS = {"neighbours": 2.85, "agreement": 3.23, "kept beyond chance": 6.44, "constant": -4.39}
+FACTORS = {"neighbours": 3.07, "agreement": 4.57, "kept beyond chance": 6.91, "constant": -6.21}
 
 Bools = NDArray[np.bool_]
 
@@ -244,15 +245,22 @@ def dimension(cost: Float64s) -> float:
 
 
 def other_starts(matches: Int64s, others: tuple[tuple[Int64s, float], ...], rows: Int64s) -> tuple[float, Float64s]:
-    """Share of matches that other starts share; and (p,) the number of answers, where worse ones count for less."""
+    """How far other starts agree; and (p,) the number of answers, where worse ones count for less.
+
+    Starts that ended far worse have failed, and count for less too; those that are as good are among the answers.
+    """
     answers, seen = np.ones(len(rows)), [matches[rows]]
-    for one, excess in others:
-        own = one[rows]
+    agreed, total = 1.0, 1.0  # the answer's own
+    for one, given in others:
+        own, excess = one[rows], max(given, 0.0)
+        likely, weight = np.exp(-DECAY * excess), 1 / (1 + FAILURE * excess)
+        same = float(np.mean(own == seen[0]))
+        agreed += weight * same
+        total += weight * (same + (1 - same) * (1 - likely))
         is_new = (own >= 0) & np.all([own != other for other in seen], axis=0)
-        answers += is_new * np.exp(-DECAY * max(excess, 0.0))
+        answers += is_new * likely
         seen.append(own)
-    agreement = np.mean([own == seen[0] for own in seen[1:]]) if others else UNKNOWN_AGREEMENT
-    return float(agreement), answers
+    return agreed / total if others else UNKNOWN_AGREEMENT, answers
 
 
 def orbit_sizes(cost: Float64s, marks: list[Float64s]) -> Int64s:
