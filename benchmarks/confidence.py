@@ -277,6 +277,7 @@ def digit_views(folder: Path) -> Floats:
     x, y, rng = held["x"].reshape(len(held["y"]), -1) / 255, held["y"], np.random.default_rng(0)
     order = rng.permutation(len(y))
     views = []
+    warnings.simplefilter("ignore")  # they need not converge
     for seed in range(4):
         seen = rng.choice(order[400:], 400, replace=False)
         found = MLPClassifier((64,), max_iter=80, random_state=seed).fit(x[seen], y[seen])

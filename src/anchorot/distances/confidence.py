@@ -39,11 +39,8 @@ UNKNOWN_AGREEMENT = 0.5  # of starts, where there was but one
 MIRRORED = 0.7  # times the chance of a match, where a map of surfaces exchanges left and right; scans of people
 FAILURE = 3.0  # a start whose objective is larger by a third counts half
 DECAY = 100.0  # an answer with an objective larger by a hundredth is as likely as 1 / e
-BY_CHANCE = (
-    1.389,
-    -0.235,
-    -0.125,
-)  # common neighbours of spaces with nothing in common: constant, per log d, per log n
+# Neighbours kept by alignments of spaces with nothing in common: constant, per log of dimension, per log of points.
+BY_CHANCE = (1.229, -0.214, -0.101)
 FACTORS = {"neighbours": 3.07, "agreement": 4.57, "kept beyond chance": 6.91, "constant": -6.21}
 
 Bools = NDArray[np.bool_]
