@@ -46,6 +46,7 @@ SCAN_POINTS = 300
 RIDGE = 1e-5
 BINS = 10
 LARGEST_ERROR = 0.1
+MIN_SHOWN = 0.05  # of the matches are right in kinds that have a curve
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "confidence.png"
 
 Floats = np.ndarray
@@ -478,7 +479,7 @@ def rows_of(found: dict[str, list[Judged]]) -> list[Row]:
         chance, is_right = joined(pairs)
         area, error = auc(chance, is_right), calibration_error(chance, is_right)
         least = next((bar for start, bar in BARS.items() if name.startswith(start)), None)
-        holds = error <= LARGEST_ERROR and (least is None or area >= least)
+        holds = error <= LARGEST_ERROR and (least is None or not area < least)  # no area where all are right
         bar = f"error at most {LARGEST_ERROR:g}" + ("" if least is None else f", AUC at least {least:g}")
         told = f"AUC {area:.2f}, error {error:.3f}; {is_right.mean():.2f} right, {chance.mean():.2f} expected"
         rows.append(Row(f"{name}, {len(pairs)} pairs, {len(is_right)} matches", told, bar, holds))
@@ -492,7 +493,8 @@ def draw(found: dict[str, list[Judged]]) -> None:
     figure = plot.new_figure(8.4, 5.6)
     ax = figure.subplots()
     ax.plot([0, 1], [0, 1], color="#9ca3af", linewidth=1, linestyle="--")
-    for number, (name, pairs) in enumerate(found.items()):
+    shown = {name: pairs for name, pairs in found.items() if MIN_SHOWN < joined(pairs)[1].mean() < 1}
+    for number, (name, pairs) in enumerate(shown.items()):
         chance, is_right = joined(pairs)
         place = bins_of(chance)
         count = np.bincount(place, minlength=BINS)
