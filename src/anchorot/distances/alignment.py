@@ -261,7 +261,7 @@ class Alignment(Correspondence):
         facts = {
             "plan": f"{n} x {m}, {100 * self.mass:.4g} % matched",
             "value": f"{self.value:.6g}",
-            "bound": f"{self.bound:.6g}",
+            "bound of the loss": f"{self.bound:.6g}",
             "runner-up": "none" if rival is None else f"{rival.objective:.6g}, differs on {100 * rival.differs:.3g} %",
             "solver": f"{'converged' if self.converged else 'NOT converged'}, best of {len(self.starts)} starts",
         }

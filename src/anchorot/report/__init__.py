@@ -199,7 +199,13 @@ def _provenance(found: Correspondence) -> dict[str, str]:
     said["runner-up"] = "none" if rival is None else f"{size:.6g}, {rival.differs:.0%} other matches"
     if isinstance(found, Alignment):
         said["matches of a point"] = _typical(found.spread)
+    if isinstance(found, Alignment | DenseAlignment):
+        said["matches that are right"] = _expected(found)
     return said
+
+
+def _expected(found: Correspondence) -> str:
+    return f"about {found.confidence.sum():.0f} of {int((found.matches >= 0).sum())}"
 
 
 def _of_networks(found: GraphAlignment) -> dict[str, str]:
@@ -211,7 +217,7 @@ def _of_networks(found: GraphAlignment) -> dict[str, str]:
         "edge correctness": f"{found.edge_correctness:.4g}",
         "induced conserved structure": f"{found.induced_conserved_structure:.4g}",
         "S3": f"{found.s3:.4g}",
-        "matches that are right": f"about {found.confidence.sum():.0f} of {int(kept.sum())}",
+        "matches that are right": _expected(found),
     }
 
 
@@ -225,7 +231,7 @@ def _of_plan(found: Alignment) -> dict[str, str]:
         said["objective with features"] = f"{found.objective:.6g}"
     is_whole = found.mass >= 1 - 1e-6
     said["mass matched"] = "all" if is_whole else f"{found.mass:.4g}"
-    gap = f"{found.bound:.6g}, so that the gap is at most {found.gap:.3g}"
+    gap = f"{found.bound:.6g}: no loss is smaller, and this one is within {found.gap:.3g} of the least"
     said["bound"] = gap if is_whole else "none for a part of the mass"
     return said
 
