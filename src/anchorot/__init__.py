@@ -34,6 +34,8 @@ from anchorot.distances.nearest import Neighbors, nearest_gw
 from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.scores import AlignmentScores, alignment_scores
 from anchorot.distances.wasserstein import Transport, anchor_wasserstein
+from anchorot.embeddings.align import align_embeddings
+from anchorot.embeddings.result import EmbeddingAlignment
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
 from anchorot.io.cells import from_cells
 from anchorot.io.cohort import Cohort, from_cohort
@@ -75,6 +77,7 @@ __all__ = [
     "ConvergenceWarning",
     "Correspondence",
     "DenseAlignment",
+    "EmbeddingAlignment",
     "FeatureMap",
     "FourierMap",
     "Geometry",
@@ -97,6 +100,7 @@ __all__ = [
     "Transport",
     "__version__",
     "align",
+    "align_embeddings",
     "align_graphs",
     "alignment_scores",
     "anchor_energy",
