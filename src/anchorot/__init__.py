@@ -35,6 +35,7 @@ from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.scores import AlignmentScores, alignment_scores
 from anchorot.distances.wasserstein import Transport, anchor_wasserstein
 from anchorot.embeddings.align import align_embeddings
+from anchorot.embeddings.cells import align_cells
 from anchorot.embeddings.result import EmbeddingAlignment
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
 from anchorot.io.cells import from_cells
@@ -100,6 +101,7 @@ __all__ = [
     "Transport",
     "__version__",
     "align",
+    "align_cells",
     "align_embeddings",
     "align_graphs",
     "alignment_scores",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from anchorot._typing import Float64s
-from anchorot.embeddings.fit import Finished, Search, Side, finish, start_of
-from anchorot.embeddings.pairs import pairs_of
+from anchorot.embeddings.confidence import chances, temperature_of
+from anchorot.embeddings.fit import MAX_RIVAL_EXCESS, SIMILAR_MAP, Candidate, Finished, Search, Side, finish, start_of
 from anchorot.embeddings.result import EmbeddingAlignment, EmbeddingRival
 
-MAX_RIVAL_EXCESS = 0.02  # of the best objective: a map that is worse by no more is about as good
+SOFT_BLUR = 4.0  # temperature of what is carried over: neighbours that are as good in kind have a say
+MAX_RIVALS = 2  # that are finished on all points
+ROUNDING = 1e-12  # of the variance
 MIN_RIVAL_DIFFERENCE = 0.1  # of the points matched otherwise make another answer
 
 
@@ -27,27 +27,21 @@ def answer(
     x, y = Side.of(rows), Side.of(others)
     search = Search(x, y, n_landmarks, rng)
     candidates, agree = search.candidates()
-    best = finish(x.points, y.points, candidates[0].map, device)
-    rival = None
-    for one in candidates[1:]:
-        if one.objective <= (1 + MAX_RIVAL_EXCESS) * candidates[0].objective:
-            other = finish(x.points, y.points, one.map, device)
-            differs = float(np.mean(other.matches != best.matches))
-            if differs > MIN_RIVAL_DIFFERENCE and other.objective <= (1 + MAX_RIVAL_EXCESS) * best.objective:
-                rotation = other.map.left @ other.map.right.T
-                rival = EmbeddingRival(other.matches, other.objective, differs, rotation)
-                break
-    masses = partial(_masses, x.points, y.points, best, device)
-    shares = masses()
-    own = np.flatnonzero(best.matches >= 0)
-    confidence = np.zeros(len(rows))
-    confidence[own] = np.asarray(shares[own, best.matches[own]]).ravel()
+    best = finish(x, y, candidates[0].map, device, rng)
+    rivals = [
+        one
+        for one in candidates[1:]
+        if one.objective <= (1 + MAX_RIVAL_EXCESS) * candidates[0].objective + ROUNDING
+        and search.difference(candidates[0].map, one.map) >= SIMILAR_MAP
+    ][:MAX_RIVALS]
+    best, rival = _best_and_rival(best, rivals, x, y, device, rng)
+    temperature = temperature_of(best, x.points, y.points)
     rotation = best.map.left @ best.map.right.T
     scale = best.map.stretch * y.unit / x.unit
     origin, target = x.mean + x.unit * best.map.origin, y.mean + y.unit * best.map.target
     return EmbeddingAlignment(
         matches=best.matches,
-        confidence=np.minimum(confidence, 1.0),
+        confidence=chances(best, temperature, None if rival is None else rival.matches),
         rotation=rotation,
         scale=scale,
         offset=target - scale * (origin @ rotation),
@@ -57,14 +51,26 @@ def answer(
         runner_up=rival,
         converged=agree and best.converged,
         n_second=len(others),
-        masses=masses,
+        masses=lambda: best.pairs.shares(SOFT_BLUR * temperature),
     )
 
 
-def _masses(x: Float64s, y: Float64s, best: Finished, device: str | None) -> object:
-    own = best.residuals[best.matches >= 0]
-    pairs = pairs_of(best.map.moved(x), best.map.others(y), device)
-    left = best.map.moved(x[best.matches >= 0]) - best.map.others(y[best.matches[best.matches >= 0]])
-    spectrum = np.square(np.linalg.svd(left, compute_uv=False))
-    directions = spectrum.sum() ** 2 / max(float(np.square(spectrum).sum()), 1e-300)
-    return pairs.shares(max(2 * float(own.mean()) / max(directions, 1.0), 1e-12))
+def _best_and_rival(
+    best: Finished, candidates: list[Candidate], x: Side, y: Side, device: str | None, rng: np.random.Generator
+) -> tuple[Finished, EmbeddingRival | None]:
+    """The best of what candidates lead to on all points, and another answer that is about as good."""
+    rival: Finished | None = None
+    for one in candidates:
+        other = finish(x, y, one.map, device, rng)
+        if np.mean(other.matches != best.matches) <= MIN_RIVAL_DIFFERENCE:
+            continue
+        if other.objective < best.objective:
+            best, other = other, best
+        if rival is None or other.objective < rival.objective:
+            rival = other
+    if rival is None or rival.objective > (1 + MAX_RIVAL_EXCESS) * best.objective + ROUNDING:
+        return best, None
+    differs = float(np.mean(rival.matches != best.matches))
+    if differs <= MIN_RIVAL_DIFFERENCE:
+        return best, None
+    return best, EmbeddingRival(rival.matches, rival.objective, differs, rival.map.left @ rival.map.right.T)

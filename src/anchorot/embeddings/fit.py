@@ -14,23 +14,41 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from anchorot._typing import Float64s, Floats, Int64s
+from anchorot._typing import Float32s, Float64s, Floats, Int64s
 from anchorot.distances.alignment import Start
 from anchorot.distances.descent import anneal
 from anchorot.distances.quadratic import Quadratic
 from anchorot.distances.starts import starting_plans
-from anchorot.embeddings.pairs import DensePairs, pairs_of, scalings, squared_distances
+from anchorot.embeddings.pairs import (
+    DENSE_POINTS,
+    DensePairs,
+    SparsePairs,
+    pairs_of,
+    scalings,
+    squared_distances,
+)
 from anchorot.space import Space
 
-LANDMARKS = 300  # points of a side that are aligned by their distances
-SAMPLE = 1000  # points of a side that a map grows on
-FIRST_RANK, RANK_FACTOR = 5, 1.4
+LANDMARKS = 400  # points of a side that are aligned by their distances
+SAMPLE, LARGE_SAMPLE = 1000, 2000  # points of a side that a map grows on
+FIRST_RANK, RANK_FACTOR, SLOW_RANK_FACTOR = 5, 1.4, 1.2
+MOST_GROWTHS = 4
+MIN_GAIN = 0.005  # of the objective, by growing again
+MIRRORS = 8  # main directions that data may be symmetric in
+MAX_RIVAL_EXCESS = 0.02  # of the best objective: a map that is worse by no more is about as good
 STEPS_PER_RANK = 2
 BLUR = 3.0  # temperature of soft plans, in units of what is left in each direction at the nearest point
 SCALINGS = 15
 DRAWS = ("near, annealed", "middle", "near, annealed", "product", "near, annealed", "middle", "aw", "near, annealed")
-MAX_MAP_DIFFERENCE = 0.1  # of the variance, between two maps that are the same
-ROUNDS = 8  # of rotation and assignment on all points
+SAME_MAP, SIMILAR_MAP = (
+    0.1,
+    0.5,
+)  # of the variance: how far two maps may differ that are the same, or but for minor directions
+SIMILAR_OBJECTIVE = 0.03  # relative difference
+ROUNDS, LARGE_ROUNDS = 8, 2  # of rotation and assignment on all points; where they are many
+SETTLED = 1e-3  # of the points change their match: rounds end
+MIN_GROUPED = 8  # residuals, to look for two groups of them
+MIN_GAP = 5.0  # deviations within groups, between the means of two groups of log residuals
 SMALLEST = 1e-12  # of the variance: distances below are rounding
 
 
@@ -102,7 +120,6 @@ class Candidate(NamedTuple):
     map: Map
     objective: float
     name: str
-    draw: int
     seconds: float
 
 
@@ -112,34 +129,69 @@ class Search:
     def __init__(self, x: Side, y: Side, n_landmarks: int | None, rng: np.random.Generator) -> None:
         self._x, self._y, self._rng = x, y, rng
         self._n_landmarks = n_landmarks or LANDMARKS
-        self.sample = (x.points[x.draw(SAMPLE, rng)], y.points[y.draw(SAMPLE, rng)])
+        self._sample = self._drawn(SAMPLE)
 
     def candidates(self) -> tuple[list[Candidate], bool]:
         """Maps from several draws, best first, until two that are as good as any agree; and whether they did."""
         found: list[Candidate] = []
+        nearest = np.inf
         for draw, name in enumerate(DRAWS):
             found = sorted([*found, self._candidate(draw, name)], key=lambda one: one.objective)
-            if any(self.difference(found[0].map, one.map) < MAX_MAP_DIFFERENCE for one in found[1:]):
-                return found, True
-        return found, False
+            others = [one for one in found[1:] if one.objective <= (1 + SIMILAR_OBJECTIVE) * found[0].objective]
+            nearest = min((self.difference(found[0].map, one.map) for one in others), default=np.inf)
+            if nearest < SIMILAR_MAP:
+                break
+        if nearest >= SAME_MAP:
+            found = self._grown_again(found)
+        mirrored = self._mirrored(found[0])
+        return sorted([*found, *mirrored], key=lambda one: one.objective), nearest < SIMILAR_MAP
 
     def difference(self, one: Map, two: Map) -> float:
         """How far apart two maps put the same points, as a share of the variance."""
-        x, _ = self.sample
-        first, second = ((part.moved(x) @ part.right.T) for part in (one, two))
+        first, second = (part.moved(self._sample[0]) @ part.right.T for part in (one, two))
         return float(np.square(first - second).sum() / max(float(np.square(first).sum()), SMALLEST))
-
-    def _candidate(self, draw: int, name: str) -> Candidate:
-        begin = time.perf_counter()
-        chosen = [side.points[side.draw(self._n_landmarks, self._rng)] for side in (self._x, self._y)]
-        plan = _aligned(chosen[0], chosen[1], name, self._rng)
-        grown = grow(*self.sample, chosen[0].T @ plan @ chosen[1])
-        return Candidate(grown, self.objective(grown), name, draw, time.perf_counter() - begin)
 
     def objective(self, one: Map) -> float:
         """Mean squared distance to the nearest point of the other side, both ways."""
-        costs = squared_distances(one.moved(self.sample[0]), one.others(self.sample[1]))
+        costs = squared_distances(one.moved(self._sample[0]), one.others(self._sample[1]))
         return float(costs.min(axis=1).mean() + costs.min(axis=0).mean()) / 2
+
+    def _drawn(self, count: int) -> tuple[Float32s, Float32s]:
+        x, y = (side.points[side.draw(count, self._rng)].astype(np.float32) for side in (self._x, self._y))
+        return x, y
+
+    def _candidate(self, draw: int, name: str) -> Candidate:
+        begin = time.perf_counter()
+        x, y = self._drawn(self._n_landmarks)
+        grown = grow(*self._sample, x.T @ _aligned(x, y, name, self._rng) @ y)
+        return Candidate(grown, self.objective(grown), f"draw {draw + 1}, {name}", time.perf_counter() - begin)
+
+    def _grown_again(self, found: list[Candidate]) -> list[Candidate]:
+        """What is partly right becomes better if it grows again, more slowly and on more points."""
+        x, y = self._drawn(LARGE_SAMPLE)
+        for _ in range(MOST_GROWTHS):
+            begin, best = time.perf_counter(), found[0]
+            plan = soft_plan(squared_distances(best.map.moved(x), best.map.others(y)), min(best.map.left.shape))
+            grown = grow(x, y, x.T @ (plan @ y), SLOW_RANK_FACTOR)
+            objective = self.objective(grown)
+            if objective > (1 - MIN_GAIN) * best.objective:
+                break
+            seconds = best.seconds + time.perf_counter() - begin
+            found = [Candidate(grown, objective, best.name, seconds), *found[1:]]
+        return found
+
+    def _mirrored(self, best: Candidate) -> list[Candidate]:
+        """Mirror images along one of the main directions, where they are about as good: data may be symmetric."""
+        found = []
+        for axis in range(min(MIRRORS, best.map.left.shape[1])):
+            begin, left = time.perf_counter(), best.map.left.copy()
+            left[:, axis] *= -1
+            mirrored = best.map._replace(left=left)
+            objective = self.objective(mirrored)
+            if objective <= (1 + MAX_RIVAL_EXCESS) * best.objective:
+                name = f"{best.name}, mirrored in direction {axis + 1}"
+                found.append(Candidate(mirrored, objective, name, time.perf_counter() - begin))
+        return found
 
 
 def _aligned(x: Floats, y: Floats, name: str, rng: np.random.Generator) -> Float64s:
@@ -155,7 +207,7 @@ def _aligned(x: Floats, y: Floats, name: str, rng: np.random.Generator) -> Float
     return anneal(problem, start.plan.astype(np.float32), single[1], single[3], start.temperatures).plan
 
 
-def grow(x: Floats, y: Floats, cross: Float64s) -> Map:
+def grow(x: Floats, y: Floats, cross: Floats, factor: float = RANK_FACTOR) -> Map:
     """Refine a map, by its cross moments, from its first directions to all."""
     rank, most = float(FIRST_RANK), min(cross.shape)
     nowhere = np.zeros(x.shape[1]), np.zeros(y.shape[1])
@@ -167,7 +219,7 @@ def grow(x: Floats, y: Floats, cross: Float64s) -> Map:
             cross = x.T @ (plan @ y)
         if rank >= most:
             return Map.of_moments(cross, *nowhere).stretched(x, y)
-        rank *= RANK_FACTOR
+        rank *= factor
 
 
 def soft_plan(costs: Floats, n_directions: int) -> Floats:
@@ -180,30 +232,62 @@ def soft_plan(costs: Floats, n_directions: int) -> Floats:
 
 
 class Finished(NamedTuple):
-    """A map fitted to all points."""
+    """A map fitted to all points, and who goes with whom."""
 
     map: Map
+    pairs: DensePairs | SparsePairs
     matches: Int64s
-    residuals: Float64s
-    objective: float
-    n_rounds: int
+    residuals: Float64s  # (n,): squared distance to the match, infinite without one
     converged: bool
 
+    @property
+    def objective(self) -> float:
+        """Mean squared distance of matched points."""
+        return float(self.residuals[self.matches >= 0].mean())
 
-def finish(x: Floats, y: Floats, found: Map, device: str | None) -> Finished:
-    """Rounds of assignment and rotation on all points, until matches stay."""
+
+def finish(x: Side, y: Side, found: Map, device: str | None, rng: np.random.Generator) -> Finished:
+    """Rounds of assignment and rotation on all points, until matches stay; then what does not fit is left out."""
+    rounds = ROUNDS
+    if max(len(x.points), len(y.points)) > DENSE_POINTS:
+        some = [side.points[side.draw(LARGE_SAMPLE, rng)] for side in (x, y)]
+        found, rounds = _rounds(some[0], some[1], found, ROUNDS, device).map, LARGE_ROUNDS
+    whole = _rounds(x.points, y.points, found, rounds, device)
+    cut = cut_between(whole.residuals[whole.matches >= 0])
+    return whole if cut == np.inf else _rounds(x.points, y.points, whole.map, rounds, device, cut)
+
+
+def _rounds(x: Floats, y: Floats, found: Map, most: int, device: str | None, cut: float = np.inf) -> Finished:
     matches = np.full(len(x), -1)
-    for n_rounds in range(1, ROUNDS + 1):
+    for _ in range(most):
         pairs = pairs_of(found.moved(x), found.others(y), device)
-        before, matches = matches, pairs.assign()
-        if (before == matches).all():
+        before, matches = matches, pairs.assign(cut)
+        has_settled = bool(np.mean(before != matches) <= SETTLED)
+        if has_settled or not (matches >= 0).any():
             break
         found = Map.of_matches(x, y, matches)
-    residuals = pairs.at(matches)
-    own = residuals[matches >= 0]
-    return Finished(found, matches, residuals, float(own.mean()), n_rounds, bool((before == matches).all()))
+    return Finished(found, pairs, matches, pairs.at(matches), has_settled)
+
+
+def cut_between(residuals: Float64s) -> float:
+    """Where residuals fall into two groups that lie far apart, a number between them; else infinity.
+
+    Partners lie near each other, and other points as far as chance puts them. Only where the first is much nearer than
+    the second can a point without a partner be told from one with a partner.
+    """
+    size = np.log(np.sort(residuals) + SMALLEST)
+    count = np.arange(1, len(size))
+    if len(size) < MIN_GROUPED or np.ptp(size) == 0:
+        return np.inf
+    sums, squares = np.cumsum(size)[:-1], np.cumsum(np.square(size))[:-1]
+    low, high = sums / count, (size.sum() - sums) / (len(size) - count)
+    within = squares - count * low**2 + (np.square(size).sum() - squares) - (len(size) - count) * high**2
+    best = int(np.argmin(within))
+    deviation = float(np.sqrt(max(within[best], 0.0) / len(size)))
+    gap = float(high[best] - low[best])
+    return float(np.exp((size[best] + size[best + 1]) / 2)) if gap > MIN_GAP * deviation else np.inf
 
 
 def start_of(one: Candidate) -> Start:
     """What a candidate has to say of itself."""
-    return Start(f"draw {one.draw + 1}, {one.name}", one.objective, one.seconds, 1, converged=True)
+    return Start(one.name, one.objective, one.seconds, 1, converged=True)

@@ -6,7 +6,7 @@ points of the other side alone: a sparse matrix, whose assignment is the best am
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,9 @@ BLOCK_NUMBERS = 1 << 24  # distances computed at a time; on a device
 DEVICE_BLOCK_NUMBERS = 1 << 30
 SCALINGS = 200  # of rows and columns, at the most
 MARGINAL_GOAL = 1e-4  # of a row's mass, on average
-LEAST_MASS = 1e-300
+LOOK_EVERY = 5  # scalings
+TIE = 1e-9  # of the variance: squared distances that differ by less are equal
+LEAST_MASS = 1e-30
 
 
 def squared_distances(points: Floats, others: Floats) -> Floats:
@@ -75,6 +77,19 @@ def _nearest_on_device(points: Any, others: Any, k: int, device: str | None) -> 
     return torch.cat(index).numpy(), torch.cat(found).double().numpy()
 
 
+class Rivals(NamedTuple):
+    """Of every matched point: what else it, or its match, lies near to."""
+
+    nearest: Float64s  # squared distance to the nearest other point, of either side
+    ties: Int64s  # points as near as the match, which is one of them: no distance can tell them apart
+
+
+def _rivals(costs: Float64s, kept: Float64s) -> tuple[Float64s, Int64s]:
+    """The least of every row that is not as good as what is kept, and how many are."""
+    is_tie = np.abs(costs - kept[:, None]) <= TIE
+    return np.where(is_tie, np.inf, costs).min(axis=1, initial=np.inf), is_tie.sum(axis=1)
+
+
 class DensePairs:
     """All squared distances between two sets of points."""
 
@@ -93,6 +108,16 @@ class DensePairs:
     def at(self, matches: Int64s) -> Float64s:
         """Squared distance of every point to its match; infinite without one."""
         return np.where(matches >= 0, self.costs[np.arange(len(matches)), matches], np.inf)
+
+    def rivals(self, matches: Int64s) -> Rivals:
+        """What else the matched points, of which there is a list in `matches`, lie near to."""
+        own = np.flatnonzero(matches >= 0)
+        goal = matches[own]
+        kept = self.costs[own, goal]
+        self.costs[own, goal] = np.inf
+        sides = [_rivals(costs, kept) for costs in (self.costs[own], self.costs.T[goal])]
+        self.costs[own, goal] = kept
+        return Rivals(np.minimum(sides[0][0], sides[1][0]), np.maximum(sides[0][1], sides[1][1]) + 1)
 
     def shares(self, temperature: float) -> Float64s:
         """Where every point's mass goes (n, m): exp(-costs / temperature), scaled to sums of at most 1 both ways."""
@@ -139,6 +164,29 @@ class SparsePairs:
         found[own] = np.asarray(self.costs[own, matches[own]]).ravel()
         return found
 
+    def rivals(self, matches: Int64s) -> Rivals:
+        """As `DensePairs.rivals`, among the nearest points."""
+        own = np.flatnonzero(matches >= 0)
+        kept = self.at(matches)[own]
+        rows = np.repeat(np.arange(len(matches)), np.diff(self.costs.indptr))
+        columns, values = self.costs.indices, self.costs.data
+        is_other = columns != matches[rows]
+        of_row = np.full(len(matches), np.inf)
+        of_row[own] = kept
+        of_column = np.full(self.costs.shape[1], np.inf)
+        of_column[matches[own]] = kept
+        nearest_other, ties = [], []
+        for index, limit, size in ((rows, of_row, len(matches)), (columns, of_column, self.costs.shape[1])):
+            is_tie = np.abs(values - limit[index]) <= TIE
+            least = np.full(size, np.inf)
+            np.minimum.at(least, index[is_other & ~is_tie], values[is_other & ~is_tie])
+            nearest_other.append(least)
+            ties.append(np.bincount(index[is_other & is_tie], minlength=size))
+        goal = matches[own]
+        return Rivals(
+            np.minimum(nearest_other[0][own], nearest_other[1][goal]), np.maximum(ties[0][own], ties[1][goal]) + 1
+        )
+
     def shares(self, temperature: float) -> csr_array:
         """As `DensePairs.shares`, sparse."""
         kernel = self.costs.copy()
@@ -157,12 +205,13 @@ def scalings(kernel: Any, most: int = SCALINGS) -> tuple[Float64s, Float64s]:
         columns, rows = scalings(kernel.T, most)
         return rows, columns
     flipped = kernel.T
-    rows, columns = np.ones(n), np.ones(m)
-    for _ in range(most):
-        rows = 1 / np.maximum(kernel @ columns, LEAST_MASS)
-        total = flipped @ rows
-        columns = np.minimum(1 / np.maximum(total, LEAST_MASS), 1.0 if n < m else np.inf)
-        if np.abs(rows * (kernel @ columns) - 1).mean() < MARGINAL_GOAL:
+    columns = np.ones(m, kernel.dtype)
+    total = kernel @ columns
+    for turn in range(most):
+        rows = 1 / np.maximum(total, LEAST_MASS)
+        columns = np.minimum(1 / np.maximum(flipped @ rows, LEAST_MASS), 1.0 if n < m else np.inf)
+        total = kernel @ columns
+        if turn % LOOK_EVERY == 0 and np.abs(rows * total - 1).mean() < MARGINAL_GOAL:
             break
     return rows, columns
 

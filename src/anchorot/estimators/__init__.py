@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn, which take lists of spaces where others take rows of numbers."""
+"""Estimators for scikit-learn: most take lists of spaces where others take rows of numbers."""
 
 from anchorot.exceptions import MissingExtraError
 
@@ -7,8 +7,9 @@ try:
 except ImportError:
     raise MissingExtraError("scikit-learn", "learn") from None
 
+from anchorot.estimators.aligner import EmbeddingAligner
 from anchorot.estimators.kernels import AnchorKernel, AnchorProcessKernel
 from anchorot.estimators.neighbors import AnchorNeighborsClassifier
 from anchorot.estimators.vectors import AnchorEmbedding
 
-__all__ = ["AnchorEmbedding", "AnchorKernel", "AnchorNeighborsClassifier", "AnchorProcessKernel"]
+__all__ = ["AnchorEmbedding", "AnchorKernel", "AnchorNeighborsClassifier", "AnchorProcessKernel", "EmbeddingAligner"]

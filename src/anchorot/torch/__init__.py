@@ -21,6 +21,7 @@ except ImportError:
     raise MissingExtraError("torch", "torch") from None
 
 from anchorot.torch.align import TensorAlignment, TensorStart, align
+from anchorot.torch.embeddings import TensorEmbeddingAlignment, align_embeddings
 from anchorot.torch.energy import anchor_energy
 from anchorot.torch.ground import TensorProjectedEnergy, projected_energy
 from anchorot.torch.plan import anchor_energy_plan, ranks
@@ -30,10 +31,12 @@ from anchorot.torch.wasserstein import TensorTransport, anchor_wasserstein
 __all__ = [
     "LargeEnergy",
     "TensorAlignment",
+    "TensorEmbeddingAlignment",
     "TensorProjectedEnergy",
     "TensorStart",
     "TensorTransport",
     "align",
+    "align_embeddings",
     "anchor_energy",
     "anchor_energy_of_points",
     "anchor_energy_plan",

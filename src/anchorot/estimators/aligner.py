@@ -1,0 +1,93 @@
+"""A map between two embeddings as a transformer."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from anchorot._typing import Float64s, RngLike
+from anchorot.embeddings.align import align_embeddings
+
+
+class EmbeddingAligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Carry points of one embedding over to another, by a rotation that is learnt without pairs.
+
+    Rows of the target need not be those of the points, nor as many: see :func:`~anchorot.align_embeddings`.
+
+    Parameters
+    ----------
+    metric : {"cosine", "euclidean"}
+        Whether directions alone count, or positions do.
+    n_landmarks : int, optional
+        Points of each side that are aligned by their distances.
+    rng : None, int or numpy.random.Generator
+        Which points are drawn.
+    device : str, optional
+        Where PyTorch looks for nearest points, "cuda", say.
+
+    Attributes
+    ----------
+    alignment_ : EmbeddingAlignment
+        All that was found: `matches`, `rotation`, `confidence` and more.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anchorot.estimators import EmbeddingAligner
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 3)) * (3, 2, 1)
+    >>> Y = X[rng.permutation(80)] @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    >>> aligner = EmbeddingAligner("euclidean", rng=0).fit(X, Y)
+    >>> bool(np.allclose(aligner.transform(X), Y[aligner.alignment_.matches]))
+    True
+    """
+
+    def __init__(
+        self,
+        metric: str = "cosine",
+        *,
+        n_landmarks: int | None = None,
+        rng: RngLike = 0,
+        device: str | None = None,
+    ) -> None:
+        self.metric = metric
+        self.n_landmarks = n_landmarks
+        self.rng = rng
+        self.device = device
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        return tags
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+        Y : array_like of shape (m, e)
+            The other embedding, in any order.
+        """
+        points = validate_data(self, X, dtype=np.float64)
+        self.alignment_ = align_embeddings(
+            points, Y, metric=self.metric, n_landmarks=self.n_landmarks, rng=self.rng, device=self.device
+        )
+        self._n_features_out = self.alignment_.rotation.shape[1]
+        return self
+
+    def transform(self, X: Any) -> Float64s:
+        """Carry points (k, d) over to the target, (k, e)."""
+        check_is_fitted(self)
+        return self.alignment_.transform(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def inverse_transform(self, Y: Any) -> Float64s:
+        """Carry points (k, e) of the target back, (k, d)."""
+        check_is_fitted(self)
+        return self.alignment_.inverse_transform(Y)
