@@ -6,12 +6,22 @@ import numpy as np
 
 from anchorot._typing import Float64s
 from anchorot.embeddings.confidence import chances, temperature_of
-from anchorot.embeddings.fit import MAX_RIVAL_EXCESS, SIMILAR_MAP, Candidate, Finished, Search, Side, finish, start_of
+from anchorot.embeddings.fit import (
+    MAX_RIVAL_EXCESS,
+    ROUNDING,
+    SIMILAR_MAP,
+    Candidate,
+    Finished,
+    Search,
+    Side,
+    finish,
+    start_of,
+)
+from anchorot.embeddings.pairs import pairs_of
 from anchorot.embeddings.result import EmbeddingAlignment, EmbeddingRival
 
 SOFT_BLUR = 4.0  # temperature of what is carried over: neighbours that are as good in kind have a say
 MAX_RIVALS = 2  # that are finished on all points
-ROUNDING = 1e-12  # of the variance
 MIN_RIVAL_DIFFERENCE = 0.1  # of the points matched otherwise make another answer
 
 
@@ -35,13 +45,15 @@ def answer(
         and search.difference(candidates[0].map, one.map) >= SIMILAR_MAP
     ][:MAX_RIVALS]
     best, rival = _best_and_rival(best, rivals, x, y, device, rng)
-    temperature = temperature_of(best, x.points, y.points)
+    own = best.matches >= 0
+    left = best.map.moved(x.points[own]) - best.map.others(y.points[best.matches[own]])
+    temperature = SOFT_BLUR * temperature_of(left)
     rotation = best.map.left @ best.map.right.T
     scale = best.map.stretch * y.unit / x.unit
     origin, target = x.mean + x.unit * best.map.origin, y.mean + y.unit * best.map.target
     return EmbeddingAlignment(
         matches=best.matches,
-        confidence=chances(best, temperature, None if rival is None else rival.matches),
+        confidence=chances(best, None if rival is None else rival.matches),
         rotation=rotation,
         scale=scale,
         offset=target - scale * (origin @ rotation),
@@ -51,7 +63,7 @@ def answer(
         runner_up=rival,
         converged=agree and best.converged,
         n_second=len(others),
-        masses=lambda: best.pairs.shares(SOFT_BLUR * temperature),
+        masses=lambda: pairs_of(best.map.moved(x.points), best.map.others(y.points), device).shares(temperature),
     )
 
 

@@ -1,4 +1,13 @@
-"""How sure one can be of a point's match, from what is left after the map."""
+"""How sure one can be of a point's match, from what is left after the map.
+
+With directions weighed so that what is left is alike in all of them, exp(-distance² / temperature) is the density of
+Gaussian noise, and its doubly stochastic form (Sinkhorn) the chance of a match if nothing else were known. A logistic
+function of four signs turns it into one that holds across kinds of data: that `share`; the `margin` to the nearest
+other point of either side, in units of the temperature; how much more is left than at the median match (`excess`, which
+varies as the root of the number of directions); and how many matches are the `nearest` points at all. The factors were
+fitted to 149 pairs of clouds of several spectra, dimensions (8 to 90) and noise, most with all objects in common, and
+tried on words, digits and networks' features: the guide on embeddings has the figures.
+"""
 
 from __future__ import annotations
 
@@ -6,57 +15,46 @@ from typing import Any
 
 import numpy as np
 
-from anchorot._typing import Float64s, Int64s
+from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.embeddings.fit import SMALLEST, Finished
+from anchorot.embeddings.pairs import TIE
 
 LEAST_SHARE = 1e-4
-LARGEST_MARGIN = 5.0  # of logarithms
+LARGEST_EXCESS = 5.0  # of a logarithm
 MOST_VARIANCE = 1e3  # squared distance that is as good as infinite
-FACTORS = {
-    "share": 1.0,
-    "margin": 0.0,
-    "excess": 0.0,
-    "shares on average": 0.0,
-    "margins on average": 0.0,
-    "constant": 0.0,
-}
+FACTORS = {"share": 0.238, "margin": 0.110, "excess": -0.157, "nearest": 4.66, "constant": -3.281}
 
 
-def temperature_of(found: Finished, x: Float64s, y: Float64s) -> float:
-    """Twice the variance of what is left at matches, in one direction: exp(-distance² / that) is Gaussian noise's."""
-    own = found.matches >= 0
-    left = found.map.moved(x[own]) - found.map.others(y[found.matches[own]])
-    spectrum = np.linalg.eigvalsh(left.T @ left / len(left))
-    directions = spectrum.sum() ** 2 / max(float(np.square(spectrum).sum()), SMALLEST**2)
-    return max(2 * float(spectrum.sum()) / max(float(directions), 1.0), SMALLEST)
+def temperature_of(left: Floats) -> float:
+    """Twice the variance, in one direction, of what is left at matches (n, k)."""
+    spectrum = np.linalg.eigvalsh(left.T @ left / max(len(left), 1))
+    total = float(spectrum.sum())
+    directions = total**2 / max(float(np.square(spectrum).sum()), SMALLEST**2)
+    return max(2 * total / max(directions, 1.0), SMALLEST)
 
 
-def signs_of(found: Finished, temperature: float) -> tuple[dict[str, Any], Int64s]:
+def signs_of(found: Finished) -> tuple[dict[str, Any], Int64s]:
     """What speaks for the match of every matched point, and how many points are as good as the match."""
     own = np.flatnonzero(found.matches >= 0)
-    shares = found.pairs.shares(temperature)
+    left = found.residuals[own]
+    temperature = max(2 * float(left.mean()) / found.map.left.shape[1], SMALLEST)  # directions are alike by now
     nearest, ties = found.pairs.rivals(found.matches)
-    share = np.asarray(shares[own, found.matches[own]]).ravel() * ties
-    share = np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE)
-    left = found.residuals[own] + SMALLEST
-    margin = np.clip(
-        np.log(np.minimum(nearest, MOST_VARIANCE) + SMALLEST) - np.log(left), -LARGEST_MARGIN, LARGEST_MARGIN
-    )
-    excess = np.clip(np.log(left) - np.log(np.median(left)), -LARGEST_MARGIN, LARGEST_MARGIN)
-    logit = np.log(share / (1 - share))
+    share = np.asarray(found.pairs.shares(temperature)[own, found.matches[own]]).ravel() * ties
+    n_directions = found.map.left.shape[1]
+    excess = np.log(left + SMALLEST) - np.log(np.median(left) + SMALLEST)
+    nearest = np.minimum(nearest, MOST_VARIANCE)
     signs = {
-        "share": logit,
-        "margin": margin,
-        "excess": excess,
-        "shares on average": logit.mean(),
-        "margins on average": margin.mean(),
+        "share": np.log(np.clip(share, LEAST_SHARE, 1) / np.clip(1 - share, LEAST_SHARE, 1)),
+        "margin": np.arcsinh((nearest - left) / temperature),
+        "excess": np.sqrt(n_directions) * np.clip(excess, -LARGEST_EXCESS, LARGEST_EXCESS),
+        "nearest": np.mean(nearest >= left - TIE),
     }
     return signs, ties
 
 
-def chances(found: Finished, temperature: float, rival: Int64s | None) -> Float64s:
+def chances(found: Finished, rival: Int64s | None) -> Float64s:
     """(n,): estimated chance that a point's match is its partner; 0 without a match."""
-    signs, ties = signs_of(found, temperature)
+    signs, ties = signs_of(found)
     score = FACTORS["constant"] + sum(FACTORS[name] * value for name, value in signs.items())
     chance = np.zeros(len(found.matches))
     chance[found.matches >= 0] = 1 / (1 + np.exp(-score)) / ties

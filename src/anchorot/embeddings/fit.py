@@ -23,6 +23,7 @@ from anchorot.embeddings.pairs import (
     DENSE_POINTS,
     DensePairs,
     SparsePairs,
+    nearest,
     pairs_of,
     scalings,
     squared_distances,
@@ -47,8 +48,12 @@ SAME_MAP, SIMILAR_MAP = (
 SIMILAR_OBJECTIVE = 0.03  # relative difference
 ROUNDS, LARGE_ROUNDS = 8, 2  # of rotation and assignment on all points; where they are many
 SETTLED = 1e-3  # of the points change their match: rounds end
+TRIMS, LARGE_TRIMS = 10, 3  # rounds of mutually nearest points
+NOISE_FLOOR = 0.05  # of the mean noise of a direction, added to each
 MIN_GROUPED = 8  # residuals, to look for two groups of them
+MIN_LOG_RATIO = np.log(16)  # between the two groups
 MIN_GAP = 5.0  # deviations within groups, between the means of two groups of log residuals
+ROUNDING = 1e-5  # of the variance: distances in float32 are not known better
 SMALLEST = 1e-12  # of the variance: distances below are rounding
 
 
@@ -79,14 +84,14 @@ class Side(NamedTuple):
 class Map(NamedTuple):
     """Brings both sides into k common directions; in units of the sides."""
 
-    left: Float64s  # (d, k), columns orthonormal
-    right: Float64s  # (e, k)
-    origin: Float64s  # (d,)
-    target: Float64s  # (e,)
+    left: Floats  # (d, k), columns orthonormal
+    right: Floats  # (e, k)
+    origin: Floats  # (d,)
+    target: Floats  # (e,)
     stretch: float  # of the first side
 
     @classmethod
-    def of_moments(cls, cross: Float64s, origin: Float64s, target: Float64s, rank: int | None = None) -> Self:
+    def of_moments(cls, cross: Floats, origin: Floats, target: Floats, rank: int | None = None) -> Self:
         """The rotation of the largest <X R, Y>, cut off at a rank (orthogonal Procrustes)."""
         left, _, right = np.linalg.svd(cross, full_matrices=False)
         return cls(left[:, :rank], right[:rank].T, origin, target, 1.0)
@@ -188,7 +193,7 @@ class Search:
             left[:, axis] *= -1
             mirrored = best.map._replace(left=left)
             objective = self.objective(mirrored)
-            if objective <= (1 + MAX_RIVAL_EXCESS) * best.objective:
+            if objective <= (1 + MAX_RIVAL_EXCESS) * best.objective + ROUNDING:
                 name = f"{best.name}, mirrored in direction {axis + 1}"
                 found.append(Candidate(mirrored, objective, name, time.perf_counter() - begin))
         return found
@@ -201,7 +206,7 @@ def _aligned(x: Floats, y: Floats, name: str, rng: np.random.Generator) -> Float
         cost = squared_distances(points, points)
         np.fill_diagonal(cost, 0)
         spaces.append(Space(np.sqrt(cost), copy=False))
-    start = starting_plans((name,), *spaces, rng, 1)[0]
+    start = starting_plans((name,), spaces[0], spaces[1], rng, 1)[0]
     single = [array.astype(np.float32) for space in spaces for array in (space.cost, space.weights)]
     problem = Quadratic(single[0], single[2])
     return anneal(problem, start.plan.astype(np.float32), single[1], single[3], start.temperatures).plan
@@ -235,38 +240,78 @@ class Finished(NamedTuple):
     """A map fitted to all points, and who goes with whom."""
 
     map: Map
-    pairs: DensePairs | SparsePairs
+    pairs: DensePairs | SparsePairs  # with directions weighed
     matches: Int64s
-    residuals: Float64s  # (n,): squared distance to the match, infinite without one
+    residuals: Float64s  # (n,): what `pairs` has at the match, infinite without one
+    objective: float  # mean squared distance of matched points, directions not weighed
     converged: bool
-
-    @property
-    def objective(self) -> float:
-        """Mean squared distance of matched points."""
-        return float(self.residuals[self.matches >= 0].mean())
 
 
 def finish(x: Side, y: Side, found: Map, device: str | None, rng: np.random.Generator) -> Finished:
-    """Rounds of assignment and rotation on all points, until matches stay; then what does not fit is left out."""
+    """Rounds of assignment and rotation on all points, until matches stay; then what does not fit is left out.
+
+    The last rounds weigh the common directions by how little is left in each: what the two sides agree on counts most.
+    """
     rounds = ROUNDS
     if max(len(x.points), len(y.points)) > DENSE_POINTS:
         some = [side.points[side.draw(LARGE_SAMPLE, rng)] for side in (x, y)]
         found, rounds = _rounds(some[0], some[1], found, ROUNDS, device).map, LARGE_ROUNDS
     whole = _rounds(x.points, y.points, found, rounds, device)
-    cut = cut_between(whole.residuals[whole.matches >= 0])
-    return whole if cut == np.inf else _rounds(x.points, y.points, whole.map, rounds, device, cut)
+    trimmed, cut = _trimmed(x.points, y.points, whole.map, device)
+    if cut < np.inf:
+        return _rounds(x.points, y.points, trimmed, rounds, device, cut)
+    return _rounds(x.points, y.points, whole.map, rounds, device, weigh=whole.matches)
 
 
-def _rounds(x: Floats, y: Floats, found: Map, most: int, device: str | None, cut: float = np.inf) -> Finished:
-    matches = np.full(len(x), -1)
+def _trimmed(x: Floats, y: Floats, found: Map, device: str | None) -> tuple[Map, float]:
+    """A map fitted to the nearer half of the points that are each other's nearest; and where residuals fall apart.
+
+    An assignment gives every point a match, and pulls the map towards those that have no partner.
+    """
+    size: Float64s = np.empty(0)
+    for _ in range(TRIMS if max(len(x), len(y)) <= DENSE_POINTS else LARGE_TRIMS):
+        moved, others = found.moved(x), found.others(y)
+        near, distances = nearest(moved, others, 1, device)
+        ahead, size = near[:, 0], distances[:, 0]
+        back = nearest(others, moved, 1, device)[0][:, 0]
+        mutual = np.flatnonzero(back[ahead] == np.arange(len(x)))
+        if len(mutual) < MIN_GROUPED:
+            break
+        kept = mutual[size[mutual] <= np.median(size[mutual])]
+        matches = np.full(len(x), -1)
+        matches[kept] = ahead[kept]
+        found = Map.of_matches(x, y, matches)
+    return found, cut_between(size)
+
+
+def _rounds(
+    x: Floats, y: Floats, found: Map, most: int, device: str | None, cut: float = np.inf, weigh: Int64s | None = None
+) -> Finished:
+    matches = np.full(len(x), -1) if weigh is None else weigh
     for _ in range(most):
-        pairs = pairs_of(found.moved(x), found.others(y), device)
+        moved, others = found.moved(x), found.others(y)
+        if weigh is not None:
+            weights = direction_weights(moved, others, matches)
+            moved, others = moved @ weights, others @ weights
+        pairs = pairs_of(moved, others, device)
         before, matches = matches, pairs.assign(cut)
         has_settled = bool(np.mean(before != matches) <= SETTLED)
         if has_settled or not (matches >= 0).any():
             break
         found = Map.of_matches(x, y, matches)
-    return Finished(found, pairs, matches, pairs.at(matches), has_settled)
+    own = matches >= 0
+    left = np.square(found.moved(x[own]) - found.others(y[matches[own]])).sum(axis=1)
+    return Finished(found, pairs, matches, pairs.at(matches), float(left.mean()) if own.any() else 0.0, has_settled)
+
+
+def direction_weights(moved: Floats, others: Floats, matches: Int64s) -> Floats:
+    """(k, k): makes what is left at matches equal in all directions, on the whole as large as before."""
+    own = matches >= 0
+    left = moved[own] - others[matches[own]]
+    values, vectors = np.linalg.eigh(left.T @ left / len(left))
+    values = np.maximum(values, 0) + NOISE_FLOOR * max(float(values.mean()), SMALLEST)
+    weights = 1 / np.sqrt(values)
+    return (vectors * weights) / np.sqrt(np.square(weights).mean())
 
 
 def cut_between(residuals: Float64s) -> float:
@@ -275,7 +320,7 @@ def cut_between(residuals: Float64s) -> float:
     Partners lie near each other, and other points as far as chance puts them. Only where the first is much nearer than
     the second can a point without a partner be told from one with a partner.
     """
-    size = np.log(np.sort(residuals) + SMALLEST)
+    size = np.log(np.sort(residuals) + ROUNDING)
     count = np.arange(1, len(size))
     if len(size) < MIN_GROUPED or np.ptp(size) == 0:
         return np.inf
@@ -285,7 +330,7 @@ def cut_between(residuals: Float64s) -> float:
     best = int(np.argmin(within))
     deviation = float(np.sqrt(max(within[best], 0.0) / len(size)))
     gap = float(high[best] - low[best])
-    return float(np.exp((size[best] + size[best + 1]) / 2)) if gap > MIN_GAP * deviation else np.inf
+    return float(np.exp((size[best] + size[best + 1]) / 2)) if gap > max(MIN_GAP * deviation, MIN_LOG_RATIO) else np.inf
 
 
 def start_of(one: Candidate) -> Start:

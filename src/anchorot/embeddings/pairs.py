@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from anchorot._typing import Float64s, Floats, Int64s
+from anchorot._typing import Float32s, Float64s, Floats, Int64s
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -38,13 +38,11 @@ def squared_distances(points: Floats, others: Floats) -> Floats:
 def nearest(points: Floats, others: Floats, k: int, device: str | None) -> tuple[Int64s, Float64s]:
     """The k nearest others to every point (n, k), the nearest first, and the squared distances to them."""
     k = min(k, len(others))
-    search = _nearest_on_host if device is None else _nearest_on_device
-    index, found = search(points.astype(np.float32), others.astype(np.float32), k, device)
-    exact = np.square(points[:, None, :] - others[index]).sum(axis=2) if found is None else found
-    return index, exact
+    single = points.astype(np.float32), others.astype(np.float32)
+    return _nearest_on_host(*single, k) if device is None else _nearest_on_device(*single, k, device)
 
 
-def _nearest_on_host(points: Any, others: Any, k: int, device: str | None) -> tuple[Int64s, Float64s]:
+def _nearest_on_host(points: Float32s, others: Float32s, k: int) -> tuple[Int64s, Float64s]:
     size = np.square(others).sum(axis=1)
     index = np.empty((len(points), k), np.int64)
     found = np.empty((len(points), k))
@@ -55,7 +53,7 @@ def _nearest_on_host(points: Any, others: Any, k: int, device: str | None) -> tu
         costs = own @ others.T
         costs *= -2
         costs += size
-        near = np.argpartition(costs, k - 1, axis=1)[:, :k] if k < len(others) else np.argsort(costs, axis=1)
+        near = np.argpartition(costs, k - 1, axis=1)[:, :k] if k > 1 else costs.argmin(axis=1)[:, None]
         values = np.take_along_axis(costs, near, axis=1)
         order = np.argsort(values, axis=1, kind="stable")
         index[block] = np.take_along_axis(near, order, axis=1)
@@ -63,7 +61,7 @@ def _nearest_on_host(points: Any, others: Any, k: int, device: str | None) -> tu
     return index, np.maximum(found, 0)
 
 
-def _nearest_on_device(points: Any, others: Any, k: int, device: str | None) -> tuple[Int64s, Float64s]:
+def _nearest_on_device(points: Float32s, others: Float32s, k: int, device: str) -> tuple[Int64s, Float64s]:
     import torch
 
     rows, among = (torch.from_numpy(side).to(device) for side in (points, others))

@@ -124,7 +124,7 @@ class EmbeddingAlignment(Correspondence):
         return ((points - self.offset) @ self.rotation.T) / self.scale
 
     def top_k(self, k: int) -> Int64s:
-        """The k points that each may belong to, the likeliest first.
+        """The k points that each may belong to: its match, and then the likeliest.
 
         Parameters
         ----------
@@ -135,7 +135,8 @@ class EmbeddingAlignment(Correspondence):
         ndarray of shape (n, k)
             Indices of points of the second side; -1 where there are not as many.
         """
-        return top_of(self.soft, check_integer(k, "k", 1))
+        count = check_integer(k, "k", 1)
+        return top_of(self.soft + 2 * self._masses(soft=False), count)
 
     def __repr__(self) -> str:
         n, m = self.shape
