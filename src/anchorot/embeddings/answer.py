@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from anchorot._typing import Float64s
@@ -63,8 +66,13 @@ def answer(
         runner_up=rival,
         converged=agree and best.converged,
         n_second=len(others),
-        masses=lambda: pairs_of(best.map.moved(x.points), best.map.others(y.points), device).shares(temperature),
+        masses=partial(_soft, best.map.moved(x.points), best.map.others(y.points), temperature, device),
     )
+
+
+def _soft(points: Float64s, others: Float64s, temperature: float, device: str | None) -> Any:
+    """Where points might belong, by their distances after the map."""
+    return pairs_of(points, others, device).shares(temperature)
 
 
 def _best_and_rival(

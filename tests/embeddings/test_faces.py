@@ -1,0 +1,153 @@
+"""The other faces of an alignment of embeddings: AnnData objects, an estimator, tensors."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from anndata import AnnData
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import anchorot as ao
+import anchorot.torch as aot
+from anchorot.estimators import EmbeddingAligner
+from tests.embeddings.test_embeddings import ORDER, POINTS, TRUTH, turn
+
+KINDS = np.where(POINTS[:, 0] > 0, "T", "B")
+
+
+def assays():
+    """Two assays of the same cells, the first with types."""
+    first, second = AnnData(np.zeros((120, 2))), AnnData(np.zeros((120, 3)))
+    first.obsm["X_pca"], second.obsm["X_lsi"] = POINTS, POINTS[ORDER] @ turn(5)
+    first.obs["cell_type"] = KINDS
+    first.obs["batch"] = 1
+    return first, second
+
+
+# -- cells ---------------------------------------------------------------------------------------------------------
+
+
+def test_cells_get_labels_and_common_coordinates_and_nothing_else_changes():
+    first, second = assays()
+    before = [side.copy() for side in (first, second)]
+    found = ao.align_cells(first, second, labels="cell_type", rng=0)
+    np.testing.assert_array_equal(found.matches, TRUTH)
+    assert np.mean(second.obs["transferred"].to_numpy() == KINDS[ORDER]) > 0.9
+    assert second.obs["transferred_confidence"].between(0, 1).all()
+    np.testing.assert_allclose(first.obsm["X_aligned"], second.obsm["X_aligned"][TRUTH], atol=1e-9)
+    assert set(first.obs) == {"cell_type", "batch"}
+    assert set(second.obs) == {"transferred", "transferred_confidence"}
+    for side, old in zip((first, second), before, strict=True):
+        assert set(side.obsm) - set(old.obsm) == {"X_aligned"}
+        assert set(side.uns) == set(old.uns)
+        assert set(side.layers) == set(old.layers)
+        np.testing.assert_array_equal(side.X, old.X)
+        for key in old.obsm:
+            np.testing.assert_array_equal(side.obsm[key], old.obsm[key])
+
+
+def test_labels_that_both_sides_have_go_both_ways():
+    first, second = assays()
+    second.obs["cell_type"] = KINDS[ORDER]
+    ao.align_cells(first, second, labels="cell_type", rng=0)
+    assert np.mean(first.obs["transferred"].to_numpy() == KINDS) > 0.9
+    assert np.mean(second.obs["transferred"].to_numpy() == KINDS[ORDER]) > 0.9
+
+
+def test_cells_are_aligned_by_their_graphs_of_neighbours_where_there_is_no_array():
+    first, second = assays()
+    costs = np.linalg.norm(POINTS[:, None] - POINTS, axis=2)
+    graph = np.exp(-np.square(costs) / 8)
+    for side, order in ((first, np.arange(120)), (second, ORDER)):
+        for key in list(side.obsm):
+            del side.obsm[key]
+        side.obsp["connectivities"] = csr_matrix(graph[np.ix_(order, order)])
+    found = ao.align_cells(first, second, rng=0)
+    assert np.mean(found.matches == TRUTH) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": "kind"}, "neither side has 'kind' in obs; they have: cell_type, batch; nothing"),
+        ({"obsm": "X_umap"}, "first has no 'X_umap' in obsm; it has: X_pca"),
+        ({"obsm": ("X_pca", "X_umap")}, "second has no 'X_umap' in obsm; it has: X_lsi"),
+        ({"obsm": ("X_pca",)}, "obsm must be a name or a pair of names, but got 1 of them"),
+    ],
+)
+def test_what_cells_lack_is_one_clear_line(options, message):
+    first, second = assays()
+    with pytest.raises(ao.InputError) as caught:
+        ao.align_cells(first, second, **options)
+    assert str(caught.value) == message
+    assert "X_aligned" not in first.obsm
+
+
+def test_things_that_are_no_cells_are_one_clear_line():
+    with pytest.raises(ao.InputError, match="second is a ndarray, but an AnnData object is needed"):
+        ao.align_cells(assays()[0], POINTS)
+    bare = AnnData(np.zeros((5, 2)))
+    with pytest.raises(
+        ao.InputError, match="first has none of X_pca, X_lsi, X_spectral in obsm and no 'connectivities'"
+    ):
+        ao.align_cells(bare, bare)
+
+
+# -- the estimator -------------------------------------------------------------------------------------------------
+
+
+def test_the_estimator_carries_what_the_alignment_carries():
+    second = POINTS[ORDER] @ turn(5, 7)
+    aligner = EmbeddingAligner("euclidean").fit(POINTS, second)
+    found = ao.align_embeddings(POINTS, second, metric="euclidean", rng=0)
+    np.testing.assert_array_equal(aligner.alignment_.matches, found.matches)
+    np.testing.assert_array_equal(aligner.transform(POINTS[:9]), found.transform(POINTS[:9]))
+    np.testing.assert_allclose(aligner.inverse_transform(aligner.transform(POINTS)), POINTS, atol=1e-9)
+    assert aligner.n_features_in_ == 5
+    assert list(aligner.get_feature_names_out())[:2] == ["embeddingaligner0", "embeddingaligner1"]
+    assert len(aligner.get_feature_names_out()) == 7
+
+
+def test_the_estimator_keeps_scikit_learns_rules():
+    aligner = EmbeddingAligner("euclidean", n_landmarks=50, rng=3)
+    assert clone(aligner).get_params() == aligner.get_params()
+    with pytest.raises(NotFittedError):
+        aligner.transform(POINTS)
+    assert aligner.fit(POINTS, POINTS[ORDER]) is aligner
+    with pytest.raises(ValueError, match="5 features"):
+        aligner.transform(POINTS[:, :4])
+    again = pickle.loads(pickle.dumps(aligner))
+    np.testing.assert_array_equal(again.transform(POINTS), aligner.transform(POINTS))
+    pipe = make_pipeline(StandardScaler(), EmbeddingAligner("euclidean")).fit(POINTS, POINTS[ORDER])
+    assert pipe.transform(POINTS[:3]).shape == (3, 5)
+
+
+# -- tensors -------------------------------------------------------------------------------------------------------
+
+
+def test_tensors_are_aligned_as_arrays_are_and_the_map_has_gradients():
+    second = POINTS[ORDER] @ turn(5, 7)
+    found = aot.align_embeddings(torch.tensor(POINTS), torch.tensor(second), rng=0)
+    plain = ao.align_embeddings(POINTS, second, rng=0)
+    np.testing.assert_array_equal(found.matches.numpy(), plain.matches)
+    np.testing.assert_allclose(found.rotation.numpy(), plain.rotation)
+    np.testing.assert_allclose(found.confidence.numpy(), plain.confidence)
+    np.testing.assert_array_equal(found.top_k(3).numpy(), plain.top_k(3))
+    new = torch.tensor(POINTS[:4], requires_grad=True)
+    moved = found.transform(new)
+    np.testing.assert_allclose(moved.detach().numpy(), plain.transform(POINTS[:4]))
+    found.inverse_transform(moved).sum().backward()
+    assert torch.isfinite(new.grad).all()
+    np.testing.assert_array_equal(ao.align_embeddings(torch.tensor(POINTS), second, rng=0).matches, plain.matches)
+
+
+def test_tensors_of_other_shapes_are_one_clear_line():
+    with pytest.raises(ao.InputError, match=r"X and Y have shapes \(1, 4, 2\) and \(4, 2\), but \(n, d\) and \(m, e\)"):
+        aot.align_embeddings(torch.ones(1, 4, 2), torch.ones(4, 2))
+    with pytest.raises(ao.InputError, match="X is a list, but a tensor"):
+        aot.align_embeddings([[1.0]], torch.ones(4, 2))
