@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, Floats
 from anchorot.embeddings.confidence import chances, temperature_of
 from anchorot.embeddings.fit import (
     MAX_RIVAL_EXCESS,
@@ -70,7 +70,7 @@ def answer(
     )
 
 
-def _soft(points: Float64s, others: Float64s, temperature: float, device: str | None) -> Any:
+def _soft(points: Floats, others: Floats, temperature: float, device: str | None) -> Any:
     """Where points might belong, by their distances after the map."""
     return pairs_of(points, others, device).shares(temperature)
 

@@ -47,6 +47,7 @@ SAME_MAP, SIMILAR_MAP = (
 )  # of the variance: how far two maps may differ that are the same, or but for minor directions
 SIMILAR_OBJECTIVE = 0.03  # relative difference
 ROUNDS, LARGE_ROUNDS = 8, 2  # of rotation and assignment on all points; where they are many
+WEIGHED_ROUNDS = 4  # with directions weighed, after those
 SETTLED = 1e-3  # of the points change their match: rounds end
 TRIMS, LARGE_TRIMS = 10, 3  # rounds of mutually nearest points
 NOISE_FLOOR = 0.05  # of the mean noise of a direction, added to each
@@ -260,7 +261,7 @@ def finish(x: Side, y: Side, found: Map, device: str | None, rng: np.random.Gene
     trimmed, cut = _trimmed(x.points, y.points, whole.map, device)
     if cut < np.inf:
         return _rounds(x.points, y.points, trimmed, rounds, device, cut)
-    return _rounds(x.points, y.points, whole.map, rounds, device, weigh=whole.matches)
+    return _rounds(x.points, y.points, whole.map, min(rounds, WEIGHED_ROUNDS), device, weigh=whole.matches)
 
 
 def _trimmed(x: Floats, y: Floats, found: Map, device: str | None) -> tuple[Map, float]:
