@@ -71,4 +71,46 @@ def test_test_refuses_bad_input_in_one_line(graph_files, arguments, message):
 
 def test_test_of_spaces_that_are_no_graphs():
     found = json.loads(anchorot("test", PAIR[0], "--against", PAIR[1], "--statistic", "anchors", "--json").stdout)
-    assert found["energy_distance"] == pytest.approx(9.9270448)
+    assert found["energy_distance"] == pytest.approx(2 * 9.9270448**0.5)
+
+
+@pytest.fixture
+def patients(tmp_path):
+    """Three graphs each of four patients; two have rings, two have stars."""
+    for patient, kind in (("p1", "ring"), ("p2", "ring"), ("p3", "star"), ("p4", "star")):
+        for n in range(5, 8):
+            edges = [(i, (i + 1) % n) if kind == "ring" else (0, i + 1) for i in range(n)]
+            (tmp_path / f"{kind}_{patient}_{n}.edgelist").write_text("".join(f"{i} {j}\n" for i, j in edges))
+    return tmp_path
+
+
+def test_subjects_are_found_in_names_and_few_assignments_are_noted(patients):
+    rings, stars = (sorted(path.name for path in patients.glob(f"{kind}*")) for kind in ("ring", "star"))
+    result = anchorot("test", *rings, "--against", *stars, "--subjects", "p[0-9]", "--json", cwd=patients)
+    found = json.loads(result.stdout)
+    assert (found["permuted"], found["assignments"], found["permutations"]) == ("subjects", 3, 2)
+    assert found["pvalue"] == found["min_pvalue"] == pytest.approx(1 / 3)
+    assert "only 3 ways to divide the subjects into such groups: no p-value could be below 0.33" in result.stderr
+    plain = anchorot("test", *rings, "--against", *stars, "--json", cwd=patients)
+    assert json.loads(plain.stdout)["assignments"] == 462
+    assert plain.stderr == ""
+    paired = ("--subjects", "_([0-9])[.]", "--within", "--strata", "p[0-9]", "--json")
+    result = anchorot("test", *rings, "--against", *stars, *paired, cwd=patients)
+    assert json.loads(result.stdout)["assignments"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--subjects", "q[0-9]"], "--subjects 'q[0-9]' finds nothing in the name ring_p1_5.edgelist"),
+        (["--subjects", "("], "--subjects '(' is no regular expression"),
+        (["--subjects", "_[0-9]"], "labels vary within subjects, such as '_5', so that these cannot be permuted"),
+        (["--pooled"], "--pooled is for --statistic anchors"),
+    ],
+)
+def test_bad_patterns_are_one_clear_line(patients, options, message):
+    rings, stars = (sorted(path.name for path in patients.glob(f"{kind}*")) for kind in ("ring", "star"))
+    result = anchorot("test", *rings, "--against", *stars, *options, cwd=patients)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1

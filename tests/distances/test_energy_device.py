@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import anchorot as ao
 from anchorot.stats.energy_test import PooledMeasures, matrix_energies, sweep_energies
-from anchorot.stats.permutation import permuted
+from anchorot.stats.exchange import exchange_of
 from tests.strategies import examples
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -33,7 +33,7 @@ def pooled(x, y, count=40):
     """Both collections in one, and labellings of them."""
     measures = PooledMeasures.of(x, None, "x") + PooledMeasures.of(y, None, "y")
     labels = np.repeat(np.array([1, 0], np.uint8), [len(x), len(y)])
-    return measures, permuted(labels, count, np.random.default_rng(0))
+    return measures, exchange_of(labels).draw(count, np.random.default_rng(0))
 
 
 def on_device(measures, device):

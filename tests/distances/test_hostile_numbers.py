@@ -91,8 +91,8 @@ DISTANCES = {
         for p in (1, 2)
     },
     "plan": Distance(lambda x, y, _: heavy_rows(ao.anchor_energy_plan(x, y), x, y), 0, is_zero_for_equals=False),
-    "energy distance": Distance(lambda x, y, _: ao.energy_distance([x], [y])),
-    "energy distance by W2": Distance(lambda x, y, _: ao.energy_distance([x], [y], ground="w2")),
+    "energy distance": Distance(lambda x, y, _: ao.energy_distance([x], [y], pooled=True)),
+    "energy distance by W2": Distance(lambda x, y, _: ao.energy_distance([x], [y], ground="w2", pooled=True)),
     "all pairs": Distance(all_pairs()),
     "all local pairs": Distance(all_pairs(reaches=True)),
     "all local pairs of types": Distance(all_pairs(reaches=True, marks="types")),

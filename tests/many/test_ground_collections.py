@@ -40,7 +40,7 @@ def test_near_anchors_keep_their_digits(apart):
 @examples(30)
 @given(spaces(), spaces())
 def test_two_single_spaces_are_at_their_anchor_energy(x, y):
-    found = ao.energy_distance([x], [y], ground="w2")
+    found = ao.energy_distance([x], [y], ground="w2", pooled=True)
     assert found == pytest.approx(ao.anchor_energy(x, y, ground="w2"), rel=1e-10, abs=ROUNDED * scale_of(x, y))
 
 
@@ -89,10 +89,12 @@ def test_every_permuted_statistic_is_the_energy_distance_of_the_permuted_collect
     assert all(min(abs(value - one) for value in values) < 1e-12 for one in found.null)
 
 
-def test_spaces_change_sides_as_a_whole():
+@pytest.mark.parametrize("pooled", [False, True])
+def test_spaces_change_sides_as_a_whole(pooled):
     kinds = clouds([6, 7, 8, 9], seed=3)
-    found = ao.energy_test(kinds[:2], kinds[2:], ground="w2", n_resamples=10, rng=0)
-    assert found.statistic == pytest.approx(ao.energy_distance(kinds[:2], kinds[2:], ground="w2"), rel=1e-10)
+    found = ao.energy_test(kinds[:2], kinds[2:], ground="w2", pooled=pooled, n_resamples=10, rng=0)
+    expected = ao.energy_distance(kinds[:2], kinds[2:], ground="w2", pooled=pooled)
+    assert found.statistic == pytest.approx(expected, rel=1e-10)
 
 
 def test_unknown_grounds_and_sweeps_are_refused():
@@ -102,13 +104,15 @@ def test_unknown_grounds_and_sweeps_are_refused():
         ao.energy_test(*CROSSED, ground="w2", method="sweep")
 
 
-def test_collections_of_spaces_are_compared_by_all_their_anchors_together():
+def test_pooled_anchors_hide_which_space_each_is_of_and_distances_between_spaces_do_not():
     """Two kinds of spaces against spaces that mix both have the same anchors: neither ground sees whose each is."""
     one, three = (ao.Space(np.full((4, 4), cost)) for cost in (1.0, 3.0))
     both = ao.Space(np.repeat([1.0, 3.0], 2)[:, None] * np.ones(4))
     for ground in ("w1", "w2"):
-        assert ao.energy_distance([one, three], [both, both], ground=ground) == 0
-        test = ao.energy_test([one, three] * 6, [both] * 12, ground=ground, rng=0, n_resamples=99, progress=False)
-        assert test.pvalue == 1
+        assert ao.energy_distance([one, three], [both, both], ground=ground, pooled=True) == 0
+        assert ao.energy_distance([one, three], [both, both], ground=ground) > 0.5
+        sides, options = ([one, three] * 6, [both] * 12), {"ground": ground, "rng": 0, "progress": False}
+        assert ao.energy_test(*sides, pooled=True, n_resamples=99, **options).pvalue == 1
+        assert ao.energy_test(*sides, n_resamples=199, **options).pvalue < 0.05
     distances = ao.pairwise([one, three] * 6 + [both] * 12, progress=False)
     assert ao.group_test(distances, [0] * 12 + [1] * 12, power=0.5, rng=0, progress=False).pvalue < 0.01

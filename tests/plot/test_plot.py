@@ -579,3 +579,8 @@ def test_a_scale_curve_is_red_and_beyond_chance_where_groups_differ():
         assert ("no distance" in ax.texts[-1].get_text()) == (not beyond.any())
     assert (SCALES.adjusted_pvalues <= 0.5).any()
     assert not (SCALES.adjusted_pvalues <= 0.5).all()
+
+
+def test_a_scale_curve_has_a_band_of_two_errors_by_subject():
+    band = drawn(plot.scale_curve(SCALES)).collections[-1].get_paths()[0].vertices[:, 1]
+    assert band.max() == pytest.approx(min(1.0, float((SCALES.share + 2 * SCALES.error).max())))

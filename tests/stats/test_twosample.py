@@ -10,6 +10,7 @@ import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot.stats import energy_test as twosample
 from anchorot.stats.energy_test import PooledMeasures
+from anchorot.stats.exchange import exchange_of
 from anchorot.stats.permutation import permutation_test
 from tests import reference
 from tests.strategies import COSTS, relabelled_copies, samples, spaces, with_a_light_point
@@ -97,7 +98,9 @@ def test_what_rounding_leaves_does_not_meet_a_large_gap():
 @given(spaces(), spaces())
 def test_two_single_spaces_are_at_their_anchor_energy(x, y):
     expected = ao.anchor_energy(x, y)
-    assert ao.energy_distance([x], [y]) == pytest.approx(expected, rel=1e-9, abs=1e-11 * range_of(x.cost, y.cost))
+    found = ao.energy_distance([x], [y], pooled=True)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-11 * range_of(x.cost, y.cost))
+    assert ao.energy_distance([x], [y]) == pytest.approx(2 * expected**0.5, rel=1e-9)
 
 
 def test_equal_samples_of_degrees_against_scipy():
@@ -146,17 +149,17 @@ def test_batches_change_nothing(monkeypatch):
     assert ao.energy_test(x, y, n_resamples=300, rng=3, method="sweep").null == pytest.approx(alone.null, rel=1e-12)
 
 
-def test_spaces_change_sides_as_a_whole():
+@pytest.mark.parametrize("pooled", [False, True])
+def test_spaces_change_sides_as_a_whole(pooled):
     rng = np.random.default_rng(0)
     x = [ao.from_points(rng.normal(size=(n, 2))) for n in (4, 6, 5)]
     y = [ao.from_points(rng.normal(size=(n, 2))) for n in (7, 3)]
-    found = ao.energy_test(x, y, n_resamples=15, rng=1)
+    found = ao.energy_test(x, y, pooled=pooled, n_resamples=9, rng=1)
     drawn = np.random.default_rng(1)
-    pooled = x + y
     for value in found.null:
         z = np.array([1, 1, 1, 0, 0])[drawn.permutation(5)]
-        chosen = [[s for s, side in zip(pooled, z, strict=True) if side == one] for one in (1, 0)]
-        assert value == pytest.approx(ao.energy_distance(*chosen))
+        chosen = [[s for s, side in zip(x + y, z, strict=True) if side == one] for one in (1, 0)]
+        assert value == pytest.approx(ao.energy_distance(*chosen, pooled=pooled))
 
 
 @pytest.mark.parametrize("method", ["sweep", "matrix"])
@@ -171,11 +174,11 @@ def test_identical_samples_have_p_one(method, values):
 
 
 def test_pvalue_counts_ties_and_the_observed_statistic():
-    """Two measures of two kinds: half of all labellings give the observed value, the others 0."""
-    found = ao.energy_test([[0.0], [0.0]], [[1.0], [1.0]], n_resamples=500, rng=0)
+    """Eight measures of two kinds: two of 70 labellings give the observed value."""
+    found = ao.energy_test([[0.0]] * 4, [[1.0]] * 4, n_resamples=34, rng=0)
     ties = np.count_nonzero(found.null == found.statistic)
-    assert 0 < ties < 300  # a third on average
-    assert found.pvalue == (ties + 1) / 501
+    assert 0 < ties < 5  # one on average
+    assert found.pvalue == (ties + 1) / 35
 
 
 def test_rejection_rate_on_one_distribution_is_the_level():
@@ -313,27 +316,34 @@ def test_values_of_next_to_no_weight_change_next_to_nothing(weight):
 
 @given(spaces(), spaces(), st.sampled_from([0, 1e-20, 1e-300]), st.sampled_from([-1e12, 1e300]))
 def test_weightless_points_of_spaces_change_nothing(x, y, weight, far):
-    assert ao.energy_distance([with_a_light_point(x, weight, far)], [y]) == pytest.approx(
-        ao.energy_distance([x], [y]), rel=1e-12, abs=1e-13 * range_of(x.cost, y.cost)
+    light = with_a_light_point(x, weight, far)
+    assert ao.energy_distance([light], [y], pooled=True) == pytest.approx(
+        ao.energy_distance([x], [y], pooled=True), rel=1e-12, abs=1e-13 * range_of(x.cost, y.cost)
     )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("ground", ["w1", "w2"])
-def test_the_order_of_points_is_no_difference(weighted, ground):
+@pytest.mark.parametrize("pooled", [False, True])
+def test_the_order_of_points_is_no_difference(weighted, ground, pooled):
     """Statistics of relabelled copies are what rounding leaves, from which no test may conclude."""
     copies = relabelled_copies(weighted)
-    assert ao.energy_test(copies[:4], copies[4:], ground=ground, n_resamples=199, rng=0, progress=False).pvalue == 1
+    found = ao.energy_test(copies[:4], copies[4:], ground=ground, pooled=pooled, n_resamples=199, rng=0, progress=False)
+    assert found.pvalue == 1
 
 
-def test_spaces_have_no_matrix():
+def test_pooled_anchors_have_no_matrix_and_distances_between_spaces_no_sweep():
     one = ao.Space([[0.0, 1.0], [1.0, 0.0]])
-    with pytest.raises(ao.InputError, match="spaces need method='sweep'"):
-        ao.energy_test([one], [one], method="matrix")
+    with pytest.raises(ao.InputError, match="these need method='sweep'"):
+        ao.energy_test([one], [one], pooled=True, method="matrix")
+    with pytest.raises(ao.InputError, match="give pooled=True too"):
+        ao.energy_test([one], [one], method="sweep")
+    with pytest.raises(ao.InputError, match="pooled=True is for collections of spaces"):
+        ao.energy_test([[1.0]], [[2.0]], pooled=True)
 
 
 def test_permutations_are_those_of_the_generator():
-    labels = np.arange(5, dtype=np.uint8)
+    labels = exchange_of(np.arange(5, dtype=np.uint8) // 2)
     seen = []
 
     def statistics(drawn):
@@ -342,4 +352,4 @@ def test_permutations_are_those_of_the_generator():
 
     permutation_test(labels, statistics, n_resamples=3, rng=11)
     drawn = np.random.default_rng(11)
-    assert seen == [[0, 1, 2, 3, 4], *(drawn.permutation(5).tolist() for _ in range(3))]
+    assert seen == [[0, 0, 1, 1, 2], *((drawn.permutation(5) // 2).tolist() for _ in range(3))]

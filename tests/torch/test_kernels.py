@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import anchorot as ao
 from anchorot.stats.energy_test import PooledMeasures, sweep_energies
-from anchorot.stats.permutation import permuted
+from anchorot.stats.exchange import exchange_of
 from tests.means import require_or_skip
 from tests.strategies import examples
 
@@ -135,7 +135,7 @@ def test_labellings_are_those_of_sums(on_cpu, weighted):
     rng = np.random.default_rng(0)
     values = [rng.normal(size=(n, n) if weighted else n) for n in rng.integers(1, 7, size=9)]
     pool = PooledMeasures.of([ao.Space(cost) for cost in values] if weighted else values, None, "x")
-    labels = permuted(np.repeat(np.array([1, 0], np.uint8), [5, 4]), 37, rng)
+    labels = exchange_of(np.repeat(np.array([1, 0], np.uint8), [5, 4])).draw(37, rng)
     levels = _labelled.LabelledLevels(pool.row, pool.value, pool.height, pool.items, "cpu")
     np.testing.assert_allclose(levels.energies(labels), sweep_energies(pool, labels, 1), rtol=1e-12)
 

@@ -193,17 +193,26 @@ class TypedFeatures(MarkedFeatures):
 
 @lru_cache(maxsize=4096)
 def block_pairs(x: Alphabet, y: Alphabet) -> Int64s:
-    """Blocks of two alphabets that are of the same pair of types; -1 where one of them has no such block."""
+    """Blocks of two alphabets that are of the same pair of types; -1 where one of them has no such block.
+
+    Pairs stand in the order of `shared_pairs`.
+    """
     if x == y:
         return np.repeat(np.arange(len(x) ** 2)[:, None], 2, axis=1)
     place_x, place_y = ({kind: k for k, kind in enumerate(side)} for side in (x, y))
-    both = sorted_types((*x, *y))
 
     def block(place: dict[Hashable, int], size: int, c: Hashable, b: Hashable) -> int:
         return place[c] * size + place[b] if c in place and b in place else -1
 
-    found = [(block(place_x, len(x), c, b), block(place_y, len(y), c, b)) for c in both for b in both]
-    return np.array([pair for pair in found if pair != (-1, -1)], dtype=np.int64).reshape(-1, 2)
+    found = [(block(place_x, len(x), c, b), block(place_y, len(y), c, b)) for c, b in shared_pairs(x, y)]
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+@lru_cache(maxsize=4096)
+def shared_pairs(x: Alphabet, y: Alphabet) -> list[tuple[Hashable, Hashable]]:
+    """Pairs of types, both of which one of two alphabets has."""
+    both = sorted_types((*x, *y))
+    return [(c, b) for c in both for b in both if {c, b} <= set(x) or {c, b} <= set(y)]
 
 
 def sorted_types(types: Iterable[Hashable]) -> Alphabet:
@@ -390,6 +399,26 @@ def energy_profile(x: AnchorFeatures, y: AnchorFeatures, reaches: Float64s, *, t
         return kernels.sweep_profile(x.events, y.events, reaches, threads)
     whole = np.zeros((1, 2), np.int64)
     return kernels.block_profile(_one_block(x.levels), _one_block(y.levels), whole, reaches, threads)
+
+
+def pair_profiles(x: AnchorFeatures, y: AnchorFeatures, reaches: Float64s, alphabet: Alphabet) -> Float64s:
+    """Marked Anchor Energy up to each reach of every two types of an alphabet, both ways round, (pairs, K)."""
+    assert isinstance(x, TypedFeatures)
+    assert isinstance(y, TypedFeatures)
+    check_alike(x, y, 1)
+    found = np.zeros((len(alphabet), len(alphabet), len(reaches)))
+    place = {kind: k for k, kind in enumerate(alphabet)}
+    if x.blocks is None or y.blocks is None:
+        curves = [kernels.sweep_profile(*events, reaches, 1) for events in x._paired_events(y)]
+    else:
+        curves = [
+            kernels.block_profile(x.blocks, y.blocks, pair[None], reaches, 1)
+            for pair in block_pairs(x.alphabet, y.alphabet)
+        ]
+    for (c, b), curve in zip(shared_pairs(x.alphabet, y.alphabet), curves, strict=True):
+        found[place[c], place[b]] += curve
+    upper = np.triu_indices(len(alphabet))
+    return (found + found.transpose(1, 0, 2))[upper] / np.where(upper[0] == upper[1], 2, 1)[:, None]
 
 
 def _one_block(levels: Floats) -> LevelBlocks:

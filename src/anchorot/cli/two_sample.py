@@ -1,5 +1,6 @@
 """`anchorot test`: whether two collections of files come from one source."""
 
+import re
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -13,11 +14,14 @@ from anchorot.cli.options import FilesArgument, GroundOption, JobsOption, JsonOp
 from anchorot.cli.output import doing, new_table, print_json, print_table
 from anchorot.cli.sources import Source, find_sources, graphs_of, spaces_of
 from anchorot.cli.writing import Outputs
+from anchorot.exceptions import note_input
+from anchorot.stats.permutation import few_digits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 AGAINST = "--against"
+LEVEL = 0.05
 
 
 class Statistic(StrEnum):
@@ -57,6 +61,27 @@ def two_sample(
         typer.Option(help="What represents a graph; anchors, its distances, work for spaces of every kind."),
     ] = Statistic.degree,
     ground: GroundOption = "w1",
+    pooled: Annotated[
+        bool, typer.Option("--pooled", help="Of anchors: pool those of all spaces of a side, for thousands of spaces.")
+    ] = False,
+    subjects: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Whose each file is: what this regular expression finds in its name, or its first group in (...). "
+            "Whole subjects are permuted.",
+            show_default=False,
+        ),
+    ] = None,
+    strata: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN", help="Permute only among files with the same of this in their names.", show_default=False
+        ),
+    ] = None,
+    within: Annotated[
+        bool, typer.Option("--within", help="Subjects have files on both sides: permute within each subject.")
+    ] = False,
     resamples: Annotated[int, typer.Option(help="Permutations to draw.", min=1)] = 999,
     stop_after: Annotated[
         int | None,
@@ -80,7 +105,11 @@ def two_sample(
     sources = find_sources(files), find_sources(against)
     start = time.perf_counter()
     options: dict[str, Any] = {
+        "subjects": _found_in_names(subjects, sources, "--subjects"),
+        "strata": _found_in_names(strata, sources, "--strata"),
+        "within": within,
         "ground": ground,
+        "pooled": pooled,
         "n_resamples": resamples,
         "rng": reading["rng"],
         "stop_after": stop_after,
@@ -96,7 +125,15 @@ def two_sample(
         "energy_distance": found.statistic,
         "pvalue": found.pvalue,
         "permutations": len(found.null),
+        "permuted": found.unit,
+        "assignments": found.n_assignments,
+        "min_pvalue": found.min_pvalue,
     }
+    if found.min_pvalue > LEVEL:
+        note_input(
+            f"there are only {found.n_assignments} ways to divide the {found.unit} into such groups: "
+            f"no p-value could be below {found.min_pvalue:.2g}"
+        )
     sizes = [len(own) for own in sources]
     if as_json:
         print_json({**facts, "stopped_early": found.stopped_early, "sizes": sizes, "seconds": seconds})
@@ -104,9 +141,32 @@ def two_sample(
         table = new_table(f"{sizes[0]} against {sizes[1]}, by {statistic.value}", "", "value")
         table.add_row("energy distance", f"[bold]{found.statistic:.6g}[/]")
         table.add_row(f"p-value of {len(found.null)} permutations", f"[bold]{found.pvalue:.4g}[/]")
-        verdict = "they differ (p <= 0.05)" if found.pvalue <= 0.05 else "no difference was found (p > 0.05)"
+        table.add_row("permuted", f"{found.unit}, {few_digits(found.n_assignments)} assignments")
+        table.add_row("smallest possible p-value", f"{found.min_pvalue:.4g}")
+        verdict = "they differ (p <= 0.05)" if found.pvalue <= LEVEL else "no difference was found (p > 0.05)"
         print_table(table, f"{verdict}; {seconds:.2f} s, reading included", *outputs.lines())
     outputs.settle()
+
+
+def _found_in_names(
+    pattern: str | None, sources: tuple[list[Source], list[Source]], flag: str
+) -> tuple[list[str], list[str]] | None:
+    """What a pattern finds in the names of all files."""
+    if pattern is None:
+        return None
+    try:
+        search = re.compile(pattern).search
+    except re.error as error:
+        raise ao.InputError(f"{flag} {pattern!r} is no regular expression: {error}") from None
+
+    def find(source: Source) -> str:
+        found = search(source.name)
+        if found is None:
+            raise ao.InputError(f"{flag} {pattern!r} finds nothing in the name {source.name}")
+        return next((group for group in found.groups() if group is not None), found.group())
+
+    first, second = ([find(source) for source in side] for side in sources)
+    return first, second
 
 
 def _test(
@@ -120,6 +180,8 @@ def _test(
     if statistic is Statistic.anchors:
         spaces = list(spaces_of([*sources[0], *sources[1]], reading, jobs))
         return ao.energy_test(spaces[:count], spaces[count:], **options)
+    if options["pooled"]:
+        raise ao.InputError("--pooled is for --statistic anchors")
     graphs = list(graphs_of([*sources[0], *sources[1]], reading, jobs))
     return ao.graph_model_test(graphs[:count], graphs[count:], statistic.value, **options)
 

@@ -35,11 +35,14 @@ class Cohort(Sequence[Space]):
     metadata : dict of str to list
         Every column that has one value in each sample, such as the condition of a patient: a value for each sample,
         None where it is missing. ``pandas.DataFrame(cohort.metadata, index=cohort.samples)`` is a data frame of it.
+    subjects : tuple, optional
+        Whose each sample is, such as the patient's: tests of groups permute subjects.
     """
 
     spaces: tuple[Space, ...]
     samples: tuple[Hashable, ...]
     metadata: dict[str, list[Any]]
+    subjects: tuple[Hashable, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.spaces)
@@ -52,13 +55,15 @@ class Cohort(Sequence[Space]):
         if not isinstance(index, slice):
             return self.spaces[index]
         metadata = {name: values[index] for name, values in self.metadata.items()}
-        return Cohort(self.spaces[index], self.samples[index], metadata)
+        subjects = None if self.subjects is None else self.subjects[index]
+        return Cohort(self.spaces[index], self.samples[index], metadata, subjects)
 
     def __repr__(self) -> str:
         sizes = [space.n for space in self.spaces]
         points = f"{min(sizes)} to {max(sizes)} points" if sizes else "no points"
         known = f"; {', '.join(self.metadata)}" if self.metadata else ""
-        return f"Cohort({len(self)} samples of {points}{known})"
+        owners = "" if self.subjects is None else f" from {len(set(self.subjects))} subjects"
+        return f"Cohort({len(self)} samples{owners} of {points}{known})"
 
 
 def from_cohort(
@@ -68,6 +73,7 @@ def from_cohort(
     points: str | Sequence[str],
     types: str | None = None,
     features: str | Sequence[str] | None = None,
+    subject: str | None = None,
     n_points: int | None = None,
     metric: str = "euclidean",
     n_neighbors: int | None = None,
@@ -90,6 +96,9 @@ def from_cohort(
         The column that says what kind of point each is, such as its cell type.
     features : str or list of str, optional
         Columns of numbers, or arrays of obsm, that each point has besides its position.
+    subject : str, optional
+        The column that says whose the sample is: the patient of an image, the animal of a section. Samples of one
+        subject are not independent; :func:`group_test`, :func:`scale_test` and :func:`energy_test` permute subjects.
     n_points : int, optional
         Keep at most this many points of each sample, drawn uniformly.
     metric : str
@@ -106,7 +115,8 @@ def from_cohort(
     Returns
     -------
     Cohort
-        A sequence of spaces, with ``.samples`` (names) and ``.metadata`` (columns that are constant in each sample).
+        A sequence of spaces, with ``.samples`` (names), ``.metadata`` (columns that are constant in each sample) and
+        ``.subjects``.
 
     Raises
     ------
@@ -124,7 +134,7 @@ def from_cohort(
     ([0, 5], [[0.0, 3.0], [3.0, 0.0]], ('T', 'B'))
     """
     making = _Making(n_points, metric, n_neighbors, disconnected, rng)
-    asked = _asked(sample, points, types, features)
+    asked = _asked(sample, points, types, features, subject)
     if not isinstance(data, str | os.PathLike):
         return _cohort(_rows_of(data, sample), asked, making)
     with about(Path(data)):
@@ -138,23 +148,29 @@ class _Asked(NamedTuple):
     points: tuple[str, ...]
     types: str | None
     features: tuple[str, ...]
+    subject: str | None
+
+    @property
+    def of_points(self) -> list[str]:
+        """Every name once of what points have."""
+        return list(dict.fromkeys((self.sample, *self.points, *column_names(self.types), *self.features)))
 
     @property
     def all(self) -> list[str]:
         """Every name once."""
-        return list(dict.fromkeys((self.sample, *self.points, *column_names(self.types), *self.features)))
+        return list(dict.fromkeys((*self.of_points, *column_names(self.subject))))
 
 
-def _asked(sample: str, points: Any, types: Any, features: Any) -> _Asked:
+def _asked(sample: str, points: Any, types: Any, features: Any, subject: Any) -> _Asked:
     for what, given in (("points", points), ("features", features)):
         if not column_names(given) and (given is not None or what == "points"):
             raise InputError(
                 f"{what} must be names of columns, or of an array of obsm, but got a {type(given).__name__}"
             )
-    for what, given in (("sample", sample), ("types", types)):
+    for what, given in (("sample", sample), ("types", types), ("subject", subject)):
         if not isinstance(given, str) and (given is not None or what == "sample"):
             raise InputError(f"{what} must be the name of a column, but got a {type(given).__name__}")
-    return _Asked(sample, column_names(points), types, column_names(features))
+    return _Asked(sample, column_names(points), types, column_names(features), subject)
 
 
 class _Rows(NamedTuple):
@@ -223,8 +239,26 @@ def _cohort(rows: _Rows, asked: _Asked, making: _Making) -> Cohort:
             spaces.append(making.space(x[own], marks.of(own), [rows.names[i] for i in own], child))
         except InputError as error:
             raise InputError(f"the sample {name!r}: {error}") from None
-    others = [name for name in rows.described if name not in asked.all]
-    return Cohort(tuple(spaces), tuple(samples), _metadata(rows.columns, others, codes, members))
+    others = [name for name in rows.described if name not in asked.of_points]
+    metadata = _metadata(rows.columns, others, codes, members)
+    return Cohort(tuple(spaces), tuple(samples), metadata, _subjects(rows, asked, metadata, samples))
+
+
+def _subjects(
+    rows: _Rows, asked: _Asked, metadata: dict[str, list[Any]], samples: list[Hashable]
+) -> tuple[Hashable, ...] | None:
+    """Return whose each sample is; refuse samples of several subjects, or of nobody."""
+    if asked.subject is None:
+        return None
+    if asked.subject == asked.sample:
+        return tuple(samples)
+    rows.columns[asked.subject]  # refused if it is not there
+    if asked.subject not in metadata:
+        raise InputError(f"{asked.subject!r} has several values in one sample, but a sample is of one subject")
+    subjects = metadata[asked.subject]
+    if None in subjects:
+        raise InputError(f"the sample {samples[subjects.index(None)]!r} has no value of {asked.subject!r}")
+    return tuple(subjects)
 
 
 def _samples(rows: _Rows, sample: str) -> tuple[Int64s, list[Hashable]]:

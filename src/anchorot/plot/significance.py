@@ -84,7 +84,8 @@ def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: Axes | None = None)
     The curve is the share of the dispersion that lies between the groups, band by band. Grey is what permuted labels
     give: their mean, and up to where the largest of all bands comes by chance. Where the curve is above, and red, the
     groups differ; wherever they do not, it goes up there, anywhere, with a probability of at most `level`. The broken
-    line marks the distances at which they differ most.
+    line marks the distances at which they differ most. Light blue is how far the curve would move with other subjects
+    (other spaces, where none were named): twice its standard error, by leaving out one after the other.
 
     Parameters
     ----------
@@ -111,6 +112,8 @@ def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: Axes | None = None)
     ax.stairs(test.expected, edges, baseline=None, color=QUIET, lw=0.8, ls=":")
     differs = test.adjusted_pvalues <= level
     _fill(ax, edges, top, np.where(differs, share, top), RED, 0.25)
+    error = 2 * np.nan_to_num(test.error)
+    _fill(ax, edges, np.maximum(share - error, 0.0), np.minimum(share + error, 1.0), BLUE, 0.15)
     ax.stairs(share, edges, baseline=None, color=BLUE, lw=1.4)
     ax.stairs(np.where(differs, share, np.nan), edges, baseline=None, color=RED, lw=2.0)
     if differs.any():

@@ -1,10 +1,12 @@
 """Do two collections of measures come from one source? The energy distance between them, and its permutation test.
 
-Both collections are pooled (`PooledMeasures`): made ready once, compared under many labellings.
+Both collections are pooled (`PooledMeasures`): made ready once, compared under many labellings. Collections of spaces
+are compared by a matrix of distances between spaces, unless their anchors are to be pooled.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -15,11 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._kernels import kernels
 from anchorot._kernels.records import PlaceMoves, RowItems, StepRows, from_heights, heights_after
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_choice, check_device, check_memory, check_overflow, check_threads
+from anchorot._validate import check_choice, check_device, check_memory, check_overflow, check_threads, point_values
 from anchorot.anchors.line import RaggedMeasures, level_steps
 from anchorot.distances.ground import GROUNDS, ground_distances, ground_energy
 from anchorot.exceptions import InputError
+from anchorot.many.pairwise import pairwise
 from anchorot.space import Space, heavy_part
+from anchorot.stats.exchange import Names, exchange_of, subjects_of
 from anchorot.stats.permutation import PermutationTest, Statistics, permutation_test
 
 METHODS = ("auto", "sweep", "matrix")
@@ -42,22 +46,24 @@ def energy_distance(
     weights_y: Sequence[ArrayLike] | None = None,
     *,
     ground: str = "w1",
+    pooled: bool = False,
     threads: int = 1,
 ) -> float:
-    r"""Energy distance between two collections of measures on the line, exactly.
+    r"""Energy distance between two collections of measures on the line, or of spaces, exactly.
 
     The ground distance is the 1-D Wasserstein distance: for items h, h' of rows_x and g, g' of rows_y
 
     .. math:: 2\,E[W_1(h, g)] - E[W_1(h, h')] - E[W_1(g, g')]
 
     A graph stands here for the distribution of its nodes' degrees, say, and two collections of graphs are compared
-    (the paper's Q5). Items may also be spaces: then the measures are their anchors, and the distance between two
-    collections of one space each is their Anchor Energy.
+    (the paper's Q5). Items may also be spaces: then :math:`W_1` gives way to the distance between two spaces, the root
+    of their Anchor Energy. With ``pooled=True`` a space stands for its anchors, and those of all spaces of a side are
+    pooled: the distance between two collections of one space each is then their Anchor Energy.
 
     The value is that of a *squared* distance, never negative. It can be zero for collections that differ: it sees how
     the quantiles of each level are distributed over the measures, but not which quantiles are of one measure. With
     ``ground="w2"``, the unsquared Wasserstein distance :math:`W_2` in place of :math:`W_1`, it is zero for equal
-    collections of measures only. Neither sees which anchors are of one space: those of all spaces of a side are pooled.
+    collections of measures only. Pooled, neither sees which anchors are of one space.
 
     Parameters
     ----------
@@ -66,7 +72,9 @@ def energy_distance(
     weights_x, weights_y : sequence of array_like, optional
         The weights of the values of each measure; uniform by default.
     ground : {"w1", "w2"}
-        The distance between measures.
+        The distance between measures, or between the anchors of spaces.
+    pooled : bool
+        Of spaces: compare all anchors of one side with all of the other.
     threads : int
         The answer does not depend on it.
 
@@ -91,10 +99,15 @@ def energy_distance(
     >>> ao.energy_distance(alike, crossed), round(ao.energy_distance(alike, crossed, ground="w2"), 4)
     (0.0, 0.4142)
     """
+    check_choice(ground, "ground", GROUNDS)
+    threads = check_threads(threads)
+    if _has_spaces(rows_x, rows_y, pooled):
+        costs, labels = _space_distances(rows_x, rows_y, weights_x, weights_y, ground, threads, None, False)
+        return float(matrix_energies(costs, labels[None])[0])
     measures, labels = _pool(rows_x, rows_y, weights_x, weights_y)
-    if check_choice(ground, "ground", GROUNDS) == "w2":
-        return _ground_energy(measures, labels, check_threads(threads))
-    return float(sweep_energies(measures, labels[None], check_threads(threads))[0])
+    if ground == "w2":
+        return _ground_energy(measures, labels, threads)
+    return float(sweep_energies(measures, labels[None], threads)[0])
 
 
 def energy_test(
@@ -103,7 +116,11 @@ def energy_test(
     weights_x: Sequence[ArrayLike] | None = None,
     weights_y: Sequence[ArrayLike] | None = None,
     *,
+    subjects: tuple[Names, Names] | None = None,
+    strata: tuple[Names, Names] | None = None,
+    within: bool = False,
     ground: str = "w1",
+    pooled: bool = False,
     n_resamples: int = 999,
     rng: RngLike = None,
     stop_after: int | None = None,
@@ -112,20 +129,31 @@ def energy_test(
     device: str | None = None,
     progress: bool = True,
 ) -> PermutationTest:
-    """Test whether two collections of measures come from one distribution, by permuting which measure is in which.
+    """Test whether two collections of measures, or of spaces, come from one distribution, by permuting who is in which.
+
+    Of spaces it is the energy test of distances between spaces (the roots of their Anchor Energies), DISCO: it sees
+    every difference between the distributions of spaces that Anchor Energy sees between spaces. With ``pooled=True`` it
+    asks whether the mean measures over anchors agree, which is faster and has no N x N matrix, but is blind to which
+    anchors are of one space.
 
     Parameters
     ----------
     rows_x, rows_y, weights_x, weights_y
         Two collections, as for :func:`energy_distance`. Types and features of spaces are not looked at: for these use
-        :func:`group_test` on what :func:`pairwise` returns.
+        :func:`group_test` on what :func:`pairwise` returns. Two cohorts bring their subjects.
+    subjects, strata : pair of sequences, optional
+        Whose each item is, and in which stratum: of those of rows_x, and of those of rows_y. As for :func:`group_test`:
+        subjects on one side each are permuted as a whole, inside strata only.
+    within : bool
+        Every subject has items on both sides, and these are permuted within it.
     ground : {"w1", "w2"}
         The distance between measures, as for :func:`energy_distance`. "w1" has no power against collections whose
         quantiles are distributed alike level by level; "w2" has power against all collections of measures that differ,
-        and needs the matrix. Spaces whose pooled anchors agree are alike to both; :func:`group_test` on the energies
-        between spaces, with ``power=0.5``, tells them apart.
+        and needs the matrix.
+    pooled : bool
+        Of spaces: pool the anchors of all spaces of a side. Spaces whose pooled anchors agree are then alike.
     n_resamples : int
-        Permutations to draw.
+        Permutations to draw. If no more are possible, all are gone through, and the p-value is exact.
     rng : None, int or numpy.random.Generator
         Source of randomness for the permutations; the same seed gives the same answer, whatever the method and threads.
     stop_after : int, optional
@@ -135,9 +163,9 @@ def energy_test(
     method : {"auto", "sweep", "matrix"}
         - "sweep": sort once, then sweep over many permutations together. Never holds a matrix of costs.
         - "matrix": all costs between measures, O(s² n) time and O(s²) memory; then a product of matrices per
-          permutation. For measures only, not for spaces.
-        - "auto": whichever should take less time; the matrix only up to a few thousand measures. With ``ground="w2"``
-          always the matrix, of spaces too.
+          permutation. Not for the pooled anchors of spaces.
+        - "auto": whichever should take less time; the matrix only up to a few thousand measures. With ``ground="w2"``,
+          and of spaces that are not pooled, always the matrix.
     threads : int
         The answer does not depend on it.
     device : str, optional
@@ -150,10 +178,12 @@ def energy_test(
     Returns
     -------
     PermutationTest
-        With `.statistic` (the energy distance), `.pvalue` and `.null`.
+        With `.statistic` (the energy distance), `.pvalue`, `.null`, `.unit` (what was permuted), `.n_assignments` and
+        `.min_pvalue`.
 
     Notes
     -----
+    Of N spaces the Anchor Energies of all pairs, then O(N²) for each permutation. Of s measures, or pooled anchors,
     O(s n log(s n)) time to sort, then for each permutation O(k h) where the values or the levels have k different
     ones and the other has h, and O(s n log(s n)) at most. On a device O(k s) for k different levels.
 
@@ -167,21 +197,68 @@ def energy_test(
     >>> ao.energy_test(x, y, rng=0).pvalue
     0.001
     """
-    measures, labels = _pool(rows_x, rows_y, weights_x, weights_y)
     check_choice(method, "method", METHODS)
     check_choice(ground, "ground", GROUNDS)
     place = check_device(device)
     place = None if place == "cpu" else place  # where the kernels for the CPU are far faster
-    statistics, rounding = _statistics(measures, ground, n_resamples, method, check_threads(threads), place)
-    return permutation_test(
+    threads = check_threads(threads)
+    if _has_spaces(rows_x, rows_y, pooled):
+        if method == "sweep":
+            raise InputError("method='sweep' pools the anchors of spaces; give pooled=True too, or another method")
+        costs, labels = _space_distances(rows_x, rows_y, weights_x, weights_y, ground, threads, place, progress)
+        statistics = _by_matrix(costs, place)
+        rounding = _rounding_of_roots(rows_x, rows_y, ground)
+    else:
+        measures, labels = _pool(rows_x, rows_y, weights_x, weights_y)
+        statistics, share = _statistics(measures, ground, n_resamples, method, threads, place)
+        rounding = share * (float(measures.value.max()) - float(measures.value.min()))
+    exchange = exchange_of(
         labels,
-        statistics,
+        subjects=_of_both(_known_subjects(rows_x, rows_y) if subjects is None else subjects, labels, "subjects"),
+        strata=_of_both(strata, labels, "strata"),
+        within=within,
+    )
+    return permutation_test(
+        exchange,
+        lambda drawn: _by_size(statistics, exchange.items(drawn)),
         n_resamples=n_resamples,
         rng=rng,
         stop_after=stop_after,
-        rounding=rounding * (float(measures.value.max()) - float(measures.value.min())),
+        rounding=rounding,
         progress=progress,
     )
+
+
+def _of_both(given: tuple[Names, Names] | None, labels: NDArray[np.uint8], name: str) -> list[Any] | None:
+    """Values of all items, from those of either side."""
+    if given is None:
+        return None
+    if len(given) != 2:
+        raise InputError(f"{name} must be two sequences, for rows_x and for rows_y, but got {len(given)}")
+    sides = [point_values(side, f"{name}[{k}]") for k, side in enumerate(given)]
+    for side, count, rows in zip(
+        sides, (int(labels.sum()), int((labels == 0).sum())), ("rows_x", "rows_y"), strict=True
+    ):
+        if len(side) != count:
+            raise InputError(f"{name} has {len(side)} values for the {count} items of {rows}")
+    return [*sides[0], *sides[1]]
+
+
+def _known_subjects(x: Any, y: Any) -> tuple[Names, Names] | None:
+    """The subjects of two cohorts that have some."""
+    found = subjects_of(x, None), subjects_of(y, None)
+    return None if found[0] is None or found[1] is None else found
+
+
+def _by_size(statistics: Statistics, in_x: NDArray[np.uint8]) -> Float64s:
+    """Statistics of labellings; kernels take those with as many items of the first collection together."""
+    sizes = in_x.sum(axis=1)
+    if (sizes == sizes[0]).all():
+        return statistics(in_x)
+    found = np.empty(len(in_x))
+    for size in np.unique(sizes):
+        found[sizes == size] = statistics(np.ascontiguousarray(in_x[sizes == size]))
+    return found
 
 
 def _statistics(
@@ -198,8 +275,7 @@ def _statistics(
             return by_levels, of_squares
     costs = _item_costs(measures, ground, n_resamples, method, threads)
     if costs is not None:
-        by_matrix = partial(matrix_energies, costs) if device is None else _matrix_statistics(costs, device)
-        return by_matrix, ROOTS_ROUNDING if ground == "w2" and measures.has_weights else COSTS_ROUNDING
+        return _by_matrix(costs, device), ROOTS_ROUNDING if ground == "w2" and measures.has_weights else COSTS_ROUNDING
     return partial(sweep_energies, measures, threads=threads), of_squares
 
 
@@ -213,7 +289,9 @@ def _level_statistics(measures: PooledMeasures, device: str) -> Statistics | Non
     return partial(_in_range, levels.energies)
 
 
-def _matrix_statistics(costs: Float64s, device: str) -> Statistics:
+def _by_matrix(costs: Float64s, device: str | None) -> Statistics:
+    if device is None:
+        return partial(matrix_energies, costs)
     import torch
 
     from anchorot.torch._labelled import matrix_energies as energies
@@ -259,6 +337,56 @@ def _pool(
     return x + y, np.repeat(np.array([1, 0], np.uint8), [x.n_items, y.n_items])
 
 
+def _has_spaces(rows_x: Sequence[Any], rows_y: Sequence[Any], pooled: bool) -> bool:
+    """Whether distances between spaces are asked for."""
+    spaces = any(isinstance(item, Space) for rows in (rows_x, rows_y) for item in rows)
+    if pooled and not spaces:
+        raise InputError("pooled=True is for collections of spaces, but got measures")
+    return spaces and not pooled
+
+
+def _space_distances(
+    rows_x: Sequence[Any],
+    rows_y: Sequence[Any],
+    weights_x: Sequence[ArrayLike] | None,
+    weights_y: Sequence[ArrayLike] | None,
+    ground: str,
+    threads: int,
+    device: str | None,
+    progress: bool,
+) -> tuple[Float64s, NDArray[np.uint8]]:
+    """Roots of the Anchor Energies between all spaces, and for each 1 if it is of the first collection."""
+    for rows, weights, name in ((rows_x, weights_x, "rows_x"), (rows_y, weights_y, "rows_y")):
+        _check_spaces(rows, weights, name)
+    energies = pairwise(
+        [*rows_x, *rows_y],
+        ground=ground,
+        n_jobs=threads,
+        device=device if ground == "w1" else None,
+        progress=progress,
+    )
+    return np.sqrt(energies), np.repeat(np.array([1, 0], np.uint8), [len(rows_x), len(rows_y)])
+
+
+def _check_spaces(items: Sequence[Any], weights: Sequence[ArrayLike] | None, name: str) -> None:
+    if len(items) == 0:
+        raise InputError(f"{name} is empty, but at least one space is needed")
+    if weights is not None:
+        raise InputError(f"spaces bring their own weights, but got weights for {name}")
+    other = next((i for i, item in enumerate(items) if not isinstance(item, Space)), None)
+    if other is not None:
+        raise InputError(f"{name} mixes spaces with others: {name}[{other}] is a {type(items[other]).__name__}")
+
+
+def _rounding_of_roots(rows_x: Sequence[Any], rows_y: Sequence[Any], ground: str) -> float:
+    """The root of what rounding leaves of an energy."""
+    spaces = [*rows_x, *rows_y]
+    exact = ground == "w1" and all(space.is_uniform for space in spaces)
+    span = max(float(space.cost.max()) for space in spaces) - min(float(space.cost.min()) for space in spaces)
+    share = SQUARES_ROUNDING if exact else ROOTS_ROUNDING if ground == "w2" else HEIGHTS_ROUNDING
+    return math.sqrt(share) * math.sqrt(span)
+
+
 def _item_costs(measures: PooledMeasures, ground: str, n_resamples: int, method: str, threads: int) -> Float64s | None:
     """Mean ground distances between the measures of all items; None where sweeps do without."""
     if ground == "w2":
@@ -296,7 +424,7 @@ def _steps(measures: PooledMeasures) -> StepRows:
 def _use_matrix(measures: PooledMeasures, n_resamples: int, method: str) -> bool:
     rows = measures.n_rows
     if method == "matrix" and rows != measures.n_items:
-        raise InputError("method='matrix' is for single measures; spaces need method='sweep'")
+        raise InputError("method='matrix' is not for pooled anchors of spaces; these need method='sweep'")
     if method != "auto":
         return method == "matrix"
     if rows != measures.n_items or rows > MOST_MATRIX_ROWS or rows * measures.longest > MOST_PADDED:
@@ -334,11 +462,7 @@ class PooledMeasures:
 
     @classmethod
     def _of_spaces(cls, items: Sequence[Any], weights: Sequence[ArrayLike] | None, name: str) -> PooledMeasures:
-        if weights is not None:
-            raise InputError(f"spaces bring their own weights, but got weights for {name}")
-        other = next((i for i, item in enumerate(items) if not isinstance(item, Space)), None)
-        if other is not None:
-            raise InputError(f"{name} mixes spaces with others: {name}[{other}] is a {type(items[other]).__name__}")
+        _check_spaces(items, weights, name)
         spaces = [heavy_part(space) for space in items]
         sizes = np.array([space.n for space in spaces])
         values = np.concatenate([space.cost.ravel() for space in spaces]).astype(np.float64, copy=False)

@@ -15,6 +15,7 @@ from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graphs import n_kept, note_collection, single, table_space
 from anchorot.space import Space
 from anchorot.stats.energy_test import energy_test
+from anchorot.stats.exchange import Names
 from anchorot.stats.permutation import PermutationTest
 
 if TYPE_CHECKING:
@@ -28,8 +29,12 @@ def graph_model_test(
     graphs_b: Sequence[Any],
     statistic: str = "degree",
     *,
+    subjects: tuple[Names, Names] | None = None,
+    strata: tuple[Names, Names] | None = None,
+    within: bool = False,
     disconnected: Disconnected = "error",
     ground: str = "w1",
+    pooled: bool = False,
     n_resamples: int = 999,
     rng: RngLike = None,
     stop_after: int | None = None,
@@ -48,10 +53,16 @@ def graph_model_test(
 
         - "degree": the distribution of its nodes' degrees;
         - "clustering": that of its nodes' clustering coefficients;
-        - "anchors": all its anchors, the distributions of the lengths of shortest paths from each node. With one
-          graph on either side the statistic is their Anchor Energy.
+        - "anchors": its anchors, the distributions of the lengths of shortest paths from each node; two graphs are at
+          the root of their Anchor Energy. With ``pooled=True`` the anchors of all graphs of a side are pooled, which is
+          faster for thousands of graphs, but does not see which are of one graph.
+    subjects, strata, within
+        Where each graph is from, if some are not independent (several of one patient, one molecule, one seed); as for
+        :func:`energy_test`.
     disconnected
         Of "anchors": what to do with graphs in several parts, as for :func:`from_graph`.
+    pooled
+        Of "anchors", as for :func:`energy_test`.
     ground, n_resamples, rng, stop_after, threads, progress
         As for :func:`energy_test`.
 
@@ -76,7 +87,11 @@ def graph_model_test(
     return energy_test(
         a,
         b,
+        subjects=subjects,
+        strata=strata,
+        within=within,
         ground=ground,
+        pooled=pooled,
         n_resamples=n_resamples,
         rng=rng,
         stop_after=stop_after,

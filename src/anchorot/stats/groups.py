@@ -12,12 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._html import rows
-from anchorot._typing import Float64s, RngLike
+from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import check_finite, check_nonnegative, check_square, equals_itself, point_values
+from anchorot.anchors.marking import MarksLike
 from anchorot.exceptions import InputError
+from anchorot.io.cohort import Cohort
+from anchorot.many.pairwise import pairwise
+from anchorot.stats.exchange import Exchange, column_of, exchange_of, numbered, subjects_of
 from anchorot.stats.permutation import PermutationTest, permutation_test
 
 ASYMMETRY = 1e-9  # of the largest distance: more is no rounding
+N_BOOTSTRAP = 999
+CONFIDENCE = 0.95  # of intervals
+LEAST_SUBJECTS = 3  # of a group, to draw anew from
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,15 @@ class PairOfGroups:
     adjusted_pvalue : float
         Corrected for the number of pairs by Holm's method: those below 0.05 are, all together, wrong with a
         probability of at most 5 %.
+    share : float
+        Of the dispersion of both groups, how much lies between them: from 0 to 1.
+    energy : float
+        How far apart they are, :math:`2 E[d(x, y)] - E[d(x, x')] - E[d(y, y')]` in units of the distances to the given
+        power, from pairs of different subjects (or items) alone: about 0, and as often below as above, for groups that
+        do not differ. NaN where a group has one subject.
+    low, high : float
+        The 95 % interval of it, from draws of subjects (or items) with replacement. Few subjects make it too short; of
+        fewer than three in a group there is none, NaN.
     """
 
     first: Any
@@ -40,6 +56,10 @@ class PairOfGroups:
     statistic: float
     pvalue: float
     adjusted_pvalue: float
+    share: float
+    energy: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,26 +72,54 @@ class GroupTest(PermutationTest):
         The labels of the groups, sorted.
     sizes : tuple of int
         Members of each.
+    n_subjects : tuple of int
+        Subjects of each; without subjects the same as the members.
+    share : float
+        Of the dispersion of all, how much lies between the groups, 1 - W / T: from 0 to 1, above 0 by chance alone.
     pairs : tuple of PairOfGroups
-        Every two groups by themselves; empty unless asked for.
+        Every two groups by themselves, with how far apart they are; empty unless asked for.
     """
 
     groups: tuple[Any, ...] = ()
     sizes: tuple[int, ...] = ()
+    n_subjects: tuple[int, ...] = ()
+    share: float = 0.0
     pairs: tuple[PairOfGroups, ...] = ()
 
+    def _facts(self) -> dict[str, object]:
+        return super()._facts() | {"share between groups": f"{self.share:.3g}"}
+
     def _details(self) -> str:
-        sizes = rows(["group", "members"], list(zip(self.groups, self.sizes, strict=True)))
-        shown = [[f"{pair.first} and {pair.second}", f"{pair.adjusted_pvalue:.4g}"] for pair in self.pairs]
-        return sizes + (rows(["pair", "adjusted p-value"], shown) if shown else "")
+        members = zip(self.groups, self.sizes, self.n_subjects, strict=True)
+        sizes = rows(["group", "members", "subjects"], [list(map(str, row)) for row in members])
+        shown = [
+            [
+                f"{pair.first} and {pair.second}",
+                f"{pair.adjusted_pvalue:.4g}",
+                _with_interval(pair),
+            ]
+            for pair in self.pairs
+        ]
+        return sizes + (rows(["pair", "adjusted p-value", "energy, 95 % interval"], shown) if shown else "")
+
+
+def _with_interval(pair: PairOfGroups) -> str:
+    if np.isnan(pair.energy):
+        return "one subject in a group"
+    return f"{pair.energy:.4g}" + ("" if np.isnan(pair.low) else f" ({pair.low:.4g} to {pair.high:.4g})")
 
 
 def group_test(
-    distances: ArrayLike,
-    labels: Sequence[Any] | NDArray[Any],
+    distances: ArrayLike | Cohort,
+    labels: Sequence[Any] | NDArray[Any] | str,
     *,
+    subjects: Sequence[Any] | NDArray[Any] | str | None = None,
+    strata: Sequence[Any] | NDArray[Any] | str | None = None,
+    within: bool = False,
     power: float = 1.0,
     post_hoc: bool = True,
+    marks: MarksLike = None,
+    reach: float | None = None,
     n_resamples: int = 999,
     rng: RngLike = None,
     stop_after: int | None = None,
@@ -92,29 +140,50 @@ def group_test(
     - distances, or Anchor Energies with ``power=0.5``: the energy test DISCO (Rizzo and Székely 2010), which asks
       whether the groups have one distribution.
 
+    Permuted is what is exchangeable. Ten images of a patient are not ten patients: say whose each member is by
+    `subjects`, and whole subjects are permuted.
+
     Parameters
     ----------
-    distances : array_like of shape (N, N)
+    distances : array_like of shape (N, N), or Cohort
         Symmetric and not negative: what :func:`pairwise` returns, of marked spaces and up to a reach too. The diagonal
-        is not looked at.
+        is not looked at. Of a cohort the Anchor Energies, with its subjects if :func:`from_cohort` knew them.
     labels : sequence of length N
         The group of each, anything that can be a key of a dict, but not NaN; at least two groups, and one of them with
-        two members or more.
+        two members or more. Of a cohort also the name of a column of its metadata; so for `subjects` and `strata`.
+    subjects : sequence of length N, optional
+        Whose each member is. Labels are dealt anew among subjects, as many subjects to each group as there are.
+    strata : sequence of length N, optional
+        Labels are dealt anew inside each stratum only: a sex, a batch, a slide.
+    within : bool
+        Labels vary within every subject (before and after, left and right), and are dealt anew within each.
     power : float > 0
         Of the distances.
     post_hoc : bool
-        Compare every two groups by themselves too, with Holm's correction for their number. Note that no p-value is
-        below 1 / (n_resamples + 1), so many groups need more permutations to be told apart.
-    n_resamples, rng, stop_after, progress
+        Compare every two groups by themselves too, with Holm's correction for their number, and tell how far apart
+        they are. Note that no p-value is below 1 / (n_resamples + 1), so many groups need more permutations to be told
+        apart.
+    marks, reach
+        Of a cohort: what to compare its spaces by, see :func:`anchor_energy`.
+    n_resamples : int
+        Permutations to draw. If no more are possible, all are gone through, and the p-value is exact.
+    rng, stop_after, progress
         As for :func:`energy_test`.
 
     Returns
     -------
     GroupTest
+        With `.pvalue`, `.unit` (what was permuted), `.n_assignments` (in how many ways), `.min_pvalue` (which no
+        p-value could be below), `.share` and `.pairs`.
+
+    Warns
+    -----
+    InputNote
+        If a cohort seems to have several samples of one subject, and nobody said so.
 
     Notes
     -----
-    O(N² K) time per permutation, as products of matrices.
+    O(N² K) time per permutation, as products of matrices; of S subjects O(S² K).
 
     Examples
     --------
@@ -122,63 +191,178 @@ def group_test(
     >>> import anchorot as ao
     >>> here = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 5.2])
     >>> found = ao.group_test(abs(here[:, None] - here), list("aaabbb"), rng=0)
-    >>> found.groups, found.pvalue < 0.15
-    (('a', 'b'), True)
+    >>> found.groups, found.pvalue, found.n_assignments
+    (('a', 'b'), 0.1, 10)
+    >>> patients = [1, 1, 2, 3, 4, 4]
+    >>> found = ao.group_test(abs(here[:, None] - here), list("aaabbb"), subjects=patients, rng=0)
+    >>> found.unit, found.n_assignments, round(found.min_pvalue, 2)
+    ('subjects', 3, 0.33)
     """
-    matrix = _check_distances(distances)
+    names, owners, layers = (
+        column_of(distances, labels, "labels"),
+        subjects_of(distances, subjects),
+        column_of(distances, strata, "strata"),
+    )
+    matrix = _check_distances(_distances(distances, marks, reach, progress))
     strength = check_nonnegative(power, "power")
     if strength == 0:
         raise InputError("power must be positive, but got 0")
-    groups, codes = check_groups(labels, len(matrix), "distances between ")
-    sizes = np.bincount(codes)
-    powers = (
-        matrix / (matrix.max() or 1.0)
-    ) ** strength  # F is the same at any scale, and nothing overflows at this one
+    groups, codes = check_groups(names, len(matrix), "distances between ")
+    scale = matrix.max(initial=0) or 1.0
+    powers = (matrix / scale) ** strength  # F is the same at any scale, and nothing overflows at this one
+    exchange = exchange_of(codes.astype(np.min_scalar_type(len(groups))), subjects=owners, strata=layers, within=within)
+    owner = np.arange(len(codes)) if owners is None else numbered(owners, "subjects", len(codes))
     generator = np.random.default_rng(rng)
+    draws = generator.spawn(1)[0]
 
-    def test_members(members: NDArray[np.intp], show: bool) -> PermutationTest:
-        own = np.unique(codes[members], return_inverse=True)[1].astype(np.min_scalar_type(len(groups)))
-        part = powers[np.ix_(members, members)]
+    def test_members(part: Exchange, members: NDArray[np.intp], show: bool) -> PermutationTest:
+        own = UnitSums.of(powers[np.ix_(members, members)], part.unit)
         return permutation_test(
-            own,
-            lambda drawn: f_statistics(part, drawn),
+            part,
+            lambda drawn: f_statistics(own, drawn),
             n_resamples=n_resamples,
             rng=generator,
             stop_after=stop_after,
             progress=show,
         )
 
-    whole = test_members(np.arange(len(codes)), progress)
+    def test_pair(a: int, b: int) -> tuple[PermutationTest, float, Effect]:
+        members = np.flatnonzero((codes == a) | (codes == b))
+        part = exchange.among(members)
+        effect = effect_between(powers, codes, owner, (a, b), draws, within)
+        return test_members(part, members, False), _share(powers[np.ix_(members, members)], part), effect
+
+    whole = test_members(exchange, np.arange(len(codes)), progress)
+    sizes = np.bincount(codes)
     pairs: tuple[PairOfGroups, ...] = ()
     if post_hoc:
         both = [(a, b) for a, b in combinations(range(len(groups)), 2) if sizes[a] + sizes[b] > 2]
-        found = [test_members(np.flatnonzero((codes == a) | (codes == b)), False) for a, b in both]
-        adjusted = holm([test.pvalue for test in found])
-        pairs = tuple(
-            PairOfGroups(groups[a], groups[b], test.statistic, test.pvalue, p)
-            for (a, b), test, p in zip(both, found, adjusted, strict=True)
-        )
+        found = [test_pair(a, b) for a, b in both]
+        adjusted = holm([test.pvalue for test, _, _ in found])
+        with np.errstate(over="ignore", invalid="ignore"):
+            unit = np.float64(scale) ** strength
+            pairs = tuple(
+                PairOfGroups(
+                    groups[a], groups[b], test.statistic, test.pvalue, p, share, *(float(unit * e) for e in effect)
+                )
+                for (a, b), (test, share, effect), p in zip(both, found, adjusted, strict=True)
+            )
     return GroupTest(
-        whole.statistic, whole.pvalue, whole.null, whole.stopped_early, groups, tuple(sizes.tolist()), pairs
+        **vars(whole),
+        groups=groups,
+        sizes=tuple(sizes.tolist()),
+        n_subjects=tuple(len(np.unique(owner[codes == group])) for group in range(len(groups))),
+        share=_share(powers, exchange),
+        pairs=pairs,
     )
 
 
-def f_statistics(powers: Float64s, labels: NDArray[Any]) -> Float64s:
-    """F of every labelling (labellings, N); infinite where groups have no dispersion within."""
-    count, groups = len(powers), int(labels[0].max()) + 1
-    total, within = dispersions(powers, labels)
+def _distances(given: ArrayLike | Cohort, marks: MarksLike, reach: float | None, progress: bool) -> ArrayLike:
+    if isinstance(given, Cohort):
+        return pairwise(given, marks=marks, reach=reach, progress=progress)
+    if marks is not None or reach is not None:
+        raise InputError("marks and reach are of a cohort, but got distances; give them to `pairwise`")
+    return given
+
+
+@dataclass(frozen=True, eq=False)
+class UnitSums:
+    """Distances between items, summed up for every two units: all that statistics need."""
+
+    powers: Float64s
+    sizes: Float64s  # items of each unit
+
+    @classmethod
+    def of(cls, powers: Float64s, unit: Int64s) -> UnitSums:
+        """Sum up; units of one item each stay as they are."""
+        count = int(unit.max()) + 1
+        if count == len(unit):
+            return cls(powers, np.ones(count))
+        member = (unit == np.arange(count)[:, None]).astype(np.float64)
+        return cls(member @ powers @ member.T, member.sum(axis=1))
+
+    @property
+    def n_items(self) -> int:
+        """Of all units."""
+        return int(self.sizes.sum())
+
+
+def f_statistics(sums: UnitSums, labels: NDArray[Any]) -> Float64s:
+    """F of every labelling (labellings, U); infinite where groups have no dispersion within."""
+    count, groups = sums.n_items, int(labels[0].max()) + 1
+    total, within = dispersions(sums, labels)
     with np.errstate(divide="ignore", invalid="ignore"):
         f = ((total - within) / (groups - 1)) / (within / (count - groups))
     return np.where(within > 0, f, np.inf if total > 0 else 0.0)
 
 
-def dispersions(powers: Float64s, labels: NDArray[Any]) -> tuple[float, Float64s]:
-    """T, and W of every labelling (labellings, N)."""
+def dispersions(sums: UnitSums, labels: NDArray[Any]) -> tuple[float, Float64s]:
+    """T, and W of every labelling (labellings, U)."""
     within = np.zeros(len(labels))
-    for group, size in enumerate(np.bincount(labels[0])):
+    for group in range(int(labels[0].max()) + 1):
         member = (labels == group).astype(np.float64)
-        within += np.einsum("bi,bi->b", member @ powers, member) / (2 * size)
-    return powers.sum() / (2 * len(powers)), within
+        within += np.einsum("bi,bi->b", member @ sums.powers, member) / (2 * (member @ sums.sizes))
+    return sums.powers.sum() / (2 * sums.n_items), within
+
+
+def _share(powers: Float64s, exchange: Exchange) -> float:
+    """1 - W / T of the labels given; 0 where all items are alike."""
+    own = np.unique(exchange.labels, return_inverse=True)[1]
+    total, within = dispersions(UnitSums.of(powers, exchange.unit), own[None])
+    return float(1 - within[0] / total) if total > 0 else 0.0
+
+
+# -- how far apart -----------------------------------------------------------------------------------------------------
+
+Effect = tuple[float, float, float]  # energy, and the ends of its interval
+
+
+def effect_between(
+    powers: Float64s,
+    codes: NDArray[Any],
+    owner: Int64s,
+    groups: tuple[int, int],
+    generator: np.random.Generator,
+    within: bool,
+) -> Effect:
+    """The energy between two groups from pairs of different subjects, and its interval over draws of subjects.
+
+    Every draw gives subjects the numbers of times that they are drawn as weights; two copies of one subject are no
+    pair. Where labels vary within subjects, one draw serves both groups.
+    """
+    places = [np.flatnonzero(codes == group) for group in groups]
+    owners, subject = np.unique(np.concatenate([owner[own] for own in places]), return_inverse=True)
+    of_each = np.split(subject, [len(places[0])])
+    member = [(own == np.arange(len(owners))[:, None]).astype(np.float64) for own in of_each]  # (subjects, items)
+    apart = 1.0 - np.eye(len(owners))
+    blocks = [(0, 0), (1, 1), (0, 1)]
+    sums = [apart * (member[i] @ powers[np.ix_(places[i], places[j])] @ member[j].T) for i, j in blocks]
+    counts = [apart * np.outer(member[i].sum(axis=1), member[j].sum(axis=1)) for i, j in blocks]
+
+    def energies(weights: tuple[Float64s, Float64s]) -> Float64s:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = [
+                np.einsum("bi,bi->b", weights[i] @ total, weights[j])
+                / np.einsum("bi,bi->b", weights[i] @ count, weights[j])
+                for (i, j), total, count in zip(blocks, sums, counts, strict=True)
+            ]
+        return 2 * means[2] - means[0] - means[1]
+
+    ones = np.ones((1, len(owners)))
+    value = float(energies((ones, ones))[0])
+    if min(len(np.unique(own)) for own in of_each) < LEAST_SUBJECTS:
+        return value, np.nan, np.nan
+    first = _drawn_counts(len(owners), np.unique(of_each[0]), generator)
+    drawn = energies((first, first if within else _drawn_counts(len(owners), np.unique(of_each[1]), generator)))
+    low, high = np.quantile(drawn[np.isfinite(drawn)], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return value, float(low), float(high)
+
+
+def _drawn_counts(count: int, subjects: NDArray[np.intp], generator: np.random.Generator) -> Float64s:
+    """How many times each is drawn, (draws, count), if as many are drawn with replacement as there are."""
+    found = np.zeros((N_BOOTSTRAP, count))
+    found[:, subjects] = generator.multinomial(len(subjects), np.full(len(subjects), 1 / len(subjects)), N_BOOTSTRAP)
+    return found
 
 
 def holm(pvalues: Sequence[float]) -> list[float]:

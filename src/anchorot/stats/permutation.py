@@ -13,12 +13,14 @@ from anchorot._html import card, histogram
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer
+from anchorot.stats.exchange import Exchange
 
 TIE = 1e-12  # statistics that differ by less, as a share of the largest of the first batch, are equal but for rounding
 BATCH = 256  # labellings whose statistics are computed at once
 CAUTIOUS_BATCH = 64  # where the test may stop after any of them
+MANY = 1_000_000  # assignments, whose number is rounded
 
-Statistics = Callable[[NDArray[np.uint8]], Float64s]
+Statistics = Callable[[NDArray[Any]], Float64s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +38,22 @@ class PermutationTest:
         The statistic under each permutation of the labels.
     stopped_early : bool
         Whether `stop_after` ended the test before all permutations.
+    unit : str
+        What was permuted: "items", "subjects", "items within subjects" and the like.
+    n_assignments : int
+        In how many ways the units can be divided into such groups. If these are no more than were to be drawn, `null`
+        has each but the one given, once, and the p-value is exact.
+    min_pvalue : float
+        The smallest p-value that was possible.
     """
 
     statistic: float
     pvalue: float
     null: Float64s = field(repr=False)
     stopped_early: bool = False
+    unit: str = "items"
+    n_assignments: int = 0
+    min_pvalue: float = 0.0
 
     def _repr_html_(self) -> str:
         return card(type(self).__name__, self._facts(), histogram(self.null, self.statistic), self._details())
@@ -49,15 +61,24 @@ class PermutationTest:
     def _facts(self) -> dict[str, object]:
         """What a notebook tells in a table."""
         drawn = f"{len(self.null)} permutations{', stopped early' * self.stopped_early}"
-        return {"statistic": f"{self.statistic:.6g}", "p-value": f"{self.pvalue:.4g} of {drawn}"}
+        facts: dict[str, object] = {"statistic": f"{self.statistic:.6g}", "p-value": f"{self.pvalue:.4g} of {drawn}"}
+        if self.n_assignments:
+            facts["permuted"] = f"{self.unit}, {few_digits(self.n_assignments)} assignments"
+            facts["smallest possible p-value"] = f"{self.min_pvalue:.4g}"
+        return facts
 
     def _details(self) -> str:
         """What it shows below, as HTML."""
         return ""
 
 
+def few_digits(count: int) -> str:
+    """Return a count in full, or rounded if it is long."""
+    return str(count) if count < MANY else f"about 1e{len(str(count)) - 1}"
+
+
 def permutation_test(
-    labels: NDArray[np.uint8],
+    exchange: Exchange,
     statistics: Statistics,
     *,
     n_resamples: int,
@@ -66,24 +87,34 @@ def permutation_test(
     rounding: float = 0.0,
     progress: bool = True,
 ) -> PermutationTest:
-    """Compare the statistic of some labels with those of random permutations of them.
+    """Compare the statistic of the labels given with those of labels that might as well have been dealt.
 
-    The permutations drawn depend on `rng` alone. With `stop_after` = h the test ends at the h-th permutation whose
-    statistic reaches the observed one, and p = h / l if l permutations were drawn by then (Besag and Clifford 1991): a
-    valid p-value, because under the null hypothesis l is that small with a probability of at most p.
+    All divisions into groups are gone through if there are at most `n_resamples`; else that many are drawn, which
+    depend on `rng` alone. With `stop_after` = h the test ends at the h-th draw whose statistic reaches the observed
+    one, and p = h / l if there were l draws by then (Besag and Clifford 1991): a valid p-value, because under the null
+    hypothesis l is that small with a probability of at most p.
 
-    Statistics that differ by no more than `rounding`, or by a share `TIE` of the largest, are equal.
+    Statistics, which are asked for with the labels of all units, must not depend on what groups are called. Those that
+    differ by no more than `rounding`, or by a share `TIE` of the largest, are equal.
     """
     count = check_integer(n_resamples, "n_resamples", 1)
     enough = None if stop_after is None else check_integer(stop_after, "stop_after", 1)
     generator = np.random.default_rng(rng)
-    observed = float(statistics(labels[None])[0])
+    listed = others_if_few(exchange, count)
+    if listed is not None:
+        count, enough = len(listed), None
+    kept: dict[str, Any] = {
+        "unit": exchange.name, "n_assignments": exchange.n_assignments, "min_pvalue": 1 / (count + 1)
+    }  # fmt: skip
+    observed = float(statistics(exchange.labels[None])[0])
     null = np.empty(0)
     least = observed
+    reached = np.empty(0, np.intp)
     with progress_bar(count, "permuting", "permutations", progress) as advance:
         while len(null) < count:
             batch = min(BATCH if enough is None else CAUTIOUS_BATCH, count - len(null))
-            found = statistics(permuted(labels, batch, generator))
+            drawn = exchange.draw(batch, generator) if listed is None else listed[len(null) : len(null) + batch]
+            found = statistics(drawn)
             if len(null) == 0:
                 slack = max(TIE * max(abs(observed), float(np.abs(found).max())), rounding)
                 least = observed - slack if np.isfinite(slack) else observed
@@ -91,11 +122,11 @@ def permutation_test(
             reached = np.flatnonzero(null >= least)
             if enough is not None and len(reached) >= enough:
                 null = null[: reached[enough - 1] + 1]
-                return PermutationTest(observed, enough / len(null), null, stopped_early=True)
+                return PermutationTest(observed, enough / len(null), null, stopped_early=True, **kept)
             advance(batch)
-    return PermutationTest(observed, (len(reached) + 1) / (count + 1), null)
+    return PermutationTest(observed, (len(reached) + 1) / (count + 1), null, **kept)
 
 
-def permuted(labels: NDArray[Any], count: int, generator: np.random.Generator) -> NDArray[Any]:
-    """Return `count` random permutations of labels, one per row."""
-    return np.stack([labels[generator.permutation(len(labels))] for _ in range(count)])
+def others_if_few(exchange: Exchange, count: int) -> NDArray[Any] | None:
+    """All labellings but the one given, if no more than `count` are possible."""
+    return exchange.others() if exchange.n_assignments <= count else None

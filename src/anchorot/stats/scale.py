@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,15 +14,23 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._html import card, line
 from anchorot._parallel import Threads
 from anchorot._progress import progress_bar
-from anchorot._typing import Float64s, Floats, RngLike
+from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_integer, check_overflow, check_threads, check_values
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.marked import VectorFeatures, energy_profile, marked_features
+from anchorot.anchors.marked import (
+    TypedFeatures,
+    VectorFeatures,
+    energy_profile,
+    marked_features,
+    pair_profiles,
+    sorted_types,
+)
 from anchorot.anchors.marking import MarksLike, marking_of
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
-from anchorot.stats.groups import check_groups, dispersions
-from anchorot.stats.permutation import BATCH, PermutationTest, permuted
+from anchorot.stats.exchange import Exchange, column_of, exchange_of, numbered, subjects_of
+from anchorot.stats.groups import UnitSums, check_groups, dispersions
+from anchorot.stats.permutation import BATCH, PermutationTest, others_if_few
 
 N_REACHES = 32
 N_QUANTILES = 1025  # of each space's costs, from which reaches are chosen
@@ -30,6 +40,24 @@ MIN_SPREAD = 1e-9  # a spread of shares below is rounding
 ENERGY_ROUNDING = 1e-14  # of all that there can be between two spaces: less is rounding
 
 Band = tuple[float, float]
+
+
+class PairBand(NamedTuple):
+    """Where groups differ in how points of two types lie to each other."""
+
+    first: Hashable
+    second: Hashable
+    low: float
+    high: float
+    share: float  # largest of its bands
+    pvalue: float  # smallest of its bands, adjusted
+
+
+def _runs(differs: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Where stretches of True begin and end."""
+    padded = np.concatenate([[False], differs, [False]])
+    start, end = (np.flatnonzero(step) for step in (padded[1:] & ~padded[:-1], padded[:-1] & ~padded[1:]))
+    return list(zip(start.tolist(), end.tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -51,10 +79,18 @@ class ScaleTest(PermutationTest):
         Of each band by itself.
     adjusted_pvalues : ndarray of shape (K,)
         Of each band among all: those below 0.05 are, all together, wrong with a probability of at most 5 %.
+    error : ndarray of shape (K,)
+        Standard error of the share, by leaving out one subject (or space) after the other; NaN where a group has one.
     groups : tuple
         The labels of the groups, sorted.
     sizes : tuple of int
         Members of each.
+    pairs : tuple of tuple
+        The P pairs of types, if asked for.
+    pair_shares : ndarray of shape (P, K)
+        The share of every pair of types and band.
+    pair_pvalues : ndarray of shape (P, K)
+        Of every pair of types and band among all of them, adjusted as `adjusted_pvalues` are.
     """
 
     edges: Float64s
@@ -63,8 +99,12 @@ class ScaleTest(PermutationTest):
     spread: Float64s
     pvalues: Float64s
     adjusted_pvalues: Float64s
+    error: Float64s
     groups: tuple[Any, ...]
     sizes: tuple[int, ...]
+    pairs: tuple[tuple[Hashable, Hashable], ...] = ()
+    pair_shares: Float64s = field(default_factory=lambda: np.empty((0, 0)))
+    pair_pvalues: Float64s = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def band(self) -> Band:
@@ -79,9 +119,18 @@ class ScaleTest(PermutationTest):
 
     def where(self, level: float = 0.05) -> list[Band]:
         """Return the distances at which the groups differ, as bands; wrong with a probability of at most `level`."""
-        differs = np.concatenate([[False], self.adjusted_pvalues <= level, [False]])
-        start, end = (np.flatnonzero(step) for step in (differs[1:] & ~differs[:-1], differs[:-1] & ~differs[1:]))
-        return [(float(self.edges[a]), float(self.edges[b])) for a, b in zip(start, end, strict=True)]
+        return [(float(self.edges[a]), float(self.edges[b])) for a, b in _runs(self.adjusted_pvalues <= level)]
+
+    def which(self, level: float = 0.05) -> list[PairBand]:
+        """Return the types and distances at which the groups differ, most certain first; wrong as seldom as `where`."""
+        found = [
+            PairBand(
+                *pair, float(self.edges[a]), float(self.edges[b]), float(shares[a:b].max()), float(pvalues[a:b].min())
+            )
+            for pair, shares, pvalues in zip(self.pairs, self.pair_shares, self.pair_pvalues, strict=True)
+            for a, b in _runs(pvalues <= level)
+        ]
+        return sorted(found, key=lambda band: (band.pvalue, -band.share))
 
     def limit(self, level: float = 0.05) -> Float64s:
         """Return what the share of a band must exceed for the groups to differ there; infinite for few permutations."""
@@ -110,10 +159,14 @@ class ScaleTest(PermutationTest):
 
 def scale_test(
     spaces: Sequence[Space | ArrayLike],
-    labels: Sequence[Any] | NDArray[Any],
+    labels: Sequence[Any] | NDArray[Any] | str,
     reaches: ArrayLike | None = None,
     *,
+    subjects: Sequence[Any] | NDArray[Any] | str | None = None,
+    strata: Sequence[Any] | NDArray[Any] | str | None = None,
+    within: bool = False,
     marks: MarksLike = None,
+    type_pairs: bool = False,
     robust: bool = False,
     n_resamples: int = 999,
     rng: RngLike = None,
@@ -140,12 +193,17 @@ def scale_test(
     spaces : sequence of N Space or array_like of shape (n, n)
     labels : sequence of length N
         The group of each space; as for :func:`group_test`.
+    subjects, strata, within
+        Whose each space is, and who is exchangeable; as for :func:`group_test`.
     reaches : array_like of shape (K,), optional
         Ascending: where the bands end. The first begins at the least cost of all spaces. By default there are 32, of
         costs that occur, denser where distances are short; the last is the largest cost. If fewer than that many costs
         occur, as in graphs, all are taken.
     marks : {"types", "features"}, FeatureMap, optional
         As for :func:`anchor_energy`.
+    type_pairs : bool
+        With ``marks="types"``: also say of which types, by the part of the energy that every two types have. Its
+        p-values are adjusted for all pairs of types and all bands together.
     robust : bool
         Compare ranks of costs; reaches are ranks too, from 0 to 1.
     n_resamples : int
@@ -160,12 +218,13 @@ def scale_test(
     Returns
     -------
     ScaleTest
-        With `.pvalue`, `.reach` (where they differ most), `.where()` (all distances at which they differ); to be drawn
-        by :func:`anchorot.plot.scale_curve`.
+        With `.pvalue`, `.reach` (where they differ most), `.where()` (all distances at which they differ), `.which()`
+        (of which types too); to be drawn by :func:`anchorot.plot.scale_curve`.
 
     Notes
     -----
-    One pass over a pair of spaces gives its energies at all reaches. O(N² K) memory.
+    One pass over a pair of spaces gives its energies at all reaches. O(S² K) memory for S subjects, or spaces if there
+    are none; times the number of pairs of types if these are asked for.
 
     Examples
     --------
@@ -178,20 +237,68 @@ def scale_test(
     >>> ao.scale_test(spaces, ["alone"] * 6 + ["paired"] * 6, rng=0)
     ScaleTest(pvalue=0.018, most from 0.02 to 0.0272, at 5 %: 0.02 to 0.0272; 32 bands, groups 'alone', 'paired')
     """
+    names, owners = column_of(spaces, labels, "labels"), subjects_of(spaces, subjects)
     seen = [heavy_part(as_space(space, robust=robust)) for space in spaces]
-    groups, codes = check_groups(labels, len(seen))
+    groups, codes = check_groups(names, len(seen))
+    exchange = exchange_of(
+        codes.astype(np.min_scalar_type(len(groups))),
+        subjects=owners,
+        strata=column_of(spaces, strata, "strata"),
+        within=within,
+    )
     count = check_integer(n_resamples, "n_resamples", 1)
     threads = check_threads(threads)
     ends = _default_reaches(seen) if reaches is None else _check_reaches(reaches)
     marking = marking_of(spaces, marks, float(ends[-1]), robust=robust)
     features = [marked_features(space, marking, robust=robust, name=f"spaces[{i}]") for i, space in enumerate(spaces)]
     start = min(float(ends[0]), min(float(space.cost.min()) for space in seen))
-    between = np.diff(_profiles(features, ends, threads, progress), axis=1, prepend=0.0)  # (pairs, K)
-    between[between <= ENERGY_ROUNDING * _largest_energy(features, float(ends[-1]) - start)] = 0.0
-    labelled = codes.astype(np.min_scalar_type(len(groups)))
-    drawn = np.concatenate([labelled[None], permuted(labelled, count, np.random.default_rng(rng))])
-    shares = np.stack([_shares_between(_square(column, len(seen)), drawn) for column in between.T])
-    return _test_shares(shares, np.append(start, ends), groups, tuple(np.bincount(codes).tolist()))
+    alphabet = _alphabet(features) if type_pairs else ()
+    least = ENERGY_ROUNDING * _largest_energy(features, float(ends[-1]) - start)
+    sums = _band_sums(features, ends, alphabet, exchange.unit, least, threads, progress)
+    others = others_if_few(exchange, count)
+    if others is None:
+        others = exchange.draw(count, np.random.default_rng(rng))
+    drawn = np.concatenate([exchange.labels[None], others])
+    sizes = np.bincount(exchange.unit).astype(np.float64)
+    shares = np.stack([_shares_between(UnitSums(_square(part), sizes), drawn) for part in sums])
+    whole, by_pair = _tested(shares[: len(ends)]), _tested(shares[len(ends) :]) if alphabet else None
+    owner = exchange.unit if owners is None or within is False else numbered(owners, "subjects", len(seen))
+    errors = [_jackknife_error(UnitSums(_square(part), sizes), exchange, owner) for part in sums[: len(ends)]]
+    adjusted = whole.adjusted
+    return ScaleTest(
+        statistic=float(whole.scores.max()),
+        pvalue=float(adjusted.min()),
+        null=whole.null,
+        unit=exchange.name,
+        n_assignments=exchange.n_assignments,
+        min_pvalue=1 / len(drawn),
+        edges=np.append(start, ends),
+        share=shares[: len(ends), 0],
+        expected=whole.expected,
+        spread=whole.spread,
+        pvalues=whole.pvalues,
+        adjusted_pvalues=adjusted,
+        error=np.array(errors),
+        groups=groups,
+        sizes=tuple(np.bincount(codes).tolist()),
+        **({} if by_pair is None else _pair_facts(alphabet, shares[len(ends) :, 0], by_pair.adjusted, len(ends))),
+    )
+
+
+def _alphabet(features: Sequence[AnchorFeatures]) -> tuple[Hashable, ...]:
+    """All types that occur."""
+    if not all(isinstance(own, TypedFeatures) for own in features):
+        raise InputError("type_pairs=True needs marks='types'")
+    return sorted_types(kind for own in features if isinstance(own, TypedFeatures) for kind in own.alphabet)
+
+
+def _pair_facts(alphabet: tuple[Hashable, ...], shares: Float64s, adjusted: Float64s, bands: int) -> dict[str, Any]:
+    pairs = tuple(combinations_with_replacement(alphabet, 2))
+    return {
+        "pairs": pairs,
+        "pair_shares": shares.reshape(len(pairs), bands),
+        "pair_pvalues": adjusted.reshape(len(pairs), bands),
+    }
 
 
 def _check_reaches(reaches: ArrayLike) -> Float64s:
@@ -231,22 +338,41 @@ def _other_costs(space: Space) -> Floats:
     return space.cost[~np.eye(space.n, dtype=bool)] if space.n > 1 else space.cost.ravel()
 
 
-def _profiles(features: Sequence[AnchorFeatures], reaches: Float64s, threads: int, progress: bool) -> Float64s:
-    """Energies of all pairs i < j up to each reach, (pairs, K)."""
-    count = len(features)
-    curves = np.empty((count * (count - 1) // 2, len(reaches)))
+def _band_sums(
+    features: Sequence[AnchorFeatures],
+    reaches: Float64s,
+    alphabet: tuple[Hashable, ...],
+    unit: Int64s,
+    least: float,
+    threads: int,
+    progress: bool,
+) -> Float64s:
+    """Energies of all pairs of spaces in each band, summed up for every two units u <= v, (bands, pairs of units).
 
-    def fill_row(i: int) -> int:
-        start = i * (2 * count - i - 1) // 2
-        for k, other in enumerate(features[i + 1 :], start):
-            curves[k] = energy_profile(features[i], other, reaches)
-        return count - i - 1
+    With an alphabet those of every two types follow, band after band. Energies of at most `least` are rounding.
+    """
+    count, n_units = len(features), int(unit.max()) + 1
+    parts = 1 + len(alphabet) * (len(alphabet) + 1) // 2 * bool(alphabet)
+    sums = np.zeros((n_units * (n_units + 1) // 2, parts * len(reaches)))
 
-    with progress_bar(len(curves), "comparing", "pairs", progress) as advance, Threads(threads) as pool:
-        for _, done in pool.map(fill_row, range(count - 1)):
-            advance(done)
-    check_overflow(curves, 1)
-    return curves
+    def compare(i: int) -> Float64s:
+        found = np.empty((count - i - 1, parts, len(reaches)))
+        for k, other in enumerate(features[i + 1 :]):
+            found[k, 0] = energy_profile(features[i], other, reaches)
+            if alphabet:
+                found[k, 1:] = pair_profiles(features[i], other, reaches, alphabet)
+        check_overflow(found, 1)
+        bands = np.diff(found, axis=2, prepend=0.0)
+        bands[bands <= least] = 0.0
+        return bands.reshape(len(bands), -1)
+
+    n_pairs = count * (count - 1) // 2
+    with progress_bar(n_pairs, "comparing", "pairs", progress) as advance, Threads(threads) as pool:
+        for i, (_, found) in enumerate(pool.map(compare, range(count - 1), in_order=True)):
+            low, high = np.minimum(unit[i], unit[i + 1 :]), np.maximum(unit[i], unit[i + 1 :])
+            np.add.at(sums, high * (high + 1) // 2 + low, found)
+            advance(len(found))
+    return sums.T
 
 
 def _largest_energy(features: Sequence[AnchorFeatures], span: float) -> float:
@@ -255,18 +381,39 @@ def _largest_energy(features: Sequence[AnchorFeatures], span: float) -> float:
     return 8 * span * max((float(np.linalg.norm(own, axis=1).sum()) ** 2 for own in vectors), default=1.0)
 
 
-def _square(upper: Float64s, count: int) -> Float64s:
-    """Return the symmetric matrix of what stands above its diagonal, row after row."""
+def _square(lower: Float64s) -> Float64s:
+    """Sums over ordered pairs of items of every two units, from those over pairs of items."""
+    count = math.isqrt(2 * len(lower))
     square = np.zeros((count, count))
-    square[np.triu_indices(count, 1)] = upper
+    square[np.tril_indices(count)] = lower
     return square + square.T
 
 
-def _shares_between(distances: Float64s, labels: NDArray[Any]) -> Float64s:
+def _shares_between(sums: UnitSums, labels: NDArray[Any]) -> Float64s:
     """1 - W / T of every labelling; 0 where all spaces are alike."""
-    batches = [dispersions(distances, labels[i : i + BATCH]) for i in range(0, len(labels), BATCH)]
+    batches = [dispersions(sums, labels[i : i + BATCH]) for i in range(0, len(labels), BATCH)]
     total, within = batches[0][0], np.concatenate([own for _, own in batches])
     return 1 - within / total if total > 0 else np.zeros(len(labels))
+
+
+def _jackknife_error(sums: UnitSums, exchange: Exchange, owner: Int64s) -> float:
+    """Standard error of the share between groups, from the shares without each subject."""
+    of_unit = np.empty(exchange.n_units, np.int64)
+    of_unit[exchange.unit] = owner
+    same = sums.powers * (of_unit[:, None] == of_unit)
+
+    def dispersions_without(member: Float64s) -> Float64s:
+        rows, own = (np.bincount(of_unit, (part @ member) * member) for part in (sums.powers, same))
+        left = member @ sums.sizes - np.bincount(of_unit, sums.sizes * member)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (member @ sums.powers @ member - 2 * rows + own) / (2 * left)
+
+    groups = [(exchange.labels == group).astype(np.float64) for group in range(int(exchange.labels.max()) + 1)]
+    total, within = dispersions_without(np.ones(exchange.n_units)), sum(map(dispersions_without, groups))
+    if not np.all(np.isfinite(within)):
+        return np.nan
+    shares = np.where(total > 0, 1 - within / np.where(total > 0, total, 1.0), 0.0)
+    return float(np.sqrt((len(shares) - 1) * shares.var()))
 
 
 def _standardise(share: Float64s, expected: Float64s, spread: Float64s) -> Float64s:
@@ -274,7 +421,18 @@ def _standardise(share: Float64s, expected: Float64s, spread: Float64s) -> Float
     return np.where(spread > MIN_SPREAD, (share - expected) / np.maximum(spread, MIN_SPREAD), 0.0)
 
 
-def _test_shares(shares: Float64s, edges: Float64s, groups: tuple[Any, ...], sizes: tuple[int, ...]) -> ScaleTest:
+class _Tested(NamedTuple):
+    """Shares of labels as given among those of other labels."""
+
+    expected: Float64s
+    spread: Float64s
+    scores: Float64s
+    null: Float64s  # the largest score of each of the other labels
+    pvalues: Float64s
+    adjusted: Float64s
+
+
+def _tested(shares: Float64s) -> _Tested:
     """Compare shares (K, 1 + permutations), the first of the labels as given, with the others.
 
     Mean and deviation are of all labellings, the one given included: which of them is given then makes no difference,
@@ -284,21 +442,11 @@ def _test_shares(shares: Float64s, edges: Float64s, groups: tuple[Any, ...], siz
     scores = _standardise(shares, expected[:, None], spread[:, None])
     slack = ROUNDING / max(MIN_SPREAD, float(spread[spread > MIN_SPREAD].min(initial=1.0)))
     observed, null = scores[:, 0], scores[:, 1:].max(axis=0)
+    ordered = np.sort(null)
 
-    def pvalue(reached: NDArray[np.bool_]) -> Float64s:
-        return (reached.sum(axis=1) + 1) / (len(null) + 1)
+    def pvalue(reached: NDArray[np.intp]) -> Float64s:
+        return (reached + 1) / (len(null) + 1)
 
-    adjusted = pvalue(null >= observed[:, None] - slack)
-    return ScaleTest(
-        statistic=float(observed.max()),
-        pvalue=float(adjusted.min()),
-        null=null,
-        edges=edges,
-        share=shares[:, 0],
-        expected=expected,
-        spread=spread,
-        pvalues=pvalue(scores[:, 1:] >= observed[:, None] - slack),
-        adjusted_pvalues=adjusted,
-        groups=groups,
-        sizes=sizes,
-    )
+    adjusted = pvalue(len(null) - np.searchsorted(ordered, observed - slack))
+    alone = pvalue((scores[:, 1:] >= observed[:, None] - slack).sum(axis=1))
+    return _Tested(expected, spread, observed, null, alone, adjusted)

@@ -1,0 +1,261 @@
+"""Who is exchangeable: in which ways labels might as well have been dealt, if groups do not differ.
+
+Ten images of one patient are not ten patients. What is permuted is a *unit*: an item, or a subject with all its items.
+Labels are dealt anew among the units of a *block*: all units, those of one stratum (a sex, a batch), or the items of
+one subject, where labels vary within subjects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anchorot._typing import Int64s
+from anchorot._validate import equals_itself, point_values
+from anchorot.exceptions import InputError, note_input
+from anchorot.io.cohort import Cohort
+
+SUBJECT_COLUMNS = ("animal", "case", "donor", "individual", "mouse", "participant", "patient", "subject")
+
+Names = Sequence[Any] | NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """The labellings that are as likely as the one given, if groups do not differ.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (U,)
+        The group of each unit, a number from 0.
+    unit : ndarray of shape (N,)
+        The unit of each item; units are numbered as they first appear.
+    block : ndarray of shape (U,)
+        Among which units a unit's label may be dealt.
+    name : str
+        What the units are, such as "subjects".
+    """
+
+    labels: NDArray[Any]
+    unit: Int64s
+    block: Int64s
+    name: str
+
+    @property
+    def n_units(self) -> int:
+        """How many labels are dealt."""
+        return len(self.labels)
+
+    @cached_property
+    def counts(self) -> Int64s:
+        """How many units of each block (a row) are in each group (a column)."""
+        found = np.zeros((int(self.block.max()) + 1, int(self.labels.max()) + 1), np.int64)
+        np.add.at(found, (self.block, self.labels), 1)
+        return found
+
+    @cached_property
+    def alike(self) -> list[list[int]]:
+        """Groups that have as many units in every block, so that their names may be exchanged."""
+        classes: dict[tuple[int, ...], list[int]] = {}
+        for group, column in enumerate(self.counts.T.tolist()):
+            classes.setdefault(tuple(column), []).append(group)
+        return list(classes.values())
+
+    @cached_property
+    def n_assignments(self) -> int:
+        """In how many ways units can be divided into such groups: 35 of four against four.
+
+        The statistics of all tests here are the same whatever the groups are called.
+        """
+        ways = math.prod(_ways(row) for row in self.counts.tolist())
+        return ways // math.prod(math.factorial(len(groups)) for groups in self.alike)
+
+    def items(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Labels of the items, from those of the units, (..., U)."""
+        return labels if self.n_units == len(self.unit) else labels[..., self.unit]
+
+    def among(self, items: NDArray[np.intp]) -> Exchange:
+        """The same of some of the items, with whole units; groups, units and blocks are numbered anew."""
+        units, unit = np.unique(self.unit[items], return_inverse=True)
+        labels = np.unique(self.labels[units], return_inverse=True)[1].astype(self.labels.dtype)
+        return Exchange(labels, unit, np.unique(self.block[units], return_inverse=True)[1], self.name)
+
+    def draw(self, count: int, generator: np.random.Generator) -> NDArray[Any]:
+        """Return `count` random labellings of the units, one per row."""
+        if self.block.any():
+            order = np.argsort(self.block + generator.random((count, self.n_units)), axis=1)  # by block, mixed inside
+            drawn = np.empty((count, self.n_units), self.labels.dtype)
+            drawn[:, np.argsort(self.block, kind="stable")] = self.labels[order]
+            return drawn
+        return np.stack([self.labels[generator.permutation(self.n_units)] for _ in range(count)])
+
+    def others(self) -> NDArray[Any]:
+        """Return every other way to divide the units into such groups, one per row.
+
+        Unit after unit is put into every group that has room; of groups that are alike the first on their list must be
+        the first to get one. Every row that is begun can be finished, so there are never more than there will be.
+        """
+        order = np.argsort(self.block, kind="stable")
+        used = np.zeros((1, self.counts.shape[1]), bool)
+        room = np.zeros_like(used, np.int64)
+        block = -1
+        steps: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []  # of every row that it comes from, and its group
+        for unit in order:
+            if self.block[unit] != block:
+                block = int(self.block[unit])
+                room = np.repeat(self.counts[block][None], len(used), axis=0)
+            row, group = np.nonzero((room > 0) & self._may_begin(used))
+            used, room = used[row], room[row]
+            used[np.arange(len(row)), group] = True
+            room[np.arange(len(row)), group] -= 1
+            steps.append((row, group))
+        rows = np.empty((len(used), self.n_units), self.labels.dtype)
+        place = np.arange(len(used))
+        for unit, (row, group) in zip(order[::-1], steps[::-1], strict=True):
+            rows[:, unit] = group[place]
+            place = row[place]
+        given = np.empty_like(self.labels)
+        given[order] = self._renamed(self.labels[order].tolist())
+        return rows[(rows != given).any(axis=1)]
+
+    def _may_begin(self, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether a group has units already, or all have that are alike and before it."""
+        may = used.copy()
+        for groups in self.alike:
+            before = np.ones(len(used), bool)
+            for group in groups:
+                may[:, group] |= before
+                before = before & used[:, group]
+        return may
+
+    def _renamed(self, labels: list[int]) -> list[int]:
+        """The same division, of groups that are alike the first on their list being the first to get a unit."""
+        own: dict[int, Iterator[int]] = {}
+        for groups in self.alike:
+            own |= dict.fromkeys(groups, iter(groups))
+        names: dict[int, int] = {}
+        for label in labels:
+            if label not in names:
+                names[label] = next(own[label])
+        return [names[label] for label in labels]
+
+
+def _ways(counts: list[int]) -> int:
+    """In how many ways labels can be dealt, if there are so many of each."""
+    return math.factorial(sum(counts)) // math.prod(math.factorial(count) for count in counts)
+
+
+def exchange_of(
+    codes: NDArray[Any],
+    *,
+    subjects: Names | None = None,
+    strata: Names | None = None,
+    within: bool = False,
+) -> Exchange:
+    """Return who is exchangeable, from the group of each item and what else is known of the items.
+
+    Labels that are constant within subjects are dealt among subjects; those that vary within them need `within`, and
+    are dealt within each. With `strata`, only within those.
+    """
+    count = len(codes)
+    items = np.arange(count)
+    layers = None if strata is None else numbered(strata, "strata", count)
+    if subjects is None:
+        if within:
+            raise InputError("within=True permutes labels within subjects, but no subjects are given")
+        name = "items" if layers is None else "items within strata"
+        return Exchange(codes, items, np.zeros(count, np.int64) if layers is None else layers, name)
+    owner = numbered(subjects, "subjects", count)
+    first = np.unique(owner, return_index=True)[1]
+    _check_mixture(codes != codes[first][owner], owner, first, subjects, within)
+    if within:
+        block = (
+            owner if layers is None else numbered(list(zip(owner.tolist(), layers.tolist(), strict=True)), "", count)
+        )
+        return Exchange(codes, items, block, "items within subjects" + " and strata" * (layers is not None))
+    if layers is None:
+        return Exchange(codes[first], owner, np.zeros(len(first), np.int64), "subjects")
+    crossing = np.flatnonzero(layers != layers[first][owner])
+    if len(crossing):
+        raise InputError(
+            f"the subject {_nth(subjects, crossing[0])!r} is in several strata, but whole subjects are permuted inside "
+            "strata; give strata that are constant within subjects"
+        )
+    return Exchange(codes[first], owner, layers[first], "subjects within strata")
+
+
+def _check_mixture(differs: NDArray[np.bool_], owner: Int64s, first: Int64s, subjects: Names, within: bool) -> None:
+    """Refuse labels that vary within some subjects only, or not as `within` says."""
+    varies = np.zeros(len(first), bool)
+    varies[owner[differs]] = True
+    n_varying, count = int(varies.sum()), len(first)
+    if 0 < n_varying < count:
+        constant = _nth(subjects, first[np.argmin(varies)])
+        raise InputError(
+            f"labels vary within {n_varying} of {count} subjects and are constant within the others, such as "
+            f"{constant!r}: neither whole subjects nor labels within subjects are exchangeable; test either kind alone"
+        )
+    if n_varying and not within:
+        raise InputError(
+            f"labels vary within subjects, such as {_nth(subjects, first[0])!r}, so that these cannot be permuted as "
+            "a whole; use within=True to permute labels within each"
+        )
+    if within and not n_varying:
+        raise InputError("labels are constant within all subjects; leave out within=True to permute whole subjects")
+
+
+def _nth(values: Names, place: Any) -> Any:
+    value = values[int(place)]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def numbered(values: Names, name: str, count: int) -> Int64s:
+    """Number values as they first appear; refuse missing ones."""
+    listed = point_values(values, name)
+    if len(listed) != count:
+        raise InputError(f"{name} has {len(listed)} values, but there are {count} items")
+    number: dict[Any, int] = {}
+    codes = np.empty(count, np.int64)
+    for i, value in enumerate(listed):
+        if value is None or not equals_itself(value):
+            raise InputError(f"{name}[{i}] is missing; leave that item out, or name what it belongs to")
+        if not isinstance(value, Hashable):
+            raise InputError(f"{name}[{i}] is a {type(value).__name__}, but a name or a number is needed")
+        codes[i] = number.setdefault(value, len(number))
+    return codes
+
+
+# -- cohorts, which know -----------------------------------------------------------------------------------------------
+
+
+def column_of(spaces: Any, values: Any, name: str) -> Any:
+    """Return the values, or the column of a cohort that is named instead of them."""
+    if not isinstance(values, str) or not isinstance(spaces, Cohort):
+        return values
+    if values not in spaces.metadata:
+        known = ", ".join(spaces.metadata) or "none"
+        raise InputError(f"{name}={values!r} is no column of the cohort's metadata, which are: {known}")
+    return spaces.metadata[values]
+
+
+def subjects_of(spaces: Any, subjects: Any) -> Any:
+    """Return subjects as given, or as the cohort knows them; say where it seems to have some that nobody named."""
+    if subjects is not None:
+        return column_of(spaces, subjects, "subjects")
+    if not isinstance(spaces, Cohort) or spaces.subjects is not None:
+        return getattr(spaces, "subjects", None)
+    for name, values in spaces.metadata.items():
+        known = name.lower().removesuffix("id").rstrip("_ -") in SUBJECT_COLUMNS
+        if known and None not in values and len(set(values)) < len(values):
+            note_input(
+                f"{len(values)} samples are permuted as if each were of another subject, but {name!r} has "
+                f"{len(set(values))} values; give from_cohort(..., subject={name!r}), or subjects={name!r}"
+            )
+            break
+    return None
