@@ -89,21 +89,24 @@ def energy_estimate(cost_x, cost_y, draws, robust=False):
         own = squared(rows(cost, left), rows(cost, right))
         return own, 2 * own - mean(finer)
 
-    found = []
+    found, splits = [], []
     for at_x, at_y in draws:
         (f1, f2), (g1, g2) = ([rows(c, h) for h in halves(at)] for c, at in ((cost_x, at_x), (cost_y, at_y)))
         whole = squared(rows(cost_x, at_x), rows(cost_y, at_y))
         value = 2 * whole - mean([squared(f, g) for f in (f1, f2) for g in (g1, g2)])
         noise_x, noise_y = less(f1, f2, 0.5), less(g1, g2, 0.5)
+        splits.append((noise_x, noise_y))
         between = less(f1 + f2, g1 + g2, 0.5)
         products = inner(noise_x, noise_y), inner(between, noise_x), inner(between, noise_y)
         found.append((value, whole, *within(cost_x, at_x), *within(cost_y, at_y), *(one**2 for one in products)))
     values, whole, own_x, finer_x, own_y, finer_y, both, along_x, along_y = zip(*found, strict=True)
     share_x, share_y = len(draws[0][0]) / len(cost_x), len(draws[0][1]) / len(cost_y)
-    # |noise|² = own / 8 has the variance 2 tr S²
-    squares = (
-        share_x**2 * variance(own_x) / 128 + share_y**2 * variance(own_y) / 128 + 2 * share_x * share_y * mean(both)
+    # |noise|² = own / 8 has the variance 2 tr S², and the product of those of two splits the mean square tr S²
+    tr_x, tr_y = (
+        max(variance(own) / 128, mean([inner(one[k], two[k]) ** 2 for one, two in pairwise(splits)]))
+        for k, own in enumerate((own_x, own_y))
     )
+    squares = share_x**2 * tr_x + share_y**2 * tr_y + 2 * share_x * share_y * mean(both)
     inflation = (variance(finer_x) + variance(finer_y)) / (variance(own_x) + variance(own_y))
     growth = 16 * (share_x * mean(along_x) + share_y * mean(along_y)) / mean(whole)
     return mean(values), 8 * inflation * squares + variance(values) / len(values), growth

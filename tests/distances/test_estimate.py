@@ -6,6 +6,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy.stats import ncx2
 
 import anchorot as ao
 from anchorot.distances.estimate import EnergyEstimate
@@ -162,9 +163,16 @@ def test_spaces_without_noise_have_no_error():
 @pytest.mark.parametrize(("value", "growth"), [(0.3, 0.02), (0.05, 0.0), (-0.02, 0.1), (-0.5, 0.1), (0.01, 0.4)])
 def test_the_ends_of_an_interval_are_as_many_of_their_own_errors_away(value, growth):
     found = EnergyEstimate(value, 0.3, 0.03, growth, 10, 10)
-    z = 1.959963984540054
-    for end in found.interval():
-        assert abs(end - value) == pytest.approx(z * math.sqrt(0.03**2 + growth * max(end, 0)), rel=1e-9)
+    low, high = found.interval()
+    assert high - value == pytest.approx(1.959963984540054 * math.sqrt(0.03**2 + growth * max(high, 0)), rel=1e-9)
+    if growth == 0:
+        assert value - low == pytest.approx(1.959963984540054 * 0.03)
+    elif low > 0:
+        scale = growth / 4  # the value is scale (χ² - k), of which the noncentrality is low / scale
+        exceeds = ncx2.sf(value / scale + 0.03**2 / (2 * scale**2), 0.03**2 / (2 * scale**2), low / scale)
+        assert exceeds == pytest.approx(0.025, abs=0.002)
+    else:
+        assert value - low > 1.9 * 0.03
     inner, outer = found.interval(0.5), found.interval(0.99)
     assert outer[0] < inner[0] < value < inner[1] < outer[1]
 
