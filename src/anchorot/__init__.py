@@ -55,6 +55,7 @@ from anchorot.search.index import SearchIndex
 from anchorot.search.projections import embedded_energy
 from anchorot.space import Space
 from anchorot.stats.energy_test import energy_distance, energy_test
+from anchorot.stats.graph_distance import GraphDistance, GraphScore
 from anchorot.stats.graphs import graph_model_test
 from anchorot.stats.groups import group_test
 from anchorot.stats.permutation import PermutationTest
@@ -83,6 +84,8 @@ __all__ = [
     "FourierMap",
     "Geometry",
     "GraphAlignment",
+    "GraphDistance",
+    "GraphScore",
     "GraphSet",
     "Grid",
     "InputError",

@@ -325,10 +325,34 @@ def effect_between(
     generator: np.random.Generator,
     within: bool,
 ) -> Effect:
-    """The energy between two groups from pairs of different subjects, and its interval over draws of subjects.
+    """The energy between two groups from pairs of different subjects, and its interval over draws of subjects."""
+    (xx, yy, xy), drawn = mean_distances(powers, codes, owner, groups, generator, within)
+    low, high = interval_of(2 * drawn[2] - drawn[0] - drawn[1])
+    return 2 * xy - xx - yy, low, high
 
-    Every draw gives subjects the numbers of times that they are drawn as weights; two copies of one subject are no
-    pair. Where labels vary within subjects, one draw serves both groups.
+
+def interval_of(drawn: Float64s) -> tuple[float, float]:
+    """The middle of what was drawn, with the share CONFIDENCE of it; NaN where nothing could be drawn."""
+    finite = drawn[np.isfinite(drawn)]
+    if len(finite) == 0:
+        return np.nan, np.nan
+    low, high = np.quantile(finite, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)
+
+
+def mean_distances(
+    powers: Float64s,
+    codes: NDArray[Any],
+    owner: Int64s,
+    groups: tuple[int, int],
+    generator: np.random.Generator,
+    within: bool = False,
+) -> tuple[list[float], Float64s]:
+    """Mean distances within the first group, within the second, and between them, over pairs of different subjects.
+
+    Also the same of draws of subjects with replacement, (3, draws): every draw gives subjects the numbers of times that
+    they are drawn as weights, and two copies of one subject are no pair. Where labels vary within subjects, one draw
+    serves both groups. There are no draws of fewer than three subjects.
     """
     places = [np.flatnonzero(codes == group) for group in groups]
     owners, subject = np.unique(np.concatenate([owner[own] for own in places]), return_inverse=True)
@@ -339,23 +363,23 @@ def effect_between(
     sums = [apart * (member[i] @ powers[np.ix_(places[i], places[j])] @ member[j].T) for i, j in blocks]
     counts = [apart * np.outer(member[i].sum(axis=1), member[j].sum(axis=1)) for i, j in blocks]
 
-    def energies(weights: tuple[Float64s, Float64s]) -> Float64s:
+    def means(weights: tuple[Float64s, Float64s]) -> Float64s:
         with np.errstate(divide="ignore", invalid="ignore"):
-            means = [
-                np.einsum("bi,bi->b", weights[i] @ total, weights[j])
-                / np.einsum("bi,bi->b", weights[i] @ count, weights[j])
-                for (i, j), total, count in zip(blocks, sums, counts, strict=True)
-            ]
-        return 2 * means[2] - means[0] - means[1]
+            return np.stack(
+                [
+                    np.einsum("bi,bi->b", weights[i] @ total, weights[j])
+                    / np.einsum("bi,bi->b", weights[i] @ count, weights[j])
+                    for (i, j), total, count in zip(blocks, sums, counts, strict=True)
+                ]
+            )
 
     ones = np.ones((1, len(owners)))
-    value = float(energies((ones, ones))[0])
+    values = means((ones, ones))[:, 0].tolist()
     if min(len(np.unique(own)) for own in of_each) < LEAST_SUBJECTS:
-        return value, np.nan, np.nan
+        return values, np.empty((3, 0))
     first = _drawn_counts(len(owners), np.unique(of_each[0]), generator)
-    drawn = energies((first, first if within else _drawn_counts(len(owners), np.unique(of_each[1]), generator)))
-    low, high = np.quantile(drawn[np.isfinite(drawn)], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return value, float(low), float(high)
+    second = first if within else _drawn_counts(len(owners), np.unique(of_each[1]), generator)
+    return values, means((first, second))
 
 
 def _drawn_counts(count: int, subjects: NDArray[np.intp], generator: np.random.Generator) -> Float64s:

@@ -261,7 +261,7 @@ def scale_test(
     drawn = np.concatenate([exchange.labels[None], others])
     sizes = np.bincount(exchange.unit).astype(np.float64)
     shares = np.stack([_shares_between(UnitSums(_square(part), sizes), drawn) for part in sums])
-    whole, by_pair = _tested(shares[: len(ends)]), _tested(shares[len(ends) :]) if alphabet else None
+    whole, by_pair = compare_together(shares[: len(ends)]), compare_together(shares[len(ends) :]) if alphabet else None
     owner = exchange.unit if owners is None or within is False else numbered(owners, "subjects", len(seen))
     errors = [_jackknife_error(UnitSums(_square(part), sizes), exchange, owner) for part in sums[: len(ends)]]
     adjusted = whole.adjusted
@@ -421,8 +421,8 @@ def _standardise(share: Float64s, expected: Float64s, spread: Float64s) -> Float
     return np.where(spread > MIN_SPREAD, (share - expected) / np.maximum(spread, MIN_SPREAD), 0.0)
 
 
-class _Tested(NamedTuple):
-    """Shares of labels as given among those of other labels."""
+class Compared(NamedTuple):
+    """Several statistics of the labels given, among those of other labels."""
 
     expected: Float64s
     spread: Float64s
@@ -432,8 +432,8 @@ class _Tested(NamedTuple):
     adjusted: Float64s
 
 
-def _tested(shares: Float64s) -> _Tested:
-    """Compare shares (K, 1 + permutations), the first of the labels as given, with the others.
+def compare_together(shares: Float64s) -> Compared:
+    """Compare statistics (K, 1 + permutations) from 0 to 1, the first of the labels as given, with the others.
 
     Mean and deviation are of all labellings, the one given included: which of them is given then makes no difference,
     so that p-values are exact.
@@ -449,4 +449,4 @@ def _tested(shares: Float64s) -> _Tested:
 
     adjusted = pvalue(len(null) - np.searchsorted(ordered, observed - slack))
     alone = pvalue((scores[:, 1:] >= observed[:, None] - slack).sum(axis=1))
-    return _Tested(expected, spread, observed, null, alone, adjusted)
+    return Compared(expected, spread, observed, null, alone, adjusted)
