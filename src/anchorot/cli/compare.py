@@ -22,7 +22,7 @@ from anchorot.cli.options import (
     reads_spaces,
 )
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table, read_both
-from anchorot.distances.estimate import EnergyEstimate
+from anchorot.distances.estimate import LONGEST_TAIL, EnergyEstimate
 from anchorot.io.gate import about
 from anchorot.many.metrics import METRICS, Metric, metric_of
 
@@ -45,8 +45,8 @@ def compare(
         bool,
         typer.Option(
             "--estimate",
-            help="For ae: also estimate it between the populations that the points were drawn from; the error is too "
-            "small for heavy tails. Points are then drawn uniformly, with a seed of its own for each file.",
+            help="For ae: also estimate it between the populations that the points were drawn from, with an "
+            "interval. Points are then drawn uniformly, with a seed of its own for each file.",
         ),
     ] = False,
     threads: ThreadsOption = 1,
@@ -116,13 +116,16 @@ def _independent(reading: dict[str, Any]) -> dict[str, Any]:
 def _described(found: EnergyEstimate) -> dict[str, float]:
     low, high = found.interval()
     described = {"value": found.value, "standard_error": found.standard_error, "low": low, "high": high}
-    return described | {"noise": found.noise, "n_points": found.n_points, "n_draws": found.n_draws}
+    described |= {"noise": found.noise, "n_points": found.n_points, "n_draws": found.n_draws}
+    return described | {"reliable": found.reliable, "tail": found.tail, "blur": found.blur}
 
 
 def _verdict(name: str, found: EnergyEstimate) -> str:
     low, high = found.interval()
     verdict = "0 lies outside" if low > 0 else "two draws of one space may be as far apart"
-    return f"{name.replace('_', ' ')}: {low:.3g} to {high:.3g} (95 %, for light tails), {verdict}"
+    cause = "a few points lie far out" if found.tail > LONGEST_TAIL else "all points see nearly the same"
+    doubt = "" if found.reliable else f"; not reliable: {cause}"
+    return f"{name.replace('_', ' ')}: {low:.3g} to {high:.3g} (95 %), {verdict}{doubt}"
 
 
 def _distance(x: tuple[Path, ao.Space], y: tuple[Path, ao.Space], metric: Metric) -> float:
