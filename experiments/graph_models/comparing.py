@@ -115,7 +115,12 @@ class Bench:
         for draw, (test, others) in enumerate(pairs):
             results.append(
                 ao.graph_model_test(
-                    test, others, statistic=statistic, n_resamples=self.n_resamples, rng=self.study.rng(2, draw)
+                    test,
+                    others,
+                    statistic=statistic,
+                    pooled=statistic == "anchors",  # as the paper pools
+                    n_resamples=self.n_resamples,
+                    rng=self.study.rng(2, draw),
                 )
             )
             self.advance(1)

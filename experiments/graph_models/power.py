@@ -63,7 +63,12 @@ def powers(
                         rng = study.rng(7, n_graphs, draw)
                         chosen = [test[place] for place in rng.choice(len(test), n_graphs, replace=False)]
                         result = ao.graph_model_test(
-                            chosen, source(n_graphs, rng), statistic=statistic, n_resamples=n_resamples, rng=rng
+                            chosen,
+                            source(n_graphs, rng),
+                            statistic=statistic,
+                            pooled=statistic == "anchors",
+                            n_resamples=n_resamples,
+                            rng=rng,
                         )
                         rejected += bool(result.pvalue <= LEVEL)
                     answers.append(Power(statistic, name, n_graphs, n_draws, rejected))

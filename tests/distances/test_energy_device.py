@@ -99,3 +99,18 @@ def test_every_method_has_its_device(monkeypatch, options):
         found = ao.energy_test(x, y, weights, n_resamples=300, rng=0, device="cuda", **options)
         assert found.pvalue == expected.pvalue
         assert_same([found.statistic, *found.null], [expected.statistic, *expected.null])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("pooled", [False, True])
+def test_spaces_and_subjects_of_unequal_sizes_have_the_same_answer_on_a_device(device, pooled):
+    """Labellings of subjects put different numbers of spaces on a side, which kernels take by number."""
+    rng = np.random.default_rng(3)
+    spaces = [ao.from_points(rng.normal(size=(n, 2)) * (1 + (n > 9))) for n in range(5, 16)]
+    subjects = ([0, 0, 0, 1, 2], [3, 3, 4, 5, 5, 5])
+    expected, found = (
+        ao.energy_test(spaces[:5], spaces[5:], subjects=subjects, pooled=pooled, rng=0, device=own, progress=False)
+        for own in (None, device)
+    )
+    assert (found.unit, found.n_assignments, found.pvalue) == ("subjects", 10, expected.pvalue)
+    assert_same([found.statistic, *found.null], [expected.statistic, *expected.null])
