@@ -60,6 +60,8 @@ from anchorot.stats.graphs import graph_model_test
 from anchorot.stats.groups import group_test
 from anchorot.stats.permutation import PermutationTest
 from anchorot.stats.scale import ScaleTest, scale_test
+from anchorot.surfaces.align import align_meshes
+from anchorot.surfaces.result import MeshAlignment
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -91,6 +93,7 @@ __all__ = [
     "InputError",
     "InputNote",
     "LinearMap",
+    "MeshAlignment",
     "MeshDistances",
     "MissingExtraError",
     "Neighbors",
@@ -107,6 +110,7 @@ __all__ = [
     "align_cells",
     "align_embeddings",
     "align_graphs",
+    "align_meshes",
     "alignment_scores",
     "anchor_energy",
     "anchor_energy_estimate",

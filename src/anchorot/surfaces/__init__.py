@@ -1,0 +1,1 @@
+"""Which point of one surface is which of another: landmarks, eigenfunctions, and a look from outside."""
