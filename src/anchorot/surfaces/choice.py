@@ -1,8 +1,9 @@
-"""Which of several maps is the right way round: four numbers about each, and a rule.
+"""Which of several maps is the right way round: numbers about each, and a rule.
 
 Distances along a surface cannot tell a body's left from its right, and hardly its front from its back. What can: the
 sense of triangles, seen from outside; where the surface bulges; and whether neighbourhoods are turned as a whole by a
-rotation that does not mirror.
+rotation that does not mirror. A map that takes a belly for a back has no rotation to explain it, and neither has one
+that takes a left hand for a right one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from anchorot._typing import Float64s, Int64s
 from anchorot.surfaces.laplacian import face_normals
 from anchorot.surfaces.shape import Shape
 
-REACH = 0.1  # of a neighbourhood, where the area is 1
+REACHES = (0.1, 0.2, 0.3)  # of neighbourhoods, where the area is 1
 
 
 class Scores(NamedTuple):
@@ -27,66 +28,56 @@ class Scores(NamedTuple):
     rigidity: float
 
 
-def scores_of(first: Shape, second: Shape, matches: Int64s) -> Scores:
-    """Look at a map from all vertices of one shape to those of another."""
-    return Scores(
-        orientation(first, second, matches),
-        distortion(first, second, matches),
-        curvature_correlation(first, second, matches),
-        rigidity(first, second, matches),
-    )
-
-
 def orientation(first: Shape, second: Shape, matches: Int64s) -> float | None:
-    """Area whose triangles keep their sense on the second surface, less that of those turned over."""
+    """Area whose triangles keep their sense on the second surface, less that of those turned over; by the sample."""
     if first.outside is None or second.outside is None:
         return None
-    faces = first.faces
-    normals = face_normals(first.vertices, faces)
-    image = matches[faces]
-    moved = face_normals(second.vertices, image)
-    there = second.normals[image].sum(axis=1)
-    sense = np.sign((moved * there).sum(axis=1)) * first.outside
-    area = np.linalg.norm(normals, axis=1) * (sense != 0)
-    return float((area * sense).sum() / max(area.sum(), 1e-300))
+    own, other = first.sample, second.sample
+    image = matches[own.faces]
+    moved = face_normals(second.vertices[other.chosen], image)
+    sense = first.outside * np.sign((moved * second.normals[other.chosen][image].sum(axis=1)).sum(axis=1))
+    area = np.linalg.norm(face_normals(first.vertices[own.chosen], own.faces), axis=1) * (sense != 0)
+    return float((area * sense).sum() / max(float(area.sum()), 1e-300))
 
 
 def distortion(first: Shape, second: Shape, matches: Int64s) -> float:
-    """Mean difference of distances between landmarks of the first surface, and between the nearest to their matches."""
-    goal = matches[first.landmarks]
-    at = second.rows[:, goal].argmin(axis=0)  # the nearest landmark of the second surface
-    there = second.rows[at]
-    own = first.rows
-    return float(
-        np.mean([np.average(np.abs(a - b[matches]), weights=first.mass) for a, b in zip(own, there, strict=True)])
-    )
+    """Mean difference between distances from landmarks to sampled points, and between their matches.
+
+    Where a landmark's match is none of the second surface's landmarks, distances from the nearest of these count.
+    """
+    own, other = first.sample, second.sample
+    rows = second.rows[:, other.chosen]
+    nearest = rows[:, matches[: len(first.landmarks)]].argmin(axis=0)
+    difference = np.abs(first.rows[:, own.chosen] - rows[nearest][:, matches])
+    return float(difference.mean(axis=0) @ own.mass / own.mass.sum())
 
 
-def curvature_correlation(first: Shape, second: Shape, matches: Int64s) -> float:
-    """Mean correlation of curvatures over the scales."""
-    found = []
-    for x, y in zip(first.curvature.T, second.curvature[matches].T, strict=True):
-        weights = first.mass / first.mass.sum()
-        x, y = x - weights @ x, y - weights @ y
-        found.append(float((weights * x) @ y / max(np.sqrt((weights @ x**2) * (weights @ y**2)), 1e-300)))
-    return float(np.mean(found))
+def correlations(first: Shape, second: Shape, matches: Int64s) -> Float64s:
+    """Correlation of every signature, even ones and turns, at sampled points and at their matches."""
+    x, y = (np.hstack(side.signatures.at(side.sample.chosen)) for side in (first, second))
+    y, weights = y[matches], first.sample.mass / first.sample.mass.sum()
+    x, y = x - weights @ x, y - weights @ y
+    size = np.sqrt((weights @ np.square(x)) * (weights @ np.square(y)))
+    return (weights @ (x * y)) / np.where(size > 0, size, 1.0)
 
 
-def rigidity(first: Shape, second: Shape, matches: Int64s, reach: float = REACH, n_balls: int = 200) -> float:
-    """Root mean square residual of the best rotation of every neighbourhood, by the size of the neighbourhood."""
-    samples = first.samples
-    points, goal, mass = first.vertices[samples], second.vertices[matches[samples]], first.sample_mass
-    balls = first.rows[:n_balls, samples] < reach
-    return float(
-        np.sqrt(max(0.0, np.mean([_misfit(points[ball], goal[ball], mass[ball]) for ball in balls if ball.sum() > 4])))
-    )
+def misfits(first: Shape, second: Shape, matches: Int64s, reach: float) -> tuple[Float64s, Float64s]:
+    """Mean square distance of neighbourhoods to where the best rotation brings them, and the best reflection.
 
-
-def _misfit(points: Float64s, goal: Float64s, mass: Float64s) -> float:
-    weights = mass / mass.sum()
-    points, goal = points - weights @ points, goal - weights @ goal
-    size = float(weights @ np.square(points).sum(axis=1)), float(weights @ np.square(goal).sum(axis=1))
-    scatter = (points * weights[:, None]).T @ goal
+    Relative to the size of a neighbourhood: of balls around all landmarks, by the sample.
+    """
+    own, other = first.sample, second.sample
+    points, goal = first.vertices[own.chosen], second.vertices[other.chosen][matches]
+    balls = (first.rows[:, own.chosen] < reach) * own.mass
+    balls /= balls.sum(axis=1, keepdims=True)
+    middle, target = balls @ points, balls @ goal
+    products = (points[:, :, None] * goal[:, None, :]).reshape(-1, 9)
+    scatter = (balls @ products).reshape(-1, 3, 3) - middle[:, :, None] * target[:, None, :]
+    size = balls @ (np.square(points) + np.square(goal)).sum(axis=1)
+    size -= (np.square(middle) + np.square(target)).sum(axis=1)
     left, values, right = np.linalg.svd(scatter)
-    values[-1] *= np.sign(np.linalg.det(left) * np.linalg.det(right))
-    return (size[0] + size[1] - 2 * float(values.sum())) / max(sum(size), 1e-300)
+    least = values[:, 2] * np.sign(np.linalg.det(left) * np.linalg.det(right))
+    sums = values[:, 0] + values[:, 1]
+    size = np.maximum(size, 1e-300)
+    rotated, mirrored = ((size - 2 * (sums + sign * least)) / size for sign in (1, -1))
+    return rotated, mirrored

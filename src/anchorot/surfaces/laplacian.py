@@ -33,6 +33,13 @@ def vertex_sums(values: Float64s, faces: Int64s, n: int) -> Float64s:
     return np.bincount(faces.T.ravel(), np.tile(values, 3), n).astype(np.float64)
 
 
+def vertex_normals(vertices: Float64s, faces: Int64s) -> Float64s:
+    """Unit normals at the vertices, to the side from which their faces run anticlockwise."""
+    sums = vertex_sums(face_normals(vertices, faces), faces, len(vertices))
+    size = np.linalg.norm(sums, axis=1, keepdims=True)
+    return sums / np.where(size > 0, size, 1.0)
+
+
 def areas(vertices: Float64s, faces: Int64s) -> Float64s:
     """Area of every vertex: a third of the faces around it."""
     found = vertex_sums(np.linalg.norm(face_normals(vertices, faces), axis=1) / 6, faces, len(vertices))
