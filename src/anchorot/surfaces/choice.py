@@ -30,12 +30,12 @@ class Scores(NamedTuple):
 
 def orientation(first: Shape, second: Shape, matches: Int64s) -> float | None:
     """Area whose triangles keep their sense on the second surface, less that of those turned over; by the sample."""
-    if first.outside is None or second.outside is None:
+    if not (first.is_oriented and second.is_oriented):
         return None
     own, other = first.sample, second.sample
     image = matches[own.faces]
     moved = face_normals(second.vertices[other.chosen], image)
-    sense = first.outside * np.sign((moved * second.normals[other.chosen][image].sum(axis=1)).sum(axis=1))
+    sense = np.sign((moved * second.normals[other.chosen][image].sum(axis=1)).sum(axis=1))
     area = np.linalg.norm(face_normals(first.vertices[own.chosen], own.faces), axis=1) * (sense != 0)
     return float((area * sense).sum() / max(float(area.sum()), 1e-300))
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from anchorot._typing import Float64s, Int64s
 from anchorot.distances.landmarks import MeshDistances, farthest
 from anchorot.exceptions import InputError
-from anchorot.io.geodesics import mesh_edges
 from anchorot.io.meshes import open_mesh, surface_of
 from anchorot.space import Space
 from anchorot.surfaces.laplacian import areas, eigenfunctions, face_normals, stiffness, vertex_normals
+from anchorot.surfaces.orienting import oriented
 from anchorot.surfaces.signatures import Signatures, signatures_of
 
 N_FUNCTIONS = 150
@@ -42,7 +42,7 @@ class Shape:
     kept: Int64s
     vertices: Float64s
     faces: Int64s
-    outside: int | None  # 1 where faces run anticlockwise seen from outside, -1 clockwise, None where they disagree
+    is_oriented: bool  # whether faces run anticlockwise seen from outside, as far as can be known
     mass: Float64s
     functions: Float64s  # (n, k): eigenfunctions of the Laplacian
     landmarks: Int64s  # vertices that cover the surface, each the farthest along it from those before
@@ -55,7 +55,7 @@ class Shape:
         """Prepare a mesh."""
         surface = surface_of(open_mesh(mesh))
         vertices, faces = _scaled(surface.vertices, surface.faces), surface.faces
-        outside = outside_of(vertices, faces)
+        faces, is_oriented = oriented(vertices, faces)
         mass, laplacian = areas(vertices, faces), stiffness(vertices, faces)
         spectrum = eigenfunctions(laplacian, mass, N_FUNCTIONS)
         landmarks = farthest(_distances(vertices, faces), N_LANDMARKS, 1.0)
@@ -64,12 +64,12 @@ class Shape:
             kept=surface.kept,
             vertices=vertices,
             faces=faces,
-            outside=outside,
+            is_oriented=is_oriented,
             mass=mass,
             functions=spectrum[1],
             landmarks=landmarks.chosen,
             rows=landmarks.rows,
-            signatures=signatures_of(vertices, faces, outside, laplacian, mass, spectrum, landmarks.rows),
+            signatures=signatures_of(vertices, faces, is_oriented, laplacian, mass, spectrum, landmarks.rows),
             sample=_sample(vertices, faces, mass, landmarks.chosen),
         )
 
@@ -81,8 +81,8 @@ class Shape:
 
     @cached_property
     def normals(self) -> Float64s:
-        """Unit normals at the vertices, outward as far as that is known."""
-        return (self.outside or 1) * vertex_normals(self.vertices, self.faces)
+        """Unit normals at the vertices, outward if `is_oriented`."""
+        return vertex_normals(self.vertices, self.faces)
 
 
 def _scaled(vertices: Float64s, faces: Int64s) -> Float64s:
@@ -105,16 +105,6 @@ def _distances(vertices: Float64s, faces: Int64s) -> MeshDistances:
     except InputError:
         return MeshDistances((vertices, faces), "edge")
     return found
-
-
-def outside_of(vertices: Float64s, faces: Int64s) -> int | None:
-    """1 if faces run anticlockwise seen from outside (a surface with a rim: taken for granted), -1 if not; or None."""
-    sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
-    if len(np.unique(sides[:, 0] * len(vertices) + sides[:, 1])) < len(sides):
-        return None
-    a, b, c = (vertices[corner] - vertices.mean(axis=0) for corner in faces.T)
-    is_closed = 2 * len(mesh_edges(faces)) == len(sides)
-    return -1 if is_closed and float((a * np.cross(b, c)).sum()) < 0 else 1
 
 
 def _sample(vertices: Float64s, faces: Int64s, mass: Float64s, landmarks: Int64s) -> Sample:

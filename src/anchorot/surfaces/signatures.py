@@ -36,7 +36,7 @@ class Signatures(NamedTuple):
 def signatures_of(
     vertices: Float64s,
     faces: Int64s,
-    outside: int | None,
+    is_oriented: bool,
     laplacian: Any,
     mass: Float64s,
     spectrum: tuple[Float64s, Float64s],
@@ -54,13 +54,13 @@ def signatures_of(
     values, functions = spectrum
     decay = np.exp(-np.outer(values, HEAT_TIMES))
     heat = np.log(np.maximum(np.square(functions) @ decay / decay.sum(axis=0), 1e-300))
-    normals = (outside or 1) * vertex_normals(vertices, faces)
+    normals = vertex_normals(vertices, faces)
     bend = ((laplacian @ vertices) * normals).sum(axis=1)
     curvature = np.stack([flow(time, bend) for time in CURVATURE_TIMES], axis=1)
     even = _squashed(np.column_stack([rows.mean(axis=0, dtype=np.float64), heat, curvature]), mass)
     base = flow(SMOOTHING_TIME, mass[:, None] * np.delete(even, -3, axis=1))
     turns = [_turn(f, g, faces) for i, f in enumerate(base.T) for g in base.T[:i]]
-    smooth = flow(SMOOTHING_TIME, (outside or 0) * np.stack(turns, axis=1))
+    smooth = flow(SMOOTHING_TIME, is_oriented * np.stack(turns, axis=1))
     return Signatures(even, _unit(np.sign(smooth) * np.sqrt(np.abs(smooth)), mass))
 
 
