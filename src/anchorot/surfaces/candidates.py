@@ -34,10 +34,10 @@ LEADS = (
 
 
 class Candidate(NamedTuple):
-    """A map between the samples of two shapes."""
+    """A map from the sample of one shape to vertices of the other."""
 
     name: str
-    matches: Int64s
+    image: Int64s
     seconds: float
 
 
@@ -74,8 +74,9 @@ def _features(shape: Shape, lead: Lead) -> Float64s:
 
 
 def refined_on_sample(first: Shape, second: Shape, matches: Int64s) -> Int64s:
-    """Refine a map of landmarks, the first points of a sample, to one of all sampled points."""
+    """Refine a map of landmarks, the first points of a sample: the vertex that every sampled point goes to."""
     x, y = first.sample, second.sample
     nearest = first.rows[:, x.chosen].argmin(axis=0)
     start = matches[nearest]
-    return upsampled(first.functions[x.chosen], x.mass, second.functions[y.chosen], start, SAMPLE_SIZES)
+    found = upsampled(first.functions[x.chosen], x.mass, second.functions[y.chosen], start, SAMPLE_SIZES)
+    return y.chosen[found]

@@ -28,46 +28,46 @@ class Scores(NamedTuple):
     rigidity: float
 
 
-def orientation(first: Shape, second: Shape, matches: Int64s) -> float | None:
+def orientation(first: Shape, second: Shape, image: Int64s) -> float | None:
     """Area whose triangles keep their sense on the second surface, less that of those turned over; by the sample."""
     if not (first.is_oriented and second.is_oriented):
         return None
-    own, other = first.sample, second.sample
-    image = matches[own.faces]
-    moved = face_normals(second.vertices[other.chosen], image)
-    sense = np.sign((moved * second.normals[other.chosen][image].sum(axis=1)).sum(axis=1))
+    own = first.sample
+    corners = image[own.faces]
+    outward = second.normals[corners].sum(axis=1)
+    sense = np.sign((face_normals(second.vertices, corners) * outward).sum(axis=1))
     area = np.linalg.norm(face_normals(first.vertices[own.chosen], own.faces), axis=1) * (sense != 0)
     return float((area * sense).sum() / max(float(area.sum()), 1e-300))
 
 
-def distortion(first: Shape, second: Shape, matches: Int64s) -> float:
+def distortion(first: Shape, second: Shape, image: Int64s) -> float:
     """Mean difference between distances from landmarks to sampled points, and between their matches.
 
     Where a landmark's match is none of the second surface's landmarks, distances from the nearest of these count.
     """
-    own, other = first.sample, second.sample
-    rows = second.rows[:, other.chosen]
-    nearest = rows[:, matches[: len(first.landmarks)]].argmin(axis=0)
-    difference = np.abs(first.rows[:, own.chosen] - rows[nearest][:, matches])
+    own = first.sample
+    rows = second.rows[:, image]
+    nearest = rows[:, : len(first.landmarks)].argmin(axis=0)
+    difference = np.abs(first.rows[:, own.chosen] - rows[nearest])
     return float(difference.mean(axis=0) @ own.mass / own.mass.sum())
 
 
-def correlations(first: Shape, second: Shape, matches: Int64s) -> Float64s:
+def correlations(first: Shape, second: Shape, image: Int64s) -> Float64s:
     """Correlation of every signature, even ones and turns, at sampled points and at their matches."""
-    x, y = (np.hstack(side.signatures.at(side.sample.chosen)) for side in (first, second))
-    y, weights = y[matches], first.sample.mass / first.sample.mass.sum()
+    x, y = np.hstack(first.signatures.at(first.sample.chosen)), np.hstack(second.signatures.at(image))
+    weights = first.sample.mass / first.sample.mass.sum()
     x, y = x - weights @ x, y - weights @ y
     size = np.sqrt((weights @ np.square(x)) * (weights @ np.square(y)))
     return (weights @ (x * y)) / np.where(size > 0, size, 1.0)
 
 
-def misfits(first: Shape, second: Shape, matches: Int64s, reach: float) -> tuple[Float64s, Float64s]:
+def misfits(first: Shape, second: Shape, image: Int64s, reach: float) -> tuple[Float64s, Float64s]:
     """Mean square distance of neighbourhoods to where the best rotation brings them, and the best reflection.
 
     Relative to the size of a neighbourhood: of balls around all landmarks, by the sample.
     """
-    own, other = first.sample, second.sample
-    points, goal = first.vertices[own.chosen], second.vertices[other.chosen][matches]
+    own = first.sample
+    points, goal = first.vertices[own.chosen], second.vertices[image]
     balls = (first.rows[:, own.chosen] < reach) * own.mass
     balls /= balls.sum(axis=1, keepdims=True)
     middle, target = balls @ points, balls @ goal
