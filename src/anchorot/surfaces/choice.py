@@ -16,7 +16,10 @@ from anchorot._typing import Float64s, Int64s
 from anchorot.surfaces.laplacian import face_normals
 from anchorot.surfaces.shape import Shape
 
-REACHES = (0.1, 0.2, 0.3)  # of neighbourhoods, where the area is 1
+REACHES = (0.1, 0.2)  # of neighbourhoods, where the area is 1
+FINEST_CURVATURE, FIRST_TURN = 4, 7  # places in the rows of all signatures
+RIGID_WEIGHT, CURVATURE_WEIGHT = 5.0, 2.0  # in a place, where the squared difference of turns counts 1
+RULE = (-17.0, 3.0, 20.0, -13.7)  # log-odds of being right: constant, turns, curvature, rigidity
 
 
 class Scores(NamedTuple):
@@ -25,7 +28,27 @@ class Scores(NamedTuple):
     orientation: float | None
     distortion: float
     curvature: float
+    turns: float
     rigidity: float
+
+    @property
+    def log_odds(self) -> float:
+        """How likely the map is right, by a rule that was fitted to maps whose truth is known."""
+        constant, turns, curvature, rigidity = RULE
+        return constant + turns * self.turns + curvature * self.curvature + rigidity * self.rigidity
+
+
+def scores_of(first: Shape, second: Shape, image: Int64s) -> Scores:
+    """Look at a map, given the vertex of the second surface that every sampled point of the first goes to."""
+    likeness = correlations(first, second, image)
+    rotated = [misfits(first, second, image, reach)[0].mean() for reach in REACHES]
+    return Scores(
+        orientation(first, second, image),
+        distortion(first, second, image),
+        float(likeness[FINEST_CURVATURE]),
+        float(likeness[FIRST_TURN:].mean()),
+        float(np.sqrt(max(0.0, float(np.mean(rotated))))),
+    )
 
 
 def orientation(first: Shape, second: Shape, image: Int64s) -> float | None:
@@ -81,3 +104,15 @@ def misfits(first: Shape, second: Shape, image: Int64s, reach: float) -> tuple[F
     size = np.maximum(size, 1e-300)
     rotated, mirrored = ((size - 2 * (sums + sign * least)) / size for sign in (1, -1))
     return rotated, mirrored
+
+
+def local_misfits(first: Shape, second: Shape, image: Int64s, reach: float) -> Float64s:
+    """How badly a map fits around every landmark: differences of signatures, and of neighbourhoods that are no rotation."""
+    chosen = first.sample.chosen
+    x, y = np.hstack(first.signatures.at(chosen)), np.hstack(second.signatures.at(image))
+    apart = np.square(x - y)
+    unlike = apart[:, FIRST_TURN:].mean(axis=1) + CURVATURE_WEIGHT * apart[:, FINEST_CURVATURE]
+    balls = (first.rows[:, chosen] < reach) * first.sample.mass
+    near = (first.rows[:, first.landmarks] < reach).astype(np.float64)
+    bent = np.mean([misfits(first, second, image, own)[0] for own in REACHES], axis=0)
+    return balls @ unlike / balls.sum(axis=1) + RIGID_WEIGHT * (near @ bent) / near.sum(axis=1)

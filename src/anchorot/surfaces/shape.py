@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from anchorot._typing import Float64s, Int64s
 from anchorot.distances.landmarks import MeshDistances, farthest
 from anchorot.exceptions import InputError
-from anchorot.io.meshes import open_mesh, surface_of
+from anchorot.io.meshes import Surface
 from anchorot.space import Space
 from anchorot.surfaces.laplacian import areas, eigenfunctions, face_normals, stiffness, vertex_normals
 from anchorot.surfaces.orienting import oriented
@@ -51,10 +50,9 @@ class Shape:
     sample: Sample
 
     @classmethod
-    def of(cls, mesh: Any) -> Shape:
-        """Prepare a mesh."""
-        surface = surface_of(open_mesh(mesh))
-        vertices, faces = _scaled(surface.vertices, surface.faces), surface.faces
+    def of(cls, surface: Surface, unit: float | None = None) -> Shape:
+        """Prepare a surface; `unit` is the length that becomes 1, if it is not the root of the area."""
+        vertices, faces = _scaled(surface, unit), surface.faces
         faces, is_oriented = oriented(vertices, faces)
         mass, laplacian = areas(vertices, faces), stiffness(vertices, faces)
         spectrum = eigenfunctions(laplacian, mass, N_FUNCTIONS)
@@ -85,16 +83,22 @@ class Shape:
         return vertex_normals(self.vertices, self.faces)
 
 
-def _scaled(vertices: Float64s, faces: Int64s) -> Float64s:
-    """Move the vertices to their centre, and make the area 1."""
-    if len(vertices) < MIN_VERTICES:
-        raise InputError(f"a mesh of {len(vertices)} vertices, but at least {MIN_VERTICES} are needed to align it")
-    size = float(np.ptp(vertices, axis=0).max()) or 1.0
-    small = (vertices - vertices.mean(axis=0)) / size
-    area = float(np.linalg.norm(face_normals(small, faces), axis=1).sum()) / 2
+def root_of_area(surface: Surface) -> float:
+    """The root of the area of a surface, which has some."""
+    if len(surface.kept) < MIN_VERTICES:
+        raise InputError(f"a mesh of {len(surface.kept)} vertices, but at least {MIN_VERTICES} are needed to align it")
+    size = float(np.ptp(surface.vertices, axis=0).max()) or 1.0
+    area = float(np.linalg.norm(face_normals(surface.vertices / size, surface.faces), axis=1).sum()) / 2
     if not area > 0:
         raise InputError("the faces of the mesh have no area, so there is no surface to align")
-    return small / np.sqrt(area)
+    return size * float(np.sqrt(area))
+
+
+def _scaled(surface: Surface, unit: float | None) -> Float64s:
+    """Move the vertices to their centre, and make the unit 1."""
+    length = root_of_area(surface)
+    vertices = surface.vertices
+    return (vertices - vertices.mean(axis=0)) / (length if unit is None else unit)
 
 
 def _distances(vertices: Float64s, faces: Int64s) -> MeshDistances:

@@ -6,14 +6,18 @@ map sends every point i to the point j whose row of Ψ Cᵀ is nearest to row i 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
+from anchorot.surfaces.shape import Shape
 
 BLOCK_BYTES = 64 << 20  # of products of rows that are held at a time
+ROUGH_SIZES = (20, 30, 40, 50, 65, 80, 100)  # numbers of eigenfunctions on a sample
+SHARP_SIZES = (30, 50, 70, 90, 110, 130, 150)  # and on whole surfaces
+MAX_SOURCES = 6000  # vertices of the first surface that take part in all rounds but the last
 
 Float32s = NDArray[np.float32]
 
@@ -31,16 +35,51 @@ def nearest_rows(points: Float32s, among: Float32s) -> Int64s:
     return found
 
 
-def carried(first: Float64s, mass: Float64s, second: Float64s, matches: Int64s) -> Float64s:
-    """The matrix (k, l) that carries functions of the second surface to the first; points without a match (-1) rest."""
-    kept = np.flatnonzero(matches >= 0)
-    return (first[kept] * mass[kept, None]).T @ second[matches[kept]]
+def carrier(first: Float64s, mass: Float64s, second: Float64s) -> Float64s:
+    """The matrix (k, l) that carries functions over, from values at points (p, k) and at their matches (p, l).
+
+    Where the points are all of a surface, it is Φᵀ A Ψ; where they are a part of it, the least squares of Φ C = Ψ.
+    """
+    weighted = first * mass[:, None]
+    matrix = weighted.T @ second
+    gram = weighted.T @ first
+    is_whole = np.abs(gram - np.eye(len(gram))).max() < 1e-3
+    ridge = 1e-3 * np.trace(gram) / len(gram) * np.eye(len(gram))
+    return matrix if is_whole else np.linalg.solve(gram + ridge, matrix)
 
 
-def upsampled(first: Float64s, mass: Float64s, second: Float64s, matches: Int64s, sizes: Iterable[int]) -> Int64s:
-    """Refine a map by the eigenfunctions of both surfaces, (n, k) and (m, k), so many at a time as `sizes` says."""
+def upsampled(
+    first: Float64s, mass: Float64s, second: Float64s, matches: Int64s, sizes: Sequence[int], *, is_part: bool = False
+) -> Int64s:
+    """Refine a map by the eigenfunctions of both surfaces, (n, k) and (m, k), so many at a time as `sizes` says.
+
+    Points without a match (-1) get one in the first round. `is_part` says that they are a part of their surface only.
+    """
     for k in sizes:
-        matrix = carried(first[:, :k], mass, second[:, :k], matches)
-        found = nearest_rows(first[:, :k].astype(np.float32), (second[:, :k] @ matrix.T).astype(np.float32))
-        matches = np.where(matches >= 0, found, -1)
+        kept = np.flatnonzero(matches >= 0)
+        own, weights, there = first[kept, :k], mass[kept], second[matches[kept], :k]
+        matrix = carrier(own, weights, there) if is_part else (own * weights[:, None]).T @ there
+        matches = nearest_rows(first[:, :k].astype(np.float32), (second[:, :k] @ matrix.T).astype(np.float32))
     return matches
+
+
+def refined(first: Shape, second: Shape, image: Int64s, sizes: Sequence[int], *, is_part: bool = False) -> Int64s:
+    """Refine a map on samples of both surfaces: from sampled points of the first to vertices of the second."""
+    x, y = first.sample, second.sample
+    start = np.where(image >= 0, y.owner[image], -1)
+    found = upsampled(first.functions[x.chosen], x.mass, second.functions[y.chosen], start, sizes, is_part=is_part)
+    return y.chosen[found]
+
+
+def sharpened(first: Shape, second: Shape, image: Int64s, *, is_part: bool = False) -> Int64s:
+    """The match of every vertex of the first surface, given that of sampled points."""
+    n = len(first.vertices)
+    start = image[first.sample.owner]
+    step = -(-n // MAX_SOURCES)
+    if step == 1:
+        return upsampled(first.functions, first.mass, second.functions, start, SHARP_SIZES, is_part=is_part)
+    some = np.sort(np.random.default_rng(0).permutation(n)[: n // step])
+    functions, mass = first.functions[some], first.mass[some]
+    rough = upsampled(functions, mass, second.functions, start[some], SHARP_SIZES, is_part=True)
+    matrix = carrier(functions, mass, second.functions[rough])
+    return nearest_rows(first.functions.astype(np.float32), (second.functions @ matrix.T).astype(np.float32))
