@@ -148,7 +148,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
             )
         solve_landmarks = partial(align, start=start, rng=rng, threads=threads, device=device)
         return interruptible(lambda: align_densely(_distances_of(x), _distances_of(y), count, solve_landmarks))
-    share = _check_mass(mass)
+    share = check_mass(mass)
     whole = _space_of(x, robust), _space_of(y, robust)
     kept = [np.flatnonzero(space.weights) for space in whole]
     (unit_x, unit_y), scale = unit_spaces(*whole)
@@ -188,7 +188,8 @@ def _check_share(value: float, name: str) -> float:
     return number
 
 
-def _check_mass(mass: float | str | None) -> float | str | None:
+def check_mass(mass: float | str | None) -> float | str | None:
+    """Check a share of the mass, or "free"."""
     if mass is None or (isinstance(mass, str) and mass == "free"):
         return mass
     share = 0.0 if isinstance(mass, str) or np.ndim(mass) else check_nonnegative(mass, "mass")

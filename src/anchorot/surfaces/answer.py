@@ -6,63 +6,93 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anchorot._typing import Int64s, RngLike
-from anchorot.surfaces.candidates import Candidate, candidates
-from anchorot.surfaces.choice import Scores, local_confidence, log_odds, probability, scores_of
+from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot.io.meshes import open_mesh, surface_of
+from anchorot.surfaces.candidates import Candidate, candidates, differing
+from anchorot.surfaces.choice import Scores, local_misfits, scores_of
 from anchorot.surfaces.result import MeshAlignment, MeshCandidate
-from anchorot.surfaces.shape import Shape
+from anchorot.surfaces.shape import Shape, root_of_area
 from anchorot.surfaces.upsampling import sharpened
 
-N_FINALISTS = 2
-FAR = 0.1  # from the chosen match, where the area is 1: another match
+N_FINALISTS = 5
 MIN_RIVAL_DIFFERENCE = 0.1  # of the surface goes elsewhere by another answer
-MIN_RIVAL_PROBABILITY = 0.2  # of the chosen map's: what a runner-up must have
+MIN_RIVAL_ODDS = 0.2  # of the chosen map's: what a runner-up must have
+CONFIDENCE_REACH = 0.15
+CONFIDENCE_RULE = (4.0, -2.0)  # log-odds of a match being near the right one in a right map: constant, local misfit
 
 
 class Judged(NamedTuple):
-    """A candidate and what it looks like."""
+    """A candidate, what it looks like, and the match of every vertex."""
 
     candidate: Candidate
     scores: Scores
-
-    @property
-    def value(self) -> float:
-        """What maps are chosen by."""
-        return log_odds(self.scores)
+    matches: Int64s
 
 
 def answer(first: Any, second: Any, mass: float | str | None, rng: RngLike, threads: int) -> MeshAlignment:
     """Align two meshes."""
-    x, y = Shape.of(first), Shape.of(second)
-    judged = [Judged(one, scores_of(x, y, one.image)) for one in candidates(x, y, rng, threads)]
-    judged.sort(key=lambda one: -one.value)
-    maps = {id(one): sharpened(x, y, one.candidate.image) for one in judged[:N_FINALISTS]}
-    final = [
-        (Judged(one.candidate._replace(image=maps[id(one)][x.sample.chosen]), one.scores), maps[id(one)])
-        for one in judged[:N_FINALISTS]
-    ]
-    final = [(one._replace(scores=scores_of(x, y, one.candidate.image)), full) for one, full in final]
-    final.sort(key=lambda pair: -pair[0].value)
-    (best, matches), *rest = final
-    others = [*rest, *((one, one.candidate.image[x.sample.owner]) for one in judged[N_FINALISTS:])]
+    surfaces = surface_of(open_mesh(first)), surface_of(open_mesh(second))
+    is_part = mass is not None
+    unit = max(root_of_area(one) for one in surfaces) if is_part else None  # parts are as large as they are
+    x, y = (Shape.of(one, unit) for one in surfaces)
+    found = [(scores_of(x, y, one.image), one) for one in candidates(x, y, mass, rng, threads)]
+    found.sort(key=lambda pair: -pair[0].log_odds)
+    finalists = []
+    for _, one in found[:N_FINALISTS]:
+        matches = sharpened(x, y, one.image, is_part=is_part)
+        image = matches[x.sample.chosen]
+        finalists.append(Judged(one._replace(image=image), scores_of(x, y, image), matches))
+    finalists.sort(key=lambda judged: -judged.scores.log_odds)
+    others = [Judged(one, scores, one.image[x.sample.owner]) for scores, one in found[N_FINALISTS:]]
+    return _result(x, y, [*finalists, *others])
 
-    def listed(one: Judged, full: Int64s) -> MeshCandidate:
-        differs = _differs(x, y, best.candidate.image, one.candidate.image)
-        numbered = _numbered(x, y, full)
-        return MeshCandidate(
-            one.candidate.name, numbered, *one.scores[:4], probability(one.scores), differs, one.candidate.seconds
+
+def _result(x: Shape, y: Shape, judged: list[Judged]) -> MeshAlignment:
+    best = judged[0]
+    weights = x.sample.mass / x.sample.mass.sum()
+    table = [
+        MeshCandidate(
+            name=one.candidate.name,
+            matches=_numbered(x, y, one.matches),
+            orientation=one.scores.orientation,
+            distortion=one.scores.distortion,
+            curvature=one.scores.curvature,
+            turns=one.scores.turns,
+            rigidity=one.scores.rigidity,
+            probability=_logistic(one.scores.log_odds),
+            differs=differing(weights, y.vertices, best.candidate.image, one.candidate.image),
+            seconds=one.candidate.seconds,
         )
-
-    table = [listed(one, full) for one, full in ((best, matches), *others)]
+        for one in judged
+    ]
     rivals = [one for one in table if one.differs > MIN_RIVAL_DIFFERENCE]
     reliable = table[0].probability
+    local = _confidence(x, y, best.candidate.image)
     confidence = np.zeros(x.total)
-    confidence[x.kept] = reliable * local_confidence(x, y, best.candidate.image)[x.sample.owner]
+    confidence[x.kept] = reliable * local
     return MeshAlignment(
         matches=table[0].matches,
-        confidence=confidence,
+        confidence=np.where(table[0].matches >= 0, confidence, 0.0),
         reliable=reliable,
         candidates=tuple(table),
-        runner_up=next((one for one in rivals if one.probability > MIN_RIVAL_PROBABILITY * reliable), None),
+        runner_up=next((one for one in rivals if one.probability > MIN_RIVAL_ODDS * reliable), None),
         n_second=y.total,
     )
+
+
+def _confidence(x: Shape, y: Shape, image: Int64s) -> Float64s:
+    """Estimate, for every vertex, the chance that its match is near the right one if the whole map is."""
+    constant, slope = CONFIDENCE_RULE
+    misfit = local_misfits(x, y, image, CONFIDENCE_REACH)
+    return 1 / (1 + np.exp(-(constant + slope * misfit)))[x.rows.argmin(axis=0)]
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + float(np.exp(-value)))
+
+
+def _numbered(x: Shape, y: Shape, matches: Int64s) -> Int64s:
+    """Matches by the numbers that the vertices of both meshes have."""
+    out = np.full(x.total, -1)
+    out[x.kept] = np.where(matches >= 0, y.kept[matches], -1)
+    return out

@@ -20,6 +20,7 @@ REACHES = (0.1, 0.2)  # of neighbourhoods, where the area is 1
 FINEST_CURVATURE, FIRST_TURN = 4, 7  # places in the rows of all signatures
 RIGID_WEIGHT, CURVATURE_WEIGHT = 5.0, 2.0  # in a place, where the squared difference of turns counts 1
 RULE = (-17.0, 3.0, 20.0, -13.7)  # log-odds of being right: constant, turns, curvature, rigidity
+MIRROR_PENALTY = 4.0  # less log-odds for a map that mirrors
 
 
 class Scores(NamedTuple):
@@ -30,24 +31,35 @@ class Scores(NamedTuple):
     curvature: float
     turns: float
     rigidity: float
+    mirrored_rigidity: float  # the same with reflections in place of rotations
 
     @property
     def log_odds(self) -> float:
-        """How likely the map is right, by a rule that was fitted to maps whose truth is known."""
-        constant, turns, curvature, rigidity = RULE
-        return constant + turns * self.turns + curvature * self.curvature + rigidity * self.rigidity
+        """How likely the map is right, by a rule that was fitted to maps whose truth is known.
+
+        Of a map that mirrors, the same is asked about the mirror image, which must fit far better to be chosen.
+        """
+        if self.orientation is not None and self.orientation < 0:
+            return self._rule(-self.turns, self.mirrored_rigidity) - MIRROR_PENALTY
+        return self._rule(self.turns, self.rigidity)
+
+    def _rule(self, turns: float, rigidity: float) -> float:
+        constant, *slopes = RULE
+        return constant + slopes[0] * turns + slopes[1] * self.curvature + slopes[2] * rigidity
 
 
 def scores_of(first: Shape, second: Shape, image: Int64s) -> Scores:
     """Look at a map, given the vertex of the second surface that every sampled point of the first goes to."""
     likeness = correlations(first, second, image)
-    rotated = [misfits(first, second, image, reach)[0].mean() for reach in REACHES]
+    bent = np.array([[part.mean() for part in misfits(first, second, image, reach)] for reach in REACHES])
+    rotated, mirrored = np.sqrt(np.maximum(0.0, bent.mean(axis=0)))
     return Scores(
         orientation(first, second, image),
         distortion(first, second, image),
         float(likeness[FINEST_CURVATURE]),
         float(likeness[FIRST_TURN:].mean()),
-        float(np.sqrt(max(0.0, float(np.mean(rotated))))),
+        float(rotated),
+        float(mirrored),
     )
 
 
@@ -107,7 +119,7 @@ def misfits(first: Shape, second: Shape, image: Int64s, reach: float) -> tuple[F
 
 
 def local_misfits(first: Shape, second: Shape, image: Int64s, reach: float) -> Float64s:
-    """How badly a map fits around every landmark: differences of signatures, and of neighbourhoods that are no rotation."""
+    """How badly a map fits around every landmark: by signatures, and by neighbourhoods that no rotation explains."""
     chosen = first.sample.chosen
     x, y = np.hstack(first.signatures.at(chosen)), np.hstack(second.signatures.at(image))
     apart = np.square(x - y)

@@ -29,7 +29,9 @@ class MeshCandidate:
     distortion : float
         Mean difference between distances along the first surface and those between matches, in roots of the area.
     curvature : float
-        Correlation, from -1 to 1, of bends (mean curvature, with its sign) at vertices and at their matches.
+        Correlation, from -1 to 1, of mean curvature, with its sign, at points and at their matches.
+    turns : float
+        Mean correlation, from -1 to 1, of numbers that left and right of a body have with opposite signs.
     rigidity : float
         How far neighbourhoods fall short of being turned and moved as a whole: root mean square distance to where the
         best rotation would bring them, by their size.
@@ -46,6 +48,7 @@ class MeshCandidate:
     orientation: float | None
     distortion: float
     curvature: float
+    turns: float
     rigidity: float
     probability: float
     differs: float

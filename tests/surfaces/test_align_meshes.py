@@ -1,0 +1,225 @@
+"""Maps between surfaces: what leaves them alone, what they are told by, and what they say of themselves."""
+
+import numpy as np
+import pytest
+import trimesh
+
+import anchorot as ao
+from anchorot.surfaces.choice import misfits, scores_of
+from anchorot.surfaces.laplacian import areas, eigenfunctions, stiffness
+from anchorot.surfaces.orienting import oriented
+from anchorot.surfaces.shape import Shape
+from anchorot.surfaces.upsampling import nearest_rows, upsampled
+
+pytestmark = pytest.mark.filterwarnings("ignore:the map may be the wrong way round")
+
+
+def bumpy(level=2, seed=0, *, two_sided=False):
+    """A ball with bumps: without symmetry, or the same left and right of a plane."""
+    mesh = trimesh.creation.icosphere(level)
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(5, 3))
+    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    sizes = rng.uniform(0.3, 1.2, 5)
+    if two_sided:
+        centres, sizes = np.concatenate([centres, centres * (-1, 1, 1)]), np.tile(sizes, 2)
+    height = np.exp(-8 * (1 - mesh.vertices @ centres.T)) @ sizes
+    return np.asarray(mesh.vertices) * (1 + height)[:, None], np.asarray(mesh.faces)
+
+
+def shuffled(mesh, seed):
+    """The same mesh with vertices and faces in another order, and the true match of each vertex."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(mesh[0]))
+    truth = np.argsort(order)
+    faces = truth[mesh[1]][rng.permutation(len(mesh[1]))]
+    return (mesh[0][order], np.roll(faces, 1, axis=1)), truth
+
+
+def mirrored(mesh, flipped=True):
+    return mesh[0] * (-1, 1, 1), mesh[1][:, ::-1] if flipped else mesh[1]
+
+
+def shape_of(mesh):
+    from anchorot.io.meshes import open_mesh, surface_of
+
+    return Shape.of(surface_of(open_mesh(mesh)))
+
+
+# -- parts -----------------------------------------------------------------------------------------------------------
+
+
+def test_nearest_rows_are_those_of_all_distances():
+    rng = np.random.default_rng(0)
+    points, among = (rng.normal(size=(n, 6)).astype(np.float32) for n in (300, 200))
+    expected = np.linalg.norm(points[:, None] - among, axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(nearest_rows(points, among), expected)
+
+
+def test_upsampling_is_what_its_formula_says():
+    rng = np.random.default_rng(1)
+    first, second, mass = rng.normal(size=(40, 12)), rng.normal(size=(30, 12)), rng.uniform(size=40)
+    matches = start = rng.integers(0, 30, 40)
+    for k in (5, 8, 12):
+        carried = sum(mass[i] * np.outer(first[i, :k], second[matches[i], :k]) for i in range(40))
+        images = [carried @ second[j, :k] for j in range(30)]
+        matches = np.array([min(range(30), key=lambda j: np.linalg.norm(first[i, :k] - images[j])) for i in range(40)])
+    np.testing.assert_array_equal(upsampled(first, mass, second, start, (5, 8, 12)), matches)
+
+
+@pytest.mark.parametrize("count", [20, 150])
+def test_eigenfunctions_are_orthonormal_and_those_of_a_ball_have_its_eigenvalues(count):
+    ball = trimesh.creation.icosphere(3)
+    vertices, faces = np.asarray(ball.vertices), np.asarray(ball.faces)
+    mass = areas(vertices, faces)
+    values, functions = eigenfunctions(stiffness(vertices, faces), mass, count)
+    np.testing.assert_allclose(functions.T @ (mass[:, None] * functions), np.eye(count), atol=1e-4)
+    np.testing.assert_allclose(values[:9], [0, 2, 2, 2, 6, 6, 6, 6, 6], rtol=0.02, atol=1e-3)
+
+
+def test_faces_are_turned_so_that_neighbours_agree_and_the_outside_is_outside():
+    vertices, faces = bumpy()
+    mixed = faces.copy()
+    mixed[::3] = mixed[::3, ::-1]
+    for given in (faces, faces[:, ::-1], mixed, mixed[:, ::-1]):
+        found, is_oriented = oriented(vertices, given)
+        assert is_oriented
+        a, b, c = (vertices[corner] for corner in found.T)
+        assert ((np.cross(b - a, c - a) * (a + b + c)).sum(axis=1) > 0).mean() > 0.99
+
+
+def test_a_moebius_band_has_no_outside():
+    angle = np.linspace(0, 2 * np.pi, 40, endpoint=False)
+    edges = []
+    for width in (-0.5, 0.5):
+        radius = 2 + width * np.cos(angle / 2)
+        edges.append(np.stack([radius * np.cos(angle), radius * np.sin(angle), width * np.sin(angle / 2)], axis=1))
+    index = np.arange(40)
+    after, low, high = (index + 1) % 40, index, index + 40
+    next_low, next_high = np.where(after == 0, 40, after), np.where(after == 0, 0, after + 40)
+    faces = np.concatenate([np.stack([low, next_low, high], axis=1), np.stack([high, next_low, next_high], axis=1)])
+    assert not oriented(np.concatenate(edges), faces)[1]
+
+
+def test_neighbourhoods_that_are_turned_fit_a_rotation_and_mirrored_ones_a_reflection():
+    shape = shape_of(bumpy())
+    own = shape.sample.chosen
+    rotated, reflected = misfits(shape, shape, own, 0.3)
+    np.testing.assert_allclose(rotated, 0, atol=1e-9)
+    assert reflected.mean() > 0.01
+    other = shape_of(mirrored(bumpy()))
+    rotated, reflected = misfits(shape, other, own, 0.3)
+    np.testing.assert_allclose(reflected, 0, atol=1e-9)
+    assert rotated.mean() > 0.01
+
+
+def test_turns_of_a_mirror_image_have_the_other_sign_and_even_signatures_are_the_same():
+    shape, other = shape_of(bumpy()), shape_of(mirrored(bumpy()))
+    np.testing.assert_allclose(other.signatures.even, shape.signatures.even, atol=1e-2)
+    assert np.corrcoef(other.signatures.turns.ravel(), shape.signatures.turns.ravel())[0, 1] < -0.99
+    same = scores_of(shape, shape, shape.sample.chosen)
+    assert (same.orientation, round(same.distortion, 6), round(same.turns, 6)) == (1.0, 0.0, 1.0)
+    assert scores_of(shape, other, shape.sample.chosen).orientation == -1.0
+
+
+# -- the whole -------------------------------------------------------------------------------------------------------
+
+
+def test_a_mesh_is_matched_with_its_shuffled_moved_and_turned_copy():
+    mesh = bumpy()
+    (vertices, faces), truth = shuffled(mesh, 1)
+    rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
+    rotation *= np.sign(np.linalg.det(rotation))
+    found = ao.align_meshes(mesh, (100 + 7 * vertices @ rotation, faces))
+    np.testing.assert_array_equal(found.matches, truth)
+    assert found.reliable > 0.9
+    assert found.is_mirrored is False
+    assert found.shape == (162, 162)
+    assert found.candidates[0].differs == 0
+    assert found.confidence.min() > 0.5
+    assert len(found.starts) == len(found.candidates)
+    np.testing.assert_array_equal(found.project(vertices), vertices[truth])
+
+
+@pytest.mark.parametrize("flipped", [True, pytest.param(False, marks=pytest.mark.system)])
+def test_a_mirror_image_without_symmetry_is_called_mirrored(flipped):
+    mesh = bumpy()
+    other, truth = shuffled(mirrored(mesh, flipped), 3)
+    found = ao.align_meshes(mesh, other)
+    assert found.is_mirrored
+    assert (found.matches == truth).mean() > 0.99
+
+
+def test_of_a_shape_with_two_like_sides_left_is_matched_with_left():
+    mesh = bumpy(two_sided=True, seed=4)
+    other, truth = shuffled(mesh, 5)
+    found = ao.align_meshes(mesh, other)
+    assert found.is_mirrored is False
+    assert (found.matches == truth).mean() > 0.99
+
+
+@pytest.mark.filterwarnings("ignore::anchorot.InputNote")
+def test_vertices_outside_the_largest_component_have_no_match():
+    vertices, faces = bumpy()
+    island = np.concatenate([vertices[:3] + 9, vertices]), np.concatenate([[[0, 1, 2]], faces + 3])
+    found = ao.align_meshes(island, (vertices, faces))
+    assert (found.matches[:3] == -1).all()
+    assert (found.confidence[:3] == 0).all()
+    assert (found.matches[3:] == np.arange(len(vertices))).all()
+
+
+@pytest.mark.filterwarnings("default:the map may be the wrong way round")
+def test_surfaces_that_have_nothing_in_common_are_called_unreliable_with_a_warning():
+    plate = trimesh.creation.box((1, 2, 3)).subdivide().subdivide()
+    with pytest.warns(ao.ConvergenceWarning, match="the map may be the wrong way round"):
+        found = ao.align_meshes(bumpy(), plate)
+    assert found.reliable < 0.8
+    assert not found.converged
+
+
+@pytest.mark.parametrize(
+    ("mesh", "message"),
+    [
+        (np.zeros((5, 3)), r"got points without faces, .* align\(x, y, n_landmarks=300\) takes points"),
+        (ao.from_points([[0.0], [1.0]]), "got a Space, but meshes are needed"),
+        ((np.eye(3), [[0, 1, 2]]), "a mesh of 3 vertices, but at least 10 are needed"),
+        ((np.zeros((0, 3)), np.zeros((0, 3), int)), r"vertices has shape \(0, 3\)"),
+        ((np.zeros((12, 3)), [[i, i + 1, i + 2] for i in range(10)]), "no area"),
+    ],
+)
+def test_what_is_no_surface_gets_one_clear_line(mesh, message):
+    with pytest.raises(ao.InputError, match=message):
+        ao.align_meshes(mesh, bumpy())
+
+
+@pytest.mark.system
+def test_a_mesh_with_an_edge_of_three_faces_is_aligned():
+    vertices, faces = bumpy()
+    fin = np.concatenate([vertices, [[3.0, 3.0, 3.0]]]), np.concatenate([faces, [[*faces[0, :2], len(vertices)]]])
+    found = ao.align_meshes(fin, (vertices, faces))
+    assert (found.matches[:-1] == np.arange(len(vertices))).mean() > 0.9
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("seed", range(3))
+def test_a_part_is_matched_with_the_whole(seed):
+    vertices, faces = bumpy(3, seed)
+    top = vertices[:, 2] > np.quantile(vertices[:, 2], 0.8)
+    kept = np.flatnonzero(~top)
+    places = np.cumsum(~top) - 1
+    part = vertices[kept], places[faces[~top[faces].any(axis=1)]]
+    found = ao.align_meshes(part, (vertices, faces), mass="free")
+    apart = np.linalg.norm(vertices[found.matches] - part[0], axis=1)
+    assert np.median(apart) < 0.1
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("seed", range(3))
+def test_a_larger_mesh_is_matched_with_its_bent_copy(seed):
+    mesh = bumpy(4, seed)
+    bent = mesh[0] + 0.1 * np.sin(2 * mesh[0][:, [1, 2, 0]]), mesh[1]
+    other, truth = shuffled(bent, seed)
+    found = ao.align_meshes(mesh, other)
+    apart = np.linalg.norm(other[0][found.matches] - other[0][truth], axis=1)
+    assert apart.mean() < 0.05
+    assert found.is_mirrored is False
