@@ -156,7 +156,7 @@ def dense_rows(folder: Path, is_quick: bool) -> list[Row]:
     errors, times, agreements = [], [], []
     for i, j in pairs:
         begin = time.perf_counter()
-        found = ao.align(meshes[i], meshes[j], n_landmarks=500)
+        found = ao.align(ao.MeshDistances(meshes[i]), ao.MeshDistances(meshes[j]), n_landmarks=500)
         times.append(time.perf_counter() - begin)
         distances = ao.MeshDistances(meshes[j])
         sample = np.random.default_rng(0).choice(len(found.matches), 400, replace=False).tolist()

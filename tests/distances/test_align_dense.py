@@ -120,7 +120,7 @@ def test_a_mirror_image_turns_the_other_way_and_faces_that_run_inwards_change_no
 def test_a_mesh_is_matched_with_its_shuffled_copy(seed):
     mesh = bumpy(seed=seed)
     other, truth = shuffled(mesh, seed)
-    found = ao.align(mesh, other, n_landmarks=60)
+    found = ao.align(ao.MeshDistances(mesh), ao.MeshDistances(other), n_landmarks=60)
     assert (found.matches == truth).mean() > 0.99
     assert found.agreement > 0.99
     assert found.discrepancy < 1e-3
@@ -132,7 +132,7 @@ def test_a_mesh_is_matched_with_its_shuffled_copy(seed):
 def test_relabelling_points_permutes_the_answer():
     x, y = bumpy(seed=0), bumpy(seed=2)
     other, truth = shuffled(y, 3)
-    found, moved = (ao.align(x, side, n_landmarks=50, rng=0) for side in (y, other))
+    found, moved = (ao.align(ao.MeshDistances(x), ao.MeshDistances(side), n_landmarks=50, rng=0) for side in (y, other))
     assert (truth[found.matches] == moved.matches).mean() > 0.99
     assert moved.discrepancy == pytest.approx(found.discrepancy, rel=1e-3)
 
@@ -140,7 +140,7 @@ def test_relabelling_points_permutes_the_answer():
 def test_a_surface_is_matched_with_its_mirror_image_if_that_alone_fits():
     mesh = bumpy()
     other, truth = shuffled(mirrored(mesh), 4)
-    found = ao.align(mesh, other, n_landmarks=60)
+    found = ao.align(ao.MeshDistances(mesh), ao.MeshDistances(other), n_landmarks=60)
     assert (found.matches == truth).mean() > 0.99
     assert found.agreement < -0.99
 
@@ -149,7 +149,7 @@ def test_a_surface_is_matched_with_its_mirror_image_if_that_alone_fits():
 def test_of_a_shape_with_two_like_sides_left_is_matched_with_left(seed):
     mesh = two_sided()
     other, truth = shuffled(mesh, seed)
-    found = ao.align(mesh, other, n_landmarks=100, rng=seed)
+    found = ao.align(ao.MeshDistances(mesh), ao.MeshDistances(other), n_landmarks=100, rng=seed)
     assert found.agreement > 0.5
     assert (found.matches == truth).mean() > 0.99
 
@@ -179,7 +179,7 @@ def test_landmarks_that_move_lower_the_discrepancy():
     mesh = bumpy(4)
     bent = mesh[0] + 0.1 * np.sin(2 * mesh[0][:, [1, 2, 0]]), mesh[1]
     other, truth = shuffled(bent, 8)
-    found = ao.align(mesh, other, n_landmarks=60)
+    found = ao.align(ao.MeshDistances(mesh), ao.MeshDistances(other), n_landmarks=60)
     first, second = (farthest(distances_of(side), 60, 1.0) for side in (mesh, other))
     rows = second.rows[found.alignment.matches]
     unmoved = nearest(first.rows.T, rows.T)
@@ -194,11 +194,11 @@ def test_landmarks_that_move_lower_the_discrepancy():
 def test_points_that_take_no_part_have_no_match():
     vertices, faces = bumpy(2)
     island = np.concatenate([vertices[:3] + 9, vertices]), np.concatenate([[[0, 1, 2]], faces + 3])
-    found = ao.align(island, (vertices, faces), n_landmarks=30)
+    found = ao.align(ao.MeshDistances(island), ao.MeshDistances((vertices, faces)), n_landmarks=30)
     assert (found.matches[:3] == -1).all()
     assert (found.matches[3:] == np.arange(len(vertices))).mean() > 0.99
     assert np.isnan(found.project(np.ones(len(vertices)))[:3]).all()
-    back = ao.align((vertices, faces), island, n_landmarks=30)
+    back = ao.align(ao.MeshDistances((vertices, faces)), ao.MeshDistances(island), n_landmarks=30)
     assert back.matches.min() >= 3
 
 
@@ -231,3 +231,8 @@ def test_values_of_the_wrong_length_are_refused():
     with pytest.raises(ao.InputError, match=r"values has shape \(49,\), but one row for each of 50 points"):
         found.project(np.zeros(49))
     assert "50 -> 50 points, 10 x 10 landmarks" in repr(found)
+
+
+def test_meshes_are_sent_to_align_meshes():
+    with pytest.raises(ao.InputError, match=r"got a mesh: align_meshes\(a, b\) aligns meshes"):
+        ao.align(bumpy(1), bumpy(1), n_landmarks=10)

@@ -80,8 +80,8 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     ----------
     x, y : Space, array_like of shape (n, n), or path
         Of any sizes and weights; a bare cost matrix stands for a uniform space, and a file is read by :func:`read`.
-        With `n_landmarks` also points (n, d), a mesh (a path, a trimesh or a pair of vertices and faces, all vertices
-        of which are matched), `PointDistances` or `MeshDistances`.
+        With `n_landmarks` also points (n, d), `PointDistances` or `MeshDistances`. For two meshes there is
+        :func:`align_meshes`.
     start : str, or array_like of shape (n, m)
         Where to begin; a plan, or any name but the first, begins there only.
 
@@ -176,9 +176,11 @@ def _space_of(thing: Any, robust: bool) -> Space:
 
 
 def _distances_of(thing: Any) -> Distances:
-    """Turn what was given with landmarks into distances: meshes as they are, other files are read."""
+    """Turn what was given with landmarks into distances: files are read, meshes are not for here."""
     is_file = isinstance(thing, str | os.PathLike)
-    return distances_of(read(thing) if is_file and Path(thing).suffix.lower() not in MESH_READERS else thing)
+    if isinstance(thing, tuple) or hasattr(thing, "faces") or (is_file and Path(thing).suffix.lower() in MESH_READERS):
+        raise InputError("got a mesh: align_meshes(a, b) aligns meshes, and MeshDistances(mesh) makes distances of one")
+    return distances_of(read(thing) if is_file else thing)
 
 
 def _check_share(value: float, name: str) -> float:

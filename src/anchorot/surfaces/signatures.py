@@ -2,7 +2,7 @@
 
 `even` numbers are the same at the two halves of a symmetric body: how central a point is, how fast heat leaves it, how
 the surface bulges around it. `turns` have opposite signs there. From two even functions f and g on the surface, the
-turn n · (∇f × ∇g) says whether one turns to the left or to the right, seen from outside, from the way along which f
+turn det(n, ∇f, ∇g) says whether one turns to the left or to the right, seen from outside, from the way along which f
 grows to that along which g does. Both kinds hardly change when a body moves, so they lead an alignment to the answer
 that does not mirror, which distances alone cannot tell from the one that does.
 """
@@ -65,7 +65,7 @@ def signatures_of(
 
 
 def _turn(f: Float64s, g: Float64s, faces: Int64s) -> Float64s:
-    """Integral of n · (∇f × ∇g) over the faces around every vertex, but for a factor."""
+    """Integral of det(n, ∇f, ∇g) over the faces around every vertex, but for a factor."""
     a, b, c = faces.T
     return vertex_sums((f[b] - f[a]) * (g[c] - g[a]) - (f[c] - f[a]) * (g[b] - g[a]), faces, len(f))
 
