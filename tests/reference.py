@@ -279,3 +279,18 @@ def pass_messages(neighbours_x, neighbours_y, ratio, plan, free, rounds):
             evidence[i, j] = rows + columns - sum(math.log(1 + w[e] * a[e] * b[e]) for e in w)
             said |= {(i, k, j, l): a[k, l] * b[k, l] / (1 + w[k, l] * a[k, l] * b[k, l]) for k, l in w}
     return evidence, said
+
+
+def match_errors(cost, matches, truth):
+    """Cost from the true match to the match of every point; NaN for points without either."""
+    return [cost[j][i] if i >= 0 and j >= 0 else math.nan for i, j in zip(matches, truth, strict=True)]
+
+
+def area(vertices, faces):
+    """Heron's formula, face by face."""
+    total = 0.0
+    for face in faces:
+        a, b, c = (math.dist(vertices[face[k]], vertices[face[k - 1]]) for k in range(3))
+        s = (a + b + c) / 2
+        total += math.sqrt(s * (s - a) * (s - b) * (s - c))
+    return total

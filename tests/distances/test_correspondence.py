@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
+from tests import reference
 from tests.strategies import examples
 
 POINTS = np.random.default_rng(0).normal(size=(60, 3)) * (1, 1.5, 2)
@@ -211,6 +212,88 @@ def test_the_error_of_a_dense_map_of_meshes_is_geodesic():
     scores = ao.alignment_scores(antipode, np.arange(162), mesh)
     assert scores.error == pytest.approx(np.pi, rel=0.05)
     assert scores.error / scores.diameter == pytest.approx(1, rel=0.05)
+
+
+def bumpy_ball(scale=1.0):
+    """A ball of 162 vertices without a symmetry, its diameter about 4.4 and its area known from its faces."""
+    trimesh = pytest.importorskip("trimesh")
+    ball = trimesh.creation.icosphere(2)
+    vertices = np.asarray(ball.vertices) * (1 + 0.3 * np.asarray(ball.vertices) @ (0.5, 0.3, 0.8))[:, None]
+    return scale * vertices, np.asarray(ball.faces)
+
+
+@examples(20)
+@given(st.integers(0, 10_000))
+def test_errors_are_those_of_the_loop_over_all_points_in_every_unit(seed):
+    rng = np.random.default_rng(seed)
+    vertices, faces = bumpy_ball(rng.choice([0.01, 1, 300]))
+    source = ao.MeshDistances((vertices, faces), "edge")
+    cost = np.array([source.row(vertex) for vertex in range(162)])
+    n = int(rng.integers(1, 12))
+    matches, truth, mirror = rng.integers(-1, 162, n), rng.integers(-1, 162, n), rng.permutation(162)
+    truth[0], matches[truth < 0] = max(truth[0], 0), 0
+    scores = ao.alignment_scores(matches, truth, source, symmetry=mirror)
+    goals = truth, np.where(truth < 0, -1, mirror[truth])
+    wanted, mirrored = (np.array(reference.match_errors(cost, matches, goal)) for goal in goals)
+    known = (matches >= 0) & (truth >= 0)
+    np.testing.assert_allclose(scores.errors[known], wanted[known], rtol=1e-12)
+    assert np.isnan(scores.errors[truth < 0]).all()
+    assert np.isfinite(scores.errors[truth >= 0]).all()
+    root_area = reference.area(vertices, faces) ** 0.5
+    assert scores.root_area == pytest.approx(root_area, rel=1e-12)
+    assert scores.error == pytest.approx(np.nanmean(scores.errors))
+    assert scores.error_in_roots_of_area == pytest.approx(scores.error / root_area)
+    assert scores.error_in_diameters == pytest.approx(scores.error / scores.diameter)
+    if known.sum() == (truth >= 0).sum():
+        assert scores.error_up_to_symmetry == pytest.approx(min(np.nanmean(wanted), np.nanmean(mirrored)), abs=1e-12)
+        better = mirrored if scores.is_mirrored else wanted
+        np.testing.assert_allclose(scores.errors_up_to_symmetry, better, rtol=1e-12)
+    ratio = scores.error_up_to_symmetry / root_area
+    assert scores.error_in_roots_of_area_up_to_symmetry == pytest.approx(ratio)
+    assert scores.error_in_diameters_up_to_symmetry == pytest.approx(scores.error_up_to_symmetry / scores.diameter)
+
+
+def test_the_area_is_known_of_meshes_alone_and_a_point_has_no_diameter():
+    matrix = ao.alignment_scores([1, 0], [0, 1], [[0, 2], [2, 0]])
+    assert (matrix.root_area, matrix.error_in_roots_of_area, matrix.error_in_diameters) == (None, None, 1)
+    assert matrix.errors.tolist() == [2, 2]
+    assert ao.alignment_scores([0], [0], [[0.0]]).error_in_diameters == 0
+    assert ao.alignment_scores([0], [0]).error_in_diameters is None
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_the_root_of_the_area_has_a_size_whatever_the_unit(scale):
+    scores = ao.alignment_scores([1], [0], ao.MeshDistances(bumpy_ball(scale), "edge"))
+    plain = ao.alignment_scores([1], [0], ao.MeshDistances(bumpy_ball(), "edge"))
+    assert scores.error_in_roots_of_area == pytest.approx(plain.error_in_roots_of_area)
+
+
+def test_images_are_needed_of_true_matches_alone():
+    cost = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    scores = ao.alignment_scores([3, 2], [0, 1], cost, symmetry=[3, 2, -1, -1])
+    assert (scores.error_up_to_symmetry, scores.is_mirrored) == (0, True)
+    with pytest.raises(ao.InputError, match="symmetry has no image of the point 2, which is a true match"):
+        ao.alignment_scores([3, 2], [0, 2], cost, symmetry=[3, 2, -1, -1])
+
+
+@examples(50)
+@given(st.integers(1, 8), st.integers(1, 6), st.integers(0, 10_000))
+def test_label_hits_are_of_matches_and_label_transfer_is_of_mass(n, m, seed):
+    rng = np.random.default_rng(seed)
+    plan = rng.integers(0, 3, (n, m)) * rng.random((n, m)).round(1)
+    kinds = [None, "b", 3]
+    first, second = ([kinds[k] for k in rng.integers(0, 3, size)] for size in (n, m))
+    found = _aligned(plan)
+    scores = ao.alignment_scores(found, labels=(first, second))
+    matched = [j >= 0 and first[i] == second[j] for i, j in enumerate(found.matches)]
+    assert scores.label_hits == pytest.approx(np.mean(matched))
+    assert ao.alignment_scores(found.matches, labels=(first, second)).label_hits == scores.label_hits
+    assert ao.alignment_scores(found.matches, labels=(first, second)).label_transfer == scores.label_hits
+    votes = [[sum(plan[i, j] for j in range(m) if second[j] == kind) for kind in kinds] for i in range(n)]
+    is_clear = [sorted(vote)[-1] > sorted(vote)[-2] + 1e-9 or max(vote) == 0 for vote in votes]
+    if all(is_clear):
+        won = [max(vote) > 0 and first[i] == kinds[int(np.argmax(vote))] for i, vote in enumerate(votes)]
+        assert scores.label_transfer == pytest.approx(np.mean(won))
 
 
 @examples(50)

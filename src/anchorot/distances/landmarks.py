@@ -127,6 +127,13 @@ class MeshDistances:
         total = len(self._surface.sites)
         return Geometry(np.arange(total), total, self._surface.sites, faces=self._surface.corners)
 
+    @property
+    def root_area(self) -> float:
+        """Root of the surface's area, a length that errors of maps are told in."""
+        unit = unit_of(float(np.abs(self._surface.vertices).max()))
+        a, b, c = (self._surface.vertices / unit)[self._surface.faces.T]
+        return unit * float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2) ** 0.5
+
     def turns(self, rows: Floats) -> Float64s | None:
         """Numbers at the vertices that a mirror image has with the other sign."""
         return turns(self._surface.vertices, self._surface.faces, rows)
