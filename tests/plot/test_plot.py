@@ -47,6 +47,8 @@ PICTURES = {
     "distance_map": lambda **ax: plot.distance_map(DISTANCES, list("aabbc"), **ax),
     "plan": lambda **ax: plot.plan(np.full((2, 3), 1 / 6), **ax),
     "anchor_cdfs": lambda **ax: plot.anchor_cdfs(CLOUD, TREE, **ax),
+    "error_curve": lambda **ax: plot.error_curve(ao.alignment_scores([1, 0], [0, 0], [[0, 1], [1, 0]]), **ax),
+    "matching": lambda **ax: plot.matching([1, 0, -1], (list("aab"), list("bac")), **ax),
     "matched_graphs": lambda **ax: plot.matched_graphs(TREE, TREE, np.arange(9), **ax),
     "scale_curve": lambda **ax: plot.scale_curve(SCALES, **ax),
     "shape": lambda **ax: plot.shape(mesh(), np.arange(8), **ax),

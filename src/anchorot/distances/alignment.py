@@ -358,7 +358,7 @@ def carried_labels(masses: Any, labels: Iterable[Any]) -> tuple[NDArray[Any], Fl
     """The label that most of every row's mass goes to, None for a row without mass; and its share of the mass."""
     from scipy.sparse import csr_array, issparse
 
-    kinds, codes = _encode_labels(labels, masses.shape[1])
+    kinds, codes = encode_labels(labels, masses.shape[1])
     members = csr_array((np.ones(len(codes)), codes, np.arange(len(codes) + 1)), shape=(len(codes), len(kinds)))
     votes = masses @ members
     most = votes.max(axis=1)
@@ -372,7 +372,7 @@ def carried_labels(masses: Any, labels: Iterable[Any]) -> tuple[NDArray[Any], Fl
     return found, np.minimum(share, 1.0)
 
 
-def _encode_labels(labels: Iterable[Any], count: int) -> tuple[NDArray[Any], Int64s]:
+def encode_labels(labels: Iterable[Any], count: int) -> tuple[NDArray[Any], Int64s]:
     """Different labels, in order where they have one, and the place of each point's label among them."""
     if isinstance(labels, str | bytes):
         raise InputError(f"labels must be one label for each of {count} points, but got {labels!r}")

@@ -81,8 +81,8 @@ def distance_matrix(
         ax.axvline(cut - 0.5, color="white", linewidth=width)
     of_groups = None if groups is None else ((starts + ends - 1) / 2, [str(groups[order[i]]) for i in starts])
     of_spaces = None if names is None else (np.arange(count, dtype=np.float64), [str(names[i]) for i in order])
-    _write_labels(ax, "x", of_groups or of_spaces, count)
-    _write_labels(ax, "y", of_spaces or of_groups, count)
+    write_labels(ax, "x", of_groups or of_spaces, count)
+    write_labels(ax, "y", of_spaces or of_groups, count)
     slim_colorbar(ax, image, label)
     return ax
 
@@ -187,7 +187,7 @@ def _cell_size(ax: Axes, axis: str, count: int) -> float:
     return (box.width if axis == "x" else box.height) * 72 / ax.figure.dpi / count
 
 
-def _write_labels(ax: Axes, axis: str, labels: tuple[Float64s, list[str]] | None, count: int) -> None:
+def write_labels(ax: Axes, axis: str, labels: tuple[Float64s, list[str]] | None, count: int) -> None:
     """Write names at their places along an axis, as large as they fit, and no more of them than can be read."""
     if labels is None:
         ax.tick_params(labelsize=8, labelcolor=QUIET)

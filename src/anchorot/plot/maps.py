@@ -1,0 +1,244 @@
+"""Large maps at a glance: how far off their points are, and which categories they bring together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._typing import Float64s, Int64s
+from anchorot._validate import as_array, check_choice
+from anchorot.distances.alignment import Correspondence, encode_labels
+from anchorot.distances.scores import AlignmentScores, check_label_pair
+from anchorot.exceptions import InputError
+from anchorot.plot.distances import write_labels
+from anchorot.plot.style import (
+    GRID,
+    INK,
+    PALETTE,
+    axes_or_new,
+    hide_frame,
+    quiet_frame,
+    sharpness,
+    slim_colorbar,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_ERROR_SHOWN = 25.0  # hundredths of a root of area or of a diameter: errors beyond lie right of the axis
+MAX_ORDERED = 300  # categories whose order is the best of all that keep clusters together; of more, one of them
+MAX_CELLS = 400  # a side of the image, at most
+ROOM_PER_CATEGORY, MAX_HEIGHT = 0.19, 14.0  # inches
+SHARE_OF_MATRIX = 0.72  # of the room along a side, of which names take the rest
+UNITS = {
+    "root area": ("root_area", "geodesic error x 100 / root of area"),
+    "diameter": ("diameter", "error x 100 / diameter"),
+    "cost": (None, "error, in units of the costs"),
+}
+
+
+def error_curve(
+    scores: AlignmentScores | Mapping[str, AlignmentScores],
+    *,
+    unit: str | None = None,
+    up_to_symmetry: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the share of points whose error is at most x, one curve for each map; the legend has mean errors.
+
+    Parameters
+    ----------
+    scores : AlignmentScores, or mapping of names to them
+        As from :func:`~anchorot.alignment_scores`, with `truth` and `cost`.
+    unit : {"root area", "diameter", "cost"}, optional
+        What errors are told in: hundredths of the root of the second mesh's area, as papers on surfaces do, which is
+        the default where all maps are into meshes; else hundredths of the diameter; or as they are.
+    up_to_symmetry : bool
+        Draw `errors_up_to_symmetry`.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> scores = ao.alignment_scores([1, 0, 2], truth=[1, 0, 0], cost=[[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> ax = ao.plot.error_curve({"mine": scores})
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['mine: mean 33.3']
+    """
+    named = {"": scores} if isinstance(scores, AlignmentScores) else dict(scores)
+    if not named:
+        raise InputError("scores is empty, but at least one map's scores are needed")
+    has_areas = all(one.root_area is not None for one in named.values())
+    unit = unit or ("root area" if has_areas else "diameter")
+    check_choice(unit, "unit", tuple(UNITS))
+    curves = {name: np.sort(_errors(one, name, unit, up_to_symmetry)) for name, one in named.items()}
+    ax = axes_or_new(ax, 5.6, 4)
+    most = max(float(errors[-1]) for errors in curves.values()) or 1.0
+    right = most if unit == "cost" else min(most, MAX_ERROR_SHOWN)
+    for number, (name, errors) in enumerate(curves.items()):
+        levels = np.arange(len(errors) + 1) / len(errors)
+        told = f"{name}: mean {errors.mean():.3g}".removeprefix(": ")
+        places, heights = np.concatenate([[0.0], errors, [max(right, most)]]), np.append(levels, 1.0)
+        style = "-" if number < len(PALETTE) else "--"
+        colour = PALETTE[number % len(PALETTE)]
+        ax.step(places, heights, where="post", color=colour, lw=1.8, ls=style, label=told)
+    ax.set_xlim(0, right)
+    ax.set_ylim(0, 1.01)
+    ax.set_xlabel(UNITS[unit][1] + (", up to symmetry" if up_to_symmetry else ""), fontsize=9, color=INK)
+    ax.set_ylabel("share of points", fontsize=9, color=INK)
+    ax.grid(color=GRID, linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.legend(loc="lower right", frameon=False, fontsize=9)
+    quiet_frame(ax)
+    return ax
+
+
+def _errors(scores: AlignmentScores, name: str, unit: str, up_to_symmetry: bool) -> Float64s:
+    """Errors of the points that have a true match, in hundredths of a unit, or as they are."""
+    called = f"the scores of {name!r}" if name else "scores"
+    errors = scores.errors_up_to_symmetry if up_to_symmetry else scores.errors
+    if errors is None:
+        wanted = "truth, cost and symmetry" if up_to_symmetry else "truth and cost"
+        raise InputError(f"{called} have no errors; give alignment_scores {wanted}")
+    field = UNITS[unit][0]
+    size = 100.0 if field is None else getattr(scores, field)
+    if size is None:
+        raise InputError(f"{called} have no {unit}: that is known where alignment_scores was given a mesh as cost")
+    return errors[np.isfinite(errors)] * (100.0 / (size or 1.0))
+
+
+def matching(
+    found: Correspondence | ArrayLike,
+    labels: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    *,
+    counts: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw which categories are matched with which: rows of the first side, columns of the second, dark is much.
+
+    Categories that are confused with each other stand side by side. Where both sides have the same categories, they are
+    in the same order, and right matches lie on the diagonal; else each column stands at the row that it matches best.
+    Without labels, points are drawn as they are numbered, more than 400 in blocks.
+
+    Parameters
+    ----------
+    found : Correspondence or array_like of int, shape (n,)
+        An alignment of any kind, or matches, -1 for none.
+    labels : (sequence of length n, sequence of length m), optional
+        The category of every point of both sides, as :func:`~anchorot.alignment_scores` takes them.
+    counts : bool
+        Show how many points there are instead of shares of the row's category.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> ax = ao.plot.matching([1, 2, 0], (["cat", "cat", "dog"], ["dog", "cat", "dog"]))
+    >>> [label.get_text() for label in ax.get_yticklabels()], ax.images[0].get_array().tolist()
+    (['cat', 'dog'], [[0.5, 0.5], [0.0, 1.0]])
+    """
+    matches = _matches(found)
+    if labels is None:
+        return _points_matched(matches, found.shape[1] if isinstance(found, Correspondence) else None, ax)
+    m = found.shape[1] if isinstance(found, Correspondence) else None
+    first, second = check_label_pair(labels, len(matches), m)
+    if matches.max() >= len(second):
+        raise InputError(
+            f"there are {len(second)} labels of the second space, but a point is matched with {matches.max()}"
+        )
+    table, names = category_table(matches, first, second)
+    if not counts:
+        sizes = np.array([sum(str(label) == name for label in first) for name in names[0]])
+        table = table / sizes[:, None]
+    height = float(np.clip(ROOM_PER_CATEGORY * max(table.shape), 5.2, MAX_HEIGHT))
+    ax = axes_or_new(ax, height + 1, height)
+    most = None if counts else 1.0
+    image = ax.imshow(table, cmap="magma_r", vmin=0, vmax=most, interpolation=sharpness(ax, max(table.shape)))
+    if max(table.shape) > 3 * min(table.shape):
+        ax.set_aspect("auto")
+    hide_frame(ax)
+    for axis, side in zip("yx", names, strict=True):
+        places = np.arange(len(side), dtype=np.float64)
+        write_labels(ax, axis, (places, side), round(len(side) / SHARE_OF_MATRIX))
+    ax.set_ylabel("category of a point", fontsize=9, color=INK)
+    ax.set_xlabel("category of its match", fontsize=9, color=INK)
+    slim_colorbar(ax, image, "points" if counts else "share of the points of a category")
+    return ax
+
+
+def category_table(
+    matches: Int64s, first: Sequence[Any], second: Sequence[Any]
+) -> tuple[Float64s, tuple[list[str], list[str]]]:
+    """How many points of every category are matched with which, and the categories in an order that can be read."""
+    rows, columns = ([str(label) for label in side] for side in (first, second))
+    kinds, codes = encode_labels(rows + columns, len(rows) + len(columns))
+    own, other = codes[: len(rows)], codes[len(rows) :]
+    table = np.zeros((len(kinds), len(kinds)))
+    np.add.at(table, (own[matches >= 0], other[matches[matches >= 0]]), 1.0)
+    used = [np.flatnonzero(np.bincount(side, minlength=len(kinds))) for side in (own, other)]
+    if len(np.intersect1d(*used)):
+        order = _side_by_side(table + table.T)
+        orders = [order[np.isin(order, side)] for side in used]
+    else:
+        inner = table[np.ix_(*used)]
+        down = used[0][_side_by_side(inner @ inner.T)]
+        best = table[np.ix_(down, used[1])].argmax(axis=0)
+        orders = [down, used[1][np.argsort(best, kind="stable")]]
+    names = [kinds[order].tolist() for order in orders]
+    return table[np.ix_(*orders)], (names[0], names[1])
+
+
+def _side_by_side(together: Float64s) -> Int64s:
+    """An order in which things that have much in common are neighbours: the leaves of a tree of clusters."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    count = len(together)
+    if count < 3:
+        return np.arange(count)
+    sizes = np.sqrt(np.maximum(together.sum(axis=1), 1.0))
+    apart = 1.0 - together / np.outer(sizes, sizes) / 2
+    np.fill_diagonal(apart, 0.0)
+    tree = linkage(squareform(np.maximum(apart, 0.0)), "average", optimal_ordering=count <= MAX_ORDERED)
+    return np.asarray(leaves_list(tree), np.int64)
+
+
+def _matches(found: Correspondence | ArrayLike) -> Int64s:
+    matches = found.matches if isinstance(found, Correspondence) else as_array(found, "the alignment")
+    if matches.ndim != 1 or matches.dtype.kind not in "iu" or not len(matches) or matches.min() < -1:
+        raise InputError(
+            f"got an array of shape {matches.shape} and dtype {matches.dtype}, but an alignment or the match of every "
+            "point is needed, -1 for none"
+        )
+    return matches.astype(np.int64)
+
+
+def _points_matched(matches: Int64s, m: int | None, ax: Axes | None) -> Axes:
+    """Draw points by their numbers, in blocks where there are many."""
+    n, m = len(matches), max(1, int(matches.max()) + 1) if m is None else m
+    ax = axes_or_new(ax, 5.6, 5)
+    cells = min(n, MAX_CELLS), min(m, MAX_CELLS)
+    matched = np.flatnonzero(matches >= 0)
+    blocks, _, _ = np.histogram2d(matched, matches[matched], bins=cells, range=((-0.5, n - 0.5), (-0.5, m - 0.5)))
+    extent = (-0.5, m - 0.5, n - 0.5, -0.5)
+    image = ax.imshow(blocks, cmap="magma_r", vmin=0, extent=extent, interpolation=sharpness(ax, max(cells)))
+    if max(n, m) > 3 * min(n, m):
+        ax.set_aspect("auto")
+    quiet_frame(ax)
+    ax.locator_params(integer=True)
+    ax.set_xlabel("match in the second space", fontsize=9, color=INK)
+    ax.set_ylabel("point of the first space", fontsize=9, color=INK)
+    if max(cells) < max(n, m):
+        slim_colorbar(ax, image, "points in a block")
+    return ax
