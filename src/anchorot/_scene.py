@@ -1,9 +1,10 @@
-"""Where to draw the points of a space, or of a thing that is too large to be one; pictures and pages share it."""
+"""Where to draw points and in which order categories; pictures and pages share it."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from anchorot._typing import Float64s, Int64s
 from anchorot._units import in_unit_range
 from anchorot._validate import uniform_weights
+from anchorot.distances.alignment import encode_labels
 from anchorot.distances.landmarks import MeshDistances, PointDistances, SpaceDistances, distances_of
 from anchorot.io.files import read
 from anchorot.io.mesh_files import MESH_READERS
@@ -22,6 +24,7 @@ LARGEST_UNIT = 2.0**900  # of costs that are drawn at their own size; larger one
 MAX_RATIO = 100.0  # times the median distance: what is farther is drawn there
 MOST_TOGETHER = 600  # points whose stress is lowered together; more go where distances to those put them
 STEPS_ALONE = 30
+MAX_ORDERED = 300  # categories whose order is the best of all that keep clusters together; of more, one of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,3 +218,52 @@ def vertex_normals(vertices: Float64s, faces: Int64s) -> Float64s:
     for corner in faces.T:
         np.add.at(normals, corner, -areas if inside_out else areas)
     return unit(normals)
+
+
+class CategoryTable(NamedTuple):
+    """Which categories are matched with which, those side by side that are confused with each other."""
+
+    counts: Float64s  # (k, l): points of a category of the first side whose match is of one of the second
+    rows: list[str]
+    columns: list[str]
+    sizes: Int64s  # (k,): all points of a category of the first side
+
+    @property
+    def shares(self) -> Float64s:
+        """The same as shares of all points of the first side's categories."""
+        return self.counts / self.sizes[:, None]
+
+
+def category_table(matches: Int64s, first: Sequence[Any], second: Sequence[Any]) -> CategoryTable:
+    """Count matches between categories, and put these in an order that can be read."""
+    rows, columns = ([str(label) for label in side] for side in (first, second))
+    kinds, codes = encode_labels(rows + columns, len(rows) + len(columns))
+    own, other = codes[: len(rows)], codes[len(rows) :]
+    table = np.zeros((len(kinds), len(kinds)))
+    np.add.at(table, (own[matches >= 0], other[matches[matches >= 0]]), 1.0)
+    used = [np.flatnonzero(np.bincount(side, minlength=len(kinds))) for side in (own, other)]
+    if len(np.intersect1d(used[0], used[1])):
+        order = _side_by_side(table + table.T)
+        orders = [order[np.isin(order, side)] for side in used]
+    else:
+        inner = table[np.ix_(*used)]
+        down = used[0][_side_by_side(inner @ inner.T)]
+        best = table[np.ix_(down, used[1])].argmax(axis=0)
+        orders = [down, used[1][np.argsort(best, kind="stable")]]
+    names = [kinds[order].tolist() for order in orders]
+    return CategoryTable(table[np.ix_(*orders)], names[0], names[1], np.bincount(own, minlength=len(kinds))[orders[0]])
+
+
+def _side_by_side(together: Float64s) -> Int64s:
+    """An order in which things that have much in common are neighbours: the leaves of a tree of clusters."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    count = len(together)
+    if count < 3:
+        return np.arange(count)
+    sizes = np.sqrt(np.maximum(together.sum(axis=1), 1.0))
+    apart = 1.0 - together / np.outer(sizes, sizes) / 2
+    np.fill_diagonal(apart, 0.0)
+    tree = linkage(squareform(np.maximum(apart, 0.0)), "average", optimal_ordering=count <= MAX_ORDERED)
+    return np.asarray(leaves_list(tree), np.int64)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._scene import category_table
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import as_array, check_choice
-from anchorot.distances.alignment import Correspondence, encode_labels
+from anchorot.distances.alignment import Correspondence
 from anchorot.distances.scores import AlignmentScores, check_label_pair
 from anchorot.exceptions import InputError
 from anchorot.plot.distances import write_labels
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_ERROR_SHOWN = 25.0  # hundredths of a root of area or of a diameter: errors beyond lie right of the axis
-MAX_ORDERED = 300  # categories whose order is the best of all that keep clusters together; of more, one of them
 MAX_CELLS = 400  # a side of the image, at most
 ROOM_PER_CATEGORY, MAX_HEIGHT = 0.19, 14.0  # inches
 SHARE_OF_MATRIX = 0.72  # of the room along a side, of which names take the rest
@@ -157,10 +157,8 @@ def matching(
         raise InputError(
             f"there are {len(second)} labels of the second space, but a point is matched with {matches.max()}"
         )
-    table, names = category_table(matches, first, second)
-    if not counts:
-        sizes = np.array([sum(str(label) == name for label in first) for name in names[0]])
-        table = table / sizes[:, None]
+    found_table = category_table(matches, first, second)
+    table = found_table.counts if counts else found_table.shares
     height = float(np.clip(ROOM_PER_CATEGORY * max(table.shape), 5.2, MAX_HEIGHT))
     ax = axes_or_new(ax, height + 1, height)
     most = None if counts else 1.0
@@ -168,50 +166,13 @@ def matching(
     if max(table.shape) > 3 * min(table.shape):
         ax.set_aspect("auto")
     hide_frame(ax)
-    for axis, side in zip("yx", names, strict=True):
+    for axis, side in zip("yx", (found_table.rows, found_table.columns), strict=True):
         places = np.arange(len(side), dtype=np.float64)
         write_labels(ax, axis, (places, side), round(len(side) / SHARE_OF_MATRIX))
     ax.set_ylabel("category of a point", fontsize=9, color=INK)
     ax.set_xlabel("category of its match", fontsize=9, color=INK)
     slim_colorbar(ax, image, "points" if counts else "share of the points of a category")
     return ax
-
-
-def category_table(
-    matches: Int64s, first: Sequence[Any], second: Sequence[Any]
-) -> tuple[Float64s, tuple[list[str], list[str]]]:
-    """How many points of every category are matched with which, and the categories in an order that can be read."""
-    rows, columns = ([str(label) for label in side] for side in (first, second))
-    kinds, codes = encode_labels(rows + columns, len(rows) + len(columns))
-    own, other = codes[: len(rows)], codes[len(rows) :]
-    table = np.zeros((len(kinds), len(kinds)))
-    np.add.at(table, (own[matches >= 0], other[matches[matches >= 0]]), 1.0)
-    used = [np.flatnonzero(np.bincount(side, minlength=len(kinds))) for side in (own, other)]
-    if len(np.intersect1d(*used)):
-        order = _side_by_side(table + table.T)
-        orders = [order[np.isin(order, side)] for side in used]
-    else:
-        inner = table[np.ix_(*used)]
-        down = used[0][_side_by_side(inner @ inner.T)]
-        best = table[np.ix_(down, used[1])].argmax(axis=0)
-        orders = [down, used[1][np.argsort(best, kind="stable")]]
-    names = [kinds[order].tolist() for order in orders]
-    return table[np.ix_(*orders)], (names[0], names[1])
-
-
-def _side_by_side(together: Float64s) -> Int64s:
-    """An order in which things that have much in common are neighbours: the leaves of a tree of clusters."""
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
-
-    count = len(together)
-    if count < 3:
-        return np.arange(count)
-    sizes = np.sqrt(np.maximum(together.sum(axis=1), 1.0))
-    apart = 1.0 - together / np.outer(sizes, sizes) / 2
-    np.fill_diagonal(apart, 0.0)
-    tree = linkage(squareform(np.maximum(apart, 0.0)), "average", optimal_ordering=count <= MAX_ORDERED)
-    return np.asarray(leaves_list(tree), np.int64)
 
 
 def _matches(found: Correspondence | ArrayLike) -> Int64s:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -20,9 +20,11 @@ from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import MissingExtraError
 from anchorot.io.atomic import replacing
 from anchorot.networks.result import GraphAlignment
-from anchorot.report.answers import N_BEST_ALONE, MapAnswer, answers_of, deflate, pack_answers, place_colours
+from anchorot.report.answers import N_BEST_ALONE, MapAnswer, answers_of, deflate, pack, pack_answers, place_colours
 from anchorot.report.drawing import Drawing, Places, place
 from anchorot.report.networks import drawn_alike
+from anchorot.report.sections import candidates, categories, confidences, spread_over, sure_matches, verdict
+from anchorot.surfaces.result import MeshAlignment
 
 __all__ = ["write_report"]
 
@@ -36,10 +38,11 @@ def write_report(
     plan: Correspondence | Transport | ArrayLike,
     *,
     names: tuple[str, str] = ("A", "B"),
+    labels: tuple[Sequence[Any], Sequence[Any]] | None = None,
     title: str | None = None,
     details: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a page on which a click on a point of either space shows where its mass goes in the other.
+    """Write a page on which a click on a point of either space shows where it goes in the other.
 
     Both spaces are drawn as what they came from, a surface, a graph, a neuron or a cloud, or laid out in the plane by
     their costs, and coloured by correspondence. The page is one file, works without a network and needs a browser of
@@ -54,6 +57,10 @@ def write_report(
     Two aligned networks are drawn alike, matched nodes at the same places: common edges are dark, those that only one
     of them has are coloured, and a click shows where else a node might belong.
 
+    Of two aligned meshes it says first how likely the map is to be the right way round, with a warning below 0.8, and
+    lists the maps that were compared. Colours are carried over by the map; where confidence is known, they can show
+    that instead.
+
     Parameters
     ----------
     path : path
@@ -61,11 +68,13 @@ def write_report(
     x, y : Space, array_like of shape (n, n), or path
         Where :func:`anchorot.align` took landmarks, what it was given: points (n, d), a mesh, `PointDistances`,
         `MeshDistances`. Of networks what :func:`anchorot.align_graphs` was given; its answer knows them.
-    plan : Alignment, DenseAlignment, GraphAlignment, Transport or array_like of shape (n, m)
-        What :func:`anchorot.align` or :func:`anchorot.align_graphs` found, or mass between every point of x and of y,
-        as of :func:`anchorot.anchor_energy_plan`.
+    plan : Correspondence, Transport or array_like of shape (n, m)
+        What :func:`anchorot.align`, :func:`anchorot.align_meshes` or :func:`anchorot.align_graphs` found, or mass
+        between every point of x and of y, as of :func:`anchorot.anchor_energy_plan`.
     names : (str, str)
         What to call the two spaces.
+    labels : (sequence of length n, sequence of length m), optional
+        The category of every point of both sides: the page then shows which are matched with which.
     title : str, optional
     details : mapping of str to str, optional
         What else to say at the top of the page, distances or settings; of an alignment it says where that comes from.
@@ -85,15 +94,24 @@ def write_report(
     places = place(x, y, plan.plan if isinstance(plan, Alignment | GraphAlignment) else answers[0].plan)
     drawings = Drawing(x, places.first), Drawing(y, places.second)
     packed = pack_answers(answers, place_colours(drawings[is_map].points))
+    if (chances := confidences(plan)) is not None:
+        filled = chances[0], spread_over(chances[1], drawings[1].points) if is_map else chances[1]
+        packed[0]["confidence"] = [pack(side, "f4") for side in filled]
+    matrix, numbers = categories(answers[0].matches, labels)
     said = {**_origins(x, y), **(_provenance(plan) if isinstance(plan, Correspondence) else {}), **(details or {})}
     data = {
         "sides": [drawing.packed(name) for drawing, name in zip(drawings, names, strict=True)],
         "answers": packed,
         "agree": places.agree,
+        "categories": numbers,
     }
     page = Template(_template("page.html")).substitute(
         title=html.escape(title or f"{names[0]} and {names[1]}"),
+        verdict=verdict(plan),
         details=_definitions(said),
+        sections=candidates(plan) + matrix + sure_matches(plan, (x, y)),
+        back="Clear" if is_map else "Back to colours",
+        lead=_lead(is_map, isinstance(plan, MeshAlignment)),
         names_0=html.escape(names[0]),
         names_1=html.escape(names[1]),
         counts_0=_counted(x.n),
@@ -149,6 +167,12 @@ def _edge_notes(x: Drawable, y: Drawable, names: tuple[str, str]) -> list[str]:
     ]
 
 
+def _lead(is_map: bool, is_surface: bool) -> str:
+    if not is_map:
+        return "Click a point on either side to see where its mass goes on the other."
+    return f"Click {'either surface' if is_surface else 'a point on either side'} to see what is matched with it."
+
+
 def _colouring(placed: str, other: str) -> str:
     return (
         f"Points of {placed} are coloured by their place; each point of {other} has the colour of its match. "
@@ -183,6 +207,8 @@ def _origins(x: Drawable, y: Drawable) -> dict[str, str]:
 def _provenance(found: Correspondence) -> dict[str, str]:
     """What the top of the page says of an alignment."""
     n, m = found.shape
+    if isinstance(found, MeshAlignment):
+        return _of_meshes(found)
     said = {"points": f"{n} and {m}"}
     if isinstance(found, Alignment):
         said = {"method": _method(found, ""), **said, **_of_plan(found)}
@@ -206,6 +232,24 @@ def _provenance(found: Correspondence) -> dict[str, str]:
 
 def _expected(found: Correspondence) -> str:
     return f"about {found.confidence.sum():.0f} of {int((found.matches >= 0).sum())}"
+
+
+def _of_meshes(found: MeshAlignment) -> dict[str, str]:
+    n, m = found.shape
+    matched = float(np.mean(found.matches >= 0))
+    said = {
+        "method": "align_meshes",
+        "vertices": f"{n} and {m}, {'all' if matched == 1 else f'{matched:.1%}'} matched",
+        "orientation": "unknown" if found.orientation is None else f"{found.orientation:.3g} of -1 to 1",
+        "distortion": f"{found.distortion:.3g} roots of the area",
+        "made by": found.candidates[0].name,
+    }
+    if matched:
+        chance = float(found.confidence[found.matches >= 0].mean())
+        said["vertices within 5 % of a root of area"] = f"about {chance:.0%}"
+    rival = found.runner_up
+    said["runner-up"] = "none" if rival is None else f"{rival.name}, {rival.differs:.0%} of the surface elsewhere"
+    return said
 
 
 def _of_networks(found: GraphAlignment) -> dict[str, str]:

@@ -1,5 +1,6 @@
 // How a side looks: colours, traces and layouts for plotly.
 
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;" }; // plotly takes texts for HTML
 const themed = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const parse = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 const rgb = ([red, green, blue]) => `rgb(${Math.round(red)},${Math.round(green)},${Math.round(blue)})`;
@@ -22,6 +23,19 @@ const heated = (warmth) => {
     return mix(stops[k], stops[k + 1], at - k);
   });
   return Float32Array.from(found.flat());
+};
+
+// The chance that matches are right; grey where there is none.
+const confident = (chances) => {
+  const stops = themed("sure").split(" ").map(parse);
+  const none = parse(themed("none"));
+  const found = new Float32Array(3 * chances.length);
+  chances.forEach((chance, i) => {
+    const at = Math.min(Math.max(chance, 0), 1) * (stops.length - 1);
+    const k = Math.min(Math.floor(at), stops.length - 2);
+    found.set(Number.isNaN(chance) ? none : mix(stops[k], stops[k + 1], at - k), 3 * i);
+  });
+  return found;
 };
 
 // Colours of places on a surface or a tree, mixed from those of the points near them.
@@ -58,6 +72,7 @@ const prepare = (side) => {
   side.type = dim === 3 ? "scatter3d" : flat;
   side.size = dim === 3 ? Math.min(Math.max(75 / Math.sqrt(count), 2.4), 9) : Math.min(Math.max(110 / Math.sqrt(count), 4), 15);
   side.at = coordinates(side.points, dim);
+  side.isCovered = body?.kind === "mesh" && count > 2000; // the surface has all colours, and dots would hide it
   if (dim === 3) side.camera = side.home = home(side.eye);
   if (!body) return;
   body.at = coordinates(body.sites, dim);
@@ -121,6 +136,7 @@ const markTrace = ({ dim, type, at, size }, marks) => {
 const traces = (side, { colours, sizes, marks }, s) => {
   const { dim, type, at, count } = side;
   const onMesh = side.body?.kind === "mesh"; // which has the same colour: points are drawn small and darker
+  if (side.isCovered) return [bodyTrace(side, colours), { type, ...at, visible: false }, markTrace(side, marks)];
   const shade = onMesh ? mix([0, 0, 0], parse(themed("ink")), 0.2) : null;
   const color = Array.from({ length: count }, (_, i) => {
     const own = [0, 1, 2].map((c) => colours[3 * i + c]);
@@ -136,13 +152,38 @@ const traces = (side, { colours, sizes, marks }, s) => {
   ];
 };
 
+// Which categories are matched with which.
+const drawCategories = ({ rows, columns, shares, counts }) => {
+  const cut = (values) => rows.map((_, k) => Array.from(values.subarray(k * columns.length, (k + 1) * columns.length)));
+  const stops = themed("heat").split(" ");
+  const names = (texts) => texts.map((text) => text.replace(/[&<>]/g, (letter) => ENTITIES[letter]));
+  const size = Math.min(Math.max(360, 17 * rows.length + 160), 1100);
+  const trace = {
+    type: "heatmap",
+    ...{ z: cut(shares), customdata: cut(counts), x: columns.map((_, k) => k), y: rows.map((_, k) => k) },
+    ...{ zmin: 0, zmax: 1, xgap: 1, ygap: 1, colorscale: stops.map((stop, k) => [k / (stops.length - 1), stop]) },
+    text: rows.map((row) => columns.map((column) => names([`${row} → ${column}`])[0])),
+    hovertemplate: "%{text}<br>%{z:.1%} of the category, %{customdata} points<extra></extra>",
+    colorbar: { tickformat: ".0%", thickness: 12, outlinewidth: 0 },
+  };
+  const axis = (texts) => ({
+    ...{ tickvals: texts.map((_, k) => k), ticktext: names(texts).map((text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text)) },
+    ...{ automargin: true, showgrid: false, zeroline: false, fixedrange: true, tickfont: { size: texts.length > 30 ? 10 : 12 } },
+  });
+  const look = {
+    ...{ margin: { l: 8, r: 8, t: 8, b: 8 }, height: size, font: { color: themed("ink") } },
+    ...{ paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)" },
+    ...{ xaxis: { ...axis(columns), tickangle: -60 }, yaxis: { ...axis(rows), autorange: "reversed" } },
+  };
+  return Plotly.react(byId("categories"), [trace], look, { displayModeBar: false, responsive: true });
+};
+
 // A name on a pin, seen even where the point is behind the body.
 const pin = (side, point) => {
   const place = Object.fromEntries(Object.entries(side.at).map(([axis, column]) => [axis, column[point]]));
-  const entities = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
   return {
     ...place,
-    text: named(side, point).replace(/[&<>]/g, (letter) => entities[letter]),
+    text: named(side, point).replace(/[&<>]/g, (letter) => ENTITIES[letter]),
     font: { size: 13, color: themed("ink") },
     bgcolor: themed("paper"),
     bordercolor: themed("line"),

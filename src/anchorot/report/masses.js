@@ -31,9 +31,9 @@ const loadPlotly = async () => {
 
 // One answer to who goes where: masses that light up, and one match of every point, or -1.
 class Answer {
-  constructor({ plan, spread, matches, colours, sharp, map, text }, [n, m]) {
+  constructor({ plan, spread, matches, colours, confidence, sharp, map, text }, [n, m]) {
     const { weights, matched, best, whole } = plan;
-    Object.assign(this, { weights, matched, best, whole, spread, matches, colours, sharp, map, text, n, m });
+    Object.assign(this, { weights, matched, best, whole, spread, matches, colours, confidence, sharp, map, text, n, m });
     const decoded = (_, code) => (code ? Math.exp(whole.low + whole.step * (code - 1)) : 0);
     if (whole) this.levels = Float64Array.from({ length: 256 }, decoded);
   }

@@ -4,12 +4,25 @@ const state = { side: null, point: null, chosen: null, answer: 0 }; // the lit p
 const mouse = { x: 0, y: 0 }; // plotly does not say where it is in space
 let sides, answers;
 
+const coloursOf = ({ confidence, colours }) => (confidence && byId("colour").value === "confidence" ? confidence.map(confident) : colours);
+
+// On a map colours stay, since they tell where things are: a pin shows the point, others what it goes to or comes from.
+const onMap = (answer, plain) => {
+  const { side, point, chosen } = state;
+  const found = answer.bestMatches(side, point).map((match) => match.point);
+  const shown = chosen === null ? found : [chosen];
+  const marks = [[{ point, isMatch: false }], shown.map((match) => ({ point: match, isMatch: true }))];
+  return plain.map((colours, s) => ({ colours, sizes: null, marks: marks[s === side ? 0 : 1] }));
+};
+
 const looks = () => {
   const { side, point, chosen } = state;
   const answer = answers[state.answer];
-  if (side === null) return answer.colours.map((colours) => ({ colours, sizes: null, marks: [] }));
+  const plain = coloursOf(answer);
+  if (side === null) return plain.map((colours) => ({ colours, sizes: null, marks: [] }));
+  if (answer.map) return onMap(answer, plain);
   const warmth = Array.from(answer.shares(side, point), warmthOf);
-  const own = { colours: faded(answer.colours[side]), sizes: null, marks: [{ point, isMatch: false }] };
+  const own = { colours: faded(plain[side]), sizes: null, marks: [{ point, isMatch: false }] };
   const match = answer.sharp ? answer.matches[side][point] : -1;
   const marks = match < 0 ? [] : [{ point: match, isMatch: true }];
   if (chosen !== null && chosen !== match) marks.push({ point: chosen, isMatch: false });
@@ -122,14 +135,17 @@ const listen = () => {
   byId("find-point").addEventListener("input", () => byId("find-point").setCustomValidity(""));
   byId("reset").addEventListener("click", () => show(null, null));
   byId("swap").addEventListener("click", swap);
+  byId("colour").addEventListener("change", () => { tellColours(); draw(); });
   byId("together").addEventListener("change", ({ target }) => target.checked && follow(0));
-  byId("unmatched").addEventListener("click", ({ target }) => {
-    if (target.dataset.point) show(Number(target.dataset.side), Number(target.dataset.point));
-  });
+  for (const list of document.querySelectorAll("#unmatched, #sure")) {
+    list.addEventListener("click", ({ target }) => {
+      if (target.dataset.point) show(Number(target.dataset.side), Number(target.dataset.point));
+    });
+  }
   document.addEventListener("keydown", ({ key }) => {
     if (key === "Escape" && state.side !== null) show(null, null);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { tell(); draw(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { tellColours(); tell(); draw(); });
 };
 
 const open = ({ agree, ...data }) => {
@@ -139,8 +155,11 @@ const open = ({ agree, ...data }) => {
   byId("other-answer").hidden = answers.length < 2;
   byId("turn").hidden = !canTurnTogether();
   byId("together").checked = agree;
+  byId("colouring").hidden = !answers[0].confidence;
   tellAnswer(answers[0]);
+  tellColours();
   tell();
+  if (data.categories) drawCategories(data.categories);
   return draw();
 };
 

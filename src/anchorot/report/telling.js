@@ -18,7 +18,9 @@ const row = (answer, side, { point, share }, together, isMatch) => {
   const button = element("button", { type: "button", textContent: name, title: `${name} (number ${point})` });
   button.setAttribute("aria-pressed", String(isChosen));
   if (isMatch) button.prepend(element("span", { className: "match", title: "the match", textContent: "◆ " }));
-  const contents = [button, percent(share), percent(together), effective(answer.spread[1 - side][point])];
+  const chance = answer.confidence && isMatch ? answer.confidence[0][side ? point : state.point] : NaN;
+  const sure = Number.isNaN(chance) ? "" : percent(chance);
+  const contents = [button, percent(share), percent(together), effective(answer.spread[1 - side][point]), sure];
   const line = element("tr", {}, ...contents.map((content) => element("td", {}, content)));
   line.classList.toggle("chosen", isChosen);
   line.dataset.point = point;
@@ -54,9 +56,11 @@ const tellPoint = (answer, side, point) => {
   byId("found-title").textContent = title;
   const match = answer.sharp ? answer.matches[side][point] : -1;
   let together = 0;
-  const rows = found.map((one) => row(answer, side, one, (together += one.share), one.point === match));
+  const rows = found.map((one) => row(answer, side, one, (together += one.share), one.point === match || (answer.map && side === 1)));
   byId("matches").tBodies[0].replaceChildren(...rows);
   byId("matches").hidden = !found.length;
+  byId("matches").classList.toggle("map", answer.map); // shares of a map say nothing
+  byId("matches").classList.toggle("sure", Boolean(answer.confidence));
   byId("scale").hidden = byId("spread").hidden = !found.length || answer.map; // a map has no doubts to show
   byId("no-mass").textContent = lack(answer, side, point, found);
   byId("no-mass").hidden = !byId("no-mass").textContent;
@@ -64,6 +68,12 @@ const tellPoint = (answer, side, point) => {
   byId("spread").textContent = `Effective number of matches: ${number}`;
   const best = found.length && `best match ${named(sides[1 - side], found[0].point)}, ${percent(found[0].share)}`;
   byId("status").textContent = `${title}: ${best || "no mass"}. ${answer.map ? "" : byId("spread").textContent}`;
+};
+
+const tellColours = () => {
+  const isShown = answers[state.answer].confidence && byId("colour").value === "confidence";
+  byId("sure-scale").hidden = !isShown;
+  byId("sure-bar").style.background = `linear-gradient(90deg, ${themed("sure").split(" ").join(", ")})`;
 };
 
 const unmatchedList = (answer, { name, count }, s) => {
@@ -82,6 +92,8 @@ const unmatchedList = (answer, { name, count }, s) => {
 const tellAnswer = (answer) => {
   byId("unmatched").replaceChildren(...sides.flatMap((side, s) => unmatchedList(answer, side, s)));
   byId("answer").textContent = answer.text;
+  byId("colour").disabled = !answer.confidence; // of the other answer it is not known
+  tellColours();
   byId("swap").setAttribute("aria-pressed", String(state.answer === 1));
 };
 

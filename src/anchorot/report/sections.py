@@ -1,0 +1,149 @@
+"""What stands around the drawings: a verdict in plain words, candidates, categories, and the surest matches."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from anchorot._scene import Drawable, category_table
+from anchorot._typing import Float64s, Int64s
+from anchorot.distances.alignment import Correspondence
+from anchorot.distances.scores import check_label_pair
+from anchorot.report.answers import pack
+from anchorot.surfaces.result import MIN_RELIABLE, MeshAlignment, MeshCandidate
+
+N_SURE = 10  # matches listed of either kind
+
+
+def verdict(found: object) -> str:
+    """Whether a map of surfaces is the right way round, in one paragraph."""
+    if not isinstance(found, MeshAlignment):
+        return ""
+    is_sure = found.reliable >= MIN_RELIABLE
+    says = [] if is_sure else ["It may be turned round."]
+    says.append(
+        "The chance that this map is the right way round, neither left for right nor front for back, "
+        f"is estimated at {found.reliable:.0%}."
+    )
+    if found.is_mirrored:
+        says.append("Seen from outside, it exchanges left and right.")
+    elif found.is_mirrored is None:
+        says.append("The faces do not tell inside from outside, so it may be a mirror image.")
+    if not is_sure:
+        other = " and look at the other answer" if found.runner_up is not None else ""
+        says.append(f"Check by the colours{other} before you rely on it.")
+    kind, mark = ("verdict", "") if is_sure else ("verdict warning", "<strong>Warning:</strong> ")
+    return f'<p class="{kind}">{mark}{html.escape(" ".join(says))}</p>'
+
+
+def candidates(found: object) -> str:
+    """The table of the maps that were compared."""
+    if not isinstance(found, MeshAlignment):
+        return ""
+    rows = [_candidate(one, is_kept=place == 0) for place, one in enumerate(found.candidates)]
+    titles = {
+        "candidate": "how the map was made; the first was chosen",
+        "right way round": "estimated chance",
+        "orientation": "from -1 to 1; negative in a map that mirrors",
+        "distortion": "mean difference of distances along the surface, in roots of the area",
+        "curvature": "correlation, from -1 to 1, of bends at vertices and at their matches",
+        "rigidity": "how far neighbourhoods fall short of being turned as a whole",
+        "elsewhere": "share of the surface that goes elsewhere than by the map chosen",
+        "seconds": "until it was made",
+    }
+    heads = "".join(f'<th scope="col"><abbr title="{said}">{name}</abbr></th>' for name, said in titles.items())
+    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return _section("Maps that were compared", f'<div class="wide">{table}</div>', "candidates")
+
+
+def _candidate(one: MeshCandidate, is_kept: bool) -> str:
+    turned = "unknown" if one.orientation is None else f"{one.orientation:.3f}"
+    numbers = f"{one.distortion:.4f}", f"{one.curvature:.3f}", f"{one.rigidity:.3f}"
+    cells = (one.name, f"{one.probability:.1%}", turned, *numbers, f"{one.differs:.1%}", f"{one.seconds:.1f}")
+    row = "".join(f"<td>{html.escape(text)}</td>" for text in cells)
+    return f'<tr class="kept">{row}</tr>' if is_kept else f"<tr>{row}</tr>"
+
+
+def _section(title: str, content: str, name: str) -> str:
+    return f'<section class="below" id="{name}"><h2>{title}</h2>{content}</section>'
+
+
+def confidences(found: object) -> tuple[Float64s, Float64s] | None:
+    """The chance that matches are right, of the first side's points, and the mean of those that go to the second's.
+
+    NaN where there is no match; None where confidence is not known.
+    """
+    chances = getattr(found, "confidence", None)
+    if not isinstance(found, Correspondence) or chances is None:
+        return None
+    matches = found.matches
+    kept = np.flatnonzero(matches >= 0)
+    counts, sums = (np.bincount(matches[kept], weights, found.shape[1]) for weights in (None, chances[kept]))
+    with np.errstate(invalid="ignore"):
+        return np.where(matches >= 0, chances, np.nan), sums / counts
+
+
+def spread_over(chances: Float64s, places: Float64s) -> Float64s:
+    """Let places that no point goes to have the value of the nearest one that has some: a map skips many."""
+    known = np.isfinite(chances)
+    if known.all() or not known.any():
+        return chances
+    filled = chances.copy()
+    filled[~known] = chances[known][cKDTree(places[known]).query(places[~known])[1]]
+    return filled
+
+
+def sure_matches(found: object, sides: tuple[Drawable, Drawable]) -> str:
+    """Tables of the surest and the least sure matches, whose points can be clicked on; not of a surface's vertices."""
+    known = confidences(found)
+    if known is None or isinstance(found, MeshAlignment) or not isinstance(found, Correspondence):
+        return ""
+    chances, matches = known[0], found.matches
+    order = np.argsort(-chances, kind="stable")[: int((matches >= 0).sum())]
+    surest, least = order[:N_SURE], order[N_SURE:][::-1][:N_SURE]
+    tables = [
+        _sure("the surest", surest, matches, chances, sides),
+        _sure("the least sure", least, matches, chances, sides),
+    ]
+    shown = "".join(table for table, points in zip(tables, (surest, least), strict=True) if len(points))
+    return _section("How sure matches are", f'<div class="pair">{shown}</div>', "sure")
+
+
+def _sure(title: str, points: Int64s, matches: Int64s, chances: Float64s, sides: tuple[Drawable, Drawable]) -> str:
+    rows = "".join(
+        f'<tr><td><button type="button" data-side="0" data-point="{i}">{_name(sides[0], i)}</button></td>'
+        f"<td>{_name(sides[1], int(matches[i]))}</td><td>{chances[i]:.1%}</td></tr>"
+        for i in points.tolist()
+    )
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("point", "match", "confidence"))
+    return f"<div><h3>{title}</h3><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+
+
+def _name(side: Drawable, point: int) -> str:
+    return html.escape(str(point if side.labels is None else side.labels[point]))
+
+
+def categories(
+    matches: tuple[Int64s, Int64s], labels: tuple[Sequence[Any], Sequence[Any]] | None
+) -> tuple[str, dict[str, Any] | None]:
+    """Where to draw which categories go with which, and the numbers for the page's script."""
+    if labels is None:
+        return "", None
+    table = category_table(matches[0], *check_label_pair(labels, len(matches[0]), len(matches[1])))
+    own = sum(
+        int(table.counts[k, table.columns.index(name)]) for k, name in enumerate(table.rows) if name in table.columns
+    )
+    said = f"{own / len(matches[0]):.1%} of the points have a match of their own category." if own else ""
+    text = f"Rows are categories of points, columns those of their matches; dark is much. {said}"
+    section = _section("Categories", f'<p>{text}</p><div id="categories"></div>', "which")
+    packed = {
+        "rows": table.rows,
+        "columns": table.columns,
+        "counts": pack(table.counts, "f4"),
+        "shares": pack(table.shares, "f4"),
+    }
+    return section, packed

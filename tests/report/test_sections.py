@@ -1,0 +1,178 @@
+"""What stands around the drawings of a page: a verdict, candidates, categories, and how sure matches are."""
+
+import html
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import anchorot as ao
+from anchorot.report import write_report
+from anchorot.report.sections import confidences
+from anchorot.surfaces.result import MeshAlignment, MeshCandidate
+from tests.project.pages import answers, egg, embedded, rivals, unpacked
+from tests.report import browsing
+from tests.report.browsing import opened
+
+driver, phone = browsing.driver, browsing.phone
+SURFACE = egg(60, 0)
+MESH = SURFACE.geometry.positions, SURFACE.geometry.faces
+NASTY = "<b>&</b>"
+
+
+def mesh_map(reliable=0.95, orientation=0.97, rival=True, n=60):
+    """A map of a surface onto itself, three of whose vertices share a match and one of which has none."""
+    matches = np.arange(n)
+    matches[:3], matches[5] = 3, -1
+    chosen = MeshCandidate(NASTY, matches, orientation, 0.0123, 0.876, 0.21, reliable, 0.0, 1.5)
+    other = MeshCandidate("functions", np.roll(matches, 1), -0.5, 0.03, 0.2, 0.6, 0.07, 0.9, 2.5)
+    confidence = np.where(matches >= 0, np.linspace(0.2, 1, n), 0.0)
+    return MeshAlignment(matches, confidence, reliable, (chosen, other), other if rival else None, n)
+
+
+def page_of(folder, found, **options):
+    write_report(folder / "page.html", MESH, MESH, found, **options)
+    return (folder / "page.html").read_text("utf-8")
+
+
+def said(page):
+    found = re.search(r'<p class="(verdict[^"]*)">(.*?)</p>', page)
+    return found and (found[1], html.unescape(re.sub("<.*?>", "", found[2])))
+
+
+def test_a_map_that_is_probably_right_is_called_so_without_a_warning(tmp_path):
+    kind, text = said(page_of(tmp_path, mesh_map()))
+    assert kind == "verdict"
+    assert text == (
+        "The chance that this map is the right way round, neither left for right nor front for back, is estimated "
+        "at 95%."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"reliable": 0.79}, ["Warning: It may be turned round.", "at 79%", "look at the other answer"]),
+        ({"reliable": 0.1, "rival": False}, ["Warning: ", "at 10%", "Check by the colours before you rely on it."]),
+        ({"orientation": -0.9}, ["at 95%", "Seen from outside, it exchanges left and right."]),
+        ({"orientation": None}, ["The faces do not tell inside from outside"]),
+    ],
+)
+def test_doubts_about_a_map_are_told_in_plain_words(tmp_path, options, words):
+    kind, text = said(page_of(tmp_path, mesh_map(**options)))
+    assert all(word in text for word in words)
+    assert ("warning" in kind) == ("Warning" in text) == (options.get("reliable", 1) < 0.8)
+
+
+def test_all_candidates_are_listed_with_their_scores_and_names_are_text(tmp_path):
+    page = page_of(tmp_path, mesh_map())
+    table = re.search(r'id="candidates">.*?<tbody>(.*?)</tbody>', page)[1]
+    rows = [re.findall("<td>(.*?)</td>", row) for row in re.findall("<tr.*?</tr>", table)]
+    assert [html.unescape(cell) for cell in rows[0]] == [
+        NASTY,
+        "95.0%",
+        "0.970",
+        "0.0123",
+        "0.876",
+        "0.210",
+        "0.0%",
+        "1.5",
+    ]
+    assert rows[1] == ["functions", "7.0%", "-0.500", "0.0300", "0.200", "0.600", "90.0%", "2.5"]
+    assert table.count('class="kept"') == 1
+    assert NASTY not in page
+
+
+def test_confidence_goes_into_the_page_and_to_matches_as_their_mean(tmp_path):
+    found = mesh_map()
+    page_of(tmp_path, found)
+    best, other = answers(tmp_path / "page.html")
+    assert "confidence" not in other
+    first, second = (unpacked(side) for side in best["confidence"])
+    np.testing.assert_allclose(first[found.matches >= 0], found.confidence[found.matches >= 0], rtol=1e-6)
+    assert np.isnan(first[5])
+    assert second[3] == pytest.approx(found.confidence[:4].mean())
+    assert np.isfinite(second).all()  # what no vertex goes to has the value of what is near
+    assert np.isnan(confidences(found)[1][:3]).all()
+
+
+def test_what_has_no_confidence_and_is_no_map_of_surfaces_says_nothing_of_them(tmp_path):
+    x, y, found = rivals()
+    write_report(tmp_path / "page.html", x, y, found.plan)
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert said(page) is None
+    assert 'id="candidates"' not in page
+    assert 'id="sure"' not in page
+    assert embedded(tmp_path / "page.html")["categories"] is None
+
+
+def test_categories_of_any_plan_are_counted_and_the_share_on_the_diagonal_told(tmp_path):
+    x, y, found = rivals()
+    labels = ["left", "right"] * 6
+    other = [labels[k] for k in np.argsort(found.matches)]
+    other[found.matches[0]] = NASTY
+    for plan in (found, found.plan):
+        write_report(tmp_path / "page.html", x, y, plan, labels=(labels, other))
+        numbers = embedded(tmp_path / "page.html")["categories"]
+        counts = unpacked(numbers["counts"]).reshape(len(numbers["rows"]), len(numbers["columns"]))
+        assert counts[numbers["rows"].index("left"), numbers["columns"].index(NASTY)] == 1
+        assert counts.sum() == 12
+        assert "91.7% of the points have a match of their own category." in (tmp_path / "page.html").read_text("utf-8")
+    with pytest.raises(ao.InputError, match="there are 3 labels of the first space, but 12 points"):
+        write_report(tmp_path / "page.html", x, y, found, labels=(["a"] * 3, other))
+
+
+def test_the_surest_and_the_least_sure_matches_are_listed(tmp_path):
+    pytest.importorskip("networkx")
+    ring = [(k, (k + 1) % 12) for k in range(12)] + [(0, 3), (1, 7), (2, 9)]
+    found = ao.align_graphs(ring, ring)
+    chances = np.linspace(0.99, 0.01, 12)
+    write_report(tmp_path / "page.html", ring, ring, replace(found, confidence=chances))
+    tables = re.search(r'id="sure">(.*?)</section>', (tmp_path / "page.html").read_text("utf-8"))[1].split("<h3>")[1:]
+    points = [[int(k) for k in re.findall(r'data-point="(\d+)"', table)] for table in tables]
+    assert points == [list(range(10)), [11, 10]]
+    assert "99.0%" in tables[0]
+    assert "1.0%" in tables[1]
+
+
+# -- in a browser --------------------------------------------------------------------------------------------------
+
+
+def surface_colours(page, side):
+    return page.run(f"return document.getElementById('plot-{side}').data[0].vertexcolor")
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("browser")
+def test_on_a_map_of_surfaces_colours_stay_and_can_show_confidence(driver, tmp_path):
+    page = opened(driver, tmp_path, MESH, MESH, mesh_map())
+    before = [surface_colours(page, side) for side in (0, 1)]
+    page.find(0, "7")
+    marks = "return document.getElementById(`plot-${arguments[0]}`).data[2].x.length"
+    page.wait(lambda: [page.run(marks, side) for side in (0, 1)] == [1, 1])
+    assert [surface_colours(page, side) for side in (0, 1)] == before
+    assert page.table()[0][-1] == f"{100 * mesh_map().confidence[7]:.3g} %"
+    page.find(1, "3")
+    page.wait(lambda: [page.run(marks, side) for side in (0, 1)] == [4, 1])
+    choose = "const box = document.getElementById('colour'); box.value = arguments[0];"
+    page.run(choose + "box.dispatchEvent(new Event('change'))", "confidence")
+    page.wait(lambda: surface_colours(page, 0) != before[0] and surface_colours(page, 1) != before[1])
+    assert page.driver.find_element("id", "sure-scale").is_displayed()
+    page.driver.find_element("id", "swap").click()
+    page.wait(lambda: page.run("return document.getElementById('colour').disabled"))
+    assert not page.driver.find_element("id", "sure-scale").is_displayed()
+    page.assert_quiet()
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("browser")
+def test_categories_are_drawn_and_fit_a_phone(phone, tmp_path):
+    labels = [f"category {k % 30} {NASTY}" for k in range(60)]
+    page = opened(phone, tmp_path, MESH, MESH, mesh_map(), labels=(labels, labels))
+    page.wait(lambda: page.run("return document.getElementById('categories').data?.length") == 1)
+    shares = page.run("return document.getElementById('categories').data[0].z")
+    assert np.shape(shares) == (30, 30)
+    assert page.run("return document.querySelectorAll('#categories b').length") == 0
+    assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+    page.assert_quiet()
