@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import as_array, check_integer, point_values
-from anchorot.distances.alignment import Alignment, Correspondence, carried_labels, check_plan, sparse_plan
+from anchorot.distances.alignment import Correspondence, carried_labels, check_plan, sparse_plan
 from anchorot.distances.landmarks import Distances, MeshDistances, SpaceDistances, distances_of
 from anchorot.exceptions import InputError
 
@@ -127,8 +127,8 @@ def alignment_scores(
         that is mirrored as a whole is then as good as one that is not; one that is half mirrored is not. Images are
         needed of true matches alone; others may be -1.
     soft : bool
-        Use the alignment's soft plan, if it has one, for label transfer, and of an `Alignment` for the further
-        candidates of `top_k` and for FOSCTTM too.
+        Use the alignment's soft plan, if it has one, for the further candidates of `top_k`, for FOSCTTM and for label
+        transfer.
         Hits and errors are always of its matches.
 
     Returns
@@ -163,6 +163,8 @@ def alignment_scores(
             top = _top(plan[counted], matches[counted], goal[counted], k)
             if isinstance(costs, _Matrix):
                 fraction = _foscttm(costs.matrix, plan[counted], goal[counted])
+        elif soft and callable(listed := getattr(found, "top_k", None)):
+            top = _top_listed(listed(k)[counted], matches[counted], goal[counted], k)
     same_label, same_carried = (None, None) if labels is None else _label_rates(found, matches, plan, labels, soft)
     return AlignmentScores(
         hits=truth_fit and truth_fit.hits,
@@ -295,7 +297,8 @@ def _matches_and_plan(
             size = None if costs is None else costs.size
             return _check_indices(array, len(array), "the alignment", -1, size), None, size
     if isinstance(found, Correspondence):
-        plan = found._masses(soft) if isinstance(found, Alignment) else None
+        masses = found._masses(soft)
+        plan = masses if isinstance(masses, np.ndarray) else None
         matches, m = found.matches, found.shape[1]
     else:
         plan = check_plan(found)
@@ -334,6 +337,13 @@ def _top(plan: Float64s, matches: Int64s, goal: Int64s, k: int) -> float:
     counted = (matches >= 0) & (plan[np.arange(len(goal)), matches] > own)  # the match is among the better ones already
     place = np.where(is_match, 0, better + 1 - counted)
     return float(np.mean((place < k) & (is_match | (own > 0))))
+
+
+def _top_listed(listed: Int64s, matches: Int64s, goal: Int64s, k: int) -> float:
+    """The same where an alignment lists its candidates, (n, k), -1 where there are no more."""
+    others = (listed >= 0) & (listed != matches[:, None])
+    place = np.cumsum(others, axis=1) - (matches < 0)[:, None]  # the match itself, if there is one, is the first
+    return float(np.mean((matches == goal) | ((listed == goal[:, None]) & others & (place < k)).any(axis=1)))
 
 
 def _foscttm(costs: Float64s, plan: Float64s, goal: Int64s) -> float:
