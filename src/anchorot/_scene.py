@@ -14,6 +14,8 @@ from anchorot._units import in_unit_range
 from anchorot._validate import uniform_weights
 from anchorot.distances.alignment import encode_labels
 from anchorot.distances.landmarks import MeshDistances, PointDistances, SpaceDistances, distances_of
+from anchorot.embeddings.result import EmbeddingAlignment, check_embedding, unit_rows
+from anchorot.exceptions import InputError
 from anchorot.io.files import read
 from anchorot.io.mesh_files import MESH_READERS
 from anchorot.io.meshes import check_mesh, open_mesh
@@ -218,6 +220,31 @@ def vertex_normals(vertices: Float64s, faces: Int64s) -> Float64s:
     for corner in faces.T:
         np.add.at(normals, corner, -areas if inside_out else areas)
     return unit(normals)
+
+
+class Plane(NamedTuple):
+    """Both sides of two aligned embeddings, in the plane in which they vary most together."""
+
+    first: Float64s  # (n, 2), after the map
+    second: Float64s  # (m, 2)
+    shares: Float64s  # (2,): of the variance, along either axis
+
+
+def common_plane(found: EmbeddingAlignment, x: Any, y: Any) -> Plane:
+    """Carry the first side over to the second, and find the two main directions of both."""
+    moved = found.transform(x)
+    other = unit_rows(check_embedding(y, "Y", found.rotation.shape[1]), "Y", found.metric)
+    if (len(moved), len(other)) != found.shape:
+        n, m = found.shape
+        raise InputError(f"X and Y have {len(moved)} and {len(other)} rows, but {n} and {m} points were aligned")
+    (both,), unit = in_unit_range([np.concatenate([moved, other])], axis=0)
+    both -= both.mean(axis=0)
+    values, axes = np.linalg.eigh(both.T @ both)
+    axes = axes[:, ::-1][:, :2]
+    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
+    placed = np.pad(both @ axes * unit, ((0, 0), (0, 2 - axes.shape[1])))
+    shares = np.pad(values[::-1][:2], (0, 2 - axes.shape[1])) / (values.sum() or 1.0)
+    return Plane(placed[: len(moved)], placed[len(moved) :], shares)
 
 
 class CategoryTable(NamedTuple):

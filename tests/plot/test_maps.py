@@ -154,3 +154,66 @@ def test_what_is_no_matching_is_one_clear_line(found, labels, message):
     with pytest.raises(ao.InputError, match=message) as caught:
         plot.matching(found, labels)
     assert "\n" not in str(caught.value)
+
+
+# -- two embeddings in one plane -----------------------------------------------------------------------------------
+
+POINTS = np.random.default_rng(0).normal(size=(50, 4)) * (4, 3, 1, 0.5)
+TURN = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]
+ORDER = np.random.default_rng(2).permutation(50)
+OTHER = 7 * (POINTS @ TURN)[ORDER] + 3
+FOUND = ao.align_embeddings(POINTS, OTHER, metric="euclidean", rng=0)
+
+
+def dots(ax):
+    """Places of the second side's rings and of the first side's dots."""
+    return [np.asarray(one.get_offsets()) for one in ax.collections if hasattr(one, "get_sizes")][:2]
+
+
+def test_after_the_map_a_turned_copy_lies_where_the_second_side_is():
+    rings, own = dots(drawn(plot.embedding_pair(FOUND, POINTS, OTHER)))
+    np.testing.assert_allclose(rings, own[ORDER], atol=1e-6)
+    spread = np.linalg.svd(OTHER - OTHER.mean(axis=0), compute_uv=False)[:2]
+    np.testing.assert_allclose(np.linalg.norm(rings - rings.mean(axis=0), axis=0), spread, rtol=1e-6)
+
+
+def test_the_plane_is_the_same_however_the_first_side_is_turned_and_moved():
+    moved = POINTS @ TURN.T - 5
+    again = ao.align_embeddings(moved, OTHER, metric="euclidean", rng=0)
+    pictures = plot.embedding_pair(FOUND, POINTS, OTHER), plot.embedding_pair(again, moved, OTHER)
+    for one, other in zip(*map(dots, pictures), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_of_many_categories_the_ten_largest_have_colours():
+    labels = [f"c{k}" for k in np.repeat(np.arange(14), [9, 8, 7, 6, 5, 4, 3, 2, 1, 1, 1, 1, 1, 1])]
+    others = [labels[k] for k in ORDER]
+    ax = drawn(plot.embedding_pair(FOUND, POINTS, OTHER, (labels, others)))
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names[:5] == ["first", "second", "c0", "c1", "c2"]
+    assert names[-1] == "others"
+    assert len(names) == 13
+    rings = next(one for one in ax.collections if hasattr(one, "get_sizes"))
+    colours = {name: tuple(rings.get_edgecolors()[i]) for i, name in enumerate(others)}
+    assert len(set(colours.values())) == 11
+
+
+def test_lines_join_matches_and_can_be_left_out():
+    from matplotlib.collections import LineCollection
+
+    [lines] = [one for one in plot.embedding_pair(FOUND, POINTS, OTHER).collections if isinstance(one, LineCollection)]
+    assert len(lines.get_segments()) == 50
+    bare = plot.embedding_pair(FOUND, POINTS, OTHER, lines=False)
+    assert not any(isinstance(one, LineCollection) for one in bare.collections)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_vectors_of_one_dimension_and_of_length_one_are_drawn(metric):
+    line = np.concatenate([np.arange(1.0, 30), -(np.arange(1.0, 12) ** 1.5)])[:, None]
+    found = ao.align_embeddings(line, line[::-1] * 3, metric=metric, rng=0)
+    assert all(np.isfinite(side).all() for side in dots(drawn(plot.embedding_pair(found, line, line[::-1] * 3))))
+
+
+def test_other_points_than_were_aligned_are_refused_in_one_line():
+    with pytest.raises(ao.InputError, match="X and Y have 49 and 50 rows, but 50 and 50 points were aligned"):
+        plot.embedding_pair(FOUND, POINTS[:-1], OTHER)

@@ -30,6 +30,8 @@ CLOUD = ao.from_points(RNG.normal(size=(12, 3)))
 TREE = ao.from_graph(tree(9, np.random.default_rng(1)))
 CUBE = np.array([[x + 0.3 * y, y + 0.2 * z, z + 0.1 * x] for x in (0, 1) for y in (0, 2) for z in (0, 3)])  # slanted
 CUBE_FACES = np.array([[0, 1, 3], [0, 3, 2], [4, 5, 7], [4, 7, 6], [0, 1, 5], [0, 5, 4], [2, 3, 7], [2, 7, 6]])
+VECTORS = RNG.normal(size=(30, 3)) * (3, 2, 1)
+TURNED = ao.align_embeddings(VECTORS, VECTORS[::-1], metric="euclidean", rng=0)
 LONELY = ao.Space([[0.0]])
 
 
@@ -47,6 +49,7 @@ PICTURES = {
     "distance_map": lambda **ax: plot.distance_map(DISTANCES, list("aabbc"), **ax),
     "plan": lambda **ax: plot.plan(np.full((2, 3), 1 / 6), **ax),
     "anchor_cdfs": lambda **ax: plot.anchor_cdfs(CLOUD, TREE, **ax),
+    "embedding_pair": lambda **ax: plot.embedding_pair(TURNED, VECTORS, VECTORS[::-1], (range(30), range(30)), **ax),
     "error_curve": lambda **ax: plot.error_curve(ao.alignment_scores([1, 0], [0, 0], [[0, 1], [1, 0]]), **ax),
     "matching": lambda **ax: plot.matching([1, 0, -1], (list("aab"), list("bac")), **ax),
     "matched_graphs": lambda **ax: plot.matched_graphs(TREE, TREE, np.arange(9), **ax),

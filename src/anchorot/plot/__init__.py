@@ -6,7 +6,7 @@ writes it. Titles are left to the caller.
 
 from anchorot.plot.cdfs import anchor_cdfs
 from anchorot.plot.distances import distance_map, distance_matrix
-from anchorot.plot.maps import error_curve, matching
+from anchorot.plot.maps import embedding_pair, error_curve, matching
 from anchorot.plot.matches import matched_graphs, plan
 from anchorot.plot.shapes import shape
 from anchorot.plot.significance import null_distribution, scale_curve
@@ -17,6 +17,7 @@ __all__ = [
     "anchor_cdfs",
     "distance_map",
     "distance_matrix",
+    "embedding_pair",
     "error_curve",
     "matched_graphs",
     "matching",

@@ -1,4 +1,4 @@
-"""Large maps at a glance: how far off their points are, and which categories they bring together."""
+"""Large maps at a glance: how far off points are, which categories go together, two embeddings in one plane."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._scene import category_table
+from anchorot._scene import category_table, common_plane
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import as_array, check_choice
-from anchorot.distances.alignment import Correspondence
+from anchorot.distances.alignment import Correspondence, encode_labels
 from anchorot.distances.scores import AlignmentScores, check_label_pair
+from anchorot.embeddings.result import EmbeddingAlignment
 from anchorot.exceptions import InputError
 from anchorot.plot.distances import write_labels
+from anchorot.plot.matches import draw_lines, some_points
 from anchorot.plot.style import (
+    BLUE,
     GRID,
     INK,
+    NOTHING,
     PALETTE,
+    QUIET,
+    RED,
     axes_or_new,
     hide_frame,
     quiet_frame,
@@ -173,6 +179,88 @@ def matching(
     ax.set_xlabel("category of its match", fontsize=9, color=INK)
     slim_colorbar(ax, image, "points" if counts else "share of the points of a category")
     return ax
+
+
+def embedding_pair(
+    found: EmbeddingAlignment,
+    X: ArrayLike,  # noqa: N803
+    Y: ArrayLike,  # noqa: N803
+    labels: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    *,
+    lines: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw two aligned embeddings in one plane: the first after the map, the second as it is.
+
+    The plane is that of the two main directions of both together. Points of the first side are dots, those of the
+    second rings.
+
+    Parameters
+    ----------
+    found : EmbeddingAlignment
+        As from :func:`~anchorot.align_embeddings`.
+    X, Y : array_like of shape (n, d) and (m, e)
+        What was aligned.
+    labels : (sequence of length n, sequence of length m), optional
+        The category of every point of both sides: the ten largest have colours of their own. Without labels each side
+        has one.
+    lines : bool
+        Join matched points; of more than 500, some.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import anchorot as ao
+    >>> points = np.random.default_rng(0).normal(size=(40, 3)) * (3, 2, 1)
+    >>> found = ao.align_embeddings(points, points[::-1, ::-1], metric="euclidean", rng=0)
+    >>> ax = ao.plot.embedding_pair(found, points, points[::-1, ::-1])
+    """
+    placed = common_plane(found, X, Y)
+    colours = ([RED] * len(placed.first), [BLUE] * len(placed.second))
+    legend = {"first": (RED, "o"), "second": (BLUE, "o")}
+    if labels is not None:
+        colours, largest = _category_colours(*check_label_pair(labels, *found.shape))
+        legend = {"first": (INK, "o"), "second": (INK, "ring"), **{name: (colour, "o") for name, colour in largest}}
+    ax = axes_or_new(ax, 6.8, 5.2)
+    if lines:
+        matched = some_points(found.shape[0])
+        draw_lines(ax, placed.first, placed.second[found.matches], matched[found.matches[matched] >= 0])
+    area = float(np.clip(9000 / sum(found.shape), 4, 40))
+    (x, y), (u, v) = placed.first.T, placed.second.T
+    ax.scatter(u, v, s=area, facecolors="none", edgecolors=colours[1], linewidths=0.9, zorder=2)
+    ax.scatter(x, y, s=area, c=colours[0], linewidths=0, zorder=3)
+    for name, (colour, mark) in legend.items():
+        face = "none" if mark == "ring" else colour
+        ax.scatter([], [], s=36, facecolors=face, edgecolors=colour, linewidths=0.9, label=name)
+    ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=9, handletextpad=0.2)
+    ax.set_aspect("equal", adjustable="datalim")
+    for axis, share, which in zip("xy", placed.shares, ("first", "second"), strict=True):
+        text = f"{which} main direction, {share:.0%} of the variance"
+        ax.set(**{f"{axis}label": text})
+        getattr(ax, f"{axis}axis").label.set(fontsize=9, color=QUIET)
+    ax.grid(color=GRID, linewidth=0.8)
+    ax.set_axisbelow(True)
+    quiet_frame(ax)
+    return ax
+
+
+def _category_colours(
+    first: Sequence[Any], second: Sequence[Any]
+) -> tuple[tuple[list[str], list[str]], list[tuple[str, str]]]:
+    """A colour for every point of both sides, and those of the largest categories by name."""
+    texts = [str(label) for label in [*first, *second]]
+    kinds, codes = encode_labels(texts, len(texts))
+    order = np.argsort(-np.bincount(codes), kind="stable")[: len(PALETTE)]
+    named = [(str(kinds[code]), PALETTE[place]) for place, code in enumerate(order)]
+    colour_of = dict(named)
+    colours = [colour_of.get(text, NOTHING) for text in texts]
+    others = [("others", NOTHING)] if len(kinds) > len(order) else []
+    return (colours[: len(first)], colours[len(first) :]), named + others
 
 
 def _matches(found: Correspondence | ArrayLike) -> Int64s:

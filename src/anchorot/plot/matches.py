@@ -66,8 +66,7 @@ def matched_graphs(
     """
     left, right = drawable(x), drawable(y)
     found = _check_match(plan_or_match, left.n, right.n)
-    some = np.arange(0, left.n, 1 if left.n <= MOST_LINES else left.n // SOME_LINES)
-    chosen = some if highlight is None else _check_points(highlight, left.n)
+    chosen = some_points(left.n) if highlight is None else _check_points(highlight, left.n)
     ax = axes_or_new(ax, 8, 4.2)
     view_x, view_y = view(left), view(right)
     shift = GAP + float(view_x.sites[:, 0].max() - view_y.sites[:, 0].min())
@@ -76,7 +75,7 @@ def matched_graphs(
         colours_x, colours_y = _colours_of_map(view_y, found)
     else:
         colours_x, colours_y = _colours_by(view_x.points[:, 0] if values is None else values, found, right.n)
-    _draw_lines(ax, view_x.points, view_y.points[found], chosen[found[chosen] >= 0])
+    draw_lines(ax, view_x.points, view_y.points[found], chosen[found[chosen] >= 0])
     draw(ax, view_x, colours_x, left.weights)
     draw(ax, view_y, colours_y, right.weights)
     if highlight is not None:
@@ -127,7 +126,13 @@ def _check_points(points: Sequence[int], n: int) -> Int64s:
     return index.astype(np.int64)
 
 
-def _draw_lines(ax: Axes, ends_x: Float64s, ends_y: Float64s, chosen: Int64s) -> None:
+def some_points(n: int) -> Int64s:
+    """Points whose matches have a line: all, or some of many."""
+    return np.arange(0, n, 1 if n <= MOST_LINES else n // SOME_LINES)
+
+
+def draw_lines(ax: Axes, ends_x: Float64s, ends_y: Float64s, chosen: Int64s) -> None:
+    """Draw thin lines between points and their matches, below all else."""
     from matplotlib.collections import LineCollection
 
     lines = np.stack([ends_x[chosen, :2], ends_y[chosen, :2]], axis=1)
