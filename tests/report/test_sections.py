@@ -136,6 +136,47 @@ def test_the_surest_and_the_least_sure_matches_are_listed(tmp_path):
     assert "1.0%" in tables[1]
 
 
+# -- embeddings ----------------------------------------------------------------------------------------------------
+
+
+def embeddings():
+    """A cloud, its turned copy in more dimensions and another order, and the map between them."""
+    points = np.random.default_rng(0).normal(size=(40, 3)) * (3, 2, 1)
+    order, turn = (
+        np.random.default_rng(1).permutation(40),
+        np.linalg.qr(np.random.default_rng(2).normal(size=(5, 3)))[0],
+    )
+    other = 4 * points[order] @ turn.T + 1
+    return points, other, order, ao.align_embeddings(points, other, metric="euclidean", rng=0)
+
+
+def test_embeddings_are_drawn_in_one_plane_after_the_map(tmp_path):
+    x, y, order, found = embeddings()
+    labels = [f"kind {k % 3}" for k in range(40)]
+    write_report(tmp_path / "page.html", x, y, found, labels=(labels, [labels[k] for k in order]))
+    page, data = (tmp_path / "page.html").read_text("utf-8"), embedded(tmp_path / "page.html")
+    first, second = (unpacked(side["points"]).reshape(-1, 2) for side in data["sides"])
+    np.testing.assert_allclose(second, first[order], atol=1e-5)
+    for key, value in {"method": "align_embeddings", "points": "40 and 40, 40 matched"}.items():
+        assert f"<dt>{key}</dt><dd>{value}</dd>" in page
+    assert "3 to 5 dimensions" in page
+    assert "100.0% of the points have a match of their own category." in page
+    answer = data["answers"][0]
+    assert unpacked(answer["matches"][0]).tolist() == np.argsort(order).tolist()
+    np.testing.assert_allclose(unpacked(answer["confidence"][0]), found.confidence, rtol=1e-6)
+    assert not answer["map"]
+    assert 'id="sure"' in page
+
+
+def test_embeddings_of_more_points_than_a_page_can_hold_show_matches_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("anchorot.report.answers.MAX_ENTRIES", 1000)
+    x, y, _, found = embeddings()
+    write_report(tmp_path / "page.html", x, y, found)
+    assert answers(tmp_path / "page.html")[0]["map"]
+    with pytest.raises(ao.InputError, match="X and Y have 39 and 40 rows"):
+        write_report(tmp_path / "page.html", x[1:], y, found)
+
+
 # -- in a browser --------------------------------------------------------------------------------------------------
 
 

@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._scene import Drawable, Whole, drawable
-from anchorot.distances.alignment import Alignment, Correspondence, Start
+from anchorot._scene import Drawable, Whole, common_plane, drawable
+from anchorot.distances.alignment import Alignment, Correspondence, Start, sparse_plan
 from anchorot.distances.dense import DenseAlignment, DenseRival
 from anchorot.distances.wasserstein import Transport
+from anchorot.embeddings.result import EmbeddingAlignment
 from anchorot.exceptions import MissingExtraError
 from anchorot.io.atomic import replacing
 from anchorot.networks.result import GraphAlignment
+from anchorot.origin import Geometry
 from anchorot.report.answers import N_BEST_ALONE, MapAnswer, answers_of, deflate, pack, pack_answers, place_colours
 from anchorot.report.drawing import Drawing, Places, place
 from anchorot.report.networks import drawn_alike
@@ -57,6 +59,8 @@ def write_report(
     Two aligned networks are drawn alike, matched nodes at the same places: common edges are dark, those that only one
     of them has are coloured, and a click shows where else a node might belong.
 
+    Two aligned embeddings are drawn in the plane in which they vary most together, the first after the map.
+
     Of two aligned meshes it says first how likely the map is to be the right way round, with a warning below 0.8, and
     lists the maps that were compared. Colours are carried over by the map; where confidence is known, they can show
     that instead.
@@ -67,10 +71,12 @@ def write_report(
         The page; an old one is replaced once the new one is complete.
     x, y : Space, array_like of shape (n, n), or path
         Where :func:`anchorot.align` took landmarks, what it was given: points (n, d), a mesh, `PointDistances`,
-        `MeshDistances`. Of networks what :func:`anchorot.align_graphs` was given; its answer knows them.
+        `MeshDistances`. Of embeddings the two arrays, of meshes what :func:`anchorot.align_meshes` was given, of
+        networks what :func:`anchorot.align_graphs` was given, whose answer knows them.
     plan : Correspondence, Transport or array_like of shape (n, m)
-        What :func:`anchorot.align`, :func:`anchorot.align_meshes` or :func:`anchorot.align_graphs` found, or mass
-        between every point of x and of y, as of :func:`anchorot.anchor_energy_plan`.
+        What :func:`anchorot.align`, :func:`anchorot.align_meshes`, :func:`anchorot.align_embeddings` or
+        :func:`anchorot.align_graphs` found, or mass between every point of x and of y, as of
+        :func:`anchorot.anchor_energy_plan`.
     names : (str, str)
         What to call the two spaces.
     labels : (sequence of length n, sequence of length m), optional
@@ -88,10 +94,12 @@ def write_report(
     ...     write_report(f"{folder}/page.html", square, square, ao.anchor_energy_plan(square, square))
     """
     library, version = _plotly()
-    x, y = drawn_alike(plan) if isinstance(plan, GraphAlignment) else (drawable(x), drawable(y))
+    x, y = _sides(x, y, plan)
     answers = answers_of(plan, (x.n, y.n))
     is_map = isinstance(answers[0], MapAnswer)
-    places = place(x, y, plan.plan if isinstance(plan, Alignment | GraphAlignment) else answers[0].plan)
+    matched = plan.plan if isinstance(plan, Alignment) else sparse_plan(answers[0].matches[0], y.n)
+    shown = matched if isinstance(plan, Correspondence) else answers[0].plan
+    places = place(x, y, shown, is_common=isinstance(plan, EmbeddingAlignment))
     drawings = Drawing(x, places.first), Drawing(y, places.second)
     packed = pack_answers(answers, place_colours(drawings[is_map].points))
     if (chances := confidences(plan)) is not None:
@@ -127,6 +135,17 @@ def write_report(
     )
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
+
+
+def _sides(x: Any, y: Any, plan: object) -> tuple[Drawable, Drawable]:
+    """Both as what can be drawn; what was aligned as networks or embeddings, where the answer puts it."""
+    if isinstance(plan, GraphAlignment):
+        return drawn_alike(plan)
+    if isinstance(plan, EmbeddingAlignment):
+        plane = common_plane(plan, x, y)
+        first, second = (Whole(Geometry(np.arange(len(side)), len(side), side)) for side in plane[:2])
+        return first, second
+    return drawable(x), drawable(y)
 
 
 def _plotly() -> tuple[str, str]:
@@ -216,6 +235,8 @@ def _provenance(found: Correspondence) -> dict[str, str]:
         said = {"method": _method(found.alignment, " by landmarks"), **said, **_of_map(found)}
     elif isinstance(found, GraphAlignment):
         said = {"method": _method(found, "_graphs"), **_of_networks(found)}
+    elif isinstance(found, EmbeddingAlignment):
+        said = {"method": _method(found, "_embeddings"), **_of_embeddings(found)}
     best, *others = found.starts
     said["best start"] = _named(best)
     if others:
@@ -265,7 +286,19 @@ def _of_networks(found: GraphAlignment) -> dict[str, str]:
     }
 
 
-def _method(found: Alignment | GraphAlignment, how: str) -> str:
+def _of_embeddings(found: EmbeddingAlignment) -> dict[str, str]:
+    n, m = found.shape
+    dims = " to ".join(str(size) for size in found.rotation.shape)
+    kept = int((found.matches >= 0).sum())
+    return {
+        "points": f"{n} and {m}, {kept} matched",
+        "map": f"{dims} dimensions, scale {found.scale:.4g}, {found.metric}",
+        "left after the map": f"{found.objective:.1%} of the variance",
+        "matches that are right": f"about {found.confidence.sum():.0f} of {kept}",
+    }
+
+
+def _method(found: Alignment | GraphAlignment | EmbeddingAlignment, how: str) -> str:
     return f"align{how}" if found.converged else f"align{how}, not converged"
 
 

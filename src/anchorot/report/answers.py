@@ -21,6 +21,7 @@ from anchorot.distances.alignment import (
     spread_of,
 )
 from anchorot.distances.wasserstein import Transport
+from anchorot.embeddings.result import EmbeddingAlignment
 from anchorot.exceptions import InputError
 from anchorot.networks.result import GraphAlignment
 
@@ -121,8 +122,10 @@ class MapAnswer:
 
 def answers_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int]) -> list[Answer] | list[MapAnswer]:
     """The answer that was found, and the other one, if an alignment has a runner-up."""
-    if isinstance(plan, GraphAlignment):
-        return _networks(plan)
+    if isinstance(plan, GraphAlignment) or (
+        isinstance(plan, EmbeddingAlignment) and np.prod(plan.shape) <= MAX_ENTRIES
+    ):
+        return _matchings(plan)
     if isinstance(plan, Correspondence) and not isinstance(plan, Alignment):
         return _maps(plan, shape)
     if not isinstance(plan, Alignment):
@@ -137,10 +140,12 @@ def answers_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, i
     return found
 
 
-def _networks(found: GraphAlignment) -> list[Answer]:
+def _matchings(found: GraphAlignment | EmbeddingAlignment) -> list[Answer]:
+    """One to one, and where else a point might belong."""
     n, m = found.shape
     answers = []
-    matchings = [(found.matches, found.soft, f"Shown: the best answer, objective {found.objective:.6g}.")]
+    soft = found.soft if isinstance(found.soft, np.ndarray) else found.soft.toarray()
+    matchings = [(found.matches, soft, f"Shown: the best answer, objective {found.objective:.6g}.")]
     rival = found.runner_up
     if rival is not None:
         text = f"Shown: the other answer, objective {rival.objective:.6g}, with {rival.differs:.0%} other matches."

@@ -157,6 +157,7 @@ const drawCategories = ({ rows, columns, shares, counts }) => {
   const cut = (values) => rows.map((_, k) => Array.from(values.subarray(k * columns.length, (k + 1) * columns.length)));
   const stops = themed("heat").split(" ");
   const names = (texts) => texts.map((text) => text.replace(/[&<>]/g, (letter) => ENTITIES[letter]));
+  const hasRoom = byId("categories").clientWidth - 200 > 11 * columns.length; // on a phone touching a cell tells
   const size = Math.min(Math.max(360, 17 * rows.length + 160), 1100);
   const trace = {
     type: "heatmap",
@@ -173,7 +174,7 @@ const drawCategories = ({ rows, columns, shares, counts }) => {
   const look = {
     ...{ margin: { l: 8, r: 8, t: 8, b: 8 }, height: size, font: { color: themed("ink") } },
     ...{ paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)" },
-    ...{ xaxis: { ...axis(columns), tickangle: -60 }, yaxis: { ...axis(rows), autorange: "reversed" } },
+    ...{ xaxis: { ...axis(columns), tickangle: -60, showticklabels: hasRoom }, yaxis: { ...axis(rows), autorange: "reversed" } },
   };
   return Plotly.react(byId("categories"), [trace], look, { displayModeBar: false, responsive: true });
 };

@@ -116,13 +116,18 @@ class Places(NamedTuple):
     agree: bool  # whether both face the same way
 
 
-def place(x: Drawable, y: Drawable, plan: Any) -> Places:
+def place(x: Drawable, y: Drawable, plan: Any, *, is_common: bool = False) -> Places:
     """Draw both, and turn the second so that points matched by a plan, sparse or not, are at the same places.
 
     Layouts and bare clouds have no upside and may be turned and mirrored at will. Surfaces, graphs with places and
-    neurons are turned only, and only if they stand better afterwards.
+    neurons are turned only, and only if they stand better afterwards. Where both have places in a common plane already,
+    nothing is turned.
     """
     first, second = scene(x), scene(y)
+    if is_common:
+        both = unit_box(np.concatenate([first.positions, second.positions]))
+        cut = len(first.positions)
+        return Places(Place(first, both[:cut], None), Place(second, both[cut:], None), notes=[], agree=True)
     sites_x, sites_y = _standing(unit_box(first.positions)), _standing(unit_box(second.positions))
     apart = _placed(first, sites_x), _placed(second, sites_y)
     if sites_x.shape[1] != sites_y.shape[1] or not plan.sum() > 0:

@@ -65,7 +65,9 @@ const tellPoint = (answer, side, point) => {
   byId("no-mass").textContent = lack(answer, side, point, found);
   byId("no-mass").hidden = !byId("no-mass").textContent;
   const number = effective(answer.spread[side][point]);
-  byId("spread").textContent = `Effective number of matches: ${number}`;
+  const chance = match < 0 ? undefined : answer.confidence?.[0][side ? match : point];
+  const sure = chance === undefined ? "" : `. Confidence of its match: ${percent(chance)}`;
+  byId("spread").textContent = `Effective number of matches: ${number}${sure}`;
   const best = found.length && `best match ${named(sides[1 - side], found[0].point)}, ${percent(found[0].share)}`;
   byId("status").textContent = `${title}: ${best || "no mass"}. ${answer.map ? "" : byId("spread").textContent}`;
 };
