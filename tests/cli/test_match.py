@@ -10,7 +10,7 @@ import pytest
 
 import anchorot as ao
 from anchorot.report import write_report
-from tests.command_line import anchorot
+from tests.command_line import MIDDLE, anchorot, assert_one_line
 from tests.project.pages import answers, decoded_plan, embedded, unpacked
 
 
@@ -115,6 +115,153 @@ def meshes(tmp_path):
     return tmp_path, truth
 
 
+# Let meshes of few vertices be aligned as large ones are.
+FEW = "import anchorot.cli.match; from anchorot.cli import main; import sys; "
+FEW += "sys.modules['anchorot.cli.match'].LARGE_MESH = 50; "
+
+
+@pytest.fixture
+def small_meshes(tmp_path):
+    """Two bumpy balls of 162 vertices, the second the first with other numbers; and which vertex is which."""
+    trimesh = pytest.importorskip("trimesh")
+    pytest.importorskip("potpourri3d")
+    ball = trimesh.creation.icosphere(2)
+    rng = np.random.default_rng(0)
+    bumps = 1 + 0.5 * np.exp(-6 * (1 - ball.vertices @ np.linalg.qr(rng.normal(size=(3, 3)))[0])) @ (1, 0.7, 0.4)
+    vertices, order = ball.vertices * bumps[:, None], rng.permutation(162)
+    trimesh.Trimesh(vertices, ball.faces, process=False).export(tmp_path / "a.off")
+    truth = np.argsort(order)
+    trimesh.Trimesh(vertices[order], truth[ball.faces], process=False).export(tmp_path / "b.off")
+    return tmp_path, truth
+
+
+def test_meshes_are_aligned_as_surfaces_and_what_is_known_is_told(small_meshes):
+    folder, truth = small_meshes
+    files = ["-o", "map.txt", "--report", "r.html"]
+    result = anchorot("match", "a.off", "b.off", *files, cwd=folder, program=FEW + "main()")
+    assert result.returncode == 0, result.stderr
+    told_text = " ".join(result.stdout.split())
+    for words in (
+        "maps that were compared, the best first",
+        "orientation ",
+        "reliable ",
+        "│ confidence",
+        "written: map.txt",
+    ):
+        assert words in told_text.replace("┃", "│")
+    matches = ao.read_matches(folder / "map.txt")
+    found = ao.align_meshes(folder / "a.off", folder / "b.off", rng=0)
+    np.testing.assert_array_equal(matches, found.matches)
+    assert (matches == truth).mean() > 0.9
+    assert told((folder / "r.html").read_text("utf-8"))["method"] == "align_meshes"
+    assert ("WARNING" in told_text) == (found.reliable < 0.8)
+
+
+def test_programs_are_told_all_that_is_known_of_a_map_of_surfaces(small_meshes):
+    folder, _ = small_meshes
+    command = ["match", "a.off", "b.off", "--json", "-o", "m.npz"]
+    found = json.loads(anchorot(*command, cwd=folder, program=FEW + "main()").stdout)
+    wanted = ao.align_meshes(folder / "a.off", folder / "b.off", rng=0)
+    assert (found["plan"], found["n"], found["m"], found["unmatched"]) == ("meshes", 162, 162, 0)
+    assert found["match"] == wanted.matches.tolist()
+    assert found["reliable"] == pytest.approx(wanted.reliable)
+    assert found["orientation"] == pytest.approx(wanted.orientation)
+    assert found["confidence"] == pytest.approx(wanted.confidence.tolist())
+    assert [one["name"] for one in found["candidates"]] == [one.name for one in wanted.candidates]
+    assert (found["runner_up"] is None) == (wanted.runner_up is None)
+    assert found["seconds"]["plan"] > 0
+    with np.load(folder / "m.npz") as saved:
+        assert saved["match"].tolist() == found["match"]
+        assert saved["confidence"].tolist() == pytest.approx(found["confidence"])
+
+
+def test_a_map_that_may_be_turned_round_is_told_with_a_warning(small_meshes):
+    folder, _ = small_meshes
+    doubt = FEW + "from dataclasses import replace; import anchorot as ao; align = ao.align_meshes; "
+    doubt += "ao.align_meshes = lambda *a, **o: (lambda found: replace(found, reliable=0.3, runner_up="
+    doubt += "replace(found.candidates[0], differs=0.4)))(align(*a, **o)); main()"
+    result = anchorot("match", "a.off", "b.off", cwd=folder, program=doubt)
+    shown = " ".join(result.stdout.split())
+    assert "WARNING: reliable 0.3: the map may be turned round, left for right or front for back" in shown
+    assert "sends 40.0% of the surface elsewhere" in shown
+    assert result.returncode == 0
+
+
+def test_an_interrupted_alignment_of_surfaces_leaves_nothing_behind(small_meshes):
+    folder, _ = small_meshes
+    stop = FEW + MIDDLE.format("os.kill(os.getpid(), signal.SIGINT); threading.Event().wait(5)") + "\nmain()"
+    result = anchorot("match", "a.off", "b.off", "-o", "map.txt", "--report", "r.html", cwd=folder, program=stop)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "anchorot: interrupted\n")
+    assert {path.name for path in folder.iterdir()} == {"a.off", "b.off"}
+
+
+# -- embeddings ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    """Vectors of two models with 3 and 5 dimensions, the second's rows in another order; and who is who."""
+    rng = np.random.default_rng(0)
+    points, order = rng.normal(size=(40, 3)) * (3, 2, 1), rng.permutation(40)
+    turn = np.linalg.qr(rng.normal(size=(5, 3)))[0].T
+    np.save(tmp_path / "x.npy", points)
+    np.savez(tmp_path / "y.npz", points=4 * points[order] @ turn, labels=[f"word {k}" for k in order])
+    return tmp_path, np.argsort(order)
+
+
+def test_embeddings_are_aligned_by_a_rotation_that_can_be_kept(vectors):
+    folder, truth = vectors
+    command = ["match", "x.npy", "y.npz", "--embeddings", "euclidean"]
+    result = anchorot(*command, "-o", "map.npz", "--report", "r.html", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    shown = " ".join(result.stdout.split())
+    for words in ("the surest 10", "a map from 3 to 5 dimensions", "of 40 matches are right", "word "):
+        assert words in shown
+    wanted = ao.align_embeddings(
+        np.load(folder / "x.npy"), np.load(folder / "y.npz")["points"], metric="euclidean", rng=0
+    )
+    np.testing.assert_array_equal(wanted.matches, truth)
+    with np.load(folder / "map.npz") as saved:
+        np.testing.assert_array_equal(saved["match"], truth)
+        for name in ("rotation", "scale", "offset", "confidence"):
+            np.testing.assert_allclose(saved[name], getattr(wanted, name))
+        assert saved["metric"] == "euclidean"
+    assert told((folder / "r.html").read_text("utf-8"))["method"].startswith("align_embeddings")
+    found = json.loads(anchorot(*command, "--json", cwd=folder).stdout)
+    assert (found["plan"], found["match"]) == ("embeddings", truth.tolist())
+    assert found["labels_b"][found["match"][7]] == "word 7"
+    assert found["confidence"] == pytest.approx(wanted.confidence.tolist())
+    assert {"objective", "scale", "starts", "runner_up", "converged"} <= found.keys()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--embeddings", "manhattan"], "--embeddings must be cosine or euclidean, but got manhattan"),
+        (["--embeddings", "cosine", "--mass", "0.5"], "--mass cannot be combined with --embeddings"),
+        (["--embeddings", "cosine", "--plan", "aw"], "--plan cannot be combined with --embeddings"),
+        (["--embeddings", "cosine", "--n-points", "9"], "--n-points cannot be combined with --embeddings"),
+    ],
+)
+def test_what_embeddings_cannot_do_is_one_line(vectors, options, said):
+    folder, _ = vectors
+    assert_one_line(anchorot("match", "x.npy", "y.npz", *options, cwd=folder), said)
+
+
+def test_what_holds_no_vectors_is_one_line(vectors):
+    folder, _ = vectors
+    (folder / "g.edgelist").write_text("a b\n")
+    np.savez(folder / "mesh.npz", V=np.eye(3), F=[[0, 1, 2]])
+    np.save(folder / "flat.npy", np.arange(4.0))
+    for name, said in (
+        ("g.edgelist", "g.edgelist: rows of numbers are needed"),
+        ("mesh.npz", "mesh.npz: this is a mesh, but rows of numbers are needed"),
+        ("flat.npy", "has shape (4,), but (n, d) is needed"),
+        ("none.npy", "none.npy"),
+    ):
+        assert_one_line(anchorot("match", "x.npy", name, "--embeddings", "cosine", cwd=folder), said)
+
+
 NOTE = (
     "anchorot: note: a.off has 2562 vertices, so 500 landmarks of each side are aligned, and all other points by them"
 )
@@ -164,9 +311,8 @@ def test_programs_are_told_all_that_is_known_of_a_dense_map(meshes):
 def test_what_needs_a_plan_takes_a_sample_and_says_so(meshes, options, count, noted):
     pytest.importorskip("ot")
     folder, _ = meshes
-    few = "import anchorot.cli.match; from anchorot.cli import main; import sys; "
-    few += "sys.modules['anchorot.cli.match'].LARGE_MESH = 50; main()"
-    result = anchorot("match", "a.off", "b.off", *options, "--geodesic", "edge", "--json", cwd=folder, program=few)
+    command = ["match", "a.off", "b.off", *options, "--geodesic", "edge", "--json"]
+    result = anchorot(*command, cwd=folder, program=FEW + "main()")
     assert result.returncode == 0, result.stderr
     assert (json.loads(result.stdout)["n"], json.loads(result.stdout)["m"]) == (count, count)
     assert noted in result.stderr

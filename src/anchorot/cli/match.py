@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 import anchorot as ao
 from anchorot._parallel import interruptible
@@ -15,21 +16,39 @@ from anchorot.cli.match_graphs import holds_network, match_graphs
 from anchorot.cli.options import PLANS, EpsilonOption, JsonOption, PlanOption, POption, SpaceArgument, reads_spaces
 from anchorot.cli.output import Stopwatch, check_extra, new_table, plain, print_json, print_table, read_both
 from anchorot.cli.writing import Outputs, write_csv
-from anchorot.distances.alignment import Rival
 from anchorot.distances.dense import DenseRival
+from anchorot.embeddings.align import METRICS as EMBEDDING_METRICS
 from anchorot.exceptions import printable
+from anchorot.io.files import read_vectors
 from anchorot.io.gate import about
 from anchorot.io.geodesics import ROWS
 from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
 from anchorot.io.options import ReadOptions
 from anchorot.many.metrics import plan_of
+from anchorot.surfaces.result import MIN_RELIABLE, MeshCandidate
 
 ROWS_SHOWN = 10
-LARGE_MESH = 1000  # vertices; with more, landmarks are aligned, or a sample of this size if a plan is needed
+LARGE_MESH = 1000  # vertices; with more, all are aligned, or a sample of this size if a plan is needed
 N_LANDMARKS = 500
 
-Thing = ao.Space | ao.MeshDistances
-Answer = ao.Alignment | ao.DenseAlignment | ao.Transport
+Answer = ao.Alignment | ao.DenseAlignment | ao.MeshAlignment | ao.EmbeddingAlignment | ao.Transport
+
+
+class Side(NamedTuple):
+    """What one file holds: a space, distances on a mesh, the file of a mesh, or vectors; and names of its points."""
+
+    thing: ao.Space | ao.MeshDistances | Path | Float64s
+    labels: list[str]
+
+    @classmethod
+    def of(cls, space: ao.Space) -> "Side":
+        """A space, whose points have numbers if they have no names."""
+        return cls(space, [str(label) for label in (range(space.n) if space.labels is None else space.labels)])
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return len(self.labels)
 
 
 class Matched(NamedTuple):
@@ -41,27 +60,36 @@ class Matched(NamedTuple):
     @classmethod
     def of(cls, found: Answer | Float64s, one_to_one: bool) -> "Matched":
         """Take the matches from what a solver found."""
-        return cls(ao.match(found, "assignment" if one_to_one else "argmax"), found)
+        is_plan = not isinstance(found, ao.Correspondence) or isinstance(found, ao.Alignment)
+        return cls(ao.match(found, "assignment" if one_to_one and is_plan else "argmax"), found)
 
     @property
     def plan(self) -> Float64s | None:
         """The plan, if there is one."""
-        if isinstance(self.whole, ao.DenseAlignment):
-            return None
-        return self.whole if isinstance(self.whole, np.ndarray) else self.whole.plan
+        if isinstance(self.whole, ao.Alignment | ao.Transport):
+            return self.whole.plan
+        return self.whole if isinstance(self.whole, np.ndarray) else None
 
     @property
     def unmatched(self) -> float:
         """Share of the first space's points without a match."""
         return float(np.mean(self.matches < 0))
 
-    def shares(self, x: Thing) -> Float64s:
-        """Share of each point's mass that goes to its match; 0 for points without one."""
+    @property
+    def confidence(self) -> Float64s | None:
+        """The chance that matches are right, where that is known and there is no plan."""
+        return getattr(self.whole, "confidence", None) if self.plan is None else None
+
+    def sureness(self, x: Side) -> tuple[str, Float64s]:
+        """What tells how sure each match is: its confidence, or the share of the point's mass that goes there."""
         is_matched = self.matches >= 0
-        if self.plan is None or not isinstance(x, ao.Space):
-            return is_matched.astype(np.float64)
+        if self.confidence is not None:
+            return "confidence", self.confidence
+        if self.plan is None or not isinstance(x.thing, ao.Space):
+            return "share", is_matched.astype(np.float64)
         mass = np.where(is_matched, np.take_along_axis(self.plan, self.matches[:, None].clip(0), axis=1)[:, 0], 0.0)
-        return np.divide(mass, x.weights, out=np.zeros(x.n), where=x.weights > 0)
+        weights = x.thing.weights
+        return "share", np.divide(mass, weights, out=np.zeros(x.size), where=weights > 0)
 
 
 @reads_spaces
@@ -82,6 +110,14 @@ def match(
         str | None, typer.Option(help="align and gw: where to begin, such as product.", show_default="anchors")
     ] = None,
     one_to_one: Annotated[bool, typer.Option("--one-to-one", help="No two points may have the same match.")] = False,
+    embeddings: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[cosine|euclidean]",
+            help="Rows are vectors of two models: find the rotation between them too; -o .npz holds it.",
+            show_default=False,
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(help="Write an HTML page (.html) with both side by side; needs no network.", show_default=False),
@@ -91,7 +127,7 @@ def match(
         typer.Option(
             "--output",
             "-o",
-            help="Write the matches as .csv or .tsv, as .txt (one number per line), or with the whole plan as .npz.",
+            help="Write the matches as .csv or .tsv, as .txt (one number per line), or with all else as .npz.",
             show_default=False,
         ),
     ] = None,
@@ -101,10 +137,19 @@ def match(
 ) -> None:
     """Which point of one space corresponds to which of the other.
 
-    All vertices of meshes of more than 1000 are aligned by landmarks, unless --n-points takes a sample.
-    Graphs are aligned by their common edges; --costs paths, or another, aligns them as spaces.
+    Meshes of more than 1000 vertices are aligned as surfaces, with an estimate of how likely the map is to be the right
+    way round; --geodesic edge or --start aligns landmarks instead, and --n-points takes a sample. Graphs are aligned
+    by their common edges; --costs paths, or another, aligns them as spaces.
     """
-    solve = _solver(plan, robust, p, epsilon, mass, start, seed=reading["rng"])
+    if embeddings is not None:
+        given = {
+            "--plan": plan != "align",
+            "--robust": robust,
+            "--mass": mass is not None,
+            "--start": start is not None,
+        }
+        _check_embeddings(embeddings, [name for name, is_given in given.items() if is_given], reading)
+    solve = _solver(plan, robust, p, epsilon, mass, start, embeddings, seed=reading["rng"])
     outputs = Outputs(a, b)
     outputs.announce(report, ".html", ".htm")
     outputs.announce(output, ".csv", ".tsv", ".txt", ".npz")
@@ -112,40 +157,80 @@ def match(
         check_extra("plotly", "report")
     share = _number_or_word(mass)
     on_paths = robust or start is not None or reading["n_points"] is not None or isinstance(share, str)
-    is_graphs = plan == "align" and reading["costs"] is None and not on_paths
+    is_graphs = plan == "align" and reading["costs"] is None and not on_paths and embeddings is None
     if is_graphs and holds_network(a, reading) and holds_network(b, reading):
         match_graphs(a, b, share, outputs, output, report, as_json, reading)
         return
     stopwatch = Stopwatch()
-    needs_plan = {"--mass": mass is not None, "--robust": robust, "--one-to-one": one_to_one}
-    x, y = _read(a, b, reading, stopwatch, plan, [name for name, is_given in needs_plan.items() if is_given])
-    with stopwatch("plan", f"computing the {PLANS[plan]}"):
-        found = interruptible(lambda: Matched.of(solve(x, y), one_to_one), max(_size(x), _size(y)))
+    if embeddings is not None:
+        x, y = _read_vectors(a, b, reading, stopwatch)
+    else:
+        by_landmarks = start is not None or reading["geodesic"] != "heat"
+        needs_plan = {"--robust": robust, "--one-to-one": one_to_one, "--mass": mass is not None and by_landmarks}
+        needing = [name for name, is_given in needs_plan.items() if is_given]
+        x, y = _read(a, b, reading, stopwatch, plan, needing, by_landmarks)
+    kind = _kind(x, y, plan)
+    with stopwatch("plan", DOING.get(kind) or f"computing the {PLANS[plan]}"):
+        found = interruptible(lambda: Matched.of(solve(x.thing, y.thing), one_to_one), max(x.size, y.size))
     with stopwatch("write", "writing"):
         outputs.save(output, lambda path: _write(path, x, y, found))
         outputs.save(report, lambda path: _report(path, a, b, x, y, found, PLANS[plan], reading["geodesic"]))
     if as_json:
-        files = {"a": str(a), "b": str(b), "n": _size(x), "m": _size(y), "plan": plan}
-        labels = {"labels_a": _labels(x), "labels_b": _labels(y)}
+        files = {"a": str(a), "b": str(b), "n": x.size, "m": y.size, "plan": kind}
+        labels = {"labels_a": x.labels, "labels_b": y.labels}
         print_json({**files, "match": found.matches.tolist(), **_known(found), **labels, "seconds": stopwatch.seconds})
     else:
         _print(a, b, x, y, found, outputs.lines(), stopwatch)
     outputs.settle()
 
 
+DOING = {"meshes": "aligning the surfaces", "embeddings": "aligning the embeddings"}
+
+
+def _kind(x: Side, y: Side, plan: str) -> str:
+    """What two sides are aligned as."""
+    if isinstance(x.thing, Path) and isinstance(y.thing, Path):
+        return "meshes"
+    return "embeddings" if isinstance(x.thing, np.ndarray) else plan
+
+
+def _check_embeddings(metric: str, ignored: list[str], reading: dict[str, Any]) -> None:
+    """Refuse a metric that there is not, and options that embeddings would ignore."""
+    if metric not in EMBEDDING_METRICS:
+        raise ao.InputError(f"--embeddings must be {' or '.join(EMBEDDING_METRICS)}, but got {metric}")
+    ignored = [*ignored, *(["--n-points"] if reading["n_points"] is not None else [])]
+    if ignored:
+        raise ao.InputError(f"{ignored[0]} cannot be combined with --embeddings, which aligns all rows by a rotation")
+
+
+def _read_vectors(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch) -> tuple[Side, Side]:
+    sides = []
+    for name, path in (("read_a", a), ("read_b", b)):
+        with stopwatch(name, f"reading {path.name}"), about(path):
+            vectors, labels = read_vectors(path, ReadOptions(**reading))
+            sides.append(Side(vectors, [str(label) for label in (range(len(vectors)) if labels is None else labels)]))
+    return sides[0], sides[1]
+
+
 def _read(
-    a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch, plan: str, need_plan: list[str]
-) -> tuple[Thing, Thing]:
+    a: Path,
+    b: Path,
+    reading: dict[str, Any],
+    stopwatch: Stopwatch,
+    plan: str,
+    need_plan: list[str],
+    by_landmarks: bool,
+) -> tuple[Side, Side]:
     """Read two spaces; large meshes that are to be aligned whole, or as a sample if an option needs a plan."""
     if plan != "align" or reading["n_points"] is not None:
-        return read_both(a, b, reading, stopwatch)
+        return _read_spaces(a, b, reading, stopwatch)
     files, meshes = (("read_a", a), ("read_b", b)), []
     for name, path in files:
         with stopwatch(name, f"reading {path.name}"):
             meshes.append(_mesh_in(path, reading))
     sizes = [0 if mesh is None else len(mesh.vertices) for mesh in meshes]
     if max(sizes) <= LARGE_MESH:
-        return read_both(a, b, reading, stopwatch)
+        return _read_spaces(a, b, reading, stopwatch)
     path, count = next((path, size) for path, size in zip((a, b), sizes, strict=True) if size > LARGE_MESH)
     if reading["geodesic"] not in ROWS:
         need_plan = [*need_plan, f"--geodesic {reading['geodesic']}"]
@@ -155,22 +240,31 @@ def _read(
             "between all points; use --n-points to keep more or fewer"
         )
         warnings.warn(text, ao.InputNote, stacklevel=2)
-        return read_both(a, b, {**reading, "n_points": LARGE_MESH}, stopwatch)
+        return _read_spaces(a, b, {**reading, "n_points": LARGE_MESH}, stopwatch)
+    if min(sizes) > 0 and not by_landmarks:
+        return Side(a, [str(k) for k in range(sizes[0])]), Side(b, [str(k) for k in range(sizes[1])])
     text = (
         f"{path.name} has {count} vertices, so {N_LANDMARKS} landmarks of each side are aligned, and all other points "
         "by them; --n-points takes a sample instead"
     )
     warnings.warn(text, ao.InputNote, stacklevel=2)
-    things: list[Thing] = []
+    sides: list[Side] = []
     for (name, path), mesh in zip(files, meshes, strict=True):
         with stopwatch(name, f"reading {path.name}"):
-            things.append(ao.read(path, **reading) if mesh is None else _whole(path, mesh, reading["geodesic"]))
-    return things[0], things[1]
+            whole = None if mesh is None else _whole(path, mesh, reading["geodesic"])
+            sides.append(Side.of(ao.read(path, **reading)) if whole is None else whole)
+    return sides[0], sides[1]
 
 
-def _whole(path: Path, mesh: Mesh, geodesic: str) -> ao.MeshDistances:
+def _read_spaces(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch) -> tuple[Side, Side]:
+    x, y = read_both(a, b, reading, stopwatch)
+    return Side.of(x), Side.of(y)
+
+
+def _whole(path: Path, mesh: Mesh, geodesic: str) -> Side:
     with about(path):
-        return ao.MeshDistances((mesh.vertices, mesh.faces), geodesic)
+        distances = ao.MeshDistances((mesh.vertices, mesh.faces), geodesic)
+        return Side(distances, [str(k) for k in range(distances.total)])
 
 
 def _mesh_in(path: Path, reading: dict[str, Any]) -> Mesh | None:
@@ -182,9 +276,16 @@ def _mesh_in(path: Path, reading: dict[str, Any]) -> Mesh | None:
 
 
 def _solver(
-    plan: str, robust: bool, p: int | None, epsilon: float | None, mass: str | None, start: str | None, seed: Any
+    plan: str,
+    robust: bool,
+    p: int | None,
+    epsilon: float | None,
+    mass: str | None,
+    start: str | None,
+    metric: str | None,
+    seed: Any,
 ) -> Callable[[Any, Any], Answer | Float64s]:
-    """What finds a plan between two spaces; refuses options that it would ignore."""
+    """What finds a plan or a map between two things; refuses options that it would ignore."""
     if plan != "align":
         if mass is not None:
             raise ao.InputError(f"--mass is for --plan align, but got --mass {mass} with --plan {plan}")
@@ -194,7 +295,11 @@ def _solver(
             raise ao.InputError(f"--{name} cannot be combined with --plan align")
     options = {"start": start or "anchors", "mass": _number_or_word(mass), "robust": robust, "rng": seed}
 
-    def aligned(x: Thing, y: Thing) -> Answer:
+    def aligned(x: Any, y: Any) -> Answer:
+        if metric is not None:
+            return ao.align_embeddings(x, y, metric=metric, rng=seed)
+        if isinstance(x, Path) and isinstance(y, Path):
+            return ao.align_meshes(x, y, mass=options["mass"], rng=seed)
         if isinstance(x, ao.Space) and isinstance(y, ao.Space):
             return ao.align(x, y, **options)
         return ao.align(x, y, n_landmarks=N_LANDMARKS, start=start or "anchors", rng=seed)
@@ -217,82 +322,92 @@ def _known(found: Matched) -> dict[str, Any]:
     known: dict[str, Any] = {"unmatched": found.unmatched, "converged": whole.converged}
     if isinstance(whole, ao.Transport):
         return {**known, "value": whole.value, "cost": whole.cost, "epsilon": whole.epsilon}
+    if found.confidence is not None:
+        known["confidence"] = found.confidence.tolist()
+    rival = whole.runner_up
+    another = rival and {**_fit(rival), "differs": rival.differs, "match": rival.matches.tolist()}
+    known |= {**_fit(whole), "runner_up": another}
+    if isinstance(whole, ao.MeshAlignment):
+        return {**known, "candidates": [{**_fit(one), "differs": one.differs} for one in whole.candidates]}
     starts = [
         {"name": s.name, "objective": s.objective, "seconds": s.seconds, "n_iter": s.n_iter, "converged": s.converged}
         for s in whole.starts
     ]
-    rival = whole.runner_up
-    another = rival and {**_fit(rival), "differs": rival.differs, "match": rival.matches.tolist()}
-    return {**known, **_fit(whole), "starts": starts, "runner_up": another}
+    return {**known, "starts": starts}
 
 
-def _fit(found: ao.Alignment | ao.DenseAlignment | Rival | DenseRival) -> dict[str, Any]:
-    """How well an answer fits."""
-    if isinstance(found, Rival):
-        return {"objective": found.objective}
+def _fit(found: Any) -> dict[str, Any]:
+    """How well an answer or a rival fits."""
     if isinstance(found, ao.Alignment):
-        names = ("value", "objective", "bound", "gap", "mass")
-        return {name: getattr(found, name) for name in names}
-    fit = {"discrepancy": found.discrepancy, "agreement": found.agreement}
-    return fit if isinstance(found, DenseRival) else {**fit, "landmarks": len(found.landmarks[0])}
+        names: tuple[str, ...] = ("value", "objective", "bound", "gap", "mass")
+    elif isinstance(found, ao.MeshAlignment):
+        names = ("reliable", "orientation", "distortion")
+    elif isinstance(found, MeshCandidate):
+        names = ("name", "probability", "orientation", "distortion", "curvature", "rigidity", "seconds")
+    elif isinstance(found, ao.EmbeddingAlignment):
+        names = ("objective", "scale", "metric")
+    elif isinstance(found, ao.DenseAlignment | DenseRival):
+        names = ("discrepancy", "agreement")
+    else:
+        names = ("objective",)
+    fit = {name: getattr(found, name) for name in names}
+    return {**fit, "landmarks": len(found.landmarks[0])} if isinstance(found, ao.DenseAlignment) else fit
 
 
-def _report(path: Path, a: Path, b: Path, x: Thing, y: Thing, found: Matched, title: str, geodesic: str) -> None:
+def _report(path: Path, a: Path, b: Path, x: Side, y: Side, found: Matched, title: str, geodesic: str) -> None:
     from anchorot.report import write_report
 
-    whole, details = found.whole, {"plan": title, "points": f"{_size(x)} and {_size(y)}"}
+    whole, details = found.whole, {"plan": title, "points": f"{x.size} and {y.size}"}
     if isinstance(whole, ao.Transport):
         state = "" if whole.converged else ", not converged"
         details |= {"value": f"{whole.value:.6g}{state}", "cost": f"{whole.cost:.6g}"}
         details |= {"epsilon": f"{whole.epsilon:.6g}"}
     elif isinstance(whole, ao.Correspondence):  # of which the page knows more
-        details = {} if found.plan is not None else {"geodesic": geodesic}
-    write_report(path, x, y, whole, names=(printable(a.name), printable(b.name)), details=details)
+        details = {"geodesic": geodesic} if isinstance(whole, ao.DenseAlignment) else {}
+    write_report(path, x.thing, y.thing, whole, names=(printable(a.name), printable(b.name)), details=details)
 
 
-def _size(thing: Thing) -> int:
-    return thing.n if isinstance(thing, ao.Space) else thing.total
-
-
-def _labels(thing: Thing) -> list[str]:
-    labels = thing.labels if isinstance(thing, ao.Space) else None
-    return [str(label) for label in (range(_size(thing)) if labels is None else labels)]
-
-
-def _write(path: Path, x: Thing, y: Thing, found: Matched) -> None:
+def _write(path: Path, x: Side, y: Side, found: Matched) -> None:
     if path.suffix.lower() == ".npz":
-        arrays: dict[str, Any] = {"match": found.matches, "labels_a": _labels(x), "labels_b": _labels(y)}
-        np.savez_compressed(path, **(arrays if found.plan is None else arrays | {"plan": found.plan}))
+        arrays: dict[str, Any] = {"match": found.matches, "labels_a": x.labels, "labels_b": y.labels}
+        known: dict[str, Any] = {"plan": found.plan, "confidence": found.confidence}
+        if isinstance(found.whole, ao.EmbeddingAlignment):
+            known |= {name: getattr(found.whole, name) for name in ("rotation", "scale", "offset", "metric")}
+        np.savez_compressed(path, **arrays, **{name: value for name, value in known.items() if value is not None})
     elif path.suffix.lower() == ".txt":
         np.savetxt(path, found.matches, fmt="%d")
     else:
         write_csv(path, _rows(x, y, found))
 
 
-def _rows(x: Thing, y: Thing, found: Matched) -> Iterator[list[str]]:
-    names_x, names_y = _labels(x), _labels(y)
-    yield ["a", "b", "share"]
-    for i, (j, share) in enumerate(zip(found.matches, found.shares(x), strict=True)):
-        yield [names_x[i], names_y[j] if j >= 0 else "", f"{share:.9g}"]
+def _rows(x: Side, y: Side, found: Matched) -> Iterator[list[str]]:
+    name, sure = found.sureness(x)
+    yield ["a", "b", name]
+    for i, (j, number) in enumerate(zip(found.matches, sure, strict=True)):
+        yield [x.labels[i], y.labels[j] if j >= 0 else "", f"{number:.9g}"]
 
 
-def _print(a: Path, b: Path, x: Thing, y: Thing, found: Matched, written: list[str], stopwatch: Stopwatch) -> None:
-    matches, n = found.matches, _size(x)
-    names_x, names_y, shares = _labels(x), _labels(y), found.shares(x)
-    title = f"{a.name} ({n} points) in {b.name} ({_size(y)} points)"
-    if found.plan is None:
-        table = new_table(f"{title}: some", "point", "match")
-        shown = np.unique(np.linspace(0, n - 1, min(ROWS_SHOWN, n)).astype(np.int64))
+def _print(a: Path, b: Path, x: Side, y: Side, found: Matched, written: list[str], stopwatch: Stopwatch) -> None:
+    matches, n = found.matches, x.size
+    name, sure = found.sureness(x)
+    title = f"{a.name} ({n} points) in {b.name} ({y.size} points)"
+    is_told = found.plan is not None or found.confidence is not None
+    if isinstance(found.whole, ao.MeshAlignment) or not is_told:
+        titles = [f"{title}: some", "point", "match"]
+        shown: NDArray[np.int64] = np.unique(np.linspace(0, n - 1, min(ROWS_SHOWN, n)).astype(np.int64))
     else:
-        table = new_table(f"{title}: the surest {min(ROWS_SHOWN, n)}", "point", "match", "share of its mass")
-        shown = np.argsort(-shares, kind="stable")[:ROWS_SHOWN]
+        titles = [f"{title}: the surest {min(ROWS_SHOWN, n)}", "point", "match"]
+        shown = np.argsort(-sure, kind="stable")[:ROWS_SHOWN]
+    table = new_table(*titles, *(["share of its mass" if name == "share" else name] if is_told else []))
     for i in shown:
-        match_name = names_y[matches[i]] if matches[i] >= 0 else "none"
-        table.add_row(plain(names_x[i]), plain(match_name), *([] if found.plan is None else [f"{shares[i]:.2%}"]))
-    if isinstance(found.whole, ao.Correspondence):
+        match_name = y.labels[matches[i]] if matches[i] >= 0 else "none"
+        table.add_row(plain(x.labels[i]), plain(match_name), *([f"{sure[i]:.2%}"] if is_told else []))
+    if isinstance(found.whole, ao.MeshAlignment):
+        _print_candidates(found.whole)
+    elif isinstance(found.whole, ao.Correspondence):
         _print_starts(found.whole)
     used = len(np.unique(matches[matches >= 0]))
-    lines = [f"{used} of {_size(y)} points of {plain(b.name)} are matched", *_lines(found)]
+    lines = [f"{used} of {y.size} points of {plain(b.name)} are matched", *_lines(found)]
     took = ", ".join(f"{name.replace('_', ' ')} {seconds:.2f} s" for name, seconds in stopwatch.seconds.items())
     print_table(table, *lines, f"[dim]{took}[/]", *written)
 
@@ -310,12 +425,43 @@ def _lines(found: Matched) -> Iterator[str]:
     elif isinstance(whole, ao.DenseAlignment):
         turned = "" if whole.agreement is None else f", agreement {whole.agreement:.3g} (below 0 the map mirrors)"
         yield f"{len(whole.landmarks[0])} landmarks, discrepancy {whole.discrepancy:.6g}{turned}{state}"
+    elif isinstance(whole, ao.MeshAlignment):
+        yield from _lines_of_surfaces(whole)
+        return
+    elif isinstance(whole, ao.EmbeddingAlignment):
+        dims = " to ".join(str(size) for size in whole.rotation.shape)
+        yield f"a map from {dims} dimensions, after which {whole.objective:.1%} of the variance is left{state}"
+        kept = int((whole.matches >= 0).sum())
+        yield f"about {whole.confidence.sum():.0f} of {kept} matches are right"
     else:
         yield f"loss {whole.value:.6g}, at least {whole.bound:.6g}: a gap of {whole.gap:.6g}{state}"
     rival = None if isinstance(whole, ao.Transport) else whole.runner_up
     if rival is not None:
         name, size = next(iter(_fit(rival).items()))
         yield f"a runner-up of {name} {size:.6g} matches {rival.differs:.1%} of the points otherwise"
+
+
+def _lines_of_surfaces(found: ao.MeshAlignment) -> Iterator[str]:
+    turned = "unknown" if found.orientation is None else f"{found.orientation:.3g} (below 0 the map mirrors)"
+    yield f"orientation {turned}, distortion {found.distortion:.3g} roots of the area"
+    rival = found.runner_up
+    if rival is not None:
+        yield f"a runner-up, {plain(rival.name)}, sends {rival.differs:.1%} of the surface elsewhere"
+    chance = f"reliable {found.reliable:.2g}"
+    if found.reliable < MIN_RELIABLE:
+        yield f"[bold]WARNING: {chance}: the map may be turned round, left for right or front for back[/]"
+    else:
+        yield f"{chance}: the estimated chance that the map is the right way round"
+
+
+def _print_candidates(found: ao.MeshAlignment) -> None:
+    heads = ("map", "right way round", "orientation", "distortion", "seconds")
+    table = new_table("maps that were compared, the best first", *heads)
+    for one in found.candidates:
+        turned = "unknown" if one.orientation is None else f"{one.orientation:.3f}"
+        numbers = f"{one.probability:.1%}", turned, f"{one.distortion:.4f}"
+        table.add_row(plain(one.name), *numbers, f"[dim]{one.seconds:.1f}[/]")
+    print_table(table)
 
 
 def _print_starts(found: ao.Correspondence) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -167,6 +167,24 @@ def read_edges(file: Path, options: ReadOptions) -> EdgeTable:
             f"a graph is needed: {graphs}, or with kind='graph' (--kind graph) a .csv, .tsv or .txt of edges"
         )
     return found[0]
+
+
+def read_vectors(file: Path, options: ReadOptions) -> tuple[Any, Sequence[Any] | None]:
+    """Read rows of numbers, not yet checked, and their names if they have some: a table, an array, or cells."""
+    file.stat()
+    ending = file.suffix.lower()
+    if ending == ".h5ad":
+        cells = read_h5ad(file, options.obsm, options.wanted, options.limit)
+        return cells.values, cells.names
+    if ending not in MATRIX_READERS:
+        raise InputError(
+            f"rows of numbers are needed: .h5ad, {', '.join(MATRIX_READERS)}, but this ends in '{file.suffix}'"
+        )
+    found = MATRIX_READERS[ending](file, replace(options, kind="points"))
+    if "V" in found:
+        raise InputError("this is a mesh, but rows of numbers are needed")
+    rows = found["points"] if "points" in found else found["cost"]
+    return rows, found.get("labels")
 
 
 class Readers(Processes):
