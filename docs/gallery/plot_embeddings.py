@@ -1,61 +1,62 @@
 """
-Two models' embeddings of the same digits, aligned
-==================================================
+Two networks' embeddings of the same images, aligned
+====================================================
 
-Two models embed handwritten digits: one takes principal components, in 15 dimensions, the other follows neighbours
-along the data (Isomap), in 6. Coordinates mean nothing across models, but distances within each do. Which image of one
-is which of the other?
+Two networks of different widths and seeds learn to read digits. Their hidden layers have no coordinate in common, and
+nobody says which row is which. `align_embeddings` finds the rotation between them, and with it who is who; and the
+rotation holds for images that it has never seen.
 """
 
 # %%
-# Images of six digits, 30 of each, embedded twice, and shuffled.
+# Both networks learn from 1200 images. What they make of the other 597 are the embeddings, the second one's shuffled.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.decomposition import PCA
-from sklearn.manifold import Isomap
+from sklearn.neural_network import MLPClassifier
 
 import anchorot as ao
 
-rng = np.random.default_rng(0)
 images, digits = load_digits(return_X_y=True)
-chosen = np.concatenate([rng.choice(np.flatnonzero(digits == digit), 30, replace=False) for digit in range(6)])
-images, digits = images[chosen], digits[chosen]
-first = PCA(15, random_state=0).fit_transform(images)
-order = rng.permutation(len(images))
-second = Isomap(n_neighbors=12, n_components=6).fit_transform(images)[order]
+images = images / 16
+rng = np.random.default_rng(0)
+seen, new = np.split(rng.permutation(len(images)), [1200])
+
+
+def embedded(width, seed):
+    """Train a network, and return its hidden layer for the images that it was not trained on."""
+    network = MLPClassifier((width,), alpha=1e-3, tol=1e-3, random_state=seed).fit(images[seen], digits[seen])
+    return np.maximum(images[new] @ network.coefs_[0] + network.intercepts_[0], 0)
+
+
+order = rng.permutation(len(new))
+first, second = embedded(32, seed=0), embedded(48, seed=1)[order]
+kinds, truth = (digits[new], digits[new][order]), np.argsort(order)
+found = ao.align_embeddings(first, second, rng=0)
+found
 
 # %%
-# Both as spaces, in units of their mean distance; ranks would do as well (``robust=True``).
-x, y = ao.from_points(first), ao.from_points(second)
-x, y = ao.Space(x.cost / x.cost.mean()), ao.Space(y.cost / y.cost.mean())
-found = ao.align(x, y)
-matched = order[found.matches]
-print(f"the same image: {(matched == np.arange(len(images))).mean():.0%}, by chance {1 / len(images):.1%}")
-print(f"the same digit: {(digits[matched] == digits).mean():.0%}, by chance {1 / 6:.0%}")
+# Right matches are known here, so they can be counted: the same image, the same digit, and what the confidence of the
+# matches promised.
+scores = ao.alignment_scores(found, truth, labels=kinds)
+print(
+    f"the same image {scores.hits:.1%}, promised {found.confidence.mean():.1%}; the same digit {scores.label_hits:.1%}"
+)
 
 # %%
-# Left and middle: the embeddings, coloured by the true digit. Right: which digit is matched with which.
-figure, axes = plt.subplots(1, 3, figsize=(13, 4.3), layout="constrained", width_ratios=(1, 1, 0.9))
-for ax, points, labels, title in (
-    (axes[0], first, digits, "principal components"),
-    (axes[1], second, digits[order], "Isomap"),
-):
-    for digit in range(6):
-        own = labels == digit
-        ax.scatter(*points[own, :2].T, alpha=0)  # so that the axes know how far digits go
-        for place in points[own, :2]:
-            ax.text(
-                *place, str(digit), color=ao.plot.PALETTE[digit], fontsize=9, ha="center", va="center", weight="bold"
-            )
-    ax.set(xticks=[], yticks=[], xlabel="first coordinate", ylabel="second coordinate")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.set_title(title, loc="left", weight="bold")
-counts = np.zeros((6, 6), int)
-np.add.at(counts, (digits, digits[matched]), 1)
-axes[2].imshow(counts, cmap="Blues")
-for i, j in np.ndindex(6, 6):
-    axes[2].text(j, i, counts[i, j] or "", ha="center", va="center", color="white" if counts[i, j] > 15 else "#374151")
-axes[2].set(xlabel="digit of the match", ylabel="digit", xticks=range(6), yticks=range(6))
-axes[2].set_title("who is matched with whom", loc="left", weight="bold")
+# Left: both in one plane, the first network after the rotation (dots), the second as it is (rings). Right: which digit
+# is matched with which.
+figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), layout="constrained", width_ratios=(1.15, 1))
+ao.plot.embedding_pair(found, first, second, kinds, ax=left)
+ao.plot.matching(found, kinds, ax=right)
+left.set_title("both embeddings after the rotation", loc="left", weight="bold")
+right.set_title("digits of images and of their matches", loc="left", weight="bold")
 plt.show()
+
+# %%
+# The rotation of one half of the images holds for the other half too, which it has not seen: the row of the second
+# network that is nearest to where an image is carried is nearly always that of the same image.
+half = np.arange(len(new)) < len(new) // 2
+fitted = ao.align_embeddings(first[half], second[half[order]], rng=0)
+carried = fitted.transform(first[~half])
+nearest = np.argmax(carried @ (second / np.linalg.norm(second, axis=1, keepdims=True)).T, axis=1)
+print(f"images that were not aligned, the same image: {np.mean(nearest == truth[~half]):.1%}")

@@ -26,6 +26,7 @@ LARGEST_UNIT = 2.0**900  # of costs that are drawn at their own size; larger one
 MAX_RATIO = 100.0  # times the median distance: what is farther is drawn there
 MOST_TOGETHER = 600  # points whose stress is lowered together; more go where distances to those put them
 STEPS_ALONE = 30
+TIE_BREAK = 1e-3  # of the largest distance: what keeps categories that have nothing in common in their own order
 MAX_ORDERED = 300  # categories whose order is the best of all that keep clusters together; of more, one of them
 
 
@@ -290,7 +291,8 @@ def _side_by_side(together: Float64s) -> Int64s:
     if count < 3:
         return np.arange(count)
     sizes = np.sqrt(np.maximum(together.sum(axis=1), 1.0))
-    apart = 1.0 - together / np.outer(sizes, sizes) / 2
+    steps = np.abs(np.subtract.outer(np.arange(count), np.arange(count))) / count
+    apart = np.maximum(1.0 - together / np.outer(sizes, sizes) / 2, 0.0) + TIE_BREAK * steps
     np.fill_diagonal(apart, 0.0)
-    tree = linkage(squareform(np.maximum(apart, 0.0)), "average", optimal_ordering=count <= MAX_ORDERED)
+    tree = linkage(squareform(apart), "average", optimal_ordering=count <= MAX_ORDERED)
     return np.asarray(leaves_list(tree), np.int64)

@@ -109,6 +109,11 @@ def test_categories_that_are_confused_stand_side_by_side_and_hits_on_the_diagona
         assert abs(rows.index(kinds[a]) - rows.index(kinds[b])) == 1
 
 
+def test_categories_that_nobody_confuses_stay_in_their_own_order():
+    labels = [k % 10 for k in range(60)]
+    assert names_on(plot.matching(np.arange(60), (labels, labels))) == [[str(k) for k in range(10)]] * 2
+
+
 def test_columns_of_other_categories_stand_at_the_rows_that_they_match():
     ax = plot.matching(np.arange(6), (list("abcabc"), [{"a": "Z", "b": "Y", "c": "X"}[k] for k in "abcabc"]))
     np.testing.assert_array_equal(ax.images[0].get_array(), np.eye(3))
