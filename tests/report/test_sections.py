@@ -13,7 +13,7 @@ from anchorot.report.sections import confidences
 from anchorot.surfaces.result import MeshAlignment, MeshCandidate
 from tests.project.pages import answers, egg, embedded, rivals, unpacked
 from tests.report import browsing
-from tests.report.browsing import opened
+from tests.report.browsing import PLACES_IN_SPACE, opened
 
 driver, phone = browsing.driver, browsing.phone
 SURFACE = egg(60, 0)
@@ -118,6 +118,9 @@ def test_categories_of_any_plan_are_counted_and_the_share_on_the_diagonal_told(t
         counts = unpacked(numbers["counts"]).reshape(len(numbers["rows"]), len(numbers["columns"]))
         assert counts[numbers["rows"].index("left"), numbers["columns"].index(NASTY)] == 1
         assert counts.sum() == 12
+        colours = [[tuple(row) for row in unpacked(side).reshape(-1, 3)] for side in numbers["colours"]]
+        assert len(set(zip(labels, colours[0], strict=True))) == len(set(colours[0])) == 2
+        assert dict(zip(other, colours[1], strict=True))["left"] == colours[0][labels.index("left")]
         assert "91.7% of the points have a match of their own category." in (tmp_path / "page.html").read_text("utf-8")
     with pytest.raises(ao.InputError, match="there are 3 labels of the first space, but 12 points"):
         write_report(tmp_path / "page.html", x, y, found, labels=(["a"] * 3, other))
@@ -180,6 +183,10 @@ def test_embeddings_of_more_points_than_a_page_can_hold_show_matches_alone(tmp_p
 # -- in a browser --------------------------------------------------------------------------------------------------
 
 
+CHOOSE = """
+const box = document.getElementById("colour"); box.value = arguments[0]; box.dispatchEvent(new Event("change"));"""
+
+
 def surface_colours(page, side):
     return page.run(f"return document.getElementById('plot-{side}').data[0].vertexcolor")
 
@@ -196,13 +203,27 @@ def test_on_a_map_of_surfaces_colours_stay_and_can_show_confidence(driver, tmp_p
     assert page.table()[0][-1] == f"{100 * mesh_map().confidence[7]:.3g} %"
     page.find(1, "3")
     page.wait(lambda: [page.run(marks, side) for side in (0, 1)] == [4, 1])
-    choose = "const box = document.getElementById('colour'); box.value = arguments[0];"
-    page.run(choose + "box.dispatchEvent(new Event('change'))", "confidence")
+    page.run(CHOOSE, "confidence")
     page.wait(lambda: surface_colours(page, 0) != before[0] and surface_colours(page, 1) != before[1])
     assert page.driver.find_element("id", "sure-scale").is_displayed()
     page.driver.find_element("id", "swap").click()
-    page.wait(lambda: page.run("return document.getElementById('colour').disabled"))
+    page.wait(lambda: page.run("return document.getElementById('colour').value") == "place")
     assert not page.driver.find_element("id", "sure-scale").is_displayed()
+    page.assert_quiet()
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("browser")
+def test_a_surface_of_thousands_of_vertices_has_no_dots_but_can_be_clicked_on(driver, tmp_path):
+    surface = egg(2100, 0)
+    mesh = surface.geometry.positions, surface.geometry.faces
+    page = opened(driver, tmp_path, mesh, mesh, mesh_map(n=2100))
+    assert page.run("return document.getElementById('plot-0').data[1].visible") is False
+    sites = np.array(page.run(PLACES_IN_SPACE, 0, 0))
+    vertex = int(sites[:, 2].argmin())
+    page.click(sites[vertex], f"point {vertex}")
+    assert page.text("found-title") == f"Where point {vertex} of A goes"
+    assert [row[0] for row in page.table()] == [vertex]
     page.assert_quiet()
 
 
@@ -214,6 +235,9 @@ def test_categories_are_drawn_and_fit_a_phone(phone, tmp_path):
     page.wait(lambda: page.run("return document.getElementById('categories').data?.length") == 1)
     shares = page.run("return document.getElementById('categories').data[0].z")
     assert np.shape(shares) == (30, 30)
+    before = surface_colours(page, 1)
+    page.run(CHOOSE, "category")
+    page.wait(lambda: surface_colours(page, 1) != before)
     assert page.run("return document.querySelectorAll('#categories b').length") == 0
     assert page.run("return document.documentElement.scrollWidth <= innerWidth")
     page.assert_quiet()

@@ -2,9 +2,13 @@
 
 const state = { side: null, point: null, chosen: null, answer: 0 }; // the lit point, and the match chosen in the table
 const mouse = { x: 0, y: 0 }; // plotly does not say where it is in space
-let sides, answers;
+let sides, answers, ofCategories;
 
-const coloursOf = ({ confidence, colours }) => (confidence && byId("colour").value === "confidence" ? confidence.map(confident) : colours);
+const coloursOf = ({ confidence, colours }) => {
+  const choice = byId("colour").value;
+  if (choice === "category") return ofCategories;
+  return confidence && choice === "confidence" ? confidence.map(confident) : colours;
+};
 
 // On a map colours stay, since they tell where things are: a pin shows the point, others what it goes to or comes from.
 const onMap = (answer, plain) => {
@@ -155,7 +159,8 @@ const open = ({ agree, ...data }) => {
   byId("other-answer").hidden = answers.length < 2;
   byId("turn").hidden = !canTurnTogether();
   byId("together").checked = agree;
-  byId("colouring").hidden = !answers[0].confidence;
+  ofCategories = data.categories?.colours;
+  offerColours();
   tellAnswer(answers[0]);
   tellColours();
   tell();

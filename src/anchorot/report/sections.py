@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from anchorot._scene import Drawable, category_table
+from anchorot._scene import CategoryTable, Drawable, category_table
 from anchorot._typing import Float64s, Int64s
 from anchorot.distances.alignment import Correspondence
 from anchorot.distances.scores import check_label_pair
-from anchorot.report.answers import pack
+from anchorot.report.answers import pack, place_colours
 from anchorot.surfaces.result import MIN_RELIABLE, MeshAlignment, MeshCandidate
 
 N_SURE = 10  # matches listed of either kind
@@ -133,7 +134,8 @@ def categories(
     """Where to draw which categories go with which, and the numbers for the page's script."""
     if labels is None:
         return "", None
-    table = category_table(matches[0], *check_label_pair(labels, len(matches[0]), len(matches[1])))
+    both = check_label_pair(labels, len(matches[0]), len(matches[1]))
+    table = category_table(matches[0], *both)
     own = sum(
         int(table.counts[k, table.columns.index(name)]) for k, name in enumerate(table.rows) if name in table.columns
     )
@@ -145,5 +147,14 @@ def categories(
         "columns": table.columns,
         "counts": pack(table.counts, "f4"),
         "shares": pack(table.shares, "f4"),
+        "colours": [pack(_colours(side, table), "u1") for side in both],
     }
     return section, packed
+
+
+def _colours(labels: Sequence[Any], table: CategoryTable) -> NDArray[np.uint8]:
+    """A colour (n, 3) for every point's category; categories that are confused, neighbours in the table, look alike."""
+    names = [*table.rows, *(name for name in table.columns if name not in set(table.rows))]
+    wheel = place_colours(np.stack([np.arange(len(names)), np.arange(len(names)) % 2], axis=1).astype(np.float64))
+    number = {name: k for k, name in enumerate(names)}
+    return np.asarray(wheel[[number[str(label)] for label in labels]], np.uint8)

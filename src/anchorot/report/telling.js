@@ -72,6 +72,12 @@ const tellPoint = (answer, side, point) => {
   byId("status").textContent = `${title}: ${best || "no mass"}. ${answer.map ? "" : byId("spread").textContent}`;
 };
 
+const offerColours = () => {
+  const offered = { place: true, category: Boolean(ofCategories), confidence: answers.some(({ confidence }) => confidence) };
+  for (const option of byId("colour").options) option.hidden = option.disabled = !offered[option.value];
+  byId("colouring").hidden = !offered.category && !offered.confidence;
+};
+
 const tellColours = () => {
   const isShown = answers[state.answer].confidence && byId("colour").value === "confidence";
   byId("sure-scale").hidden = !isShown;
@@ -94,7 +100,9 @@ const unmatchedList = (answer, { name, count }, s) => {
 const tellAnswer = (answer) => {
   byId("unmatched").replaceChildren(...sides.flatMap((side, s) => unmatchedList(answer, side, s)));
   byId("answer").textContent = answer.text;
-  byId("colour").disabled = !answer.confidence; // of the other answer it is not known
+  const unsure = byId("colour").querySelector("[value=confidence]"); // of the other answer it is not known
+  unsure.disabled = !answer.confidence;
+  if (unsure.disabled && unsure.selected) byId("colour").value = "place";
   tellColours();
   byId("swap").setAttribute("aria-pressed", String(state.answer === 1));
 };
