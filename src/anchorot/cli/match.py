@@ -7,7 +7,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 import anchorot as ao
 from anchorot._parallel import interruptible
@@ -77,19 +76,20 @@ class Matched(NamedTuple):
 
     @property
     def confidence(self) -> Float64s | None:
-        """The chance that matches are right, where that is known and there is no plan."""
-        return getattr(self.whole, "confidence", None) if self.plan is None else None
+        """The chance that each match is right, where that is known."""
+        if not isinstance(self.whole, ao.Correspondence) or not np.array_equal(self.whole.matches, self.matches):
+            return None  # one to one, a point may have another match than the one that was judged
+        chances: Float64s | None = getattr(self.whole, "confidence", None)
+        return chances
 
-    def sureness(self, x: Side) -> tuple[str, Float64s]:
-        """What tells how sure each match is: its confidence, or the share of the point's mass that goes there."""
-        is_matched = self.matches >= 0
-        if self.confidence is not None:
-            return "confidence", self.confidence
-        if self.plan is None or not isinstance(x.thing, ao.Space):
-            return "share", is_matched.astype(np.float64)
-        mass = np.where(is_matched, np.take_along_axis(self.plan, self.matches[:, None].clip(0), axis=1)[:, 0], 0.0)
-        weights = x.thing.weights
-        return "share", np.divide(mass, weights, out=np.zeros(x.size), where=weights > 0)
+    def sureness(self, x: Side) -> dict[str, Float64s]:
+        """What tells how sure each match is: the share of its point's mass that goes there, and its confidence."""
+        known = {}
+        if self.plan is not None and isinstance(x.thing, ao.Space):
+            at = np.take_along_axis(self.plan, self.matches[:, None].clip(0), axis=1)[:, 0]
+            mass, weights = np.where(self.matches >= 0, at, 0.0), x.thing.weights
+            known["share"] = np.divide(mass, weights, out=np.zeros(x.size), where=weights > 0)
+        return known if self.confidence is None else {**known, "confidence": self.confidence}
 
 
 @reads_spaces
@@ -381,27 +381,24 @@ def _write(path: Path, x: Side, y: Side, found: Matched) -> None:
 
 
 def _rows(x: Side, y: Side, found: Matched) -> Iterator[list[str]]:
-    name, sure = found.sureness(x)
-    yield ["a", "b", name]
-    for i, (j, number) in enumerate(zip(found.matches, sure, strict=True)):
-        yield [x.labels[i], y.labels[j] if j >= 0 else "", f"{number:.9g}"]
+    sure = found.sureness(x)
+    yield ["a", "b", *sure]
+    for i, j in enumerate(found.matches):
+        yield [x.labels[i], y.labels[j] if j >= 0 else "", *(f"{numbers[i]:.9g}" for numbers in sure.values())]
 
 
 def _print(a: Path, b: Path, x: Side, y: Side, found: Matched, written: list[str], stopwatch: Stopwatch) -> None:
-    matches, n = found.matches, x.size
-    name, sure = found.sureness(x)
-    title = f"{a.name} ({n} points) in {b.name} ({y.size} points)"
-    is_told = found.plan is not None or found.confidence is not None
-    if isinstance(found.whole, ao.MeshAlignment) or not is_told:
-        titles = [f"{title}: some", "point", "match"]
-        shown: NDArray[np.int64] = np.unique(np.linspace(0, n - 1, min(ROWS_SHOWN, n)).astype(np.int64))
-    else:
-        titles = [f"{title}: the surest {min(ROWS_SHOWN, n)}", "point", "match"]
-        shown = np.argsort(-sure, kind="stable")[:ROWS_SHOWN]
-    table = new_table(*titles, *(["share of its mass" if name == "share" else name] if is_told else []))
+    matches, n, sure = found.matches, x.size, found.sureness(x)
+    count = min(ROWS_SHOWN, n)
+    is_spread = not sure or isinstance(found.whole, ao.MeshAlignment)  # neighbours on a surface are equally sure
+    even = np.unique(np.linspace(0, n - 1, count).astype(np.int64))
+    shown = even if is_spread else np.argsort(-next(reversed(sure.values())), kind="stable")[:count]
+    title = f"{a.name} ({n} points) in {b.name} ({y.size} points): {'some' if is_spread else f'the surest {count}'}"
+    titles = ["share of its mass" if name == "share" else name for name in sure]
+    table = new_table(title, "point", "match", *titles)
     for i in shown:
         match_name = y.labels[matches[i]] if matches[i] >= 0 else "none"
-        table.add_row(plain(x.labels[i]), plain(match_name), *([f"{sure[i]:.2%}"] if is_told else []))
+        table.add_row(plain(x.labels[i]), plain(match_name), *(f"{numbers[i]:.2%}" for numbers in sure.values()))
     if isinstance(found.whole, ao.MeshAlignment):
         _print_candidates(found.whole)
     elif isinstance(found.whole, ao.Correspondence):
