@@ -157,6 +157,7 @@ def test_meshes_are_aligned_as_surfaces_and_what_is_known_is_told(small_meshes):
     assert ("WARNING" in told_text) == (found.reliable < 0.8)
 
 
+@pytest.mark.system
 def test_programs_are_told_all_that_is_known_of_a_map_of_surfaces(small_meshes):
     folder, _ = small_meshes
     command = ["match", "a.off", "b.off", "--json", "-o", "m.npz"]
@@ -175,6 +176,7 @@ def test_programs_are_told_all_that_is_known_of_a_map_of_surfaces(small_meshes):
         assert saved["confidence"].tolist() == pytest.approx(found["confidence"])
 
 
+@pytest.mark.system
 def test_a_map_that_may_be_turned_round_is_told_with_a_warning(small_meshes):
     folder, _ = small_meshes
     doubt = FEW + "from dataclasses import replace; import anchorot as ao; align = ao.align_meshes; "
@@ -187,6 +189,7 @@ def test_a_map_that_may_be_turned_round_is_told_with_a_warning(small_meshes):
     assert result.returncode == 0
 
 
+@pytest.mark.system
 def test_an_interrupted_alignment_of_surfaces_leaves_nothing_behind(small_meshes):
     folder, _ = small_meshes
     stop = FEW + MIDDLE.format("os.kill(os.getpid(), signal.SIGINT); threading.Event().wait(5)") + "\nmain()"
@@ -248,6 +251,7 @@ def test_what_embeddings_cannot_do_is_one_line(vectors, options, said):
     assert_one_line(anchorot("match", "x.npy", "y.npz", *options, cwd=folder), said)
 
 
+@pytest.mark.system
 def test_what_holds_no_vectors_is_one_line(vectors):
     folder, _ = vectors
     (folder / "g.edgelist").write_text("a b\n")

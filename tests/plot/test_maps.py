@@ -119,6 +119,7 @@ def test_columns_of_other_categories_stand_at_the_rows_that_they_match():
     np.testing.assert_array_equal(ax.images[0].get_array(), np.eye(3))
 
 
+@pytest.mark.system
 def test_forty_categories_of_many_objects_can_be_read():
     rng = np.random.default_rng(0)
     labels = [f"category {k}" for k in rng.integers(0, 45, 1854)]
