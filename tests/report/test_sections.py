@@ -53,8 +53,14 @@ def test_a_map_that_is_probably_right_is_called_so_without_a_warning(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"reliable": 0.79}, ["Warning: It may be turned round.", "at 79%", "look at the other answer"]),
-        ({"reliable": 0.1, "rival": False}, ["Warning: ", "at 10%", "Check by the colours before you rely on it."]),
+        (
+            {"reliable": 0.79},
+            ["Warning: This map may be turned round: the chance", "at only 79%", "look at the other answer"],
+        ),
+        (
+            {"reliable": 0.1, "rival": False},
+            ["Warning: ", "at only 10%", "Check by the colours before you rely on it."],
+        ),
         ({"orientation": -0.9}, ["at 95%", "Seen from outside, it exchanges left and right."]),
         ({"orientation": None}, ["The faces do not tell inside from outside"]),
     ],

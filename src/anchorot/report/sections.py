@@ -25,11 +25,10 @@ def verdict(found: object) -> str:
     if not isinstance(found, MeshAlignment):
         return ""
     is_sure = found.reliable >= MIN_RELIABLE
-    says = [] if is_sure else ["It may be turned round."]
-    says.append(
-        "The chance that this map is the right way round, neither left for right nor front for back, "
-        f"is estimated at {found.reliable:.0%}."
-    )
+    chance = "the right way round, neither left for right nor front for back, is estimated at"
+    says = [f"The chance that this map is {chance} {found.reliable:.0%}."]
+    if not is_sure:
+        says = [f"This map may be turned round: the chance that it is {chance} only {found.reliable:.0%}."]
     if found.is_mirrored:
         says.append("Seen from outside, it exchanges left and right.")
     elif found.is_mirrored is None:
