@@ -5,8 +5,9 @@ Gaussian noise, and its doubly stochastic form (Sinkhorn) the chance of a match 
 function of four signs turns it into one that holds across kinds of data: that `share`; the `margin` to the nearest
 other point of either side, in units of the temperature; how much more is left than at the median match (`excess`, which
 varies as the root of the number of directions); and how many matches are the `nearest` points at all. The factors were
-fitted to 149 pairs of clouds of several spectra, dimensions (8 to 90) and noise, most with all objects in common, and
-tried on words, digits and networks' features: the guide on embeddings has the figures.
+fitted to 149 pairs of clouds of several spectra, dimensions (8 to 90) and noise, most with all objects in common; the
+signs were chosen by words and digits. The guide on embeddings has the figures, also of data that were looked at later,
+and says where the chance is far too low: between models that are unlike each other.
 """
 
 from __future__ import annotations

@@ -46,8 +46,9 @@ class EmbeddingAlignment(Correspondence):
         Index of every point's match, no two alike; -1 where there is none: too few points on the other side, or
         nothing that fits.
     confidence : ndarray of shape (n,)
-        Estimated chance that a point's match is the right one; 0 without a match. It assumes that the point has a
-        partner: where the two sides have no objects in common, a match is the nearest in kind.
+        Estimated chance that a point's match is the right one; 0 without a match. It assumes that most points have a
+        partner (where the two sides have no objects in common, a match is the nearest in kind), and is too low between
+        models that are unlike each other: see the guide on embeddings.
     rotation : ndarray of shape (d, e)
         Semi-orthogonal: the rows (columns if d > e) have length 1 and are perpendicular.
     scale : float
