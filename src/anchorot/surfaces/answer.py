@@ -6,19 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot._typing import Int64s, RngLike
 from anchorot.io.meshes import open_mesh, surface_of
 from anchorot.surfaces.candidates import Candidate, candidates, differing
-from anchorot.surfaces.choice import Scores, local_misfits, scores_of
+from anchorot.surfaces.choice import Scores, local_confidence, scores_of
 from anchorot.surfaces.result import MeshAlignment, MeshCandidate
 from anchorot.surfaces.shape import Shape, root_of_area
-from anchorot.surfaces.upsampling import sharpened
+from anchorot.surfaces.upsampling import MAX_SOURCES, sharpened, sharpened_image
 
 N_FINALISTS = 5
 MIN_RIVAL_DIFFERENCE = 0.1  # of the surface goes elsewhere by another answer
 MIN_RIVAL_ODDS = 0.2  # of the chosen map's: what a runner-up must have
-CONFIDENCE_REACH = 0.15
-CONFIDENCE_RULE = (4.0, -2.0)  # log-odds of a match being near the right one in a right map: constant, local misfit
 
 
 class Judged(NamedTuple):
@@ -37,14 +35,23 @@ def answer(first: Any, second: Any, mass: float | str | None, rng: RngLike, thre
     x, y = (Shape.of(one, unit) for one in surfaces)
     found = [(scores_of(x, y, one.image), one) for one in candidates(x, y, mass, rng, threads)]
     found.sort(key=lambda pair: -pair[0].log_odds)
-    finalists = []
-    for _, one in found[:N_FINALISTS]:
-        matches = sharpened(x, y, one.image, is_part=is_part)
-        image = matches[x.sample.chosen]
-        finalists.append(Judged(one._replace(image=image), scores_of(x, y, image), matches))
+    finalists = [_sharpened(x, y, one, is_part) for _, one in found[:N_FINALISTS]]
     finalists.sort(key=lambda judged: -judged.scores.log_odds)
+    if len(x.vertices) > MAX_SOURCES:
+        finalists[0] = finalists[0]._replace(matches=sharpened(x, y, finalists[0].candidate.image, is_part=is_part))
     others = [Judged(one, scores, one.image[x.sample.owner]) for scores, one in found[N_FINALISTS:]]
     return _result(x, y, [*finalists, *others])
+
+
+def _sharpened(x: Shape, y: Shape, one: Candidate, is_part: bool) -> Judged:
+    """Sharpen a candidate, on the whole surface unless that is large, and look at it again."""
+    if len(x.vertices) > MAX_SOURCES:
+        image = sharpened_image(x, y, one.image)
+        matches = image[x.sample.owner]
+    else:
+        matches = sharpened(x, y, one.image, is_part=is_part)
+        image = matches[x.sample.chosen]
+    return Judged(one._replace(image=image), scores_of(x, y, image), matches)
 
 
 def _result(x: Shape, y: Shape, judged: list[Judged]) -> MeshAlignment:
@@ -67,7 +74,7 @@ def _result(x: Shape, y: Shape, judged: list[Judged]) -> MeshAlignment:
     ]
     rivals = [one for one in table if one.differs > MIN_RIVAL_DIFFERENCE]
     reliable = table[0].probability
-    local = _confidence(x, y, best.candidate.image)
+    local = local_confidence(x, y, best.candidate.image)
     confidence = np.zeros(x.total)
     confidence[x.kept] = reliable * local
     return MeshAlignment(
@@ -78,13 +85,6 @@ def _result(x: Shape, y: Shape, judged: list[Judged]) -> MeshAlignment:
         runner_up=next((one for one in rivals if one.probability > MIN_RIVAL_ODDS * reliable), None),
         n_second=y.total,
     )
-
-
-def _confidence(x: Shape, y: Shape, image: Int64s) -> Float64s:
-    """Estimate, for every vertex, the chance that its match is near the right one if the whole map is."""
-    constant, slope = CONFIDENCE_RULE
-    misfit = local_misfits(x, y, image, CONFIDENCE_REACH)
-    return 1 / (1 + np.exp(-(constant + slope * misfit)))[x.rows.argmin(axis=0)]
 
 
 def _logistic(value: float) -> float:

@@ -17,6 +17,7 @@ from anchorot.surfaces.shape import Shape
 BLOCK_BYTES = 64 << 20  # of products of rows that are held at a time
 ROUGH_SIZES = (20, 30, 40, 50, 65, 80, 100)  # numbers of eigenfunctions on a sample
 SHARP_SIZES = (30, 50, 70, 90, 110, 130, 150)  # and on whole surfaces
+LARGE_SIZES = (50, 100, 150)  # and on large ones
 MAX_SOURCES = 6000  # vertices of the first surface that take part in all rounds but the last
 
 Float32s = NDArray[np.float32]
@@ -72,14 +73,22 @@ def refined(first: Shape, second: Shape, image: Int64s, sizes: Sequence[int], *,
 
 
 def sharpened(first: Shape, second: Shape, image: Int64s, *, is_part: bool = False) -> Int64s:
-    """The match of every vertex of the first surface, given that of sampled points."""
+    """The match of every vertex of the first surface, given that of sampled points.
+
+    Of a large mesh, some vertices take part in all rounds, and the others in the last alone.
+    """
     n = len(first.vertices)
     start = image[first.sample.owner]
-    step = -(-n // MAX_SOURCES)
-    if step == 1:
+    if n <= MAX_SOURCES:
         return upsampled(first.functions, first.mass, second.functions, start, SHARP_SIZES, is_part=is_part)
-    some = np.sort(np.random.default_rng(0).permutation(n)[: n // step])
+    some = np.sort(np.random.default_rng(0).permutation(n)[:MAX_SOURCES])
     functions, mass = first.functions[some], first.mass[some]
-    rough = upsampled(functions, mass, second.functions, start[some], SHARP_SIZES, is_part=True)
+    rough = upsampled(functions, mass, second.functions, start[some], LARGE_SIZES, is_part=True)
     matrix = carrier(functions, mass, second.functions[rough])
     return nearest_rows(first.functions.astype(np.float32), (second.functions @ matrix.T).astype(np.float32))
+
+
+def sharpened_image(first: Shape, second: Shape, image: Int64s) -> Int64s:
+    """The vertex of the second surface that sampled points of the first go to, by all eigenfunctions."""
+    chosen, mass = first.sample.chosen, first.sample.mass
+    return upsampled(first.functions[chosen], mass, second.functions, image, LARGE_SIZES, is_part=True)
