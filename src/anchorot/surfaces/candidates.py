@@ -114,8 +114,12 @@ def _blended(first: Shape, second: Shape, images: list[Int64s], reach: float) ->
 
 def _add_aligned(pool: Pool, first: Shape, second: Shape, mass: float | str | None, rng: RngLike, threads: int) -> None:
     """Align the landmarks by distances alone and by every lead; each answer and runner-up makes a map."""
-    spaces, is_part = (first.space, second.space), mass is not None
-    nearest = first.rows[:, first.sample.chosen].argmin(axis=0)
+    is_part = mass is not None
+    areas = np.array([first.mass.sum(), second.mass.sum()])  # parts have as many landmarks as they are large
+    sizes = [len(first.landmarks), len(second.landmarks)]
+    n, m = np.maximum(2, np.rint(sizes * areas / areas.max()).astype(int)).tolist() if is_part else sizes
+    spaces = first.space(n), second.space(m)
+    nearest = first.rows[:n, first.sample.chosen].argmin(axis=0)
 
     def add(name: str, matches: Int64s) -> None:
         image = np.where(matches >= 0, second.landmarks[matches], -1)[nearest]
@@ -129,7 +133,7 @@ def _add_aligned(pool: Pool, first: Shape, second: Shape, mass: float | str | No
 
     add_both("distances", align(*spaces, mass=mass, rng=rng, threads=threads))
     for lead in LEADS:
-        features = _features(first, lead), _features(second, lead)
+        features = _features(first, lead)[:n], _features(second, lead)[:m]
         led = align(*spaces, features=features, alpha=lead.alpha, start=lead.start, mass=mass, rng=rng, threads=threads)
         add(lead.name, led.matches)
         then = align(*spaces, start=led.plan, mass=mass, rng=rng, threads=threads)

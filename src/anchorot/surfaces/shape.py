@@ -71,10 +71,9 @@ class Shape:
             sample=_sample(vertices, faces, mass, landmarks.chosen),
         )
 
-    @property
-    def space(self) -> Space:
-        """The space of the landmarks."""
-        cost = self.rows[:, self.landmarks].astype(np.float64)
+    def space(self, count: int) -> Space:
+        """The space of the first landmarks."""
+        cost = self.rows[:count, self.landmarks[:count]].astype(np.float64)
         return Space((cost + cost.T) / 2)
 
     @cached_property
