@@ -27,7 +27,7 @@ _made = {}
 
 def mesh_alignment(matches):
     """What `align_meshes` returns, with given matches."""
-    only = MeshCandidate("landmarks", matches, 0.9, 0.01, 0.9, 0.1, 0.95, 0.0, 1.0)
+    only = MeshCandidate("landmarks", matches, 0.9, 0.01, 0.9, 0.8, 0.1, 0.95, 0.0, 1.0)
     return ao.MeshAlignment(matches, np.where(matches >= 0, 0.9, 0.0), 0.95, (only,), None, 60)
 
 

@@ -12,6 +12,7 @@ import pytest
 import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot._kernels.records import ShareSteps
+from tests.project.pages import egg
 from tests.strategies import clouds, samples
 
 pytestmark = pytest.mark.usefixtures("native_only")
@@ -21,6 +22,8 @@ SIZES = (420, 390)  # squared, they are events of several stretches of a sweep
 SAMPLES = samples(0, 300, 320, sizes=(300, 400))
 MANY = samples(2, 150, 200, sizes=(20, 60))
 GRAPHS = [[nx.gnp_random_graph(30, p, seed=k) for k in range(60)] for p in (0.3, 0.4)]
+SURFACE = egg(60, 0)
+MESH = SURFACE.geometry.positions, SURFACE.geometry.faces
 
 
 def powers(function, x, y, **options):
@@ -43,6 +46,7 @@ CALLS = {
     "align_graphs": lambda x, y, **o: (
         ao.align_graphs(nx.gnp_random_graph(30, 0.2, seed=0), GRAPHS[0][0], rng=0, **o).plan
     ),
+    "align_meshes": lambda x, y, **o: ao.align_meshes(MESH, MESH, rng=0, **o).matches,
     "anchor_energy": lambda x, y, **o: powers(ao.anchor_energy, x, y, **o),
     "anchor_energy_estimate": estimated,
     "expected_cost": lambda x, y, **o: powers(ao.expected_cost, x, y, **o),

@@ -25,8 +25,8 @@ def mesh_map(reliable=0.95, orientation=0.97, rival=True, n=60):
     """A map of a surface onto itself, three of whose vertices share a match and one of which has none."""
     matches = np.arange(n)
     matches[:3], matches[5] = 3, -1
-    chosen = MeshCandidate(NASTY, matches, orientation, 0.0123, 0.876, 0.21, reliable, 0.0, 1.5)
-    other = MeshCandidate("functions", np.roll(matches, 1), -0.5, 0.03, 0.2, 0.6, 0.07, 0.9, 2.5)
+    chosen = MeshCandidate(NASTY, matches, orientation, 0.0123, 0.876, 0.765, 0.21, reliable, 0.0, 1.5)
+    other = MeshCandidate("functions", np.roll(matches, 1), -0.5, 0.03, 0.2, -0.4, 0.6, 0.07, 0.9, 2.5)
     confidence = np.where(matches >= 0, np.linspace(0.2, 1, n), 0.0)
     return MeshAlignment(matches, confidence, reliable, (chosen, other), other if rival else None, n)
 
@@ -81,11 +81,12 @@ def test_all_candidates_are_listed_with_their_scores_and_names_are_text(tmp_path
         "0.970",
         "0.0123",
         "0.876",
+        "0.765",
         "0.210",
         "0.0%",
         "1.5",
     ]
-    assert rows[1] == ["functions", "7.0%", "-0.500", "0.0300", "0.200", "0.600", "90.0%", "2.5"]
+    assert rows[1] == ["functions", "7.0%", "-0.500", "0.0300", "0.200", "-0.400", "0.600", "90.0%", "2.5"]
     assert table.count('class="kept"') == 1
     assert NASTY not in page
 

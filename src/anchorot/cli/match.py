@@ -343,7 +343,7 @@ def _fit(found: Any) -> dict[str, Any]:
     elif isinstance(found, ao.MeshAlignment):
         names = ("reliable", "orientation", "distortion")
     elif isinstance(found, MeshCandidate):
-        names = ("name", "probability", "orientation", "distortion", "curvature", "rigidity", "seconds")
+        names = ("name", "probability", "orientation", "distortion", "curvature", "turns", "rigidity", "seconds")
     elif isinstance(found, ao.EmbeddingAlignment):
         names = ("objective", "scale", "metric")
     elif isinstance(found, ao.DenseAlignment | DenseRival):

@@ -51,6 +51,7 @@ def candidates(found: object) -> str:
         "orientation": "from -1 to 1; negative in a map that mirrors",
         "distortion": "mean difference of distances along the surface, in roots of the area",
         "curvature": "correlation, from -1 to 1, of bends at vertices and at their matches",
+        "turns": "correlation, from -1 to 1, of numbers that left and right have with opposite signs",
         "rigidity": "how far neighbourhoods fall short of being turned as a whole",
         "elsewhere": "share of the surface that goes elsewhere than by the map chosen",
         "seconds": "until it was made",
@@ -62,7 +63,7 @@ def candidates(found: object) -> str:
 
 def _candidate(one: MeshCandidate, is_kept: bool) -> str:
     turned = "unknown" if one.orientation is None else f"{one.orientation:.3f}"
-    numbers = f"{one.distortion:.4f}", f"{one.curvature:.3f}", f"{one.rigidity:.3f}"
+    numbers = f"{one.distortion:.4f}", f"{one.curvature:.3f}", f"{one.turns:.3f}", f"{one.rigidity:.3f}"
     cells = (one.name, f"{one.probability:.1%}", turned, *numbers, f"{one.differs:.1%}", f"{one.seconds:.1f}")
     row = "".join(f"<td>{html.escape(text)}</td>" for text in cells)
     return f'<tr class="kept">{row}</tr>' if is_kept else f"<tr>{row}</tr>"
