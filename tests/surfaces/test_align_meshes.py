@@ -5,10 +5,11 @@ import pytest
 import trimesh
 
 import anchorot as ao
+from anchorot.io.meshes import open_mesh, surface_of
 from anchorot.surfaces.choice import misfits, scores_of
 from anchorot.surfaces.laplacian import areas, eigenfunctions, stiffness
 from anchorot.surfaces.orienting import oriented
-from anchorot.surfaces.shape import Shape
+from anchorot.surfaces.shape import Shape, root_of_area, smoothed
 from anchorot.surfaces.upsampling import nearest_rows, upsampled
 
 pytestmark = pytest.mark.filterwarnings("ignore:the map may be the wrong way round")
@@ -41,8 +42,6 @@ def mirrored(mesh, flipped=True):
 
 
 def shape_of(mesh):
-    from anchorot.io.meshes import open_mesh, surface_of
-
     return Shape.of(surface_of(open_mesh(mesh)))
 
 
@@ -111,6 +110,17 @@ def test_neighbourhoods_that_are_turned_fit_a_rotation_and_mirrored_ones_a_refle
     rotated, reflected = misfits(shape, other, own, 0.3)
     np.testing.assert_allclose(reflected, 0, atol=1e-9)
     assert rotated.mean() > 0.01
+
+
+def test_noise_hardly_changes_the_area_of_a_large_mesh_and_a_small_one_stays_as_it_is():
+    ball, rng = trimesh.creation.icosphere(6), np.random.default_rng(0)
+    noisy = ball.vertices * (1 + 0.02 * rng.normal(size=(len(ball.vertices), 1)))  # edges have 0.017
+    raw, clean = (surface_of(open_mesh((sites, ball.faces))) for sites in (noisy, ball.vertices))
+    assert root_of_area(raw) > 1.2 * root_of_area(clean)
+    assert root_of_area(smoothed(raw)) == pytest.approx(root_of_area(clean), rel=0.02)
+    assert root_of_area(smoothed(clean)) == pytest.approx(root_of_area(clean), rel=0.005)
+    small = surface_of(open_mesh(bumpy()))
+    assert smoothed(small) is small
 
 
 def test_turns_of_a_mirror_image_have_the_other_sign_and_even_signatures_are_the_same():

@@ -11,7 +11,7 @@ from anchorot.io.meshes import open_mesh, surface_of
 from anchorot.surfaces.candidates import Candidate, candidates, differing
 from anchorot.surfaces.choice import Scores, local_confidence, scores_of
 from anchorot.surfaces.result import MeshAlignment, MeshCandidate
-from anchorot.surfaces.shape import Shape, root_of_area
+from anchorot.surfaces.shape import Shape, root_of_area, smoothed
 from anchorot.surfaces.upsampling import MAX_SOURCES, sharpened, sharpened_image
 
 N_FINALISTS = 5
@@ -29,7 +29,7 @@ class Judged(NamedTuple):
 
 def answer(first: Any, second: Any, mass: float | str | None, rng: RngLike, threads: int) -> MeshAlignment:
     """Align two meshes."""
-    surfaces = surface_of(open_mesh(first)), surface_of(open_mesh(second))
+    surfaces = [smoothed(surface_of(open_mesh(thing))) for thing in (first, second)]
     is_part = mass is not None
     unit = max(root_of_area(one) for one in surfaces) if is_part else None  # parts are as large as they are
     x, y = (Shape.of(one, unit) for one in surfaces)

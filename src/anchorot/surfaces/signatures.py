@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anchorot._typing import Float64s, Floats, Int64s
-from anchorot.surfaces.laplacian import vertex_normals, vertex_sums
+from anchorot.surfaces.laplacian import factorised, vertex_normals, vertex_sums
 
 HEAT_TIMES = (0.005, 0.02, 0.08)  # where the area is 1, as all times here
 CURVATURE_TIMES = (0.0005, 0.002, 0.008)  # of the heat flow that curvature is averaged by
@@ -44,12 +44,10 @@ def signatures_of(
 ) -> Signatures:
     """Compute the signatures of a surface of area 1, given distances (l, n) from landmarks."""
     from scipy.sparse import diags_array
-    from scipy.sparse.linalg import splu
 
     def flow(time: float, sums: Float64s) -> Float64s:
         """Turn sums over the areas of vertices into means over neighbourhoods."""
-        solver = splu((diags_array(mass) + time * laplacian).tocsc(), permc_spec="MMD_AT_PLUS_A")
-        return solver.solve(sums)
+        return factorised(diags_array(mass) + time * laplacian).solve(sums)
 
     values, functions = spectrum
     decay = np.exp(-np.outer(values, HEAT_TIMES))
