@@ -204,6 +204,20 @@ def test_what_is_no_surface_gets_one_clear_line(mesh, message):
         ao.align_meshes(mesh, bumpy())
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n", "^bad.off: a mesh of 3 vertices, but"),
+        ("OFF\n3 1 0\n0 0 0\n1 0 0\nnan 1 0\n3 0 1 2\n", "^bad.off: vertices"),
+        ("nothing", "^bad.off: (?!bad.off)"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_with_its_name(tmp_path, text, message):
+    (tmp_path / "bad.off").write_text(text)
+    with pytest.raises(ao.InputError, match=message):
+        ao.align_meshes(bumpy(), tmp_path / "bad.off")
+
+
 @pytest.mark.system
 def test_a_mesh_with_an_edge_of_three_faces_is_aligned():
     vertices, faces = bumpy()

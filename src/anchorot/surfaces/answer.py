@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from anchorot._typing import Int64s, RngLike
-from anchorot.io.meshes import open_mesh, surface_of
+from anchorot.io.gate import about
+from anchorot.io.meshes import Surface, open_mesh, surface_of
 from anchorot.surfaces.candidates import Candidate, candidates, differing
 from anchorot.surfaces.choice import Scores, local_confidence, scores_of
 from anchorot.surfaces.result import MeshAlignment, MeshCandidate
@@ -29,10 +33,11 @@ class Judged(NamedTuple):
 
 def answer(first: Any, second: Any, mass: float | str | None, rng: RngLike, threads: int) -> MeshAlignment:
     """Align two meshes."""
-    surfaces = [smoothed(surface_of(open_mesh(thing))) for thing in (first, second)]
     is_part = mass is not None
-    unit = max(root_of_area(one) for one in surfaces) if is_part else None  # parts are as large as they are
-    x, y = (Shape.of(one, unit) for one in surfaces)
+    (surface, unit), (other, other_unit) = _measured(first), _measured(second)
+    if is_part:  # as large as they are
+        unit = other_unit = max(unit, other_unit)
+    x, y = Shape.of(surface, unit), Shape.of(other, other_unit)
     found = [(scores_of(x, y, one.image), one) for one in candidates(x, y, mass, rng, threads)]
     found.sort(key=lambda pair: -pair[0].log_odds)
     finalists = [_sharpened(x, y, one, is_part) for _, one in found[:N_FINALISTS]]
@@ -41,6 +46,14 @@ def answer(first: Any, second: Any, mass: float | str | None, rng: RngLike, thre
         finalists[0] = finalists[0]._replace(matches=sharpened(x, y, finalists[0].candidate.image, is_part=is_part))
     others = [Judged(one, scores, one.image[x.sample.owner]) for scores, one in found[N_FINALISTS:]]
     return _result(x, y, [*finalists, *others])
+
+
+def _measured(thing: Any) -> tuple[Surface, float]:
+    """Read a mesh, and take the root of its area; errors name its file."""
+    mesh = open_mesh(thing)
+    with about(Path(mesh.name)) if isinstance(thing, str | os.PathLike) else nullcontext():
+        surface = smoothed(surface_of(mesh))
+        return surface, root_of_area(surface)
 
 
 def _sharpened(x: Shape, y: Shape, one: Candidate, is_part: bool) -> Judged:

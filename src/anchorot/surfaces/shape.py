@@ -117,9 +117,8 @@ def root_of_area(surface: Surface) -> float:
 
 def _scaled(surface: Surface, unit: float | None) -> Float64s:
     """Move the vertices to their centre, and make the unit 1."""
-    length = root_of_area(surface)
     vertices = surface.vertices
-    return (vertices - vertices.mean(axis=0)) / (length if unit is None else unit)
+    return (vertices - vertices.mean(axis=0)) / (root_of_area(surface) if unit is None else unit)
 
 
 def _distances(vertices: Float64s, faces: Int64s) -> MeshDistances:
