@@ -41,7 +41,7 @@ def align_embeddings(
     metric : {"cosine", "euclidean"}
         Whether directions alone count (rows are brought to length 1), or positions do, up to a common scale.
     n_landmarks : int, optional
-        Points of each side that are aligned by their distances; 300 by default. More take longer, and help where the
+        Points of each side that are aligned by their distances; 400 by default. More take longer, and help where the
         two clouds are hardly alike.
     rng : None, int or numpy.random.Generator
         Which points are drawn.
