@@ -62,7 +62,7 @@ def two_sample(
     ] = Statistic.degree,
     ground: GroundOption = "w1",
     pooled: Annotated[
-        bool, typer.Option("--pooled", help="Of anchors: pool those of all spaces of a side, for thousands of spaces.")
+        bool, typer.Option("--pooled", help="anchors: pool those of all spaces of a side, for thousands of spaces.")
     ] = False,
     subjects: Annotated[
         str | None,
@@ -76,7 +76,7 @@ def two_sample(
     strata: Annotated[
         str | None,
         typer.Option(
-            metavar="PATTERN", help="Permute only among files with the same of this in their names.", show_default=False
+            metavar="PATTERN", help="Permute only among files in whose names this finds the same.", show_default=False
         ),
     ] = None,
     within: Annotated[

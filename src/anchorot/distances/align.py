@@ -119,8 +119,9 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     Returns
     -------
     Alignment
-        With `plan`, `matches`, `value`, the `bound` that no loss is below, all `starts`, a `runner_up` if another
-        answer is about as good, and more. With `n_landmarks` a `DenseAlignment`, which has the landmarks' `alignment`.
+        With `plan`, `matches` and their `confidence`, `value`, the `bound` that no loss is below, all `starts`, a
+        `runner_up` if another answer is about as good, and more. With `n_landmarks` a `DenseAlignment`, which has the
+        landmarks' `alignment`.
 
     Notes
     -----

@@ -77,7 +77,7 @@ class EnergyEstimate:
         Estimate of the populations' AE. It may be negative: between two draws of one space it is as often below 0 as
         the noise makes it.
     plain : float
-        The samples' own AE, as :func:`anchor_energy` gives it.
+        The samples' own AE, as :func:`~anchorot.anchor_energy` gives it.
     null_error : float
         What the standard error would be if the populations' AE were 0.
     growth : float

@@ -42,7 +42,7 @@ def shape(
         Also points (n, d), or a mesh or its path: then all of its vertices are the points.
     values : array_like of shape (n,), optional
         A number for each point, shown as its colour; on a mesh, of all that is nearest to the point. Points whose value
-        is NaN are grey, such as those that :meth:`~anchorot.Alignment.project` carries nothing to.
+        is NaN are grey, such as those that :meth:`~anchorot.Correspondence.project` carries nothing to.
     color : str, optional
         One colour for all, where there are no values.
     colorbar : bool

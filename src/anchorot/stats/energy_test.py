@@ -74,7 +74,7 @@ def energy_distance(
     ground : {"w1", "w2"}
         The distance between measures, or between the anchors of spaces.
     pooled : bool
-        Of spaces: compare all anchors of one side with all of the other.
+        For spaces: compare all anchors of one side with all of the other.
     threads : int
         The answer does not depend on it.
 
@@ -131,7 +131,7 @@ def energy_test(
 ) -> PermutationTest:
     """Test whether two collections of measures, or of spaces, come from one distribution, by permuting who is in which.
 
-    Of spaces it is the energy test of distances between spaces (the roots of their Anchor Energies), DISCO: it sees
+    For spaces it is the energy test of distances between spaces (the roots of their Anchor Energies), DISCO: it sees
     every difference between the distributions of spaces that Anchor Energy sees between spaces. With ``pooled=True`` it
     asks whether the mean measures over anchors agree, which is faster and has no N x N matrix, but is blind to which
     anchors are of one space.
@@ -151,7 +151,7 @@ def energy_test(
         quantiles are distributed alike level by level; "w2" has power against all collections of measures that differ,
         and needs the matrix.
     pooled : bool
-        Of spaces: pool the anchors of all spaces of a side. Spaces whose pooled anchors agree are then alike.
+        For spaces: pool the anchors of all spaces of a side. Collections whose pooled anchors agree are then alike.
     n_resamples : int
         Permutations to draw. If no more are possible, all are gone through, and the p-value is exact.
     rng : None, int or numpy.random.Generator

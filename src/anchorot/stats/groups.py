@@ -36,7 +36,7 @@ class PairOfGroups:
     first, second : object
         Their labels.
     statistic, pvalue : float
-        As of :func:`group_test` on the two groups alone.
+        As of :func:`~anchorot.group_test` on the two groups alone.
     adjusted_pvalue : float
         Corrected for the number of pairs by Holm's method: those below 0.05 are, all together, wrong with a
         probability of at most 5 %.
