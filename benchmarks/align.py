@@ -2,7 +2,7 @@
 
     python benchmarks/align.py --quick            six pairs of scans, two of each other set
     python benchmarks/align.py                    all pairs of scans within a subject, some across, and the other sets
-    python benchmarks/align.py --large --dense    with pairs of 2000 points, and whole scans matched vertex by vertex
+    python benchmarks/align.py --large            with pairs of 2000 points
     python benchmarks/align.py --data FOLDER      data sets elsewhere than in ../shared/data or ANCHOROT_DATA
 
 The second space of every pair is shuffled. "good" is the share of pairs whose objective is at most that of the true
@@ -30,7 +30,7 @@ import ot
 
 import anchorot as ao
 from measure import Row, table, write_results
-from problems import QUICK, Problem, cell_problems, isometry_problems, large_problems, scan_pairs, scan_problems, scans
+from problems import Problem, cell_problems, isometry_problems, large_problems, scan_problems
 
 DATA = Path(os.environ.get("ANCHOROT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 OURS, PRODUCT = "align", "POT, product start"
@@ -149,29 +149,6 @@ def row(what: str, found: list[Outcome], base: list[float], bars: dict[str, floa
     return Row(what, f"{shown}; {seconds:.2f} s, {ratio:.2f} over POT", ", ".join(limits), holds if limits else None)
 
 
-def dense_rows(folder: Path, is_quick: bool) -> list[Row]:
-    """Whole scans, all 6890 vertices; the error of 400 of them."""
-    meshes, subject = scans(folder)
-    pairs = scan_pairs(subject, is_quick=True)[: 2 if is_quick else QUICK]
-    errors, times, agreements = [], [], []
-    for i, j in pairs:
-        begin = time.perf_counter()
-        found = ao.align(ao.MeshDistances(meshes[i]), ao.MeshDistances(meshes[j]), n_landmarks=500)
-        times.append(time.perf_counter() - begin)
-        distances = ao.MeshDistances(meshes[j])
-        sample = np.random.default_rng(0).choice(len(found.matches), 400, replace=False).tolist()
-        rows = np.stack([distances.row(vertex) for vertex in sample])
-        errors.append(float(rows[np.arange(400), found.matches[sample]].mean() / rows.max()))
-        agreements.append(found.agreement)
-    right = [error for error in errors if error < 0.1]
-    n_mirrored = sum(value < 0 for value in agreements)
-    measured = (
-        f"{np.median(times):.1f} s, error {np.mean(errors):.3f} of the diameter"
-        f" ({np.mean(right):.3f} on the {len(right)} not turned round, {n_mirrored} mirrored)"
-    )
-    return [Row(f"{len(pairs)} pairs of whole scans, 6890 vertices", measured, "at most 30 s", np.median(times) <= 30)]
-
-
 SETS: dict[str, tuple[str, Callable[[Path, bool], Iterator[Problem]], dict[str, float], float | None]] = {
     "scans": ("faust_two_subjects", scan_problems, {"good": 0.9, "hits": 0.85}, 3.0),
     "isometries of SHREC'10": ("shrec10_subset", isometry_problems, {}, 3.0),
@@ -195,24 +172,17 @@ def quality_rows(folder: Path = DATA, *, is_quick: bool = False, is_large: bool 
     return rows
 
 
-def slow_rows() -> list[Row]:
-    return quality_rows() + (dense_rows(DATA, False) if (DATA / "faust_two_subjects").is_dir() else [])
-
-
-SLOW = (slow_rows,)
+SLOW = (quality_rows,)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few pairs of each set")
     parser.add_argument("--large", action="store_true", help="pairs of 2000 points too")
-    parser.add_argument("--dense", action="store_true", help="whole scans too")
     parser.add_argument("--write", action="store_true", help="also write RESULTS.md")
     parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER")
     options = parser.parse_args()
     rows = quality_rows(options.data, is_quick=options.quick, is_large=options.large)
-    if options.dense:
-        rows += dense_rows(options.data, options.quick)
     print(table(rows))
     if options.write:
         write_results("align.py", " ".join(sys.argv[1:]), table(rows))

@@ -332,18 +332,6 @@ def clouds_by_landmarks(folder: Path, kind: str, seed: int) -> "Judged":
     return Judged(found.confidence, error <= 2 * spacing, {})
 
 
-def scans_by_landmarks(folder: Path, kind: str, seed: int) -> "Judged":
-    """Whole scans, 200 landmarks; 200 vertices, right within twice the spacing of landmarks."""
-    meshes, _ = scans(folder)
-    rng = np.random.default_rng(seed)
-    i, j = rng.choice(len(meshes), 2, replace=False)
-    found = ao.align(meshes[i], meshes[j], n_landmarks=200)
-    measure, sample = ao.MeshDistances(meshes[j]), rng.choice(len(found.matches), 200, replace=False)
-    spacing = np.min([measure.row(vertex) for vertex in found.landmarks[1].tolist()], axis=0).max()
-    error = np.array([measure.row(vertex)[found.matches[vertex]] for vertex in sample.tolist()])
-    return Judged(found.confidence[sample], error <= 2 * spacing, {})
-
-
 def networks(folder: Path, kind: str, seed: int) -> "Judged":
     """Networks of a kind that served no fit of theirs, with edges moved; or the real ones."""
     import networkx as nx
@@ -403,7 +391,6 @@ HELD: dict[
     "networks: duplication and divergence": (jobs(networks, "duplication", 8), "", False),
     "networks: trees": (jobs(networks, "trees", 8), "", False),
     "by landmarks: clouds": (jobs(clouds_by_landmarks, "", 20), "", False),
-    "by landmarks: whole scans": (jobs(scans_by_landmarks, "", 8), "faust_two_subjects", False),
 }
 BARS = {"scans": 0.8, "clouds": 0.9, "digits": 0.9, "networks": 0.9}  # least AUC of kinds whose names begin so
 

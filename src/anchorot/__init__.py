@@ -29,8 +29,8 @@ from anchorot.distances.energy import anchor_energy, expected_cost
 from anchorot.distances.estimate import anchor_energy_estimate
 from anchorot.distances.gromov import gromov_wasserstein
 from anchorot.distances.ground import projected_energy
-from anchorot.distances.landmarks import MeshDistances, PointDistances
 from anchorot.distances.nearest import Neighbors, nearest_gw
+from anchorot.distances.on_demand import MeshDistances, PointDistances
 from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.scores import AlignmentScores, alignment_scores
 from anchorot.distances.wasserstein import Transport, anchor_wasserstein

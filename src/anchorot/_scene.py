@@ -13,7 +13,8 @@ from anchorot._typing import Float64s, Int64s
 from anchorot._units import in_unit_range
 from anchorot._validate import uniform_weights
 from anchorot.distances.alignment import encode_labels
-from anchorot.distances.landmarks import MeshDistances, PointDistances, SpaceDistances, distances_of
+from anchorot.distances.landmarks import SpaceDistances
+from anchorot.distances.on_demand import MeshDistances, PointDistances, distances_of
 from anchorot.embeddings.result import EmbeddingAlignment, check_embedding, unit_rows
 from anchorot.exceptions import InputError
 from anchorot.io.files import read

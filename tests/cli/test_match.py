@@ -11,7 +11,7 @@ import pytest
 import anchorot as ao
 from anchorot.report import write_report
 from tests.command_line import MIDDLE, anchorot, assert_one_line
-from tests.project.pages import answers, decoded_plan, embedded, unpacked
+from tests.project.pages import answers, decoded_plan
 
 
 def test_match_prints_writes_and_reports(tmp_path):
@@ -266,61 +266,36 @@ def test_what_holds_no_vectors_is_one_line(vectors):
         assert_one_line(anchorot("match", "x.npy", name, "--embeddings", "cosine", cwd=folder), said)
 
 
-NOTE = (
-    "anchorot: note: a.off has 2562 vertices, so 500 landmarks of each side are aligned, and all other points by them"
-)
-
-
-def test_large_meshes_go_by_landmarks_and_the_command_says_so(meshes):
-    folder, truth = meshes
-    files = ["--report", "r.html", "-o", "map.txt", "--geodesic", "edge"]
-    result = anchorot("match", "a.off", "b.off", *files, cwd=folder)
-    assert result.returncode == 0, result.stderr
-    assert result.stderr.startswith(NOTE)
-    assert result.stderr.count("\n") == 1
-    assert "discrepancy " in result.stdout
-    matches = ao.read_matches(folder / "map.txt")
-    assert (matches == truth).mean() > 0.98
-    page = (folder / "r.html").read_text("utf-8")
-    assert told(page)["method"] == "align by landmarks"
-    assert told(page)["points"] == "2562 and 2562"
-    [answer] = answers(folder / "r.html")[:1]
-    assert unpacked(answer["matches"][0]).tolist() == matches.tolist()
-    assert [side["body"]["kind"] for side in embedded(folder / "r.html")["sides"]] == ["mesh", "mesh"]
-
-
-def test_programs_are_told_all_that_is_known_of_a_dense_map(meshes):
-    folder, truth = meshes
-    command = ["match", "a.off", "b.off", "--geodesic", "edge", "--json", "-o", "m.npz"]
-    found = json.loads(anchorot(*command, cwd=folder).stdout)
-    assert (found["n"], found["m"], found["plan"], found["landmarks"]) == (2562, 2562, "align", 500)
-    assert (np.array(found["match"]) == truth).mean() > 0.98
-    assert found["discrepancy"] < 0.01
-    assert found["agreement"] > 0.9
-    assert found["starts"][0]["name"]
-    with np.load(folder / "m.npz") as saved:
-        assert saved["match"].tolist() == found["match"]
-        assert "plan" not in saved
-
-
 @pytest.mark.parametrize(
-    ("options", "count", "noted"),
+    ("options", "noted"),
     [
-        (["--n-points", "60"], 60, ""),
-        (["--mass", "1"], 50, "a.off has 2562 vertices, of which 50 are kept, since --mass needs a plan"),
-        (["--robust"], 50, "a.off has 2562 vertices, of which 50 are kept, since --robust needs a plan"),
-        (["--one-to-one"], 50, "a.off has 2562 vertices, of which 50 are kept, since --one-to-one needs a plan"),
+        (["--n-points", "50"], ""),
+        (["--geodesic", "edge", "--mass", "1"], "since --geodesic edge needs costs between all points"),
+        (["--robust"], "since --robust needs costs between all points"),
+        (["--one-to-one"], "since --one-to-one needs costs between all points"),
+        (["--start", "product"], "since --start needs costs between all points"),
     ],
 )
-def test_what_needs_a_plan_takes_a_sample_and_says_so(meshes, options, count, noted):
+def test_what_needs_all_costs_takes_a_sample_and_says_so(meshes, options, noted):
     pytest.importorskip("ot")
     folder, _ = meshes
-    command = ["match", "a.off", "b.off", *options, "--geodesic", "edge", "--json"]
+    result = anchorot("match", "a.off", "b.off", *options, "--json", cwd=folder, program=FEW + "main()")
+    assert result.returncode == 0, result.stderr
+    assert (json.loads(result.stdout)["n"], json.loads(result.stdout)["m"]) == (50, 50)
+    assert noted in result.stderr
+    assert ("a.off has 2562 vertices, of which 50 are kept" in result.stderr) == bool(noted)
+    assert bool(result.stderr) == bool(noted)
+
+
+def test_a_large_mesh_and_what_is_no_mesh_are_aligned_as_spaces(meshes):
+    pytest.importorskip("ot")
+    folder, _ = meshes
+    np.save(folder / "cloud.npy", np.random.default_rng(0).normal(size=(60, 3)))
+    command = ["match", "cloud.npy", "a.off", "--kind", "points", "--json"]
     result = anchorot(*command, cwd=folder, program=FEW + "main()")
     assert result.returncode == 0, result.stderr
-    assert (json.loads(result.stdout)["n"], json.loads(result.stdout)["m"]) == (count, count)
-    assert noted in result.stderr
-    assert bool(result.stderr) == bool(noted)
+    assert (json.loads(result.stdout)["n"], json.loads(result.stdout)["m"]) == (60, 50)
+    assert "a.off has 2562 vertices, of which 50 are kept, since cloud.npy is not a mesh" in result.stderr
 
 
 def test_match_leaves_out_what_is_missing(tmp_path):

@@ -6,7 +6,7 @@ import trimesh
 
 import anchorot as ao
 from anchorot.distances.dense import nearest
-from anchorot.distances.landmarks import agreement, distances_of, farthest, turns
+from anchorot.distances.landmarks import farthest
 
 
 def bumpy(level=3, seed=0):
@@ -19,27 +19,12 @@ def bumpy(level=3, seed=0):
     return np.asarray(mesh.vertices) * (1 + height)[:, None], np.asarray(mesh.faces)
 
 
-def two_sided(level=2):
-    """A sphere whose bumps come in pairs, left and right of a plane."""
-    mesh = trimesh.creation.icosphere(level)
-    centres = np.array([[0.5, 0.8, 0.2], [0.9, -0.3, 0.4], [0.3, -0.6, -0.8], [0.0, 0.3, 1.0]])
-    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
-    both = np.concatenate([centres, centres * (-1, 1, 1)])
-    height = np.exp(-8 * (1 - mesh.vertices @ both.T)) @ np.tile([0.5, 1.0, 0.7, 0.3], 2)
-    return np.asarray(mesh.vertices) * (1 + height)[:, None], np.asarray(mesh.faces)
-
-
 def shuffled(mesh, seed):
     """The same mesh with other numbers, and the true match of each of its vertices."""
     vertices, faces = mesh
     order = np.random.default_rng(seed).permutation(len(vertices))
     truth = np.argsort(order)
     return (vertices[order], truth[faces]), truth
-
-
-def mirrored(mesh):
-    """The mirror image, with faces that still run anticlockwise seen from outside."""
-    return mesh[0] * (-1, 1, 1), mesh[1][:, ::-1]
 
 
 # -- what is chosen, and how points are matched --------------------------------------------------------------------
@@ -101,18 +86,6 @@ def test_the_nearest_vector_is_that_of_all_distances():
     np.testing.assert_array_equal(nearest(points, among), expected)
 
 
-def test_a_mirror_image_turns_the_other_way_and_faces_that_run_inwards_change_nothing():
-    mesh = bumpy(3)
-    rows = farthest(ao.MeshDistances(mesh), 60, 1.0).rows
-    turn = turns(*mesh, rows)
-    np.testing.assert_allclose(turns(*mirrored(mesh), rows), -turn, atol=1e-9)
-    np.testing.assert_allclose(turns(mesh[0], mesh[1][:, ::-1], rows), turn, atol=1e-9)
-    flipped = mesh[1].copy()
-    flipped[0] = flipped[0, ::-1]
-    assert turns(mesh[0], flipped, rows) is None
-    assert agreement(turn, turn) == pytest.approx(1)
-
-
 # -- the whole -----------------------------------------------------------------------------------------------------
 
 
@@ -122,7 +95,6 @@ def test_a_mesh_is_matched_with_its_shuffled_copy(seed):
     other, truth = shuffled(mesh, seed)
     found = ao.align(ao.MeshDistances(mesh), ao.MeshDistances(other), n_landmarks=60)
     assert (found.matches == truth).mean() > 0.99
-    assert found.agreement > 0.99
     assert found.discrepancy < 1e-3
     assert found.alignment.plan.shape == (60, 60)
     np.testing.assert_array_equal(truth[found.landmarks[0]], found.landmarks[1][found.alignment.matches])
@@ -137,23 +109,6 @@ def test_relabelling_points_permutes_the_answer():
     assert moved.discrepancy == pytest.approx(found.discrepancy, rel=1e-3)
 
 
-def test_a_surface_is_matched_with_its_mirror_image_if_that_alone_fits():
-    mesh = bumpy()
-    other, truth = shuffled(mirrored(mesh), 4)
-    found = ao.align(ao.MeshDistances(mesh), ao.MeshDistances(other), n_landmarks=60)
-    assert (found.matches == truth).mean() > 0.99
-    assert found.agreement < -0.99
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_of_a_shape_with_two_like_sides_left_is_matched_with_left(seed):
-    mesh = two_sided()
-    other, truth = shuffled(mesh, seed)
-    found = ao.align(ao.MeshDistances(mesh), ao.MeshDistances(other), n_landmarks=100, rng=seed)
-    assert found.agreement > 0.5
-    assert (found.matches == truth).mean() > 0.99
-
-
 @pytest.mark.parametrize("kind", ["points", "space", "wrapped"])
 def test_clouds_and_spaces_are_matched_with_their_shuffled_copies(kind):
     points = np.random.default_rng(5).normal(size=(700, 3)) * (1, 1.5, 2)
@@ -161,7 +116,6 @@ def test_clouds_and_spaces_are_matched_with_their_shuffled_copies(kind):
     wrap = {"points": np.asarray, "space": ao.from_points, "wrapped": lambda p: ao.PointDistances(p, "cityblock")}[kind]
     found = ao.align(wrap(points), wrap(points[order]), n_landmarks=60)
     assert (order[found.matches] == np.arange(700)).mean() > 0.99
-    assert found.agreement is None
 
 
 def test_with_as_many_landmarks_as_points_it_is_the_plain_alignment():
@@ -180,7 +134,7 @@ def test_landmarks_that_move_lower_the_discrepancy():
     bent = mesh[0] + 0.1 * np.sin(2 * mesh[0][:, [1, 2, 0]]), mesh[1]
     other, truth = shuffled(bent, 8)
     found = ao.align(ao.MeshDistances(mesh), ao.MeshDistances(other), n_landmarks=60)
-    first, second = (farthest(distances_of(side), 60, 1.0) for side in (mesh, other))
+    first, second = (farthest(ao.MeshDistances(side), 60, 1.0) for side in (mesh, other))
     rows = second.rows[found.alignment.matches]
     unmoved = nearest(first.rows.T, rows.T)
     before = np.sqrt(np.square(first.rows - rows[:, unmoved]).mean())

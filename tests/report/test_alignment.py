@@ -229,7 +229,7 @@ def test_of_a_dense_map_every_point_shows_its_match_and_back_those_that_share_it
 
 def test_the_runner_up_of_a_dense_map_is_shown_too(tmp_path):
     x, y, found = dense_map()
-    rival = DenseRival(np.roll(found.matches, 1), 0.5, None, 1.0)
+    rival = DenseRival(np.roll(found.matches, 1), 0.5, 1.0)
     write_report(tmp_path / "page.html", x, y, dataclasses.replace(found, runner_up=rival))
     other = answers(tmp_path / "page.html")[1]
     assert unpacked(other["matches"][0]).tolist() == rival.matches.tolist()

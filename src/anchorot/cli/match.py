@@ -15,28 +15,25 @@ from anchorot.cli.match_graphs import holds_network, match_graphs
 from anchorot.cli.options import PLANS, EpsilonOption, JsonOption, PlanOption, POption, SpaceArgument, reads_spaces
 from anchorot.cli.output import Stopwatch, check_extra, new_table, plain, print_json, print_table, read_both
 from anchorot.cli.writing import Outputs, write_csv
-from anchorot.distances.dense import DenseRival
 from anchorot.embeddings.align import METRICS as EMBEDDING_METRICS
 from anchorot.exceptions import printable
 from anchorot.io.files import read_vectors
 from anchorot.io.gate import about
-from anchorot.io.geodesics import ROWS
-from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
+from anchorot.io.mesh_files import MESH_READERS, read_mesh
 from anchorot.io.options import ReadOptions
 from anchorot.many.metrics import plan_of
 from anchorot.surfaces.result import MIN_RELIABLE, MeshCandidate
 
 ROWS_SHOWN = 10
-LARGE_MESH = 1000  # vertices; with more, all are aligned, or a sample of this size if a plan is needed
-N_LANDMARKS = 500
+LARGE_MESH = 1000  # vertices; larger ones are aligned as surfaces, or a sample of this size if costs are needed
 
-Answer = ao.Alignment | ao.DenseAlignment | ao.MeshAlignment | ao.EmbeddingAlignment | ao.Transport
+Answer = ao.Alignment | ao.MeshAlignment | ao.EmbeddingAlignment | ao.Transport
 
 
 class Side(NamedTuple):
-    """What one file holds: a space, distances on a mesh, the file of a mesh, or vectors; and names of its points."""
+    """What one file holds: a space, the file of a large mesh, or vectors; and names of its points."""
 
-    thing: ao.Space | ao.MeshDistances | Path | Float64s
+    thing: ao.Space | Path | Float64s
     labels: list[str]
 
     @classmethod
@@ -138,8 +135,8 @@ def match(
     """Which point of one space corresponds to which of the other.
 
     Meshes of more than 1000 vertices are aligned as surfaces, with an estimate of how likely the map is to be the right
-    way round; --geodesic edge or --start aligns landmarks instead, and --n-points takes a sample. Graphs are aligned
-    by their common edges; --costs paths, or another, aligns them as spaces.
+    way round; --n-points takes a sample instead, and so do --geodesic, --start, --robust and --one-to-one. Graphs are
+    aligned by their common edges; --costs paths, or another, aligns them as spaces.
     """
     if embeddings is not None:
         given = {
@@ -165,16 +162,19 @@ def match(
     if embeddings is not None:
         x, y = _read_vectors(a, b, reading, stopwatch)
     else:
-        by_landmarks = start is not None or reading["geodesic"] != "heat"
-        needs_plan = {"--robust": robust, "--one-to-one": one_to_one, "--mass": mass is not None and by_landmarks}
-        needing = [name for name, is_given in needs_plan.items() if is_given]
-        x, y = _read(a, b, reading, stopwatch, plan, needing, by_landmarks)
+        for_spaces = {
+            "--robust": robust,
+            "--one-to-one": one_to_one,
+            "--start": start is not None,
+            f"--geodesic {reading['geodesic']}": reading["geodesic"] != "heat",
+        }
+        x, y = _read(a, b, reading, stopwatch, plan, [name for name, is_given in for_spaces.items() if is_given])
     kind = _kind(x, y, plan)
     with stopwatch("plan", DOING.get(kind) or f"computing the {PLANS[plan]}"):
         found = interruptible(lambda: Matched.of(solve(x.thing, y.thing), one_to_one), max(x.size, y.size))
     with stopwatch("write", "writing"):
         outputs.save(output, lambda path: _write(path, x, y, found))
-        outputs.save(report, lambda path: _report(path, a, b, x, y, found, PLANS[plan], reading["geodesic"]))
+        outputs.save(report, lambda path: _report(path, a, b, x, y, found, PLANS[plan]))
     if as_json:
         files = {"a": str(a), "b": str(b), "n": x.size, "m": y.size, "plan": kind}
         labels = {"labels_a": x.labels, "labels_b": y.labels}
@@ -213,46 +213,32 @@ def _read_vectors(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatc
 
 
 def _read(
-    a: Path,
-    b: Path,
-    reading: dict[str, Any],
-    stopwatch: Stopwatch,
-    plan: str,
-    need_plan: list[str],
-    by_landmarks: bool,
+    a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch, plan: str, for_spaces: list[str]
 ) -> tuple[Side, Side]:
-    """Read two spaces; large meshes that are to be aligned whole, or as a sample if an option needs a plan."""
+    """Read two spaces, or leave large meshes to be aligned whole; with options for spaces alone, take a sample."""
     if plan != "align" or reading["n_points"] is not None:
         return _read_spaces(a, b, reading, stopwatch)
-    files, meshes = (("read_a", a), ("read_b", b)), []
-    for name, path in files:
+    sizes = []
+    for name, path in (("read_a", a), ("read_b", b)):
         with stopwatch(name, f"reading {path.name}"):
-            meshes.append(_mesh_in(path, reading))
-    sizes = [0 if mesh is None else len(mesh.vertices) for mesh in meshes]
+            sizes.append(_vertex_count(path, reading))
     if max(sizes) <= LARGE_MESH:
         return _read_spaces(a, b, reading, stopwatch)
-    path, count = next((path, size) for path, size in zip((a, b), sizes, strict=True) if size > LARGE_MESH)
-    if reading["geodesic"] not in ROWS:
-        need_plan = [*need_plan, f"--geodesic {reading['geodesic']}"]
-    if need_plan:
-        text = (
-            f"{path.name} has {count} vertices, of which {LARGE_MESH} are kept, since {need_plan[0]} needs a plan "
-            "between all points; use --n-points to keep more or fewer"
-        )
-        warnings.warn(text, ao.InputNote, stacklevel=2)
-        return _read_spaces(a, b, {**reading, "n_points": LARGE_MESH}, stopwatch)
-    if min(sizes) > 0 and not by_landmarks:
+    reasons = [f"{name} needs costs between all points" for name in for_spaces]
+    reasons += [f"{path.name} is not a mesh" for path, size in zip((a, b), sizes, strict=True) if size == 0]
+    if not reasons:
         return Side(a, [str(k) for k in range(sizes[0])]), Side(b, [str(k) for k in range(sizes[1])])
+    path, count = next((path, size) for path, size in zip((a, b), sizes, strict=True) if size > LARGE_MESH)
     text = (
-        f"{path.name} has {count} vertices, so {N_LANDMARKS} landmarks of each side are aligned, and all other points "
-        "by them; --n-points takes a sample instead"
+        f"{path.name} has {count} vertices, of which {LARGE_MESH} are kept, since {reasons[0]}; "
+        "use --n-points to keep more or fewer"
     )
     warnings.warn(text, ao.InputNote, stacklevel=2)
-    sides: list[Side] = []
-    for (name, path), mesh in zip(files, meshes, strict=True):
+    sides = []
+    for name, path, size in zip(("read_a", "read_b"), (a, b), sizes, strict=True):
         with stopwatch(name, f"reading {path.name}"):
-            whole = None if mesh is None else _whole(path, mesh, reading["geodesic"])
-            sides.append(Side.of(ao.read(path, **reading)) if whole is None else whole)
+            own = {**reading, "n_points": LARGE_MESH} if size > LARGE_MESH else reading
+            sides.append(Side.of(ao.read(path, **own)))
     return sides[0], sides[1]
 
 
@@ -261,18 +247,12 @@ def _read_spaces(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch
     return Side.of(x), Side.of(y)
 
 
-def _whole(path: Path, mesh: Mesh, geodesic: str) -> Side:
-    with about(path):
-        distances = ao.MeshDistances((mesh.vertices, mesh.faces), geodesic)
-        return Side(distances, [str(k) for k in range(distances.total)])
-
-
-def _mesh_in(path: Path, reading: dict[str, Any]) -> Mesh | None:
-    """The mesh that a file holds by its ending, not yet checked, or None."""
+def _vertex_count(path: Path, reading: dict[str, Any]) -> int:
+    """How many vertices the mesh has that a file holds by its ending; 0 for other files."""
     if path.suffix.lower() not in MESH_READERS:
-        return None
+        return 0
     with about(path):
-        return read_mesh(path, ReadOptions(**reading).limit)
+        return len(read_mesh(path, ReadOptions(**reading).limit).vertices)
 
 
 def _solver(
@@ -300,9 +280,7 @@ def _solver(
             return ao.align_embeddings(x, y, metric=metric, rng=seed)
         if isinstance(x, Path) and isinstance(y, Path):
             return ao.align_meshes(x, y, mass=options["mass"], rng=seed)
-        if isinstance(x, ao.Space) and isinstance(y, ao.Space):
-            return ao.align(x, y, **options)
-        return ao.align(x, y, n_landmarks=N_LANDMARKS, start=start or "anchors", rng=seed)
+        return ao.align(x, y, **options)
 
     return aligned
 
@@ -346,15 +324,12 @@ def _fit(found: Any) -> dict[str, Any]:
         names = ("name", "probability", "orientation", "distortion", "curvature", "turns", "rigidity", "seconds")
     elif isinstance(found, ao.EmbeddingAlignment):
         names = ("objective", "scale", "metric")
-    elif isinstance(found, ao.DenseAlignment | DenseRival):
-        names = ("discrepancy", "agreement")
     else:
         names = ("objective",)
-    fit = {name: getattr(found, name) for name in names}
-    return {**fit, "landmarks": len(found.landmarks[0])} if isinstance(found, ao.DenseAlignment) else fit
+    return {name: getattr(found, name) for name in names}
 
 
-def _report(path: Path, a: Path, b: Path, x: Side, y: Side, found: Matched, title: str, geodesic: str) -> None:
+def _report(path: Path, a: Path, b: Path, x: Side, y: Side, found: Matched, title: str) -> None:
     from anchorot.report import write_report
 
     whole, details = found.whole, {"plan": title, "points": f"{x.size} and {y.size}"}
@@ -363,7 +338,7 @@ def _report(path: Path, a: Path, b: Path, x: Side, y: Side, found: Matched, titl
         details |= {"value": f"{whole.value:.6g}{state}", "cost": f"{whole.cost:.6g}"}
         details |= {"epsilon": f"{whole.epsilon:.6g}"}
     elif isinstance(whole, ao.Correspondence):  # of which the page knows more
-        details = {"geodesic": geodesic} if isinstance(whole, ao.DenseAlignment) else {}
+        details = {}
     write_report(path, x.thing, y.thing, whole, names=(printable(a.name), printable(b.name)), details=details)
 
 
@@ -419,9 +394,6 @@ def _lines(found: Matched) -> Iterator[str]:
     state = "" if whole.converged else ", NOT converged"
     if isinstance(whole, ao.Transport):
         yield f"value {whole.value:.6g}{state}"
-    elif isinstance(whole, ao.DenseAlignment):
-        turned = "" if whole.agreement is None else f", agreement {whole.agreement:.3g} (below 0 the map mirrors)"
-        yield f"{len(whole.landmarks[0])} landmarks, discrepancy {whole.discrepancy:.6g}{turned}{state}"
     elif isinstance(whole, ao.MeshAlignment):
         yield from _lines_of_surfaces(whole)
         return

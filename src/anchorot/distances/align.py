@@ -29,7 +29,8 @@ from anchorot.distances.bounds import third_bound
 from anchorot.distances.confidence import Evidence
 from anchorot.distances.dense import DenseAlignment, align_densely
 from anchorot.distances.descent import COOL_TEMPERATURES, entropic_step, round_to_marginals
-from anchorot.distances.landmarks import Distances, MeshDistances, PointDistances, distances_of
+from anchorot.distances.landmarks import Distances
+from anchorot.distances.on_demand import MeshDistances, PointDistances, distances_of
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
 from anchorot.distances.solver import MIN_SHARE, Found, Limits, Setting, chosen_starts, solve, solve_freely, unit_spaces
 from anchorot.exceptions import InputError

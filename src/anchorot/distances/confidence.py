@@ -36,7 +36,6 @@ ROUNDING = 1e-10  # of the mean of D: what exchanges cost that cost nothing
 ALIKE = 1e-7  # how far colours differ of points that are alike
 REFINEMENTS = 3  # of colours
 UNKNOWN_AGREEMENT = 0.5  # of starts, where there was but one
-MIRRORED = 0.7  # times the chance of a match, where a map of surfaces exchanges left and right; scans of people
 FAILURE = 3.0  # a start whose objective is larger by a third counts half
 DECAY = 100.0  # an answer with an objective larger by a hundredth is as likely as 1 / e
 # Neighbours kept by alignments of spaces with nothing in common: constant, per log of dimension, per log of points.
@@ -90,7 +89,6 @@ class DenseEvidence(NamedTuple):
     own: Int64s  # (k,): landmarks' matches in the answer that was kept,
     others: tuple[tuple[Int64s, float], ...]  # and in other starts' answers, with the excess of their objectives
     elsewhere: tuple[tuple[Bools, float], ...]  # of other dense maps: (p,) what they match elsewhere; and their excess
-    is_mirrored: bool
 
     def confidence(self) -> Float64s:
         """(n,): the estimated chance that a match is right to within twice the spacing of landmarks; 0 without one."""
@@ -108,7 +106,7 @@ class DenseEvidence(NamedTuple):
         chance = (region_chances(seen) / answers)[self.around].mean(axis=0)
         chance /= 1 + sum(own * np.exp(-DECAY * max(excess, 0.0)) for own, excess in self.elsewhere)
         found = np.zeros(len(self.matches))
-        found[self.matches >= 0] = chance * (MIRRORED if self.is_mirrored else 1.0)
+        found[self.matches >= 0] = chance
         return found
 
 

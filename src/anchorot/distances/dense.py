@@ -14,16 +14,14 @@ from anchorot._html import card
 from anchorot._typing import Float64s, Int64s
 from anchorot._units import unit_of
 from anchorot._validate import check_overflow
-from anchorot.distances.alignment import Alignment, Correspondence, Rival, Start, differing
+from anchorot.distances.alignment import Alignment, Correspondence, Start, differing
 from anchorot.distances.confidence import NEIGHBOURS, DenseEvidence
-from anchorot.distances.landmarks import Distances, Landmarks, agreement, farthest
+from anchorot.distances.landmarks import Distances, Landmarks, farthest
 from anchorot.exceptions import InputError
+from anchorot.space import Space
 
 COMPONENTS = 40  # of the vectors of distances, which lie near a surface of few dimensions
 ROUNDS = 6
-NEIGHBOURHOOD_SHARE = 0.05  # of the largest distance
-MIRROR_PENALTY = 1.5  # times as large: how much better a map that mirrors a surface must be than one that does not
-EXACT_DISCREPANCY = 1e-4  # of the unit: maps of a smaller discrepancy are as good as exact
 MIN_GAIN = 0.005  # of the discrepancy: what another round must gain
 
 Float32s = NDArray[np.float32]
@@ -37,7 +35,6 @@ class DenseRival:
     ----------
     matches : ndarray of shape (n,)
     discrepancy : float
-    agreement : float or None
         As in `DenseAlignment`.
     differs : float
         Share of the first thing's points that it matches otherwise.
@@ -45,7 +42,6 @@ class DenseRival:
 
     matches: Int64s = field(repr=False)
     discrepancy: float
-    agreement: float | None
     differs: float
 
 
@@ -61,9 +57,6 @@ class DenseAlignment(Correspondence):
     discrepancy : float
         Root mean square, over points and landmarks, of the difference between a point's distance to a landmark and
         its match's distance to the landmark's match. In the units of the distances.
-    agreement : float or None
-        Between two meshes: how far points and matches agree on what is left and right, seen from outside. Below 0 the
-        map mirrors. None for clouds, spaces, and meshes whose faces do not tell inside from outside.
     landmarks : (ndarray of shape (k,), ndarray of shape (l,))
         The points of both sides that `alignment` is about.
     alignment : Alignment
@@ -71,8 +64,7 @@ class DenseAlignment(Correspondence):
     rounds : int
         How often all points were matched anew after landmarks had moved to where the others say they belong.
     runner_up : DenseRival or None
-        If the landmarks' alignment has a runner-up, both are extended. If both mirror, another answer is looked for
-        that does not. This is the best of those not kept.
+        If the landmarks' alignment has a runner-up, both are extended. This is the one of the larger discrepancy.
     from_runner_up : bool
         Whether it is the landmarks' runner-up that was kept.
     n_second : int
@@ -83,7 +75,6 @@ class DenseAlignment(Correspondence):
 
     matches: Int64s
     discrepancy: float
-    agreement: float | None
     landmarks: tuple[Int64s, Int64s]
     alignment: Alignment
     rounds: int
@@ -130,7 +121,6 @@ class DenseAlignment(Correspondence):
             "points": f"{len(self.matches)} and {self.n_second}, {100 * np.mean(self.matches >= 0):.4g} % matched",
             "landmarks": " and ".join(str(len(side)) for side in self.landmarks),
             "discrepancy": f"{self.discrepancy:.6g}",
-            "agreement": None if self.agreement is None else f"{self.agreement:.3g}",
             "runner-up": differs or "none",
         }
         return card("DenseAlignment", facts)
@@ -142,7 +132,7 @@ class Measured:
     def __init__(self, source: Distances) -> None:
         self._source, self._origin = source, 0.0
         self.total, self.kept, self.begin = source.total, source.kept, source.begin
-        self.space, self.turns = source.space, source.turns
+        self.space = source.space
 
     def row(self, point: int) -> Float64s:
         """Distances from a point to all."""
@@ -171,17 +161,6 @@ class Map(NamedTuple):
     targets: Int64s  # (k,): what the first side's landmarks are taken for
     rows: Float32s  # (k, m): distances from there
     discrepancy: float  # in units
-    agreement: float | None
-
-    @property
-    def is_mirrored(self) -> bool:
-        """Whether left and right are exchanged, as far as that is known."""
-        return self.agreement is not None and self.agreement < 0
-
-    @property
-    def badness(self) -> float:
-        """The discrepancy, and more of it for a map that mirrors."""
-        return self.discrepancy * MIRROR_PENALTY + EXACT_DISCREPANCY if self.is_mirrored else self.discrepancy
 
 
 class Pair(NamedTuple):
@@ -189,7 +168,6 @@ class Pair(NamedTuple):
 
     first: Landmarks
     second: Landmarks
-    turns: tuple[Float64s, Float64s] | None
     basis: Float32s  # (k, c): directions in which the first side's vectors of distances vary most
 
     @classmethod
@@ -197,17 +175,7 @@ class Pair(NamedTuple):
         """Choose landmarks on both sides, and measure from there in one unit."""
         *sides, unit = Measured.both(x, y)
         first, second = (farthest(side, n_landmarks, unit) for side in sides)
-        own, other = x.turns(first.rows), y.turns(second.rows)
-        return cls(first, second, None if own is None or other is None else (own, other), _basis(first.rows))
-
-    def turns_of_landmarks(self) -> list[Float64s]:
-        """Turns around every landmark of either side: those of single points are too rough to lead anywhere."""
-        reach = NEIGHBOURHOOD_SHARE * max(float(side.rows.max()) for side in self[:2])
-        smooth = []
-        for side, turn in zip(self[:2], self.turns or (), strict=True):
-            near = (np.exp(-np.square(row / reach)) for row in side.rows)
-            smooth.append(np.array([float(weights @ turn / weights.sum()) for weights in near]))
-        return [values / (np.linalg.norm(values) or 1.0) * len(values) ** 0.5 for values in smooth]
+        return cls(first, second, _basis(first.rows))
 
     def mapped(self, targets: Int64s, rows: Float32s) -> Map:
         """Match all points by their distances to landmarks, which are taken for `targets`."""
@@ -215,8 +183,11 @@ class Pair(NamedTuple):
             matches = targets
         else:
             matches = nearest(self.first.rows.T @ self.basis, rows.T @ self.basis)
-        turn = None if self.turns is None else agreement(self.turns[0], self.turns[1][matches])
-        return Map(matches, targets, rows, _discrepancy(self.first.rows, rows, matches), turn)
+        return Map(matches, targets, rows, _discrepancy(self.first.rows, rows, matches))
+
+    def map_from(self, matches: Int64s) -> Map:
+        """Match all points after landmarks' matches are given."""
+        return self.mapped(self.second.chosen[matches], self.second.rows[matches])
 
     def refined(self, start: Map) -> tuple[Map, int]:
         """Let landmarks move to the matches that the map gives them and match all points anew, while that helps."""
@@ -235,25 +206,15 @@ class Pair(NamedTuple):
         return best, rounds
 
 
-class Candidate(NamedTuple):
-    """A dense map and where it is from."""
-
-    map: Map
-    alignment: Alignment
-    from_runner_up: bool
-
-
-def align_densely(x: Distances, y: Distances, n_landmarks: int, solve: Callable[..., Alignment]) -> DenseAlignment:
-    """Align landmarks by `solve`, then all points by their distances to them; of all answers keep the best."""
+def align_densely(
+    x: Distances, y: Distances, n_landmarks: int, solve: Callable[[Space, Space], Alignment]
+) -> DenseAlignment:
+    """Align landmarks by `solve`, then all points by their distances to them; keep the better of its two answers."""
     pair = Pair.of(x, y, n_landmarks)
-    spaces = pair.first.space, pair.second.space
-    candidates = _candidates(pair, solve(*spaces))
-    if pair.turns is not None and candidates[0].map.is_mirrored:
-        # Turns lead to a plan that does not mirror, if there is one; without them it becomes one of the costs' own.
-        plan = solve(*spaces, features=pair.turns_of_landmarks()).plan
-        candidates = sorted(candidates + _candidates(pair, solve(*spaces, start=plan)), key=lambda one: one.map.badness)
-    best, final, rounds = _best(pair, candidates)
-    others = [one.map for one in candidates if one is not best]
+    found = solve(pair.first.space, pair.second.space)
+    maps = [pair.map_from(one.matches) for one in (found, found.runner_up) if one is not None]
+    best, *others = sorted(maps, key=lambda one: one.discrepancy)
+    final, rounds = pair.refined(best)
     unit = pair.first.unit
 
     def numbered(matches: Int64s) -> Int64s:
@@ -261,65 +222,43 @@ def align_densely(x: Distances, y: Distances, n_landmarks: int, solve: Callable[
         out[x.kept] = y.kept[matches]
         return out
 
-    matches = numbered(final.matches)
+    matches, is_runner_up = numbered(final.matches), best is not maps[0]
     rivals = [
-        DenseRival(own, one.discrepancy * unit, one.agreement, differing(matches, own))
+        DenseRival(own, one.discrepancy * unit, differing(matches, own))
         for own, one in ((numbered(one.matches), one) for one in others)
     ]
     return DenseAlignment(
         matches=matches,
         discrepancy=final.discrepancy * unit,
-        agreement=final.agreement,
         landmarks=(x.kept[pair.first.chosen], y.kept[pair.second.chosen]),
-        alignment=best.alignment,
+        alignment=found,
         rounds=rounds,
         runner_up=rivals[0] if rivals else None,
-        from_runner_up=best.from_runner_up,
+        from_runner_up=is_runner_up,
         n_second=y.total,
-        evidence=_evidence(pair, best, final, others, matches),
+        evidence=_evidence(pair, found, is_runner_up, (best, final, others), matches),
     )
 
 
-def _evidence(pair: Pair, best: Candidate, final: Map, others: list[Map], matches: Int64s) -> DenseEvidence:
+def _evidence(
+    pair: Pair, found: Alignment, is_runner_up: bool, maps: tuple[Map, Map, list[Map]], matches: Int64s
+) -> DenseEvidence:
     """What is needed of distances to landmarks in order to say how sure matches are."""
-    rows = pair.first.rows
+    rows, (best, final, others) = pair.first.rows, maps
     spacing = float(final.rows.min(axis=0).max())
     count = min(NEIGHBOURS, len(rows))
     near = np.argpartition(rows, count - 1, axis=0)[:count]
     moved = ((np.abs(final.rows[:, one.matches] - final.rows[:, final.matches]).max(axis=0), one) for one in others)
-    shown = best.alignment.evidence
+    shown, rival = found.evidence, found.runner_up if is_runner_up else None
     return DenseEvidence(
         matches=matches,
         costs=(rows[:, pair.first.chosen].astype(np.float64), final.rows[:, final.targets].astype(np.float64)),
         around=near,
-        own=_answer(best.alignment, best.from_runner_up).matches,
-        others=((shown.matches, 0.0), *shown.others) if best.from_runner_up else shown.others,
-        elsewhere=tuple((by > 2 * spacing, (one.badness / (best.map.badness or 1.0)) ** 2 - 1.0) for by, one in moved),
-        is_mirrored=final.is_mirrored,
-    )
-
-
-def _answer(found: Alignment, is_runner_up: bool) -> Alignment | Rival:
-    """The alignment itself, or its runner-up."""
-    return found.runner_up if is_runner_up and found.runner_up is not None else found
-
-
-def _best(pair: Pair, candidates: list[Candidate]) -> tuple[Candidate, Map, int]:
-    """The best candidate, refined, and in how many rounds; a mirror image must stay better than what is none."""
-    finalists = candidates[:1]
-    if candidates[0].map.is_mirrored:
-        finalists = finalists + [one for one in candidates if not one.map.is_mirrored][:1]
-    refined = [(one, *pair.refined(one.map)) for one in finalists]
-    return min(refined, key=lambda one: one[1].badness)
-
-
-def _candidates(pair: Pair, found: Alignment) -> list[Candidate]:
-    """Dense maps from an alignment of the landmarks and from its runner-up, the better first."""
-    answers: list[Alignment | Rival] = [found] if found.runner_up is None else [found, found.runner_up]
-    maps = [pair.mapped(pair.second.chosen[answer.matches], pair.second.rows[answer.matches]) for answer in answers]
-    return sorted(
-        (Candidate(one, found, answer is not found) for one, answer in zip(maps, answers, strict=True)),
-        key=lambda one: one.map.badness,
+        own=found.matches if rival is None else rival.matches,
+        others=shown.others if rival is None else ((shown.matches, 0.0), *shown.others),
+        elsewhere=tuple(
+            (by > 2 * spacing, (one.discrepancy / (best.discrepancy or 1.0)) ** 2 - 1.0) for by, one in moved
+        ),
     )
 
 

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import as_array, check_integer, point_values
 from anchorot.distances.alignment import Correspondence, carried_labels, check_plan, sparse_plan
-from anchorot.distances.landmarks import Distances, MeshDistances, SpaceDistances, distances_of
+from anchorot.distances.landmarks import Distances, SpaceDistances
+from anchorot.distances.on_demand import MeshDistances, distances_of
 from anchorot.exceptions import InputError
 
 

@@ -314,14 +314,11 @@ def _of_plan(found: Alignment) -> dict[str, str]:
 
 
 def _of_map(found: DenseAlignment) -> dict[str, str]:
-    said = {
+    return {
         "landmarks": " and ".join(str(len(side)) for side in found.landmarks),
         "discrepancy": f"{found.discrepancy:.6g}",
+        "value of the landmarks": f"{found.alignment.value:.6g}",
     }
-    if found.agreement is not None:
-        said["agreement"] = f"{found.agreement:.3g} of -1 to 1; below 0 the map mirrors"
-    said["value of the landmarks"] = f"{found.alignment.value:.6g}"
-    return said
 
 
 def _named(start: Start) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
-from anchorot.distances.landmarks import MeshDistances, farthest
+from anchorot.distances.landmarks import farthest
+from anchorot.distances.on_demand import MeshDistances
 from anchorot.exceptions import InputError
 from anchorot.io.geodesics import adjacency, mesh_edges
 from anchorot.io.meshes import Surface
