@@ -96,7 +96,7 @@ def peers(what: str, x: Rows, y: Rows, ours: float, bar: float | None) -> list[R
 
 def all_distances(x: Rows, y: Rows) -> np.ndarray:
     from anchorot._kernels import kernels
-    from anchorot.stats.energy_test import PooledMeasures
+    from anchorot.stats.pooled import PooledMeasures
 
     steps = (PooledMeasures.of(x, None, "x") + PooledMeasures.of(y, None, "y")).steps()
     return kernels.step_costs(steps, steps, 1, 1)

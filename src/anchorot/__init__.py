@@ -54,9 +54,8 @@ from anchorot.search.embedding import embed
 from anchorot.search.index import SearchIndex
 from anchorot.search.projections import embedded_energy
 from anchorot.space import Space
-from anchorot.stats.energy_test import energy_distance, energy_test
-from anchorot.stats.graph_distance import GraphDistance, GraphScore
-from anchorot.stats.graphs import graph_model_test
+from anchorot.stats.energy_test import energy_distance, energy_test, graph_model_test
+from anchorot.stats.graphs import GraphDistance, GraphScore
 from anchorot.stats.groups import group_test
 from anchorot.stats.permutation import PermutationTest
 from anchorot.stats.scale import ScaleTest, scale_test

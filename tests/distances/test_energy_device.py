@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.stats.energy_test import PooledMeasures, matrix_energies, sweep_energies
 from anchorot.stats.exchange import exchange_of
+from anchorot.stats.pooled import PooledMeasures, matrix_energies, sweep_energies
 from tests.strategies import examples
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -5,7 +5,7 @@ import pytest
 
 import anchorot as ao
 from anchorot._kernels import kernels
-from anchorot.stats.energy_test import PooledMeasures
+from anchorot.stats.pooled import PooledMeasures
 
 SHIFTS = [3.0, -(2.0**20), 2.0**40, -(2.0**49)]
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 import anchorot as ao
 from anchorot.stats.exchange import exchange_of
-from anchorot.stats.groups import effect_between
+from anchorot.stats.spread import effect_between
 from tests.strategies import samples
 
 

@@ -8,10 +8,10 @@ from scipy import stats
 
 import anchorot as ao
 from anchorot._kernels import kernels
-from anchorot.stats import energy_test as twosample
-from anchorot.stats.energy_test import PooledMeasures
+from anchorot.stats import pooled
 from anchorot.stats.exchange import exchange_of
 from anchorot.stats.permutation import permutation_test
+from anchorot.stats.pooled import PooledMeasures
 from tests import reference
 from tests.strategies import COSTS, relabelled_copies, samples, spaces, with_a_light_point
 
@@ -234,12 +234,12 @@ def test_method_is_chosen_by_size():
     rng = np.random.default_rng(0)
     few_values = [rng.poisson(3, 30) for _ in range(1500)]
     any_values = [rng.normal(size=n) for n in rng.integers(20, 60, 100)]
-    assert not twosample._use_matrix(PooledMeasures.of(few_values, None, "x"), 999, "auto")
-    assert twosample._use_matrix(PooledMeasures.of(any_values, None, "x"), 999, "auto")
+    assert not pooled._use_matrix(PooledMeasures.of(few_values, None, "x"), 999, "auto")
+    assert pooled._use_matrix(PooledMeasures.of(any_values, None, "x"), 999, "auto")
     one_long = [*any_values, rng.normal(size=200_000)]
-    assert not twosample._use_matrix(PooledMeasures.of(one_long, None, "x"), 999, "auto")
+    assert not pooled._use_matrix(PooledMeasures.of(one_long, None, "x"), 999, "auto")
     many = [rng.normal(size=n) for n in rng.integers(1, 3, 5000)]
-    assert not twosample._use_matrix(PooledMeasures.of(many, None, "x"), 999, "auto")
+    assert not pooled._use_matrix(PooledMeasures.of(many, None, "x"), 999, "auto")
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import anchorot as ao
-from anchorot.stats.energy_test import PooledMeasures, sweep_energies
 from anchorot.stats.exchange import exchange_of
+from anchorot.stats.pooled import PooledMeasures, sweep_energies
 from tests.means import require_or_skip
 from tests.strategies import examples
 

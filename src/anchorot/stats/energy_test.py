@@ -1,42 +1,44 @@
-"""Do two collections of measures come from one source? The energy distance between them, and its permutation test.
+"""Do two collections of measures, spaces or graphs come from one source? Their energy distance and a permutation test.
 
-Both collections are pooled (`PooledMeasures`): made ready once, compared under many labellings. Collections of spaces
-are compared by a matrix of distances between spaces, unless their anchors are to be pooled.
+Both collections are pooled (`PooledMeasures`). Collections of spaces are compared by a matrix of distances between
+spaces, unless their anchors are to be pooled.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anchorot._kernels import kernels
-from anchorot._kernels.records import PlaceMoves, RowItems, StepRows, from_heights, heights_after
-from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_choice, check_device, check_memory, check_overflow, check_threads, point_values
-from anchorot.anchors.line import RaggedMeasures, level_steps
-from anchorot.distances.ground import GROUNDS, ground_distances, ground_energy
+from anchorot._typing import Disconnected, Float64s, RngLike
+from anchorot._validate import check_choice, check_device, check_threads, point_values
+from anchorot.distances.ground import GROUNDS
 from anchorot.exceptions import InputError
+from anchorot.io.graphs import n_kept, note_collection, single, table_space
 from anchorot.many.pairwise import pairwise
-from anchorot.space import Space, heavy_part
-from anchorot.stats.exchange import Names, exchange_of, subjects_of
+from anchorot.space import Space
+from anchorot.stats.exchange import Names, exchange_of
+from anchorot.stats.graphs import clustering, degrees, tables_of
 from anchorot.stats.permutation import PermutationTest, Statistics, permutation_test
+from anchorot.stats.pooled import (
+    HEIGHTS_ROUNDING,
+    ROOTS_ROUNDING,
+    SQUARES_ROUNDING,
+    PooledMeasures,
+    check_spaces,
+    energy_statistics,
+    matrix_energies,
+    matrix_statistics,
+    pooled_ground_energy,
+    sweep_energies,
+)
+from anchorot.stats.spread import subjects_of
 
 METHODS = ("auto", "sweep", "matrix")
-MOST_MATRIX_ROWS = 4096  # a matrix of costs between more measures would be large, 128 MB and more
-MOST_PADDED = 1 << 24  # numbers, if one long measure makes all quantile functions as long, another 128 MB
-# Measured, in passes of the sweep over one place for one labelling (about 0.15 ns):
-PRODUCT_STEP = 0.6  # one entry of the matrix of costs, for one labelling
-COST_STEP = 4.0  # one step of a quantile function, for one entry of the matrix
-# What rounding leaves of a statistic, in units of the range of values
-SQUARES_ROUNDING = 1e-24  # a sum of squares
-HEIGHTS_ROUNDING = 1e-15  # the same, over heights that are sums of weights
-COSTS_ROUNDING = 1e-14  # a sum of costs that cancel
-ROOTS_ROUNDING = 1e-8  # the same of W2, a root, over heights that are sums of weights
+GRAPH_STATISTICS = ("degree", "clustering", "anchors")
 
 
 def energy_distance(
@@ -106,7 +108,7 @@ def energy_distance(
         return float(matrix_energies(costs, labels[None])[0])
     measures, labels = _pool(rows_x, rows_y, weights_x, weights_y)
     if ground == "w2":
-        return _ground_energy(measures, labels, threads)
+        return pooled_ground_energy(measures, labels, threads)
     return float(sweep_energies(measures, labels[None], threads)[0])
 
 
@@ -206,11 +208,11 @@ def energy_test(
         if method == "sweep":
             raise InputError("method='sweep' pools the anchors of spaces; give pooled=True too, or another method")
         costs, labels = _space_distances(rows_x, rows_y, weights_x, weights_y, ground, threads, place, progress)
-        statistics = _by_matrix(costs, place)
+        statistics = matrix_statistics(costs, place)
         rounding = _rounding_of_roots(rows_x, rows_y, ground)
     else:
         measures, labels = _pool(rows_x, rows_y, weights_x, weights_y)
-        statistics, share = _statistics(measures, ground, n_resamples, method, threads, place)
+        statistics, share = energy_statistics(measures, ground, n_resamples, method, threads, place)
         rounding = share * (float(measures.value.max()) - float(measures.value.min()))
     exchange = exchange_of(
         labels,
@@ -227,6 +229,98 @@ def energy_test(
         rounding=rounding,
         progress=progress,
     )
+
+
+def graph_model_test(
+    graphs_a: Sequence[Any],
+    graphs_b: Sequence[Any],
+    statistic: str = "degree",
+    *,
+    subjects: tuple[Names, Names] | None = None,
+    strata: tuple[Names, Names] | None = None,
+    within: bool = False,
+    disconnected: Disconnected = "error",
+    ground: str = "w1",
+    pooled: bool = False,
+    n_resamples: int = 999,
+    rng: RngLike = None,
+    stop_after: int | None = None,
+    threads: int = 1,
+    progress: bool = True,
+) -> PermutationTest:
+    """Test whether two collections of graphs come from one distribution, by the energy distance (the paper's Q5).
+
+    Parameters
+    ----------
+    graphs_a, graphs_b : sequences of graphs
+        networkx or igraph graphs, SciPy sparse matrices, lists of edges, or what :func:`read_tu` returns. Directions,
+        loops, lengths and parallel edges do not count.
+    statistic : {"degree", "clustering", "anchors"}
+        What stands for a graph:
+
+        - "degree": the distribution of its nodes' degrees;
+        - "clustering": that of its nodes' clustering coefficients;
+        - "anchors": its anchors, the distributions of the lengths of shortest paths from each node; two graphs are at
+          the root of their Anchor Energy. With ``pooled=True`` the anchors of all graphs of a side are pooled, which is
+          faster for thousands of graphs, but does not see which are of one graph.
+    subjects, strata, within
+        Where each graph is from, if some are not independent (several of one patient, one molecule, one seed); as for
+        :func:`energy_test`.
+    disconnected
+        Of "anchors": what to do with graphs in several parts, as for :func:`from_graph`.
+    pooled
+        Of "anchors", as for :func:`energy_test`.
+    ground, n_resamples, rng, stop_after, threads, progress
+        As for :func:`energy_test`.
+
+    Returns
+    -------
+    PermutationTest
+        With `.statistic` (the energy distance), `.pvalue` and `.null`.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> rings = [[(i, (i + 1) % n) for i in range(n)] for n in range(5, 25)]
+    >>> stars = [[(0, i) for i in range(1, n)] for n in range(5, 25)]
+    >>> ao.graph_model_test(rings, stars, rng=0).pvalue
+    0.001
+    """
+    check_choice(statistic, "statistic", GRAPH_STATISTICS)
+    a, b = (
+        _graph_items(graphs, statistic, disconnected, name)
+        for graphs, name in ((graphs_a, "graphs_a"), (graphs_b, "graphs_b"))
+    )
+    return energy_test(
+        a,
+        b,
+        subjects=subjects,
+        strata=strata,
+        within=within,
+        ground=ground,
+        pooled=pooled,
+        n_resamples=n_resamples,
+        rng=rng,
+        stop_after=stop_after,
+        threads=threads,
+        progress=progress,
+    )
+
+
+def _graph_items(graphs: Sequence[Any], statistic: str, disconnected: Disconnected, name: str) -> Sequence[Any]:
+    tables = tables_of(graphs, name)
+    if statistic == "degree":
+        return degrees(tables)
+    if statistic == "clustering":
+        return clustering(tables)
+    spaces: list[Space] = []
+    for i, table in enumerate(tables):
+        try:
+            spaces.append(single(table_space(table, disconnected)))
+        except InputError as error:
+            raise InputError(f"{name}[{i}]: {error}") from None
+    note_collection(name, tables, [n_kept(space) for space in spaces])
+    return spaces
 
 
 def _of_both(given: tuple[Names, Names] | None, labels: NDArray[np.uint8], name: str) -> list[Any] | None:
@@ -261,71 +355,6 @@ def _by_size(statistics: Statistics, in_x: NDArray[np.uint8]) -> Float64s:
     return found
 
 
-def _statistics(
-    measures: PooledMeasures, ground: str, n_resamples: int, method: str, threads: int, device: str | None
-) -> tuple[Statistics, float]:
-    """What computes the energy distances of labellings: on a device, from a matrix of costs, or by sweeps.
-
-    Also what rounding leaves of them, in units of the range of values.
-    """
-    of_squares = HEIGHTS_ROUNDING if measures.has_weights else SQUARES_ROUNDING
-    if device is not None and ground == "w1" and method != "matrix":
-        by_levels = _level_statistics(measures, device)
-        if by_levels is not None:
-            return by_levels, of_squares
-    costs = _item_costs(measures, ground, n_resamples, method, threads)
-    if costs is not None:
-        return _by_matrix(costs, device), ROOTS_ROUNDING if ground == "w2" and measures.has_weights else COSTS_ROUNDING
-    return partial(sweep_energies, measures, threads=threads), of_squares
-
-
-def _level_statistics(measures: PooledMeasures, device: str) -> Statistics | None:
-    """Sums over levels on a device; None where there are too many."""
-    from anchorot.torch._labelled import LabelledLevels
-
-    if not LabelledLevels.serves(measures.height, measures.n_rows):
-        return None
-    levels = LabelledLevels(measures.row, measures.value, measures.height, measures.items, device)
-    return partial(_in_range, levels.energies)
-
-
-def _by_matrix(costs: Float64s, device: str | None) -> Statistics:
-    if device is None:
-        return partial(matrix_energies, costs)
-    import torch
-
-    from anchorot.torch._labelled import matrix_energies as energies
-
-    return partial(_in_range, partial(energies, torch.from_numpy(costs).to(device)))
-
-
-def _in_range(energies: Statistics, in_x: NDArray[np.uint8]) -> Float64s:
-    found = energies(in_x)
-    check_overflow(found, 1)
-    return np.maximum(found, 0.0)
-
-
-def sweep_energies(measures: PooledMeasures, in_x: NDArray[np.uint8], threads: int) -> Float64s:
-    """Energy distance of the two collections that each labelling makes, by one sweep over all measures."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        energies = kernels.labelled_energies(measures.moves, measures.items, in_x, threads)
-    check_overflow(energies, 1)
-    return energies
-
-
-def matrix_energies(costs: Float64s, in_x: NDArray[np.uint8]) -> Float64s:
-    """Energy distance of the two collections that each labelling makes, from the costs between all items.
-
-    -sᵀ W s with the signed masses s = 1 / size_x on one side, -1 / size_y on the other; it is no less than 0.
-    """
-    size_x = int(in_x[0].sum())
-    signed = np.where(in_x, 1 / size_x, -1 / (in_x.shape[1] - size_x))
-    with np.errstate(over="ignore", invalid="ignore"):
-        energies = -np.einsum("bi,bi->b", signed @ costs, signed)
-    check_overflow(energies, 1)
-    return np.maximum(energies, 0.0)
-
-
 def _pool(
     rows_x: Sequence[ArrayLike | Space],
     rows_y: Sequence[ArrayLike | Space],
@@ -357,7 +386,7 @@ def _space_distances(
 ) -> tuple[Float64s, NDArray[np.uint8]]:
     """Roots of the Anchor Energies between all spaces, and for each 1 if it is of the first collection."""
     for rows, weights, name in ((rows_x, weights_x, "rows_x"), (rows_y, weights_y, "rows_y")):
-        _check_spaces(rows, weights, name)
+        check_spaces(rows, weights, name)
     energies = pairwise(
         [*rows_x, *rows_y],
         ground=ground,
@@ -368,16 +397,6 @@ def _space_distances(
     return np.sqrt(energies), np.repeat(np.array([1, 0], np.uint8), [len(rows_x), len(rows_y)])
 
 
-def _check_spaces(items: Sequence[Any], weights: Sequence[ArrayLike] | None, name: str) -> None:
-    if len(items) == 0:
-        raise InputError(f"{name} is empty, but at least one space is needed")
-    if weights is not None:
-        raise InputError(f"spaces bring their own weights, but got weights for {name}")
-    other = next((i for i, item in enumerate(items) if not isinstance(item, Space)), None)
-    if other is not None:
-        raise InputError(f"{name} mixes spaces with others: {name}[{other}] is a {type(items[other]).__name__}")
-
-
 def _rounding_of_roots(rows_x: Sequence[Any], rows_y: Sequence[Any], ground: str) -> float:
     """The root of what rounding leaves of an energy."""
     spaces = [*rows_x, *rows_y]
@@ -385,176 +404,3 @@ def _rounding_of_roots(rows_x: Sequence[Any], rows_y: Sequence[Any], ground: str
     span = max(float(space.cost.max()) for space in spaces) - min(float(space.cost.min()) for space in spaces)
     share = SQUARES_ROUNDING if exact else ROOTS_ROUNDING if ground == "w2" else HEIGHTS_ROUNDING
     return math.sqrt(share) * math.sqrt(span)
-
-
-def _item_costs(measures: PooledMeasures, ground: str, n_resamples: int, method: str, threads: int) -> Float64s | None:
-    """Mean ground distances between the measures of all items; None where sweeps do without."""
-    if ground == "w2":
-        if method == "sweep":
-            raise InputError("ground='w2' needs method='matrix' or 'auto', but got method='sweep'")
-        return _ground_costs(measures, threads)
-    if not _use_matrix(measures, n_resamples, method):
-        return None
-    steps = measures.steps()
-    with np.errstate(over="ignore"):
-        return kernels.step_costs(steps, steps, 1, threads)
-
-
-def _ground_costs(measures: PooledMeasures, threads: int) -> Float64s:
-    costs = ground_distances(_steps(measures), threads)
-    if measures.n_rows == measures.n_items:
-        return costs
-    first = np.searchsorted(measures.items.item, np.arange(measures.n_items))  # the rows of an item stand together
-    mass = measures.items.mass
-    return np.add.reduceat(np.add.reduceat(mass[:, None] * costs * mass, first, axis=0), first, axis=1)
-
-
-def _ground_energy(measures: PooledMeasures, labels: NDArray[np.uint8], threads: int) -> float:
-    size_x = int(labels.sum())
-    signed = np.where(labels, 1 / size_x, -1 / (len(labels) - size_x))
-    return ground_energy(_steps(measures), signed[measures.items.item] * measures.items.mass, threads)
-
-
-def _steps(measures: PooledMeasures) -> StepRows:
-    """Quantile functions of all measures, if there is memory for them and for the distances between them."""
-    check_memory(measures.n_rows, 48 * max(1.0, measures.longest / measures.n_rows), "W2 distances between")
-    return measures.steps()
-
-
-def _use_matrix(measures: PooledMeasures, n_resamples: int, method: str) -> bool:
-    rows = measures.n_rows
-    if method == "matrix" and rows != measures.n_items:
-        raise InputError("method='matrix' is not for pooled anchors of spaces; these need method='sweep'")
-    if method != "auto":
-        return method == "matrix"
-    if rows != measures.n_items or rows > MOST_MATRIX_ROWS or rows * measures.longest > MOST_PADDED:
-        return False
-    costs = COST_STEP * rows * 2 * len(measures.value)
-    return costs + PRODUCT_STEP * n_resamples * rows**2 < n_resamples * kernels.labelled_steps(measures.moves)
-
-
-# -- measures, pooled --------------------------------------------------------------------------------------------------
-
-
-class PooledMeasures:
-    """The measures of one collection, or of two, the first collection's items first.
-
-    An item is one measure on the line, or a space, which stands for its anchors: one measure per point. Equal values of
-    a measure are one atom; the atoms stand row by row, sorted, with the height of the CDF after each.
-    """
-
-    def __init__(
-        self, row: NDArray[np.uint32], value: Float64s, height: Float64s, items: RowItems, *, has_weights: bool
-    ) -> None:
-        self.row = row
-        self.value = value
-        self.height = height
-        self.items = items
-        self.has_weights = has_weights  # whose sums, the heights, are rounded
-
-    @classmethod
-    def of(cls, items: Sequence[Any], weights: Sequence[ArrayLike] | None, name: str) -> PooledMeasures:
-        """Check and sort the items of one collection; `name` is what messages call it."""
-        if any(isinstance(item, Space) for item in items):
-            return cls._of_spaces(items, weights, name)
-        measures = RaggedMeasures.of(items, weights, name)
-        return cls._of_measures(measures, RowItems(np.arange(len(items), dtype=np.uint32), np.ones(len(items))))
-
-    @classmethod
-    def _of_spaces(cls, items: Sequence[Any], weights: Sequence[ArrayLike] | None, name: str) -> PooledMeasures:
-        _check_spaces(items, weights, name)
-        spaces = [heavy_part(space) for space in items]
-        sizes = np.array([space.n for space in spaces])
-        values = np.concatenate([space.cost.ravel() for space in spaces]).astype(np.float64, copy=False)
-        uniform = all(space.is_uniform for space in spaces)
-        atom_weights = None if uniform else np.concatenate([np.tile(space.weights, space.n) for space in spaces])
-        own = RowItems(
-            np.repeat(np.arange(len(spaces), dtype=np.uint32), sizes),
-            np.concatenate([space.weights for space in spaces]),
-        )
-        return cls._of_measures(RaggedMeasures.laid_out(np.repeat(sizes, sizes), values, atom_weights), own)
-
-    @classmethod
-    def _of_measures(cls, measures: RaggedMeasures, items: RowItems) -> PooledMeasures:
-        """Sort the atoms within rows, add up heights, and join equal atoms."""
-        ordered = measures.sorted()
-        row, value, lengths = ordered.row, ordered.value, ordered.lengths
-        ends = np.cumsum(lengths)
-        if ordered.weight is None:
-            # a quotient of whole numbers: equal heights of measures of different sizes are equal floats
-            height = (np.arange(1, len(row) + 1) - np.repeat(ends - lengths, lengths)) / np.repeat(lengths, lengths)
-        else:
-            height = np.minimum(from_heights(heights_after(row, ordered.jumps())), 1.0)
-            height[ends - 1] = 1.0  # rounded weights may sum to less, or to more
-        is_last = np.append((row[1:] != row[:-1]) | (value[1:] != value[:-1]), True)
-        return cls(row[is_last], value[is_last], height[is_last], items, has_weights=ordered.weight is not None)
-
-    def __add__(self, other: PooledMeasures) -> PooledMeasures:
-        return PooledMeasures(
-            np.concatenate([self.row, other.row + np.uint32(self.n_rows)]),
-            np.concatenate([self.value, other.value]),
-            np.concatenate([self.height, other.height]),
-            RowItems(
-                np.concatenate([self.items.item, other.items.item + np.uint32(self.n_items)]),
-                np.concatenate([self.items.mass, other.items.mass]),
-            ),
-            has_weights=self.has_weights or other.has_weights,
-        )
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return int(self.items.item[-1]) + 1
-
-    @property
-    def n_rows(self) -> int:
-        """Number of measures."""
-        return len(self.items.mass)
-
-    @property
-    def longest(self) -> int:
-        """Largest number of atoms of a measure."""
-        return int(np.bincount(self.row).max())
-
-    @cached_property
-    def moves(self) -> PlaceMoves:
-        """How the measures move: over positions or over levels, whichever takes less time to sweep."""
-        over_positions, over_levels = self._over_positions(), self._over_levels()
-        return min(over_positions, over_levels, key=kernels.labelled_steps)
-
-    def _over_positions(self) -> PlaceMoves:
-        """CDF heights, from 0 to 1, as the position runs over the line."""
-        time, order = self._by_value
-        heights = np.append(0.0, self.height[order])
-        place, target = _number_values(*kernels.argsort(heights, threads=1))
-        start = np.zeros(self.n_rows, np.uint32)
-        return PlaceMoves(time, self.row[order], target[1:], start, place, float(time[0]), float(time[-1]))
-
-    def _over_levels(self) -> PlaceMoves:
-        """Quantiles as the level runs from 0 to 1: each steps on at the heights of its CDF."""
-        place, number = _number_values(*self._by_value)
-        steps = level_steps(self.row, self.height)
-        return PlaceMoves(
-            steps.level, self.row[steps.before], number[steps.after], number[steps.first], place, 0.0, 1.0
-        )
-
-    @cached_property
-    def _by_value(self) -> tuple[Float64s, Int64s]:
-        """All values in ascending order, and where they stand."""
-        return kernels.argsort(self.value, threads=1)
-
-    def steps(self) -> StepRows:
-        """Quantile functions of all measures, padded to one length."""
-        lengths = np.bincount(self.row)
-        last = np.cumsum(lengths) - 1
-        # beyond its last atom a measure stays there, over no level at all
-        at = np.minimum((last - lengths + 1)[:, None] + np.arange(lengths.max()), last[:, None])
-        return StepRows(self.value[at], self.height[at])
-
-
-def _number_values(ascending: Float64s, order: Int64s) -> tuple[Float64s, NDArray[np.uint32]]:
-    """Different values in ascending order, and which of them stands where, from all values sorted."""
-    is_new = np.append(True, ascending[1:] != ascending[:-1])
-    number = np.empty(len(order), np.uint32)
-    number[order] = np.cumsum(is_new) - 1
-    return ascending[is_new], number

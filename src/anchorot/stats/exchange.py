@@ -18,10 +18,7 @@ from numpy.typing import NDArray
 
 from anchorot._typing import Int64s
 from anchorot._validate import equals_itself, point_values
-from anchorot.exceptions import InputError, note_input
-from anchorot.io.cohort import Cohort
-
-SUBJECT_COLUMNS = ("animal", "case", "donor", "individual", "mouse", "participant", "patient", "subject")
+from anchorot.exceptions import InputError
 
 Names = Sequence[Any] | NDArray[Any]
 
@@ -229,33 +226,3 @@ def numbered(values: Names, name: str, count: int) -> Int64s:
             raise InputError(f"{name}[{i}] is a {type(value).__name__}, but a name or a number is needed")
         codes[i] = number.setdefault(value, len(number))
     return codes
-
-
-# -- cohorts, which know -----------------------------------------------------------------------------------------------
-
-
-def column_of(spaces: Any, values: Any, name: str) -> Any:
-    """Return the values, or the column of a cohort that is named instead of them."""
-    if not isinstance(values, str) or not isinstance(spaces, Cohort):
-        return values
-    if values not in spaces.metadata:
-        known = ", ".join(spaces.metadata) or "none"
-        raise InputError(f"{name}={values!r} is no column of the cohort's metadata, which are: {known}")
-    return spaces.metadata[values]
-
-
-def subjects_of(spaces: Any, subjects: Any) -> Any:
-    """Return subjects as given, or as the cohort knows them; say where it seems to have some that nobody named."""
-    if subjects is not None:
-        return column_of(spaces, subjects, "subjects")
-    if not isinstance(spaces, Cohort) or spaces.subjects is not None:
-        return getattr(spaces, "subjects", None)
-    for name, values in spaces.metadata.items():
-        known = name.lower().removesuffix("id").rstrip("_ -") in SUBJECT_COLUMNS
-        if known and None not in values and len(set(values)) < len(values):
-            note_input(
-                f"{len(values)} samples are permuted as if each were of another subject, but {name!r} has "
-                f"{len(set(values))} values; give from_cohort(..., subject={name!r}), or subjects={name!r}"
-            )
-            break
-    return None

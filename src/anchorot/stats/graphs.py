@@ -1,119 +1,203 @@
-"""Does a model generate graphs like the real ones? Two collections of graphs, tested by what their nodes look like."""
+"""How far are generated graphs from real ones? A score from 0 to 1 with an interval, by what their nodes look like."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anchorot._typing import Disconnected, Float64s, RngLike
-from anchorot._validate import check_choice
+from anchorot._kernels import kernels
+from anchorot._typing import Float64s, RngLike
+from anchorot._validate import check_integer, check_nonnegative
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.grid import Grid
+from anchorot.anchors.marked import Parts, TypedFeatures, marked_features, part_averages, sorted_types
+from anchorot.anchors.marking import Marking
 from anchorot.exceptions import InputError
 from anchorot.io.geodesics import adjacency
 from anchorot.io.graph_inputs import EdgeTable, edge_table
-from anchorot.io.graphs import n_kept, note_collection, single, table_space
-from anchorot.space import Space
-from anchorot.stats.energy_test import energy_test
-from anchorot.stats.exchange import Names
-from anchorot.stats.permutation import PermutationTest
+from anchorot.io.graphs import from_graph
+from anchorot.stats.exchange import exchange_of
+from anchorot.stats.permutation import BATCH, others_if_few
+from anchorot.stats.pooled import PooledMeasures, matrix_energies
+from anchorot.stats.spread import compare_together, interval_of, mean_distances
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-STATISTICS = ("degree", "clustering", "anchors")
+GRID = Grid((16, 32), 0.0, 1.0)  # of costs of heat, which go from 0 to 1, and of levels
+LEAST_GRAPHS = 3  # to draw anew from
 
 
-def graph_model_test(
-    graphs_a: Sequence[Any],
-    graphs_b: Sequence[Any],
-    statistic: str = "degree",
-    *,
-    subjects: tuple[Names, Names] | None = None,
-    strata: tuple[Names, Names] | None = None,
-    within: bool = False,
-    disconnected: Disconnected = "error",
-    ground: str = "w1",
-    pooled: bool = False,
-    n_resamples: int = 999,
-    rng: RngLike = None,
-    stop_after: int | None = None,
-    threads: int = 1,
-    progress: bool = True,
-) -> PermutationTest:
-    """Test whether two collections of graphs come from one distribution, by the energy distance (the paper's Q5).
+@dataclass(frozen=True)
+class GraphScore:
+    """How far generated graphs are from reference graphs.
+
+    Attributes
+    ----------
+    score : float
+        From 0, one distribution, to 1: the largest of `subscores`.
+    low, high : float
+        Its 95 % interval, from draws of graphs with replacement.
+    pvalue : float
+        Of the hypothesis that both collections have one distribution, by permutation, for all descriptors together.
+    descriptor : str
+        Which of them differs most.
+    subscores : dict of str to float
+        Of "anchors", "degree" and "clustering".
+    n_reference, n_graphs : int
+        Graphs of each.
+    """
+
+    score: float
+    low: float
+    high: float
+    pvalue: float
+    descriptor: str
+    subscores: dict[str, float]
+    n_reference: int
+    n_graphs: int
+
+
+class _Seen(NamedTuple):
+    """What is known of each graph of a collection."""
+
+    anchors: list[AnchorFeatures]
+    degree: list[Float64s]
+    clustering: list[Float64s]
+
+
+class GraphDistance:
+    r"""Score collections of graphs against a reference, which is prepared once.
+
+    Two graphs are compared in three ways: by the Anchor Energy of their nodes with costs of heat (:func:`from_graph`),
+    on a grid: what every node sees of its neighbourhood, whether the graph is connected or not; and by :math:`W_1`
+    between the degrees of their nodes, and between their clustering coefficients. With d such a distance (a root, of
+    energies), the score is the coefficient of inhomogeneity of Székely and Rizzo,
+
+    .. math:: 1 - \frac{E\,d(x, x') + E\,d(y, y')}{2\,E\,d(x, y)},
+
+    0 for collections of one distribution and 1 for two that are each all alike, but different. Pairs within are of
+    different graphs, so that a perfect generator's is 0 on average but for the cut at 0.
 
     Parameters
     ----------
-    graphs_a, graphs_b : sequences of graphs
-        networkx or igraph graphs, SciPy sparse matrices, lists of edges, or what :func:`read_tu` returns. Directions,
-        loops, lengths and parallel edges do not count.
-    statistic : {"degree", "clustering", "anchors"}
-        What stands for a graph:
-
-        - "degree": the distribution of its nodes' degrees;
-        - "clustering": that of its nodes' clustering coefficients;
-        - "anchors": its anchors, the distributions of the lengths of shortest paths from each node; two graphs are at
-          the root of their Anchor Energy. With ``pooled=True`` the anchors of all graphs of a side are pooled, which is
-          faster for thousands of graphs, but does not see which are of one graph.
-    subjects, strata, within
-        Where each graph is from, if some are not independent (several of one patient, one molecule, one seed); as for
-        :func:`energy_test`.
-    disconnected
-        Of "anchors": what to do with graphs in several parts, as for :func:`from_graph`.
-    pooled
-        Of "anchors", as for :func:`energy_test`.
-    ground, n_resamples, rng, stop_after, threads, progress
-        As for :func:`energy_test`.
-
-    Returns
-    -------
-    PermutationTest
-        With `.statistic` (the energy distance), `.pvalue` and `.null`.
+    reference : sequence of graphs
+        networkx or igraph graphs, SciPy sparse matrices or lists of edges, as for :func:`from_graph`; at least three.
+    time : float
+        Of heat: short times see neighbours, long ones the whole graph.
+    types : str, optional
+        The node attribute that says what kind each node is, such as an element; anchors are told apart by it.
 
     Examples
     --------
     >>> import anchorot as ao
-    >>> rings = [[(i, (i + 1) % n) for i in range(n)] for n in range(5, 25)]
-    >>> stars = [[(0, i) for i in range(1, n)] for n in range(5, 25)]
-    >>> ao.graph_model_test(rings, stars, rng=0).pvalue
-    0.001
+    >>> import networkx as nx
+    >>> real = [nx.barabasi_albert_graph(30, 2, seed=k) for k in range(20)]
+    >>> metric = ao.GraphDistance(real)
+    >>> good = metric.compute([nx.barabasi_albert_graph(30, 2, seed=100 + k) for k in range(20)], rng=0)
+    >>> weak = metric.compute([nx.gnm_random_graph(30, 56, seed=k) for k in range(20)], rng=0)
+    >>> good.score < 0.1 < weak.score, good.pvalue > 0.05, weak.pvalue
+    (True, True, 0.001)
     """
-    check_choice(statistic, "statistic", STATISTICS)
-    a, b = (
-        _items(graphs, statistic, disconnected, name)
-        for graphs, name in ((graphs_a, "graphs_a"), (graphs_b, "graphs_b"))
-    )
-    return energy_test(
-        a,
-        b,
-        subjects=subjects,
-        strata=strata,
-        within=within,
-        ground=ground,
-        pooled=pooled,
-        n_resamples=n_resamples,
-        rng=rng,
-        stop_after=stop_after,
-        threads=threads,
-        progress=progress,
-    )
+
+    def __init__(self, reference: Sequence[Any], *, time: float = 3.0, types: str | None = None) -> None:
+        self.time = check_nonnegative(time, "time")
+        self.types = types
+        self._reference = self._seen(reference, "reference")
+
+    def compute(self, graphs: Sequence[Any], *, n_resamples: int = 999, rng: RngLike = None) -> GraphScore:
+        """Score graphs, at least three, against the reference.
+
+        Parameters
+        ----------
+        graphs : sequence of graphs
+            As the reference.
+        n_resamples : int
+            Permutations for the p-value.
+        rng : None, int or numpy.random.Generator
+            Source of randomness for the permutations and the interval.
+        """
+        count = check_integer(n_resamples, "n_resamples", 1)
+        found = self._seen(graphs, "graphs")
+        sizes = len(self._reference.anchors), len(found.anchors)
+        labels = np.repeat(np.array([1, 0], np.uint8), sizes)
+        generator = np.random.default_rng(rng)
+        seed = int(generator.spawn(1)[0].integers(1 << 62))
+        distances = _all_distances(self._reference, found)
+        scores, drawn = {}, []
+        for name, own in distances.items():
+            same = np.random.default_rng(seed)  # draws the same graphs for every descriptor
+            means, others = mean_distances(own, labels, np.arange(len(labels)), (1, 0), same)
+            scores[name] = float(_scores(np.array(means)[:, None])[0])
+            drawn.append(_scores(others))
+        low, high = interval_of(np.max(drawn, axis=0))
+        exchange = exchange_of(labels)
+        listed = others_if_few(exchange, count)
+        dealt = np.concatenate([labels[None], exchange.draw(count, generator) if listed is None else listed])
+        energies = np.stack([_energies(own, dealt) for own in distances.values()])
+        best = max(scores, key=lambda name: scores[name])
+        pvalue = float(compare_together(energies).adjusted.min())
+        return GraphScore(scores[best], low, high, pvalue, best, scores, *sizes)
+
+    def _seen(self, graphs: Sequence[Any], name: str) -> _Seen:
+        if len(graphs) < LEAST_GRAPHS:
+            raise InputError(f"{name} has {len(graphs)} graphs, but at least {LEAST_GRAPHS} are needed")
+        tables = tables_of(graphs, name)
+        marking = None if self.types is None else Marking("types", 1.0)
+        anchors = []
+        for i, graph in enumerate(graphs):
+            try:
+                space = from_graph(graph, weight=False, cost="heat", time=self.time, types=self.types)
+                anchors.append(marked_features(space, marking, robust=False))
+            except InputError as error:
+                raise InputError(f"{name}[{i}]: {error}") from None
+        return _Seen(anchors, degrees(tables), clustering(tables))
 
 
-def _items(graphs: Sequence[Any], statistic: str, disconnected: Disconnected, name: str) -> Sequence[Any]:
-    tables = tables_of(graphs, name)
-    if statistic == "degree":
-        return degrees(tables)
-    if statistic == "clustering":
-        return clustering(tables)
-    spaces: list[Space] = []
-    for i, table in enumerate(tables):
-        try:
-            spaces.append(single(table_space(table, disconnected)))
-        except InputError as error:
-            raise InputError(f"{name}[{i}]: {error}") from None
-    note_collection(name, tables, [n_kept(space) for space in spaces])
-    return spaces
+def _all_distances(reference: _Seen, found: _Seen) -> dict[str, Float64s]:
+    """Distances between all graphs of two collections, by every descriptor."""
+    return {
+        "anchors": _anchor_distances([*reference.anchors, *found.anchors]),
+        "degree": _value_distances([*reference.degree, *found.degree]),
+        "clustering": _value_distances([*reference.clustering, *found.clustering]),
+    }
+
+
+def _value_distances(rows: list[Float64s]) -> Float64s:
+    """W1 between all of them."""
+    steps = PooledMeasures.of(rows, None, "graphs").steps()
+    return kernels.step_costs(steps, steps, 1, 1)
+
+
+def _anchor_distances(features: list[AnchorFeatures]) -> Float64s:
+    """Roots of Anchor Energies, of averages of F over the cells of the grid."""
+    parts = Parts(1)
+    if isinstance(features[0], TypedFeatures):
+        alphabet = sorted_types(kind for own in features if isinstance(own, TypedFeatures) for kind in own.alphabet)
+        parts = Parts(len(alphabet) ** 2, alphabet)
+    vectors = np.stack([part_averages(own, GRID.cells, parts) for own in features])
+    vectors -= vectors.mean(axis=0)
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    energies = 2 * GRID.cell_area * (squares[:, None] + squares - 2 * vectors @ vectors.T)
+    rounding = 1e-12 * GRID.cell_area * float(squares.max())
+    return np.sqrt(np.where(energies > rounding, energies, 0.0))
+
+
+def _scores(means: Float64s) -> Float64s:
+    """1 - (xx + yy) / 2 xy of mean distances xx, yy, xy, from 0 to 1; 0 where all graphs are alike."""
+    xx, yy, xy = means
+    return np.where(xy > 0, np.clip(1 - (xx + yy) / np.where(xy > 0, 2 * xy, 1.0), 0.0, 1.0), 0.0)
+
+
+def _energies(distances: Float64s, labels: NDArray[np.uint8]) -> Float64s:
+    """Energy distances of labellings, in units of the mean distance of all."""
+    unit = float(distances.mean()) or 1.0
+    batches = (matrix_energies(distances, labels[i : i + BATCH]) for i in range(0, len(labels), BATCH))
+    return np.concatenate(list(batches)) / unit
 
 
 # -- what a graph looks like, as a distribution over its nodes ---------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -12,19 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._html import rows
-from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_finite, check_nonnegative, check_square, equals_itself, point_values
+from anchorot._typing import Float64s, RngLike
+from anchorot._validate import check_finite, check_nonnegative, check_square
 from anchorot.anchors.marking import MarksLike
 from anchorot.exceptions import InputError
 from anchorot.io.cohort import Cohort
 from anchorot.many.pairwise import pairwise
-from anchorot.stats.exchange import Exchange, column_of, exchange_of, numbered, subjects_of
+from anchorot.stats.exchange import Exchange, exchange_of, numbered
 from anchorot.stats.permutation import PermutationTest, permutation_test
+from anchorot.stats.spread import Effect, UnitSums, check_groups, column_of, dispersions, effect_between, subjects_of
 
 ASYMMETRY = 1e-9  # of the largest distance: more is no rounding
-N_BOOTSTRAP = 999
-CONFIDENCE = 0.95  # of intervals
-LEAST_SUBJECTS = 3  # of a group, to draw anew from
 
 
 @dataclass(frozen=True)
@@ -265,28 +262,6 @@ def _distances(given: ArrayLike | Cohort, marks: MarksLike, reach: float | None,
     return given
 
 
-@dataclass(frozen=True, eq=False)
-class UnitSums:
-    """Distances between items, summed up for every two units: all that statistics need."""
-
-    powers: Float64s
-    sizes: Float64s  # items of each unit
-
-    @classmethod
-    def of(cls, powers: Float64s, unit: Int64s) -> UnitSums:
-        """Sum up; units of one item each stay as they are."""
-        count = int(unit.max()) + 1
-        if count == len(unit):
-            return cls(powers, np.ones(count))
-        member = (unit == np.arange(count)[:, None]).astype(np.float64)
-        return cls(member @ powers @ member.T, member.sum(axis=1))
-
-    @property
-    def n_items(self) -> int:
-        """Of all units."""
-        return int(self.sizes.sum())
-
-
 def f_statistics(sums: UnitSums, labels: NDArray[Any]) -> Float64s:
     """F of every labelling (labellings, U); infinite where groups have no dispersion within."""
     count, groups = sums.n_items, int(labels[0].max()) + 1
@@ -296,97 +271,11 @@ def f_statistics(sums: UnitSums, labels: NDArray[Any]) -> Float64s:
     return np.where(within > 0, f, np.inf if total > 0 else 0.0)
 
 
-def dispersions(sums: UnitSums, labels: NDArray[Any]) -> tuple[float, Float64s]:
-    """T, and W of every labelling (labellings, U)."""
-    within = np.zeros(len(labels))
-    for group in range(int(labels[0].max()) + 1):
-        member = (labels == group).astype(np.float64)
-        within += np.einsum("bi,bi->b", member @ sums.powers, member) / (2 * (member @ sums.sizes))
-    return sums.powers.sum() / (2 * sums.n_items), within
-
-
 def _share(powers: Float64s, exchange: Exchange) -> float:
     """1 - W / T of the labels given; 0 where all items are alike."""
     own = np.unique(exchange.labels, return_inverse=True)[1]
     total, within = dispersions(UnitSums.of(powers, exchange.unit), own[None])
     return float(1 - within[0] / total) if total > 0 else 0.0
-
-
-# -- how far apart -----------------------------------------------------------------------------------------------------
-
-Effect = tuple[float, float, float]  # energy, and the ends of its interval
-
-
-def effect_between(
-    powers: Float64s,
-    codes: NDArray[Any],
-    owner: Int64s,
-    groups: tuple[int, int],
-    generator: np.random.Generator,
-    within: bool,
-) -> Effect:
-    """The energy between two groups from pairs of different subjects, and its interval over draws of subjects."""
-    (xx, yy, xy), drawn = mean_distances(powers, codes, owner, groups, generator, within)
-    low, high = interval_of(2 * drawn[2] - drawn[0] - drawn[1])
-    return 2 * xy - xx - yy, low, high
-
-
-def interval_of(drawn: Float64s) -> tuple[float, float]:
-    """The middle of what was drawn, with the share CONFIDENCE of it; NaN where nothing could be drawn."""
-    finite = drawn[np.isfinite(drawn)]
-    if len(finite) == 0:
-        return np.nan, np.nan
-    low, high = np.quantile(finite, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)
-
-
-def mean_distances(
-    powers: Float64s,
-    codes: NDArray[Any],
-    owner: Int64s,
-    groups: tuple[int, int],
-    generator: np.random.Generator,
-    within: bool = False,
-) -> tuple[list[float], Float64s]:
-    """Mean distances within the first group, within the second, and between them, over pairs of different subjects.
-
-    Also the same of draws of subjects with replacement, (3, draws): every draw gives subjects the numbers of times that
-    they are drawn as weights, and two copies of one subject are no pair. Where labels vary within subjects, one draw
-    serves both groups. There are no draws of fewer than three subjects.
-    """
-    places = [np.flatnonzero(codes == group) for group in groups]
-    owners, subject = np.unique(np.concatenate([owner[own] for own in places]), return_inverse=True)
-    of_each = np.split(subject, [len(places[0])])
-    member = [(own == np.arange(len(owners))[:, None]).astype(np.float64) for own in of_each]  # (subjects, items)
-    apart = 1.0 - np.eye(len(owners))
-    blocks = [(0, 0), (1, 1), (0, 1)]
-    sums = [apart * (member[i] @ powers[np.ix_(places[i], places[j])] @ member[j].T) for i, j in blocks]
-    counts = [apart * np.outer(member[i].sum(axis=1), member[j].sum(axis=1)) for i, j in blocks]
-
-    def means(weights: tuple[Float64s, Float64s]) -> Float64s:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.stack(
-                [
-                    np.einsum("bi,bi->b", weights[i] @ total, weights[j])
-                    / np.einsum("bi,bi->b", weights[i] @ count, weights[j])
-                    for (i, j), total, count in zip(blocks, sums, counts, strict=True)
-                ]
-            )
-
-    ones = np.ones((1, len(owners)))
-    values = means((ones, ones))[:, 0].tolist()
-    if min(len(np.unique(own)) for own in of_each) < LEAST_SUBJECTS:
-        return values, np.empty((3, 0))
-    first = _drawn_counts(len(owners), np.unique(of_each[0]), generator)
-    second = first if within else _drawn_counts(len(owners), np.unique(of_each[1]), generator)
-    return values, means((first, second))
-
-
-def _drawn_counts(count: int, subjects: NDArray[np.intp], generator: np.random.Generator) -> Float64s:
-    """How many times each is drawn, (draws, count), if as many are drawn with replacement as there are."""
-    found = np.zeros((N_BOOTSTRAP, count))
-    found[:, subjects] = generator.multinomial(len(subjects), np.full(len(subjects), 1 / len(subjects)), N_BOOTSTRAP)
-    return found
 
 
 def holm(pvalues: Sequence[float]) -> list[float]:
@@ -408,34 +297,3 @@ def _check_distances(distances: ArrayLike) -> Float64s:
     if np.abs(matrix - matrix.T).max(initial=0) > ASYMMETRY * matrix.max(initial=0):
         raise InputError("distances must be symmetric, as `pairwise` returns them")
     return matrix
-
-
-def check_groups(
-    labels: Sequence[Any] | NDArray[Any], count: int, of: str = ""
-) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
-    """Return the groups and, for each of `count` spaces, which it is in; refuse labels that leave nothing to test."""
-    names = point_values(labels, "labels")
-    if len(names) != count:
-        raise InputError(f"there are {len(names)} labels, but {of}{count} spaces")
-    groups, codes = _codes(names)
-    if len(groups) < 2:
-        found_one = f"all labels are {groups[0]!r}" if groups else "there are no labels"
-        raise InputError(f"{found_one}, but at least two groups are needed")
-    if np.bincount(codes).max() < 2:
-        raise InputError("every group has one member, but at least one of two or more is needed")
-    return groups, codes
-
-
-def _codes(labels: list[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
-    """Return the different labels, sorted where they can be, and the number of each."""
-    for i, label in enumerate(labels):
-        if not equals_itself(label):
-            raise InputError(f"labels[{i}] is NaN, but every space needs a group; leave it out, or name its group")
-    try:
-        different = list(dict.fromkeys(labels))
-    except TypeError as error:
-        raise InputError(f"labels must be numbers, texts or other keys of a dict: {error}") from None
-    with suppress(TypeError):  # labels of several types stay in the order in which they are given
-        different.sort()
-    number = {label: i for i, label in enumerate(different)}
-    return tuple(different), np.array([number[label] for label in labels], np.intp)

@@ -28,15 +28,22 @@ from anchorot.anchors.marked import (
 from anchorot.anchors.marking import MarksLike, marking_of
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
-from anchorot.stats.exchange import Exchange, column_of, exchange_of, numbered, subjects_of
-from anchorot.stats.groups import UnitSums, check_groups, dispersions
+from anchorot.stats.exchange import Exchange, exchange_of, numbered
 from anchorot.stats.permutation import BATCH, PermutationTest, others_if_few
+from anchorot.stats.spread import (
+    ROUNDING,
+    UnitSums,
+    check_groups,
+    column_of,
+    compare_together,
+    dispersions,
+    standardise,
+    subjects_of,
+)
 
 N_REACHES = 32
 N_QUANTILES = 1025  # of each space's costs, from which reaches are chosen
-ROUNDING = 1e-12  # shares that differ by less are equal
 MIN_GAP = 1e-9  # of their range: costs that differ by less are equal but for rounding
-MIN_SPREAD = 1e-9  # a spread of shares below is rounding
 ENERGY_ROUNDING = 1e-14  # of all that there can be between two spaces: less is rounding
 
 Band = tuple[float, float]
@@ -109,7 +116,7 @@ class ScaleTest(PermutationTest):
     @property
     def band(self) -> Band:
         """The distances at which the groups differ most."""
-        place = int(np.argmax(_standardise(self.share, self.expected, self.spread)))
+        place = int(np.argmax(standardise(self.share, self.expected, self.spread)))
         return float(self.edges[place]), float(self.edges[place + 1])
 
     @property
@@ -414,39 +421,3 @@ def _jackknife_error(sums: UnitSums, exchange: Exchange, owner: Int64s) -> float
         return np.nan
     shares = np.where(total > 0, 1 - within / np.where(total > 0, total, 1.0), 0.0)
     return float(np.sqrt((len(shares) - 1) * shares.var()))
-
-
-def _standardise(share: Float64s, expected: Float64s, spread: Float64s) -> Float64s:
-    """How many deviations a share is above what is expected; 0 if labels make no difference."""
-    return np.where(spread > MIN_SPREAD, (share - expected) / np.maximum(spread, MIN_SPREAD), 0.0)
-
-
-class Compared(NamedTuple):
-    """Several statistics of the labels given, among those of other labels."""
-
-    expected: Float64s
-    spread: Float64s
-    scores: Float64s
-    null: Float64s  # the largest score of each of the other labels
-    pvalues: Float64s
-    adjusted: Float64s
-
-
-def compare_together(shares: Float64s) -> Compared:
-    """Compare statistics (K, 1 + permutations) from 0 to 1, the first of the labels as given, with the others.
-
-    Mean and deviation are of all labellings, the one given included: which of them is given then makes no difference,
-    so that p-values are exact.
-    """
-    expected, spread = shares.mean(axis=1), shares.std(axis=1)
-    scores = _standardise(shares, expected[:, None], spread[:, None])
-    slack = ROUNDING / max(MIN_SPREAD, float(spread[spread > MIN_SPREAD].min(initial=1.0)))
-    observed, null = scores[:, 0], scores[:, 1:].max(axis=0)
-    ordered = np.sort(null)
-
-    def pvalue(reached: NDArray[np.intp]) -> Float64s:
-        return (reached + 1) / (len(null) + 1)
-
-    adjusted = pvalue(len(null) - np.searchsorted(ordered, observed - slack))
-    alone = pvalue((scores[:, 1:] >= observed[:, None] - slack).sum(axis=1))
-    return Compared(expected, spread, observed, null, alone, adjusted)
