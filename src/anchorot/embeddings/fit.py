@@ -33,29 +33,27 @@ from anchorot.space import Space
 LANDMARKS = 400  # points of a side that are aligned by their distances
 SAMPLE, LARGE_SAMPLE = 1000, 2000  # points of a side that a map grows on
 FIRST_RANK, RANK_FACTOR, SLOW_RANK_FACTOR = 5, 1.4, 1.2
-MOST_GROWTHS = 4
+MAX_GROWTHS = 4
 MIN_GAIN = 0.005  # of the objective, by growing again
-MIRRORS = 8  # main directions that data may be symmetric in
+N_MIRRORS = 8  # main directions that data may be symmetric in
 MAX_RIVAL_EXCESS = 0.02  # of the best objective: a map that is worse by no more is about as good
 STEPS_PER_RANK = 2
 BLUR = 3.0  # temperature of soft plans, in units of what is left in each direction at the nearest point
 SCALINGS = 15
-DRAWS = ("near, annealed", "middle", "near, annealed", "product", "near, annealed", "middle", "aw", "near, annealed")
-SAME_MAP, SIMILAR_MAP = (
-    0.1,
-    0.5,
-)  # of the variance: how far two maps may differ that are the same, or but for minor directions
-SIMILAR_OBJECTIVE = 0.03  # relative difference
+STARTS = ("near, annealed", "middle", "near, annealed", "product", "near, annealed", "middle", "aw", "near, annealed")
+MAX_COPY_DIFFERENCE = 0.1  # of the variance: how far two maps may differ that are the same,
+MAX_MAP_DIFFERENCE = 0.5  # or the same but for minor directions
+MAX_OBJECTIVE_DIFFERENCE = 0.03  # relative difference
 ROUNDS, LARGE_ROUNDS = 8, 2  # of rotation and assignment on all points; where they are many
 WEIGHED_ROUNDS = 4  # with directions weighed, after those
-SETTLED = 1e-3  # of the points change their match: rounds end
+MAX_CHANGE = 1e-3  # share of the points with another match than before: rounds end
 TRIMS, LARGE_TRIMS = 10, 3  # rounds of mutually nearest points
 NOISE_FLOOR = 0.05  # of the mean noise of a direction, added to each
 MIN_GROUPED = 8  # residuals, to look for two groups of them
 MIN_LOG_RATIO = np.log(16)  # between the two groups
 MIN_GAP = 5.0  # deviations within groups, between the means of two groups of log residuals
 ROUNDING = 1e-5  # of the variance: distances in float32 are not known better
-SMALLEST = 1e-12  # of the variance: distances below are rounding
+MIN_VARIANCE = 1e-12  # of the variance: distances below are rounding
 
 
 class Side(NamedTuple):
@@ -104,18 +102,20 @@ class Map(NamedTuple):
         first, second = x[own], y[matches[own]]
         origin, target = first.mean(axis=0), second.mean(axis=0)
         found = cls.of_moments((first - origin).T @ (second - target), origin, target)
-        return found.stretched(first, second)
+        return found.with_stretch(first, second)
 
-    def stretched(self, x: Floats, y: Floats) -> Self:
-        """Scaled so that both sides vary alike in the common directions."""
-        one, two = (float(np.square(side).sum()) for side in (self._replace(stretch=1.0).moved(x), self.others(y)))
+    def with_stretch(self, x: Floats, y: Floats) -> Self:
+        """The same map, scaled so that both sides vary alike in the common directions."""
+        one, two = (
+            float(np.square(side).sum()) for side in (self._replace(stretch=1.0).map_first(x), self.map_second(y))
+        )
         return self._replace(stretch=float(np.sqrt(two / one)) if one > 0 and two > 0 else 1.0)
 
-    def moved(self, x: Floats) -> Floats:
+    def map_first(self, x: Floats) -> Floats:
         """Points of the first side in the common directions."""
         return self.stretch * ((x - self.origin) @ self.left)
 
-    def others(self, y: Floats) -> Floats:
+    def map_second(self, y: Floats) -> Floats:
         """Points of the second side there."""
         return (y - self.target) @ self.right
 
@@ -135,49 +135,49 @@ class Search:
     def __init__(self, x: Side, y: Side, n_landmarks: int | None, rng: np.random.Generator) -> None:
         self._x, self._y, self._rng = x, y, rng
         self._n_landmarks = n_landmarks or LANDMARKS
-        self._sample = self._drawn(SAMPLE)
+        self._sample = self._draw(SAMPLE)
 
     def candidates(self) -> tuple[list[Candidate], bool]:
         """Maps from several draws, best first, until two that are as good as any agree; and whether they did."""
         found: list[Candidate] = []
         nearest = np.inf
-        for draw, name in enumerate(DRAWS):
+        for draw, name in enumerate(STARTS):
             found = sorted([*found, self._candidate(draw, name)], key=lambda one: one.objective)
-            others = [one for one in found[1:] if one.objective <= (1 + SIMILAR_OBJECTIVE) * found[0].objective]
+            others = [one for one in found[1:] if one.objective <= (1 + MAX_OBJECTIVE_DIFFERENCE) * found[0].objective]
             nearest = min((self.difference(found[0].map, one.map) for one in others), default=np.inf)
-            if nearest < SIMILAR_MAP:
+            if nearest < MAX_MAP_DIFFERENCE:
                 break
-        if nearest >= SAME_MAP:
-            found = self._grown_again(found)
-        mirrored = self._mirrored(found[0])
-        return sorted([*found, *mirrored], key=lambda one: one.objective), nearest < SIMILAR_MAP
+        if nearest >= MAX_COPY_DIFFERENCE:
+            found = self._grow_again(found)
+        mirrored = self._mirror_images(found[0])
+        return sorted([*found, *mirrored], key=lambda one: one.objective), nearest < MAX_MAP_DIFFERENCE
 
     def difference(self, one: Map, two: Map) -> float:
         """How far apart two maps put the same points, as a share of the variance."""
-        first, second = (part.moved(self._sample[0]) @ part.right.T for part in (one, two))
-        return float(np.square(first - second).sum() / max(float(np.square(first).sum()), SMALLEST))
+        first, second = (part.map_first(self._sample[0]) @ part.right.T for part in (one, two))
+        return float(np.square(first - second).sum() / max(float(np.square(first).sum()), MIN_VARIANCE))
 
     def objective(self, one: Map) -> float:
         """Mean squared distance to the nearest point of the other side, both ways."""
-        costs = squared_distances(one.moved(self._sample[0]), one.others(self._sample[1]))
+        costs = squared_distances(one.map_first(self._sample[0]), one.map_second(self._sample[1]))
         return float(costs.min(axis=1).mean() + costs.min(axis=0).mean()) / 2
 
-    def _drawn(self, count: int) -> tuple[Float32s, Float32s]:
+    def _draw(self, count: int) -> tuple[Float32s, Float32s]:
         x, y = (side.points[side.draw(count, self._rng)].astype(np.float32) for side in (self._x, self._y))
         return x, y
 
     def _candidate(self, draw: int, name: str) -> Candidate:
         begin = time.perf_counter()
-        x, y = self._drawn(self._n_landmarks)
-        grown = grow(*self._sample, x.T @ _aligned(x, y, name, self._rng) @ y)
+        x, y = self._draw(self._n_landmarks)
+        grown = grow(*self._sample, x.T @ _align_landmarks(x, y, name, self._rng) @ y)
         return Candidate(grown, self.objective(grown), f"draw {draw + 1}, {name}", time.perf_counter() - begin)
 
-    def _grown_again(self, found: list[Candidate]) -> list[Candidate]:
+    def _grow_again(self, found: list[Candidate]) -> list[Candidate]:
         """What is partly right becomes better if it grows again, more slowly and on more points."""
-        x, y = self._drawn(LARGE_SAMPLE)
-        for _ in range(MOST_GROWTHS):
+        x, y = self._draw(LARGE_SAMPLE)
+        for _ in range(MAX_GROWTHS):
             begin, best = time.perf_counter(), found[0]
-            plan = soft_plan(squared_distances(best.map.moved(x), best.map.others(y)), min(best.map.left.shape))
+            plan = soft_plan(squared_distances(best.map.map_first(x), best.map.map_second(y)), min(best.map.left.shape))
             grown = grow(x, y, x.T @ (plan @ y), SLOW_RANK_FACTOR)
             objective = self.objective(grown)
             if objective > (1 - MIN_GAIN) * best.objective:
@@ -186,10 +186,10 @@ class Search:
             found = [Candidate(grown, objective, best.name, seconds), *found[1:]]
         return found
 
-    def _mirrored(self, best: Candidate) -> list[Candidate]:
+    def _mirror_images(self, best: Candidate) -> list[Candidate]:
         """Mirror images along one of the main directions, where they are about as good: data may be symmetric."""
         found = []
-        for axis in range(min(MIRRORS, best.map.left.shape[1])):
+        for axis in range(min(N_MIRRORS, best.map.left.shape[1])):
             begin, left = time.perf_counter(), best.map.left.copy()
             left[:, axis] *= -1
             mirrored = best.map._replace(left=left)
@@ -200,7 +200,7 @@ class Search:
         return found
 
 
-def _aligned(x: Floats, y: Floats, name: str, rng: np.random.Generator) -> Float64s:
+def _align_landmarks(x: Floats, y: Floats, name: str, rng: np.random.Generator) -> Float64s:
     """A soft plan between two sets of points, by the distances within each."""
     spaces = []
     for points in (x, y):
@@ -219,19 +219,19 @@ def grow(x: Floats, y: Floats, cross: Floats, factor: float = RANK_FACTOR) -> Ma
     nowhere = np.zeros(x.shape[1]), np.zeros(y.shape[1])
     while True:
         for _ in range(STEPS_PER_RANK):
-            found = Map.of_moments(cross, *nowhere, rank=min(int(rank), most)).stretched(x, y)
-            costs = squared_distances(found.moved(x), found.others(y))
+            found = Map.of_moments(cross, *nowhere, rank=min(int(rank), most)).with_stretch(x, y)
+            costs = squared_distances(found.map_first(x), found.map_second(y))
             plan = soft_plan(costs, found.left.shape[1])
             cross = x.T @ (plan @ y)
         if rank >= most:
-            return Map.of_moments(cross, *nowhere).stretched(x, y)
+            return Map.of_moments(cross, *nowhere).with_stretch(x, y)
         rank *= factor
 
 
 def soft_plan(costs: Floats, n_directions: int) -> Floats:
     """Where points might belong by their squared distances, as sharp as what is left at the nearest suggests."""
     least = costs.min(axis=1, keepdims=True)
-    temperature = max(BLUR * float(least.mean()) / n_directions, SMALLEST)
+    temperature = max(BLUR * float(least.mean()) / n_directions, MIN_VARIANCE)
     kernel = np.exp((least - costs) / temperature)
     rows, columns = scalings(kernel, SCALINGS)
     return rows[:, None] * kernel * columns
@@ -256,22 +256,22 @@ def finish(x: Side, y: Side, found: Map, device: str | None, rng: np.random.Gene
     rounds = ROUNDS
     if max(len(x.points), len(y.points)) > DENSE_POINTS:
         some = [side.points[side.draw(LARGE_SAMPLE, rng)] for side in (x, y)]
-        found, rounds = _rounds(some[0], some[1], found, ROUNDS, device).map, LARGE_ROUNDS
-    whole = _rounds(x.points, y.points, found, rounds, device)
-    trimmed, cut = _trimmed(x.points, y.points, whole.map, device)
+        found, rounds = _fit_and_assign(some[0], some[1], found, ROUNDS, device).map, LARGE_ROUNDS
+    whole = _fit_and_assign(x.points, y.points, found, rounds, device)
+    trimmed, cut = _trim(x.points, y.points, whole.map, device)
     if cut < np.inf:
-        return _rounds(x.points, y.points, trimmed, rounds, device, cut)
-    return _rounds(x.points, y.points, whole.map, min(rounds, WEIGHED_ROUNDS), device, weigh=whole.matches)
+        return _fit_and_assign(x.points, y.points, trimmed, rounds, device, cut)
+    return _fit_and_assign(x.points, y.points, whole.map, min(rounds, WEIGHED_ROUNDS), device, weigh=whole.matches)
 
 
-def _trimmed(x: Floats, y: Floats, found: Map, device: str | None) -> tuple[Map, float]:
+def _trim(x: Floats, y: Floats, found: Map, device: str | None) -> tuple[Map, float]:
     """A map fitted to the nearer half of the points that are each other's nearest; and where residuals fall apart.
 
     An assignment gives every point a match, and pulls the map towards those that have no partner.
     """
     size: Float64s = np.empty(0)
     for _ in range(TRIMS if max(len(x), len(y)) <= DENSE_POINTS else LARGE_TRIMS):
-        moved, others = found.moved(x), found.others(y)
+        moved, others = found.map_first(x), found.map_second(y)
         near, distances = nearest(moved, others, 1, device)
         ahead, size = near[:, 0], distances[:, 0]
         back = nearest(others, moved, 1, device)[0][:, 0]
@@ -285,23 +285,24 @@ def _trimmed(x: Floats, y: Floats, found: Map, device: str | None) -> tuple[Map,
     return found, cut_between(size)
 
 
-def _rounds(
+def _fit_and_assign(
     x: Floats, y: Floats, found: Map, most: int, device: str | None, cut: float = np.inf, weigh: Int64s | None = None
 ) -> Finished:
+    """Assign points and fit the map to matches, in turns, until matches stay; with `weigh` also weigh directions."""
     matches = np.full(len(x), -1) if weigh is None else weigh
     for _ in range(most):
-        moved, others = found.moved(x), found.others(y)
+        moved, others = found.map_first(x), found.map_second(y)
         if weigh is not None:
             weights = direction_weights(moved, others, matches)
             moved, others = moved @ weights, others @ weights
         pairs = pairs_of(moved, others, device)
         before, matches = matches, pairs.assign(cut)
-        has_settled = bool(np.mean(before != matches) <= SETTLED)
+        has_settled = bool(np.mean(before != matches) <= MAX_CHANGE)
         if has_settled or not (matches >= 0).any():
             break
         found = Map.of_matches(x, y, matches)
     own = matches >= 0
-    left = np.square(found.moved(x[own]) - found.others(y[matches[own]])).sum(axis=1)
+    left = np.square(found.map_first(x[own]) - found.map_second(y[matches[own]])).sum(axis=1)
     return Finished(found, pairs, matches, pairs.at(matches), float(left.mean()) if own.any() else 0.0, has_settled)
 
 
@@ -310,7 +311,7 @@ def direction_weights(moved: Floats, others: Floats, matches: Int64s) -> Floats:
     own = matches >= 0
     left = moved[own] - others[matches[own]]
     values, vectors = np.linalg.eigh(left.T @ left / len(left))
-    values = np.maximum(values, 0) + NOISE_FLOOR * max(float(values.mean()), SMALLEST)
+    values = np.maximum(values, 0) + NOISE_FLOOR * max(float(values.mean()), MIN_VARIANCE)
     weights = 1 / np.sqrt(values)
     return (vectors * weights) / np.sqrt(np.square(weights).mean())
 

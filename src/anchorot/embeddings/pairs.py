@@ -21,9 +21,9 @@ BLOCK_NUMBERS = 1 << 24  # distances computed at a time; on a device
 DEVICE_BLOCK_NUMBERS = 1 << 30
 SCALINGS = 200  # of rows and columns, at the most
 MARGINAL_GOAL = 1e-4  # of a row's mass, on average
-LOOK_EVERY = 5  # scalings
-TIE = 1e-9  # of the variance: squared distances that differ by less are equal
-LEAST_MASS = 1e-30
+CHECK_INTERVAL = 5  # scalings
+TIE_TOLERANCE = 1e-9  # of the variance: squared distances that differ by less are equal
+MIN_MASS = 1e-30
 
 
 def squared_distances(points: Floats, others: Floats) -> Floats:
@@ -84,7 +84,7 @@ class Rivals(NamedTuple):
 
 def _rivals(costs: Float64s, kept: Float64s) -> tuple[Float64s, Int64s]:
     """The least of every row that is not as good as what is kept, and how many are."""
-    is_tie = np.abs(costs - kept[:, None]) <= TIE
+    is_tie = np.abs(costs - kept[:, None]) <= TIE_TOLERANCE
     return np.where(is_tie, np.inf, costs).min(axis=1, initial=np.inf), is_tie.sum(axis=1)
 
 
@@ -176,7 +176,7 @@ class SparsePairs:
         of_column[matches[own]] = kept
         nearest_other, ties = [], []
         for index, limit, size in ((rows, of_row, len(matches)), (columns, of_column, self.costs.shape[1])):
-            is_tie = np.abs(values - limit[index]) <= TIE
+            is_tie = np.abs(values - limit[index]) <= TIE_TOLERANCE
             least = np.full(size, np.inf)
             np.minimum.at(least, index[is_other & ~is_tie], values[is_other & ~is_tie])
             nearest_other.append(least)
@@ -207,10 +207,10 @@ def scalings(kernel: Any, most: int = SCALINGS) -> tuple[Float64s, Float64s]:
     columns = np.ones(m, kernel.dtype)
     total = kernel @ columns
     for turn in range(most):
-        rows = 1 / np.maximum(total, LEAST_MASS)
-        columns = np.minimum(1 / np.maximum(flipped @ rows, LEAST_MASS), 1.0 if n < m else np.inf)
+        rows = 1 / np.maximum(total, MIN_MASS)
+        columns = np.minimum(1 / np.maximum(flipped @ rows, MIN_MASS), 1.0 if n < m else np.inf)
         total = kernel @ columns
-        if turn % LOOK_EVERY == 0 and np.abs(rows * total - 1).mean() < MARGINAL_GOAL:
+        if turn % CHECK_INTERVAL == 0 and np.abs(rows * total - 1).mean() < MARGINAL_GOAL:
             break
     return rows, columns
 

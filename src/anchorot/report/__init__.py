@@ -23,8 +23,7 @@ from anchorot.io.atomic import replacing
 from anchorot.networks.result import GraphAlignment
 from anchorot.origin import Geometry
 from anchorot.report.answers import N_BEST_ALONE, MapAnswer, answers_of, deflate, pack, pack_answers, place_colours
-from anchorot.report.drawing import Drawing, Places, place
-from anchorot.report.networks import drawn_alike
+from anchorot.report.drawing import Drawing, Places, lay_out_alike, place
 from anchorot.report.sections import candidates, categories, confidences, spread_over, sure_matches, verdict
 from anchorot.surfaces.result import MeshAlignment
 
@@ -140,7 +139,7 @@ def write_report(
 def _sides(x: Any, y: Any, plan: object) -> tuple[Drawable, Drawable]:
     """Both as what can be drawn; what was aligned as networks or embeddings, where the answer puts it."""
     if isinstance(plan, GraphAlignment):
-        return drawn_alike(plan)
+        return lay_out_alike(plan)
     if isinstance(plan, EmbeddingAlignment):
         plane = common_plane(plan, x, y)
         first, second = (Whole(Geometry(np.arange(len(side)), len(side), side)) for side in plane[:2])

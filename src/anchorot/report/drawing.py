@@ -1,13 +1,18 @@
 """What the page draws of two spaces: each upright and as large as fits, the second as its matches stand."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from anchorot._scene import Drawable, Scene, Whole, scene, vertex_normals
+from anchorot._scene import Drawable, Scene, Whole, scene, stress_layout, vertex_normals
 from anchorot._typing import Float64s, Int64s
+from anchorot.networks.result import GraphAlignment
+from anchorot.origin import Geometry
 from anchorot.report.answers import pack, pack_indices
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 AZIMUTH, ELEVATION = np.radians(28), np.radians(14)  # of the eye, from the broad side
 HALF_FIELD = np.tan(np.pi / 8)  # plotly's camera sees 45 degrees
@@ -15,6 +20,7 @@ MIN_AGREEMENT = 0.5  # correlation of matched places: from there on two drawings
 MIN_GAIN = 0.1  # of correlation: what a turn must gain to put a thing that has an upside off its feet
 MAX_FACES, MAX_EDGES, MAX_DOTS = 60_000, 30_000, 20_000
 NEIGHBOURS = 3  # points that the colour of a place on a surface is mixed from
+NETWORK_GAP = 2.0  # steps more than the longest path: how far parts of a network are drawn from each other
 LIFT = 0.003  # of the unit box: how far points stand off their surface
 
 
@@ -244,3 +250,44 @@ def _coarser(vertices: Float64s, faces: Int64s) -> tuple[Float64s, Int64s]:
         kept = kept[(kept != np.roll(kept, 1, axis=1)).all(axis=1)]
         cells *= 0.8
     return merged, kept
+
+
+# -- two networks -----------------------------------------------------------------------------------------------------
+
+
+def lay_out_alike(found: GraphAlignment) -> tuple[Whole, Whole]:
+    """Both networks as what can be drawn, with matched nodes at the same places, by the edges of either."""
+    n, m = found.shape
+    place = found.matches.copy()  # of the first network's nodes, in the layout of the second's
+    alone = np.flatnonzero(place < 0)
+    place[alone] = m + np.arange(len(alone))
+    own, other = (_edges((graph + graph.T).tocsr()) for graph in found.graphs)
+    positions = _layout(np.concatenate([place[own], other]), m + len(alone))
+    common = (found.common + found.common.T).tocoo()
+    shared = {tuple(sorted(pair)) for pair in place[np.stack(common.coords, axis=1)].tolist()}
+    is_common = [
+        np.array([tuple(sorted(pair)) in shared for pair in edges.tolist()], bool) for edges in (place[own], other)
+    ]
+    names = [tuple(map(str, side)) for side in found.names]
+    return (
+        Whole(Geometry(np.arange(n), n, positions[place], edges=own), names[0], is_common=is_common[0]),
+        Whole(Geometry(np.arange(m), m, positions[:m], edges=other), names[1], is_common=is_common[1]),
+    )
+
+
+def _edges(graph: "csr_array") -> Int64s:
+    """(E, 2): each edge once, without loops."""
+    pairs = np.stack(graph.nonzero(), axis=1).astype(np.int64)
+    return pairs[pairs[:, 0] < pairs[:, 1]]
+
+
+def _layout(edges: Int64s, n: int) -> Float64s:
+    """Places in the plane for the nodes of a network in any number of parts."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import shortest_path
+
+    joined = csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
+    steps: Float64s = shortest_path(joined, directed=False, unweighted=True)
+    longest = float(steps[np.isfinite(steps)].max(initial=0))
+    steps[np.isinf(steps)] = longest + NETWORK_GAP
+    return stress_layout(steps)

@@ -216,8 +216,8 @@ def energy_test(
         rounding = share * (float(measures.value.max()) - float(measures.value.min()))
     exchange = exchange_of(
         labels,
-        subjects=_of_both(_known_subjects(rows_x, rows_y) if subjects is None else subjects, labels, "subjects"),
-        strata=_of_both(strata, labels, "strata"),
+        subjects=_join_sides(_known_subjects(rows_x, rows_y) if subjects is None else subjects, labels, "subjects"),
+        strata=_join_sides(strata, labels, "strata"),
         within=within,
     )
     return permutation_test(
@@ -323,7 +323,7 @@ def _graph_items(graphs: Sequence[Any], statistic: str, disconnected: Disconnect
     return spaces
 
 
-def _of_both(given: tuple[Names, Names] | None, labels: NDArray[np.uint8], name: str) -> list[Any] | None:
+def _join_sides(given: tuple[Names, Names] | None, labels: NDArray[np.uint8], name: str) -> list[Any] | None:
     """Values of all items, from those of either side."""
     if given is None:
         return None

@@ -162,18 +162,20 @@ def exchange_of(
     """
     count = len(codes)
     items = np.arange(count)
-    layers = None if strata is None else numbered(strata, "strata", count)
+    layers = None if strata is None else number_names(strata, "strata", count)
     if subjects is None:
         if within:
             raise InputError("within=True permutes labels within subjects, but no subjects are given")
         name = "items" if layers is None else "items within strata"
         return Exchange(codes, items, np.zeros(count, np.int64) if layers is None else layers, name)
-    owner = numbered(subjects, "subjects", count)
+    owner = number_names(subjects, "subjects", count)
     first = np.unique(owner, return_index=True)[1]
     _check_mixture(codes != codes[first][owner], owner, first, subjects, within)
     if within:
         block = (
-            owner if layers is None else numbered(list(zip(owner.tolist(), layers.tolist(), strict=True)), "", count)
+            owner
+            if layers is None
+            else number_names(list(zip(owner.tolist(), layers.tolist(), strict=True)), "", count)
         )
         return Exchange(codes, items, block, "items within subjects" + " and strata" * (layers is not None))
     if layers is None:
@@ -212,7 +214,7 @@ def _nth(values: Names, place: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def numbered(values: Names, name: str, count: int) -> Int64s:
+def number_names(values: Names, name: str, count: int) -> Int64s:
     """Number values as they first appear; refuse missing ones."""
     listed = point_values(values, name)
     if len(listed) != count:

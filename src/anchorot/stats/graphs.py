@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 GRID = Grid((16, 32), 0.0, 1.0)  # of costs of heat, which go from 0 to 1, and of levels
-LEAST_GRAPHS = 3  # to draw anew from
+MIN_GRAPHS = 3  # to draw anew from
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class GraphScore:
     n_graphs: int
 
 
-class _Seen(NamedTuple):
+class _Description(NamedTuple):
     """What is known of each graph of a collection."""
 
     anchors: list[AnchorFeatures]
@@ -107,7 +107,7 @@ class GraphDistance:
     def __init__(self, reference: Sequence[Any], *, time: float = 3.0, types: str | None = None) -> None:
         self.time = check_nonnegative(time, "time")
         self.types = types
-        self._reference = self._seen(reference, "reference")
+        self._reference = self._describe(reference, "reference")
 
     def compute(self, graphs: Sequence[Any], *, n_resamples: int = 999, rng: RngLike = None) -> GraphScore:
         """Score graphs, at least three, against the reference.
@@ -122,7 +122,7 @@ class GraphDistance:
             Source of randomness for the permutations and the interval.
         """
         count = check_integer(n_resamples, "n_resamples", 1)
-        found = self._seen(graphs, "graphs")
+        found = self._describe(graphs, "graphs")
         sizes = len(self._reference.anchors), len(found.anchors)
         labels = np.repeat(np.array([1, 0], np.uint8), sizes)
         generator = np.random.default_rng(rng)
@@ -143,9 +143,9 @@ class GraphDistance:
         pvalue = float(compare_together(energies).adjusted.min())
         return GraphScore(scores[best], low, high, pvalue, best, scores, *sizes)
 
-    def _seen(self, graphs: Sequence[Any], name: str) -> _Seen:
-        if len(graphs) < LEAST_GRAPHS:
-            raise InputError(f"{name} has {len(graphs)} graphs, but at least {LEAST_GRAPHS} are needed")
+    def _describe(self, graphs: Sequence[Any], name: str) -> _Description:
+        if len(graphs) < MIN_GRAPHS:
+            raise InputError(f"{name} has {len(graphs)} graphs, but at least {MIN_GRAPHS} are needed")
         tables = tables_of(graphs, name)
         marking = None if self.types is None else Marking("types", 1.0)
         anchors = []
@@ -155,10 +155,10 @@ class GraphDistance:
                 anchors.append(marked_features(space, marking, robust=False))
             except InputError as error:
                 raise InputError(f"{name}[{i}]: {error}") from None
-        return _Seen(anchors, degrees(tables), clustering(tables))
+        return _Description(anchors, degrees(tables), clustering(tables))
 
 
-def _all_distances(reference: _Seen, found: _Seen) -> dict[str, Float64s]:
+def _all_distances(reference: _Description, found: _Description) -> dict[str, Float64s]:
     """Distances between all graphs of two collections, by every descriptor."""
     return {
         "anchors": _anchor_distances([*reference.anchors, *found.anchors]),

@@ -17,11 +17,11 @@ from anchorot.anchors.marking import MarksLike
 from anchorot.exceptions import InputError
 from anchorot.io.cohort import Cohort
 from anchorot.many.pairwise import pairwise
-from anchorot.stats.exchange import Exchange, exchange_of, numbered
+from anchorot.stats.exchange import Exchange, exchange_of, number_names
 from anchorot.stats.permutation import PermutationTest, permutation_test
 from anchorot.stats.spread import Effect, UnitSums, check_groups, column_of, dispersions, effect_between, subjects_of
 
-ASYMMETRY = 1e-9  # of the largest distance: more is no rounding
+MAX_ASYMMETRY = 1e-9  # of the largest distance: more is no rounding
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def group_test(
     scale = matrix.max(initial=0) or 1.0
     powers = (matrix / scale) ** strength  # F is the same at any scale, and nothing overflows at this one
     exchange = exchange_of(codes.astype(np.min_scalar_type(len(groups))), subjects=owners, strata=layers, within=within)
-    owner = np.arange(len(codes)) if owners is None else numbered(owners, "subjects", len(codes))
+    owner = np.arange(len(codes)) if owners is None else number_names(owners, "subjects", len(codes))
     generator = np.random.default_rng(rng)
     draws = generator.spawn(1)[0]
 
@@ -294,6 +294,6 @@ def _check_distances(distances: ArrayLike) -> Float64s:
     check_finite(matrix, "distances", "; leave out the spaces that could not be compared")
     if (matrix < 0).any():
         raise InputError(f"distances must not be negative, but the least is {matrix.min():g}")
-    if np.abs(matrix - matrix.T).max(initial=0) > ASYMMETRY * matrix.max(initial=0):
+    if np.abs(matrix - matrix.T).max(initial=0) > MAX_ASYMMETRY * matrix.max(initial=0):
         raise InputError("distances must be symmetric, as `pairwise` returns them")
     return matrix

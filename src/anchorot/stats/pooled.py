@@ -19,8 +19,8 @@ from anchorot.exceptions import InputError
 from anchorot.space import Space, heavy_part
 from anchorot.stats.permutation import Statistics
 
-MOST_MATRIX_ROWS = 4096  # a matrix of costs between more measures would be large, 128 MB and more
-MOST_PADDED = 1 << 24  # numbers, if one long measure makes all quantile functions as long, another 128 MB
+MAX_MATRIX_ROWS = 4096  # a matrix of costs between more measures would be large, 128 MB and more
+MAX_PADDED_NUMBERS = 1 << 24  # numbers, if one long measure makes all quantile functions as long, another 128 MB
 # Measured, in passes of the sweep over one place for one labelling (about 0.15 ns):
 PRODUCT_STEP = 0.6  # one entry of the matrix of costs, for one labelling
 COST_STEP = 4.0  # one step of a quantile function, for one entry of the matrix
@@ -277,7 +277,7 @@ def _use_matrix(measures: PooledMeasures, n_resamples: int, method: str) -> bool
         raise InputError("method='matrix' is not for pooled anchors of spaces; these need method='sweep'")
     if method != "auto":
         return method == "matrix"
-    if rows != measures.n_items or rows > MOST_MATRIX_ROWS or rows * measures.longest > MOST_PADDED:
+    if rows != measures.n_items or rows > MAX_MATRIX_ROWS or rows * measures.longest > MAX_PADDED_NUMBERS:
         return False
     costs = COST_STEP * rows * 2 * len(measures.value)
     return costs + PRODUCT_STEP * n_resamples * rows**2 < n_resamples * kernels.labelled_steps(measures.moves)

@@ -28,7 +28,7 @@ from anchorot.anchors.marked import (
 from anchorot.anchors.marking import MarksLike, marking_of
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
-from anchorot.stats.exchange import Exchange, exchange_of, numbered
+from anchorot.stats.exchange import Exchange, exchange_of, number_names
 from anchorot.stats.permutation import BATCH, PermutationTest, others_if_few
 from anchorot.stats.spread import (
     ROUNDING,
@@ -269,7 +269,7 @@ def scale_test(
     sizes = np.bincount(exchange.unit).astype(np.float64)
     shares = np.stack([_shares_between(UnitSums(_square(part), sizes), drawn) for part in sums])
     whole, by_pair = compare_together(shares[: len(ends)]), compare_together(shares[len(ends) :]) if alphabet else None
-    owner = exchange.unit if owners is None or within is False else numbered(owners, "subjects", len(seen))
+    owner = exchange.unit if owners is None or within is False else number_names(owners, "subjects", len(seen))
     errors = [_jackknife_error(UnitSums(_square(part), sizes), exchange, owner) for part in sums[: len(ends)]]
     adjusted = whole.adjusted
     return ScaleTest(
@@ -325,13 +325,13 @@ def _default_reaches(spaces: Sequence[Space]) -> Float64s:
     """
     levels = np.linspace(0.0, 1.0, N_QUANTILES)
     pooled = np.concatenate([np.quantile(_other_costs(space), levels, method="inverted_cdf") for space in spaces])
-    different = _different(pooled)
+    different = _distinct_values(pooled)
     if len(different) <= N_REACHES:
         return different
-    return _different(np.quantile(pooled, (np.arange(1, N_REACHES + 1) / N_REACHES) ** 2, method="inverted_cdf"))
+    return _distinct_values(np.quantile(pooled, (np.arange(1, N_REACHES + 1) / N_REACHES) ** 2, method="inverted_cdf"))
 
 
-def _different(values: Floats) -> Float64s:
+def _distinct_values(values: Floats) -> Float64s:
     """Return the different values, sorted; of those that differ by rounding alone the largest."""
     different: Float64s = np.unique(values).astype(np.float64)
     with np.errstate(over="ignore"):

@@ -18,7 +18,7 @@ from anchorot.io.cohort import Cohort
 SUBJECT_COLUMNS = ("animal", "case", "donor", "individual", "mouse", "participant", "patient", "subject")
 N_BOOTSTRAP = 999
 CONFIDENCE = 0.95  # of intervals
-LEAST_SUBJECTS = 3  # of a group, to draw anew from
+MIN_SUBJECTS = 3  # of a group, to draw anew from
 ROUNDING = 1e-12  # shares that differ by less are equal
 MIN_SPREAD = 1e-9  # a spread of shares below is rounding
 
@@ -178,14 +178,14 @@ def mean_distances(
 
     ones = np.ones((1, len(owners)))
     values = means((ones, ones))[:, 0].tolist()
-    if min(len(np.unique(own)) for own in of_each) < LEAST_SUBJECTS:
+    if min(len(np.unique(own)) for own in of_each) < MIN_SUBJECTS:
         return values, np.empty((3, 0))
-    first = _drawn_counts(len(owners), np.unique(of_each[0]), generator)
-    second = first if within else _drawn_counts(len(owners), np.unique(of_each[1]), generator)
+    first = _draw_counts(len(owners), np.unique(of_each[0]), generator)
+    second = first if within else _draw_counts(len(owners), np.unique(of_each[1]), generator)
     return values, means((first, second))
 
 
-def _drawn_counts(count: int, subjects: NDArray[np.intp], generator: np.random.Generator) -> Float64s:
+def _draw_counts(count: int, subjects: NDArray[np.intp], generator: np.random.Generator) -> Float64s:
     """How many times each is drawn, (draws, count), if as many are drawn with replacement as there are."""
     found = np.zeros((N_BOOTSTRAP, count))
     found[:, subjects] = generator.multinomial(len(subjects), np.full(len(subjects), 1 / len(subjects)), N_BOOTSTRAP)
@@ -200,7 +200,7 @@ def standardise(share: Float64s, expected: Float64s, spread: Float64s) -> Float6
     return np.where(spread > MIN_SPREAD, (share - expected) / np.maximum(spread, MIN_SPREAD), 0.0)
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """Several statistics of the labels given, among those of other labels."""
 
     expected: Float64s
@@ -211,7 +211,7 @@ class Compared(NamedTuple):
     adjusted: Float64s
 
 
-def compare_together(shares: Float64s) -> Compared:
+def compare_together(shares: Float64s) -> Comparison:
     """Compare statistics (K, 1 + permutations) from 0 to 1, the first of the labels as given, with the others.
 
     Mean and deviation are of all labellings, the one given included: which of them is given then makes no difference,
@@ -228,4 +228,4 @@ def compare_together(shares: Float64s) -> Compared:
 
     adjusted = pvalue(len(null) - np.searchsorted(ordered, observed - slack))
     alone = pvalue((scores[:, 1:] >= observed[:, None] - slack).sum(axis=1))
-    return Compared(expected, spread, observed, null, alone, adjusted)
+    return Comparison(expected, spread, observed, null, alone, adjusted)
