@@ -398,6 +398,21 @@ DRAWS = {
     "embed": lambda rng: ao.embed([COST], ground="w2", rng=rng, progress=False),
     "align_graphs": lambda rng: ao.align_graphs([(0, 1)], [(0, 1)], rng=rng),
     "datasets": lambda rng: ao.datasets.tissues(1, rng=rng),
+    "from_cohort": lambda rng: ao.from_cohort({"s": ["a", "a"], "x": [0.0, 1.0]}, sample="s", points="x", rng=rng),
+    "from_mesh": lambda rng: ao.from_mesh(MESH, 5, "edge", rng=rng),
+    "from_mesh, uniform": lambda rng: ao.from_mesh(MESH, 5, "edge", sampling="uniform", rng=rng),
+    "anchor_energy_estimate": lambda rng: ao.anchor_energy_estimate(COST, COST, rng=rng),
+    "match": lambda rng: ao.match(COST, ties="random", rng=rng),
+    "align": lambda rng: ao.align(COST, COST, rng=rng),
+    "align by landmarks": lambda rng: ao.align(POINTS, POINTS, n_landmarks=3, rng=rng),
+    "align_meshes": lambda rng: ao.align_meshes(MESH, MESH, rng=rng),
+    "align_embeddings": lambda rng: ao.align_embeddings(POINTS, POINTS, rng=rng),
+    "energy_test": lambda rng: ao.energy_test([[0.0]] * 3, [[1.0]] * 3, rng=rng, progress=False),
+    "group_test": lambda rng: ao.group_test(1 - np.eye(4), [0, 0, 1, 1], rng=rng, progress=False),
+    "scale_test": lambda rng: ao.scale_test([COST] * 4, [0, 0, 1, 1], rng=rng, progress=False),
+    "graph_model_test": lambda rng: ao.graph_model_test([[(0, 1)]] * 3, [[(0, 1)]] * 3, rng=rng, progress=False),
+    "GraphDistance": lambda rng: ao.GraphDistance([[(0, 1)]] * 3).compute([[(0, 1), (1, 2)]] * 3, rng=rng),
+    "barycenter": lambda rng: ao.barycenter([COST, COST], n_points=4, rng=rng),
 }
 
 

@@ -20,6 +20,7 @@ from anchorot._validate import (
     check_integer,
     check_nonnegative,
     check_numbers,
+    check_rng,
     check_threads,
 )
 from anchorot.anchors.marking import needed_features
@@ -141,14 +142,14 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     (True, 0.0)
     """
     threads = check_threads(threads)
-    device = check_device(device)
+    device, generator = check_device(device), check_rng(rng)
     if n_landmarks is not None:
         count = check_integer(n_landmarks, "n_landmarks", 2)
         if any(given is not None for given in (features, marks, mass)) or robust or not isinstance(start, str):
             raise InputError(
                 "n_landmarks is for costs alone: leave out features, marks, mass, robust and a start that is a plan"
             )
-        solve_landmarks = partial(align, start=start, rng=rng, threads=threads, device=device)
+        solve_landmarks = partial(align, start=start, rng=generator, threads=threads, device=device)
         return interruptible(lambda: align_densely(_distances_of(x), _distances_of(y), count, solve_landmarks))
     share = check_mass(mass)
     whole = _space_of(x, robust), _space_of(y, robust)
@@ -160,7 +161,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
 
     def solved() -> Alignment:
         part = 1.0 if isinstance(share, str) else share
-        chosen = chosen_starts(start, setting, kept, (whole[0].n, whole[1].n), rng, part)
+        chosen = chosen_starts(start, setting, kept, (whole[0].n, whole[1].n), generator, part)
         found = solve_freely(setting, chosen) if isinstance(share, str) else solve(setting, chosen, share)
         return _result(found, setting, whole, kept, scale, factor, is_whole=share is None)
 

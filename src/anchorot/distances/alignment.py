@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._html import card
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import as_array, check_choice, check_finite, check_numbers, point_values
+from anchorot._validate import as_array, check_choice, check_finite, check_numbers, check_rng, point_values
 from anchorot.distances.confidence import Evidence
 from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError, printable
@@ -473,7 +473,7 @@ def match(
     best = array >= array.max(axis=1, keepdims=True) * (1 - EQUAL)
     if ties == "first":
         return best.argmax(axis=1)
-    return np.where(best, np.random.default_rng(rng).uniform(size=best.shape), -1.0).argmax(axis=1)
+    return np.where(best, check_rng(rng).uniform(size=best.shape), -1.0).argmax(axis=1)
 
 
 def check_plan(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int] | None = None) -> Float64s:

@@ -53,7 +53,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, Floats, RngLike
-from anchorot._validate import check_integer, check_memory, check_nonnegative, check_overflow, check_threads
+from anchorot._validate import check_integer, check_memory, check_nonnegative, check_overflow, check_rng, check_threads
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part, with_unit_costs
@@ -242,7 +242,7 @@ def anchor_energy_estimate(
     unit = 1.0 if robust else unit  # ranks have none
     first, second = (_Sample(_in_own_order(space.cost), robust, threads) for space in scaled)
     size = min(first.n, second.n) // 2 * 2
-    generator = np.random.default_rng(rng)
+    generator = check_rng(rng)
     draws, products = [], []
     before: list[_Parts] = []
     halves: list[list[float]] = []

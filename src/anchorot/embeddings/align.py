@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._parallel import interruptible
 from anchorot._typing import RngLike
-from anchorot._validate import check_choice, check_device, check_integer
+from anchorot._validate import check_choice, check_device, check_integer, check_rng
 from anchorot.embeddings.result import check_embedding, unit_rows
 
 if TYPE_CHECKING:
@@ -68,8 +67,7 @@ def align_embeddings(
     check_choice(metric, "metric", METRICS)
     first, second = (unit_rows(check_embedding(side, name), name, metric) for side, name in ((X, "X"), (Y, "Y")))
     count = None if n_landmarks is None else check_integer(n_landmarks, "n_landmarks", 2)
-    where = check_device(device)
+    where, generator = check_device(device), check_rng(rng)
     from anchorot.embeddings.answer import answer  # which loads SciPy
 
-    generator = np.random.default_rng(rng)
     return interruptible(lambda: answer(first, second, metric, count, generator, where), max(len(first), len(second)))

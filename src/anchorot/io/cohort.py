@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
-from anchorot._validate import check_bytes, equals_itself
+from anchorot._validate import check_bytes, check_rng, equals_itself
 from anchorot.exceptions import InputError
 from anchorot.io.cells import columns_of_cells, columns_of_frame, h5ad_arrays, stored_columns
 from anchorot.io.gate import MAX_BYTES, about
@@ -133,7 +133,7 @@ def from_cohort(
     >>> cohort.metadata["dose"], cohort[1].cost.tolist(), cohort[0].types
     ([0, 5], [[0.0, 3.0], [3.0, 0.0]], ('T', 'B'))
     """
-    making = _Making(n_points, metric, n_neighbors, disconnected, rng)
+    making = _Making(n_points, metric, n_neighbors, disconnected, check_rng(rng))
     asked = _asked(sample, points, types, features, subject)
     if not isinstance(data, str | os.PathLike):
         return _cohort(_rows_of(data, sample), asked, making)
@@ -189,7 +189,7 @@ class _Making(NamedTuple):
     metric: str
     n_neighbors: int | None
     disconnected: Disconnected
-    rng: RngLike
+    rng: np.random.Generator
 
     def space(self, x: Float64s, marks: dict[str, Any], names: list[Any], rng: np.random.Generator) -> Space:
         """Make the space of a sample's points."""
@@ -232,7 +232,7 @@ def _cohort(rows: _Rows, asked: _Asked, making: _Making) -> Cohort:
     x = _positions(rows, asked.points)
     marks = marks_of(asked.types, asked.features or None, rows.names, rows.columns, "the table")
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    children = np.random.default_rng(making.rng).spawn(len(samples))
+    children = making.rng.spawn(len(samples))
     spaces = []
     for name, own, child in zip(samples, members, children, strict=True):
         try:

@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_choice, check_finite, check_indices, check_integer, check_memory, check_numbers
+from anchorot._validate import (
+    check_choice,
+    check_finite,
+    check_indices,
+    check_integer,
+    check_memory,
+    check_numbers,
+    check_rng,
+)
 from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES, about, note
 from anchorot.io.geodesics import GEODESICS, adjacency, components, edge_graph, mesh_edges
@@ -208,7 +216,7 @@ def _drawn(surface: Surface, n_points: int | None, sampling: str, rng: RngLike) 
     everything = np.arange(len(surface.kept))
     if sampling == "uniform" or n_points is None or check_integer(n_points, "n_points", 1) >= len(everything):
         return draw_points(everything, n_points, rng)
-    return _farthest(surface, n_points, np.random.default_rng(rng))
+    return _farthest(surface, n_points, check_rng(rng))
 
 
 def _farthest(surface: Surface, count: int, rng: np.random.Generator) -> Int64s:

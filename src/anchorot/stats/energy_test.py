@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Disconnected, Float64s, RngLike
-from anchorot._validate import check_choice, check_device, check_threads, point_values
+from anchorot._validate import check_choice, check_device, check_rng, check_threads, point_values
 from anchorot.distances.ground import GROUNDS
 from anchorot.exceptions import InputError
 from anchorot.io.graphs import n_kept, note_collection, single, table_space
@@ -203,7 +203,7 @@ def energy_test(
     check_choice(ground, "ground", GROUNDS)
     place = check_device(device)
     place = None if place == "cpu" else place  # where the kernels for the CPU are far faster
-    threads = check_threads(threads)
+    threads, generator = check_threads(threads), check_rng(rng)
     if _has_spaces(rows_x, rows_y, pooled):
         if method == "sweep":
             raise InputError("method='sweep' pools the anchors of spaces; give pooled=True too, or another method")
@@ -224,7 +224,7 @@ def energy_test(
         exchange,
         lambda drawn: _by_size(statistics, exchange.items(drawn)),
         n_resamples=n_resamples,
-        rng=rng,
+        rng=generator,
         stop_after=stop_after,
         rounding=rounding,
         progress=progress,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_integer, check_nonnegative
+from anchorot._validate import check_integer, check_nonnegative, check_rng
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.anchors.marked import Parts, TypedFeatures, marked_features, part_averages, sorted_types
@@ -121,11 +121,10 @@ class GraphDistance:
         rng : None, int or numpy.random.Generator
             Source of randomness for the permutations and the interval.
         """
-        count = check_integer(n_resamples, "n_resamples", 1)
+        count, generator = check_integer(n_resamples, "n_resamples", 1), check_rng(rng)
         found = self._describe(graphs, "graphs")
         sizes = len(self._reference.anchors), len(found.anchors)
         labels = np.repeat(np.array([1, 0], np.uint8), sizes)
-        generator = np.random.default_rng(rng)
         seed = int(generator.spawn(1)[0].integers(1 << 62))
         distances = _all_distances(self._reference, found)
         scores, drawn = {}, []

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._html import rows
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_finite, check_nonnegative, check_square
+from anchorot._validate import check_finite, check_nonnegative, check_rng, check_square
 from anchorot.anchors.marking import MarksLike
 from anchorot.exceptions import InputError
 from anchorot.io.cohort import Cohort
@@ -200,6 +200,7 @@ def group_test(
         subjects_of(distances, subjects),
         column_of(distances, strata, "strata"),
     )
+    generator = check_rng(rng)
     matrix = _check_distances(_distances(distances, marks, reach, progress))
     strength = check_nonnegative(power, "power")
     if strength == 0:
@@ -209,7 +210,6 @@ def group_test(
     powers = (matrix / scale) ** strength  # F is the same at any scale, and nothing overflows at this one
     exchange = exchange_of(codes.astype(np.min_scalar_type(len(groups))), subjects=owners, strata=layers, within=within)
     owner = np.arange(len(codes)) if owners is None else number_names(owners, "subjects", len(codes))
-    generator = np.random.default_rng(rng)
     draws = generator.spawn(1)[0]
 
     def test_members(part: Exchange, members: NDArray[np.intp], show: bool) -> PermutationTest:

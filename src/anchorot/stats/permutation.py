@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anchorot._html import card, histogram
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_integer
+from anchorot._validate import check_integer, check_rng
 from anchorot.stats.exchange import Exchange
 
 TIE = 1e-12  # statistics that differ by less, as a share of the largest of the first batch, are equal but for rounding
@@ -99,7 +99,7 @@ def permutation_test(
     """
     count = check_integer(n_resamples, "n_resamples", 1)
     enough = None if stop_after is None else check_integer(stop_after, "stop_after", 1)
-    generator = np.random.default_rng(rng)
+    generator = check_rng(rng)
     listed = others_if_few(exchange, count)
     if listed is not None:
         count, enough = len(listed), None

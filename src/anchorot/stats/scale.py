@@ -15,7 +15,7 @@ from anchorot._html import card, line
 from anchorot._parallel import Threads
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
-from anchorot._validate import check_integer, check_overflow, check_threads, check_values
+from anchorot._validate import check_integer, check_overflow, check_rng, check_threads, check_values
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.marked import (
     TypedFeatures,
@@ -254,7 +254,7 @@ def scale_test(
         within=within,
     )
     count = check_integer(n_resamples, "n_resamples", 1)
-    threads = check_threads(threads)
+    threads, generator = check_threads(threads), check_rng(rng)
     ends = _default_reaches(seen) if reaches is None else _check_reaches(reaches)
     marking = marking_of(spaces, marks, float(ends[-1]), robust=robust)
     features = [marked_features(space, marking, robust=robust, name=f"spaces[{i}]") for i, space in enumerate(spaces)]
@@ -264,7 +264,7 @@ def scale_test(
     sums = _band_sums(features, ends, alphabet, exchange.unit, least, threads, progress)
     others = others_if_few(exchange, count)
     if others is None:
-        others = exchange.draw(count, np.random.default_rng(rng))
+        others = exchange.draw(count, generator)
     drawn = np.concatenate([exchange.labels[None], others])
     sizes = np.bincount(exchange.unit).astype(np.float64)
     shares = np.stack([_shares_between(UnitSums(_square(part), sizes), drawn) for part in sums])

@@ -9,7 +9,7 @@ import numpy as np
 
 from anchorot._parallel import interruptible
 from anchorot._typing import RngLike
-from anchorot._validate import check_threads
+from anchorot._validate import check_rng, check_threads
 from anchorot.distances.align import check_mass
 from anchorot.exceptions import ConvergenceWarning, InputError
 from anchorot.space import Space
@@ -72,6 +72,7 @@ def align_meshes(
     from anchorot.surfaces.result import MIN_RELIABLE
 
     share, threads = check_mass(mass), check_threads(threads)
+    check_rng(rng)
     for thing in (first, second):
         _check_kind(thing)
     found = interruptible(lambda: answer(first, second, share, rng, threads))
