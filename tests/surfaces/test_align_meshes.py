@@ -10,7 +10,7 @@ from anchorot.surfaces.choice import misfits, scores_of
 from anchorot.surfaces.laplacian import areas, eigenfunctions, stiffness
 from anchorot.surfaces.orienting import oriented
 from anchorot.surfaces.shape import Shape, root_of_area, smoothed
-from anchorot.surfaces.upsampling import nearest_rows, upsampled
+from anchorot.surfaces.upsampling import fitted, nearest_rows, turned, upsampled
 
 pytestmark = pytest.mark.filterwarnings("ignore:the map may be the wrong way round")
 
@@ -121,6 +121,30 @@ def test_noise_hardly_changes_the_area_of_a_large_mesh_and_a_small_one_stays_as_
     assert root_of_area(smoothed(clean)) == pytest.approx(root_of_area(clean), rel=0.005)
     small = surface_of(open_mesh(bumpy()))
     assert smoothed(small) is small
+
+
+@pytest.mark.parametrize("is_mirrored", [False, True])
+def test_neighbourhoods_of_a_turned_copy_come_to_where_they_are(is_mirrored):
+    vertices, faces = bumpy()
+    rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
+    rotation *= np.sign(np.linalg.det(rotation)) * (-1 if is_mirrored else 1)
+    shape, other = shape_of((vertices, faces)), shape_of((vertices @ rotation, faces))
+    places, normals = turned(shape, other, np.arange(len(vertices)), 0.1, is_mirrored=is_mirrored)
+    np.testing.assert_allclose(places, other.vertices, atol=1e-9)
+    np.testing.assert_allclose(normals, other.normals, atol=1e-9)
+
+
+def test_a_blurred_map_is_sharpened_by_turning_neighbourhoods_as_a_whole():
+    mesh = bumpy(3)
+    shape, other = shape_of(mesh), shape_of((mesh[0] + 0.1 * np.sin(2 * mesh[0][:, [1, 2, 0]]), mesh[1]))
+    points, index = np.unique(mesh[1][:, 0], return_index=True)
+    start = np.arange(len(mesh[0]))
+    start[points] = mesh[1][index, 1]  # to a neighbour
+
+    def away(matches):
+        return np.linalg.norm(other.vertices[matches] - other.vertices, axis=1).mean()
+
+    assert away(fitted(shape, other, start, is_mirrored=False)) < 0.3 * away(start)
 
 
 def test_turns_of_a_mirror_image_have_the_other_sign_and_even_signatures_are_the_same():

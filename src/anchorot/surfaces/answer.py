@@ -16,7 +16,7 @@ from anchorot.surfaces.candidates import Candidate, candidates, differing
 from anchorot.surfaces.choice import Scores, local_confidence, scores_of
 from anchorot.surfaces.result import MeshAlignment, MeshCandidate
 from anchorot.surfaces.shape import Shape, root_of_area, smoothed
-from anchorot.surfaces.upsampling import MAX_SOURCES, sharpened, sharpened_image
+from anchorot.surfaces.upsampling import MAX_SOURCES, fitted, sharpened, sharpened_image
 
 N_FINALISTS = 5
 MIN_RIVAL_DIFFERENCE = 0.1  # of the surface goes elsewhere by another answer
@@ -44,6 +44,9 @@ def answer(first: Any, second: Any, mass: float | str | None, rng: RngLike, thre
     finalists.sort(key=lambda judged: -judged.scores.log_odds)
     if len(x.vertices) > MAX_SOURCES:
         finalists[0] = finalists[0]._replace(matches=sharpened(x, y, finalists[0].candidate.image, is_part=is_part))
+    if not is_part:
+        is_mirrored = (finalists[0].scores.orientation or 0.0) < 0
+        finalists[0] = finalists[0]._replace(matches=fitted(x, y, finalists[0].matches, is_mirrored=is_mirrored))
     others = [Judged(one, scores, one.image[x.sample.owner]) for scores, one in found[N_FINALISTS:]]
     return _result(x, y, [*finalists, *others])
 

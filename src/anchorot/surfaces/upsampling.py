@@ -2,6 +2,8 @@
 
 With the first k eigenfunctions of both surfaces and a map T, the matrix C = Φᵀ A Ψ[T] carries functions over; the next
 map sends every point i to the point j whose row of Ψ Cᵀ is nearest to row i of Φ. Each round has some more functions.
+In the last rounds every neighbourhood is also turned as a whole to where the map sends it, and rows have the places and
+normals that it comes to as well: eigenfunctions blur what is smaller than a finger, and rotations do not.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ BLOCK_BYTES = 64 << 20  # of products of rows that are held at a time
 ROUGH_SIZES = (20, 30, 40, 50, 65, 80, 100)  # numbers of eigenfunctions on a sample
 SHARP_SIZES = (30, 50, 70, 90, 110, 130, 150)  # and on whole surfaces
 LARGE_SIZES = (50, 100, 150)  # and on large ones
+FIT_REACHES = (0.1, 0.07, 0.05)  # of neighbourhoods that are turned as a whole, where the area is 1
+LARGE_REACHES = (0.07,)  # and of large surfaces
+NORMAL_WEIGHT, FUNCTION_WEIGHT = 0.06, 0.005  # in rows, where places count 1
 MAX_SOURCES = 6000  # vertices of the first surface that take part in all rounds but the last
 
 Float32s = NDArray[np.float32]
@@ -92,3 +97,45 @@ def sharpened_image(first: Shape, second: Shape, image: Int64s) -> Int64s:
     """The vertex of the second surface that sampled points of the first go to, by all eigenfunctions."""
     chosen, mass = first.sample.chosen, first.sample.mass
     return upsampled(first.functions[chosen], mass, second.functions, image, LARGE_SIZES, is_part=True)
+
+
+def fitted(first: Shape, second: Shape, matches: Int64s, *, is_mirrored: bool) -> Int64s:
+    """Sharpen a map of all vertices by neighbourhoods that are turned as a whole, each a little smaller."""
+    has_sides = first.is_oriented and second.is_oriented
+    weight = NORMAL_WEIGHT if has_sides else 0.0
+    for reach in FIT_REACHES if len(first.vertices) <= MAX_SOURCES else LARGE_REACHES:
+        places, normals = turned(first, second, matches, reach, is_mirrored=is_mirrored)
+        matrix = (first.functions * first.mass[:, None]).T @ second.functions[matches]
+        own = places, weight * normals, FUNCTION_WEIGHT * first.functions
+        other = second.vertices, weight * second.normals, FUNCTION_WEIGHT * second.functions @ matrix.T
+        matches = nearest_rows(*(np.hstack(side).astype(np.float32) for side in (own, other)))
+    return matches
+
+
+def turned(
+    first: Shape, second: Shape, matches: Int64s, reach: float, *, is_mirrored: bool
+) -> tuple[Float64s, Float64s]:
+    """Places and normals that vertices come to when neighbourhoods of landmarks are turned to where a map sends them.
+
+    The best rotation of each, or reflection, is blended with those around it.
+    """
+    n = len(first.vertices)
+    cover = float(first.rows.min(axis=0).max())  # every vertex is in some neighbourhood,
+    reach = max(reach, cover, 3 / np.sqrt(n))  # and every neighbourhood has some vertices
+    share = np.exp(-np.square(first.rows.astype(np.float64) / reach))
+    balls = share * first.mass
+    balls /= balls.sum(axis=1, keepdims=True)
+    share /= share.sum(axis=0)
+    points, goal = first.vertices, second.vertices[matches]
+    middle, target = balls @ points, balls @ goal
+    products = (points[:, :, None] * goal[:, None, :]).reshape(n, 9)
+    scatter = (balls @ products).reshape(-1, 3, 3) - middle[:, :, None] * target[:, None, :]
+    left, _, right = np.linalg.svd(scatter)
+    sense = np.sign(np.linalg.det(left) * np.linalg.det(right)) * (-1 if is_mirrored else 1)
+    left[:, :, 2] *= sense[:, None]
+    turns = left @ right  # of rows of coordinates
+    moves = target - np.einsum("bi,bij->bj", middle, turns)
+    blend = (share.T @ turns.reshape(-1, 9)).reshape(n, 3, 3)
+    normals = np.einsum("ni,nij->nj", first.normals, blend)
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), np.finfo(float).tiny)
+    return np.einsum("ni,nij->nj", points, blend) + share.T @ moves, normals
