@@ -586,6 +586,13 @@ def test_a_scale_curve_is_red_and_beyond_chance_where_groups_differ():
     assert not (SCALES.adjusted_pvalues <= 0.5).all()
 
 
+def test_a_scale_curve_has_room_for_its_whole_band_of_errors():
+    unsure = replace(SCALES, share=0.2 * SCALES.share, error=np.full(len(SCALES.share), 0.3))
+    ax = drawn(plot.scale_curve(unsure, level=0.5))
+    highest = max(path.vertices[:, 1].max() for patch in ax.collections for path in patch.get_paths())
+    assert highest <= ax.get_ylim()[1]
+
+
 def test_a_scale_curve_has_a_band_of_two_errors_by_subject():
     band = drawn(plot.scale_curve(SCALES)).collections[-1].get_paths()[0].vertices[:, 1]
     assert band.max() == pytest.approx(min(1.0, float((SCALES.share + 2 * SCALES.error).max())))

@@ -69,7 +69,7 @@ def write_report(
     path : path
         The page; an old one is replaced once the new one is complete.
     x, y : Space, array_like of shape (n, n), or path
-        Where :func:`anchorot.align` took landmarks, what it was given: points (n, d), a mesh, `PointDistances`,
+        Where :func:`anchorot.align` took landmarks, what it was given: points (n, d), `PointDistances`,
         `MeshDistances`. For embeddings the two arrays, for meshes what :func:`anchorot.align_meshes` was given, for
         networks what :func:`anchorot.align_graphs` was given, whose answer knows them.
     plan : Correspondence, Transport or array_like of shape (n, m)
