@@ -177,7 +177,7 @@ class Pair(NamedTuple):
         first, second = (farthest(side, n_landmarks, unit) for side in sides)
         return cls(first, second, _basis(first.rows))
 
-    def mapped(self, targets: Int64s, rows: Float32s) -> Map:
+    def map_all(self, targets: Int64s, rows: Float32s) -> Map:
         """Match all points by their distances to landmarks, which are taken for `targets`."""
         if len(self.first.chosen) == self.first.rows.shape[1]:  # all points are landmarks: they have their matches
             matches = targets
@@ -187,9 +187,9 @@ class Pair(NamedTuple):
 
     def map_from(self, matches: Int64s) -> Map:
         """Match all points after landmarks' matches are given."""
-        return self.mapped(self.second.chosen[matches], self.second.rows[matches])
+        return self.map_all(self.second.chosen[matches], self.second.rows[matches])
 
-    def refined(self, start: Map) -> tuple[Map, int]:
+    def refine(self, start: Map) -> tuple[Map, int]:
         """Let landmarks move to the matches that the map gives them and match all points anew, while that helps."""
         best, rounds = start, 0
         while rounds < ROUNDS:
@@ -199,7 +199,7 @@ class Pair(NamedTuple):
                 break
             rows = best.rows.copy()
             rows[moved] = self.second.rows_of(targets[moved])
-            found = self.mapped(targets, rows)
+            found = self.map_all(targets, rows)
             if found.discrepancy >= (1 - MIN_GAIN) * best.discrepancy:
                 break
             best, rounds = found, rounds + 1
@@ -214,18 +214,18 @@ def align_densely(
     found = solve(pair.first.space, pair.second.space)
     maps = [pair.map_from(one.matches) for one in (found, found.runner_up) if one is not None]
     best, *others = sorted(maps, key=lambda one: one.discrepancy)
-    final, rounds = pair.refined(best)
+    final, rounds = pair.refine(best)
     unit = pair.first.unit
 
-    def numbered(matches: Int64s) -> Int64s:
+    def number_all(matches: Int64s) -> Int64s:
         out = np.full(x.total, -1)
         out[x.kept] = y.kept[matches]
         return out
 
-    matches, is_runner_up = numbered(final.matches), best is not maps[0]
+    matches, is_runner_up = number_all(final.matches), best is not maps[0]
     rivals = [
         DenseRival(own, one.discrepancy * unit, differing(matches, own))
-        for own, one in ((numbered(one.matches), one) for one in others)
+        for own, one in ((number_all(one.matches), one) for one in others)
     ]
     return DenseAlignment(
         matches=matches,
