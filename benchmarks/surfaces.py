@@ -1,6 +1,6 @@
 """How right maps between surfaces are: meshes with a known correspondence, one run, one thread.
 
-    python benchmarks/surfaces.py              align_meshes on the odd pairs of remeshed FAUST, in about five minutes
+    python benchmarks/surfaces.py              align_meshes on the odd pairs of remeshed FAUST, in about three minutes
     python benchmarks/surfaces.py --rival      with pyFM too (package pyfmaps): WKS, orientation term, ZoomOut
     python benchmarks/surfaces.py --scans 10   with so many pairs of scans of one triangulation, shuffled
     python benchmarks/surfaces.py --parts 11   with 8, 20 and 35 % of the first mesh cut off
