@@ -224,7 +224,9 @@ def large_rows() -> list[Row]:
     away = error(Pair("human", meshes[0], meshes[0], points, points), np.argsort(truth)[found.matches])
     time_said = f"{spent:.0f} s of CPU, {clock:.0f} s by the clock"
     said = f"error {away:.2f}, reliable {found.reliable:.2f}, {time_said}, {peak:.1f} GB"
-    return [Row("52 565 vertices against noise 3: align_meshes", said, "180 s, 4 GB", clock <= 180 and peak <= 4)]
+    return [
+        Row("52 565 vertices against noise 3: align_meshes", said, "180 s of CPU, 4 GB", spent <= 180 and peak <= 4)
+    ]
 
 
 def main() -> None:
