@@ -124,8 +124,8 @@ def functional_map(pair: Pair) -> tuple[np.ndarray, float]:
     model = FunctionalMapping(meshes[1], meshes[0])
     model.preprocess(n_descr=100, subsample_step=5, descr_type="WKS", k_process=150, verbose=False)
     model.fit(K=(30, 30), w_descr=1e-1, w_lap=1e-3, w_dcomm=1, w_orient=1e-1, orient_reversing=False, verbose=False)
-    model.zoomout_refine(nit=24, step=5, verbose=False)
-    return np.asarray(model.get_p2p()), float("nan")
+    refined = model.zoomout_refine(nit=24, step=5, verbose=False)
+    return np.asarray(model.get_p2p(refined)), float("nan")
 
 
 # -- the table -----------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class Measured(NamedTuple):
         below = np.mean(self.errors < 5)
         return (
             f"mean {self.errors.mean():.2f}, median {np.median(self.errors):.2f}, {below:.2f} below 5, "
-            f"{self.seconds:.1f} s a pair"
+            f"{self.seconds:.1f} s per pair"
         )
 
 
