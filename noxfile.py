@@ -20,6 +20,7 @@ LAWS_OF_KERNELS += [
 ]
 LAWS_OF_KERNELS += [f"tests/many/test_{name}.py" for name in ("pairwise", "metrics", "marked_collections")]
 LAWS_OF_KERNELS += [f"tests/search/test_{name}.py" for name in ("search", "embedding", "marked_search")]
+NOT_SIMULATED = "not (test_level or rejection_rate or shares or smallest_epsilon or skipped_files or enzymes_halves)"
 # the README installs with --no-compile: each module is compiled when it is first imported, once if that may be kept
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -79,8 +80,11 @@ def quick(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def tests_numpy(session: nox.Session) -> None:
-    """The tests in which kernels matter, with the NumPy kernels; unless all is required, with few examples of a law."""
-    few = () if os.environ.get("ANCHOROT_REQUIRE_ALL") else ("--hypothesis-profile=quick",)
+    """The tests in which kernels matter, with the NumPy kernels; unless all is required, with few examples of a law.
+
+    And then without simulations of levels and the like, which take long and use kernels as others do.
+    """
+    few = () if os.environ.get("ANCHOROT_REQUIRE_ALL") else ("--hypothesis-profile=quick", "-k", NOT_SIMULATED)
     options = (*PARALLEL, *few, *(session.posargs or LAWS_OF_KERNELS))
     session.run(PYTHON, "-m", "pytest", *options, env={"ANCHOROT_KERNELS": "numpy"})
 

@@ -14,6 +14,7 @@ from tests.command_line import MIDDLE, anchorot, assert_one_line
 from tests.project.pages import answers, decoded_plan
 
 
+@pytest.mark.system
 def test_match_prints_writes_and_reports(tmp_path):
     rng = np.random.default_rng(0)
     cloud = rng.normal(size=(8, 3)) * [1, 2, 4]
@@ -63,6 +64,7 @@ def told(page):
     return {unescape(key): unescape(value) for key, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)}
 
 
+@pytest.mark.system
 def test_the_page_shows_all_that_write_report_shows_of_an_alignment(tmp_path):
     """The value, the bound, the starts, the soft plan and the runner-up, of a shape that has a mirror image."""
     half = np.random.default_rng(0).normal(size=(9, 2)) + np.array([4, 0])

@@ -229,6 +229,7 @@ def test_nearest_equals_the_full_scan(k, robust):
     np.testing.assert_allclose(found.value, np.sort(losses)[:k])
 
 
+@pytest.mark.system
 def test_nearest_by_entropic_plans_equals_the_full_scan():
     rng = np.random.default_rng(7)
     shapes = [ao.from_points(rng.normal(size=(6, 3)) * rng.uniform(0.2, 4, size=3)) for _ in range(8)]

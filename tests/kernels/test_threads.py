@@ -38,7 +38,7 @@ def scales_of(x, y, **options):
 
 
 def estimated(x, y, **options):
-    return ao.anchor_energy_estimate(x.cost[:100, :100], y.cost[:90, :90], rng=0, **options).value
+    return ao.anchor_energy_estimate(x.cost[:50, :50], y.cost[:45, :45], rng=0, **options).value
 
 
 CALLS = {
