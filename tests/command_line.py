@@ -88,7 +88,7 @@ RUNS = {
     "search add": "x.index a.npy",
     "search remove": "x.index b.npy",
     "search compact": "x.index",
-    "test": "a.npy --against b.npy --statistic anchors --resamples 9",
+    "test": "a.npy a.npy a.npy a.npy --against b.npy b.npy b.npy b.npy --statistic anchors --resamples 40",
     "barycenter": "a.npy b.npy -o mean.csv --support 3 --max-iter 2",
     "demo": "--n-points 6 -o demo.png",
     "cache info": "",

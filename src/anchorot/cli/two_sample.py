@@ -130,8 +130,9 @@ def two_sample(
         "min_pvalue": found.min_pvalue,
     }
     if found.min_pvalue > LEVEL:
+        ways = "is only one way" if found.n_assignments == 1 else f"are only {found.n_assignments} ways"
         note_input(
-            f"there are only {found.n_assignments} ways to divide the {found.unit} into such groups: "
+            f"there {ways} to divide the {found.unit} into such groups: "
             f"no p-value could be below {found.min_pvalue:.2g}"
         )
     sizes = [len(own) for own in sources]
