@@ -20,7 +20,7 @@ LAWS_OF_KERNELS += [
 ]
 LAWS_OF_KERNELS += [f"tests/many/test_{name}.py" for name in ("pairwise", "metrics", "marked_collections")]
 LAWS_OF_KERNELS += [f"tests/search/test_{name}.py" for name in ("search", "embedding", "marked_search")]
-NOT_SIMULATED = "not (test_level or rejection_rate or shares or smallest_epsilon or skipped_files or enzymes_halves)"
+NOT_SIMULATED = "not (test_level or hostile_numbers or twosample or smallest_epsilon or skipped_files)"
 # the README installs with --no-compile: each module is compiled when it is first imported, once if that may be kept
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
