@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.many import metrics
+from anchorot.many import metrics, tiles
+from anchorot.many.tiles import Checkpoint
 from tests.many.long_runs import tiles_of
 from tests.strategies import clouds
 
@@ -156,3 +157,17 @@ def test_two_runs_at_once_share_a_folder(tmp_path):
     assert len(found) == 2
     for values in (*found, ao.pairwise(clouds(30), checkpoint=tmp_path / "run")):
         np.testing.assert_array_equal(values, expected)
+
+
+def test_of_two_runs_that_begin_at_once_one_manifest_counts(tmp_path, monkeypatch):
+    """Else each would go on with its own, and take the tiles of the other for damaged."""
+    real = tiles.replacing
+
+    def replacing(*args, **options):
+        monkeypatch.setattr(tiles, "replacing", real)
+        Checkpoint.open(tmp_path, {"spaces": ["a"]}, 4)  # after the other has found the folder empty
+        return real(*args, **options)
+
+    monkeypatch.setattr(tiles, "replacing", replacing)
+    with pytest.raises(ao.InputError, match="is of another run: side is 4 there and 8 here"):
+        Checkpoint.open(tmp_path, {"spaces": ["a"]}, 8)

@@ -14,11 +14,14 @@ LONGEST_STEM, LONGEST_SUFFIX = 24, 16  # of a temporary name, which is longer th
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], *, follows_links: bool = True) -> Iterator[Path]:
+def replacing(
+    path: str | os.PathLike[str], *, follows_links: bool = True, unless_there: bool = False
+) -> Iterator[Path]:
     """Give a temporary path beside `path` to write to; when the block ends well, rename it to `path`.
 
-    A link is followed (or else replaced itself), and nothing but a regular file is replaced. Whatever goes wrong in
-    writing is an `OSError` that names `path`.
+    A link is followed (or else replaced itself), and nothing but a regular file is replaced. With `unless_there`
+    nothing is, even if two processes write at the same time: the first wins. Whatever goes wrong in writing is an
+    `OSError` that names `path`.
     """
     with _naming(path, None):
         target = _target(path, follows_links)
@@ -26,9 +29,21 @@ def replacing(path: str | os.PathLike[str], *, follows_links: bool = True) -> It
     try:
         with _naming(path, temporary):
             yield temporary
-            temporary.replace(target)
+            if not (unless_there and _has_linked(temporary, target)):
+                temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _has_linked(temporary: Path, target: Path) -> bool:
+    """Give a file a second name unless that is taken; False where a file system has no links."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

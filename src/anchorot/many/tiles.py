@@ -123,9 +123,9 @@ class Checkpoint:
         found = read_manifest(folder)
         if found is None:
             folder.mkdir(parents=True, exist_ok=True)
-            with replacing(folder / MANIFEST) as temporary:
+            with replacing(folder / MANIFEST, unless_there=True) as temporary:
                 temporary.write_text(_text(wanted))
-            found = read_manifest(folder)  # another run may have been quicker, or slower
+            found = read_manifest(folder)  # another run may have been quicker
         if difference := _difference(found or {}, wanted):
             raise InputError(f"checkpoint {folder} is of another run: {difference}; take another folder, or delete it")
         remove_stale([*folder.glob(".*-*.npy"), *folder.glob(".manifest-*.json")])
