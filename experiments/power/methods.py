@@ -64,7 +64,7 @@ def methods(with_peers: bool) -> list[Method]:
 
 def _energies(spaces: Spaces, **options: object) -> Floats:
     """Distances: the roots of energies."""
-    return np.sqrt(ao.pairwise(spaces, n_jobs=1, progress=False, **options))  # type: ignore[arg-type]
+    return np.sqrt(ao.pairwise(spaces, n_jobs=1, progress=False, **options))  # type: ignore[call-overload]
 
 
 def _projected(spaces: Spaces) -> Floats:

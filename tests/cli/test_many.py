@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from tests.command_line import anchorot
+from anchorot.many import shards
+from tests.command_line import PROGRAM, anchorot, anchorot_each, assert_one_line
 
 pytestmark = pytest.mark.system
 
@@ -69,6 +70,49 @@ def test_pairwise_goes_on_from_its_checkpoint(tmp_path):
     other = anchorot(*arguments, "--robust", cwd=tmp_path)
     assert other.returncode == 2
     assert "is of another run: robust is False there and True here" in other.stderr
+
+
+def test_pairwise_by_several_jobs_is_written_by_the_last(tmp_path):
+    paths = write_lines(tmp_path)
+    words = ("pairwise", *paths, "--checkpoint", "run", "-o", "D.npz", "--shard")
+    last, late, told, plain = anchorot_each(
+        [*words, "1/3"], [*words, "2/3"], [*words, "0/3", "--json"], [*words[:-1], "--json"], cwd=tmp_path
+    )
+    assert "written: D.npz" in last.stdout
+    again = "the same command without --shard does so again"
+    assert late.stdout == f"shard 2/3: another job has assembled the matrix; {again}\n"
+    assert {result.returncode for result in (last, late, told)} == {0}
+    found = json.loads(told.stdout)
+    assert (found["shard"], found["assembled"], found["distances"]) == ("0/3", True, None)
+    assert json.loads(plain.stdout)["distances"] == np.load(tmp_path / "D.npz")["distances"].tolist()
+
+
+def test_pairwise_leaves_what_living_jobs_are_at_to_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "BEAT_SECONDS", 0.02)
+    paths = write_lines(tmp_path)
+    (tmp_path / "run").mkdir()
+    with shards.Claims(tmp_path / "run", "living") as living:
+        assert living.take(tmp_path / "run" / "000000-000000.npy")
+        words = ("pairwise", *paths, "--checkpoint", "run", "-o", "D.npz", "--shard", "0/2")
+        quick = f"from anchorot.many import shards; shards.BEAT_SECONDS = 0.02; {PROGRAM}"
+        done = anchorot(*words, cwd=tmp_path, program=quick)
+    assert done.returncode == 0
+    assert done.stdout.startswith("shard 0/2: done in ")
+    assert done.stdout.endswith(" s; other jobs are at the last tiles, and the last of them writes D.npz\n")
+    assert not (tmp_path / "D.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--shard 3/3 --checkpoint run", "are 0 to 2, but got 3; where they begin at 1, subtract 1"),
+        ("--shard /100 --checkpoint run", "--shard must be I/N such as 0/100, for job I of N, but got '/100'"),
+        ("--shard 1/2", "shard 1 of 2 needs the folder that all jobs share; give it as checkpoint"),
+    ],
+)
+def test_a_bad_shard_is_one_line(tmp_path, words, said):
+    assert_one_line(anchorot("pairwise", *write_lines(tmp_path), *words.split(), cwd=tmp_path), said)
+    assert not (tmp_path / "run").exists()
 
 
 def test_pairwise_names_a_bad_file_or_skips_it(tmp_path):

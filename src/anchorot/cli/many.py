@@ -1,5 +1,6 @@
 """Many files at once: `anchorot pairwise`, `anchorot embed` and `anchorot barycenter`."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,7 +31,9 @@ from anchorot.cli.options import (
 from anchorot.cli.output import check_extra, doing, new_table, plain, print_json, print_table
 from anchorot.cli.sources import Source, find_sources, spaces_of, unread_all
 from anchorot.cli.writing import Outputs, drawable, write_archive, write_csv
+from anchorot.exceptions import printable
 from anchorot.many.metrics import METRICS, SQUARED, metric_of
+from anchorot.many.tiles import ASSEMBLED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,6 +66,14 @@ def pairwise(
         Path | None,
         typer.Option(help="Folder for finished parts; resumes if killed.", show_default=False),
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Be job I of N, from 0, that fill one --checkpoint together; the last one writes the matrix.",
+            show_default=False,
+        ),
+    ] = None,
     dask: DaskOption = None,
     device: Annotated[
         str | None,
@@ -77,6 +88,7 @@ def pairwise(
 ) -> None:
     """Distances between all pairs of spaces."""
     options = metric_of(metric, p, robust, epsilon, ground=ground).options
+    job = None if shard is None else _parse_shard(shard)
     outputs = Outputs(*files)
     outputs.announce(output, ".npz", ".csv")
     outputs.announce_picture(picture)
@@ -95,21 +107,51 @@ def pairwise(
             client=client,
             device=device.split(",") if device and "," in device else device,
             checkpoint=checkpoint,
+            shard=job,
             errors="skip" if skip_errors else "raise",
         )
     seconds = time.perf_counter() - start
+    if distances is None:
+        _say_what_is_left(shard, checkpoint, output, seconds, as_json)
+        return
     options |= {} if marks is None and reach is None else {"marks": marks, "reach": reach}
     outputs.save(output, lambda path: _write(path, sources, options, reading, _matrix_rows, distances=distances))
     outputs.save_picture(picture, lambda: _draw_matrix(distances, sources, metric))
     if as_json:
         names = [source.name for source in sources]
         said = {**options, "reading": said_of(reading), "names": names}
+        said |= {} if shard is None else {"shard": shard, "assembled": True}
         print_json({**said, "distances": distances.tolist(), "seconds": seconds})
     else:
         count = len(sources) * (len(sources) - 1) // 2
         table = _matrix_table(f"{metric}{' of ranks' * robust} of {len(sources)} spaces", distances, sources)
         print_table(table, f"{count} pairs in {seconds:.2f} s, reading included", *outputs.lines())
     outputs.settle()
+
+
+def _parse_shard(text: str) -> tuple[int, int]:
+    """Return the numbers of a text such as 3/100."""
+    found = re.fullmatch(r"([0-9]+)/([0-9]+)", text)
+    if found is None:
+        raise ao.InputError(
+            f"--shard must be I/N such as 0/100, for job I of N, but got {text!r}; outside a job array the variables "
+            "of a batch system are empty"
+        )
+    return int(found[1]), int(found[2])
+
+
+def _say_what_is_left(
+    shard: str | None, checkpoint: Path | None, output: Path | None, seconds: float, as_json: bool
+) -> None:
+    """Say, in the place of a matrix, that it is another job's."""
+    is_assembled = checkpoint is not None and (checkpoint / ASSEMBLED).exists()
+    if as_json:
+        print_json({"shard": shard, "distances": None, "assembled": is_assembled, "seconds": seconds})
+    elif is_assembled:
+        print(f"shard {shard}: another job has assembled the matrix; the same command without --shard does so again")
+    else:
+        what = "assembles the matrix" if output is None else f"writes {printable(str(output))}"
+        print(f"shard {shard}: done in {seconds:.2f} s; other jobs are at the last tiles, and the last of them {what}")
 
 
 def _matrix_table(title: str, distances: Float64s, sources: list[Source]) -> "Table":

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Generator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
 from anchorot.io.options import check_keywords
 from anchorot.many.job import Job, Preparation, ProcessWorkers, SpaceSummary, ThreadWorkers, summarise
 from anchorot.many.metrics import metric_of
+from anchorot.many.shards import Shard
 from anchorot.many.spaces import Inputs, Outlines, each_space, open_spaces
 from anchorot.many.tiles import Checkpoint, Tile, TileValues, read_manifest, tile_side, walk_tiles
 
@@ -34,6 +35,28 @@ if TYPE_CHECKING:
     Workers = ThreadWorkers | ClusterWorkers  # of which those of processes and devices are kinds
 
 BACKENDS = ("threads", "processes")
+
+
+@overload
+def pairwise(
+    spaces: Sequence[Any],
+    others: Sequence[Any] | None = None,
+    metric: str = "ae",
+    *,
+    shard: None = None,
+    **options: Any,
+) -> Float64s: ...
+
+
+@overload
+def pairwise(
+    spaces: Sequence[Any],
+    others: Sequence[Any] | None = None,
+    metric: str = "ae",
+    *,
+    shard: tuple[int, int] | None,
+    **options: Any,
+) -> Float64s | None: ...
 
 
 def pairwise(
@@ -53,12 +76,13 @@ def pairwise(
     device: Any = None,
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
+    shard: tuple[int, int] | None = None,
     errors: str = "raise",
     memory: int | str = "2GiB",
     tile: int | None = None,
     out: Float64s | None = None,
     **reading: Any,
-) -> Float64s:
+) -> Float64s | None:
     """Compare all pairs of spaces, or all spaces with all others.
 
     Every space is prepared once (sorted, ranked), then pairs are compared tile by tile. A value depends on its two
@@ -112,6 +136,10 @@ def pairwise(
     checkpoint : path, optional
         A folder for finished tiles. A later call with the same spaces and options goes on from them; one with other
         spaces or options is refused. The folder may be deleted when the result is safe.
+    shard : tuple of two int, optional
+        ``(i, n)`` if this is job i of n, from 0 to n - 1, that fill one `checkpoint` together, on any machines that see
+        the folder. Each tile is computed by one job; one that is done with its share helps others, and takes over the
+        tiles of jobs that were killed. It does not wait for jobs that are still at work. ``(0, 1)`` is an ordinary run.
     errors : {"raise", "skip"}
         What to do about a space that cannot be read or prepared: raise an `InputError` that names it, or leave NaN in
         its row and column, go on, and warn with an `InputNote`.
@@ -130,7 +158,8 @@ def pairwise(
     Returns
     -------
     ndarray of shape (N, N) or (N, M)
-        The former is symmetric, with a diagonal of zeros but for epsilon.
+        The former is symmetric, with a diagonal of zeros but for epsilon. With `shard`, one of the jobs returns it, the
+        last; others return None. The same call without `shard` returns it at any time, and computes what is missing.
 
     Warns
     -----
@@ -158,7 +187,8 @@ def pairwise(
         check_for_device(chosen)
         least = DEVICE_SIDE
     folder = None if checkpoint is None else Path(checkpoint)
-    values = _result(out, inputs)
+    shard = None if shard is None else _check_shard(shard, folder, client, out)
+    values = _result(out, inputs) if shard is None else None  # else only one job needs the memory
     side = _side(folder, tile, inputs, least)
     preparation = Preparation(chosen, with_digests=folder is not None)
     job = Job(chosen, replace(inputs, prepare=preparation))
@@ -167,12 +197,19 @@ def pairwise(
         store = None if folder is None else Checkpoint.open(folder, _run(job, workers.software, summaries), side)
         sizes = [summary.n_bytes for summary in summaries[: inputs.n]]
         tiles = list(walk_tiles(inputs.n, inputs.m, side, sizes, workers.room(summaries)))
+        share = None if store is None or shard is None else Shard(store, *shard)
         n_unconverged = n_failed = 0
-        with closing(_finish_tiles(workers, store, tiles, summaries, progress)) as finished:
-            for place, found in finished:
-                _put(values, place, found.values, mirrored=inputs.m is None)
-                n_unconverged += found.n_unconverged
-                n_failed += found.n_failed
+        with share or nullcontext():
+            if share is not None and not share.fill(workers, tiles, summaries, progress):
+                return None
+            values = _result(None, inputs) if values is None else values
+            with closing(_finish_tiles(workers, store, tiles, summaries, progress)) as finished:
+                for place, found in finished:
+                    _put(values, place, found.values, mirrored=inputs.m is None)
+                    n_unconverged += found.n_unconverged
+                    n_failed += found.n_failed
+            if share is not None:
+                share.note_assembled()
     if n_unconverged:
         warnings.warn(f"the solver did not converge for {n_unconverged} pairs", ConvergenceWarning, stacklevel=2)
     if n_failed:
@@ -201,6 +238,26 @@ def _result(out: Float64s | None, inputs: Inputs) -> Float64s:
     if out.shape != shape or out.dtype != np.float64:
         raise InputError(f"out has shape {out.shape} and dtype {out.dtype}, but float64 of shape {shape} is needed")
     return out
+
+
+def _check_shard(shard: Any, folder: Path | None, client: Any, out: object) -> tuple[int, int] | None:
+    """Which job this is, and of how many; None if it is the only one."""
+    if not isinstance(shard, tuple | list) or len(shard) != 2:
+        raise InputError(f"shard must be two integers (i, n), for job i of n, but got {shard!r}")
+    i, n = check_integer(shard[0], "i of shard (i, n)", 0), check_integer(shard[1], "n of shard (i, n)", 1)
+    if i >= n:
+        raise InputError(
+            f"the {n} jobs of a shard (i, {n}) are 0 to {n - 1}, but got {i}; where they begin at 1, subtract 1"
+        )
+    if folder is None:
+        raise InputError(f"shard {i} of {n} needs the folder that all jobs share; give it as checkpoint")
+    if client is not None:
+        raise InputError(
+            "client and shard exclude each other: a cluster divides the work itself; leave one of them out"
+        )
+    if out is not None:
+        raise InputError("out and shard exclude each other; give out to a call without shard, when all jobs have ended")
+    return None if n == 1 else (i, n)
 
 
 def _put(values: Float64s, tile: Tile, found: Float64s, mirrored: bool) -> None:

@@ -5,6 +5,7 @@ A checkpoint keeps finished tiles, so that a run that was killed goes on where i
     manifest.json             what is compared and how: options, software, digests of all spaces; the tiles' side
     000000-000016.npy         a finished tile, by its first row and column; np.load reads it
     .000016-000016-x7d.npy    a tile that was being written when the run was killed; removed later
+    assembled                 a sign that one of several jobs has returned the matrix; `shards` has their other files
 
 Files appear whole, by renaming, and the manifest first, so a run may be killed at any moment. Each tile ends in a seal,
 a digest of its values with the manifest as the key: a tile that is damaged, or was made for anything else, is not
@@ -13,6 +14,7 @@ taken for finished. Two runs of the same thing may share a folder; they write th
 
 import io
 import json
+import os
 import struct
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +31,7 @@ from anchorot.io.atomic import remove_stale, replacing
 
 MOST_STRIPS = 128  # of tiles, each way: a limit to the number of files of a checkpoint and of tasks of a cluster
 FORMAT = 2
-MANIFEST = "manifest.json"
+MANIFEST, ASSEMBLED = "manifest.json", "assembled"
 SEAL_BYTES = 32
 MAX_REST_BYTES = 4096  # bytes that a tile's file may have besides its values
 COUNTS = struct.Struct("<qq")  # pairs that did not converge, and that have no value
@@ -113,7 +115,7 @@ class Checkpoint:
     """An open checkpoint of one run; see the module for what is on disk."""
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
-        self._folder = folder
+        self.folder, self.assembled = folder, folder / ASSEMBLED
         self._key = blake2b(_text(manifest).encode(), digest_size=SEAL_BYTES).digest()
 
     @classmethod
@@ -131,9 +133,18 @@ class Checkpoint:
         remove_stale([*folder.glob(".*-*.npy"), *folder.glob(".manifest-*.json")])
         return cls(folder, wanted)
 
+    def missing(self, tiles: Iterable[Tile]) -> list[Tile]:
+        """Tiles that have no file, without a look into those of others."""
+        names = set(os.listdir(self.folder))
+        return [tile for tile in tiles if self.path(tile).name not in names]
+
+    def path(self, tile: Tile) -> Path:
+        """Where a tile is when it is finished."""
+        return self.folder / f"{tile.name}.npy"
+
     def read(self, tile: Tile) -> TileValues | None:
         """Return a tile that was finished before; None if it was not, or if its file is damaged, with a warning."""
-        path = self._folder / f"{tile.name}.npy"
+        path = self.path(tile)
         try:
             found = self._opened(tile, _content(path, 8 * len(tile.rows) * len(tile.columns) + MAX_REST_BYTES))
         except FileNotFoundError:
@@ -148,7 +159,7 @@ class Checkpoint:
         np.save(buffer, found.values)
         buffer.write(COUNTS.pack(found.n_unconverged, found.n_failed))
         body = buffer.getvalue()
-        with replacing(self._folder / f"{tile.name}.npy") as temporary:
+        with replacing(self.path(tile)) as temporary:
             temporary.write_bytes(body + self._seal(tile, body))
 
     def _opened(self, tile: Tile, content: bytes) -> TileValues | None:
