@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from anchorot.many import device as workers  # noqa: E402
 from anchorot.many import pairwise as module  # noqa: E402
+from anchorot.many import shards  # noqa: E402
 from anchorot.torch import _pairs  # noqa: E402
 from tests.torch.emulated_device import emulated  # noqa: E402
 
@@ -174,6 +175,18 @@ def test_a_checkpoint_of_uniform_spaces_goes_from_device_to_cpu_and_back(device,
         tile.unlink()
     second = "cpu" if first == "cuda" else "cuda"
     np.testing.assert_array_equal(ao.pairwise(many, device=second, checkpoint=tmp_path), whole)
+
+
+@pytest.mark.usefixtures("native_only")
+def test_jobs_on_a_device_and_on_the_cpu_fill_one_checkpoint(device, tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "BEAT_SECONDS", 0.02)
+    many = clouds(5, weighted=False)
+    with shards.Claims(tmp_path, "on the CPU") as living:
+        assert living.take(tmp_path / "000000-000002.npy")
+        assert ao.pairwise(many, device=device, tile=2, checkpoint=tmp_path, shard=(0, 2)) is None
+    assert len(list(tmp_path.glob("[!.]*.npy"))) == 5
+    found = ao.pairwise(many, checkpoint=tmp_path, shard=(1, 2))
+    np.testing.assert_array_equal(found, ao.pairwise(many, n_jobs=1))
 
 
 @pytest.mark.parametrize(("kind", "options"), [("weights", {}), ("weights", {"p": 2}), ("features", {"p": 2})])
