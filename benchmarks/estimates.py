@@ -128,7 +128,7 @@ def held(job: tuple[str, int, int, int]) -> list[tuple[float, float, bool]]:
         )
         for size, robust in ((1.0, False), (LARGER, False), (1.0, True))
     ]
-    return [(*one.interval(), one.reliable) for one in found]
+    return [(*one.interval(), one.is_reliable) for one in found]
 
 
 def counted(intervals: np.ndarray, truth: float) -> str:

@@ -206,20 +206,20 @@ def outlying(rng, n, far):
 def test_points_far_out_are_said_to_decide():
     rng = np.random.default_rng(0)
     plain, far = (ao.anchor_energy_estimate(outlying(rng, 40, 1), outlying(rng, 40, k), rng=0) for k in (1, 100))
-    assert plain.reliable
+    assert plain.is_reliable
     assert plain.tail < 3
-    assert not far.reliable
+    assert not far.is_reliable
     assert far.tail > 20
     ranks = ao.anchor_energy_estimate(outlying(rng, 40, 1), outlying(rng, 40, 100), robust=True, rng=0)
-    assert ranks.reliable
+    assert ranks.is_reliable
 
 
 def test_spaces_whose_points_all_see_the_same_are_said_to_be_blurred():
     """A circle and a sphere, whose AE the interval misses nearly always."""
     found = [ao.anchor_energy_estimate(*two("circle", "sphere", 60, 60, seed), n_draws=10, rng=0) for seed in range(8)]
-    assert sum(one.reliable for one in found) <= 1
+    assert sum(one.is_reliable for one in found) <= 1
     others = [ao.anchor_energy_estimate(*two("square", "uneven", 60, 60, seed), n_draws=10, rng=0) for seed in range(8)]
-    assert sum(one.reliable for one in others) >= 7
+    assert sum(one.is_reliable for one in others) >= 7
 
 
 def test_the_interval_of_two_draws_with_outliers_holds_zero():

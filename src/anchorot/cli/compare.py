@@ -117,14 +117,14 @@ def _described(found: EnergyEstimate) -> dict[str, float]:
     low, high = found.interval()
     described = {"value": found.value, "standard_error": found.standard_error, "low": low, "high": high}
     described |= {"noise": found.noise, "n_points": found.n_points, "n_draws": found.n_draws}
-    return described | {"reliable": found.reliable, "tail": found.tail, "blur": found.blur}
+    return described | {"is_reliable": found.is_reliable, "tail": found.tail, "blur": found.blur}
 
 
 def _verdict(name: str, found: EnergyEstimate) -> str:
     low, high = found.interval()
     verdict = "0 lies outside" if low > 0 else "two draws of one space may be as far apart"
     cause = "a few points lie far out" if found.tail > LONGEST_TAIL else "all points see nearly the same"
-    doubt = "" if found.reliable else f"; not reliable: {cause}"
+    doubt = "" if found.is_reliable else f"; not reliable: {cause}"
     return f"{name.replace('_', ' ')}: {low:.3g} to {high:.3g} (95 %), {verdict}{doubt}"
 
 

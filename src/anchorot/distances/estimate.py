@@ -38,7 +38,7 @@ the lower end it is taken for a (χ² - k), with k degrees of freedom and noncen
 
 Outliers. Where a sample has a few points very far out, AE is about how many of them there are, |k_x - k_y| / n, and
 no half knows how many there might have been. And where all anchors agree, as on a circle, what they differ by is blur
-alone, which shrinks as s^-1/2 from halves to wholes. The estimate says both: `tail`, `blur`, `reliable`.
+alone, which shrinks as s^-1/2 from halves to wholes. The estimate says both: `tail`, `blur`, `is_reliable`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class EnergyEstimate:
     blur: float = 0.0
 
     @property
-    def reliable(self) -> bool:
+    def is_reliable(self) -> bool:
         """Whether the interval is what it says.
 
         False where a few points lie so far out that they decide (`tail`), and where anchors differ by little but what a
@@ -129,8 +129,8 @@ class EnergyEstimate:
         ----------
         level : float in (0, 1)
             How often, over pairs of samples, the interval is meant to hold the populations' AE. At 0.95 it did so for
-            92 to 99 % of the pairs of clouds of eight kinds (``docs/testing.md``); where `reliable` is False it hangs
-            on a handful of points.
+            92 to 99 % of the pairs of clouds of eight kinds (``docs/testing.md``); where `is_reliable` is False it
+            hangs on a handful of points.
 
         Returns
         -------
@@ -198,8 +198,8 @@ def anchor_energy_estimate(
 
     Two draws of one shape have an AE above 0, the larger the fewer their points. The estimate is free of that on
     average. Its interval says whether what is left is more than chance; where a few points lie so far out that nobody
-    can tell, `reliable` is False. It extrapolates from random halves of both samples; the mathematics stands at the top
-    of this module, and how well it does in ``docs/testing.md``.
+    can tell, `is_reliable` is False. It extrapolates from random halves of both samples; the mathematics stands at the
+    top of this module, and how well it does in ``docs/testing.md``.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def anchor_energy_estimate(
     Returns
     -------
     EnergyEstimate
-        With `value`, `standard_error`, `interval()`, `reliable`, `plain` and `noise`.
+        With `value`, `standard_error`, `interval()`, `is_reliable`, `plain` and `noise`.
 
     Notes
     -----
