@@ -14,27 +14,30 @@ nox.options.sessions = ["checks", "tests", "tests_numpy"]
 PYTHON = sys.executable
 PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then needs none of its own
 PARALLEL = ("-n", "auto", "--dist", "loadgroup")  # in about as many processes as there are cores
-LAWS_OF_KERNELS = ["tests/kernels", "tests/anchors", "tests/stats", "tests/networks/test_kernels.py"]
-LAWS_OF_KERNELS += [
-    f"tests/distances/test_{name}.py" for name in ("energy", "golden", "hostile_numbers", "plan", "wasserstein")
-]
-LAWS_OF_KERNELS += [f"tests/many/test_{name}.py" for name in ("pairwise", "metrics", "marked_collections")]
-LAWS_OF_KERNELS += [f"tests/search/test_{name}.py" for name in ("search", "embedding", "marked_search")]
-NOT_SIMULATED = "not (test_level or hostile_numbers or twosample or smallest_epsilon or skipped_files)"
+# every kernel has a law in one of these; what uses kernels repeats them with the NumPy kernels in CI alone
+LAWS_OF_KERNELS = ["tests/kernels", "tests/anchors", "tests/networks/test_kernels.py", "tests/many/test_metrics.py"]
+LAWS_OF_KERNELS += [f"tests/distances/test_{name}.py" for name in ("energy", "golden", "plan", "wasserstein")]
+LAWS_OF_KERNELS += ["tests/search/test_embedding.py"]
+USERS_OF_KERNELS = ["tests/stats", "tests/distances/test_hostile_numbers.py"]
+USERS_OF_KERNELS += [f"tests/many/test_{name}.py" for name in ("pairwise", "marked_collections")]
+USERS_OF_KERNELS += [f"tests/search/test_{name}.py" for name in ("search", "marked_search")]
 # the README installs with --no-compile: each module is compiled when it is first imported, once if that may be kept
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @nox.session(venv_backend="none")
 def checks(session: nox.Session) -> None:
-    """Types, and beside them style, imports and an install without a compiler: each keeps one core busy."""
+    """Types, and beside them style, imports, an install without a compiler, and a first look at all tests.
+
+    Types keep one core busy for long. What tests import is compiled meanwhile, and not by each of their workers.
+    """
 
     def run(names: list[str]) -> subprocess.CompletedProcess[str]:
         command = [PYTHON, "-m", "nox", "--noxfile", __file__, "--sessions", *names]
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
     with ThreadPoolExecutor() as pool:
-        done = list(pool.map(run, [["types"], ["lint", "imports", "no_compiler"]]))
+        done = list(pool.map(run, [["types"], ["collect"], ["lint", "imports", "no_compiler"]]))
     print(*(one.stdout for one in done), sep="\n")
     if any(one.returncode for one in done):
         session.error("not all of them hold; see above")
@@ -60,6 +63,12 @@ def imports(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def collect(session: nox.Session) -> None:
+    """All tests can be imported."""
+    session.run(PYTHON, "-m", "pytest", "--collect-only", "-qqq", *session.posargs)
+
+
+@nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
     """The tests, with the kernels that were built."""
     session.run(PYTHON, "-m", "pytest", *PARALLEL, *session.posargs)
@@ -74,19 +83,17 @@ def quick(session: nox.Session) -> None:
         "pytest",
         *PARALLEL,
         "--hypothesis-profile=quick",
-        *(session.posargs or LAWS_OF_KERNELS),
+        *(session.posargs or LAWS_OF_KERNELS + USERS_OF_KERNELS),
     )
 
 
 @nox.session(venv_backend="none")
 def tests_numpy(session: nox.Session) -> None:
-    """The tests in which kernels matter, with the NumPy kernels; unless all is required, with few examples of a law.
-
-    And then without simulations of levels and the like, which take long and use kernels as others do.
-    """
-    few = () if os.environ.get("ANCHOROT_REQUIRE_ALL") else ("--hypothesis-profile=quick", "-k", NOT_SIMULATED)
-    options = (*PARALLEL, *few, *(session.posargs or LAWS_OF_KERNELS))
-    session.run(PYTHON, "-m", "pytest", *options, env={"ANCHOROT_KERNELS": "numpy"})
+    """The laws of kernels, with the NumPy kernels and few examples; where all is required, with all that uses them."""
+    laws, few = LAWS_OF_KERNELS, ["--hypothesis-profile=quick"]
+    if os.environ.get("ANCHOROT_REQUIRE_ALL"):
+        laws, few = LAWS_OF_KERNELS + USERS_OF_KERNELS, []
+    session.run(PYTHON, "-m", "pytest", *PARALLEL, *few, *(session.posargs or laws), env={"ANCHOROT_KERNELS": "numpy"})
 
 
 @nox.session(venv_backend="none")

@@ -1,8 +1,6 @@
 """Gromov-Wasserstein and its lower bounds."""
 
 import json
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -13,6 +11,7 @@ from scipy.stats import wasserstein_distance
 
 import anchorot as ao
 from tests import reference
+from tests.command_line import anchorot
 from tests.strategies import clouds, examples, scale_of, shifted, spaces, with_a_light_point
 
 pytest.importorskip("ot", reason="Gromov-Wasserstein needs POT (the extra 'pot')")
@@ -197,7 +196,7 @@ def test_gromov_wasserstein_of_extreme_costs_is_a_number_or_an_error(name, epsil
 @pytest.mark.parametrize("epsilon", [None, 0.5])
 def test_an_exact_shift_of_all_costs_leaves_gromov_wasserstein(epsilon):
     rng = np.random.default_rng(2)
-    x, y = (ao.Space(rng.integers(0, 80, (n, n)) / 8) for n in (8, 6))
+    x, y = (ao.Space(rng.integers(0, 80, (n, n)) / 8) for n in (6, 5))
     near, far = (ao.gromov_wasserstein(*pair, epsilon) for pair in ((x, y), (shifted(x, 2.0**49), shifted(y, 2.0**49))))
     assert (far.value, far.cost) == (near.value, near.cost)
     np.testing.assert_array_equal(far.plan, near.plan)
@@ -217,16 +216,16 @@ def test_a_loss_beyond_the_largest_float_is_refused():
 # -- nearest spaces ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [1, 3, 12])
 @pytest.mark.parametrize("robust", [False, True])
-def test_nearest_equals_the_full_scan(k, robust):
+def test_nearest_equals_the_full_scan(robust):
     rng = np.random.default_rng(6)
-    shapes = [ao.from_points(rng.normal(size=(10, 3)) * rng.uniform(0.2, 4, size=3)) for _ in range(12)]
-    query = ao.from_points(rng.normal(size=(10, 3)))
+    shapes = [ao.from_points(rng.normal(size=(8, 3)) * rng.uniform(0.2, 4, size=3)) for _ in range(9)]
+    query = ao.from_points(rng.normal(size=(8, 3)))
     losses = [ao.gromov_wasserstein(query, shape, robust=robust).value for shape in shapes]
-    found = ao.nearest_gw(query, shapes, k, robust=robust)
-    np.testing.assert_array_equal(found.index, np.argsort(losses, kind="stable")[:k])
-    np.testing.assert_allclose(found.value, np.sort(losses)[:k])
+    for k in (1, 3, 9):
+        found = ao.nearest_gw(query, shapes, k, robust=robust)
+        np.testing.assert_array_equal(found.index, np.argsort(losses, kind="stable")[:k])
+        np.testing.assert_allclose(found.value, np.sort(losses)[:k])
 
 
 @pytest.mark.system
@@ -434,14 +433,8 @@ def test_the_command_line_has_an_answer_at_a_small_epsilon(command, tmp_path):
     for name, space in zip("ab", cosine_spaces(), strict=True):
         paths.append(str(tmp_path / f"{name}.npy"))
         np.save(paths[-1], space.cost)
-    code = "from anchorot.cli import main; main()"
     options = {"compare": ["--metric", "gw", "--no-robust"], "match": ["--plan", "gw"]}[command]
-    result = subprocess.run(
-        [sys.executable, "-c", code, command, *paths, *options, "--epsilon", "1e-5", "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = anchorot(command, *paths, *options, "--epsilon", "1e-5", "--json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["gromov_wasserstein" if command == "compare" else "value"] > 0.02

@@ -189,7 +189,7 @@ WEIGHTS = {
 }
 
 
-@examples(150)
+@examples(60)
 @given(
     st.tuples(st.integers(1, 40), st.integers(1, 40)),
     st.sampled_from(sorted(COSTS)),

@@ -16,6 +16,7 @@ from experiments.__main__ import app
 from experiments.common import runner
 from experiments.common.study import Study, Verdict
 from experiments.data import data_folder
+from tests.command_line import anchorot
 from tests.means import ROOT
 
 NAMES = sorted(path.parent.name for path in ROOT.glob("experiments/*/experiment.py"))
@@ -59,7 +60,8 @@ def test_every_experiment_has_a_folder_and_every_folder_is_listed():
     ],
 )
 def test_bad_arguments_are_refused_in_one_line(arguments, message):
-    result = experiments(*arguments)
+    program = "import runpy; runpy.run_module('experiments', run_name='__main__', alter_sys=True)"
+    result = anchorot(*arguments, cwd=ROOT, program=program)
     assert (result.returncode, result.stdout) == (2, "")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1

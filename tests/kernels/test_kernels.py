@@ -83,7 +83,7 @@ def test_sweep_with_thousands_of_crossings_an_event(native_only):
     # Many rows of few, large jumps, all alike: each event passes more than the 400 others at which the sorted sweep
     # gives up and the tree takes over (kManyCrossings in sweep.cpp). The sweep of the NumPy kernels agrees.
     rng = np.random.default_rng(4)
-    x, y = random_events(rng, 2400, 10, spread=0.0), random_events(rng, 2400, 10, spread=0.001)
+    x, y = random_events(rng, 1400, 10, spread=0.0), random_events(rng, 1400, 10, spread=0.001)
     assert kernels.sweep_energy(x, y, 1) == pytest.approx(numpy_kernels.sweep_energy(x, y, 1), rel=1e-8)
 
 

@@ -111,7 +111,7 @@ def test_the_standard_error_of_vectors_is_their_deviation_over_seeds():
     x, y = clouds([12, 15])
     draws = [
         ao.embedded_energy(*ao.embed([x, y], grid=(20, 32), ground="w2", rng=seed), n_projections=20)
-        for seed in range(200)
+        for seed in range(100)
     ]
     deviation = np.std([one.value for one in draws])
     assert np.mean([one.standard_error for one in draws]) == pytest.approx(deviation, rel=0.2)
