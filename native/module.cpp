@@ -2,6 +2,7 @@
 // a kernel runs, and to end the kernel when a signal's handler raises (Ctrl-C).
 #include <nanobind/nanobind.h>
 
+#include <type_traits>
 #include <vector>
 
 #include "interrupt.hpp"
@@ -34,6 +35,28 @@ auto run(Kernel&& kernel) {
   }
 }
 
+// What a list holds, in the form that kernels read.
+template <class Held>
+std::vector<Held> each_of(const nb::list& list) {
+  std::vector<Held> held;
+  for (nb::handle each : list) {
+    if constexpr (std::is_constructible_v<Held, nb::tuple>) held.emplace_back(nb::cast<nb::tuple>(each));
+    else held.push_back(nb::cast<Held>(each));
+  }
+  return held;
+}
+
+// out[i][j] = compare(i, j) for i < counts[j], all of them in one call: between two calls threads would wait for the GIL.
+template <class Compare>
+void compare_all(Vector<const std::int64_t> counts, Matrix<double> out, Compare compare) {
+  run([&] {
+    for (std::size_t j = 0; j < counts.shape(0); ++j) {
+      const auto count = static_cast<std::size_t>(counts.data()[j]);
+      for (std::size_t i = 0; i < count; ++i) out.data()[i * counts.shape(0) + j] = compare(i, j);
+    }
+  });
+}
+
 template <class T>
 void bind_levels(nb::module_& m) {
   m.def(
@@ -56,15 +79,13 @@ void bind_levels(nb::module_& m) {
       "x"_a, "y"_a, "p"_a, "threads"_a);
   m.def(
       "level_energies",
-      [](const nb::list& xs, Matrix<const T> y, int p, Vector<double> out) {
-        std::vector<Matrix<const T>> held;
-        for (nb::handle x : xs) held.push_back(nb::cast<Matrix<const T>>(x));
-        run([&] {
-          for (std::size_t i = 0; i < held.size(); ++i)
-            out.data()[i] = anchorot::level_energy(levels_of(held[i]), levels_of(y), p, 1);
+      [](const nb::list& xs, const nb::list& ys, Vector<const std::int64_t> counts, int p, Matrix<double> out) {
+        const auto held_x = each_of<Matrix<const T>>(xs), held_y = each_of<Matrix<const T>>(ys);
+        compare_all(counts, out, [&](std::size_t i, std::size_t j) {
+          return anchorot::level_energy(levels_of(held_x[i]), levels_of(held_y[j]), p, 1);
         });
       },
-      "xs"_a, "y"_a, "p"_a, "out"_a);
+      "xs"_a, "ys"_a, "counts"_a, "p"_a, "out"_a);
   m.def(
       "level_averages",
       [](Matrix<const T> levels, const nb::tuple& grid, Matrix<double> out) {
@@ -220,6 +241,15 @@ void bind_events(nb::module_& m) {
         return run([&] { return anchorot::sweep_energy(events_x.view(), events_y.view(), threads); });
       },
       "x"_a, "y"_a, "threads"_a);
+  m.def(
+      "sweep_energies",
+      [](const nb::list& xs, const nb::list& ys, Vector<const std::int64_t> counts, Matrix<double> out) {
+        const auto held_x = each_of<EventArrays>(xs), held_y = each_of<EventArrays>(ys);
+        compare_all(counts, out, [&](std::size_t i, std::size_t j) {
+          return anchorot::sweep_energy(held_x[i].view(), held_y[j].view(), 1);
+        });
+      },
+      "xs"_a, "ys"_a, "counts"_a, "out"_a);
   m.def(
       "sweep_profile",
       [](const nb::tuple& x, const nb::tuple& y, Vector<const double> reaches, Vector<double> out, int threads) {

@@ -14,11 +14,12 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import IO, Any, Self, TypeVar
 
 from anchorot._validate import check_integer, type_of
@@ -101,23 +102,24 @@ class Threads:
                 yield task, function(task)
             return
         pending: dict[Future[Result], Task] = {}
+        finished: SimpleQueue[Future[Result]] = SimpleQueue()
+
+        def take() -> tuple[Task, Result]:
+            future = next(iter(pending)) if in_order else finished.get()
+            return pending.pop(future), future.result()
+
         try:
             for task in tasks:
-                pending[self._executor.submit(function, task)] = task
+                future = self._executor.submit(function, task)
+                pending[future] = task
+                future.add_done_callback(finished.put)
                 if len(pending) >= TASKS_PER_WORKER * self.n:
-                    yield from _take_finished(pending, in_order)
+                    yield take()
             while pending:
-                yield from _take_finished(pending, in_order)
+                yield take()
         finally:
-            for future in pending:
+            for future in list(pending):
                 future.cancel()
-
-
-def _take_finished(pending: dict[Future[Result], Task], in_order: bool) -> Iterator[tuple[Task, Result]]:
-    """Take the first task, or all that are done, with their results; wait until there is one."""
-    done = [next(iter(pending))] if in_order else wait(pending, return_when=FIRST_COMPLETED).done
-    for future in done:
-        yield pending.pop(future), future.result()
 
 
 class Processes(Threads):

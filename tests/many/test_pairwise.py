@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import anchorot as ao
 from anchorot._progress import progress_bar
 from anchorot.anchors.features import as_features
-from anchorot.many import metrics
+from anchorot.many import job, metrics
 from anchorot.many.tiles import pieces, tile_side, walk_tiles
 from tests.strategies import assert_same, clouds, examples, spaces
 
@@ -108,17 +108,42 @@ def test_no_pair_is_compared_twice(monkeypatch):
         ao.AnchorFeatures, "energy_to", lambda *args, **options: compared.append(1) or real(*args, **options)
     )
     together = metrics.kernels.level_energies
-    monkeypatch.setattr(metrics.kernels, "level_energies", lambda xs, *rest: compared.extend(xs) or together(xs, *rest))
+
+    def counted(xs, ys, counts, p):
+        compared.extend([1] * sum(counts))
+        return together(xs, ys, counts, p)
+
+    monkeypatch.setattr(metrics.kernels, "level_energies", counted)
     ao.pairwise(uniform(10), tile=4)
     assert len(compared) == 45
 
 
 @pytest.mark.parametrize("p", [1, 3])
 def test_spaces_that_are_compared_in_one_call_have_the_bits_of_one_by_one(p, monkeypatch):
-    many = [*uniform(8), *(ao.Space(x.cost.astype(np.float32)) for x in uniform(3)), *clouds(4)]
+    many = [*uniform(8), *(ao.Space(x.cost.astype(np.float32)) for x in uniform(3)), *clouds(8)]
     found = ao.pairwise(many, p=p, tile=5)
-    monkeypatch.setattr(metrics, "MAX_COSTS_TOGETHER", 0)
+    monkeypatch.setattr(metrics, "_energies", lambda *given, p: None)
     assert_same(found, ao.pairwise(many, p=p, tile=5))
+
+
+@pytest.mark.parametrize("is_uniform", [True, False])
+def test_a_tile_is_one_call_without_the_gil(is_uniform, monkeypatch):
+    calls = []
+    real = metrics._energies
+    monkeypatch.setattr(metrics, "_energies", lambda *given, p: calls.append(1) or real(*given, p=p))
+    one_by_one = []
+    monkeypatch.setattr(ao.AnchorFeatures, "energy_to", lambda *given, **options: one_by_one.append(1) or 0.0)
+    many = [x for x in (*uniform(8), *clouds(24)) if x.is_uniform == is_uniform][:8]
+    ao.pairwise(many, tile=4, n_jobs=2)
+    assert len(calls) == 3
+    assert not one_by_one
+
+
+def test_spaces_of_many_costs_are_compared_in_several_calls(monkeypatch):
+    many = uniform(8)
+    expected = ao.pairwise(many, tile=8)
+    monkeypatch.setattr(job, "BYTES_TOGETHER", 1)
+    assert_same(ao.pairwise(many, tile=8), expected)
 
 
 def test_two_spaces_whose_costs_are_too_large_are_named_among_many():
@@ -174,7 +199,7 @@ def equal_sizes_fail(monkeypatch):
         return real(self, other, p, **options) if n != m else np.inf if n == 12 else np.nan
 
     monkeypatch.setattr(ao.AnchorFeatures, "energy_to", energy_to)
-    monkeypatch.setattr(metrics, "MAX_COSTS_TOGETHER", 0)  # so that it is asked
+    monkeypatch.setattr(metrics, "_energies", lambda *given, p: None)  # so that it is asked
 
 
 @pytest.mark.parametrize("options", [{"tile": 2}, {"n_jobs": 2, "tile": 3}, {"n_jobs": 1, "memory": 1}])

@@ -48,10 +48,17 @@ def quantiles(matrix: Floats, threads: int, out: Floats | None = None) -> Floats
     return out
 
 
-def level_energies(xs: list[Floats], y: Floats, p: int) -> Float64s:
-    """Anchor Energies of several spaces to one."""
-    out = np.empty(len(xs))
-    _native.level_energies(xs, y, p, out)
+def level_energies(xs: list[Floats], ys: list[Floats], counts: Int64s, p: int) -> Float64s:
+    """Anchor Energies of the first counts[j] spaces xs to every ys[j]."""
+    out = np.full((len(xs), len(ys)), np.nan)
+    _native.level_energies(xs, ys, counts, p, out)
+    return out
+
+
+def sweep_energies(xs: list[Events], ys: list[Events], counts: Int64s) -> Float64s:
+    """Anchor Energies of the first counts[j] collections xs to every ys[j]."""
+    out = np.full((len(xs), len(ys)), np.nan)
+    _native.sweep_energies(xs, ys, counts, out)
     return out
 
 

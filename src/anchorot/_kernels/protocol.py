@@ -41,8 +41,11 @@ class Kernels(Protocol):
     def level_energy(self, x: Floats, y: Floats, p: int, threads: int) -> float:
         """Anchor Energy (p = 1 or p >= 3) from sorted levels: x[k] holds all anchors' quantiles at level k."""
 
-    def level_energies(self, xs: list[Floats], y: Floats, p: int) -> Float64s:
-        """The same of several spaces to one, all of one type of numbers, in one thread and without the GIL between."""
+    def level_energies(self, xs: list[Floats], ys: list[Floats], counts: Int64s, p: int) -> Float64s:
+        """(xs, ys): the same of the first counts[j] of xs to every ys[j], in one thread and without the GIL between.
+
+        All are of one type of numbers. What is not asked for is NaN.
+        """
 
     def block_energies(self, x: LevelBlocks, y: LevelBlocks, pairs: Int64s, reach: float, threads: int) -> Float64s:
         """(pairs,): 2 ∬ D² up to the reach, D the mass of the numbers up to x in block pairs[k, 0] less [k, 1].
@@ -79,6 +82,9 @@ class Kernels(Protocol):
 
     def sweep_energy(self, x: Events, y: Events, threads: int) -> float:
         """Anchor Energy (p = 1) of two collections of weighted measures."""
+
+    def sweep_energies(self, xs: list[Events], ys: list[Events], counts: Int64s) -> Float64s:
+        """(xs, ys): the same of the first counts[j] of xs to every ys[j], as `level_energies` does."""
 
     def sweep_profile(self, x: Events, y: Events, reaches: Float64s, threads: int) -> Float64s:
         """(reaches,): Anchor Energy (p = 1) of what lies up to each of the ascending reaches."""

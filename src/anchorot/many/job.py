@@ -1,8 +1,9 @@
 """All pairs of spaces, tile by tile: what is done to a space and to a pair, and the threads or processes that do it."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import isfinite
 from os import getpid
 from typing import Any, NamedTuple
@@ -15,8 +16,11 @@ from anchorot.config import check_software, installed_software
 from anchorot.exceptions import AnchorotError, InputError
 from anchorot.many.metrics import Metric, Outcome
 from anchorot.many.spaces import Inputs, ItemCache, LocalSpaces, array_bytes, digest
-from anchorot.many.tiles import Tile, TileValues
+from anchorot.many.tiles import Tile, TileValues, runs
 from anchorot.space import Space
+
+MOST_GROWTH = 4  # times that features can grow, when uniform ones meet others
+BYTES_TOGETHER = 1 << 26  # of spaces that are compared in one call, each pair counted: some hundredths of a second
 
 
 class PreparedSpace(NamedTuple):
@@ -91,48 +95,61 @@ class Job:
         """Compare all pairs of a tile, with at most `max_rows` of its rows in memory at a time."""
         values = np.full((len(tile.rows), len(tile.columns)), np.nan)
         n_unconverged = n_failed = 0
+        good = [j for j in tile.columns if summaries[self.offset + j].problem is None]
 
         for first in range(0, len(tile.rows), max_rows):
             indices = [i for i in tile.rows[first : first + max_rows] if summaries[i].problem is None]
             rows = [(i, self.item(i, summaries, get)) for i in indices]
-            for column, j in enumerate(tile.columns):
-                if summaries[self.offset + j].problem is not None:
-                    continue
-                wanted = [(i, x) for i, x in rows if not tile.is_diagonal or i < j or (i == j and self._compares_self)]
-                y = self.item(self.offset + j, summaries, get) if wanted else None
-                outcomes = self.compare_all(wanted, self.offset + j, y, stopped)
-                for (i, _), (value, converged) in zip(wanted, outcomes, strict=True):
-                    if not isfinite(value):
-                        n_failed += 1
-                        continue
-                    values[i - tile.rows.start, column] = value
-                    n_unconverged += not converged
-                if tile.is_diagonal and not self._compares_self:
-                    values[column, column] = 0.0
+            n_bytes = sum(summaries[i].n_bytes for i in indices)
+            sizes = (n_bytes + len(rows) * summaries[self.offset + j].n_bytes for j in good)
+            for run in runs(sizes, BYTES_TOGETHER, most=max(1, max_rows + 1 - len(rows))):
+                columns = [(j, self.item(self.offset + j, summaries, get)) for j in good[run]]
+                counts = [self._n_rows_before(indices, j) if tile.is_diagonal else len(rows) for j in good[run]]
+                found = self.compare_all(rows, columns, counts, stopped)
+                n_unconverged += found.n_unconverged
+                n_failed += found.n_failed
+                places = [i - tile.rows.start for i in indices], [j - tile.columns.start for j in good[run]]
+                values[np.ix_(*places)] = found.values
         if tile.is_diagonal:
             below = np.tril_indices(len(values), -1)
             values[below] = values.T[below]
+            if self.metric.zero_to_itself:
+                at = [j - tile.columns.start for j in good]
+                values[at, at] = 0.0
         return TileValues(values, n_unconverged, n_failed)
 
-    @property
-    def _compares_self(self) -> bool:
-        return not self.metric.zero_to_itself
+    def _n_rows_before(self, indices: list[int], j: int) -> int:
+        """How many rows a column of a tile on the diagonal is compared with: those above it, and perhaps itself."""
+        return (bisect_left if self.metric.zero_to_itself else bisect_right)(indices, j)
 
     def compare_all(
-        self, rows: list[tuple[int, Any]], j: int, y: Any, stopped: Callable[[], bool] = never
-    ) -> Iterator[Outcome]:
-        """Compare prepared spaces, each with its number, with the space j: in one call where the metric has one."""
-        many = self.metric.compare_many
+        self,
+        rows: list[tuple[int, Any]],
+        columns: list[tuple[int, Any]],
+        counts: list[int],
+        stopped: Callable[[], bool] = never,
+    ) -> TileValues:
+        """Compare the first counts[k] of the rows with column k, all with their numbers: in one call if that can be."""
         if stopped():
             raise StoppedError
-        together = many([x for _, x in rows], y) if many is not None and len(rows) > 1 else None
-        if together is not None:
-            yield from map(Outcome, together.tolist())
-            return
-        for i, x in rows:
-            if stopped():
-                raise StoppedError
-            yield self.compare(i, x, j, y)
+        if self.metric.compare_many is not None:
+            xs, ys = [x for _, x in rows], [y for _, y in columns]
+            together = self.metric.compare_many(xs, ys, np.array(counts))
+            if together is not None:
+                return TileValues(together)
+        values = np.full((len(rows), len(columns)), np.nan)
+        n_unconverged = n_failed = 0
+        for k, (j, y) in enumerate(columns):
+            for row, (i, x) in enumerate(rows[: counts[k]]):
+                if stopped():
+                    raise StoppedError
+                value, converged = self.compare(i, x, self.offset + j, y)
+                if not isfinite(value):
+                    n_failed += 1
+                    continue
+                values[row, k] = value
+                n_unconverged += not converged
+        return TileValues(values, n_unconverged, n_failed)
 
     def compare(self, i: int, x: Any, j: int, y: Any) -> Outcome:
         """Compare the prepared spaces i and j; an `InputError` names them."""
@@ -202,9 +219,12 @@ class ThreadWorkers(LocalSpaces):
         """Compute tiles, taken when a worker is free; yield them as they are finished. No order changes any bit."""
         budget = Budget.of(summaries, self._memory, self.n)
         self._cache.limit = budget.cache
+        get = self._get
+        if MOST_GROWTH * sum(summary.n_bytes for summary in summaries) <= budget.cache:
+            get = cache(get)  # all will stay, so that nothing need be weighed
 
         def compute(tile: Tile) -> TileValues:
-            return self._job.compute(tile, summaries, self._get, budget.max_rows, self.is_stopped)
+            return self._job.compute(tile, summaries, get, budget.max_rows, self.is_stopped)
 
         return self.map(compute, tiles)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anchorot._kernels import kernels
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_nonnegative, check_power
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.line import StepFunction
@@ -27,7 +27,6 @@ from anchorot.distances.wasserstein import Transport, anchor_transport, anchor_w
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space
 
-MAX_COSTS_TOGETHER = 1 << 21  # costs of spaces that are compared in one call: some hundredths of a second
 ALL_PAIRS_START = "quick"  # of `gromov_wasserstein`: all its starts would take many times as long
 
 
@@ -61,8 +60,8 @@ class Metric:
     compare_alone : callable, optional
         Compares two prepared spaces with more care than there is time for among all pairs.
     compare_many : callable, optional
-        Compares several prepared spaces with one, to the bits of `compare`, in one call without the GIL; or returns
-        None where that would take long, or not all of them compare to a finite number.
+        Compares the first counts[j] of several prepared spaces with the j-th of several others, to the bits of
+        `compare`, in one call without the GIL; or returns None where it cannot, or some value would not be finite.
     """
 
     options: dict[str, Any]
@@ -73,7 +72,7 @@ class Metric:
     zero_to_itself: bool = True
     backend: str = "threads"
     compare_alone: Callable[[Any, Any], Outcome] | None = None
-    compare_many: Callable[[list[Any], Any], Float64s | None] | None = None
+    compare_many: Callable[[list[Any], list[Any], Int64s], Float64s | None] | None = None
 
 
 class PlanMaker(NamedTuple):
@@ -221,14 +220,16 @@ def _energy(x: AnchorFeatures, y: AnchorFeatures, p: int, threads: int) -> Outco
     return Outcome(x.energy_to(y, p, threads=threads))
 
 
-def _energies(xs: list[AnchorFeatures], y: AnchorFeatures, p: int) -> Float64s | None:
-    """Compare several spaces with one, where all of them are uniform and have few costs of one type."""
-    levels = [x.levels for x in (*xs, y) if x.levels is not None]
-    numbers = sum(level.size for level in levels) + len(xs) * levels[-1].size if levels else 0
-    if len(levels) <= len(xs) or numbers > MAX_COSTS_TOGETHER or len({level.dtype for level in levels}) > 1:
+def _energies(xs: list[AnchorFeatures], ys: list[AnchorFeatures], counts: Int64s, p: int) -> Float64s | None:
+    """Compare spaces all of which are uniform, with costs of one type, or none of which is."""
+    levels_x, levels_y = ([x.levels for x in side if x.levels is not None] for side in (xs, ys))
+    if len(levels_x) == len(xs) and len(levels_y) == len(ys) and len({x.dtype for x in levels_x + levels_y}) == 1:
+        energies = kernels.level_energies(levels_x, levels_y, counts, p)
+    elif p == 1 and not levels_x and not levels_y:
+        energies = kernels.sweep_energies([x.events for x in xs], [y.events for y in ys], counts)
+    else:
         return None
-    energies = kernels.level_energies(levels[:-1], levels[-1], p)
-    return energies if np.isfinite(energies).all() else None
+    return energies if np.count_nonzero(np.isfinite(energies)) == counts.sum() else None
 
 
 def _aw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:

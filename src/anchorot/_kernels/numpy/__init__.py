@@ -1,6 +1,7 @@
 """The kernels in NumPy: the same algorithms, vectorised, for machines without a compiler."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,9 +78,21 @@ def level_energy(x: Floats, y: Floats, p: int, threads: int) -> float:
     return scale_back(float(width @ energy), scale, p)
 
 
-def level_energies(xs: list[Floats], y: Floats, p: int) -> Float64s:
-    """Anchor Energies of several spaces to one."""
-    return np.array([level_energy(x, y, p, 1) for x in xs])
+def level_energies(xs: list[Floats], ys: list[Floats], counts: Int64s, p: int) -> Float64s:
+    """Anchor Energies of the first counts[j] spaces xs to every ys[j]."""
+    return _energies(xs, ys, counts, lambda x, y: level_energy(x, y, p, 1))
+
+
+def sweep_energies(xs: list[Events], ys: list[Events], counts: Int64s) -> Float64s:
+    """Anchor Energies of the first counts[j] collections xs to every ys[j]."""
+    return _energies(xs, ys, counts, lambda x, y: sweep_energy(x, y, 1))
+
+
+def _energies(xs: list[Any], ys: list[Any], counts: Int64s, energy: Callable[[Any, Any], float]) -> Float64s:
+    out = np.full((len(xs), len(ys)), np.nan)
+    for j, y in enumerate(ys):
+        out[: counts[j], j] = [energy(x, y) for x in xs[: counts[j]]]
+    return out
 
 
 def l1_costs(x: Float64s, y: Float64s, threads: int) -> Float64s:
