@@ -16,6 +16,7 @@
 //  - where moves are short, D is kept for every place, and a move changes it at the places that it passes;
 //  - elsewhere a Fenwick tree of masses and first moments over the places gives the change of every move in O(log).
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -73,17 +74,25 @@ bool spans_are_finite(const PlaceMoves& moves) {
 
 // The moves of one stretch of time, with the places that they visit.
 struct Schedule {
-  std::vector<std::uint32_t> order;
-  std::vector<double> place, step;
-  std::vector<std::uint32_t> start;
+  bool at_once = false;              // whether most rows move, at one moment
+  std::vector<std::uint32_t> start;  // places of all rows: before the first move, or after that moment
   std::vector<LabelMove> moves;
   std::vector<LabelGroup> groups;
   double next;
+  // What finish() adds.
+  std::vector<std::uint32_t> order;
+  std::vector<double> place, step;
+  LabelWay way = LabelWay::kAfresh;
 
-  LabelStretch view(double first) const {
+  void finish(const PlaceMoves& all) {
+    if (at_once) return put_in_order(all);
+    name_places(all);
     std::size_t all_passed = 0;
     for (const LabelMove& move : moves) all_passed += passed(move.from, move.to);
-    const SweepSteps steps(groups.size(), moves.size(), all_passed, place.size());
+    way = SweepSteps(groups.size(), moves.size(), all_passed, place.size()).way();
+  }
+
+  LabelStretch view(double first) const {
     return {order.empty() ? nullptr : order.data(),
             place.data(),
             step.data(),
@@ -95,11 +104,49 @@ struct Schedule {
             groups.size(),
             first,
             next,
-            steps.way()};
+            way};
+  }
+
+ private:
+  void put_in_order(const PlaceMoves& all) {
+    order.resize(all.rows);
+    std::iota(order.begin(), order.end(), 0u);
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return start[a] < start[b]; });
+    step.resize(all.rows, 0.0);
+    for (std::size_t k = 0; k + 1 < all.rows; ++k) {
+      step[k] = all.place[start[order[k + 1]]] - all.place[start[order[k]]];
+    }
+    moves.clear();
+  }
+
+  // Where the stretch visits few of all places, number those anew.
+  void name_places(const PlaceMoves& all) {
+    std::vector<std::uint32_t> visited(all.places);
+    std::iota(visited.begin(), visited.end(), 0u);
+    if (all.places > all.rows + moves.size()) {
+      visited = start;
+      for (const LabelMove& move : moves) visited.push_back(move.to);
+      std::sort(visited.begin(), visited.end());
+      visited.erase(std::unique(visited.begin(), visited.end()), visited.end());
+      auto rename = [&](std::uint32_t& number) {
+        number = static_cast<std::uint32_t>(std::lower_bound(visited.begin(), visited.end(), number) - visited.begin());
+      };
+      for (std::uint32_t& number : start) rename(number);
+      for (LabelMove& move : moves) {
+        rename(move.from);
+        rename(move.to);
+      }
+    }
+    const double middle = 0.5 * all.place[visited.front()] + 0.5 * all.place[visited.back()];
+    step.resize(visited.size(), 0.0);
+    for (std::size_t v = 0; v < visited.size(); ++v) {
+      place.push_back(all.place[visited[v]] - middle);
+      if (v + 1 < visited.size()) step[v] = all.place[visited[v + 1]] - all.place[visited[v]];
+    }
   }
 };
 
-// Cuts the moves into stretches.
+// Cuts the moves into stretches, which are still to be finished.
 class Scheduler {
  public:
   explicit Scheduler(const PlaceMoves& moves)
@@ -114,14 +161,14 @@ class Scheduler {
     if (begins && (done() || moves_.begin < moves_.time[0])) {
       schedule.groups.push_back({moves_.begin, 0});
     } else if (most_rows_move(moves_, at_)) {
+      schedule.at_once = true;
       add_group(schedule);
-      schedule.next = next_time();
-      put_in_order(schedule);
-      return schedule;
+      schedule.start = now_;
     }
-    while (!done() && schedule.moves.size() < length_ && !most_rows_move(moves_, at_)) add_group(schedule);
+    while (!schedule.at_once && !done() && schedule.moves.size() < length_ && !most_rows_move(moves_, at_)) {
+      add_group(schedule);
+    }
     schedule.next = next_time();
-    name_places(schedule);
     return schedule;
   }
 
@@ -138,44 +185,6 @@ class Scheduler {
     schedule.groups.push_back({time, schedule.moves.size()});
   }
 
-  void put_in_order(Schedule& schedule) const {
-    schedule.order.resize(moves_.rows);
-    std::iota(schedule.order.begin(), schedule.order.end(), 0u);
-    std::sort(schedule.order.begin(), schedule.order.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return now_[a] < now_[b]; });
-    schedule.step.resize(moves_.rows, 0.0);
-    for (std::size_t k = 0; k + 1 < moves_.rows; ++k) {
-      schedule.step[k] = moves_.place[now_[schedule.order[k + 1]]] - moves_.place[now_[schedule.order[k]]];
-    }
-    schedule.moves.clear();
-  }
-
-  // Where the stretch visits few of all places, number those anew.
-  void name_places(Schedule& schedule) const {
-    std::vector<std::uint32_t> visited(moves_.places);
-    std::iota(visited.begin(), visited.end(), 0u);
-    if (moves_.places > moves_.rows + schedule.moves.size()) {
-      visited = schedule.start;
-      for (const LabelMove& move : schedule.moves) visited.push_back(move.to);
-      std::sort(visited.begin(), visited.end());
-      visited.erase(std::unique(visited.begin(), visited.end()), visited.end());
-      auto rename = [&](std::uint32_t& place) {
-        place = static_cast<std::uint32_t>(std::lower_bound(visited.begin(), visited.end(), place) - visited.begin());
-      };
-      for (std::uint32_t& place : schedule.start) rename(place);
-      for (LabelMove& move : schedule.moves) {
-        rename(move.from);
-        rename(move.to);
-      }
-    }
-    const double middle = 0.5 * moves_.place[visited.front()] + 0.5 * moves_.place[visited.back()];
-    schedule.step.resize(visited.size(), 0.0);
-    for (std::size_t v = 0; v < visited.size(); ++v) {
-      schedule.place.push_back(moves_.place[visited[v]] - middle);
-      if (v + 1 < visited.size()) schedule.step[v] = moves_.place[visited[v + 1]] - moves_.place[visited[v]];
-    }
-  }
-
   const PlaceMoves& moves_;
   std::vector<std::uint32_t> now_;  // place of every row
   std::size_t length_;
@@ -183,20 +192,56 @@ class Scheduler {
   bool begun_ = false;
 };
 
-// Signed masses of kLabelLanes labellings, for every row, in units of 1 / (size_x size_y): where all rows weigh
-// 1, masses are integers, so that what cancels, cancels exactly.
-void lay_out(const RowItems& items, const Labels& labels, double size_x, double size_y, std::size_t first,
-             std::vector<double>& signed_mass) {
-  std::fill(signed_mass.begin(), signed_mass.end(), 0.0);
-  const std::size_t lanes = std::min(kLabelLanes, labels.count - first);
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
-    const std::uint8_t* in_x = labels.in_x + (first + lane) * labels.items;
+// All stretches, in the order of time.
+std::vector<Schedule> schedules_of(const PlaceMoves& moves, int threads) {
+  std::vector<Schedule> schedules;
+  Scheduler scheduler(moves);
+  do {
+    check_interrupt();
+    schedules.push_back(scheduler.next());
+  } while (!scheduler.done());
+  parallel_for(schedules.size(), threads, [&](std::size_t s, std::size_t) { schedules[s].finish(moves); });
+  return schedules;
+}
+
+constexpr std::size_t kMostParts = 8;  // that the stretches are dealt to, so that few labellings keep many threads busy
+
+// The first stretch of each part, and the end of the last: parts of about as many moves, whatever the threads.
+std::vector<std::size_t> parts_of(const std::vector<Schedule>& schedules) {
+  std::size_t total = 0, done = 0;
+  for (const Schedule& schedule : schedules) total += schedule.start.size() + schedule.moves.size();
+  std::vector<std::size_t> first{0};
+  for (std::size_t s = 0; s < schedules.size(); ++s) {
+    if (done * kMostParts >= total * first.size() && s > 0) first.push_back(s);
+    done += schedules[s].start.size() + schedules[s].moves.size();
+  }
+  first.push_back(schedules.size());
+  return first;
+}
+
+using LabelSums = std::array<double, kLabelLanes>;
+
+// One worker's memory.
+struct LabelMemory {
+  std::size_t group = std::numeric_limits<std::size_t>::max();  // whose masses are laid out
+  std::vector<double> signed_mass;
+  std::unique_ptr<double[]> scratch;
+
+  // Signed masses of kLabelLanes labellings, for every row, in units of 1 / (size_x size_y): where all rows weigh
+  // 1, masses are integers, so that what cancels, cancels exactly.
+  void lay_out(const RowItems& items, const Labels& labels, double size_x, double size_y, std::size_t wanted) {
+    if (std::exchange(group, wanted) == wanted) return;
+    const std::size_t first = wanted * kLabelLanes, lanes = std::min(kLabelLanes, labels.count - first);
+    signed_mass.assign(items.rows * kLabelLanes, 0.0);
     for (std::size_t r = 0; r < items.rows; ++r) {
-      const double size = in_x[items.item[r]] ? size_y : -size_x;
-      signed_mass[r * kLabelLanes + lane] = size * items.mass[r];
+      const std::uint8_t* in_x = labels.in_x + first * labels.items + items.item[r];
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        const double size = in_x[lane * labels.items] ? size_y : -size_x;
+        signed_mass[r * kLabelLanes + lane] = size * items.mass[r];
+      }
     }
   }
-}
+};
 
 }  // namespace
 
@@ -228,37 +273,34 @@ void labelled_energies(const PlaceMoves& moves, const RowItems& items, const Lab
     std::fill(out, out + labels.count, std::numeric_limits<double>::infinity());
     return;
   }
-  std::vector<Schedule> schedules;
-  Scheduler scheduler(moves);
-  do {
-    check_interrupt();
-    schedules.push_back(scheduler.next());
-  } while (!scheduler.done());
+  const std::vector<Schedule> schedules = schedules_of(moves, threads);
+  const std::vector<std::size_t> part = parts_of(schedules);
   std::size_t places = 0;
   for (const Schedule& schedule : schedules) places = std::max(places, schedule.place.size());
   const auto size_x = static_cast<double>(std::count(labels.in_x, labels.in_x + labels.items, 1));
   const double size_y = static_cast<double>(labels.items) - size_x;
-  const std::size_t tasks = (labels.count + kLabelLanes - 1) / kLabelLanes;
-  struct Memory {
-    std::vector<double> signed_mass;
-    std::unique_ptr<double[]> scratch;
-  };
-  std::vector<Memory> memory(worker_count(tasks, threads));
-  parallel_for(tasks, threads, [&](std::size_t task, std::size_t worker) {
-    Memory& own = memory[worker];
-    own.signed_mass.resize(items.rows * kLabelLanes);
+  const std::size_t parts = part.size() - 1, groups = (labels.count + kLabelLanes - 1) / kLabelLanes;
+  std::vector<LabelSums> sums(groups * parts, LabelSums{});
+  std::vector<LabelMemory> memory(worker_count(sums.size(), threads));
+  parallel_for(sums.size(), threads, [&](std::size_t task, std::size_t worker) {
+    LabelMemory& own = memory[worker];
+    own.lay_out(items, labels, size_x, size_y, task / parts);
     if (!own.scratch) own.scratch.reset(new double[label_scratch(places)]);
-    lay_out(items, labels, size_x, size_y, task * kLabelLanes, own.signed_mass);
-    double integral[kLabelLanes] = {};
-    for (const Schedule& schedule : schedules) {
+    LabelSums integral{};
+    for (std::size_t s = part[task % parts]; s < part[task % parts + 1]; ++s) {
       check_interrupt();
-      simd_kernels().label.sweep(schedule.view(moves.begin), own.signed_mass.data(), own.scratch.get(), integral);
+      const LabelStretch stretch = schedules[s].view(moves.begin);
+      simd_kernels().label.sweep(stretch, own.signed_mass.data(), own.scratch.get(), integral.data());
     }
-    const double unit = size_x * size_y;
-    for (std::size_t lane = 0; lane < kLabelLanes && task * kLabelLanes + lane < labels.count; ++lane) {
-      out[task * kLabelLanes + lane] = 2 * (integral[lane] / unit / unit);
-    }
+    sums[task] = integral;
   });
+  const double unit = size_x * size_y;
+  for (std::size_t k = 0; k < labels.count; ++k) {
+    const LabelSums* of_group = &sums[k / kLabelLanes * parts];
+    double integral = 0;
+    for (std::size_t p = 0; p < parts; ++p) integral += of_group[p][k % kLabelLanes];  // in the order of time
+    out[k] = 2 * (integral / unit / unit);
+  }
 }
 
 }  // namespace anchorot

@@ -57,3 +57,13 @@ def test_the_estimate_of_time_is_positive_and_grows_with_the_moves(kind):
     moves = pool_of(kind)._over_levels()
     half = moves._replace(**{name: getattr(moves, name)[: len(moves.time) // 2] for name in ("time", "row", "target")})
     assert 0 < kernels.labelled_steps(half) < kernels.labelled_steps(moves)
+
+
+@pytest.mark.parametrize("direction", ["_over_positions", "_over_levels"])
+@pytest.mark.parametrize("kind", ["any values", "few values", "equal sizes", "weights", "spaces"])
+def test_threads_and_neighbours_change_no_bit(kind, direction):
+    pool = pool_of(kind)
+    labels, moves = labellings(pool, 40), getattr(pool, direction)()
+    together = kernels.labelled_energies(moves, pool.items, labels, 3)
+    np.testing.assert_array_equal(together, kernels.labelled_energies(moves, pool.items, labels, 1))
+    np.testing.assert_array_equal(together[:1], kernels.labelled_energies(moves, pool.items, labels[:1], 2))

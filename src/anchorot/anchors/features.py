@@ -199,7 +199,8 @@ class AnchorFeatures:
         by_row = row_order(self.events.row)  # within a row still by position
         position, row = self.events.position[by_row], self.events.row[by_row]
         height = heights_along(row, self.events.jump[by_row])
-        steps = level_steps(row, np.minimum(from_heights(height), 1.0))  # rounded weights may sum to more
+        heights = np.minimum(from_heights(height), 1.0)  # rounded weights may sum to more
+        steps = level_steps(row, kernels.argsort(heights, threads=1))
         start = np.zeros(len(self.events.mass))
         start[row[steps.first]] = position[steps.first]
         return LevelMoves(steps.level, row[steps.before], position[steps.before], position[steps.after], start)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._kernels import kernels
-from anchorot._kernels.records import to_heights
+from anchorot._kernels.records import row_order, to_heights
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot._validate import (
     check_finite,
@@ -142,7 +142,7 @@ class RaggedMeasures(NamedTuple):
     def sorted(self) -> RaggedMeasures:
         """Return the same measures, each with its atoms in the order of their values."""
         _, by_value = kernels.argsort(self.value, threads=1)
-        order = by_value[np.argsort(self.row[by_value], kind="stable")]
+        order = by_value[row_order(self.row[by_value])]
         weight = None if self.weight is None else self.weight[order]
         return RaggedMeasures(self.row, self.value[order], weight, self.lengths)
 
@@ -160,9 +160,13 @@ class LevelSteps(NamedTuple):
     first: Int64s  # (rows,) where each row's quantile starts
 
 
-def level_steps(row: NDArray[np.uint32], height: Float64s) -> LevelSteps:
-    """Steps of the quantiles of measures whose atoms stand row by row, sorted, with the CDF's height after each."""
+def level_steps(row: NDArray[np.uint32], by_height: tuple[Float64s, Int64s]) -> LevelSteps:
+    """Steps of the quantiles of measures whose atoms stand row by row, sorted.
+
+    The CDF's heights after all atoms are given in ascending order, with the atoms that they are of.
+    """
+    height, order = by_height
     is_last = np.append(row[1:] != row[:-1], True)
-    before = np.flatnonzero(~is_last)
-    level, order = kernels.argsort(height[before], threads=1)
-    return LevelSteps(level, before[order], before[order] + 1, np.flatnonzero(np.roll(is_last, 1)))
+    is_step = ~is_last[order]
+    before = order[is_step]
+    return LevelSteps(height[is_step], before, before + 1, np.flatnonzero(np.roll(is_last, 1)))

@@ -106,17 +106,20 @@ def permutation_test(
     kept: dict[str, Any] = {
         "unit": exchange.name, "n_assignments": exchange.n_assignments, "min_pvalue": 1 / (count + 1)
     }  # fmt: skip
-    observed = float(statistics(exchange.labels[None])[0])
+    is_first, observed, least = True, 0.0, 0.0
     null = np.empty(0)
-    least = observed
     reached = np.empty(0, np.intp)
     with progress_bar(count, "permuting", "permutations", progress) as advance:
-        while len(null) < count:
-            batch = min(BATCH if enough is None else CAUTIOUS_BATCH, count - len(null))
+        while is_first or len(null) < count:
+            # the labels given go with the first draws: by themselves they would take as long as 16 of those
+            given = exchange.labels[None][:is_first]
+            batch = min((BATCH if enough is None else CAUTIOUS_BATCH) - len(given), count - len(null))
             drawn = exchange.draw(batch, generator) if listed is None else listed[len(null) : len(null) + batch]
-            found = statistics(drawn)
-            if len(null) == 0:
-                slack = max(TIE * max(abs(observed), float(np.abs(found).max())), rounding)
+            found = statistics(np.concatenate([given, drawn]))
+            if is_first:
+                is_first = False
+                observed, found = float(found[0]), found[1:]
+                slack = max(TIE * max(abs(observed), float(np.abs(found).max(initial=0.0))), rounding)
                 least = observed - slack if np.isfinite(slack) else observed
             null = np.append(null, found)
             reached = np.flatnonzero(null >= least)

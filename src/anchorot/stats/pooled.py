@@ -120,15 +120,15 @@ class PooledMeasures:
     def _over_positions(self) -> PlaceMoves:
         """CDF heights, from 0 to 1, as the position runs over the line."""
         time, order = self._by_value
-        heights = np.append(0.0, self.height[order])
-        place, target = _number_values(*kernels.argsort(heights, threads=1))
+        height, number = _number_values(*self._by_height)
+        place, target = np.append(0.0, height), number[order] + np.uint32(1)  # all begin below the lowest height
         start = np.zeros(self.n_rows, np.uint32)
-        return PlaceMoves(time, self.row[order], target[1:], start, place, float(time[0]), float(time[-1]))
+        return PlaceMoves(time, self.row[order], target, start, place, float(time[0]), float(time[-1]))
 
     def _over_levels(self) -> PlaceMoves:
         """Quantiles as the level runs from 0 to 1: each steps on at the heights of its CDF."""
         place, number = _number_values(*self._by_value)
-        steps = level_steps(self.row, self.height)
+        steps = level_steps(self.row, self._by_height)
         return PlaceMoves(
             steps.level, self.row[steps.before], number[steps.after], number[steps.first], place, 0.0, 1.0
         )
@@ -137,6 +137,11 @@ class PooledMeasures:
     def _by_value(self) -> tuple[Float64s, Int64s]:
         """All values in ascending order, and where they stand."""
         return kernels.argsort(self.value, threads=1)
+
+    @cached_property
+    def _by_height(self) -> tuple[Float64s, Int64s]:
+        """All heights in ascending order, and where they stand."""
+        return kernels.argsort(self.height, threads=1)
 
     def steps(self) -> StepRows:
         """Quantile functions of all measures, padded to one length."""
