@@ -402,6 +402,17 @@ def test_a_full_disk_is_an_error_that_names_the_folder(tmp_path, monkeypatch):
         run_shard(tmp_path, 0, 2)
 
 
+def test_who_cannot_write_to_the_folder_any_more_does_not_wait_for_ever(tmp_path, monkeypatch):
+    def utime(*args):
+        raise OSError(errno.EROFS, "Read-only file system", args[0])
+
+    leave_behind(tmp_path, "x", age=0)
+    with Claims(tmp_path, "a") as claims:
+        monkeypatch.setattr(os, "utime", utime)
+        with pytest.raises(OSError, match="Read-only file system"):
+            claims.wait_for_lost([tmp_path / "x"])
+
+
 # -- processes -------------------------------------------------------------------------------------------------------
 
 # A job in a process, which counts tiles in a file and is quick to find out who is lost.
@@ -481,3 +492,22 @@ def test_a_process_is_killed_while_the_others_work(tmp_path):
 @pytest.mark.system
 def test_jobs_may_have_worker_processes(tmp_path):
     assert_assembled_once(run_shards(tmp_path / "run", 2, backend="processes", n_jobs=2, tile=12))
+
+
+@pytest.mark.system
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGTERM")
+def test_a_command_that_a_batch_system_ends_gives_up_its_tiles(tmp_path):
+    for number, space in enumerate(MANY):
+        ao.write(space, tmp_path / f"{number:02d}.npz")
+    slow = "import time; from anchorot.many.job import Job; real = Job.compute; "
+    slow += "Job.compute = lambda *args: time.sleep(0.2) or real(*args); from anchorot.cli import main; main()"
+    words = ["pairwise", str(tmp_path), "--checkpoint", str(tmp_path / "run"), "-o", str(tmp_path / "D.npz")]
+    job = subprocess.Popen([sys.executable, "-c", slow, *words, "--shard", "0/2"], stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: list((tmp_path / "run").glob(".*.claim-0")))
+    job.terminate()
+    assert job.communicate()[1] == ""
+    assert job.returncode == 128 + signal.SIGTERM
+    left = list((tmp_path / "run").glob(".*.claim-0"))
+    assert left
+    assert {path.stat().st_mtime for path in left} == {0}
+    assert not list((tmp_path / "run").glob(".job-*"))

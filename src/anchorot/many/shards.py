@@ -65,6 +65,7 @@ class Claims:
         """Show the first sign of life."""
         with replacing(self._job) as temporary:
             temporary.write_text(self._about)
+        os.utime(self._job)  # to the time of the file system: what writes a file may keep its own
         self._heart.start()
         return self
 
@@ -79,7 +80,7 @@ class Claims:
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
             with suppress(OSError):  # what is wrong with the folder is found by who writes to it
-                os.utime(self._job)  # to the time of the file system
+                os.utime(self._job)
 
     def take(self, file: Path) -> bool:
         """Claim a file; False if it is there, or is claimed by a job that is not known to be lost."""
@@ -114,6 +115,7 @@ class Claims:
                     del known[file]
             if known:
                 time.sleep(BEAT_SECONDS / WATCHES_PER_BEAT)
+                os.utime(self._job)  # the clock that others are lost by; if it cannot go on, nobody could wait
         return False
 
     def sweep(self) -> None:
