@@ -1,4 +1,4 @@
-"""A run long enough to be killed in the middle, in a process of its own, and what it leaves on disk."""
+"""A run long enough to be killed in the middle, in a process of its own, and what it and killed jobs leave on disk."""
 
 import os
 import subprocess
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import anchorot as ao
+from anchorot.many import shards
 
 PROGRAM = """
 import sys
@@ -80,3 +81,25 @@ def none_is_left_of(pids):
 
     wait_until(lambda: all(map(is_gone, pids)), 20)
     return True
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Let jobs show many signs of life; a lease stays long, so that no busy machine makes a living one lost."""
+    monkeypatch.setattr(shards, "BEAT_SECONDS", 0.02)
+
+
+@pytest.fixture
+def short_lease(monkeypatch):
+    monkeypatch.setattr(shards, "LEASE_SECONDS", 0.4)
+
+
+def leave_behind(folder, *files, age=3600.0):
+    """Claim files as a job does that is killed then, and was so some seconds ago; return its sign of life."""
+    claims = shards.Claims(folder, "killed")
+    claims._heart.start = lambda: None
+    claims.__enter__()
+    assert all(claims.take(folder / file) for file in files)
+    seen = claims._job.stat().st_mtime - age
+    os.utime(claims._job, (seen, seen))
+    return claims._job
