@@ -105,7 +105,10 @@ def test_pairwise_leaves_what_living_jobs_are_at_to_them(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--shard 3/3 --checkpoint run", "are 0 to 2, but got 3; where they begin at 1, subtract 1"),
+        (
+            "--shard 3/3 --checkpoint run",
+            "shard must be (i, n) with i from 0 to n - 1, but got (3, 3); if jobs count from 1, subtract 1",
+        ),
         ("--shard /100 --checkpoint run", "--shard must be I/N such as 0/100, for job I of N, but got '/100'"),
         ("--shard 1/2", "shard 1 of 2 needs the folder that all jobs share; give it as checkpoint"),
     ],

@@ -17,6 +17,7 @@ import pytest
 import anchorot as ao
 from anchorot.many import shards
 from anchorot.many.job import Job
+from anchorot.many.spaces import Inputs
 from tests.many import long_runs
 from tests.many.long_runs import leave_behind, tiles_of, wait_until
 from tests.strategies import clouds
@@ -204,7 +205,10 @@ def test_a_damaged_tile_is_computed_by_who_assembles(tmp_path, computed):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"shard": (2, 2)}, r"the 2 jobs of a shard \(i, 2\) are 0 to 1, but got 2; where they begin at 1, subtract 1"),
+        (
+            {"shard": (2, 2)},
+            r"shard must be \(i, n\) with i from 0 to n - 1, but got \(2, 2\); if jobs count from 1, subtract",
+        ),
         ({"shard": (-1, 2)}, r"i of shard \(i, n\) must be an integer >= 0, but got -1"),
         ({"shard": (0, 0)}, r"n of shard \(i, n\) must be an integer >= 1, but got 0"),
         ({"shard": (0.5, 2)}, r"i of shard \(i, n\) must be an integer"),
@@ -215,9 +219,10 @@ def test_a_damaged_tile_is_computed_by_who_assembles(tmp_path, computed):
         ({"out": np.empty((24, 24))}, "out and shard exclude each other"),
     ],
 )
-def test_bad_shards_are_refused_before_any_work(tmp_path, change, message):
+def test_bad_shards_are_refused_before_any_work(tmp_path, monkeypatch, change, message):
+    monkeypatch.setattr(Inputs, "load", None)
     with pytest.raises(ao.InputError, match=message):
-        ao.pairwise(MANY, **{"checkpoint": tmp_path / "run", "shard": (0, 2), **change})
+        ao.pairwise(MANY, **{"checkpoint": tmp_path / "run", "shard": (0, 2), "reach": 1.0, "marks": "types", **change})
     assert not (tmp_path / "run").exists()
 
 

@@ -176,6 +176,8 @@ def pairwise(
     check_keywords("pairwise", reading)
     inputs = Inputs.of(spaces, others, **reading)
     check_choice(errors, "errors", ("raise", "skip"))
+    folder = None if checkpoint is None else Path(checkpoint)
+    shard = None if shard is None else _check_shard(shard, folder, client, out)
     devices = [] if device is None else _devices(device, backend, client)
     how = {"skip": errors == "skip", "progress": progress}
     marking = _marking(inputs, marks, reach, robust, n_jobs, client, **how)
@@ -186,8 +188,6 @@ def pairwise(
 
         check_for_device(chosen)
         least = DEVICE_SIDE
-    folder = None if checkpoint is None else Path(checkpoint)
-    shard = None if shard is None else _check_shard(shard, folder, client, out)
     values = _result(out, inputs) if shard is None else None  # else only one job needs the memory
     side = _side(folder, tile, inputs, least)
     preparation = Preparation(chosen, with_digests=folder is not None)
@@ -247,7 +247,7 @@ def _check_shard(shard: Any, folder: Path | None, client: Any, out: object) -> t
     i, n = check_integer(shard[0], "i of shard (i, n)", 0), check_integer(shard[1], "n of shard (i, n)", 1)
     if i >= n:
         raise InputError(
-            f"the {n} jobs of a shard (i, {n}) are 0 to {n - 1}, but got {i}; where they begin at 1, subtract 1"
+            f"shard must be (i, n) with i from 0 to n - 1, but got ({i}, {n}); if jobs count from 1, subtract 1"
         )
     if folder is None:
         raise InputError(f"shard {i} of {n} needs the folder that all jobs share; give it as checkpoint")
