@@ -393,6 +393,11 @@ def test_matches_alone_transfer_labels_too():
         (([0, 1], None, None, ["a", "b", "c"]), "labels must be a pair"),
         (([0, 1], None, None, (["a"], ["b", "c"])), "there are 1 labels of the first space, but 2 points"),
         (([0, 1], None, None, ([["a"], ["b"]], [["b"], ["c"]])), "labels must be hashable"),
+        (
+            ([1, 2], None, None, (["a", "b"], ["b"])),
+            "there are 1 labels of the second space, but a point .* with 2",
+        ),
+        ((np.array([0, 2**63], np.uint64), [0, 1]), "the alignment has entries from 0 to 9223372036854775808"),
     ],
 )
 def test_what_cannot_be_scored_is_one_clear_line(arguments, message):
@@ -439,3 +444,9 @@ def test_gradients_and_masked_entries_are_refused_in_one_line(found, door):
     for values, said in ((hidden, "masked"), (torch.tensor(array.astype(float)).requires_grad_(), "gradient")):
         with pytest.raises(ao.InputError, match=rf"^[^\n]*{said}[^\n]*$"):
             ask(found, values)
+
+
+def test_errors_near_the_largest_float_are_numbers():
+    cost = 0.8e308 * np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
+    scores = ao.alignment_scores([2, -1, 0, 2], [0, 1, 2, 0], cost)
+    assert scores.error == pytest.approx(0.8e308 * ((2 + 8 / 9 + 2 + 2) / 4))

@@ -228,7 +228,7 @@ def test_constant_points_are_matched_in_some_way_that_is_not_sure(metric):
     np.testing.assert_allclose(found.transform(np.ones((1, 3))), [[0.5] * 4 if metric == "cosine" else [2.0] * 4])
 
 
-@pytest.mark.parametrize("factor", [1e-200, 1e200])
+@pytest.mark.parametrize("factor", [1e-200, 1e200, 1.7e308 / np.abs(POINTS).max()])
 def test_numbers_of_any_size_are_aligned(factor):
     found = ao.align_embeddings(factor * POINTS, POINTS[ORDER] @ turn(5), metric="euclidean", rng=0)
     np.testing.assert_array_equal(found.matches, TRUTH)
@@ -251,6 +251,12 @@ def test_numbers_of_any_size_are_aligned(factor):
         (POINTS, POINTS, {"metric": "l1"}, r"metric must be one of 'cosine', 'euclidean', but got 'l1'"),
         (POINTS, POINTS, {"n_landmarks": 1}, r"n_landmarks must be an integer >= 2, but got 1"),
         (POINTS, POINTS, {"device": "tpu"}, r"device must be"),
+        (
+            np.sign(POINTS) * 5e-324,
+            POINTS,
+            {"metric": "euclidean"},
+            "X and Y differ in size by more than float64 can hold; multiply one of them by a constant",
+        ),
     ],
 )
 def test_what_cannot_be_aligned_is_one_clear_line(first, second, options, message):

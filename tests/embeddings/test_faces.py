@@ -77,7 +77,10 @@ def test_cells_are_aligned_by_their_graphs_of_neighbours_where_there_is_no_array
         ({"labels": "kind"}, "neither side has 'kind' in obs; they have: cell_type, batch; nothing"),
         ({"obsm": "X_umap"}, "first has no 'X_umap' in obsm; it has: X_pca"),
         ({"obsm": ("X_pca", "X_umap")}, "second has no 'X_umap' in obsm; it has: X_lsi"),
-        ({"obsm": ("X_pca",)}, "obsm must be a name or a pair of names, but got 1 of them"),
+        ({"obsm": ("X_pca",)}, "obsm must be a name or a pair of names, but got ('X_pca',)"),
+        ({"obsm": ["X_pca", "X_umap"]}, "second has no 'X_umap' in obsm; it has: X_lsi"),
+        ({"obsm": 3}, "obsm must be a name or a pair of names, but got 3"),
+        ({"labels": ["cell_type"]}, "labels must be the name of a column of obs, but got ['cell_type']"),
     ],
 )
 def test_what_cells_lack_is_one_clear_line(options, message):
@@ -86,6 +89,24 @@ def test_what_cells_lack_is_one_clear_line(options, message):
         ao.align_cells(first, second, **options)
     assert str(caught.value) == message
     assert "X_aligned" not in first.obsm
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (np.full((9, 9), np.nan), "obsp['connectivities'] of first must be finite and not negative"),
+        (-np.ones((9, 9)), "obsp['connectivities'] of first must be finite and not negative"),
+        (np.zeros((9, 9)), "obsp['connectivities'] of first has no neighbours for cell 0"),
+        (np.diag([1.0] * 8 + [0.0]), "obsp['connectivities'] of first has no neighbours for cell 8"),
+        (np.ones((2, 2)), "obsp['connectivities'] of first is of 2 cells, but at least 3 are needed"),
+    ],
+)
+def test_graphs_of_neighbours_that_lead_nowhere_are_one_clear_line(graph, message):
+    first = AnnData(np.zeros((len(graph), 1)))
+    first.obsp["connectivities"] = csr_matrix(graph)
+    with pytest.raises(ao.InputError) as caught:
+        ao.align_cells(first, assays()[1])
+    assert str(caught.value).startswith(message)
 
 
 def test_things_that_are_no_cells_are_one_clear_line():

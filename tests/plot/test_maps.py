@@ -61,6 +61,9 @@ def test_curves_are_told_in_roots_of_area_where_all_maps_have_one():
         (ao.alignment_scores([0], [0], LINE), {"unit": "root area"}, "scores have no root area: .* given a mesh"),
         (ao.alignment_scores([0], [0], LINE), {"unit": "mm"}, "unit must be one of"),
         ({}, {}, "scores is empty"),
+        (None, {}, "scores must be those of alignment_scores, or a mapping of names to them, but got None"),
+        ([3], {}, "scores must be those of alignment_scores, .*but got \\[3\\]"),
+        ({"a": 3}, {}, "scores must be those of alignment_scores, .*but got {'a': 3}"),
     ],
 )
 def test_scores_without_errors_are_one_clear_line(scores, options, message):
@@ -154,6 +157,8 @@ def test_points_without_labels_are_drawn_by_their_numbers_and_in_blocks():
         ([0, 5], (["a", "b"], ["a"]), "there are 1 labels of the second space, but a point is matched with 5"),
         ([0, 5], ["a", "b", "c"], "labels must be a pair"),
         ([0, 5], (["a"], ["a"]), "there are 1 labels of the first space, but 2 points"),
+        ([-1, -1], (["a", "b"], []), "there are no labels of the second space"),
+        (np.array([0, 2**63], np.uint64), None, "a match of 9223372036854775808"),
     ],
 )
 def test_what_is_no_matching_is_one_clear_line(found, labels, message):
@@ -223,3 +228,14 @@ def test_vectors_of_one_dimension_and_of_length_one_are_drawn(metric):
 def test_other_points_than_were_aligned_are_refused_in_one_line():
     with pytest.raises(ao.InputError, match="X and Y have 49 and 50 rows, but 50 and 50 points were aligned"):
         plot.embedding_pair(FOUND, POINTS[:-1], OTHER)
+    with pytest.raises(ao.InputError, match=r"got a list, but what align_embeddings returns is needed"):
+        plot.embedding_pair([1, 0], POINTS, OTHER)
+
+
+def test_names_of_categories_are_no_formulas():
+    names = ["$5 to $10", "$x^$", "plain"]
+    shown = {name.replace("$", r"\$") for name in names}
+    assert list(map(set, names_on(drawn(plot.matching([0, 1, 2], (names, names)))))) == [shown, shown]
+    few = POINTS[:3]
+    pair = plot.embedding_pair(ao.align_embeddings(few, few, rng=0), few, few, (names, names))
+    assert shown <= {text.get_text() for text in drawn(pair).get_legend().get_texts()}

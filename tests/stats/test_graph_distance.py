@@ -82,8 +82,23 @@ def test_types_tell_what_edges_cannot():
     [
         ([[(0, 1)]] * 2, [[(0, 1)]] * 3, "reference has 2 graphs, but at least 3 are needed"),
         ([[(0, 1)]] * 3, [[(0, 1)], [], [(0, 1)]], r"graphs\[1\]: the graph has no nodes"),
+        (3, [], "reference must be a list of graphs, but got 3"),
+        ([[(0, 1)]] * 3, None, "graphs must be a list of graphs, but got None"),
     ],
 )
 def test_bad_collections_are_one_clear_line(reference, graphs, message):
     with pytest.raises(ao.InputError, match=message):
         ao.GraphDistance(reference).compute(graphs)
+
+
+def test_graphs_may_come_one_by_one():
+    graphs = rings(0, 4)
+    found = ao.GraphDistance(graph for graph in graphs).compute((graph for graph in graphs), n_resamples=9, rng=0)
+    assert (found.n_reference, found.n_graphs, found.score) == (4, 4, 0.0)
+
+
+def test_a_type_that_no_node_has_is_one_line_that_says_so():
+    ring = nx.cycle_graph(5)
+    nx.set_node_attributes(ring, None, "element")
+    with pytest.raises(ao.InputError, match=r"reference\[0\]: the node attribute 'element' is None everywhere"):
+        ao.GraphDistance([ring] * 3, types="element")

@@ -197,7 +197,7 @@ def test_threads_change_nothing():
     assert np.array_equal(one.null, three.null)
 
 
-@pytest.mark.parametrize("factor", [2.0**-1000, 2.0**1000])
+@pytest.mark.parametrize("factor", [2.0**-1000, 2.0**1000, 2.0**1023])
 def test_the_unit_of_costs_changes_nothing_but_reaches(factor):
     spaces = lines(0) + lines(1, 0.1)
     plain, scaled = (ao.scale_test([f * x for x in spaces], two(6), n_resamples=19, rng=0) for f in (1, factor))

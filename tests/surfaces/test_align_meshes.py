@@ -221,11 +221,24 @@ def test_surfaces_that_have_nothing_in_common_are_called_unreliable_with_a_warni
         ((np.eye(3), [[0, 1, 2]]), "a mesh of 3 vertices, but at least 10 are needed"),
         ((np.zeros((0, 3)), np.zeros((0, 3), int)), r"vertices has shape \(0, 3\)"),
         ((np.zeros((12, 3)), [[i, i + 1, i + 2] for i in range(10)]), "no area"),
+        ((1.7e308 * np.sign(bumpy()[0]), bumpy()[1]), "coordinates span more than float64 can hold"),
     ],
 )
 def test_what_is_no_surface_gets_one_clear_line(mesh, message):
     with pytest.raises(ao.InputError, match=message):
         ao.align_meshes(mesh, bumpy())
+
+
+def test_a_mass_that_matches_nothing_is_one_clear_line():
+    with pytest.raises(ao.InputError, match="mass=1e-09 is too little to match any landmark; give a larger share"):
+        ao.align_meshes(bumpy(), bumpy(), mass=1e-9, rng=0)
+
+
+def test_faces_of_two_corners_change_no_side():
+    vertices, faces = bumpy()
+    found, is_oriented = oriented(vertices, np.concatenate([faces, [[0, 0, 1]] * 5]))
+    np.testing.assert_array_equal(found[:-5], faces)
+    assert is_oriented
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Float64s, Int64s
+from anchorot._typing import Float64s, Floats, Int64s
+from anchorot._units import unit_of
 from anchorot._validate import as_array, check_integer, point_values
 from anchorot.distances.alignment import Correspondence, carried_labels, check_plan, sparse_plan
 from anchorot.distances.landmarks import Distances, SpaceDistances
@@ -215,7 +216,7 @@ class _Matrix:
         self.size, self.diameter = len(matrix), float(matrix.max())
 
     def errors(self, matches: Int64s, goals: Sequence[Int64s]) -> list[Float64s]:
-        return [np.where(matches >= 0, self.matrix[matches, goal], self.matrix.mean()) for goal in goals]
+        return [np.where(matches >= 0, self.matrix[matches, goal], _mean(self.matrix)) for goal in goals]
 
 
 class _Rows:
@@ -244,9 +245,15 @@ class _Rows:
         for k, here in enumerate(np.split(order, starts[1:])):
             row = np.asarray(self._source.row(int(different[k])), np.float64)
             errors[here] = row[own[here]]
-            means[k] = row.mean()
-        errors[own < 0] = means.mean()
+            means[k] = _mean(row)
+        errors[own < 0] = _mean(means)
         return np.split(errors, len(goals))
+
+
+def _mean(costs: Floats) -> float:
+    """The mean, of whatever size costs are."""
+    unit = unit_of(float(np.abs(costs).max()))
+    return float((costs / unit).mean()) * unit
 
 
 def _costs_of(cost: Any) -> _Matrix | _Rows:
@@ -264,7 +271,7 @@ class _Fit(NamedTuple):
     @property
     def error(self) -> float | None:
         """Mean error of the points that have a goal."""
-        return None if self.errors is None else float(np.nanmean(self.errors))
+        return None if self.errors is None else _mean(self.errors[~np.isnan(self.errors)])
 
     def is_better_than(self, other: _Fit) -> bool:
         """Whether the error is smaller, or where costs are not known, hits are more."""
@@ -313,7 +320,7 @@ def _check_indices(values: ArrayLike, length: int, name: str, least: int, m: int
     array = as_array(values, name)
     if array.shape != (length,) or array.dtype.kind not in "iu":
         raise InputError(f"{name} has shape {array.shape} and dtype {array.dtype}, but {length} integers are needed")
-    if array.min() < least or (m is not None and array.max() >= m):
+    if array.min() < least or array.max() >= (np.iinfo(np.int64).max if m is None else m):
         most = "" if m is None else f" to {m - 1}"
         raise InputError(f"{name} has entries from {array.min()} to {array.max()}, but they go from {least}{most}")
     return array.astype(np.int64)
@@ -368,6 +375,16 @@ def check_label_pair(labels: Any, n: int, m: int | None) -> tuple[list[Any], lis
     return first, second
 
 
+def check_labelled(matches: Int64s, second: list[Any]) -> None:
+    """Refuse labels of the second space that its matched points are not among."""
+    if not second:
+        raise InputError("there are no labels of the second space, but one for each of its points is needed")
+    if matches.max() >= len(second):
+        raise InputError(
+            f"there are {len(second)} labels of the second space, but a point is matched with {matches.max()}"
+        )
+
+
 def _label_rates(
     found: Correspondence | ArrayLike, matches: Int64s, plan: Float64s | None, labels: Any, soft: bool
 ) -> tuple[float, float]:
@@ -375,6 +392,7 @@ def _label_rates(
     first, second = check_label_pair(
         labels, len(matches), found.shape[1] if isinstance(found, Correspondence) else None
     )
+    check_labelled(matches, second)
     by_match = sparse_plan(matches, len(second))
     masses = found._masses(soft) if isinstance(found, Correspondence) else by_match if plan is None else plan
 

@@ -32,6 +32,7 @@ from anchorot.embeddings.fit import (
 )
 from anchorot.embeddings.pairs import TIE_TOLERANCE, pairs_of
 from anchorot.embeddings.result import EmbeddingAlignment, EmbeddingRival
+from anchorot.exceptions import InputError
 
 SOFT_BLUR = 4.0  # temperature of what is carried over: neighbours that are as good in kind have a say
 MAX_RIVALS = 2  # that are finished on all points
@@ -66,14 +67,18 @@ def answer(
     left = best.map.map_first(x.points[own]) - best.map.map_second(y.points[best.matches[own]])
     temperature = SOFT_BLUR * temperature_of(left)
     rotation = best.map.left @ best.map.right.T
-    scale = best.map.stretch * y.unit / x.unit
-    origin, target = x.mean + x.unit * best.map.origin, y.mean + y.unit * best.map.target
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = best.map.stretch * (y.unit / x.unit)
+        origin, target = x.mean + x.unit * best.map.origin, y.mean + y.unit * best.map.target
+        offset = target - scale * (origin @ rotation)
+    if not (0 < scale < np.inf and np.isfinite(offset).all()):
+        raise InputError("X and Y differ in size by more than float64 can hold; multiply one of them by a constant")
     return EmbeddingAlignment(
         matches=best.matches,
         confidence=chances(best, None if rival is None else rival.matches),
         rotation=rotation,
         scale=scale,
-        offset=target - scale * (origin @ rotation),
+        offset=offset,
         metric=metric,
         objective=best.objective,
         starts=tuple(start_of(one) for one in candidates),

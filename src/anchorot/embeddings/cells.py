@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anchorot._typing import Float64s, RngLike
+from anchorot._validate import shown
 from anchorot.embeddings.align import align_embeddings
 from anchorot.embeddings.result import check_embedding, unit_rows
 from anchorot.exceptions import InputError
 from anchorot.io.cells import plain
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from anchorot.embeddings.result import EmbeddingAlignment
 
 PLACES = ("X_pca", "X_lsi", "X_spectral")  # arrays of obsm, the first that is there
 NAMES = ("first", "second")
 GRAPH = "connectivities"  # of obsp, where there is no such array
 DIRECTIONS = 20  # of diffusion on a graph of neighbours
+MIN_CELLS = 3  # of such a graph
 
 
 def align_cells(
@@ -78,9 +82,11 @@ def align_cells(
     for side, name in zip(sides, NAMES, strict=True):
         if not (hasattr(side, "obsm") and hasattr(side, "obs")):
             raise InputError(f"{name} is a {type(side).__name__}, but an AnnData object is needed")
-    keys = obsm if isinstance(obsm, tuple) else (obsm, obsm)
-    if len(keys) != 2:
-        raise InputError(f"obsm must be a name or a pair of names, but got {len(keys)} of them")
+    keys = tuple(obsm) if isinstance(obsm, tuple | list) else (obsm, obsm)
+    if len(keys) != 2 or not all(key is None or isinstance(key, str) for key in keys):
+        raise InputError(f"obsm must be a name or a pair of names, but got {shown(obsm)}")
+    if labels is not None and not isinstance(labels, str):
+        raise InputError(f"labels must be the name of a column of obs, but got {shown(labels)}")
     has_labels = [labels is not None and labels in side.obs for side in sides]
     if labels is not None and not any(has_labels):
         raise InputError(f"neither side has {labels!r} in obs; they have: {_listed(first.obs)}; {_listed(second.obs)}")
@@ -106,20 +112,34 @@ def _coordinates(adata: Any, key: str | None, name: str) -> Float64s:
     if place is not None:
         return check_embedding(plain(adata.obsm[place]), f"obsm[{place!r}] of {name}")
     if GRAPH in adata.obsp:
-        return diffusion_coordinates(adata.obsp[GRAPH])
+        return diffusion_coordinates(_check_graph(adata.obsp[GRAPH], f"obsp[{GRAPH!r}] of {name}"))
     raise InputError(
         f"{name} has none of {', '.join(PLACES)} in obsm and no {GRAPH!r} in obsp; compute one of them, or name an "
         f"array with obsm=...; it has: {_listed(adata.obsm)}"
     )
 
 
-def diffusion_coordinates(graph: Any) -> Float64s:
-    """Main directions of a random walk on a graph of neighbours, each as long as the walk remembers it."""
-    from scipy.sparse import csr_array, diags_array
-    from scipy.sparse.linalg import eigsh
+def _check_graph(graph: Any, name: str) -> csr_array:
+    """Refuse a graph of neighbours on which nobody can walk."""
+    from scipy.sparse import csr_array
 
     matrix = csr_array(graph).astype(np.float64)
-    matrix = (matrix + matrix.T) / 2
+    if not (np.isfinite(matrix.data).all() and (matrix.data >= 0).all()):
+        raise InputError(f"{name} must be finite and not negative; compute the neighbours again")
+    if matrix.shape[0] < MIN_CELLS:
+        raise InputError(f"{name} is of {matrix.shape[0]} cells, but at least {MIN_CELLS} are needed")
+    lonely = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1) == 0)
+    if len(lonely):
+        raise InputError(f"{name} has no neighbours for cell {lonely[0]}; leave it out, or compute more neighbours")
+    return matrix
+
+
+def diffusion_coordinates(graph: csr_array) -> Float64s:
+    """Main directions of a random walk on a graph of neighbours, each as long as the walk remembers it."""
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import eigsh
+
+    matrix = (graph + graph.T) / 2
     degree = np.maximum(np.asarray(matrix.sum(axis=1)).ravel(), np.finfo(np.float64).tiny)
     half = diags_array(1 / np.sqrt(degree))
     count = min(DIRECTIONS + 1, matrix.shape[0] - 1)

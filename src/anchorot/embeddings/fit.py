@@ -15,6 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from anchorot._typing import Float32s, Float64s, Floats, Int64s
+from anchorot._units import unit_of
 from anchorot.distances.alignment import Start
 from anchorot.distances.descent import anneal
 from anchorot.distances.quadratic import Quadratic
@@ -67,12 +68,15 @@ class Side(NamedTuple):
     @classmethod
     def of(cls, rows: Float64s) -> Self:
         """Centre rows, and scale them."""
-        mean = rows.mean(axis=0)
-        centred = rows - mean
+        size = unit_of(float(np.abs(rows).max()))  # in which sums of the largest numbers do not overflow
+        small = rows / size
+        mean = small.mean(axis=0)
+        centred = small - mean
         largest = float(np.abs(centred).max()) or 1.0
         unit = largest * float(np.sqrt(np.square(centred / largest).sum(axis=1).mean())) or 1.0
         points = centred / unit
-        return cls(points, mean, unit, np.argsort(np.square(points).sum(axis=1).round(9), kind="stable"))
+        order = np.argsort(np.square(points).sum(axis=1).round(9), kind="stable")
+        return cls(points, mean * size, unit * size, order)
 
     def draw(self, count: int, rng: np.random.Generator) -> Int64s:
         """Some of the points, all in their order if there are few."""

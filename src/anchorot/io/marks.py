@@ -49,7 +49,10 @@ class Columns:
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
-            listed = short_list(list(self._values))
+            names = list(self._values)
+            if name in names:
+                raise InputError(f"the {self.kind} {name!r} is None everywhere; name another one")
+            listed = short_list(names)
             raise InputError(f"no {self.kind} is called {name!r}; there {f'are: {listed}' if listed else 'are none'}")
         return self._values[name]
 

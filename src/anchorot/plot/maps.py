@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from anchorot._scene import category_table, common_plane
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import as_array, check_choice
+from anchorot._validate import as_array, check_choice, shown
 from anchorot.distances.alignment import Correspondence, encode_labels
-from anchorot.distances.scores import AlignmentScores, check_label_pair
+from anchorot.distances.scores import AlignmentScores, check_label_pair, check_labelled
 from anchorot.embeddings.result import EmbeddingAlignment
 from anchorot.exceptions import InputError
 from anchorot.plot.distances import write_labels
@@ -27,6 +27,7 @@ from anchorot.plot.style import (
     RED,
     axes_or_new,
     hide_frame,
+    literal,
     quiet_frame,
     sharpness,
     slim_colorbar,
@@ -78,7 +79,11 @@ def error_curve(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['mine: mean 33.3']
     """
-    named = {"": scores} if isinstance(scores, AlignmentScores) else dict(scores)
+    named = {"": scores} if isinstance(scores, AlignmentScores) else scores
+    if not isinstance(named, Mapping) or not all(isinstance(one, AlignmentScores) for one in named.values()):
+        raise InputError(
+            f"scores must be those of alignment_scores, or a mapping of names to them, but got {shown(scores)}"
+        )
     if not named:
         raise InputError("scores is empty, but at least one map's scores are needed")
     has_areas = all(one.root_area is not None for one in named.values())
@@ -159,10 +164,7 @@ def matching(
         return _points_matched(matches, found.shape[1] if isinstance(found, Correspondence) else None, ax)
     m = found.shape[1] if isinstance(found, Correspondence) else None
     first, second = check_label_pair(labels, len(matches), m)
-    if matches.max() >= len(second):
-        raise InputError(
-            f"there are {len(second)} labels of the second space, but a point is matched with {matches.max()}"
-        )
+    check_labelled(matches, second)
     found_table = category_table(matches, first, second)
     table = found_table.counts if counts else found_table.shares
     height = float(np.clip(ROOM_PER_CATEGORY * max(table.shape), 5.2, MAX_HEIGHT))
@@ -174,7 +176,7 @@ def matching(
     hide_frame(ax)
     for axis, side in zip("yx", (found_table.rows, found_table.columns), strict=True):
         places = np.arange(len(side), dtype=np.float64)
-        write_labels(ax, axis, (places, side), round(len(side) / SHARE_OF_MATRIX))
+        write_labels(ax, axis, (places, [literal(name) for name in side]), round(len(side) / SHARE_OF_MATRIX))
     ax.set_ylabel("category of a point", fontsize=9, color=INK)
     ax.set_xlabel("category of its match", fontsize=9, color=INK)
     slim_colorbar(ax, image, "points" if counts else "share of the points of a category")
@@ -220,6 +222,8 @@ def embedding_pair(
     >>> found = ao.align_embeddings(points, points[::-1, ::-1], metric="euclidean", rng=0)
     >>> ax = ao.plot.embedding_pair(found, points, points[::-1, ::-1])
     """
+    if not isinstance(found, EmbeddingAlignment):
+        raise InputError(f"got a {type(found).__name__}, but what align_embeddings returns is needed")
     placed = common_plane(found, X, Y)
     colours = ([RED] * len(placed.first), [BLUE] * len(placed.second))
     legend = {"first": (RED, "o"), "second": (BLUE, "o")}
@@ -256,9 +260,9 @@ def _category_colours(
     texts = [str(label) for label in [*first, *second]]
     kinds, codes = encode_labels(texts, len(texts))
     order = np.argsort(-np.bincount(codes), kind="stable")[: len(PALETTE)]
-    named = [(str(kinds[code]), PALETTE[place]) for place, code in enumerate(order)]
-    colour_of = dict(named)
+    colour_of = {str(kinds[code]): PALETTE[place] for place, code in enumerate(order)}
     colours = [colour_of.get(text, NOTHING) for text in texts]
+    named = [(literal(name), colour) for name, colour in colour_of.items()]
     others = [("others", NOTHING)] if len(kinds) > len(order) else []
     return (colours[: len(first)], colours[len(first) :]), named + others
 
@@ -270,6 +274,8 @@ def _matches(found: Correspondence | ArrayLike) -> Int64s:
             f"got an array of shape {matches.shape} and dtype {matches.dtype}, but an alignment or the match of every "
             "point is needed, -1 for none"
         )
+    if matches.max() > np.iinfo(np.int64).max:
+        raise InputError(f"got a match of {matches.max()}, but no space has as many points")
     return matches.astype(np.int64)
 
 

@@ -72,3 +72,8 @@ def slim_colorbar(ax: "Axes", mappable: "ScalarMappable", label: str = "", *, ga
     bar.ax.tick_params(length=0, labelsize=8, labelcolor=QUIET)
     bar.set_label(label, fontsize=9, color=INK)
     return bar
+
+
+def literal(name: str) -> str:
+    """Return a name in which matplotlib finds no formula of its own."""
+    return name.replace("$", r"\$")

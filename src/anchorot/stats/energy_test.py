@@ -7,14 +7,14 @@ spaces, unless their anchors are to be pooled.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Disconnected, Float64s, RngLike
-from anchorot._validate import check_choice, check_device, check_rng, check_threads, point_values
+from anchorot._validate import check_choice, check_device, check_rng, check_threads, point_values, shown
 from anchorot.distances.ground import GROUNDS
 from anchorot.exceptions import InputError
 from anchorot.io.graphs import n_kept, note_collection, single, table_space
@@ -327,8 +327,8 @@ def _join_sides(given: tuple[Names, Names] | None, labels: NDArray[np.uint8], na
     """Values of all items, from those of either side."""
     if given is None:
         return None
-    if len(given) != 2:
-        raise InputError(f"{name} must be two sequences, for rows_x and for rows_y, but got {len(given)}")
+    if not isinstance(given, Sequence) or len(given) != 2:
+        raise InputError(f"{name} must be two sequences, for rows_x and for rows_y, but got {shown(given)}")
     sides = [point_values(side, f"{name}[{k}]") for k, side in enumerate(given)]
     for side, count, rows in zip(
         sides, (int(labels.sum()), int((labels == 0).sum())), ("rows_x", "rows_y"), strict=True
@@ -368,6 +368,9 @@ def _pool(
 
 def _has_spaces(rows_x: Sequence[Any], rows_y: Sequence[Any], pooled: bool) -> bool:
     """Whether distances between spaces are asked for."""
+    for rows, name in ((rows_x, "rows_x"), (rows_y, "rows_y")):
+        if not hasattr(rows, "__len__") or isinstance(rows, Mapping):
+            raise InputError(f"{name} must be a list of measures or of spaces, but got {shown(rows)}")
     spaces = any(isinstance(item, Space) for rows in (rows_x, rows_y) for item in rows)
     if pooled and not spaces:
         raise InputError("pooled=True is for collections of spaces, but got measures")

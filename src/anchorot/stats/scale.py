@@ -260,7 +260,7 @@ def scale_test(
     features = [marked_features(space, marking, robust=robust, name=f"spaces[{i}]") for i, space in enumerate(spaces)]
     start = min(float(ends[0]), min(float(space.cost.min()) for space in seen))
     alphabet = _alphabet(features) if type_pairs else ()
-    least = ENERGY_ROUNDING * _largest_energy(features, float(ends[-1]) - start)
+    least = _largest_energy(features, ENERGY_ROUNDING * float(ends[-1]) - ENERGY_ROUNDING * start)
     sums = _band_sums(features, ends, alphabet, exchange.unit, least, threads, progress)
     others = others_if_few(exchange, count)
     if others is None:

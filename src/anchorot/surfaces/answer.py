@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anchorot._typing import Int64s, RngLike
+from anchorot.exceptions import InputError
 from anchorot.io.gate import about
 from anchorot.io.meshes import Surface, open_mesh, surface_of
 from anchorot.surfaces.candidates import Candidate, candidates, differing
@@ -39,6 +40,8 @@ def answer(first: Any, second: Any, mass: float | str | None, rng: RngLike, thre
         unit = other_unit = max(unit, other_unit)
     x, y = Shape.of(surface, unit), Shape.of(other, other_unit)
     found = [(scores_of(x, y, one.image), one) for one in candidates(x, y, mass, rng, threads)]
+    if not found:
+        raise InputError(f"mass={mass:g} is too little to match any landmark; give a larger share")
     found.sort(key=lambda pair: -pair[0].log_odds)
     finalists = [_sharpened(x, y, one, is_part) for _, one in found[:N_FINALISTS]]
     finalists.sort(key=lambda judged: -judged.scores.log_odds)

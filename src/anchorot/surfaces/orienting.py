@@ -8,6 +8,7 @@ from anchorot._typing import Float64s, Int64s
 from anchorot.surfaces.laplacian import face_normals
 
 MIN_ROUNDNESS = 0.03  # of a body that tells inside from outside by its volume; 1 is a ball, 0 a sheet
+MIN_AREA = 1e-100  # of a piece, where all areas together are 1
 MAX_CONFLICTS = 0.01  # of the edges, that faces on both sides of may disagree: there are scans with knots in them
 
 
@@ -38,7 +39,7 @@ def oriented(vertices: Float64s, faces: Int64s) -> tuple[Int64s, bool]:
     a, b, c = (vertices[corner] - vertices.mean(axis=0) for corner in faces.T)
     volumes = sense * (a * np.cross(b, c)).sum(axis=1) / 6
     volume, area, given = (np.bincount(pieces, values) for values in (volumes, areas / 2, sense * areas))
-    roundness = 6 * np.sqrt(np.pi) * np.abs(volume) / np.maximum(area, 1e-300) ** 1.5
+    roundness = 6 * np.sqrt(np.pi) * np.abs(volume) / np.maximum(area, MIN_AREA) ** 1.5
     turn = np.where(roundness > MIN_ROUNDNESS, np.sign(volume), np.where(given < 0, -1, 1))
     sense = sense * turn[pieces]
     return np.where(sense[:, None] < 0, faces[:, ::-1], faces), conflicts <= MAX_CONFLICTS

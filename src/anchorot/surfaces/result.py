@@ -62,8 +62,8 @@ class MeshAlignment(Correspondence):
     Attributes
     ----------
     matches : ndarray of shape (n,)
-        The vertex of the second mesh that every vertex of the first goes to; -1 for vertices that take no part: outside
-        the largest component, or left out by `mass`. Several vertices may have one match.
+        The vertex of the second mesh that every vertex of the first goes to; -1 for vertices outside the largest
+        component, which take no part. Several vertices may have one match.
     confidence : ndarray of shape (n,)
         Estimated chance that a vertex's match is within a twentieth of the root of the area of the right one; 0 without
         a match.

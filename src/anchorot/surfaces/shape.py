@@ -109,7 +109,10 @@ def root_of_area(surface: Surface) -> float:
     """The root of the area of a surface, which has some."""
     if len(surface.kept) < MIN_VERTICES:
         raise InputError(f"a mesh of {len(surface.kept)} vertices, but at least {MIN_VERTICES} are needed to align it")
-    size = float(np.ptp(surface.vertices, axis=0).max()) or 1.0
+    with np.errstate(over="ignore"):
+        size = float(np.ptp(surface.vertices, axis=0).max()) or 1.0
+    if not np.isfinite(size):
+        raise InputError("a mesh whose coordinates span more than float64 can hold; divide them by a constant")
     area = float(np.linalg.norm(face_normals(surface.vertices / size, surface.faces), axis=1).sum()) / 2
     if not area > 0:
         raise InputError("the faces of the mesh have no area, so there is no surface to align")
