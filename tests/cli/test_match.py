@@ -259,10 +259,12 @@ def test_what_holds_no_vectors_is_one_line(vectors):
     (folder / "g.edgelist").write_text("a b\n")
     np.savez(folder / "mesh.npz", V=np.eye(3), F=[[0, 1, 2]])
     np.save(folder / "flat.npy", np.arange(4.0))
+    np.save(folder / "nan.npy", np.full((2, 2), np.nan))
     for name, said in (
         ("g.edgelist", "g.edgelist: rows of numbers are needed"),
         ("mesh.npz", "mesh.npz: this is a mesh, but rows of numbers are needed"),
-        ("flat.npy", "has shape (4,), but (n, d) is needed"),
+        ("flat.npy", "flat.npy: the array has shape (4,), but (n, d) is needed"),
+        ("nan.npy", "nan.npy: the array must be finite, but 4 entries are not"),
         ("none.npy", "none.npy"),
     ):
         assert_one_line(anchorot("match", "x.npy", name, "--embeddings", "cosine", cwd=folder), said)

@@ -473,6 +473,9 @@ def test_spaces_of_one_spot_can_be_drawn(space):
     drawn(plot.matched_graphs(space, LONELY, np.ones((space.n, 1))))
     drawn(plot.anchor_cdfs(space, LONELY))
     drawn(plot.plan(np.zeros((1, space.n)), order="match"))
+
+
+def test_one_space_alone_can_be_drawn():
     drawn(plot.distance_matrix([[0]], ["alone"]))
     drawn(plot.distance_map([[0]], ["alone"], names=["alone"]))
 

@@ -16,6 +16,7 @@ from anchorot.cli.options import PLANS, EpsilonOption, JsonOption, PlanOption, P
 from anchorot.cli.output import Stopwatch, check_extra, new_table, plain, print_json, print_table, read_both
 from anchorot.cli.writing import Outputs, write_csv
 from anchorot.embeddings.align import METRICS as EMBEDDING_METRICS
+from anchorot.embeddings.result import check_embedding
 from anchorot.exceptions import printable
 from anchorot.io.files import read_vectors
 from anchorot.io.gate import about
@@ -207,7 +208,8 @@ def _read_vectors(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatc
     sides = []
     for name, path in (("read_a", a), ("read_b", b)):
         with stopwatch(name, f"reading {path.name}"), about(path):
-            vectors, labels = read_vectors(path, ReadOptions(**reading))
+            rows, labels = read_vectors(path, ReadOptions(**reading))
+            vectors = check_embedding(rows, "the array")
             sides.append(Side(vectors, [str(label) for label in (range(len(vectors)) if labels is None else labels)]))
     return sides[0], sides[1]
 

@@ -116,7 +116,10 @@ def two_sample(
         "threads": threads,
     }
     with doing(f"testing {len(sources[0])} against {len(sources[1])} spaces"):
-        found = _test(sources, statistic, reading, jobs, options)
+        try:
+            found = _test(sources, statistic, reading, jobs, options)
+        except ao.InputError as error:  # which names options as Python has them
+            raise ao.InputError(str(error).replace("within=True", "--within")) from None
     seconds = time.perf_counter() - start
     outputs.save_picture(picture, lambda: _draw(found))
     facts = {
@@ -162,9 +165,10 @@ def _found_in_names(
 
     def find(source: Source) -> str:
         found = search(source.name)
-        if found is None:
+        text = "" if found is None else next((group for group in found.groups() if group is not None), found.group())
+        if not text:
             raise ao.InputError(f"{flag} {pattern!r} finds nothing in the name {source.name}")
-        return next((group for group in found.groups() if group is not None), found.group())
+        return text
 
     first, second = ([find(source) for source in side] for side in sources)
     return first, second
