@@ -2,7 +2,7 @@
 
     python benchmarks/embeddings.py                   align_embeddings alone
     python benchmarks/embeddings.py --rivals          with the others
-    python benchmarks/embeddings.py --large           with 20 000 points a side
+    python benchmarks/embeddings.py --large           with 20 000 points per side
 
 Features of digits are those of two small networks trained here, on the same 1 000 images. Clouds have clumps, a falling
 spectrum and noise; objects have sparse positive features of falling weight, like those that people's judgements give,
@@ -250,7 +250,7 @@ def cell_rows() -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rivals", action="store_true", help="others too")
-    parser.add_argument("--large", action="store_true", help="20 000 points a side")
+    parser.add_argument("--large", action="store_true", help="20 000 points per side")
     parser.add_argument("--write", action="store_true", help="also write RESULTS.md")
     options = parser.parse_args()
     pairs = {f"clouds, overlap {overlap:g}": clouds(800, overlap, 0.2, 0) for overlap in (1, 0.66, 0.33, 0)}

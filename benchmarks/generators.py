@@ -141,7 +141,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     names = [*TESTS, *([*PEERS, "discrepancy (its value)"] if options.polygraph else [])]
-    print(f"| graphs | a side | rewired | {' | '.join(f'{name} | s' for name in names)} |")
+    print(f"| graphs | per side | rewired | {' | '.join(f'{name} | s' for name in names)} |")
     print((3 + 2 * len(names)) * "|---" + "|")
     with Pool() as pool:
         for model in MODELS:

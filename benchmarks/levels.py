@@ -132,7 +132,9 @@ def levels(repeats: int) -> None:
         [f"{c:g}", str(i), str(p), share(int(by), repeats), share(int(without), repeats)]
         for (c, i, p), (by, without) in zip(cells, found, strict=True)
     ]
-    print(table(["correlation", "images", "patients a side", "subjects permuted", "images permuted"], rows), flush=True)
+    print(
+        table(["correlation", "images", "patients per side", "subjects permuted", "images permuted"], rows), flush=True
+    )
     rows = []
     kinds = ((stratified, "batches", "strata", "no strata"), (paired, "pairs", "within", "all images permuted"))
     for work, name, one, other in (*kinds, (scaled, "scale_test", "any distance", "any types and distance")):
@@ -241,7 +243,7 @@ def power(repeats: int) -> None:
     rows = [
         [d, str(p), str(i), *(share(int(k), repeats) for k in own)] for (d, p, i), own in zip(cells, found, strict=True)
     ]
-    print(table(["difference", "patients a side", "images", *METHODS], rows), flush=True)
+    print(table(["difference", "patients per side", "images", *METHODS], rows), flush=True)
 
 
 # -- a real cohort ---------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def energy_rows() -> list[Row]:
     return [
         *_time_rows(few, "clouds"),
         Row(
-            f"time a pair, {MANY} spaces over {FEW}",
+            f"time per pair, {MANY} spaces over {FEW}",
             f"{growth:.2f} ({each[0]:.1f} µs / {each[1]:.1f} µs)",
             "at most 1.3",
             growth <= 1.3,
@@ -89,7 +89,7 @@ def _against(spaces: list[ao.Space], whose: str) -> list[Row]:
             ao.pairwise(sample[:2], metric=metric, n_jobs=1)  # imports
             each = seconds(lambda name=metric: ao.pairwise(sample, metric=name, n_jobs=1)) / n_pairs(len(sample))
         whole = f"all pairs would take {each * n_pairs(len(spaces)):.0f} s"
-        measured = f"{each / energy:.0f} ({1e3 * each:.1f} ms / {1e6 * energy:.0f} µs a pair; {whole})"
+        measured = f"{each / energy:.0f} ({1e3 * each:.1f} ms / {1e6 * energy:.0f} µs per pair; {whole})"
         rows.append(Row(f"{whose}: {what} over AE, extrapolated from {n_pairs(len(sample))} pairs", measured))
     return rows
 

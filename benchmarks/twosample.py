@@ -8,7 +8,7 @@ import anchorot as ao
 from anchorot.stats.graphs import clustering, degrees, tables_of
 from measure import Row, seconds
 
-SIZES = (200, 2000, 20_000)  # graphs a side
+SIZES = (200, 2000, 20_000)  # graphs per side
 PERMUTATIONS = 999
 THREADS = 2
 SLOW_PERMUTATIONS = 19  # of peers; each permutation costs as much as any other, so their time is scaled up
@@ -57,7 +57,7 @@ def rows() -> list[Row]:
                 found += peers(what, x, y, times[name, size], bar=10 if size == MOST_FOR_MATRIX else None)
     for name in ("degrees", "clustering coefficients", "any numbers"):
         growth = times[name, SIZES[2]] / times[name, SIZES[1]]
-        what = f"energy test, time of {SIZES[2]} over that of {SIZES[1]} graphs a side, {name}"
+        what = f"energy test, time of {SIZES[2]} over that of {SIZES[1]} graphs per side, {name}"
         most = 12 if name == "any numbers" else 15
         found.append(Row(what, f"{growth:.1f}", f"at most {most}", growth <= most))
     return found

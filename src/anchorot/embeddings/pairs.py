@@ -1,6 +1,6 @@
 """Who goes with whom once two sets of points lie in one space: nearest points, assignments, and shares of the mass.
 
-Up to `DENSE_POINTS` a side all distances are kept, and assignments are exact. Beyond, every point keeps its nearest
+Up to `DENSE_POINTS` per side all distances are kept, and assignments are exact. Beyond, every point keeps its nearest
 points of the other side alone: a sparse matrix, whose assignment is the best among those.
 """
 
@@ -15,7 +15,7 @@ from anchorot._typing import Float32s, Float64s, Floats, Int64s
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-DENSE_POINTS = 5000  # a side
+DENSE_POINTS = 5000  # per side
 CANDIDATES = 20  # nearest points of the other side that a point may be matched with, where there are more
 BLOCK_NUMBERS = 1 << 24  # distances computed at a time; on a device
 DEVICE_BLOCK_NUMBERS = 1 << 30
