@@ -1,6 +1,5 @@
 """Pictures of large maps: curves of errors, and which categories go together."""
 
-import io
 from itertools import pairwise
 
 import numpy as np
@@ -10,17 +9,12 @@ from hypothesis import strategies as st
 
 import anchorot as ao
 from anchorot import plot
+from tests.plot.test_plot import drawn
 from tests.strategies import examples
 
 pytest.importorskip("matplotlib")
 
 LINE = np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
-
-
-def drawn(ax):
-    """Draw for real, so that what only drawing finds is found."""
-    ax.figure.savefig(io.BytesIO(), format="png")
-    return ax
 
 
 @examples(12)

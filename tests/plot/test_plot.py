@@ -1,4 +1,4 @@
-"""Pictures, the map, and where points are drawn."""
+"""Pictures of distances, anchors, plans, matches and shapes."""
 
 import io
 import subprocess
@@ -13,12 +13,12 @@ from scipy.spatial.distance import pdist, squareform
 
 import anchorot as ao
 from anchorot import plot
-from anchorot._scene import classical_mds, scene, stress_layout
+from anchorot._scene import classical_mds, scene
 from anchorot.datasets.shapes import sphere, torus, tree
 from anchorot.origin import Geometry
 from anchorot.plot.cdfs import share_field
 from anchorot.plot.shapes import view
-from anchorot.plot.style import BLUE, NOTHING, RED
+from anchorot.plot.style import NOTHING
 from tests import reference
 from tests.strategies import spaces
 
@@ -64,60 +64,6 @@ def drawn(ax):
     """Draw for real, so that what only drawing finds is found."""
     ax.figure.savefig(io.BytesIO(), format="png")
     return ax
-
-
-def test_the_map_keeps_distances_that_lie_in_a_plane():
-    distances = squareform(pdist(np.random.default_rng(0).normal(size=(7, 2))))
-    placed = classical_mds(distances**2)
-    np.testing.assert_allclose(squareform(pdist(placed)), distances, atol=1e-10)
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_the_map_of_very_few_spaces(count):
-    assert classical_mds(np.zeros((count, count))).shape == (count, 2)
-
-
-def test_stress_layout_spreads_a_ring_as_a_ring():
-    n = 12
-    steps = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
-    placed = stress_layout(np.minimum(steps, n - steps).astype(float))
-    radii = np.linalg.norm(placed - placed.mean(axis=0), axis=1)
-    assert np.ptp(radii) < 0.01 * radii.mean()
-
-
-def test_stress_layout_of_a_cloud_in_the_plane_is_the_cloud():
-    points = np.random.default_rng(0).normal(size=(20, 2))
-    distances = ao.from_points(points).cost
-    np.testing.assert_allclose(ao.from_points(stress_layout(distances)).cost, distances, atol=0.02)
-
-
-def test_many_points_are_laid_out_as_few_are():
-    points = np.random.default_rng(0).normal(size=(700, 2))
-    distances = ao.from_points(points).cost
-    np.testing.assert_allclose(ao.from_points(stress_layout(distances)).cost, distances, atol=0.05)
-
-
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_points_on_one_spot_can_be_laid_out(n):
-    assert np.isfinite(stress_layout(np.zeros((n, n)))).all()
-    both = np.kron(1 - np.eye(2), np.ones((n, n)))
-    assert np.isfinite(stress_layout(both)).all()
-
-
-def test_a_scene_joins_the_right_points():
-    path = ao.from_graph([(0, 1), (1, 2), (2, 3), (3, 4)]).take([3, 0, 4, 2, 1])
-    drawn = scene(path)
-    ends = drawn.positions[drawn.edges]
-    np.testing.assert_allclose(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1), 1, atol=0.01)
-    np.testing.assert_allclose(ao.from_points(drawn.positions[drawn.index]).cost, path.cost, atol=0.01)
-
-
-def test_a_scene_keeps_the_positions_a_space_came_with():
-    points = np.random.default_rng(0).normal(size=(6, 3))
-    drawn = scene(ao.from_points(points).take([3, 5]))
-    assert drawn.positions.tolist() == points.tolist()
-    assert drawn.index.tolist() == [3, 5]
-    assert scene(ao.Space(ao.from_points(points).cost)).positions.shape == (6, 2)
 
 
 @every_picture
@@ -534,68 +480,6 @@ def test_wrong_input_gives_one_clear_line(picture, message):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("offset", [1e9, -1e12, 1e15])
-def test_a_common_offset_of_the_costs_changes_no_drawing(offset):
-    cost = np.round(8 * ao.from_points(np.random.default_rng(0).normal(size=(9, 2)) * 10).cost) / 8
-    np.testing.assert_array_equal(scene(ao.Space(cost + offset)).positions, scene(ao.Space(cost)).positions)
-
-
 def test_a_single_point_is_drawn_whatever_it_costs_itself():
     drawn(plot.shape([[3.0]], [1.0]))
     drawn(plot.matched_graphs([[-1e9]], [[5.0]], [0]))
-
-
-def test_extreme_costs_can_be_laid_out():
-    points = np.random.default_rng(0).normal(size=(20, 2))
-    distances = ao.from_points(points).cost.copy()
-    for scale in (1e-300, 1e300):
-        assert np.isfinite(stress_layout(scale * distances)).all()
-    distances[0, 1:] = distances[1:, 0] = 1e18
-    distances[2, 3] = distances[3, 2] = 1e-12
-    assert np.isfinite(stress_layout(distances)).all()
-
-
-def bars_of(ax, colour):
-    from matplotlib.colors import to_hex
-
-    return sum(bar.get_height() for bar in ax.patches if to_hex(bar.get_facecolor()) == colour)
-
-
-@pytest.mark.parametrize("observed", [0.25, 5.0, 0.0, np.inf])
-def test_blue_bars_are_the_permutations_that_the_pvalue_counts(observed):
-    null = np.linspace(0.1, 0.5, 41)
-    reached = np.count_nonzero(null >= observed)
-    ax = drawn(plot.null_distribution(ao.PermutationTest(observed, (reached + 1) / 42, null)))
-    assert (bars_of(ax, BLUE), bars_of(ax, NOTHING)) == (reached, 41 - reached)
-    assert ax.get_xscale() == ("log" if observed == 5.0 else "linear")
-
-
-def test_a_null_of_one_value_can_be_drawn():
-    drawn(plot.null_distribution(ao.PermutationTest(0.0, 1.0, np.zeros(9))))
-
-
-def test_a_scale_curve_is_red_and_beyond_chance_where_groups_differ():
-    from matplotlib.colors import to_rgba
-
-    by_level = {level: drawn(plot.scale_curve(SCALES, level=level)) for level in (0.5, 0.001)}
-    for level, ax in by_level.items():
-        steps = {patch.get_edgecolor(): patch.get_data() for patch in ax.patches}
-        beyond = SCALES.adjusted_pvalues <= level
-        red, blue = (steps[to_rgba(colour)] for colour in (RED, BLUE))
-        assert np.array_equal(blue.values, SCALES.share)
-        assert np.array_equal(red.values, np.where(beyond, SCALES.share, np.nan), equal_nan=True)
-        assert ("no distance" in ax.texts[-1].get_text()) == (not beyond.any())
-    assert (SCALES.adjusted_pvalues <= 0.5).any()
-    assert not (SCALES.adjusted_pvalues <= 0.5).all()
-
-
-def test_a_scale_curve_has_room_for_its_whole_band_of_errors():
-    unsure = replace(SCALES, share=0.2 * SCALES.share, error=np.full(len(SCALES.share), 0.3))
-    ax = drawn(plot.scale_curve(unsure, level=0.5))
-    highest = max(path.vertices[:, 1].max() for patch in ax.collections for path in patch.get_paths())
-    assert highest <= ax.get_ylim()[1]
-
-
-def test_a_scale_curve_has_a_band_of_two_errors_by_subject():
-    band = drawn(plot.scale_curve(SCALES)).collections[-1].get_paths()[0].vertices[:, 1]
-    assert band.max() == pytest.approx(min(1.0, float((SCALES.share + 2 * SCALES.error).max())))
