@@ -87,7 +87,7 @@ def test_an_exact_shift_changes_no_cost_between_anchors(n, m, p, weighted):
 @pytest.mark.parametrize("weight", [0, 1e-20, 1e-300])
 @pytest.mark.parametrize("cost", [-1e15, 1e15])
 def test_a_weightless_point_changes_no_cost_between_the_other_anchors(weight, cost):
-    for seed in range(100):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         y = ao.Space(rng.normal(size=(4, 4)))
         heavy, larger = rng.dirichlet(np.ones(9)), np.full((10, 10), cost)

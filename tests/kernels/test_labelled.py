@@ -19,7 +19,7 @@ def pool_of(kind, shift=0.0):
     if kind == "spaces":
         rows = [
             ao.Space(rng.integers(0, spread, size=(n, n)) / 8 + (i >= 5) * spread / 8 + shift)
-            for i, n in enumerate(sizes[:10])
+            for i, n in enumerate(sizes[:10] // 2 + 1)
         ]
     weights = [rng.dirichlet(np.ones(n)) for n in sizes] if kind == "weights" else None
     return PooledMeasures.of(rows, weights, "rows")
@@ -30,14 +30,17 @@ def labellings(pool, count=20):
     return np.concatenate([observed, np.random.default_rng(4).permuted(np.repeat(observed, count, axis=0), axis=1)])
 
 
-@pytest.mark.parametrize("shift", SHIFTS)
 @pytest.mark.parametrize("direction", ["_over_positions", "_over_levels"])
 @pytest.mark.parametrize("kind", ["any values", "few values", "equal sizes", "weights", "spaces"])
-def test_shifting_all_values_changes_nothing(kind, direction, shift):
-    pool, shifted = pool_of(kind), pool_of(kind, shift)
+def test_shifting_all_values_changes_nothing(kind, direction):
+    pool = pool_of(kind)
     labels = labellings(pool)
-    before, after = (kernels.labelled_energies(getattr(p, direction)(), p.items, labels, 1) for p in (pool, shifted))
-    np.testing.assert_allclose(after, before, rtol=1e-12)
+    before, *after = (
+        kernels.labelled_energies(getattr(own, direction)(), own.items, labels, 1)
+        for own in (pool, *(pool_of(kind, shift) for shift in SHIFTS))
+    )
+    for found in after:
+        np.testing.assert_allclose(found, before, rtol=1e-12)
 
 
 @pytest.mark.parametrize("shift", [1e12, 1e15])
