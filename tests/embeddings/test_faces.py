@@ -172,3 +172,15 @@ def test_tensors_of_other_shapes_are_one_clear_line():
         aot.align_embeddings(torch.ones(1, 4, 2), torch.ones(4, 2))
     with pytest.raises(ao.InputError, match="X is a list, but a tensor"):
         aot.align_embeddings([[1.0]], torch.ones(4, 2))
+
+
+def test_the_map_of_tensors_refuses_what_that_of_arrays_refuses():
+    found = aot.align_embeddings(torch.tensor(POINTS), torch.tensor(POINTS[ORDER] @ turn(5)), rng=0)
+    with pytest.raises(ao.InputError, match="X has a row without a direction, of zeros or NaN"):
+        found.transform(torch.zeros(2, 5, dtype=torch.float64))
+    with pytest.raises(ao.InputError, match="X has 4 columns, but the points that were aligned have 5"):
+        found.transform(torch.ones(2, 4, dtype=torch.float64))
+    with pytest.raises(ao.InputError, match="Y has 3 columns, but the points that were aligned have 5"):
+        found.inverse_transform(torch.ones(2, 3, dtype=torch.float64))
+    for factor in (1e-200, 1e200):
+        np.testing.assert_allclose(found.transform(factor * torch.tensor(POINTS)), found.alignment.transform(POINTS))

@@ -38,16 +38,32 @@ class TensorEmbeddingAlignment:
 
     def transform(self, X: Tensor) -> Tensor:  # noqa: N803
         """Carry points (..., d) of the first side over to the second, (..., e), with gradients."""
-        rows = X / X.norm(dim=-1, keepdim=True) if self.alignment.metric == "cosine" else X
+        _check_width(X, "X", self.rotation.shape[0])
+        rows = _unit_rows(X) if self.alignment.metric == "cosine" else X
         return self.scale * (rows @ self.rotation) + self.offset
 
     def inverse_transform(self, Y: Tensor) -> Tensor:  # noqa: N803
         """Carry points (..., e) of the second side back to the first, (..., d), with gradients."""
+        _check_width(Y, "Y", self.rotation.shape[1])
         return ((Y - self.offset) @ self.rotation.mT) / self.scale
 
     def top_k(self, k: int) -> Tensor:
         """The k points that each may belong to, the likeliest first, (n, k)."""
         return torch.from_numpy(self.alignment.top_k(k)).to(self.matches.device)
+
+
+def _check_width(points: Tensor, name: str, width: int) -> None:
+    if points.shape[-1] != width:
+        raise InputError(f"{name} has {points.shape[-1]} columns, but the points that were aligned have {width}")
+
+
+def _unit_rows(points: Tensor) -> Tensor:
+    """Rows of length 1, of whatever size they were."""
+    largest = points.detach().abs().amax(dim=-1, keepdim=True)
+    if not (largest > 0).all():
+        raise InputError("X has a row without a direction, of zeros or NaN; leave it out, or take metric='euclidean'")
+    small = points / largest  # whose squares neither vanish nor overflow
+    return small / small.norm(dim=-1, keepdim=True)
 
 
 @torch.no_grad()
