@@ -185,6 +185,27 @@ double spread(const float* matrix, std::size_t rows, std::size_t columns, int th
 // the share of that sum in which both are free is said to (k, l) in the next round.
 void pass_messages(const MessageTask& task, std::size_t nodes, int threads);
 
+// -- sparse systems (factor.cpp) ------------------------------------------------------------------------------------
+// A symmetric matrix A by rows, its diagonal apart: row k has numbers at column[start[k]] ... column[start[k + 1] - 1] < k.
+struct LowerRows {
+  const std::int64_t* start;
+  const std::int32_t* column;
+  const double *value, *diagonal;
+  std::size_t n;
+};
+// L and D by columns, A = L D L': column j has numbers below the diagonal in row[start[j]] ... row[start[j + 1] - 1].
+struct Factor {
+  const std::int64_t* start;
+  std::int32_t* row;
+  double *value, *diagonal;
+  std::size_t n;
+};
+// parent[j] = the first row below the diagonal in which column j of L has a number, or -1; counts[j] += their number
+void factor_tree(const LowerRows& a, std::int32_t* parent, std::int64_t* counts);
+void factorise(const LowerRows& a, const std::int32_t* parent, const Factor& out);
+// X <- inverse of A times X; no number of a column depends on another column
+void substitute(const Factor& f, double* x, std::size_t columns);
+
 // -- cell averages (grid.cpp) --------------------------------------------------------------------------------------
 // Equal cells over the range [low, high] of x and all levels t in [0, 1].
 struct GridSpec {

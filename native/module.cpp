@@ -296,6 +296,31 @@ void bind_labels(nb::module_& m) {
       "moves"_a);
 }
 
+void bind_factors(nb::module_& m) {
+  m.def(
+      "factor_tree",
+      [](const nb::tuple& matrix, Vector<std::int32_t> parent, Vector<std::int64_t> counts) {
+        const LowerRowArrays a(matrix);
+        run([&] { anchorot::factor_tree(a.view(), parent.data(), counts.data()); });
+      },
+      "matrix"_a, "parent"_a, "counts"_a);
+  m.def(
+      "factorise",
+      [](const nb::tuple& matrix, Vector<const std::int32_t> parent, const nb::tuple& out) {
+        const LowerRowArrays a(matrix);
+        const FactorArrays factor(out);
+        run([&] { anchorot::factorise(a.view(), parent.data(), factor.view()); });
+      },
+      "matrix"_a, "parent"_a, "out"_a);
+  m.def(
+      "substitute",
+      [](const nb::tuple& factor, Matrix<double> x) {
+        const FactorArrays f(factor);
+        run([&] { anchorot::substitute(f.view(), x.data(), x.shape(1)); });
+      },
+      "factor"_a, "x"_a);
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -311,4 +336,5 @@ NB_MODULE(_native, m) {
   bind_networks(m);
   bind_events(m);
   bind_labels(m);
+  bind_factors(m);
 }

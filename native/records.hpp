@@ -232,4 +232,38 @@ class LaneArrays {
   Vector<const std::int32_t> start_, node_, neighbour_, reverse_, kind_;
 };
 
+// LowerRows(start, column, value, diagonal)
+class LowerRowArrays {
+ public:
+  explicit LowerRowArrays(const nb::tuple& t)
+      : start_(field<Vector<const std::int64_t>>(t, 0)),
+        column_(field<Vector<const std::int32_t>>(t, 1)),
+        value_(field<Vector<const double>>(t, 2)),
+        diagonal_(field<Vector<const double>>(t, 3)) {}
+  LowerRows view() const {
+    return {start_.data(), column_.data(), value_.data(), diagonal_.data(), diagonal_.shape(0)};
+  }
+
+ private:
+  Vector<const std::int64_t> start_;
+  Vector<const std::int32_t> column_;
+  Vector<const double> value_, diagonal_;
+};
+
+// Factor(start, row, value, diagonal)
+class FactorArrays {
+ public:
+  explicit FactorArrays(const nb::tuple& t)
+      : start_(field<Vector<const std::int64_t>>(t, 0)),
+        row_(field<Vector<std::int32_t>>(t, 1)),
+        value_(field<Vector<double>>(t, 2)),
+        diagonal_(field<Vector<double>>(t, 3)) {}
+  Factor view() const { return {start_.data(), row_.data(), value_.data(), diagonal_.data(), diagonal_.shape(0)}; }
+
+ private:
+  Vector<const std::int64_t> start_;
+  Vector<std::int32_t> row_;
+  Vector<double> value_, diagonal_;
+};
+
 }  // namespace anchorot::records

@@ -83,6 +83,28 @@ struct MadeEvents {
   }
 };
 
+// A ring of n points: row k has -1 at column k - 1, the last one also at column 0, and more than 2 on the diagonal.
+void print_solution(std::size_t n, std::size_t columns) {
+  std::vector<std::int64_t> row_start(n + 1), start(n + 1);
+  std::vector<std::int32_t> column, parent(n);
+  for (std::size_t k = 1; k < n; ++k) {
+    if (k + 1 == n) column.push_back(0);
+    column.push_back(static_cast<std::int32_t>(k) - 1);
+    row_start[k + 1] = static_cast<std::int64_t>(column.size());
+  }
+  std::vector<double> value(column.size(), -1.0), diagonal = made<double>(n), factor_diagonal(n);
+  for (double& x : diagonal) x += 2.5;
+  const anchorot::LowerRows a{row_start.data(), column.data(), value.data(), diagonal.data(), n};
+  anchorot::factor_tree(a, parent.data(), start.data() + 1);
+  std::partial_sum(start.begin(), start.end(), start.begin());
+  std::vector<std::int32_t> row(static_cast<std::size_t>(start.back()));
+  std::vector<double> factor(row.size()), x = made<double>(n * columns);
+  const anchorot::Factor f{start.data(), row.data(), factor.data(), factor_diagonal.data(), n};
+  anchorot::factorise(a, parent.data(), f);
+  anchorot::substitute(f, x.data(), columns);
+  print("substitute", x);
+}
+
 }  // namespace
 
 int main() {
@@ -91,6 +113,7 @@ int main() {
     print_levels<float>(n, 31);
     print_l1_costs(n, n + 7);
   }
+  print_solution(60, 21);
   const MadeEvents x(64, 64), y(128, 32);
   print("cost_events", x.position);
   print("cost_events", x.row);

@@ -5,9 +5,11 @@ from anchorot._kernels.records import (
     EdgeLanes,
     EdgeRows,
     Events,
+    Factor,
     GridSpec,
     LevelBlocks,
     LevelMoves,
+    LowerRows,
     PlaceMoves,
     RowItems,
     ShareSteps,
@@ -15,7 +17,7 @@ from anchorot._kernels.records import (
     StepRows,
     VectorLevels,
 )
-from anchorot._typing import Float32s, Float64s, Floats, Int64s
+from anchorot._typing import Float32s, Float64s, Floats, Int32s, Int64s
 
 def simd_level() -> str: ...
 def quantiles(matrix: Floats, out: Floats, threads: int) -> None: ...
@@ -64,3 +66,6 @@ def pass_messages(
     rounds: int,
     threads: int,
 ) -> None: ...
+def factor_tree(matrix: LowerRows, parent: Int32s, counts: Int64s) -> None: ...
+def factorise(matrix: LowerRows, parent: Int32s, out: Factor) -> None: ...
+def substitute(factor: Factor, x: Float64s) -> None: ...

@@ -1,5 +1,7 @@
 """The C++ kernels (`native/`), with their results allocated here."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,8 +10,10 @@ from anchorot._kernels.records import (
     EdgeLanes,
     EdgeRows,
     Events,
+    Factor,
     GridSpec,
     LevelBlocks,
+    LowerRows,
     PlaceMoves,
     RowItems,
     ShareSteps,
@@ -182,3 +186,20 @@ def pass_messages(
     out = np.empty_like(free_ends) if out is None else out
     _native.pass_messages(first, second, ratios, plan, free_ends, out, evidence, rounds, threads)
     return evidence, out
+
+
+def sparse_solver(matrix: LowerRows) -> Callable[[Float64s], Float64s]:
+    """Factorise a positive definite matrix A: a function from B (n, k) to A^-1 B."""
+    n = len(matrix.diagonal)
+    parent, counts = np.empty(n, np.int32), np.zeros(n, np.int64)
+    _native.factor_tree(matrix, parent, counts)
+    start = np.append(0, np.cumsum(counts))
+    factor = Factor(start, np.empty(start[-1], np.int32), np.empty(start[-1]), np.empty(n))
+    _native.factorise(matrix, parent, factor)
+
+    def solve(sides: Float64s) -> Float64s:
+        out = np.array(sides, order="C")
+        _native.substitute(factor, out)
+        return out
+
+    return solve

@@ -1,5 +1,6 @@
 """What a set of kernels offers; `native` and `numpy` are two such sets."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from anchorot._kernels.records import (
     GridSpec,
     LevelBlocks,
     LevelMoves,
+    LowerRows,
     PlaceMoves,
     RowItems,
     ShareSteps,
@@ -106,6 +108,12 @@ class Kernels(Protocol):
 
     def event_averages(self, events: Events, grid: GridSpec) -> Float64s:
         """(cells_x, cells_t): averages over a grid's cells of F(x, t), the mass of the rows with a quantile up to x."""
+
+    def sparse_solver(self, matrix: LowerRows) -> Callable[[Float64s], Float64s]:
+        """Factorise a positive definite matrix A: a function from right-hand sides B (n, k) to A^-1 B.
+
+        Each column's answer depends on that column alone.
+        """
 
     def multiply_left(self, a: SparseRows, x: Float32s, threads: int) -> Float32s:
         """The product A X."""

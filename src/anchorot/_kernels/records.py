@@ -144,6 +144,24 @@ def from_heights(heights: Int64s) -> Float64s:
     return np.ldexp(heights.astype(np.float64), -HEIGHT_BITS)
 
 
+class LowerRows(NamedTuple):
+    """A symmetric sparse matrix (n, n) by rows: what stands before the diagonal, and the diagonal."""
+
+    start: Int64s  # (n + 1,)
+    column: Int32s  # (numbers,) below the number of its row
+    value: Float64s  # (numbers,)
+    diagonal: Float64s  # (n,)
+
+
+class Factor(NamedTuple):
+    """L and D of a matrix L D L' by columns: what stands below the diagonal of L, which is 1, and that of D."""
+
+    start: Int64s  # (n + 1,)
+    row: Int32s  # (numbers,)
+    value: Float64s  # (numbers,)
+    diagonal: Float64s  # (n,)
+
+
 def row_order(row: NDArray[np.uint32]) -> NDArray[np.intp]:
     """Order by row, stable. NumPy has a radix sort for 16 bits, ten times as fast."""
     narrow = len(row) > 0 and row.max() <= np.iinfo(np.uint16).max

@@ -13,6 +13,7 @@ from anchorot._kernels.records import (
     GridSpec,
     LevelBlocks,
     LevelMoves,
+    LowerRows,
     ShareSteps,
     StepRows,
     VectorLevels,
@@ -294,6 +295,18 @@ def event_averages(events: Events, grid: GridSpec) -> Float64s:
         share = np.maximum(np.minimum(top[event], cell + 1) - np.maximum(bottom[event], cell), 0)
         total += _integrals(events.position[event], cell, events.mass[events.row[event]] * share, cells_t, grid)
     return np.ascontiguousarray(total.T)
+
+
+def sparse_solver(matrix: LowerRows) -> Callable[[Float64s], Float64s]:
+    """Factorise by SuperLU, without pivots; its BLAS may round several columns otherwise than one, so one at a time."""
+    from scipy.sparse import csc_array, diags_array
+    from scipy.sparse.linalg import splu
+
+    n = len(matrix.diagonal)
+    above = csc_array((matrix.value, matrix.column, matrix.start), shape=(n, n))
+    whole = (above + above.T + diags_array(matrix.diagonal)).tocsc()
+    factor = splu(whole, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    return lambda sides: np.stack([factor.solve(np.ascontiguousarray(side)) for side in sides.T], axis=1)
 
 
 def _integrals(position: Floats, group: NDArray[np.intp], mass: Float64s, groups: int, grid: GridSpec) -> Float64s:
