@@ -10,7 +10,7 @@ from anchorot.exceptions import AnchorotError
 __version__ = metadata.version("anchorot")
 
 OPTIONAL_PACKAGES = (
-    *("matplotlib", "plotly", "POT", "networkx", "rustworkx", "trimesh", "potpourri3d", "pygeodesic", "h5py"),
+    *("matplotlib", "plotly", "POT", "networkx", "rustworkx", "trimesh", "pygeodesic", "h5py"),
     *("dask", "faiss-cpu", "scikit-learn", "torch"),
 )
 

@@ -104,7 +104,6 @@ def test_the_page_of_another_plan_says_what_it_is(tmp_path):
 def meshes(tmp_path):
     """Two bumpy balls of 2 562 vertices, the second the first with other numbers; and which vertex is which."""
     trimesh = pytest.importorskip("trimesh")
-    pytest.importorskip("potpourri3d")
     ball = trimesh.creation.icosphere(4)
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(5, 3))
@@ -126,7 +125,6 @@ FEW += "sys.modules['anchorot.cli.match'].LARGE_MESH = 50; "
 def small_meshes(tmp_path):
     """Two bumpy balls of 162 vertices, the second the first with other numbers; and which vertex is which."""
     trimesh = pytest.importorskip("trimesh")
-    pytest.importorskip("potpourri3d")
     ball = trimesh.creation.icosphere(2)
     rng = np.random.default_rng(0)
     bumps = 1 + 0.5 * np.exp(-6 * (1 - ball.vertices @ np.linalg.qr(rng.normal(size=(3, 3)))[0])) @ (1, 0.7, 0.4)

@@ -215,7 +215,6 @@ def test_errors_row_by_row_are_those_of_the_matrix():
 
 def test_the_error_of_a_dense_map_of_meshes_is_geodesic():
     trimesh = pytest.importorskip("trimesh")
-    pytest.importorskip("potpourri3d")
     ball = trimesh.creation.icosphere(2)
     mesh = np.asarray(ball.vertices), np.asarray(ball.faces)
     antipode = np.array([np.argmin(np.linalg.norm(mesh[0] + vertex, axis=1)) for vertex in mesh[0]])

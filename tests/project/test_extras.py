@@ -23,7 +23,6 @@ NEEDS = [
     ("learn", "sklearn", "ao.estimators"),
     ("learn", "sklearn", "from anchorot.estimators import AnchorKernel"),
     ("mesh", "trimesh", "ao.read('box.stl')"),
-    ("mesh", "potpourri3d", "ao.read('box.off')"),
     ("plot", "matplotlib", "ao.plot.distance_map([[0.0]])"),
     ("plot", "matplotlib", "ao.plot.new_figure(1, 1)"),
     ("plot", "matplotlib", "from anchorot.plot import shape; shape(x)"),

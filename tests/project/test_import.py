@@ -16,7 +16,6 @@ HEAVY = {
     "dask",
     "pandas",
     "trimesh",
-    "potpourri3d",
     "rustworkx",
     "igraph",
     "anndata",

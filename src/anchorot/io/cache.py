@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from anchorot._kernels import kernels
 from anchorot._validate import check_bytes
 from anchorot.config import __version__
 from anchorot.exceptions import InputError
@@ -36,11 +37,11 @@ from anchorot.io.options import ReadOptions, plain_value
 from anchorot.io.stored import arrays_of, keeps_all, space_of
 from anchorot.space import Space
 
-FORMAT = 2  # of entries, and of what readers make of a file: another number makes all older entries unknown
+FORMAT = 3  # of entries, and of what readers make of a file: another number makes all older entries unknown
 DEFAULT_SIZE = "4GiB"
 MAX_SHARE = 0.25  # of the cache that one entry may take
 MIN_FILE_BYTES = 8 << 10  # a smaller file is read as quickly as an entry
-READERS = ("numpy", "scipy", "trimesh", "potpourri3d", "pygeodesic", "h5py")  # which the last bits of a space depend on
+READERS = ("numpy", "scipy", "trimesh", "pygeodesic", "h5py")  # which the last bits of a space depend on
 COSTLY_ENDINGS = (*MESH_READERS, ".graphml", ".edgelist", ".edges", ".swc", ".h5ad")
 PLAIN_TYPES = (str, int, float, bool, list, type(None))  # values of options that have one text each
 SEAL_BYTES = 32
@@ -261,7 +262,7 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
 @once
 def _versions() -> dict[str, str]:
     """Versions of all that has a part in reading."""
-    versions = {"anchorot": __version__}
+    versions = {"anchorot": __version__, "kernels": kernels.description().partition(" ")[0]}
     for package in READERS:
         with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)

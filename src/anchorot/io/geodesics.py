@@ -10,13 +10,13 @@ from anchorot._typing import Float64s, Int64s
 from anchorot._units import unit_of
 from anchorot._validate import check_memory
 from anchorot.exceptions import InputError, MissingExtraError
+from anchorot.io.heat_method import heat_solver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 BLOCK_NUMBERS = 1 << 21  # lengths computed at a time, 16 MB
-MAX_FACES_PER_EDGE = 1000  # of one edge; a surface has two
-BLOCK_ROWS = 256  # rows that are made symmetric at a time
+BLOCK_ROWS = 64  # rows that are computed, or made symmetric, at a time
 
 
 def adjacency(n: int, edges: Int64s, lengths: Float64s | None, *, directed: bool) -> "csr_array":
@@ -117,40 +117,33 @@ def edge_rows(vertices: Float64s, faces: Int64s) -> Callable[[int], Float64s]:
 
 
 def heat_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64s:
-    """Distances by the heat method (Crane et al., 2013): one factorisation, then one solution per vertex."""
-    row = heat_rows(vertices, faces)
-    return _symmetrised(_rows((row(int(source))[index] for source in index), len(index)))
+    """Distances by the heat method: two factorisations, then solutions for some vertices at a time."""
+    found, distances = np.empty((len(index), len(index))), _heat_distances(vertices, faces)
+    for start in range(0, len(index), BLOCK_ROWS):
+        found[start : start + BLOCK_ROWS] = distances(index[start : start + BLOCK_ROWS])[:, index]
+    return _symmetrised(found)
 
 
 def heat_rows(vertices: Float64s, faces: Int64s) -> Callable[[int], Float64s]:
     """A function from one vertex to its distances by the heat method from all; the factorisation is done here."""
-    try:
-        from potpourri3d import MeshHeatMethodDistanceSolver
-    except ImportError:
-        raise MissingExtraError("potpourri3d", "mesh") from None
+    distances = _heat_distances(vertices, faces)
+    return lambda source: distances(np.array([source]))[0]
 
-    def failure(why: object) -> InputError:
-        return InputError(f"the heat method fails on this mesh ({why}); try geodesic='edge'")
 
-    _, counts = _counted_edges(faces)
-    if counts.max() > MAX_FACES_PER_EDGE:  # each is compared with each
-        raise failure(f"an edge has {counts.max()} faces")
+def _heat_distances(vertices: Float64s, faces: Int64s) -> Callable[[Int64s], Float64s]:
+    """A function from vertices (k,) to their distances (k, n) from all, in the unit of the mesh; checked."""
     unit = _unit(vertices)
-    try:
-        solver = MeshHeatMethodDistanceSolver(vertices / unit, faces)
-    except (RuntimeError, ValueError) as error:
-        raise failure(error) from None
+    if not np.ptp(vertices, axis=0).any():
+        raise InputError("the heat method needs a surface, but all vertices are at one place; try geodesic='edge'")
+    distances = heat_solver(vertices / unit, faces)
 
-    def row(source: int) -> Float64s:
-        try:
-            found = np.asarray(solver.compute_distance(source))
-        except (RuntimeError, ValueError) as error:
-            raise failure(error) from None
+    def checked(sources: Int64s) -> Float64s:
+        found = distances(sources)
         if not np.isfinite(found).all():
-            raise failure("faces without area?")
+            raise InputError("the heat method fails on this mesh (too fine for its size?); try geodesic='edge'")
         return found * unit
 
-    return row
+    return checked
 
 
 def exact_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64s:

@@ -52,9 +52,9 @@ def from_mesh(
     n_points : int, optional
         Keep at most this many vertices. Paths still lead over the whole mesh.
     geodesic : {"heat", "edge", "exact"}
-        How distances are measured. On a sphere of 2562 vertices the mean error is 1 % by "heat" (potpourri3d), 6.7 %
-        by "edge" (shortest paths along edges; the fastest, and works on any mesh) and 0.06 % by "exact" (pygeodesic;
-        50 times slower, and only for meshes without edges of three faces).
+        How distances are measured. On a sphere of 2562 vertices the mean error is 1 % by "heat", 6.7 % by "edge"
+        (shortest paths along edges; works on any mesh) and 0.06 % by "exact" (pygeodesic; 100 times slower, and only
+        for meshes without edges of three faces).
     rng : None, int or numpy.random.Generator
         Source of randomness for the draw.
     sampling : {"farthest", "uniform"}
