@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from scipy.spatial import Delaunay
 
 import anchorot as ao
-from anchorot._kernels import kernels
-from anchorot._kernels.records import LowerRows
 from anchorot._units import unit_of
 from anchorot.io.geodesics import heat_geodesics, heat_rows
 from anchorot.io.heat_method import MIN_COTANGENTS, _cotangents, make_delaunay, tufted, twice_area
@@ -127,21 +125,3 @@ def test_any_faces_give_finite_distances(n, count, size, flat, seed):
         return
     assert np.isfinite(x.cost).all()
     assert (np.diag(x.cost) == 0).all()
-
-
-@examples(40)
-@given(st.integers(1, 40), st.integers(0, 120), st.integers(1, 35), SEEDS)
-def test_sparse_systems_are_solved_column_by_column(n, count, columns, seed):
-    rng = np.random.default_rng(seed)
-    matrix = np.zeros((n, n))
-    places = rng.integers(0, n, (2, count))
-    matrix[places[0], places[1]] = rng.normal(size=count)
-    matrix = np.tril(matrix, -1)
-    whole = matrix + matrix.T + np.diag(1 + np.abs(matrix + matrix.T).sum(axis=1))
-    rows, at = np.nonzero(matrix)
-    start = np.searchsorted(rows, np.arange(n + 1)).astype(np.int64)
-    solve = kernels.sparse_solver(LowerRows(start, at.astype(np.int32), matrix[rows, at], np.diag(whole).copy()))
-    sides = rng.normal(size=(n, columns))
-    found = solve(sides)
-    np.testing.assert_allclose(found, np.linalg.solve(whole, sides), atol=1e-12)
-    np.testing.assert_array_equal(solve(sides[:, -1:])[:, 0], found[:, -1])

@@ -6,11 +6,14 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anchorot._kernels import kernels
 from anchorot._kernels import numpy as numpy_kernels
-from anchorot._kernels.records import Events, to_heights
+from anchorot._kernels.records import Events, LowerRows, to_heights
 from anchorot.anchors.features import AnchorFeatures
+from tests.strategies import examples
 
 SIZES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 129, 255, 257]
 
@@ -157,3 +160,21 @@ def test_an_unknown_choice_of_kernels_is_refused():
     with pytest.raises(subprocess.CalledProcessError) as caught:
         run_with(ANCHOROT_KERNELS="fortran")
     assert "ANCHOROT_KERNELS must be 'native' or 'numpy', but got 'fortran'" in caught.value.stderr
+
+
+@examples(40)
+@given(st.integers(1, 40), st.integers(0, 120), st.integers(1, 35), st.integers(0, 2**32))
+def test_sparse_systems_are_solved_column_by_column(n, count, columns, seed):
+    rng = np.random.default_rng(seed)
+    matrix = np.zeros((n, n))
+    places = rng.integers(0, n, (2, count))
+    matrix[places[0], places[1]] = rng.normal(size=count)
+    matrix = np.tril(matrix, -1)
+    whole = matrix + matrix.T + np.diag(1 + np.abs(matrix + matrix.T).sum(axis=1))
+    rows, at = np.nonzero(matrix)
+    start = np.searchsorted(rows, np.arange(n + 1)).astype(np.int64)
+    solve = kernels.sparse_solver(LowerRows(start, at.astype(np.int32), matrix[rows, at], np.diag(whole).copy()))
+    sides = rng.normal(size=(n, columns))
+    found = solve(sides)
+    np.testing.assert_allclose(found, np.linalg.solve(whole, sides), atol=1e-12)
+    np.testing.assert_array_equal(solve(sides[:, -1:])[:, 0], found[:, -1])
