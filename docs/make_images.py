@@ -1,7 +1,8 @@
 """Make the pictures of this folder: `python docs/make_images.py`.
 
 With a folder of the TOSCA shapes (non-rigid world, `.mat` files of a struct `surface` with X, Y, Z and TRIV) it also
-makes the map of them all: `python docs/make_images.py FOLDER`. `demo.png` is what `anchorot demo` writes.
+makes the map of them all: `python docs/make_images.py FOLDER`. `demo.png` is what `anchorot demo` writes,
+and `growth.png` what `python benchmarks/scale.py --write` measures.
 """
 
 import argparse
