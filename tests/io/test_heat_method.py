@@ -77,12 +77,22 @@ def test_distances_on_a_plane_are_straight_however_thin_its_faces(stretch):
     assert error.mean() < 0.025
 
 
-def test_heat_is_not_lost_along_a_long_strip():
-    n = 1200
+def strip(n):
+    """Two rows of n vertices, a unit apart."""
     vertices = np.column_stack([np.arange(2 * n) // 2, np.arange(2 * n) % 2, np.zeros(2 * n)])
-    faces = np.concatenate([2 * np.arange(n - 1)[:, None] + np.array(own) for own in ([0, 2, 1], [1, 2, 3])])
-    x = ao.from_mesh((vertices, faces), points=[0, 2 * n - 2])
-    assert x.cost[0, 1] == pytest.approx(n - 1, rel=0.001)
+    return vertices, np.concatenate([2 * np.arange(n - 1)[:, None] + np.array(own) for own in ([0, 2, 1], [1, 2, 3])])
+
+
+def test_heat_is_not_lost_along_a_long_strip():
+    x = ao.from_mesh(strip(1200), points=[0, 2398])
+    assert x.cost[0, 1] == pytest.approx(1199, rel=0.001)
+
+
+def test_heat_that_is_lost_is_one_clear_line():
+    with pytest.raises(
+        ao.InputError, match=r"the heat method fails on this mesh \(too fine for its size\?\); try geod"
+    ):
+        ao.from_mesh(strip(4000), points=[0, 7998])
 
 
 @pytest.mark.parametrize("scale", [1.4, 1e-9, 3e200])
