@@ -21,7 +21,7 @@ import json
 import resource
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,10 +47,10 @@ class Cost(NamedTuple):
     disk: float
 
 
-def spaces(count: int, seed: int = 0) -> list[ao.Space]:
+def spaces(count: int, seed: int = 0) -> Iterator[ao.Space]:
     """Clouds of 50 points, of each of four kinds in turn."""
     rng, kinds = np.random.default_rng(seed), FAMILIES["shapes"]
-    return [ao.from_points(kinds[k % len(kinds)](POINTS, rng)) for k in range(count)]
+    return (ao.from_points(kinds[k % len(kinds)](POINTS, rng)) for k in range(count))
 
 
 class Meter:
@@ -78,15 +78,15 @@ def folder_size(folder: Path) -> int:
 
 def all_pairs(count: int, folder: Path) -> Cost:
     """Features of all, a checkpoint, and the matrix."""
-    given = spaces(count)
+    given = list(spaces(count))
     with Meter() as meter:
         ao.pairwise(given, n_jobs=1, progress=False, checkpoint=folder)
     return Cost(meter.seconds, meter.memory, folder_size(folder))
 
 
 def nearest(count: int, folder: Path) -> Cost:
-    """An index of all, and the nearest of each, proved: as many queries as there are spaces, from some of them."""
-    asked = spaces(QUERIES, seed=1)
+    """An index of all, made one after the other, and the nearest of each, proved; by the time of some queries."""
+    asked = list(spaces(QUERIES, seed=1))
     with Meter() as meter:
         index = ao.SearchIndex.build(spaces(count), path=folder / "x.index", n_jobs=1)
         index.query(asked[0], k=NEAREST)
@@ -261,8 +261,8 @@ def main() -> None:
     versions = config()
     how = (
         f"Kernels {versions['kernels']}, Python {versions['python']}, NumPy {versions['numpy']}; processor time of one "
-        f"thread. {POINTS} points a space, {PERMUTATIONS} permutations a test. *In italics*: not measured, but by the "
-        "law."
+        f"thread. {POINTS} points per space; {PERMUTATIONS} permutations per test; the nearest of each, from {QUERIES} "
+        "queries. *In italics*: not measured, but by the law."
     )
     text = f"{how}\n\n{table(found)}\n"
     print(text)
