@@ -9,8 +9,10 @@
 // Those are scattered again, recursively. Equal values end a bucket at once; a distribution so skewed that kMaxDepth
 // rounds do not part it is left to std::sort, which keeps the worst case at O(count log count).
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -68,15 +70,17 @@ class LinearMap {
  public:
   LinearMap(double low, double high, std::size_t buckets)
       : low_(0.5 * low), last_(buckets - 1), scale_(static_cast<double>(buckets) / (0.5 * high - 0.5 * low)) {}
+  static LinearMap to_one() { return LinearMap(); }
   bool usable() const { return std::isfinite(scale_); }  // not for a range that is denormally narrow
   std::size_t operator()(double key) const {
     return std::min(last_, static_cast<std::size_t>(static_cast<std::int64_t>((0.5 * key - low_) * scale_)));
   }
 
  private:
-  double low_;  // halves, so that high - low cannot overflow
-  std::size_t last_;
-  double scale_;
+  LinearMap() = default;
+  double low_ = 0;  // halves, so that high - low cannot overflow
+  std::size_t last_ = 0;
+  double scale_ = 0;
 };
 
 // Scatter `count` numbers, at(i) giving the i-th, into `out` by bucket. On return end[b] is where bucket b ends.
@@ -139,16 +143,63 @@ struct Scattered {
   Index* index;
 };
 
-template <class Index>
-void scatter(const double* values, std::size_t count, const LinearMap& map, std::vector<std::uint32_t>& end,
-             Scattered<Index> out) {
-  std::fill(end.begin(), end.end(), 0u);
-  for_each_interruptibly(count, [&](std::size_t i) { ++end[map(values[i])]; });
-  std::exclusive_scan(end.begin(), end.end(), end.begin(), 0u);
-  for_each_interruptibly(count, [&](std::size_t i) {
-    const std::uint32_t to = end[map(values[i])]++;
-    out.key[to] = values[i];
-    out.index[to] = static_cast<Index>(i);
+// Which entries are sorted, in chunks: body(begin, end) for every run of them in a chunk, in order.
+struct AllEntries {
+  std::size_t count;
+  template <class Body>
+  void for_each_run(std::size_t chunk, std::size_t chunks, Body body) const {
+    body(count * chunk / chunks, count * (chunk + 1) / chunks);
+  }
+};
+
+// Those on and above the diagonal of an n x n matrix.
+struct UpperEntries {
+  std::size_t n, count;
+  explicit UpperEntries(std::size_t size) : n(size), count(size * (size + 1) / 2) {}
+  template <class Body>
+  void for_each_run(std::size_t chunk, std::size_t chunks, Body body) const {
+    for (std::size_t i = first_row(chunk, chunks); i < first_row(chunk + 1, chunks); ++i) {
+      check_interrupt();
+      body(i * n + i, i * n + n);
+    }
+  }
+
+ private:
+  std::size_t first_row(std::size_t chunk, std::size_t chunks) const {  // so that chunks have about as many entries
+    const double share = static_cast<double>(chunk) / static_cast<double>(chunks);
+    return static_cast<std::size_t>(static_cast<double>(n) * (1 - std::sqrt(1 - share)));
+  }
+};
+
+// Scatter into end.size() buckets, in the order of entries whatever the threads. On return end[b] is where bucket b ends.
+template <class Entries, class Index>
+void scatter(const double* values, const Entries& entries, const LinearMap& map, std::vector<std::uint32_t>& end,
+             Scattered<Index> out, std::size_t chunks, int threads) {
+  const std::size_t buckets = end.size();
+  std::vector<std::uint32_t> next(chunks * buckets, 0u);  // of a chunk: how many go, and then where the next one goes
+  parallel_for(chunks, threads, [&](std::size_t chunk, std::size_t) {
+    std::uint32_t* size = next.data() + chunk * buckets;
+    entries.for_each_run(chunk, chunks, [&](std::size_t begin, std::size_t finish) {
+      for_each_interruptibly(finish - begin, [&](std::size_t i) { ++size[map(values[begin + i])]; });
+    });
+  });
+  std::uint32_t total = 0;
+  for (std::size_t b = 0; b < buckets; ++b) {
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+      total += std::exchange(next[chunk * buckets + b], total);
+    }
+    end[b] = total;
+  }
+  parallel_for(chunks, threads, [&](std::size_t chunk, std::size_t) {
+    std::uint32_t* own = next.data() + chunk * buckets;
+    entries.for_each_run(chunk, chunks, [&](std::size_t begin, std::size_t finish) {
+      for_each_interruptibly(finish - begin, [&](std::size_t i) {
+        const double value = values[begin + i];
+        const std::uint32_t to = own[map(value)]++;
+        out.key[to] = value;
+        out.index[to] = static_cast<Index>(begin + i);
+      });
+    });
   });
 }
 
@@ -230,23 +281,40 @@ class BucketSorter {
 
 constexpr std::size_t kFirstBuckets = 4096, kPerFirstBucket = 512;  // buckets of the first round, and their size
 
+constexpr std::size_t kPerChunk = 1 << 16;  // entries that one thread counts and scatters, at least
+
+template <class Entries>
+std::pair<double, double> range(const double* values, const Entries& entries, std::size_t chunks, int threads) {
+  std::vector<std::pair<double, double>> part(chunks);
+  parallel_for(chunks, threads, [&](std::size_t chunk, std::size_t) {
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    entries.for_each_run(chunk, chunks, [&](std::size_t begin, std::size_t end) {
+      if (begin == end) return;
+      const auto [low, high] = range(end - begin, [&](std::size_t i) { return values[begin + i]; });
+      least = std::min(least, low);
+      most = std::max(most, high);
+    });
+    part[chunk] = {least, most};
+  });
+  auto found = part[0];
+  for (const auto& [low, high] : part) found = {std::min(found.first, low), std::max(found.second, high)};
+  return found;
+}
+
 // out.key <- sorted values, out.index <- where they stood; then done(begin, end) for every part of them.
-template <class Index, class Done>
-void sort_values(const double* values, std::size_t count, Scattered<Index> out, int threads, Done done) {
-  if (count > std::numeric_limits<std::uint32_t>::max()) {
-    throw std::length_error("got " + std::to_string(count) + " numbers to sort, but 2^32 - 1 are the most");
-  }
+template <class Entries, class Index, class Done>
+void sort_values(const double* values, const Entries& entries, Scattered<Index> out, int threads, Done done) {
+  const std::size_t count = entries.count;
   if (count == 0) return;
-  const auto [low, high] = range(count, [&](std::size_t i) { return values[i]; });
+  const std::size_t chunks = worker_count(count / kPerChunk + 1, threads);
+  const auto [low, high] = range(values, entries, chunks, threads);
   std::vector<std::uint32_t> end(std::min(kFirstBuckets, count / kPerFirstBucket + 1));
-  const LinearMap map(low, high, end.size());
-  if (map.usable()) {
-    scatter(values, count, map, end, out);
-  } else {
-    std::copy(values, values + count, out.key);
-    std::iota(out.index, out.index + count, Index{0});
-    end.assign(1, static_cast<std::uint32_t>(count));
+  LinearMap map(low, high, end.size());
+  if (!map.usable()) {
+    map = LinearMap::to_one();
+    end.resize(1);
   }
+  scatter(values, entries, map, end, out, chunks, threads);
   const std::size_t tasks = (end.size() + kPanel<double> - 1) / kPanel<double>;
   std::vector<BucketSorter<Index>> sorters(worker_count(tasks, threads));
   parallel_for(tasks, threads, [&](std::size_t task, std::size_t worker) {
@@ -257,23 +325,99 @@ void sort_values(const double* values, std::size_t count, Scattered<Index> out, 
   });
 }
 
+void check_count(std::size_t count) {
+  if (count > std::numeric_limits<std::uint32_t>::max()) {
+    throw std::length_error("got " + std::to_string(count) + " numbers to sort, but 2^32 - 1 are the most");
+  }
+}
+
+constexpr std::size_t kSquare = 32;  // rows and columns that are compared with their mirror image at a time
+
+bool is_symmetric(const double* cost, std::size_t n, int threads) {
+  std::atomic<bool> found{true};
+  parallel_for((n + kSquare - 1) / kSquare, threads, [&](std::size_t task, std::size_t) {
+    const std::size_t top = task * kSquare, bottom = std::min(n, top + kSquare);
+    for (std::size_t left = top; left < n && found; left += kSquare) {
+      bool same = true;
+      for (std::size_t i = top; i < bottom; ++i) {
+        for (std::size_t j = left; j < std::min(n, left + kSquare); ++j) same &= cost[i * n + j] == cost[j * n + i];
+      }
+      if (!same) found = false;
+    }
+  });
+  return found;
+}
+
+// The row and the column of an entry.
+class Places {
+ public:
+  explicit Places(std::size_t columns) : columns_(columns), share_(1.0 / static_cast<double>(columns)) {}
+  std::uint32_t row(std::uint32_t entry) const {
+    // Entries have 32 bits, so that this quotient is further from the next integer than it is rounded.
+    return static_cast<std::uint32_t>(static_cast<std::int64_t>((static_cast<double>(entry) + 0.5) * share_));
+  }
+  std::uint32_t column(std::uint32_t entry, std::uint32_t row) const {
+    return entry - row * static_cast<std::uint32_t>(columns_);
+  }
+
+ private:
+  std::size_t columns_;
+  double share_;
+};
+
+// The events of a symmetric matrix: half of them are sorted, and each is followed by its mirror image.
+void mirrored_events(const double* cost, std::size_t n, const std::int64_t* jumps, double* position,
+                     std::uint32_t* row, std::int64_t* jump, int threads) {
+  const UpperEntries entries(n);
+  const std::unique_ptr<double[]> key(new double[entries.count]);
+  const std::unique_ptr<std::uint32_t[]> index(new std::uint32_t[entries.count]);
+  std::vector<double> diagonal(n);
+  for (std::size_t i = 0; i < n; ++i) diagonal[i] = cost[i * n + i];
+  std::sort(diagonal.begin(), diagonal.end());
+  const Places places(n);
+  sort_values<UpperEntries, std::uint32_t>(
+      cost, entries, {key.get(), index.get()}, threads, [&](std::size_t begin, std::size_t end) {
+        if (begin == end) return;
+        // Equal numbers are in one part: on the diagonal, before this part, there are all that are less than its first.
+        const auto single = std::lower_bound(diagonal.begin(), diagonal.end(), key[begin]) - diagonal.begin();
+        std::size_t out = 2 * begin - static_cast<std::size_t>(single);
+        for (std::size_t e = begin; e < end; ++e) {
+          const std::uint32_t i = places.row(index[e]), j = places.column(index[e], i);
+          position[out] = key[e];
+          row[out] = i;
+          jump[out++] = jumps[j];
+          if (i == j) continue;
+          position[out] = key[e];
+          row[out] = j;
+          jump[out++] = jumps[i];
+        }
+      });
+}
+
 }  // namespace
 
 void argsort(const double* values, std::size_t count, double* sorted, std::int64_t* order, int threads) {
-  sort_values<std::int64_t>(values, count, {sorted, order}, threads, [](std::size_t, std::size_t) {});
+  check_count(count);
+  const AllEntries entries{count};
+  sort_values<AllEntries, std::int64_t>(values, entries, {sorted, order}, threads, [](std::size_t, std::size_t) {});
 }
 
 void cost_events(const double* cost, std::size_t rows, std::size_t columns, const std::int64_t* jumps,
                  double* position, std::uint32_t* row, std::int64_t* jump, int threads) {
-  // Entries have 32 bits, so that this quotient is further from the next integer than it is rounded.
-  const double share = 1.0 / static_cast<double>(columns);
-  sort_values<std::uint32_t>(cost, rows * columns, {position, row}, threads, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t e = begin; e < end; ++e) {
-      const std::uint32_t entry = row[e];
-      row[e] = static_cast<std::uint32_t>((static_cast<double>(entry) + 0.5) * share);
-      jump[e] = jumps[entry - row[e] * columns];
-    }
-  });
+  check_count(rows * columns);
+  if (rows == columns && is_symmetric(cost, rows, threads)) {
+    return mirrored_events(cost, rows, jumps, position, row, jump, threads);
+  }
+  const Places places(columns);
+  const AllEntries entries{rows * columns};
+  sort_values<AllEntries, std::uint32_t>(
+      cost, entries, {position, row}, threads, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t e = begin; e < end; ++e) {
+          const std::uint32_t entry = row[e];
+          row[e] = places.row(entry);
+          jump[e] = jumps[places.column(entry, row[e])];
+        }
+      });
 }
 
 }  // namespace anchorot

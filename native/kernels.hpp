@@ -108,7 +108,8 @@ void share_product(const ShareSteps& x, std::size_t n, const ShareSteps& y, std:
 // sorted[k] = values[order[k]], ascending; equal values keep their order.
 void argsort(const double* values, std::size_t count, double* sorted, std::int64_t* order, int threads);
 
-// The same of all entries of a matrix: position[e], ascending, stood in row[e], in a column c; jump[e] = jumps[c].
+// The same of all entries of a matrix: position[e], ascending, stood in row[e], in a column c; jump[e] = jumps[c]. Of a
+// symmetric matrix the upper half, where every entry is followed by its mirror image.
 void cost_events(const double* cost, std::size_t rows, std::size_t columns, const std::int64_t* jumps,
                  double* position, std::uint32_t* row, std::int64_t* jump, int threads);
 

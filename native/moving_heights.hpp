@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fenwick.hpp"
-#include "portable.hpp"
+#include "simd_kernels.hpp"
 #include "stretches.hpp"
 
 namespace anchorot {
@@ -17,105 +19,54 @@ namespace anchorot {
 constexpr std::size_t kManyCrossings = 400;
 constexpr std::size_t kPatience = 16384;  // events' worth of crossings that a stretch may have besides
 
-// The sorted heights of all rows, moved one event at a time.
+// The sorted heights of all rows, moved one event at a time by height_lift.hpp.
 class SortedHeights {
  public:
   SortedHeights(const std::vector<std::int64_t>& heights, const std::vector<double>& signed_mass)
-      : mass_(signed_mass), entries_(heights.size() + 1), row_(heights.size() + 1), place_(heights.size()) {
-    std::iota(row_.begin(), row_.end(), 0u);
-    std::sort(row_.begin(), row_.end() - 1, [&](std::uint32_t a, std::uint32_t b) {
-      return heights[a] < heights[b] || (heights[a] == heights[b] && a < b);
-    });
+      : mass_(signed_mass),
+        height_(heights.size() + kLiftWidth + 2, std::numeric_limits<std::int64_t>::max()),
+        d_(height_.size(), 0.0),
+        row_(height_.size(), static_cast<std::uint32_t>(heights.size())),
+        place_(heights.size() + 1) {
+    height_[0] = -1;
+    const HeightState state = view();
+    std::vector<std::pair<std::int64_t, std::uint32_t>> sorted(heights.size());
+    for (std::uint32_t r = 0; r < state.count; ++r) sorted[r] = {heights[r], r};
+    std::sort(sorted.begin(), sorted.end());
     double d = 0;
-    for (std::size_t k = 0; k < place_.size(); ++k) {
-      place_[row_[k]] = static_cast<std::uint32_t>(k);
-      entries_[k] = {heights[row_[k]], d += mass_[row_[k]]};
+    for (std::size_t k = 0; k < state.count; ++k) {
+      std::tie(state.height[k], state.row[k]) = sorted[k];
+      place_[state.row[k]] = static_cast<std::uint32_t>(k);
+      state.d[k] = d += mass_[state.row[k]];
     }
-    entries_.back() = {std::numeric_limits<std::int64_t>::max(), 0};  // above all heights
   }
 
-  // integral of D^2, as a sum of squares
-  double energy() const {
-    double sum = 0;
-    for (std::size_t k = 0; k + 2 < entries_.size(); ++k) {
-      sum += static_cast<double>(entries_[k + 1].height - entries_[k].height) * (entries_[k].d * entries_[k].d);
+  // integral of D^2, as a sum of squares, in four independent chains
+  double energy() {
+    const HeightState state = view();
+    double sum[4] = {};
+    for (std::size_t k = 0; k + 1 < state.count; ++k) {
+      sum[k % 4] += static_cast<double>(state.height[k + 1] - state.height[k]) * (state.d[k] * state.d[k]);
     }
-    return sum;
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
   }
 
-  // Lift `row` by `jump`; returns by how much the energy changes.
-  double lift(std::uint32_t row, std::int64_t jump) {
-    const double s = mass_[row];
-    std::size_t k = place_[row];
-    std::int64_t here = entries_[k].height;
-    if (entries_[k + 1].height == here) [[unlikely]] k = change_with_last_of_equals(k);
-    Entry* entry = &entries_[k];
-    std::uint32_t* passed = &row_[k];
-    if (k > 0 && entry[-1].height == here) [[unlikely]] entry[-1].d = entry->d - s;
-    const std::int64_t target = here + jump;
-    double d = entry->d;
-    double area = 0;  // integral of D from the old height to the new
-    crossings_ -= k;
-    for (; entry[1].height < target; ++entry, ++passed, ++k) {
-      area += static_cast<double>(entry[1].height - here) * d;
-      here = entry[1].height;
-      d = entry[1].d;
-      *entry = {here, d - s};
-      *passed = passed[1];
-      place_[*passed] = static_cast<std::uint32_t>(k);
-    }
-    crossings_ += k;
-    area += static_cast<double>(target - here) * d;
-    *entry = {target, d};
-    *passed = row;
-    place_[row] = static_cast<std::uint32_t>(k);
-    return s * (s * static_cast<double>(jump) - 2 * area);
+  // Lift rows, one event after the other; change[e] <- by how much the energy changes.
+  void lift(const LiftEvent* events, std::size_t count, double* change) {
+    crossings_ += simd_kernels().heights.lift(view(), events, count, change);
   }
-
-  // Bring what lift(row, ...) will touch into the nearest cache: first what is known of the row, then its entry.
-  void prepare_place(std::uint32_t row) const {
-    portable::prefetch(&place_[row]);
-    portable::prefetch(&mass_[row]);
-  }
-  void prepare_entry(std::uint32_t row) const { portable::prefetch(&entries_[place_[row]]); }
 
   bool overwhelmed(std::size_t events) const { return crossings_ > kManyCrossings * (events + kPatience); }
 
  private:
-  struct Entry {
-    std::int64_t height;
-    double d;  // D from this height to the next; right only in the last of equal heights
-  };
-
-  // Give place k to the row of the last entry of equal height, which may be left without a gap; returns that entry.
-  std::size_t change_with_last_of_equals(std::size_t k) {
-    const std::size_t last = last_of_equals(k);
-    row_[k] = row_[last];
-    place_[row_[k]] = static_cast<std::uint32_t>(k);
-    return last;
-  }
-
-  // By doubling steps, then bisection: on graph distances thousands of heights are equal.
-  std::size_t last_of_equals(std::size_t k) const {
-    const std::int64_t height = entries_[k].height;
-    std::size_t other = entries_.size() - 1;  // the nearest entry known to be higher
-    for (std::size_t step = 1; other - k > step; step *= 2) {
-      if (entries_[k + step].height != height) {
-        other = k + step;
-        break;
-      }
-      k += step;
-    }
-    while (other - k > 1) {
-      const std::size_t middle = k + (other - k) / 2;
-      (entries_[middle].height == height ? k : other) = middle;
-    }
-    return k;
+  HeightState view() {
+    return {height_.data() + 1, d_.data() + 1, row_.data() + 1, place_.data(), mass_.data(), mass_.size()};
   }
 
   const std::vector<double>& mass_;
-  std::vector<Entry> entries_;
-  std::vector<std::uint32_t> row_, place_;  // the row of every entry, the entry of every row
+  std::vector<std::int64_t> height_;
+  std::vector<double> d_;
+  std::vector<std::uint32_t> row_, place_;
   std::size_t crossings_ = 0;
 };
 
@@ -153,6 +104,13 @@ class TreeHeights {
     return sum;
   }
 
+  void lift(const LiftEvent* events, std::size_t count, double* change) {
+    for (std::size_t e = 0; e < count; ++e) change[e] = lift(events[e].row, events[e].jump);
+  }
+
+  bool overwhelmed(std::size_t) const { return false; }
+
+ private:
   double lift(std::uint32_t row, std::int64_t jump) {
     ++lifts_;
     const double s = mass_[row], below = primitive(row), lifted = static_cast<double>(jump);
@@ -164,11 +122,6 @@ class TreeHeights {
     return s * (s * lifted - 2 * area);
   }
 
-  void prepare_place(std::uint32_t) const {}
-  void prepare_entry(std::uint32_t) const {}
-  bool overwhelmed(std::size_t) const { return false; }
-
- private:
   void move_to(std::uint32_t row, std::int64_t height) {
     height_[row] = height;
     const auto found = std::lower_bound(visited_.begin(), visited_.end(), height);

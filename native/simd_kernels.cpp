@@ -3,6 +3,7 @@
 // from the copy that the processor cannot run.
 #include "simd_kernels.hpp"
 
+#include "height_lift.hpp"
 #include "label_sweep.hpp"
 #include "network_kernels.hpp"
 #include "portable.hpp"
@@ -92,6 +93,7 @@ extern const anchorot::KernelSet kernels;
 const anchorot::KernelSet kernels{{sort_across<double>, sort_along<double>, sort_panel<double>},
                                   {sort_across<float>, sort_along<float>, sort_panel<float>},
                                   {kTileRows, 2 * sizeof(VecF64) / sizeof(double), add_l1},
+                                  {lift_rows},
                                   {sweep_labels},
                                   {add_neighbours, multiply_panel, row_dot, tilt_row, add_scaled, scale_row,
                                    pass_messages}};

@@ -31,6 +31,27 @@ struct TileKernel {
   void (*add_l1)(const double* x, const double* y, std::size_t count, double* out, std::size_t pitch);
 };
 
+// The sorted heights of all rows, with D beside them; see moving_heights.hpp. Below the first entry there is one, and
+// beyond the last there are kLiftWidth + 1, that no row can pass.
+constexpr std::size_t kLiftWidth = 8;
+struct HeightState {
+  std::int64_t* height;  // of every entry
+  double* d;             // D from this height to the next; right only in the last of equal heights
+  std::uint32_t* row;    // of every entry; `count` beyond the last
+  std::uint32_t* place;  // of every row, and of `count`
+  const double* mass;    // of every row, signed
+  std::size_t count;     // of rows
+};
+struct LiftEvent {
+  double position;
+  std::int64_t jump;
+  std::uint32_t row;
+};
+struct HeightKernel {
+  // Lift rows, one event after the other; change[e] <- by how much the energy changes. Returns how many entries they pass.
+  std::size_t (*lift)(const HeightState& state, const LiftEvent* events, std::size_t count, double* change);
+};
+
 // Labellings of one pool of measures that are swept side by side; see labelled.cpp.
 constexpr std::size_t kLabelLanes = 16;
 
@@ -117,6 +138,7 @@ struct KernelSet {
   PanelKernels<double> f64;
   PanelKernels<float> f32;
   TileKernel tile;
+  HeightKernel heights;
   LabelKernel label;
   NetworkKernels network;
 };

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
 
 #include "kernels.hpp"
+#include "parallel.hpp"
+#include "simd_kernels.hpp"
 
 namespace anchorot {
 
@@ -27,28 +30,48 @@ struct Stretch {
   std::vector<std::int64_t> heights;
 };
 
-constexpr std::size_t kStretchEvents = 32768, kStretchEventsPerRow = 64;  // least lengths of a stretch
+constexpr std::size_t kStretchEvents = 32768, kStretchEventsPerRow = 32;  // least lengths of a stretch
 
-// Cut the line at positions, so that no event at a cut position lies before it.
-inline std::vector<Stretch> stretches(const Events& x, const Events& y, const Rows& rows) {
-  const std::size_t length = std::max(kStretchEvents, kStretchEventsPerRow * rows.count());
-  std::vector<double> cuts;
-  for (const Events* side : {&x, &y}) {
-    for (std::size_t i = 0; i < side->count; i += length) cuts.push_back(side->position[i]);
+// How many events lie before a position.
+inline std::size_t events_before(const Events& side, double position) {
+  return static_cast<std::size_t>(std::lower_bound(side.position, side.position + side.count, position) - side.position);
+}
+
+// The first position of an event of `side` before which there are `rank` events of both.
+inline double position_at(const Events& side, const Events& other, std::size_t rank) {
+  std::size_t low = 0, high = side.count;
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    if (middle + events_before(other, side.position[middle]) < rank) low = middle + 1;
+    else high = middle;
   }
-  std::sort(cuts.begin(), cuts.end());
-  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-  auto index = [](const Events& side, double cut) {
-    return static_cast<std::size_t>(std::lower_bound(side.position, side.position + side.count, cut) - side.position);
-  };
-  std::vector<Stretch> result;
-  std::vector<std::int64_t> heights(rows.count(), 0);
-  std::size_t i = 0, j = 0;
-  for (std::size_t c = 0; c < cuts.size(); ++c) {
-    for (const std::size_t end = index(x, cuts[c]); i < end; ++i) heights[x.row[i]] += x.jump[i];
-    for (const std::size_t end = index(y, cuts[c]); j < end; ++j) heights[rows.offset_y + y.row[j]] += y.jump[j];
-    const bool last = c + 1 == cuts.size();
-    result.push_back({i, j, last ? x.count : index(x, cuts[c + 1]), last ? y.count : index(y, cuts[c + 1]), heights});
+  return low < side.count ? side.position[low] : std::numeric_limits<double>::infinity();
+}
+
+// Cut the line at positions, into stretches of about as many events, so that no event at a cut position lies before it.
+inline std::vector<Stretch> stretches(const Events& x, const Events& y, const Rows& rows, int threads) {
+  const std::size_t length = std::max(kStretchEvents, kStretchEventsPerRow * rows.count());
+  std::vector<Stretch> result{{0, 0, x.count, y.count, std::vector<std::int64_t>(rows.count(), 0)}};
+  for (std::size_t rank = length; rank < x.count + y.count; rank += length) {
+    const double cut = std::min(position_at(x, y, rank), position_at(y, x, rank));
+    const std::size_t i = events_before(x, cut), j = events_before(y, cut);
+    Stretch& last = result.back();
+    if (i + j == last.x_begin + last.y_begin) continue;
+    last.x_end = i;
+    last.y_end = j;
+    result.push_back({i, j, x.count, y.count, {}});
+  }
+  // The heights after every stretch, first as if those before it were 0.
+  parallel_for(result.size() - 1, threads, [&](std::size_t k, std::size_t) {
+    const Stretch& stretch = result[k];
+    std::vector<std::int64_t> heights(rows.count(), 0);
+    for (std::size_t i = stretch.x_begin; i < stretch.x_end; ++i) heights[x.row[i]] += x.jump[i];
+    for (std::size_t j = stretch.y_begin; j < stretch.y_end; ++j) heights[rows.offset_y + y.row[j]] += y.jump[j];
+    result[k + 1].heights = std::move(heights);
+  });
+  for (std::size_t k = 1; k < result.size(); ++k) {
+    const std::vector<std::int64_t>& before = result[k - 1].heights;
+    std::transform(before.begin(), before.end(), result[k].heights.begin(), result[k].heights.begin(), std::plus<>());
   }
   return result;
 }
@@ -57,11 +80,7 @@ inline std::vector<Stretch> stretches(const Events& x, const Events& y, const Ro
 // from what is done with the events: there branches are mispredicted, and each would throw away the merge's work ahead.
 class MergedEvents {
  public:
-  struct Event {
-    double position;
-    std::int64_t jump;
-    std::uint32_t row;
-  };
+  using Event = LiftEvent;
   static constexpr std::size_t kBlock = 1024;
 
   MergedEvents(const Stretch& stretch, const Events& x, const Events& y, const Rows& rows)

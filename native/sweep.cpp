@@ -32,8 +32,6 @@
 namespace anchorot {
 namespace {
 
-constexpr std::size_t kPlaceAhead = 24, kEntryAhead = 12;  // events whose rows' places and entries are fetched ahead
-
 // An integral over all x.
 struct Total {
   double value = 0;
@@ -43,25 +41,31 @@ struct Total {
 // integral of f over a stretch and the gap after it; false if the heights were overwhelmed.
 template <class Heights, class Sum>
 bool sweep(Heights& heights, MergedEvents events, double start, double share, Sum& sum) {
+  double change[MergedEvents::kBlock];
   auto block = events.next();
   double f = heights.energy(), here = block.front().position;
-  auto advance = [&](double next) {  // no branch on whether there is a gap: among symmetric costs every other is none
-    if (next - here > share * (next - start)) [[unlikely]] f = heights.energy();
+  auto is_long = [&](double from, double to) { return to - from > share * (to - start); };
+  auto advance = [&](double next) {
     sum.add(here, next, std::max(f, 0.0) * kHeightUnit);
     here = next;
   };
   for (std::size_t done = 0; !block.empty(); block = events.next()) {
-    for (std::size_t e = 0; e < block.size(); ++e) {
-      if (e + kPlaceAhead < block.size()) heights.prepare_place(block[e + kPlaceAhead].row);
-      if (e + kEntryAhead < block.size()) heights.prepare_entry(block[e + kEntryAhead].row);
-      advance(block[e].position);
-      f += heights.lift(block[e].row, block[e].jump);
+    for (std::size_t e = 0, end = 0; e < block.size(); e = end) {  // from one long gap to the next
+      if (is_long(here, block[e].position)) f = heights.energy();
+      for (end = e + 1; end < block.size() && !is_long(block[end - 1].position, block[end].position);) ++end;
+      heights.lift(block.data() + e, end - e, change + e);
+      for (std::size_t k = e; k < end; ++k) {
+        advance(block[k].position);
+        f += change[k];
+      }
     }
     check_interrupt();
     done += block.size();
     if (done % MergedEvents::kBlock == 0 && heights.overwhelmed(done)) return false;
   }
-  advance(events.position_after(here));
+  const double next = events.position_after(here);
+  if (is_long(here, next)) f = heights.energy();
+  advance(next);
   return true;
 }
 
@@ -72,7 +76,7 @@ std::vector<Sum> sweep_stretches(const Events& x, const Events& y, const Sum& em
   const double start = std::min(x.position[0], y.position[0]);
   if (!std::isfinite(std::max(x.position[x.count - 1], y.position[y.count - 1]) - start)) return {};
   const Rows rows(x, y);
-  const std::vector<Stretch> all = stretches(x, y, rows);
+  const std::vector<Stretch> all = stretches(x, y, rows, threads);
   const double share = 1.0 / static_cast<double>(rows.count());
   std::vector<Sum> part(all.size(), empty);
   parallel_for(all.size(), threads, [&](std::size_t k, std::size_t) {

@@ -74,6 +74,25 @@ def test_events_of_a_matrix_are_its_entries_in_stable_order(name, shape):
         np.testing.assert_array_equal(events.jump, jumps[order % shape[1]])
 
 
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("n", [2, 3, 90, 400])
+def test_events_of_a_symmetric_matrix_are_its_upper_half_each_with_its_mirror_image(name, n, native_only):
+    rng = np.random.default_rng(2)
+    i, j = np.triu_indices(n)
+    cost = np.empty((n, n))
+    cost[i, j] = cost[j, i] = DISTRIBUTIONS[name](rng, len(i))
+    mass, jumps = rng.dirichlet(np.ones(n)), to_heights(rng.dirichlet(np.ones(n)))
+    order = np.argsort(cost[i, j], kind="stable")
+    row, column = (np.stack(each, axis=1)[order].ravel() for each in ((i, j), (j, i)))
+    kept = np.stack([np.ones(len(i), bool), i != j], axis=1)[order].ravel()  # the diagonal is its own image
+    row, column = row[kept], column[kept]
+    for threads in (1, 3):
+        events = kernels.cost_events(cost, mass, jumps, threads)
+        np.testing.assert_array_equal(events.position, cost[row, column])
+        np.testing.assert_array_equal(events.row, row)
+        np.testing.assert_array_equal(events.jump, jumps[column])
+
+
 def random_events(rng, rows, atoms, spread=1.0):
     weights = rng.dirichlet(np.ones(atoms), size=rows)
     values = spread * rng.normal(size=(rows, 1)) + rng.normal(size=(rows, atoms))
