@@ -6,7 +6,8 @@
 
 Needs NumPy and SciPy alone, and runs from a checkout: PYTHONPATH=src python benchmarks/threads.py. Every cell is the
 best of some runs, all numbers of threads in turns; beside it, how many times less that is than by the first. Answers
-are compared, and must be equal to the last bit.
+are compared, and must be equal to the last bit. The first row is a control: NumPy sorts arrays of its own on every
+thread, which is what the machine itself gives. A bar holds for the largest number of threads, if that is 16.
 """
 
 import os
@@ -17,6 +18,8 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import argparse
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,24 +28,46 @@ from anchorot.config import config
 from measure import RESULTS, cloud, write_results
 
 Work = Callable[[int], object]  # of a number of threads
+BAR_THREADS = 16  # that the bars are for
 
 
-def works() -> dict[str, tuple[Work, int]]:
-    """What is done, and how often."""
-    plain, weighted = [cloud(4096, s) for s in (1, 2)], [cloud(2048, s, weighted=True) for s in (1, 2)]
-    many = [cloud(100, s) for s in range(400)]
+class Item(NamedTuple):
+    """What is done, how often, and how many times faster it is to be with `BAR_THREADS` threads."""
+
+    work: Work
+    repeat: int
+    bar: float | None = None
+
+
+def works() -> dict[str, Item]:
+    """Return all that is measured, by name."""
     rng = np.random.default_rng(0)
+    arrays = list(rng.uniform(size=(128, 1 << 15)))
+    plain, weighted = ([cloud(2048, s, weighted=w) for s in (1, 2)] for w in (False, True))
+    many, few_points = [cloud(100, s) for s in range(400)], [cloud(50, s) for s in range(600)]
     sides = [[rng.normal(size=n) for n in rng.integers(20, 61, size=4000)] for _ in range(2)]
 
-    def permuted(threads: int) -> object:
-        found = ao.energy_test(*sides, n_resamples=199, rng=0, threads=threads)
+    def control(threads: int) -> object:
+        with ThreadPoolExecutor(threads) as pool:
+            return np.stack(list(pool.map(np.sort, arrays)))
+
+    def permuted(threads: int, count: int) -> object:
+        found = ao.energy_test(*sides, n_resamples=count, rng=0, threads=threads, progress=False)
         return np.append(found.null, found.statistic)
 
+    test = "energy test of 4000 against 4000 measures of any numbers"
     return {
-        "AE, uniform, n = m = 4096": (lambda threads: ao.anchor_energy(*plain, threads=threads), 5),
-        "AE, any weights, n = m = 2048": (lambda threads: ao.anchor_energy(*weighted, threads=threads), 5),
-        "all pairs of 400 spaces of 100 points": (lambda threads: ao.pairwise(many, n_jobs=threads), 3),
-        "energy test of 4000 against 4000 measures of any numbers, 199 permutations": (permuted, 3),
+        "control: np.sort of 128 arrays": Item(control, 5),
+        "AE, uniform, n = m = 2048": Item(lambda threads: ao.anchor_energy(*plain, threads=threads), 9, 8),
+        "AE, any weights, n = m = 2048": Item(lambda threads: ao.anchor_energy(*weighted, threads=threads), 9, 8),
+        "all pairs of 400 spaces of 100 points": Item(
+            lambda threads: ao.pairwise(many, n_jobs=threads, progress=False), 3, 10
+        ),
+        "all pairs of 600 spaces of 50 points": Item(
+            lambda threads: ao.pairwise(few_points, n_jobs=threads, progress=False), 3, 10
+        ),
+        f"{test}, 999 permutations": Item(lambda threads: permuted(threads, 999), 3, 8),
+        f"{test}, 199 permutations": Item(lambda threads: permuted(threads, 199), 5),
     }
 
 
@@ -63,11 +88,14 @@ def measured(work: Work, threads: list[int], repeat: int) -> list[float]:
 def table(threads: list[int]) -> str:
     """All works by all numbers of threads, in Markdown."""
     heads = " | ".join(f"{count} thread{'s' * (count > 1)}" for count in threads)
-    lines = [f"| what | {heads} |", "|---" * (1 + len(threads)) + "|"]
-    for name, (work, repeat) in works().items():
-        times = measured(work, threads, repeat)
+    lines = [f"| what | {heads} | bar | holds |", "|---" * (3 + len(threads)) + "|"]
+    for name, item in works().items():
+        times = measured(item.work, threads, item.repeat)
         cells = " | ".join(f"{1e3 * each:.0f} ms ({times[0] / each:.2f})" for each in times)
-        lines.append(f"| {name} | {cells} |")
+        bar, holds = "", ""
+        if item.bar is not None and (threads[0], threads[-1]) == (1, BAR_THREADS):
+            bar, holds = f"at least {item.bar:g}", "yes" if times[0] >= item.bar * times[-1] else "**no**"
+        lines.append(f"| {name} | {cells} | {bar} | {holds} |")
     return "\n".join(lines)
 
 

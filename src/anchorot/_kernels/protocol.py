@@ -79,8 +79,8 @@ class Kernels(Protocol):
     def cost_events(self, cost: Float64s, mass: Float64s, jumps: Int64s, threads: int) -> Events:
         """Sort all entries of a matrix: the events of its rows, whose CDFs jump by jumps[c] at the entry of column c.
 
-        Equal costs stand in one order whatever the threads: that of the matrix, or of its upper half, each entry with its
-        mirror image, if it is symmetric.
+        Equal costs stand in one order whatever the threads: that of the matrix; or, if it is symmetric, that of its
+        upper half, each entry with its mirror image.
         """
 
     def sweep_energy(self, x: Events, y: Events, threads: int) -> float:
