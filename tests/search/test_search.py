@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import anchorot as ao
-from anchorot.search.encoder import Encoder
+from anchorot.anchors.encoder import Encoder
 from anchorot.search.file import IndexFile
 from anchorot.search.query import VectorIndex
 from tests.strategies import clouds, examples, spaces

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._parallel import Threads, n_workers
 from anchorot._typing import Int64s
+from anchorot.anchors.encoder import Encoder, can_learn, check_cells
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid, span_of_all
 from anchorot.exceptions import InputError
@@ -34,7 +35,6 @@ from anchorot.search.contents import (
     pack_features,
     unpack_features,
 )
-from anchorot.search.encoder import Encoder, can_learn, check_cells
 from anchorot.search.file import BATCH_ROWS, IndexFile, StaleError, keys_of, parts_of
 from anchorot.search.view import View
 from anchorot.space import Space

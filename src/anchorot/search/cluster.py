@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from anchorot._typing import Int64s
+from anchorot.anchors.encoder import MAX_LEARNED, Encoder
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.exceptions import AnchorotError, InputError
@@ -25,7 +26,6 @@ from anchorot.many.tiles import pieces
 from anchorot.search.changes import Staged, check_names, choose_encoder, copy_spaces, write_index
 from anchorot.search.contents import Header
 from anchorot.search.disk import new_name
-from anchorot.search.encoder import MAX_LEARNED, Encoder
 from anchorot.search.file import IndexFile, StaleError, new_file
 from anchorot.search.query import Answer, Reader, best
 from anchorot.search.view import View

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from anchorot._kernels.records import Events, from_heights
 from anchorot._typing import Floats, Int64s
+from anchorot.anchors.encoder import MAX_RADIUS, MIN_RADIUS, Directions, Encoder, check_cells
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.exceptions import InputError
 from anchorot.io.options import ReadOptions
-from anchorot.search.encoder import MAX_RADIUS, MIN_RADIUS, Directions, Encoder, check_cells
 from anchorot.search.view import View, view_from_header
 
 MAX_ID = 1 << 48  # ids are below: what is above numbers the parts of long features

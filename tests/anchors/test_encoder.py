@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
+from anchorot.anchors import encoder as encoders
+from anchorot.anchors.encoder import Directions, Encoder
 from anchorot.anchors.grid import Grid
-from anchorot.search import encoder as encoders
-from anchorot.search.encoder import Directions, Encoder
 from anchorot.search.file import IndexFile
 from tests.search.index_fuzz import Parts
 from tests.search.test_search import brute_force, clouds, pairs

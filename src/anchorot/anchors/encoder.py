@@ -1,4 +1,4 @@
-"""What an index keeps in memory of a space: a vector, whose distances to others bound Anchor Energies from below.
+"""What stands for a space in a search: a vector, whose distances to others bound Anchor Energies from below.
 
 In units in which the whole grid has area 1, let d be the averages of F(x, t) over a grid that is finer than the index's
 as coordinates: 2 (high - low) ||d_x - d_y||² <= AE(x, y). A vector has two numbers per cell of the index's grid; there
