@@ -5,7 +5,8 @@ Parts: ``small`` (n = 2048, 16384, float64, with gradients), ``sizes`` (n from 1
 ``large`` (100 000 points, exact), ``levels`` (50 000 points, few levels against all), ``million`` (10⁶ points, 1000
 levels), ``align`` (noisy, shuffled clouds in 5 dimensions: 1854 and 10 000 points, and 64 pairs of 200), ``pairs``
 (all pairs of 10 000 spaces of 100 points by `pairwise`, preparation and result included; ranks, p = 2, weights and
-mixed sizes).
+mixed sizes), ``nearest`` (the 50 nearest of each of 139 000 spaces of 50 points: shapes of several families, then of
+one alone, the hardest case; 20 rows are compared with all).
 
     python benchmarks/gpu.py --parts small,batch --json gpu.json
     python benchmarks/gpu.py --only align
@@ -322,6 +323,52 @@ def compared(
     return row | {"bar": f"<= {bar} s, 1e-12" if bar else "1e-12"}
 
 
+def nearest(bench: Bench) -> Iterator[Row]:
+    options = {"device": "cuda" if bench.on_cuda else "cpu", "memory": "16GiB", "progress": False}
+    count, n, k = bench.size(139_000), 50, 50
+    for whose, families in (("of several families", 5), ("all alike", 1)):
+        spaces = shapes(count, n, families)
+        ao.pairwise(spaces[:300], k=1, **options)  # compile
+        seconds, peak, found = bench.once(lambda spaces=spaces: ao.pairwise(spaces, k=k, **options))
+        rows = np.random.default_rng(1).choice(count, 20, replace=False)
+        wrong = n_wrong(spaces, rows, found)
+        share = f"{100 * found.n_exact / (count * (count - 1)):.2g} % of pairs compared"
+        what = f"{k} nearest of each of {count} spaces of n={n}, {whose}: {share}, {wrong} of 20 rows wrong"
+        holds = wrong == 0 and (bench.scale < 1 or seconds <= 480)
+        yield {"what": what, "ours": 1e3 * seconds, "peak": peak, "bar": "<= 480 s, none wrong", "holds": holds}
+
+
+def n_wrong(spaces: list[ao.Space], rows: np.ndarray, found: ao.Neighbors) -> int:
+    """How many of some rows have other neighbours than comparing them with all, by the CPU, says."""
+    energies = ao.pairwise([spaces[i] for i in rows], spaces, progress=False)
+    energies[range(len(rows)), rows] = np.inf
+    order = np.argsort(energies, kind="stable")[:, : found.index.shape[1]]
+    same = (order == found.index[rows]) & (np.take_along_axis(energies, order, 1) == found.value[rows])
+    return int(np.count_nonzero(~same.all(axis=1)))
+
+
+def shapes(count: int, n: int, families: int) -> list[ao.Space]:
+    """Noisy samples of Gaussians, and of rings, clusters, spirals and sheets of many proportions, in float32."""
+    rng = np.random.default_rng(0)
+    made = []
+    for start in range(0, count, 1000):
+        many = min(1000, count - start)
+        family, turn = rng.integers(families, size=(many, 1)), rng.uniform(0, 2 * np.pi, (many, n))
+        once, twice = (np.stack([np.cos(times * turn), np.sin(times * turn)], -1) for times in (1, 2))
+        points = rng.normal(size=(many, n, 3))
+        points[..., :2] += np.where(family == 1, 3.0, 0.0)[..., None] * once
+        points[..., 0] += np.where(family == 2, 6.0 * (turn > np.pi), 0.0)
+        points[..., :2] += np.where(family == 3, turn, 0.0)[..., None] * twice
+        points[..., 2] *= np.where(family == 4, 0.0, 1.0)
+        points *= 1.0 if families == 1 else rng.uniform(0.3, 2, (many, 1, 3))
+        squares = (points**2).sum(-1)
+        gaps = squares[:, :, None] + squares[:, None] - 2 * points @ points.transpose(0, 2, 1)
+        costs = np.sqrt(np.maximum(gaps, 0)).astype(np.float32)
+        costs[:, range(n), range(n)] = 0
+        made += [ao.Space(cost, copy=False) for cost in costs]
+    return made
+
+
 def clouds(bench: Bench, count: int, n: int, *, weighted: bool = False, seed: int = 0) -> list[ao.Space]:
     """Gaussian clouds of many proportions."""
     torch.manual_seed(seed)
@@ -360,6 +407,7 @@ PARTS = {
     "million": million,
     "align": align,
     "pairs": pairs,
+    "nearest": nearest,
 }
 
 

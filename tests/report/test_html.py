@@ -75,7 +75,7 @@ def test_names_from_outside_are_text():
     checker, text = shown(SPACE.coming_from(origin))
     assert "script" not in checker.tags
     assert "<script>" in text
-    found = ao.Neighbors(np.array([0]), np.array([1.0]), (EVIL,), 1, True)
+    found = ao.Neighbors(np.array([0]), np.array([1.0]), (EVIL,), 1, True, 1)
     assert "<script>" in shown(found)[1]
     assert "\n" not in card(EVIL, {EVIL: EVIL}) + rows([EVIL], [[EVIL]])
     assert len(card("x", {"name": "y" * 10_000})) < 500
@@ -116,7 +116,7 @@ def test_a_statistic_that_is_infinite_is_shown():
 
 def test_many_groups_and_neighbours_stay_few_lines():
     index = np.arange(5000)
-    _, text = shown(ao.Neighbors(index, index / 7, tuple(map(str, index)), 5000, True))
+    _, text = shown(ao.Neighbors(index, index / 7, tuple(map(str, index)), 5000, True, 5000))
     assert "and 4990 more" in text
     labels = np.repeat(np.arange(30), 2)
     distances = np.abs(np.subtract.outer(labels, labels)).astype(float)

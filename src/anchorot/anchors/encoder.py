@@ -16,10 +16,10 @@ do.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,11 @@ AE_ERROR = 1e-12  # of a computed Anchor Energy, in units of how far the costs r
 MIN_RADIUS = 1e-7  # what rounding to float32 may move a vector by
 MAX_RADIUS = 4.0  # vectors are at most 2 apart, so that a larger one says no more
 REST_ERROR = 2e-7  # of the norm of the rest, a root of a difference of squares
+SLACK = 1 + 1e-9  # for the rounding of what gaps are compared with
+LARGEST_GAP = float(np.finfo(np.float32).max)
 ORTHOGONALITY_ERROR = 1e-9  # of directions from a file; distances are at most 2, and REST_ERROR leaves room
+
+Sketch = tuple[NDArray[np.float32], float]  # the vector of a space, and its radius
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +146,7 @@ class Encoder:
         if not can_learn(grid, count):
             return cls(grid)
         places = np.unique(np.linspace(0, count - 1, MAX_LEARNED).astype(int)).tolist()
-        sample = np.array([_details(features(place), grid) for place in places])
+        sample = np.array([details(features(place), grid) for place in places])
         return cls(grid, Directions.learn(sample, vector_length(grid) - 1))
 
     @property
@@ -159,13 +163,65 @@ class Encoder:
         """The directions, for a file."""
         return b"" if self.directions is None else self.directions.to_bytes()
 
-    def encode(self, features: AnchorFeatures) -> tuple[NDArray[np.float32], float]:
+    def encode(self, features: AnchorFeatures) -> Sketch:
         """The vector of a space, and a radius that makes up for all rounding (`rounding_radius`)."""
         radius = rounding_radius(features, self.grid)
         if self.directions is None:
             return cell_vector(features, self.grid).astype(np.float32), radius
-        vector = self.directions.coordinates(_details(features, self.grid)).astype(np.float32)
+        vector = self.directions.coordinates(details(features, self.grid)).astype(np.float32)
         return vector, min(radius + REST_ERROR, MAX_RADIUS)
+
+
+class Sketches(NamedTuple):
+    """Vectors of many spaces, ready to bound the energies of all pairs at once.
+
+    With a and b the vectors of two spaces, r and s their radii, sqrt(AE / scale) >= ||a - b|| - r - s. Products of
+    vectors are computed in float32, and what rounding may do to them is taken off the norms: a sum of L products, in
+    any order, errs by at most L 2^-24 ||a|| ||b|| <= L 2^-24 (||a||² + ||b||²) / 2. So
+
+        ||b||² (1 - e) - 2 ab  <=  (sqrt(limit / scale) + r + s)² - ||a||² (1 - e),      e = (L + 16) 2^-24
+
+    holds for every pair whose computed energy does not exceed the limit. The left side is the *gap* of the pair.
+    """
+
+    vectors: NDArray[np.float32]
+    norms: NDArray[np.float32]  # squared, less what rounding may add to a gap; infinite for spaces that cannot be used
+    radii: Float64s
+    scale: float
+
+    @classmethod
+    def of(cls, found: Sequence[Sketch | None], scale: float, length: int) -> Self:
+        """Of spaces in this order; None for one that cannot be used."""
+        vectors, radii = np.zeros((len(found), length), np.float32), np.zeros(len(found))
+        for k, sketch in enumerate(found):
+            if sketch is not None:
+                vectors[k], radii[k] = sketch
+        squares = np.array([np.vdot(vector, vector) for vector in (each.astype(np.float64) for each in vectors)])
+        norms = (squares * (1 - (length + 16) * 2.0**-24)).astype(np.float32)
+        norms[[sketch is None for sketch in found]] = np.inf
+        return cls(vectors, norms, radii, scale)
+
+    def part(self, which: Any) -> Self:
+        """Those of some spaces."""
+        return self._replace(vectors=self.vectors[which], norms=self.norms[which], radii=self.radii[which])
+
+    def gaps(self, columns: "Sketches") -> NDArray[np.float32]:
+        """Gaps of all pairs of these with others."""
+        out = self.vectors @ columns.vectors.T
+        out *= -2
+        out += columns.norms
+        return out
+
+    def largest_gaps(self, limits: Float64s, radius: float) -> NDArray[np.float32]:
+        """Gaps that none exceeds whose energy is within the limit of its row, where columns have such radii at most."""
+        with np.errstate(over="ignore"):
+            reach = (np.sqrt(limits / self.scale) + self.radii + radius) * SLACK
+            most = np.nextafter((reach**2 - self.norms).astype(np.float32), np.float32(np.inf))
+        return np.minimum(most, LARGEST_GAP)
+
+    def largest_gap(self, values: Float64s, radius: float) -> float:
+        """The same of a single row, whose nearest so far have these values, ascending."""
+        return float(self.largest_gaps(values[-1:], radius)[0])
 
 
 def cell_vector(features: AnchorFeatures, grid: Grid) -> Float64s:
@@ -213,7 +269,8 @@ def detail_shape(grid: Grid) -> tuple[int, int]:
     return DIRECTION_DETAIL[0] * grid.shape[0], DIRECTION_DETAIL[1] * grid.shape[1]
 
 
-def _details(features: AnchorFeatures, grid: Grid) -> Float64s:
+def details(features: AnchorFeatures, grid: Grid) -> Float64s:
+    """Averages of a space over the cells of the finer grid, as coordinates."""
     fine = Grid(detail_shape(grid), grid.low, grid.high)
     return plain_averages(features, fine.cells) / math.sqrt(math.prod(fine.shape))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,29 +19,34 @@ from anchorot.distances.gromov import gromov_wasserstein
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
 # Of the square of the largest cost: bounds this near to the loss of a copy, which is 0, rule out nothing
 ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbors:
-    """The nearest spaces to a query, nearest first; equally near ones in the order in which they were given.
+    """The nearest spaces to a query, or to each of many, nearest first; equally near ones in the order of the spaces.
 
-    :meth:`SearchIndex.query` and :func:`nearest_gw` return one.
+    :meth:`SearchIndex.query`, :func:`nearest_gw` and :func:`pairwise` with `k` return one.
 
     Attributes
     ----------
-    index : ndarray of shape (k,)
-        Which spaces: ids of an index, or places in a sequence.
-    value : ndarray of shape (k,)
-        What they were compared by, the square of a distance: the Anchor Energy to the query, or the loss of
-        :func:`gromov_wasserstein`.
+    index : ndarray of shape (k,) or (N, k)
+        Which spaces: ids of an index, or places in a sequence; -1 where there are no more that can be used.
+    value : ndarray of the same shape
+        What they were compared by: the Anchor Energy, which is the square of a distance, the loss of
+        :func:`gromov_wasserstein`, or the value of another metric of :func:`pairwise`. NaN where the index is -1.
     names : tuple of k str, or None
         Their names, if they have names.
     n_exact : int
         How many times that was computed; lower bounds ruled out the rest.
     exact : bool
         Whether the answer is proved to be that of computing it for all spaces.
+    n_spaces : int
+        Among how many spaces they were looked for: all indices are below it.
     """
 
     index: Int64s
@@ -48,11 +54,38 @@ class Neighbors:
     names: tuple[str, ...] | None
     n_exact: int
     exact: bool
+    n_spaces: int
+
+    def to_sparse(self) -> csr_matrix:
+        """A graph of neighbours: the matrix of all pairs, with no entries but those of the nearest.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (N, n_spaces)
+            Entry (i, j) is the `value` of the neighbour j of space i, in the units of :func:`pairwise`: Anchor Energies
+            are squares, and ``.sqrt()`` makes distances of them. Entries of a row are in the order of the neighbours;
+            those of equal spaces are stored zeros. No space is its own neighbour, unless it is among `others`.
+
+        Examples
+        --------
+        >>> import anchorot as ao
+        >>> lines = [ao.from_points([[0], [1], [length]]) for length in (2, 3, 9, 10)]
+        >>> graph = ao.pairwise(lines, k=1).to_sparse()
+        >>> graph.shape, graph.indices.tolist()
+        ((4, 4), [1, 0, 3, 2])
+        """
+        from scipy.sparse import csr_matrix
+
+        index, value = np.atleast_2d(self.index), np.atleast_2d(self.value)
+        ends = np.concatenate([[0], np.cumsum((index >= 0).sum(axis=1))])
+        return csr_matrix((value[index >= 0], index[index >= 0], ends), shape=(len(index), self.n_spaces))
 
     def _repr_html_(self) -> str:
+        facts = {"answer": "proved" if self.exact else "not proved", "compared exactly": self.n_exact}
+        if self.index.ndim == 2:
+            return card("Neighbors", {"of": f"{len(self.index)} spaces, {self.index.shape[1]} each", **facts})
         names = self.index.tolist() if self.names is None else self.names
         found = [[name, f"{value:.6g}"] for name, value in zip(names, self.value, strict=True)]
-        facts = {"answer": "proved" if self.exact else "not proved", "compared exactly": self.n_exact}
         return card("Neighbors", facts, below=rows(["space", "value"], found))
 
 
@@ -118,4 +151,4 @@ def nearest_gw(
         loss = gromov_wasserstein(x, others[place], epsilon, start=start).cost
         found = sorted([*found, (loss, int(place))])[:k]
     losses, places = zip(*found, strict=True)
-    return Neighbors(np.array(places), np.array(losses), None, n_exact, exact=True)
+    return Neighbors(np.array(places), np.array(losses), None, n_exact, exact=True, n_spaces=len(spaces))

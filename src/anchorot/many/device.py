@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anchorot._parallel import StoppedError, Threads
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, Int64s
+from anchorot.anchors.encoder import Sketches
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
 from anchorot.many.job import Job, PreparedSpace, SpaceSummary, ThreadWorkers
 from anchorot.many.metrics import Metric
+from anchorot.many.nearest import Best, NearestJob
 from anchorot.many.tiles import Tile, TileValues, runs
 
 if TYPE_CHECKING:
+    from anchorot.torch._nearest import DeviceSearch
     from anchorot.torch._pairs import PackedSpaces
 
 DEVICE_SIDE = 256  # of a tile: enough pairs to keep a device busy for milliseconds
@@ -86,6 +89,8 @@ class DeviceWorkers(ThreadWorkers):
         def compute(tile: Tile) -> TileValues:
             device = free.get()
             try:
+                if isinstance(self._job, NearestJob):
+                    return self._nearest(self._job, tile, summaries, device)
                 return self._compute(tile, summaries, device)
             finally:
                 free.put(device)
@@ -112,6 +117,20 @@ class DeviceWorkers(ThreadWorkers):
             found
         )
         return TileValues(values, 0, n_failed)
+
+    def _nearest(self, job: NearestJob, tile: Tile, summaries: Sequence[SpaceSummary], device: "Device") -> TileValues:
+        """Find the nearest neighbours of a strip: by bounds if all spaces are uniform and fit, else among all."""
+        best = Best(len(tile.rows), job.k)
+        if job.sketches is None or not self._has_levels_alone or not device.holds(summaries, job.sketches):
+            columns = range(job.inputs.n if job.inputs.m is None else job.inputs.m)
+            job.add_tiles(best, tile.rows, columns, lambda part: self._compute(part, summaries, device))
+            return best.tile_values()
+        rows = np.array([i for i in tile.rows if summaries[i].problem is None], np.int64)
+        if len(rows):
+            item = partial(job.item, summaries=summaries, get=self._get)
+            places, found = rows - tile.rows.start, device.nearest(rows, job, summaries, item, self.is_stopped)
+            best.index[places], best.value[places], best.counts[places, 0] = found
+        return best.tile_values()
 
     def _settle(self, found: Float64s, rows: list[int], columns: list[int], item: GetItem) -> int:
         """Ask the CPU about pairs that a device gave no number for: it has one, or an error that names them."""
@@ -141,6 +160,32 @@ class Device:
         check_kernels(self._device)
         self.limit = free_bytes(self._device) // SPACE_SHARE
         self._kept: OrderedDict[tuple[int, ...], PackedSpaces] = OrderedDict()
+        self._search: DeviceSearch | None = None
+
+    def holds(self, summaries: Sequence[SpaceSummary], sketches: Sketches) -> bool:
+        """Whether all spaces fit on the device with their vectors, twice while they are brought there."""
+        levels = 2 * sum(summary.n_bytes for summary in summaries)  # float64 there, perhaps float32 here
+        return 2 * levels + 2 * sketches.vectors.nbytes <= self.limit
+
+    def nearest(
+        self,
+        rows: Int64s,
+        job: NearestJob,
+        summaries: Sequence[SpaceSummary],
+        item: GetItem,
+        stopped: Callable[[], bool],
+    ) -> tuple[Int64s, Float64s, Int64s]:
+        """The nearest neighbours of some good rows; all good spaces are brought to the device first."""
+        import torch
+
+        from anchorot.torch._nearest import DeviceSearch
+
+        assert job.sketches is not None
+        with torch.cuda.device(self._device):
+            if self._search is None:
+                good = [index for index, summary in enumerate(summaries) if summary.problem is None]
+                self._search = DeviceSearch(good, item, job.sketches, self._device)
+            return self._search.nearest(rows, job.offset, job.k, stopped)
 
     def blocks(self, indices: list[int], summaries: Sequence[SpaceSummary]) -> list[slice]:
         """Cut some spaces into runs that fit beside others; always in the same way, so that they are found again."""

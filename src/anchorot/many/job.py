@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anchorot._parallel import CannotStartError, LostProcessError, Processes, StoppedError
+from anchorot.anchors.encoder import Encoder, Sketch
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.config import check_software, installed_software
 from anchorot.exceptions import AnchorotError, InputError
@@ -24,10 +25,11 @@ BYTES_TOGETHER = 1 << 26  # of spaces that are compared in one call, each pair c
 
 
 class PreparedSpace(NamedTuple):
-    """A space as `Metric.prepare` made it, with its digest if a checkpoint asks for one."""
+    """A space as `Metric.prepare` made it, with a digest if a checkpoint asks for one, a vector if a search does."""
 
     item: Any
     digest: str | None
+    sketch: Sketch | None = None
 
 
 class SpaceSummary(NamedTuple):
@@ -36,6 +38,7 @@ class SpaceSummary(NamedTuple):
     n_bytes: int
     digest: str | None
     problem: str | None = None  # why it cannot be used
+    sketch: Sketch | None = None
 
 
 Summaries = Sequence[SpaceSummary] | Mapping[int, SpaceSummary]
@@ -43,7 +46,7 @@ Summaries = Sequence[SpaceSummary] | Mapping[int, SpaceSummary]
 
 def summarise(prepared: PreparedSpace, index: int) -> SpaceSummary:
     """Sum up a space that can be used."""
-    return SpaceSummary(array_bytes(prepared), prepared.digest)
+    return SpaceSummary(array_bytes(prepared), prepared.digest, sketch=prepared.sketch)
 
 
 def never() -> bool:
@@ -53,14 +56,20 @@ def never() -> bool:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to a space before it is compared: with digests, it is known whether it is still the same later."""
+    """What is done to a space before it is compared: with digests, it is known whether it is still the same later.
+
+    An encoder makes the vectors that bound what a search compares by.
+    """
 
     metric: Metric
     with_digests: bool
+    encoder: Encoder | None = None
 
     def __call__(self, space: Space | AnchorFeatures) -> PreparedSpace:
         """Prepare a space."""
-        return PreparedSpace(self.metric.prepare(space), digest(space) if self.with_digests else None)
+        item = self.metric.prepare(space)
+        sketch = None if self.encoder is None else self.encoder.encode(item)
+        return PreparedSpace(item, digest(space) if self.with_digests else None, sketch)
 
 
 @dataclass(frozen=True)
@@ -205,6 +214,10 @@ class ThreadWorkers(LocalSpaces):
     def __init__(self, job: Job, n_jobs: int, memory: int) -> None:
         super().__init__(job.inputs, n_jobs, memory)
         self._job, self._memory = job, memory
+
+    def follow(self, job: Job) -> None:
+        """Go on with another job about the same spaces, once they are prepared."""
+        self._job = replace(job, inputs=self._job.inputs)
 
     @property
     def software(self) -> dict[str, str]:

@@ -19,10 +19,12 @@ from anchorot._validate import check_bytes, check_choice, check_integer, device_
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.marked import settle_marking
 from anchorot.anchors.marking import Marking, MarksLike, marking_of
+from anchorot.distances.nearest import Neighbors
 from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
 from anchorot.io.options import check_keywords
 from anchorot.many.job import Job, Preparation, ProcessWorkers, SpaceSummary, ThreadWorkers, summarise
 from anchorot.many.metrics import metric_of
+from anchorot.many.nearest import STRIP_ROWS, NearestJob, check_k, learn_encoder, neighbors_of, strip_width, strips
 from anchorot.many.shards import Shard
 from anchorot.many.spaces import Inputs, Outlines, each_space, open_spaces
 from anchorot.many.tiles import Checkpoint, Tile, TileValues, read_manifest, tile_side, walk_tiles
@@ -40,10 +42,11 @@ BACKENDS = ("threads", "processes")
 @overload
 def pairwise(
     spaces: Sequence[Any],
-    others: Sequence[Any] | None = None,
-    metric: str = "ae",
+    others: Sequence[Any] | None = ...,
+    metric: str = ...,
     *,
-    shard: None = None,
+    k: None = ...,
+    shard: None = ...,
     **options: Any,
 ) -> Float64s: ...
 
@@ -51,12 +54,25 @@ def pairwise(
 @overload
 def pairwise(
     spaces: Sequence[Any],
-    others: Sequence[Any] | None = None,
-    metric: str = "ae",
+    others: Sequence[Any] | None = ...,
+    metric: str = ...,
     *,
+    k: int,
+    shard: None = ...,
+    **options: Any,
+) -> Neighbors: ...
+
+
+@overload
+def pairwise(
+    spaces: Sequence[Any],
+    others: Sequence[Any] | None = ...,
+    metric: str = ...,
+    *,
+    k: int | None = ...,
     shard: tuple[int, int] | None,
     **options: Any,
-) -> Float64s | None: ...
+) -> Float64s | Neighbors | None: ...
 
 
 def pairwise(
@@ -64,6 +80,7 @@ def pairwise(
     others: Sequence[Any] | None = None,
     metric: str = "ae",
     *,
+    k: int | None = None,
     p: int | None = None,
     robust: bool = False,
     epsilon: float | None = None,
@@ -82,8 +99,8 @@ def pairwise(
     tile: int | None = None,
     out: Float64s | None = None,
     **reading: Any,
-) -> Float64s | None:
-    """Compare all pairs of spaces, or all spaces with all others.
+) -> Float64s | Neighbors | None:
+    """Compare all pairs of spaces, or all spaces with all others; or find the nearest of each, without a matrix.
 
     Every space is prepared once (sorted, ranked), then pairs are compared tile by tile. A value depends on its two
     spaces alone: it is the same to the last bit on any worker and in any tiles, and the same as that of the
@@ -103,6 +120,12 @@ def pairwise(
         - "gw": :func:`gromov_wasserstein` with ``start="quick"``, ``.value``; spaces of different sizes or with weights
           need the extra ``pot``.
         - "slb", "tlb": the second and the third bound of :func:`lower_bounds`.
+    k : int, optional
+        Return the k nearest of each space instead, among `others` or among all other `spaces`: what the matrix would
+        say, to the last bit, equally near ones by their order, in memory for N k values. For "ae" with p = 1, without
+        `marks` and with ``ground="w1"``, vectors of 512 numbers bound most pairs and only the rest is compared; for
+        anything else every pair is, from either of its ends. To fit these vectors, up to 512 spaces are loaded once
+        more at first.
     p : int, optional
         Power of the costs: 1 by default for "ae" and "aw" (64 at most), 2 for the bounds, always 2 for "gw".
     robust : bool
@@ -142,15 +165,17 @@ def pairwise(
         tiles of jobs that were killed. It does not wait for jobs that are still at work. ``(0, 1)`` is an ordinary run.
     errors : {"raise", "skip"}
         What to do about a space that cannot be read or prepared: raise an `InputError` that names it, or leave NaN in
-        its row and column, go on, and warn with an `InputNote`.
+        its row and column, go on, and warn with an `InputNote`. With `k` it is nobody's neighbour, and its own have
+        index -1 and value NaN.
     memory : int or str
         Bytes of prepared spaces to keep, as in ``"500MB"``; shared by the workers of this machine. Spaces that do not
         fit are loaded again, as seldom as possible. The result comes on top, and so does what each worker needs to
         load one space or compare one pair.
     tile : int, optional
-        Side of a tile; by default small enough for many of them. One checkpoint keeps to one side.
+        Side of a tile, or with `k` rows of a strip; by default small enough for many of them. One checkpoint keeps to
+        one side.
     out : ndarray of float64, shape (N, N) or (N, M), optional
-        Where to put the result, such as a memory-mapped file.
+        Where to put the result, such as a memory-mapped file. Not with `k`.
     **reading
         Options of :func:`read` for paths, such as ``n_points=200``. Points are drawn by the seed ``rng=0`` unless
         another is given; with ``rng=None`` one is drawn for all files. ``cache=False`` reads without the user's cache.
@@ -160,6 +185,8 @@ def pairwise(
     ndarray of shape (N, N) or (N, M)
         The former is symmetric, with a diagonal of zeros but for epsilon. With `shard`, one of the jobs returns it, the
         last; others return None. The same call without `shard` returns it at any time, and computes what is missing.
+    Neighbors
+        With `k`: `index` and `value` of shape (N, k), and :meth:`Neighbors.to_sparse` for a graph of them.
 
     Warns
     -----
@@ -172,6 +199,8 @@ def pairwise(
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
     >>> ao.pairwise([line, triangle]).round(3).tolist()
     [[0.0, 0.296], [0.296, 0.0]]
+    >>> ao.pairwise([line, triangle, line], k=1).index.tolist()
+    [[2], [0], [0]]
     """
     check_keywords("pairwise", reading)
     inputs = Inputs.of(spaces, others, **reading)
@@ -182,40 +211,48 @@ def pairwise(
     how = {"skip": errors == "skip", "progress": progress}
     marking = _marking(inputs, marks, reach, robust, n_jobs, client, **how)
     chosen = metric_of(metric, p, robust, epsilon, ground=ground, marking=marking)
-    least = chosen.side
+    count = None if k is None else check_k(k, inputs)
+    encoder = None if count is None else learn_encoder(inputs, chosen, n_jobs, client)
+    least = chosen.side if encoder is None else STRIP_ROWS
     if devices:
         from anchorot.many.device import DEVICE_SIDE, check_for_device
 
         check_for_device(chosen)
         least = DEVICE_SIDE
-    values = _result(out, inputs) if shard is None else None  # else only one job needs the memory
+    values = _result(out, inputs, count) if shard is None else None  # else only one job needs the memory
     side = _side(folder, tile, inputs, least)
-    preparation = Preparation(chosen, with_digests=folder is not None)
-    job = Job(chosen, replace(inputs, prepare=preparation))
+    prepared = replace(inputs, prepare=Preparation(chosen, folder is not None, encoder))
+    job = Job(chosen, prepared) if count is None else NearestJob(chosen, prepared, count, encoder)
     with _workers(job, n_jobs, backend, client, devices, check_bytes(memory, "memory"), side) as workers:
         summaries = _prepare(workers, **how)
         store = None if folder is None else Checkpoint.open(folder, _run(job, workers.software, summaries), side)
-        sizes = [summary.n_bytes for summary in summaries[: inputs.n]]
-        tiles = list(walk_tiles(inputs.n, inputs.m, side, sizes, workers.room(summaries)))
+        if isinstance(job, NearestJob):
+            summaries, tiles = job.begin(workers, summaries), strips(inputs, side, job.k)
+        else:
+            sizes = [summary.n_bytes for summary in summaries[: inputs.n]]
+            tiles = list(walk_tiles(inputs.n, inputs.m, side, sizes, workers.room(summaries)))
         share = None if store is None or shard is None else Shard(store, *shard)
         n_unconverged = n_failed = 0
         with share or nullcontext():
             if share is not None and not share.fill(workers, tiles, summaries, progress):
                 return None
-            values = _result(None, inputs) if values is None else values
+            values = _result(None, inputs, count) if values is None else values
             with closing(_finish_tiles(workers, store, tiles, summaries, progress)) as finished:
                 for place, found in finished:
-                    _put(values, place, found.values, mirrored=inputs.m is None)
+                    _put(values, place, found.values, mirrored=inputs.m is None and count is None)
                     n_unconverged += found.n_unconverged
                     n_failed += found.n_failed
             if share is not None:
                 share.note_assembled()
+    result: Float64s | Neighbors = values
+    if count is not None:
+        result, n_unconverged, n_failed = neighbors_of(values, count, inputs)
     if n_unconverged:
         warnings.warn(f"the solver did not converge for {n_unconverged} pairs", ConvergenceWarning, stacklevel=2)
     if n_failed:
         text = f"{n_failed} pairs have no value and are NaN: the solver failed, or numbers exceed the range of floats"
         warnings.warn(text, ConvergenceWarning, stacklevel=2)
-    return values
+    return result
 
 
 def _marking(
@@ -231,8 +268,12 @@ def _marking(
         return marking_of(Outlines(spaces, robust=robust, **how), marks, reach, robust=robust)
 
 
-def _result(out: Float64s | None, inputs: Inputs) -> Float64s:
+def _result(out: Float64s | None, inputs: Inputs, k: int | None) -> Float64s:
     shape = (inputs.n, inputs.n if inputs.m is None else inputs.m)
+    if k is not None:
+        if out is not None:
+            raise InputError("out is for the matrix of all pairs, but k asks for neighbours; leave one of them out")
+        return np.empty((inputs.n, strip_width(k)))
     if out is None:
         return np.empty(shape)
     if out.shape != shape or out.dtype != np.float64:
@@ -320,9 +361,10 @@ def _prepare(workers: Workers, skip: bool, progress: bool) -> list[SpaceSummary]
 def _run(job: Job, software: dict[str, str], summaries: list[SpaceSummary]) -> dict[str, Any]:
     """All that the values depend on, for the manifest of a checkpoint; a bad space is None."""
     n, m = job.inputs.n, job.inputs.m
+    options = job.metric.options | ({"k": job.k} if isinstance(job, NearestJob) else {})
     digests = [summary.digest for summary in summaries]
     others = None if m is None else digests[n:]
-    return {"options": job.metric.options, "software": software, "spaces": digests[:n], "others": others}
+    return {"options": options, "software": software, "spaces": digests[:n], "others": others}
 
 
 def _finish_tiles(

@@ -339,7 +339,8 @@ class SearchIndex:
             header = self._file.header()
         energies, ids, all_names = zip(*answer.found, strict=True)
         values = header.view.scale * np.array(energies) + added
-        return Neighbors(np.array(ids), values, None if None in all_names else all_names, answer.n_exact, exact)
+        names = None if None in all_names else all_names
+        return Neighbors(np.array(ids), values, names, answer.n_exact, exact, n_spaces=header.next_id)
 
 
 def _note_difference(reading: dict[str, Any] | None, wanted: dict[str, Any] | None) -> None:

@@ -64,18 +64,18 @@ def _swept(x: PackedSpaces, y: PackedSpaces) -> Iterator[tuple[list[int], list[i
         yield x.small, y.weighted, x.uniform_events, y.events
 
 
-def level_energies(x: PackedLevels, y: PackedLevels, stopped: Stopped) -> Tensor:
-    """AE (p = 1) of all pairs from their levels."""
+def level_energies(x: PackedLevels, y: PackedLevels, stopped: Stopped, *, in_turn: bool = False) -> Tensor:
+    """AE (p = 1) of all pairs from their levels, or (pairs, 1), `in_turn`, of the first with the first and so on."""
     most = max(k + l - gcd(k, l) for k, _ in set(x.shapes) for l, _ in set(y.shapes))
     steps = most * (max(n for _, n in x.shapes) + max(m for _, m in y.shapes))
-    kernel, columns = _kernels(x.numbers.device)["level_parts"], len(y.place)
+    kernel, columns = _kernels(x.numbers.device)["level_parts"], 0 if in_turn else len(y.place)
     inputs = [pointer(t) for t in (x.numbers, x.place, y.numbers, y.place)]
 
     def launch(part: Tensor, first: int, pairs: int) -> None:
         sizes = long(first), long(columns), long(most), long(pairs * most)
         kernel.launch((-(-pairs * most // THREADS), 1), THREADS, (*inputs, pointer(part), *sizes))
 
-    out = _empty(len(x.place), columns, x.numbers.device)
+    out = _empty(len(x.place), columns or 1, x.numbers.device)
     return _by_parts(launch, out, most, steps, stopped)
 
 
@@ -221,6 +221,17 @@ def pack_levels(spaces: Sequence[Floats], device: torch.device) -> PackedLevels:
     begins = _begins([levels * count for levels, count in shapes]) + room
     place = np.column_stack([begins, np.array(shapes)])
     return PackedLevels(_to(np.concatenate(parts), device), _to(place, device), shapes)
+
+
+def join_levels(parts: Sequence[PackedLevels]) -> PackedLevels:
+    """Levels that were brought to a device a part at a time, as one."""
+    begins = _begins([len(part.numbers) for part in parts]).tolist()
+    places = []
+    for part, begin in zip(parts, begins, strict=True):
+        part.place[:, 0] += begin
+        places.append(part.place)
+    shapes = sorted({shape for part in parts for shape in part.shapes})  # of what sort, no more
+    return PackedLevels(torch.cat([part.numbers for part in parts]), torch.cat(places), shapes)
 
 
 def pack_steps(spaces: Sequence[StepFunction], device: torch.device) -> PackedSteps:

@@ -94,14 +94,16 @@ __device__ __forceinline__ double merged_squares(
   return __dadd_rn(plus_product(sum_low, high - low, d * d), sum_high);
 }
 
-// Every segment of every pair, a thread each: part[pair * most + s], 0 past a pair's last segment.
+// Every segment of every pair, a thread each: part[pair * most + s], 0 past a pair's last segment. Without columns, pairs
+// are of the same place in both lists.
 extern "C" __global__ void __launch_bounds__(THREADS) level_parts(
     const double* x, const Int* x_place, const double* y, const Int* y_place, double* part, Int first_row, Int columns,
     Int most, Int total) {
   const Int place = (Int)blockIdx.x * THREADS + threadIdx.x;
   if (place >= total) return;
   const Int pair = place / most;
-  const Levels u = levels_of(x, x_place, first_row + pair / columns), v = levels_of(y, y_place, pair % columns);
+  const Levels u = levels_of(x, x_place, first_row + (columns ? pair / columns : pair));
+  const Levels v = levels_of(y, y_place, columns ? pair % columns : first_row + pair);
   const Segment at = segment_of(u.levels, v.levels, (int)(place % most));
   double energy = 0;
   if (at.width > 0) {

@@ -1,0 +1,300 @@
+"""The nearest neighbours of every space, by strips of rows that meet all columns: no matrix of all pairs is made.
+
+For Anchor Energies of p = 1, vectors (`Sketches`) bound what is compared: a space is compared with those of the least
+bounds first, then with all whose bound is within the k-th best energy found. By anything else a strip is compared with
+all columns, tile by tile, and of every tile the nearest are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anchorot._parallel import StoppedError
+from anchorot._typing import Float64s, Int64s
+from anchorot._validate import check_integer
+from anchorot.anchors.encoder import (
+    LARGEST_GAP,
+    MAX_LEARNED,
+    Directions,
+    Encoder,
+    Sketches,
+    can_learn,
+    details,
+    vector_length,
+)
+from anchorot.anchors.grid import Grid
+from anchorot.distances.nearest import Neighbors
+from anchorot.exceptions import InputError
+from anchorot.many.job import Job, PreparedSpace, SpaceSummary, Summaries, never
+from anchorot.many.metrics import Metric
+from anchorot.many.spaces import Inputs, Outlines, each_space, open_spaces
+from anchorot.many.tiles import Tile, TileValues, pieces
+
+CELLS = 16, 16  # of the vectors' grid: two numbers each
+STRIP_ROWS = 64  # spaces whose bounds are computed together, and the least side of a strip that has bounds
+BOUND_COLUMNS = 1 << 14  # to so many others
+TILE_COLUMNS = 1 << 12  # columns of a tile whose nearest are kept
+FIRST_CANDIDATES = 64  # that are compared before the others' bounds are looked at, at least
+TOGETHER = 256  # spaces that are compared with one in one call
+N_COUNTS = 3  # numbers of a row of a strip besides its neighbours: pairs compared, not converged, without a value
+
+
+class Held:
+    """Prepared spaces, of which at most so many are held for one strip."""
+
+    def __init__(self, get: Callable[[int], Any], most: int) -> None:
+        self.most = most
+        self._get = get
+        self._items: dict[int, Any] = {}
+
+    def item(self, index: int) -> Any:
+        """Return a prepared space."""
+        if index not in self._items:
+            if len(self._items) >= self.most:
+                self._items.clear()
+            self._items[index] = self._get(index)
+        return self._items[index]
+
+
+@dataclass(frozen=True)
+class Strip(Tile):
+    """Rows whose nearest neighbours are looked for: a tile of their indices, their values, and counts, side by side."""
+
+    n_columns: int = 0  # that they are compared with
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs that are compared, or ruled out."""
+        return len(self.rows) * self.n_columns
+
+
+def check_k(k: object, inputs: Inputs) -> int:
+    """Return how many neighbours are asked for, if there are so many."""
+    count = check_integer(k, "k", 1)
+    most = inputs.n - 1 if inputs.m is None else inputs.m
+    if count > most:
+        whose = f"a space has only {most} others here" if inputs.m is None else f"there are only {most} others"
+        raise InputError(f"k={count} nearest spaces are asked for, but {whose}; take fewer, or give more spaces")
+    return count
+
+
+def strip_width(k: int) -> int:
+    """How many numbers a row of a strip has."""
+    return 2 * k + N_COUNTS
+
+
+def strips(inputs: Inputs, side: int, k: int) -> list[Tile]:
+    """All rows, in strips."""
+    n_columns = inputs.n - 1 if inputs.m is None else inputs.m
+    return [Strip(rows, range(strip_width(k)), n_columns=n_columns) for rows in pieces(range(inputs.n), side)]
+
+
+class Best:
+    """The k nearest of the spaces of a strip so far, and what that took."""
+
+    def __init__(self, n_rows: int, k: int) -> None:
+        self.index = np.full((n_rows, k), -1)
+        self.value = np.full((n_rows, k), np.inf)
+        self.counts = np.zeros((n_rows, N_COUNTS))
+
+    def limit(self, row: int) -> float:
+        """What a space must not exceed to be among the nearest."""
+        return float(self.value[row, -1])
+
+    def add(self, row: int, columns: Int64s, values: Float64s) -> None:
+        """Keep the nearest of these and of those so far; equally near ones by their order. NaN is never near."""
+        near = values <= self.value[row, -1]
+        index = np.concatenate([self.index[row], columns[near]])
+        value = np.concatenate([self.value[row], values[near]])
+        order = np.lexsort((index, value))[: self.index.shape[1]]
+        self.index[row], self.value[row] = index[order], value[order]
+
+    def tile_values(self) -> TileValues:
+        """As numbers of a tile; where there are no more spaces, index -1 and value NaN."""
+        value = np.where(self.index < 0, np.nan, self.value)
+        return TileValues(np.concatenate([self.index, value, self.counts], axis=1))
+
+
+def neighbors_of(numbers: Float64s, k: int, inputs: Inputs) -> tuple[Neighbors, int, int]:
+    """What the rows of all strips say: the nearest, how many pairs did not converge, and how many have no value."""
+    compared, unconverged, failed = numbers[:, 2 * k :].sum(axis=0).astype(int).tolist()
+    index, value = numbers[:, :k].astype(np.int64), numbers[:, k : 2 * k].copy()
+    n_spaces = inputs.n if inputs.m is None else inputs.m
+    return Neighbors(index, value, None, compared, exact=True, n_spaces=n_spaces), unconverged, failed
+
+
+# -- bounds ----------------------------------------------------------------------------------------------------------
+
+
+class Side(NamedTuple):
+    """Spaces of a range, and their vectors."""
+
+    indices: range
+    sketches: Sketches
+
+
+def promising(gaps: NDArray[np.float32], largest: Callable[[], float], first: int) -> Iterator[Int64s]:
+    """Yield places by increasing gap, more at a time, as long as there are any below the largest, which may fall."""
+    seen = np.empty(0, np.int64)
+    if largest() >= LARGEST_GAP and first < len(gaps):
+        seen = np.argpartition(gaps, first)[:first]
+        yield seen[gaps[seen] <= LARGEST_GAP]
+    rest = np.setdiff1d(np.flatnonzero(gaps <= largest()), seen, assume_unique=True)
+    rest = rest[np.argsort(gaps[rest])]
+    while (some := rest[:first][gaps[rest[:first]] <= largest()]).size:
+        yield some
+        rest, first = rest[first:], 2 * first
+
+
+def has_bounds(metric: Metric) -> bool:
+    """Whether vectors bound what spaces are compared by."""
+    options = metric.options
+    is_plain = "ground" not in options and options.get("marks") is None
+    return options["metric"] == "ae" and options["p"] == 1 and is_plain
+
+
+class _Sample(Sequence[Any]):
+    """Some entries of two sequences, asked for when they are needed."""
+
+    def __init__(self, inputs: Inputs, indices: list[int]) -> None:
+        self._sides, self._n, self._indices = (inputs.spaces, inputs.others), inputs.n, indices
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __getitem__(self, place: Any) -> Any:
+        index = self._indices[place]
+        return self._sides[0][index] if index < self._n else self._sides[1][index - self._n]
+
+
+def learn_encoder(inputs: Inputs, metric: Metric, n_jobs: int, client: Any) -> Encoder | None:
+    """What makes vectors of spaces, from a sample of them; None if they are too few, or nothing bounds the metric."""
+    if not has_bounds(metric) or not can_learn(Grid(CELLS, 0.0, 1.0), inputs.n if inputs.m is None else inputs.m):
+        return None
+    indices = np.unique(np.linspace(0, len(inputs) - 1, MAX_LEARNED).astype(int)).tolist()
+    entries: Any = _Sample(inputs, indices)
+    if all(isinstance(side, list | tuple | np.ndarray) for side in (inputs.spaces, inputs.others or [])):
+        entries = list(entries)
+    robust, reach = metric.options["robust"], metric.options.get("reach")
+    with open_spaces(replace(inputs, spaces=entries, others=None, n=len(indices), m=None), n_jobs, client) as some:
+        try:
+            grid = Grid.around(
+                Outlines(some, robust=robust, skip=True, progress=False), CELLS, robust=robust, reach=reach
+            )
+        except InputError:  # no good spaces, or costs that are too large for vectors
+            return None
+        found = each_space(some, partial(_details, metric, grid), "learning", skip=True, progress=False)
+        sample = [each for _, each in found if not isinstance(each, Exception)]
+    return Encoder(grid, Directions.learn(np.array(sample), vector_length(grid) - 1)) if sample else None
+
+
+def _details(metric: Metric, grid: Grid, x: Any, index: int) -> Float64s:
+    return details(metric.prepare(x), grid)
+
+
+# -- the job ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NearestJob(Job):
+    """What to compare, and how many of the nearest to keep."""
+
+    k: int = 1
+    encoder: Encoder | None = None  # of the vectors that bound energies, if they do
+    sketches: Sketches | None = None  # of all spaces
+
+    def without_inputs(self) -> NearestJob:
+        """Return the same job, light enough to be sent away."""
+        return replace(self, inputs=self.inputs.only(()), encoder=None, sketches=None)
+
+    def begin(self, workers: Any, summaries: list[SpaceSummary]) -> list[SpaceSummary]:
+        """Tell the workers about the vectors of all spaces, and take them out of the summaries."""
+        if self.encoder is not None:
+            found = [summary.sketch for summary in summaries]
+            workers.follow(replace(self, sketches=Sketches.of(found, self.encoder.scale, self.encoder.length)))
+        return [summary._replace(sketch=None) for summary in summaries]
+
+    def compute(
+        self,
+        tile: Tile,
+        summaries: Summaries,
+        get: Callable[[int], PreparedSpace],
+        max_rows: int,
+        stopped: Callable[[], bool] = never,
+    ) -> TileValues:
+        """Find the nearest neighbours of a strip of rows."""
+        best = Best(len(tile.rows), self.k)
+        if self.sketches is None:
+            columns = range(self.inputs.n if self.inputs.m is None else self.inputs.m)
+            compute = partial(super().compute, summaries=summaries, get=get, max_rows=max_rows, stopped=stopped)
+            self.add_tiles(best, tile.rows, columns, compute)
+            return best.tile_values()
+        held = Held(partial(self.item, summaries=summaries, get=get), max_rows)
+        for rows in pieces(tile.rows, STRIP_ROWS):
+            for columns in pieces(range(self.offset, len(summaries)), BOUND_COLUMNS):
+                sides = (Side(part, self.sketches.part(slice(part.start, part.stop))) for part in (rows, columns))
+                self.add_bounded(best, tile.rows.start, *sides, held=held, stopped=stopped)
+        return best.tile_values()
+
+    def add_bounded(
+        self, best: Best, start: int, rows: Side, columns: Side, *, held: Held, stopped: Callable[[], bool] = never
+    ) -> None:
+        """Look for the nearest of some rows of the strip from `start` on, among columns that bounds do not rule out."""
+        gaps, radius = rows.sketches.gaps(columns.sketches), float(columns.sketches.radii.max())
+        for place, i in enumerate(rows.indices):
+            own = rows.sketches.part(slice(place, place + 1))
+            if own.norms[0] == np.inf:
+                continue
+            if i in columns.indices:
+                gaps[place, i - columns.indices.start] = np.inf
+            largest = partial(own.largest_gap, best.value[i - start], radius)
+            for places in promising(gaps[place], largest, max(FIRST_CANDIDATES, 2 * self.k)):
+                self._compare_row(best, i - start, i, columns.indices.start + places, held, stopped)
+
+    def _compare_row(
+        self, best: Best, row: int, i: int, columns: Int64s, held: Held, stopped: Callable[[], bool]
+    ) -> None:
+        """Compare a space with others, and keep the nearest."""
+        x, many, size = held.item(i), self.metric.compare_many, min(TOGETHER, held.most)
+        for first in range(0, len(columns), size):
+            if stopped():
+                raise StoppedError
+            some = columns[first : first + size]
+            ys = [held.item(j) for j in some.tolist()]
+            values = many(ys, x) if many is not None and len(ys) > 1 else None
+            if values is None:
+                pairs = ((i, x, j, y) if i < j else (j, y, i, x) for j, y in zip(some.tolist(), ys, strict=True))
+                values = np.array([self.compare(*pair).value for pair in pairs])
+            best.counts[row, 0] += len(some)
+            best.add(row, some - self.offset, values)
+
+    def add_tiles(self, best: Best, rows: range, columns: range, compute: Callable[[Tile], TileValues]) -> None:
+        """Compare a strip with columns, and keep the nearest; of two spaces the earlier one always comes first."""
+        for part in self._parts(rows, columns):
+            is_turned, is_own = self.offset == 0 and part.start < rows.start, self.offset == 0 and part == rows
+            found = compute(Tile(part, rows) if is_turned else Tile(rows, part, is_diagonal=is_own))
+            values = found.values.T if is_turned else found.values
+            if is_own:
+                values = np.where(np.eye(len(rows), dtype=bool), np.nan, values)
+            best.counts[0, 0] += np.count_nonzero(~np.isnan(values))
+            if not is_turned:  # else these pairs are counted with the strip of the other space
+                best.counts[0, 1:] += found.n_unconverged, found.n_failed
+            for row, some in enumerate(values):
+                best.add(row, np.arange(part.start, part.stop), some)
+
+    def _parts(self, rows: range, columns: range) -> list[range]:
+        """Columns in parts; those of the same spaces as the rows are one, unless columns are of other spaces."""
+        if self.offset:
+            return pieces(columns, TILE_COLUMNS)
+        before, after = (
+            range(columns.start, min(rows.start, columns.stop)),
+            range(max(rows.stop, columns.start), columns.stop),
+        )
+        own = [rows] if rows.start in columns else []
+        return pieces(before, TILE_COLUMNS) + own + pieces(after, TILE_COLUMNS)

@@ -1,0 +1,125 @@
+"""Nearest neighbours among spaces whose levels and vectors are all on one CUDA device; see `many/nearest.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anchorot._parallel import StoppedError
+from anchorot._typing import Float64s, Int64s
+from anchorot.anchors.encoder import Sketches
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.torch._pairs import PackedLevels, Stopped, join_levels, level_energies, pack_levels
+
+PACKED_SPACES = 4096  # that are brought to a device together
+GAP_NUMBERS = 1 << 26  # pairs whose bounds are computed together
+PAIRS = 1 << 22  # that are compared together
+FIRST_CANDIDATES = 64  # of a row, whose energies say how far to look; at least
+
+
+class Near(NamedTuple):
+    """Pairs of rows, counted within a block, and columns, with their energies."""
+
+    row: Tensor
+    column: Tensor
+    energy: Tensor
+
+
+class DeviceSearch:
+    """All spaces of a search on a device: their levels, and the vectors that bound energies.
+
+    Parameters
+    ----------
+    indices : sequence of int
+        The spaces that can be used.
+    item : callable
+        Returns the features of one; they have levels.
+    sketches : Sketches
+        Of all spaces, also of those that cannot be used.
+    """
+
+    def __init__(
+        self, indices: Sequence[int], item: Callable[[int], AnchorFeatures], sketches: Sketches, device: torch.device
+    ) -> None:
+        packed = []
+        for start in range(0, len(indices), PACKED_SPACES):
+            levels = [item(index).levels for index in indices[start : start + PACKED_SPACES]]
+            packed.append(pack_levels([each for each in levels if each is not None], device))
+        numbers, place, shapes = join_levels(packed)
+        places = torch.zeros(len(sketches.norms), place.shape[1], dtype=place.dtype, device=device)
+        places[torch.as_tensor(indices, device=device)] = place
+        self._levels = PackedLevels(numbers, places, shapes)
+        # products of float32 that are rounded more coarsely than its own are no bounds
+        is_exact = torch.get_float32_matmul_precision() == "highest"
+        self._vectors = torch.from_numpy(sketches.vectors).to(device, torch.float32 if is_exact else torch.float64)
+        self._norms = torch.from_numpy(sketches.norms).to(self._vectors)
+        self._sketches = sketches
+
+    def nearest(self, rows: Int64s, offset: int, k: int, stopped: Stopped) -> tuple[Int64s, Float64s, Int64s]:
+        """The k nearest of some good rows among all spaces from `offset` on.
+
+        Their columns, -1 where there are fewer, their energies, and how many each row was compared with.
+        """
+        height = max(1, GAP_NUMBERS // (len(self._norms) - offset))
+        parts = [rows[start : start + height] for start in range(0, len(rows), height)]
+        found = []
+        for part in parts:
+            found.append([side.numpy(force=True) for side in self._nearest(part, offset, k, stopped)])
+            if stopped():
+                raise StoppedError
+        index, value, compared = (np.concatenate(side) for side in zip(*found, strict=True))
+        return index, value, compared
+
+    def _nearest(self, rows: Int64s, offset: int, k: int, stopped: Stopped) -> tuple[Tensor, Tensor, Tensor]:
+        own = torch.from_numpy(rows).to(self._norms.device)
+        gaps = torch.addmm(self._norms[offset:], self._vectors[own], self._vectors[offset:].T, alpha=-2)
+        if offset == 0:
+            gaps.scatter_(1, own[:, None], torch.inf)
+        near, columns = torch.topk(gaps, min(max(FIRST_CANDIDATES, 2 * k), gaps.shape[1]), largest=False, sorted=False)
+        is_good = torch.isfinite(near)
+        first = self._compared(is_good, own, offset, stopped, columns)
+        energies = torch.full_like(near, torch.inf, dtype=torch.float64).masked_scatter_(is_good, first.energy)
+        limits = torch.kthvalue(energies, k).values
+        radius = float(self._sketches.radii.max())
+        largest = self._sketches.part(rows).largest_gaps(limits.numpy(force=True), radius)
+        within = (gaps <= torch.from_numpy(largest).to(gaps)[:, None]).scatter_(1, columns, False)
+        rest = self._compared(within, own, offset, stopped)
+        pairs = Near(*(torch.cat(parts) for parts in zip(first, rest, strict=True)))
+        return *_least(pairs, limits, k), torch.bincount(pairs.row, minlength=len(rows))
+
+    def _compared(
+        self, wanted: Tensor, own: Tensor, offset: int, stopped: Stopped, columns: Tensor | None = None
+    ) -> Near:
+        """Energies of the pairs that are wanted, of rows and of all columns, or of those that each row has."""
+        row, column = wanted.nonzero(as_tuple=True)
+        if columns is not None:
+            column = columns[row, column]
+        energies = [torch.empty(0, dtype=torch.float64, device=own.device)]
+        for start in range(0, len(row), PAIRS):
+            part = slice(start, start + PAIRS)
+            x, y = own[row[part]], column[part] + offset
+            earlier, later = torch.minimum(x, y), torch.maximum(x, y)
+            one, other = (self._levels._replace(place=self._levels.place[side]) for side in (earlier, later))
+            energies.append(level_energies(one, other, stopped, in_turn=True)[:, 0])
+        return Near(row, column, torch.cat(energies))
+
+
+def _least(pairs: Near, limits: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Columns and energies of the k least of each row, equal ones by column; -1 and infinity where there are fewer."""
+    within = pairs.energy <= limits[pairs.row]
+    row, column, energy = (part[within] for part in pairs)
+    order = torch.argsort(column)
+    order = order[torch.argsort(energy[order], stable=True)]
+    order = order[torch.argsort(row[order], stable=True)]
+    row, column, energy = row[order], column[order], energy[order]
+    begins = torch.searchsorted(row, torch.arange(len(limits), device=row.device))
+    rank = torch.arange(len(row), device=row.device) - begins[row]
+    row, column, energy, rank = (part[rank < k] for part in (row, column, energy, rank))
+    index = torch.full((len(limits), k), -1, dtype=torch.int64, device=row.device)
+    value = torch.full((len(limits), k), torch.inf, dtype=torch.float64, device=row.device)
+    index[row, rank], value[row, rank] = column, energy
+    return index, value
