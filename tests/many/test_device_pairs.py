@@ -10,9 +10,11 @@ from tests.strategies import clouds, examples, spaces
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from anchorot.anchors import encoder as encoders  # noqa: E402
 from anchorot.many import device as workers  # noqa: E402
+from anchorot.many import nearest, shards  # noqa: E402
 from anchorot.many import pairwise as module  # noqa: E402
-from anchorot.many import shards  # noqa: E402
+from anchorot.torch import _nearest as device_nearest  # noqa: E402
 from anchorot.torch import _pairs  # noqa: E402
 from tests.torch.emulated_device import emulated  # noqa: E402
 
@@ -249,3 +251,77 @@ def test_vectors_of_marks_are_refused_in_one_line(device):
     with pytest.raises(ao.InputError, match="device cannot be combined with marks, reach") as caught:
         ao.embed(clouds(2), reach=1.0, device=device)
     assert "\n" not in str(caught.value)
+
+
+# -- nearest neighbours --------------------------------------------------------------------------------------------
+
+
+def assert_nearest_on_both(device, many, others=None, **options):
+    """On a device as on the CPU; the latter is compared with the sorted matrix in `test_nearest.py`."""
+    found = ao.pairwise(many, others, **options, device=device)
+    wanted = ao.pairwise(many, others, **options, n_jobs=1)
+    np.testing.assert_array_equal(found.index, wanted.index)
+    np.testing.assert_allclose(found.value, wanted.value, rtol=1e-12)
+    return found, wanted
+
+
+@pytest.fixture
+def with_bounds(monkeypatch):
+    """So that few spaces have bounds, and fit on an emulated device with them."""
+    monkeypatch.setattr(encoders, "MIN_LEARNED", 1)
+    monkeypatch.setattr(nearest, "CELLS", (2, 2))
+    for name, value in (("MORE_CANDIDATES", 1), ("GAP_NUMBERS", 50), ("PAIRS", 7), ("PACKED_SPACES", 4)):
+        monkeypatch.setattr(device_nearest, name, value)
+
+
+@pytest.mark.usefixtures("native_only", "with_bounds")
+@examples(20)
+@given(st.lists(spaces(uniform=True), min_size=3, max_size=7), st.data())
+def test_neighbours_of_uniform_spaces_have_the_bits_of_the_native_kernels(device, many, data):
+    options = {"robust": data.draw(st.booleans()), "tile": data.draw(st.integers(1, 9))}
+    others = data.draw(st.none() | st.just(many[1:]))
+    k = data.draw(st.integers(1, len(many) - 1))
+    found, wanted = assert_nearest_on_both(device, [*many, many[0]], others, k=k, **options)
+    np.testing.assert_array_equal(found.value, wanted.value)
+
+
+@pytest.mark.usefixtures("with_bounds")
+def test_bounds_rule_out_pairs_on_a_device_too(device):
+    found, _ = assert_nearest_on_both(device, clouds(60, weighted=False), k=2)
+    assert found.n_exact < 60 * 59 / 2
+
+
+@pytest.mark.usefixtures("with_bounds")
+@pytest.mark.parametrize("options", [{}, {"p": 2}, {"reach": 1.5}], ids=str)
+def test_neighbours_of_any_spaces_are_those_of_the_cpu(device, options):
+    assert_nearest_on_both(device, clouds((*SIZES, 1)), k=3, tile=3, **options)
+
+
+@pytest.mark.usefixtures("with_bounds")
+def test_spaces_that_do_not_fit_on_the_device_have_the_same_neighbours(device, monkeypatch):
+    many = clouds(SIZES, weighted=False)
+    whole = ao.pairwise(many, k=2, device=device)
+    monkeypatch.setattr(_pairs, "free_bytes", lambda device: 3000)
+    found = ao.pairwise(many, k=2, device=device)
+    np.testing.assert_array_equal(found.index, whole.index)
+    np.testing.assert_array_equal(found.value, whole.value)
+    assert found.n_exact == len(many) * (len(many) - 1)
+
+
+@pytest.mark.usefixtures("with_bounds")
+def test_products_in_less_than_float32_are_no_bounds(device):
+    many, before = clouds(20, weighted=False), torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        assert_nearest_on_both(device, many, k=3)
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.usefixtures("with_bounds")
+def test_bad_spaces_have_no_neighbours_on_a_device(device):
+    many = [np.zeros((2, 3)), *clouds(6, weighted=False)]
+    with pytest.warns(ao.InputNote):
+        found, _ = assert_nearest_on_both(device, many, k=6, errors="skip", tile=4)
+    assert (found.index[0] == -1).all()
+    assert 0 not in found.index

@@ -190,8 +190,9 @@ class Sketches(NamedTuple):
     scale: float
 
     @classmethod
-    def of(cls, found: Sequence[Sketch | None], scale: float, length: int) -> Self:
+    def of(cls, found: Sequence[Sketch | None], scale: float) -> Self:
         """Of spaces in this order; None for one that cannot be used."""
+        length = next((len(sketch[0]) for sketch in found if sketch is not None), 0)
         vectors, radii = np.zeros((len(found), length), np.float32), np.zeros(len(found))
         for k, sketch in enumerate(found):
             if sketch is not None:

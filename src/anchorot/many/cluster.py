@@ -11,14 +11,17 @@ the pairs of two strips, is a task on these.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from functools import partial
 from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
+from anchorot.anchors.encoder import Sketches
 from anchorot.config import check_software, installed_software
 from anchorot.exceptions import AnchorotError, InputError, first_line
 from anchorot.io.gate import listening, note
 from anchorot.many.job import Job, SpaceSummary
+from anchorot.many.nearest import Best, NearestJob, StripSpaces
 from anchorot.many.spaces import Function, Inputs, call_for
 from anchorot.many.tiles import Tile, TileValues, pieces
 
@@ -261,12 +264,19 @@ class ClusterWorkers(ClusterSpaces):
         self._job = job
         self.software = job.software
 
+    def follow(self, job: Job) -> None:
+        """Go on with another job about the same spaces, once they are prepared."""
+        self._job = job
+
     def room(self, summaries: Sequence[SpaceSummary]) -> int:
         """All stay."""
         return sum(summary.n_bytes for summary in summaries)
 
     def run(self, tiles: Iterable[Tile], summaries: Sequence[SpaceSummary]) -> Iterator[tuple[Tile, TileValues]]:
         """Compute tiles on the cluster."""
+        if isinstance(self._job, NearestJob):
+            yield from self._run_strips(self._job, tiles, summaries)
+            return
         offset = self._job.offset
 
         def with_summaries(tile: Tile) -> tuple[Tile, dict[int, SpaceSummary]]:
@@ -279,6 +289,30 @@ class ClusterWorkers(ClusterSpaces):
         for (tile, _), found in self.map(compute, map(with_summaries, tiles), blocks):
             yield tile, found
 
+    def _run_strips(
+        self, job: NearestJob, strips: Iterable[Tile], summaries: Sequence[SpaceSummary]
+    ) -> Iterator[tuple[Tile, TileValues]]:
+        """Let every strip meet one block of columns after another, its own first; what is found is handed on."""
+        light, scale = job.without_inputs(), None if job.encoder is None else job.encoder.scale
+        blocks = {
+            strip.start: self.submit(
+                check_block, light, scale, strip, [summaries[i] for i in strip], after=(self._blocks[strip.start],)
+            )
+            for strip in self._strips
+        }
+        columns = [strip.start for strip in self._strips if strip.start >= job.offset]
+
+        def all_but_the_last(strip: Tile) -> tuple[Any, ...]:
+            first = columns.index(strip.rows.start) if job.offset == 0 else 0
+            own, found = blocks[strip.rows.start], tuple[Any, ...]()
+            *others, last = columns[first:] + columns[:first]
+            for start in others:
+                found = (self.submit(extend_strip, light, strip, after=(own, blocks[start], *found)),)
+            return own, blocks[last], *found
+
+        for strip, best in self.map(partial(extend_strip, light), strips, all_but_the_last):
+            yield strip, best.tile_values()
+
 
 def compute_tile(
     job: Job, task: tuple[Tile, dict[int, SpaceSummary]], row_block: Block, column_block: Block
@@ -286,3 +320,22 @@ def compute_tile(
     """Compare all pairs of a tile."""
     tile, summaries = task
     return job.compute(tile, summaries, partial(_found, row_block | column_block), len(tile.rows))
+
+
+def check_block(
+    job: NearestJob, scale: float | None, strip: range, summaries: list[SpaceSummary], block: Block
+) -> StripSpaces:
+    """The prepared spaces of a strip, if they are still what they were when the run began, with their vectors."""
+    known, get = dict(zip(strip, summaries, strict=True)), partial(_found, block)
+    items = {index: job.item(index, known, get) for index in strip if known[index].problem is None}
+    found = (get(index).sketch if index in items else None for index in strip)
+    return StripSpaces(strip, items, None if scale is None else Sketches.of(list(found), scale))
+
+
+def extend_strip(
+    job: NearestJob, strip: Tile, rows: StripSpaces, columns: StripSpaces, best: Best | None = None
+) -> Best:
+    """Look for the nearest of the spaces of a strip among those of another, and keep the best so far."""
+    found = Best(len(strip.rows), job.k) if best is None else deepcopy(best)  # which another task may ask for again
+    job.add_strip(found, rows, columns)
+    return found

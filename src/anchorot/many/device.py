@@ -16,7 +16,6 @@ import numpy as np
 
 from anchorot._parallel import StoppedError, Threads
 from anchorot._typing import Float64s, Int64s
-from anchorot.anchors.encoder import Sketches
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
 from anchorot.many.job import Job, PreparedSpace, SpaceSummary, ThreadWorkers
@@ -86,11 +85,15 @@ class DeviceWorkers(ThreadWorkers):
         for device in self._devices:
             free.put(device)
 
+        job, find = self._job, self._find_nearest
+        if isinstance(job, NearestJob) and not self._can_bound(job, summaries):
+            find = self._find_among_all
+
         def compute(tile: Tile) -> TileValues:
             device = free.get()
             try:
-                if isinstance(self._job, NearestJob):
-                    return self._nearest(self._job, tile, summaries, device)
+                if isinstance(job, NearestJob):
+                    return find(job, tile, summaries, device)
                 return self._compute(tile, summaries, device)
             finally:
                 free.put(device)
@@ -118,18 +121,32 @@ class DeviceWorkers(ThreadWorkers):
         )
         return TileValues(values, 0, n_failed)
 
-    def _nearest(self, job: NearestJob, tile: Tile, summaries: Sequence[SpaceSummary], device: "Device") -> TileValues:
-        """Find the nearest neighbours of a strip: by bounds if all spaces are uniform and fit, else among all."""
-        best = Best(len(tile.rows), job.k)
-        if job.sketches is None or not self._has_levels_alone or not device.holds(summaries, job.sketches):
-            columns = range(job.inputs.n if job.inputs.m is None else job.inputs.m)
-            job.add_tiles(best, tile.rows, columns, lambda part: self._compute(part, summaries, device))
-            return best.tile_values()
-        rows = np.array([i for i in tile.rows if summaries[i].problem is None], np.int64)
-        if len(rows):
-            item = partial(job.item, summaries=summaries, get=self._get)
-            places, found = rows - tile.rows.start, device.nearest(rows, job, summaries, item, self.is_stopped)
+    def _can_bound(self, job: NearestJob, summaries: Sequence[SpaceSummary]) -> bool:
+        """Whether energies are bounded by vectors, and every device holds all levels and vectors."""
+        if job.sketches is None or not self._has_levels_alone:
+            return False
+        levels = 2 * sum(summary.n_bytes for summary in summaries)  # float64 there, perhaps float32 here
+        room = 2 * (levels + job.sketches.vectors.nbytes)  # twice while they are brought there
+        return room <= min(device.limit for device in self._devices)
+
+    def _find_nearest(
+        self, job: NearestJob, tile: Tile, summaries: Sequence[SpaceSummary], device: "Device"
+    ) -> TileValues:
+        """Find the nearest neighbours of a strip by bounds."""
+        best, rows = Best(len(tile.rows), job.k), [i for i in tile.rows if summaries[i].problem is None]
+        if rows:
+            item, places = partial(job.item, summaries=summaries, get=self._get), np.array(rows) - tile.rows.start
+            found = device.nearest(np.array(rows), job, summaries, item, self.is_stopped)
             best.index[places], best.value[places], best.counts[places, 0] = found
+        return best.tile_values()
+
+    def _find_among_all(
+        self, job: NearestJob, tile: Tile, summaries: Sequence[SpaceSummary], device: "Device"
+    ) -> TileValues:
+        """Find the nearest neighbours of a strip by comparing it with all columns."""
+        best = Best(len(tile.rows), job.k)
+        columns = range(job.inputs.n if job.inputs.m is None else job.inputs.m)
+        job.add_tiles(best, tile.rows, columns, lambda part: self._compute(part, summaries, device))
         return best.tile_values()
 
     def _settle(self, found: Float64s, rows: list[int], columns: list[int], item: GetItem) -> int:
@@ -161,11 +178,6 @@ class Device:
         self.limit = free_bytes(self._device) // SPACE_SHARE
         self._kept: OrderedDict[tuple[int, ...], PackedSpaces] = OrderedDict()
         self._search: DeviceSearch | None = None
-
-    def holds(self, summaries: Sequence[SpaceSummary], sketches: Sketches) -> bool:
-        """Whether all spaces fit on the device with their vectors, twice while they are brought there."""
-        levels = 2 * sum(summary.n_bytes for summary in summaries)  # float64 there, perhaps float32 here
-        return 2 * levels + 2 * sketches.vectors.nbytes <= self.limit
 
     def nearest(
         self,

@@ -37,10 +37,10 @@ from anchorot.many.spaces import Inputs, Outlines, each_space, open_spaces
 from anchorot.many.tiles import Tile, TileValues, pieces
 
 CELLS = 16, 16  # of the vectors' grid: two numbers each
-STRIP_ROWS = 64  # spaces whose bounds are computed together, and the least side of a strip that has bounds
+STRIP_ROWS = 128  # spaces whose bounds are computed together, and the least side of a strip that has bounds
 BOUND_COLUMNS = 1 << 14  # to so many others
 TILE_COLUMNS = 1 << 12  # columns of a tile whose nearest are kept
-FIRST_CANDIDATES = 64  # that are compared before the others' bounds are looked at, at least
+MORE_CANDIDATES = 16  # than k, that are compared before the others' bounds are looked at
 TOGETHER = 256  # spaces that are compared with one in one call
 N_COUNTS = 3  # numbers of a row of a strip besides its neighbours: pairs compared, not converged, without a value
 
@@ -110,6 +110,8 @@ class Best:
     def add(self, row: int, columns: Int64s, values: Float64s) -> None:
         """Keep the nearest of these and of those so far; equally near ones by their order. NaN is never near."""
         near = values <= self.value[row, -1]
+        if not near.any():
+            return
         index = np.concatenate([self.index[row], columns[near]])
         value = np.concatenate([self.value[row], values[near]])
         order = np.lexsort((index, value))[: self.index.shape[1]]
@@ -137,6 +139,18 @@ class Side(NamedTuple):
 
     indices: range
     sketches: Sketches
+
+
+class StripSpaces(NamedTuple):
+    """Spaces of a strip that are at hand, those that can be used, and the vectors of all, if they have any."""
+
+    indices: range
+    items: dict[int, Any]
+    sketches: Sketches | None
+
+    def summaries(self) -> dict[int, SpaceSummary]:
+        """What there is to know about them: which can be used."""
+        return {i: SpaceSummary(0, None, None if i in self.items else "it is bad") for i in self.indices}
 
 
 def promising(gaps: NDArray[np.float32], largest: Callable[[], float], first: int) -> Iterator[Int64s]:
@@ -211,13 +225,13 @@ class NearestJob(Job):
 
     def without_inputs(self) -> NearestJob:
         """Return the same job, light enough to be sent away."""
-        return replace(self, inputs=self.inputs.only(()), encoder=None, sketches=None)
+        return replace(self, inputs=replace(self.inputs.only(()), prepare=None), encoder=None, sketches=None)
 
     def begin(self, workers: Any, summaries: list[SpaceSummary]) -> list[SpaceSummary]:
         """Tell the workers about the vectors of all spaces, and take them out of the summaries."""
         if self.encoder is not None:
             found = [summary.sketch for summary in summaries]
-            workers.follow(replace(self, sketches=Sketches.of(found, self.encoder.scale, self.encoder.length)))
+            workers.follow(replace(self, sketches=Sketches.of(found, self.encoder.scale)))
         return [summary._replace(sketch=None) for summary in summaries]
 
     def compute(
@@ -242,6 +256,23 @@ class NearestJob(Job):
                 self.add_bounded(best, tile.rows.start, *sides, held=held, stopped=stopped)
         return best.tile_values()
 
+    def add_strip(self, best: Best, rows: StripSpaces, columns: StripSpaces) -> None:
+        """Look for the nearest of the spaces of a strip among those of another, which are all at hand."""
+        if not rows.items or not columns.items:
+            return
+        items, start = rows.items | columns.items, rows.indices.start
+        if rows.sketches is not None and columns.sketches is not None:
+            sides = Side(rows.indices, rows.sketches), Side(columns.indices, columns.sketches)
+            self.add_bounded(best, start, *sides, held=Held(items.__getitem__, len(items)))
+            return
+        part = range(columns.indices.start - self.offset, columns.indices.stop - self.offset)
+        known = rows.summaries() | columns.summaries()
+
+        def compute(tile: Tile) -> TileValues:
+            return Job.compute(self, tile, known, lambda i: PreparedSpace(items[i], None), len(tile.rows))
+
+        self.add_tiles(best, rows.indices, part, compute)
+
     def add_bounded(
         self, best: Best, start: int, rows: Side, columns: Side, *, held: Held, stopped: Callable[[], bool] = never
     ) -> None:
@@ -254,7 +285,7 @@ class NearestJob(Job):
             if i in columns.indices:
                 gaps[place, i - columns.indices.start] = np.inf
             largest = partial(own.largest_gap, best.value[i - start], radius)
-            for places in promising(gaps[place], largest, max(FIRST_CANDIDATES, 2 * self.k)):
+            for places in promising(gaps[place], largest, self.k + MORE_CANDIDATES):
                 self._compare_row(best, i - start, i, columns.indices.start + places, held, stopped)
 
     def _compare_row(

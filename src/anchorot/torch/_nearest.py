@@ -18,7 +18,7 @@ from anchorot.torch._pairs import PackedLevels, Stopped, join_levels, level_ener
 PACKED_SPACES = 4096  # that are brought to a device together
 GAP_NUMBERS = 1 << 26  # pairs whose bounds are computed together
 PAIRS = 1 << 22  # that are compared together
-FIRST_CANDIDATES = 64  # of a row, whose energies say how far to look; at least
+MORE_CANDIDATES = 16  # than k, of a row, whose energies say how far to look
 
 
 class Near(NamedTuple):
@@ -79,7 +79,7 @@ class DeviceSearch:
         gaps = torch.addmm(self._norms[offset:], self._vectors[own], self._vectors[offset:].T, alpha=-2)
         if offset == 0:
             gaps.scatter_(1, own[:, None], torch.inf)
-        near, columns = torch.topk(gaps, min(max(FIRST_CANDIDATES, 2 * k), gaps.shape[1]), largest=False, sorted=False)
+        near, columns = torch.topk(gaps, min(k + MORE_CANDIDATES, gaps.shape[1]), largest=False, sorted=False)
         is_good = torch.isfinite(near)
         first = self._compared(is_good, own, offset, stopped, columns)
         energies = torch.full_like(near, torch.inf, dtype=torch.float64).masked_scatter_(is_good, first.energy)
