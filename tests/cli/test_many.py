@@ -40,6 +40,38 @@ def test_pairwise_prints_writes_and_draws(tmp_path):
     assert [[float(value) for value in row[1:]] for row in rows[1:]] == expected.tolist()
 
 
+def test_pairwise_finds_the_nearest(tmp_path):
+    paths = write_lines(tmp_path)
+    wanted = ao.pairwise([ao.read(path) for path in paths], k=1)
+    result = anchorot("pairwise", *paths, "--nearest", 1, "-o", "knn.npz", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert f"{wanted.value[2, 0]:.6g}" in result.stdout
+    with np.load(tmp_path / "knn.npz") as saved:
+        np.testing.assert_array_equal(saved["index"], wanted.index)
+        np.testing.assert_array_equal(saved["value"], wanted.value)
+        assert saved["names"].tolist() == ["line1.csv", "line2.csv", "dots10.csv"]
+    found = json.loads(anchorot("pairwise", *paths, "--nearest", 1, "--json", cwd=tmp_path).stdout)
+    assert (found["index"], found["value"]) == (wanted.index.tolist(), wanted.value.tolist())
+    assert anchorot("pairwise", *paths, "--nearest", 1, "-o", "knn.csv", cwd=tmp_path).returncode == 0
+    rows = list(csv.reader((tmp_path / "knn.csv").read_text().splitlines()))
+    assert rows[:2] == [["space", "neighbour", "value"], ["line1.csv", "line2.csv", str(wanted.value[0, 0])]]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--nearest", 3], "k=3 nearest spaces are asked for, but a space has only 2 others here"),
+        (["--nearest", 1, "--picture", "D.png"], "--picture draws the matrix, but --nearest makes none"),
+    ],
+    ids=str,
+)
+def test_pairwise_refuses_neighbours_that_it_cannot_give(tmp_path, options, problem):
+    result = anchorot("pairwise", *write_lines(tmp_path), *options, cwd=tmp_path)
+    assert result.returncode == 2
+    assert problem in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
 def test_pairwise_of_a_folder_is_in_natural_order(tmp_path):
     for number in (10, 9, 1):
         np.save(tmp_path / f"x{number}.npy", np.zeros((2, 2)))

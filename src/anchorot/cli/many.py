@@ -11,7 +11,7 @@ import typer
 from numpy.typing import NDArray
 
 import anchorot as ao
-from anchorot._typing import Float64s
+from anchorot._typing import Float64s, Int64s
 from anchorot.cli.options import (
     DaskOption,
     EpsilonOption,
@@ -48,7 +48,11 @@ def pairwise(
     files: FilesArgument,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write the matrix as .csv, or with options as .npz.", show_default=False),
+        typer.Option("--output", "-o", help="Write the result as .csv, or with options as .npz.", show_default=False),
+    ] = None,
+    nearest: Annotated[
+        int | None,
+        typer.Option(help="Neighbours of each to find, instead of the matrix.", min=1, show_default=False),
     ] = None,
     picture: Annotated[
         Path | None,
@@ -86,21 +90,25 @@ def pairwise(
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Distances between all pairs of spaces."""
+    """Distances between all pairs of spaces, or the nearest neighbours of each."""
     options = metric_of(metric, p, robust, epsilon, ground=ground).options
     job = None if shard is None else _parse_shard(shard)
     outputs = Outputs(*files)
     outputs.announce(output, ".npz", ".csv")
     outputs.announce_picture(picture)
     outputs.announce_folder(checkpoint)
+    if nearest is not None and picture is not None:
+        raise ao.InputError("--picture draws the matrix, but --nearest makes none; leave one of them out")
     sources = find_sources(files)
     if output is None and picture is None and not as_json and len(sources) > MOST_PRINTED:
-        raise ao.InputError(f"a matrix of {len(sources)} spaces is too large to print; write it to a file: -o D.npz")
+        what = "a matrix of" if nearest is None else "a table of the neighbours of"
+        raise ao.InputError(f"{what} {len(sources)} spaces is too large to print; write it to a file: -o D.npz")
     start = time.perf_counter()
     with dask_client(dask) as client, doing(f"comparing {len(sources)} spaces", ", or take fewer --jobs"):
-        distances = ao.pairwise(
+        found = ao.pairwise(
             unread_all(sources, reading),
             **options,
+            k=nearest,
             marks=marks,
             reach=reach,
             n_jobs=jobs,
@@ -111,20 +119,27 @@ def pairwise(
             errors="skip" if skip_errors else "raise",
         )
     seconds = time.perf_counter() - start
-    if distances is None:
+    if found is None:
         _say_what_is_left(shard, checkpoint, output, seconds, as_json)
         return
     options |= {} if marks is None and reach is None else {"marks": marks, "reach": reach}
-    outputs.save(output, lambda path: _write(path, sources, options, reading, _matrix_rows, distances=distances))
-    outputs.save_picture(picture, lambda: _draw_matrix(distances, sources, metric))
+    arrays: dict[str, Any] = {"distances": found}
+    if isinstance(found, ao.Neighbors):
+        arrays = {"index": found.index, "value": found.value}
+    rows_of = _matrix_rows if nearest is None else _neighbor_rows
+    outputs.save(output, lambda path: _write(path, sources, options, reading, rows_of, **arrays))
+    outputs.save_picture(picture, lambda: _draw_matrix(arrays["distances"], sources, metric))
     if as_json:
         names = [source.name for source in sources]
         said = {**options, "reading": said_of(reading), "names": names}
         said |= {} if shard is None else {"shard": shard, "assembled": True}
-        print_json({**said, "distances": distances.tolist(), "seconds": seconds})
+        print_json({**said, **{name: array.tolist() for name, array in arrays.items()}, "seconds": seconds})
     else:
-        count = len(sources) * (len(sources) - 1) // 2
-        table = _matrix_table(f"{metric}{' of ranks' * robust} of {len(sources)} spaces", distances, sources)
+        title = f"{metric}{' of ranks' * robust} of {len(sources)} spaces"
+        if isinstance(found, ao.Neighbors):
+            table, count = _neighbor_table(title, found, sources), found.n_exact
+        else:
+            table, count = _matrix_table(title, found, sources), len(sources) * (len(sources) - 1) // 2
         print_table(table, f"{count} pairs in {seconds:.2f} s, reading included", *outputs.lines())
     outputs.settle()
 
@@ -152,6 +167,16 @@ def _say_what_is_left(
     else:
         what = "assembles the matrix" if output is None else f"writes {printable(str(output))}"
         print(f"shard {shard}: done in {seconds:.2f} s; other jobs are at the last tiles, and the last of them {what}")
+
+
+def _neighbor_table(title: str, found: ao.Neighbors, sources: list[Source]) -> "Table":
+    """Return the nearest neighbour of each space, of as many as fit on a screen."""
+    table = new_table(title, "space", "nearest", "value")
+    names = [source.name for source in sources]
+    _, *rows = _neighbor_rows(names, found.index[:MOST_PRINTED, :1], found.value)
+    for name, neighbor, value in rows:
+        table.add_row(plain(name), plain(neighbor), f"{value:.6g}")
+    return table
 
 
 def _matrix_table(title: str, distances: Float64s, sources: list[Source]) -> "Table":
@@ -183,20 +208,26 @@ def _write(
     sources: list[Source],
     options: dict[str, Any],
     reading: dict[str, Any],
-    rows_of: Callable[[list[str], Any], Iterator[list[Any]]],
-    **array: Any,
+    rows_of: Callable[..., Iterator[list[Any]]],
+    **arrays: Any,
 ) -> None:
-    """Write an array by its name as .npz, with what it was made by, or its rows with the names of the files as .csv."""
+    """Write arrays by their names as .npz, with what they were made by, or as rows with the names of files as .csv."""
     if path.suffix.lower() == ".npz":
-        write_archive(path, sources, options, said_of(reading), **array)
+        write_archive(path, sources, options, said_of(reading), **arrays)
     else:
-        write_csv(path, rows_of([source.name for source in sources], *array.values()))
+        write_csv(path, rows_of([source.name for source in sources], *arrays.values()))
 
 
 def _matrix_rows(names: list[str], distances: Float64s) -> Iterator[list[Any]]:
     yield ["", *names]
     for name, row in zip(names, distances.tolist(), strict=True):
         yield [name, *row]
+
+
+def _neighbor_rows(names: list[str], index: Int64s, value: Float64s) -> Iterator[list[Any]]:
+    yield ["space", "neighbour", "value"]
+    for i, k in np.argwhere(index >= 0).tolist():
+        yield [names[i], names[index[i, k]], float(value[i, k])]
 
 
 def _draw_matrix(distances: Float64s, sources: list[Source], metric: str) -> "Figure":
