@@ -50,16 +50,21 @@ class DeviceWorkers(ThreadWorkers):
     """CUDA devices, each with a thread that feeds it; other threads prepare spaces."""
 
     def __init__(self, job: Job, devices: Sequence[str], n_jobs: int, memory: int) -> None:
-        self._prepare, self._has_levels_alone = job.inputs.prepare, True
+        self._prepare, self._has_levels_alone, self._has_large = job.inputs.prepare, True, False
         super().__init__(replace(job, inputs=replace(job.inputs, prepare=self._note_levels)), n_jobs, memory)
         self._devices = [Device(name, job.metric.options["p"]) for name in devices]
         self._feeders = Threads(len(devices) + 1)  # so that a device waits for no tile that is put on disk
 
     def _note_levels(self, space: Any) -> PreparedSpace:
-        """Prepare a space, and remember whether all of them had levels."""
+        """Prepare a space, and remember whether one had no levels, and whether one is too large to be swept."""
+        from anchorot.torch._pairs import is_small
+
         assert self._prepare is not None
         prepared: PreparedSpace = self._prepare(space)
-        self._has_levels_alone &= prepared.item.levels is not None
+        if prepared.item.levels is None:  # set, never cleared: other threads do the same
+            self._has_levels_alone = False
+        if prepared.sketch is not None and not is_small(prepared.item):
+            self._has_large = True
         return prepared
 
     def __exit__(self, *exception: object) -> None:
@@ -122,12 +127,12 @@ class DeviceWorkers(ThreadWorkers):
         return TileValues(values, 0, n_failed)
 
     def _can_bound(self, job: NearestJob, summaries: Sequence[SpaceSummary]) -> bool:
-        """Whether energies are bounded by vectors, and every device holds all levels and vectors."""
-        if job.sketches is None or not self._has_levels_alone:
+        """Whether energies are bounded by vectors, and every device takes all spaces."""
+        if job.sketches is None or (self._has_large and not self._has_levels_alone):
             return False
-        levels = 2 * sum(summary.n_bytes for summary in summaries)  # float64 there, perhaps float32 here
-        room = 2 * (levels + job.sketches.vectors.nbytes)  # twice while they are brought there
-        return room <= min(device.limit for device in self._devices)
+        growth = 2 if self._has_levels_alone else 8  # from float32 to float64, and levels to events
+        total = growth * sum(summary.n_bytes for summary in summaries) + job.sketches.vectors.nbytes
+        return 2 * total <= min(device.limit for device in self._devices)  # twice while they are brought there
 
     def _find_nearest(
         self, job: NearestJob, tile: Tile, summaries: Sequence[SpaceSummary], device: "Device"

@@ -1,8 +1,8 @@
-"""Nearest neighbours among spaces whose levels and vectors are all on one CUDA device; see `many/nearest.py`."""
+"""Nearest neighbours among spaces that are all on one CUDA device, with their vectors; see `many/nearest.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,17 @@ from anchorot._parallel import StoppedError
 from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.encoder import Sketches
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.torch._pairs import PackedLevels, Stopped, join_levels, level_energies, pack_levels
+from anchorot.torch._pairs import (
+    PackedEvents,
+    PackedLevels,
+    Stopped,
+    join_events,
+    join_levels,
+    level_energies,
+    pack_events,
+    pack_levels,
+    sweep_energies,
+)
 
 PACKED_SPACES = 4096  # that are brought to a device together
 GAP_NUMBERS = 1 << 26  # pairs whose bounds are computed together
@@ -30,14 +40,14 @@ class Near(NamedTuple):
 
 
 class DeviceSearch:
-    """All spaces of a search on a device: their levels, and the vectors that bound energies.
+    """All spaces of a search on a device: what their energies need, and the vectors that bound these.
 
     Parameters
     ----------
     indices : sequence of int
         The spaces that can be used.
     item : callable
-        Returns the features of one; they have levels.
+        Returns the features of one.
     sketches : Sketches
         Of all spaces, also of those that cannot be used.
     """
@@ -45,19 +55,29 @@ class DeviceSearch:
     def __init__(
         self, indices: Sequence[int], item: Callable[[int], AnchorFeatures], sketches: Sketches, device: torch.device
     ) -> None:
-        packed = []
-        for start in range(0, len(indices), PACKED_SPACES):
-            levels = [item(index).levels for index in indices[start : start + PACKED_SPACES]]
-            packed.append(pack_levels([each for each in levels if each is not None], device))
-        numbers, place, shapes = join_levels(packed)
-        places = torch.zeros(len(sketches.norms), place.shape[1], dtype=place.dtype, device=device)
-        places[torch.as_tensor(indices, device=device)] = place
-        self._levels = PackedLevels(numbers, places, shapes)
+        uniform = [index for index in indices if item(index).levels is not None]
+        self._is_weighted = torch.ones(len(sketches.norms), dtype=torch.bool, device=device)
+        self._is_weighted[uniform] = False
+        self._levels: PackedLevels | None = None
+        self._events: PackedEvents | None = None
+        if uniform:
+            all_levels = ([item(i).levels for i in some] for some in _batches(uniform))
+            levels = join_levels([pack_levels([x for x in some if x is not None], device) for some in all_levels])
+            self._levels = levels._replace(place=self._by_index(levels.place, uniform))
+        if len(uniform) < len(indices):  # then uniform ones, too, are swept, next to weighted ones
+            events = join_events([pack_events([item(i).events for i in some], device) for some in _batches(indices)])
+            self._events = events._replace(place=self._by_index(events.place, indices))
         # products of float32 that are rounded more coarsely than its own are no bounds
         is_exact = torch.get_float32_matmul_precision() == "highest"
         self._vectors = torch.from_numpy(sketches.vectors).to(device, torch.float32 if is_exact else torch.float64)
         self._norms = torch.from_numpy(sketches.norms).to(self._vectors)
         self._sketches = sketches
+
+    def _by_index(self, place: Tensor, indices: Sequence[int]) -> Tensor:
+        """The places of some spaces, among those of all."""
+        out = place.new_zeros(len(self._is_weighted), place.shape[1])
+        out[list(indices)] = place
+        return out
 
     def nearest(self, rows: Int64s, offset: int, k: int, stopped: Stopped) -> tuple[Int64s, Float64s, Int64s]:
         """The k nearest of some good rows among all spaces from `offset` on.
@@ -102,10 +122,25 @@ class DeviceSearch:
         for start in range(0, len(row), PAIRS):
             part = slice(start, start + PAIRS)
             x, y = own[row[part]], column[part] + offset
-            earlier, later = torch.minimum(x, y), torch.maximum(x, y)
-            one, other = (self._levels._replace(place=self._levels.place[side]) for side in (earlier, later))
-            energies.append(level_energies(one, other, stopped, in_turn=True)[:, 0])
+            energies.append(self._energies(torch.minimum(x, y), torch.maximum(x, y), stopped))
         return Near(row, column, torch.cat(energies))
+
+    def _energies(self, x: Tensor, y: Tensor, stopped: Stopped) -> Tensor:
+        """Energies of pairs of spaces, by sweeps if one of the two is weighted."""
+        out = torch.empty(len(x), dtype=torch.float64, device=x.device)
+        swept = self._is_weighted[x] | self._is_weighted[y]
+        if (levels := self._levels) is not None and not swept.all():
+            u, v = (levels._replace(place=levels.place[side[~swept]]) for side in (x, y))
+            out[~swept] = level_energies(u, v, stopped, in_turn=True)[:, 0]
+        if (events := self._events) is not None and swept.any():
+            f, g = (events._replace(place=events.place[side[swept]]) for side in (x, y))
+            out[swept] = sweep_energies(f, g, stopped, in_turn=True)[:, 0]
+        return out
+
+
+def _batches(indices: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(indices), PACKED_SPACES):
+        yield indices[start : start + PACKED_SPACES]
 
 
 def _least(pairs: Near, limits: Tensor, k: int) -> tuple[Tensor, Tensor]:

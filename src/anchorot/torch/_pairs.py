@@ -79,11 +79,11 @@ def level_energies(x: PackedLevels, y: PackedLevels, stopped: Stopped, *, in_tur
     return _by_parts(launch, out, most, steps, stopped)
 
 
-def sweep_energies(x: PackedEvents, y: PackedEvents, stopped: Stopped) -> Tensor:
-    """AE (p = 1) of all pairs from their events, by sweeps."""
+def sweep_energies(x: PackedEvents, y: PackedEvents, stopped: Stopped, *, in_turn: bool = False) -> Tensor:
+    """AE (p = 1) of all pairs from their events, by sweeps; or `in_turn`, see `level_energies`."""
     rows = max(n for _, n in x.sizes) + max(m for _, m in y.sizes)
     events = max(e for e, _ in x.sizes) + max(e for e, _ in y.sizes)
-    most, columns = -(-events // STRETCH), len(y.place)
+    most, columns = -(-events // STRETCH), 0 if in_turn else len(y.place)
     threads, kernel = _sweep(-(-rows // 32) * 32, x.position.device)
     inputs = [pointer(t) for side in (x, y) for t in (side.position, side.row, side.jump, side.mass, side.place)]
 
@@ -91,7 +91,7 @@ def sweep_energies(x: PackedEvents, y: PackedEvents, stopped: Stopped) -> Tensor
         sizes = long(first), long(columns), long(most), long(pairs * most)
         kernel.launch((-(-pairs * most * LANES // threads), 1), threads, (*inputs, pointer(part), *sizes))
 
-    out = _empty(len(x.place), columns, x.position.device)
+    out = _empty(len(x.place), columns or 1, x.position.device)
     return _by_parts(launch, out, most, EVENT_STEPS * events, stopped)
 
 
@@ -225,13 +225,25 @@ def pack_levels(spaces: Sequence[Floats], device: torch.device) -> PackedLevels:
 
 def join_levels(parts: Sequence[PackedLevels]) -> PackedLevels:
     """Levels that were brought to a device a part at a time, as one."""
-    begins = _begins([len(part.numbers) for part in parts]).tolist()
-    places = []
-    for part, begin in zip(parts, begins, strict=True):
-        part.place[:, 0] += begin
-        places.append(part.place)
-    shapes = sorted({shape for part in parts for shape in part.shapes})  # of what sort, no more
-    return PackedLevels(torch.cat([part.numbers for part in parts]), torch.cat(places), shapes)
+    place = _moved([part.place for part in parts], [{0: len(part.numbers)} for part in parts])
+    shapes = sorted({shape for part in parts for shape in part.shapes})  # of what sorts, no more
+    return PackedLevels(torch.cat([part.numbers for part in parts]), place, shapes)
+
+
+def join_events(parts: Sequence[PackedEvents]) -> PackedEvents:
+    """Events that were brought to a device a part at a time, as one."""
+    place = _moved([part.place for part in parts], [{0: len(part.row), 2: len(part.mass)} for part in parts])
+    position, row, jump, mass = (torch.cat(side) for side in zip(*(part[:4] for part in parts), strict=True))
+    return PackedEvents(position, row, jump, mass, place, sorted({size for part in parts for size in part.sizes}))
+
+
+def _moved(places: list[Tensor], lengths: list[dict[int, int]]) -> Tensor:
+    """Places of parts that come one after another, where a column counts numbers of which a part has so many."""
+    moved = [place.clone() for place in places]
+    for column in lengths[0]:
+        for place, begin in zip(moved, _begins([length[column] for length in lengths]).tolist(), strict=True):
+            place[:, column] += begin
+    return torch.cat(moved)
 
 
 def pack_steps(spaces: Sequence[StepFunction], device: torch.device) -> PackedSteps:
@@ -269,8 +281,8 @@ class PackedSpaces:
         self.count, self.device = len(items), device
         self.spans = np.array([(0.0, 0.0) if x.is_mean_only else x.span for x in items])
         self.uniform = [k for k, x in enumerate(items) if x.levels is not None]
-        self.weighted = [k for k, x in enumerate(items) if x.levels is None and p == 1 and _is_small(x)]
-        self.small = [k for k in self.uniform if _is_small(items[k])]  # may be swept next to weighted ones
+        self.weighted = [k for k, x in enumerate(items) if x.levels is None and p == 1 and is_small(x)]
+        self.small = [k for k in self.uniform if is_small(items[k])]  # may be swept next to weighted ones
         self.steps = pack_steps([x.mean_quantile for x in items], device) if p == 2 else None
         self.levels = self.events = None
         if self.uniform and p == 1:
@@ -292,7 +304,8 @@ class PackedSpaces:
         return sum(tensor.nbytes for tensor in tensors)
 
 
-def _is_small(x: AnchorFeatures) -> bool:
+def is_small(x: AnchorFeatures) -> bool:
+    """Whether a space may be swept on a device."""
     return (x.levels.shape[1] if x.levels is not None else len(x.events.mass)) <= MOST_ROWS
 
 

@@ -179,7 +179,7 @@ __device__ __forceinline__ double swept(Heights& state, const Events& x, const E
   return sum > 0 ? sum : 0;
 }
 
-// Every stretch of every pair, LANES threads each: part[pair * most + k].
+// Every stretch of every pair, LANES threads each: part[pair * most + k]. Without columns as in `level_parts`.
 extern "C" __global__ void __launch_bounds__(THREADS) sweep_parts(
     const double* x_position, const unsigned* x_row, const Int* x_jump, const double* x_mass, const Int* x_place,
     const double* y_position, const unsigned* y_row, const Int* y_jump, const double* y_mass, const Int* y_place,
@@ -188,8 +188,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) sweep_parts(
   const Int place = (Int)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
   if (place >= total) return;
   const Int pair = place / most;
-  const Events x = events_of(x_position, x_row, x_jump, x_mass, x_place, first_row + pair / columns);
-  const Events y = events_of(y_position, y_row, y_jump, y_mass, y_place, pair % columns);
+  const Int i = first_row + (columns ? pair / columns : pair), j = columns ? pair % columns : first_row + pair;
+  const Events x = events_of(x_position, x_row, x_jump, x_mass, x_place, i);
+  const Events y = events_of(y_position, y_row, y_jump, y_mass, y_place, j);
   const int events = x.count + y.count, rows = x.rows + y.rows;
   const int length = ROW_STRETCH * rows > STRETCH ? ROW_STRETCH * rows : STRETCH;
   const Int begin = place % most * length;
