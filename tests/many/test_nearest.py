@@ -332,6 +332,18 @@ def test_a_graph_holds_the_matrix_at_the_neighbours(small):
     assert ao.pairwise(many[:2], many, k=1).to_sparse().shape == (2, 7)
 
 
+def test_a_graph_is_what_anndata_and_scikit_learn_take(small):
+    anndata, cluster = pytest.importorskip("anndata"), pytest.importorskip("sklearn.cluster")
+    rng = np.random.default_rng(0)
+    many = [ao.from_points(size * rng.normal(size=(8, 2))) for size in (1, 1, 1, 1, 50, 50, 50, 50)]
+    graph = ao.pairwise(many, k=3).to_sparse().sqrt()
+    adata = anndata.AnnData(np.zeros((8, 1), np.float32), obsp={"distances": graph})
+    assert (adata.obsp["distances"] != graph).nnz == 0
+    assert adata.obsp["distances"].diagonal().tolist() == [0.0] * 8
+    labels = cluster.DBSCAN(eps=10, min_samples=2, metric="precomputed").fit(graph).labels_
+    assert labels.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
 def test_an_answer_to_one_query_is_a_graph_of_one_row():
     pytest.importorskip("faiss")
     many = clouds(6)
