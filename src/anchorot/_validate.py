@@ -128,8 +128,10 @@ def check_values(values: ArrayLike, name: str) -> Float64s:
 
 def check_vector(values: ArrayLike, name: str) -> Floats:
     """Turn `values` into one or more numbers, finite or not."""
-    is_checked = type(values) is np.ndarray and values.dtype == np.float64  # quickly: of thousands of measures
-    array = values if is_checked else check_numbers(values, name)
+    if type(values) is np.ndarray and values.dtype == np.float64:  # quickly: there may be thousands
+        array: Floats = values
+    else:
+        array = check_numbers(values, name)
     if array.ndim != 1 or len(array) == 0:
         raise InputError(f"{name} has shape {array.shape}, but values (k,) with k >= 1 are needed")
     return array

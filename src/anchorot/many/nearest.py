@@ -298,10 +298,12 @@ class NearestJob(Job):
                 raise StoppedError
             some = columns[first : first + size]
             ys = [held.item(j) for j in some.tolist()]
-            values = many(ys, x) if many is not None and len(ys) > 1 else None
-            if values is None:
+            together = many(ys, [x], np.array([len(ys)])) if many is not None else None
+            if together is None:
                 pairs = ((i, x, j, y) if i < j else (j, y, i, x) for j, y in zip(some.tolist(), ys, strict=True))
                 values = np.array([self.compare(*pair).value for pair in pairs])
+            else:
+                values = together[:, 0]
             best.counts[row, 0] += len(some)
             best.add(row, some - self.offset, values)
 
