@@ -140,7 +140,9 @@ def cell(name: str) -> str:
 
 def drawable(name: str) -> str:
     """Return a name in which matplotlib finds no formula of its own."""
-    return printable(name).replace("$", r"\$")
+    from anchorot.plot.style import literal
+
+    return literal(printable(name))
 
 
 def _is_number(text: str) -> bool:
