@@ -66,29 +66,34 @@ inline __m256d to_double(__m256i x) {
 // The four entries from k on. Returns which of the entries above them are passed.
 inline unsigned pass_four(const HeightState& state, std::size_t k, __m256i target, __m256d s, __m256i above,
                           __m256d d_above, Area& area) {
-  const __m256i here = load(state.height + k), end = smaller(above, target);
-  const __m256d d = _mm256_loadu_pd(state.d + k), width = to_double(_mm256_sub_epi64(end, smaller(here, target)));
-  const __m256d passed = _mm256_castsi256_pd(_mm256_cmpgt_epi64(target, above));
-  area.part = _mm256_add_pd(area.part, _mm256_mul_pd(width, d));
-  store(state.height + k, larger(here, end));
+  const __m256i here = load(state.height + k);
+  const __m256i is_below = _mm256_cmpgt_epi64(target, here), is_passed = _mm256_cmpgt_epi64(target, above);
+  const __m256i begin = _mm256_blendv_epi8(target, here, is_below), end = _mm256_blendv_epi8(target, above, is_passed);
+  const __m256d d = _mm256_loadu_pd(state.d + k), passed = _mm256_castsi256_pd(is_passed);
+  area.part = _mm256_add_pd(area.part, _mm256_mul_pd(to_double(_mm256_sub_epi64(end, begin)), d));
+  store(state.height + k, _mm256_blendv_epi8(here, end, is_below));
   _mm256_storeu_pd(state.d + k, _mm256_blendv_pd(d, _mm256_sub_pd(d_above, s), passed));
   return static_cast<unsigned>(_mm256_movemask_pd(passed));
 }
 
-// Move the entries above k that lie below `target` down by one, four at most; returns how many.
-inline std::size_t pass_few(const HeightState& state, std::size_t k, std::int64_t target, double s, Area& area) {
-  const __m256i above = load(state.height + k + 1);
-  const __m256d d = _mm256_loadu_pd(state.d + k + 1);
-  const unsigned mask = pass_four(state, k, _mm256_set1_epi64x(target), _mm256_set1_pd(s), above, d, area);
-  const auto passed = static_cast<std::size_t>(_mm_popcnt_u32(mask));
-  ANCHOROT_UNROLL(4)
-  for (std::size_t t = 0; t < 4; ++t) {  // whose place is written does not wait for who is passed
-    state.place[state.row[k + 1 + t]] = static_cast<std::uint32_t>(k + 1 + t - (t < passed));
+// Move the entries above k that lie below `target` down by one, kLiftWidth at most; returns how many.
+inline std::size_t pass_some(const HeightState& state, std::size_t k, std::int64_t target, double s, Area& area) {
+  const __m256i above_0 = load(state.height + k + 1), above_4 = load(state.height + k + 5);
+  const __m256d d_0 = _mm256_loadu_pd(state.d + k + 1), d_4 = _mm256_loadu_pd(state.d + k + 5);
+  const __m256i targets = _mm256_set1_epi64x(target);
+  const __m256d mass = _mm256_set1_pd(s);
+  const unsigned low = pass_four(state, k, targets, mass, above_0, d_0, area);
+  const unsigned high = pass_four(state, k + 4, targets, mass, above_4, d_4, area);
+  const auto passed = static_cast<std::size_t>(_mm_popcnt_u32(low | high << 4));
+  const __m256i moved = load(reinterpret_cast<const std::uint32_t*>(kMoved + kLiftWidth - passed));
+  alignas(32) std::uint32_t place[kLiftWidth];
+  const __m256i next = _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(k)), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8));
+  store(place, _mm256_add_epi32(next, moved));
+  ANCHOROT_UNROLL(8)
+  for (std::size_t t = 0; t < kLiftWidth; ++t) {  // whose place is written does not wait for who is passed
+    state.place[state.row[k + 1 + t]] = place[t];
   }
-  const __m128i moved = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kMoved + 8 - passed));
-  const __m128i rows = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state.row + k));
-  const __m128i rows_above = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state.row + k + 1));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(state.row + k), _mm_blendv_epi8(rows, rows_above, moved));
+  store(state.row + k, _mm256_blendv_epi8(load(state.row + k), load(state.row + k + 1), moved));
   return passed;
 }
 
@@ -112,11 +117,11 @@ inline void pass_all(const HeightState& state, std::size_t k, double s, Area& ar
 
 // Move all entries above k that lie below `target` down by one; returns where the last of them was.
 inline std::size_t pass_entries(const HeightState& state, std::size_t k, std::int64_t target, double s, Area& area) {
-  std::size_t passed = pass_few(state, k, target, s, area);
-  while (passed == 4) {
-    k += 4;
+  std::size_t passed = pass_some(state, k, target, s, area);
+  while (passed == kLiftWidth) {
+    k += kLiftWidth;
     for (; state.height[k + kLiftWidth] < target; k += kLiftWidth) pass_all(state, k, s, area);
-    passed = pass_few(state, k, target, s, area);
+    passed = pass_some(state, k, target, s, area);
   }
   return k + passed;
 }

@@ -91,18 +91,27 @@ class MergedEvents {
   std::span<const Event> next() {
     Side &x = sides_[0], &y = sides_[1];
     std::size_t count = 0;
+    if (x.end - x.at >= kBlock && y.end - y.at >= kBlock) {
+      // Two halves side by side, which hide each other's latency.
+      constexpr std::size_t half = kBlock / 2;
+      Chain low{x.at, y.at}, high = low;
+      high.i += first_of_x(half);
+      high.j += half - (high.i - low.i);
+      for (; count < half; ++count) {
+        block_[count] = take(low);
+        block_[count + half] = take(high);
+      }
+      x.at = high.i;
+      y.at = high.j;
+      return {block_, kBlock};
+    }
     while (count < kBlock && x.at < x.end && y.at < y.end) {
       // So many steps neither side can run out in, and no bounds need be looked at.
       const std::size_t safe = std::min({kBlock - count, x.end - x.at, y.end - y.at});
-      std::size_t i = x.at, j = y.at;
-      for (const std::size_t stop = count + safe; count < stop; ++count) {
-        const bool from_y = x.events.position[i] > y.events.position[j];
-        block_[count] = from_y ? y.event(j) : x.event(i);
-        i += !from_y;
-        j += from_y;
-      }
-      x.at = i;
-      y.at = j;
+      Chain chain{x.at, y.at};
+      for (const std::size_t stop = count + safe; count < stop; ++count) block_[count] = take(chain);
+      x.at = chain.i;
+      y.at = chain.j;
     }
     for (; count < kBlock && x.at < x.end; ++x.at) block_[count++] = x.event(x.at);
     for (; count < kBlock && y.at < y.end; ++y.at) block_[count++] = y.event(y.at);
@@ -125,6 +134,32 @@ class MergedEvents {
     std::size_t at, end;
     Event event(std::size_t i) const { return {events.position[i], events.jump[i], offset + events.row[i]}; }
   };
+  struct Chain {
+    std::size_t i, j;  // the next event of x, and of y
+  };
+  Event take(Chain& at) const {
+    const Events &x = sides_[0].events, &y = sides_[1].events;
+    const double in_x = x.position[at.i], in_y = y.position[at.j];
+    const bool from_y = in_x > in_y;
+    const std::uint64_t mask = -static_cast<std::uint64_t>(from_y);  // with which compilers make no branch
+    const auto jump_x = static_cast<std::uint64_t>(x.jump[at.i]), jump_y = static_cast<std::uint64_t>(y.jump[at.j]);
+    const std::uint32_t row_x = x.row[at.i], row_y = y.row[at.j] + sides_[1].offset;
+    at.i += !from_y;
+    at.j += from_y;
+    return {from_y ? in_y : in_x, static_cast<std::int64_t>(jump_x ^ ((jump_x ^ jump_y) & mask)),
+            row_x ^ ((row_x ^ row_y) & static_cast<std::uint32_t>(mask))};
+  }
+  // How many of the next `count` events are of x; each side has as many.
+  std::size_t first_of_x(std::size_t count) const {
+    const double *x = sides_[0].events.position + sides_[0].at, *y = sides_[1].events.position + sides_[1].at;
+    std::size_t low = 0, high = count;
+    while (low < high) {
+      const std::size_t middle = low + (high - low) / 2;
+      if (x[middle] > y[count - 1 - middle]) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
   Side sides_[2];
   Event block_[kBlock];
 };
