@@ -50,8 +50,6 @@ struct Area {
 inline __m256i load(const std::int64_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
 inline __m256i load(const std::uint32_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
 inline void store(void* to, __m256i what) { _mm256_storeu_si256(static_cast<__m256i*>(to), what); }
-inline __m256i smaller(__m256i a, __m256i b) { return _mm256_blendv_epi8(a, b, _mm256_cmpgt_epi64(a, b)); }
-inline __m256i larger(__m256i a, __m256i b) { return _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b)); }
 
 constexpr std::int32_t kMoved[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
 
@@ -66,12 +64,15 @@ inline __m256d to_double(__m256i x) {
 // The four entries from k on. Returns which of the entries above them are passed.
 inline unsigned pass_four(const HeightState& state, std::size_t k, __m256i target, __m256d s, __m256i above,
                           __m256d d_above, Area& area) {
-  const __m256i here = load(state.height + k);
-  const __m256i is_below = _mm256_cmpgt_epi64(target, here), is_passed = _mm256_cmpgt_epi64(target, above);
-  const __m256i begin = _mm256_blendv_epi8(target, here, is_below), end = _mm256_blendv_epi8(target, above, is_passed);
+  const __m256i here = load(state.height + k), zero = _mm256_setzero_si256();
+  // Where this entry and the next one lie below the target: between them D is passed, or up to the target.
+  const __m256i below = _mm256_sub_epi64(here, target), next_below = _mm256_sub_epi64(above, target);
+  const __m256i is_passed = _mm256_cmpgt_epi64(zero, next_below);
+  const __m256i width = _mm256_sub_epi64(_mm256_and_si256(next_below, is_passed),
+                                         _mm256_and_si256(below, _mm256_cmpgt_epi64(zero, below)));
   const __m256d d = _mm256_loadu_pd(state.d + k), passed = _mm256_castsi256_pd(is_passed);
-  area.part = _mm256_add_pd(area.part, _mm256_mul_pd(to_double(_mm256_sub_epi64(end, begin)), d));
-  store(state.height + k, _mm256_blendv_epi8(here, end, is_below));
+  area.part = _mm256_add_pd(area.part, _mm256_mul_pd(to_double(width), d));
+  store(state.height + k, _mm256_add_epi64(here, width));
   _mm256_storeu_pd(state.d + k, _mm256_blendv_pd(d, _mm256_sub_pd(d_above, s), passed));
   return static_cast<unsigned>(_mm256_movemask_pd(passed));
 }

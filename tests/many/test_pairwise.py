@@ -16,7 +16,7 @@ import anchorot as ao
 from anchorot._progress import progress_bar
 from anchorot.anchors.features import as_features
 from anchorot.many import job, metrics
-from anchorot.many.tiles import pieces, tile_side, walk_tiles
+from anchorot.many.tiles import larger_side, pieces, tile_side, walk_tiles
 from tests.strategies import assert_same, clouds, examples, spaces
 
 PUBLIC = {
@@ -137,6 +137,12 @@ def test_a_tile_is_one_call_without_the_gil(is_uniform, monkeypatch):
     ao.pairwise(many, tile=4, n_jobs=2)
     assert len(calls) == 3
     assert not one_by_one
+
+
+def test_tiles_of_small_spaces_are_larger_unless_workers_would_wait():
+    assert larger_side(16, 20_000, 600, 600, 16) == 32
+    assert larger_side(16, 20_000, 600, 600, 64) == 16  # too few tiles
+    assert larger_side(16, 80_000, 6000, 6000, 16) == 16  # long ones
 
 
 def test_spaces_of_many_costs_are_compared_in_several_calls(monkeypatch):

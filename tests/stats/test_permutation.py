@@ -33,6 +33,8 @@ def test_the_labels_given_are_asked_for_once_and_with_the_first_draws():
     )
     assert [len(drawn) for drawn in asked] == [256, 256, 89]
     assert (asked[0][0] == labels).all()
+    in_one_go = exchange_of(labels).draw(600, np.random.default_rng(0))
+    np.testing.assert_array_equal(np.concatenate(asked)[1:], in_one_go)
     assert found.statistic == 0
     assert len(found.null) == 600
 

@@ -27,7 +27,7 @@ from anchorot.many.metrics import metric_of
 from anchorot.many.nearest import STRIP_ROWS, NearestJob, check_k, learn_encoder, neighbors_of, strip_width, strips
 from anchorot.many.shards import Shard
 from anchorot.many.spaces import Inputs, Outlines, each_space, open_spaces
-from anchorot.many.tiles import Checkpoint, Tile, TileValues, read_manifest, tile_side, walk_tiles
+from anchorot.many.tiles import Checkpoint, Tile, TileValues, larger_side, read_manifest, tile_side, walk_tiles
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -225,6 +225,9 @@ def pairwise(
     job = Job(chosen, prepared) if count is None else NearestJob(chosen, prepared, count, encoder)
     with _workers(job, n_jobs, backend, client, devices, check_bytes(memory, "memory"), side) as workers:
         summaries = _prepare(workers, **how)
+        if folder is None and tile is None and client is None and not devices:
+            mean_bytes = sum(summary.n_bytes for summary in summaries) // len(summaries)
+            side = larger_side(side, mean_bytes, inputs.n, inputs.m or inputs.n, n_workers(n_jobs))
         store = None if folder is None else Checkpoint.open(folder, _run(job, workers.software, summaries), side)
         if isinstance(job, NearestJob):
             summaries, tiles = job.begin(workers, summaries), strips(inputs, side, job.k)

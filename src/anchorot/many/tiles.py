@@ -30,6 +30,8 @@ from anchorot.exceptions import InputError, InputNote
 from anchorot.io.atomic import remove_stale, replacing
 
 MOST_STRIPS = 128  # of tiles, each way: a limit to the number of files of a checkpoint and of tasks of a cluster
+QUICK_TILE_BYTES = 1 << 26  # of both spaces of all its pairs: some hundredths of a second
+MANY_TILES = 8  # per worker: else some are done long before others
 FORMAT = 2
 MANIFEST, ASSEMBLED = "manifest.json", "assembled"
 SEAL_BYTES = 32
@@ -75,6 +77,13 @@ class TileValues(NamedTuple):
 def tile_side(n: int, m: int, least: int) -> int:
     """Side of the tiles of an n x m matrix: `least`, or more where that would make too many tiles."""
     return max(least, -(-max(n, m) // MOST_STRIPS))
+
+
+def larger_side(side: int, n_bytes: int, n: int, m: int, workers: int) -> int:
+    """Side of the tiles of spaces of `n_bytes` each: doubled while tiles stay quick, and enough for all workers."""
+    while 2 * (2 * side) ** 2 * n_bytes <= QUICK_TILE_BYTES and n * m >= MANY_TILES * workers * 2 * (2 * side) ** 2:
+        side *= 2
+    return side
 
 
 def pieces(part: range, size: int) -> list[range]:

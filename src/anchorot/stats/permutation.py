@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,18 +108,22 @@ def permutation_test(
     kept: dict[str, Any] = {
         "unit": exchange.name, "n_assignments": exchange.n_assignments, "min_pvalue": 1 / (count + 1)
     }  # fmt: skip
-    is_first, observed, least = True, 0.0, 0.0
+    size = BATCH if enough is None else CAUTIOUS_BATCH
+    starts = [0, *range(size - 1, count, size)]  # the labels given go with the first: alone they take as long as 16
+
+    def draw(start: int) -> NDArray[Any]:
+        batch = min(size - (start == 0), count - start)
+        drawn = exchange.draw(batch, generator) if listed is None else listed[start : start + batch]
+        return np.concatenate([exchange.labels[None], drawn]) if start == 0 else drawn
+
+    observed = least = 0.0
     null = np.empty(0)
     reached = np.empty(0, np.intp)
-    with progress_bar(count, "permuting", "permutations", progress) as advance:
-        while is_first or len(null) < count:
-            # the labels given go with the first draws: by themselves they would take as long as 16 of those
-            given = exchange.labels[None][:is_first]
-            batch = min((BATCH if enough is None else CAUTIOUS_BATCH) - len(given), count - len(null))
-            drawn = exchange.draw(batch, generator) if listed is None else listed[len(null) : len(null) + batch]
-            found = statistics(np.concatenate([given, drawn]))
-            if is_first:
-                is_first = False
+    batches = _drawn_ahead(draw, starts) if enough is None else (draw(start) for start in starts)
+    with progress_bar(count, "permuting", "permutations", progress) as advance, closing(batches):
+        for drawn in batches:
+            found = statistics(drawn)
+            if len(null) == 0:
                 observed, found = float(found[0]), found[1:]
                 slack = max(TIE * max(abs(observed), float(np.abs(found).max(initial=0.0))), rounding)
                 least = observed - slack if np.isfinite(slack) else observed
@@ -126,8 +132,18 @@ def permutation_test(
             if enough is not None and len(reached) >= enough:
                 null = null[: reached[enough - 1] + 1]
                 return PermutationTest(observed, enough / len(null), null, stopped_early=True, **kept)
-            advance(batch)
+            advance(len(found))
     return PermutationTest(observed, (len(reached) + 1) / (count + 1), null, **kept)
+
+
+def _drawn_ahead(draw: Callable[[int], NDArray[Any]], starts: list[int]) -> Generator[NDArray[Any]]:
+    """Draw every batch while statistics of the one before are computed, which leaves the interpreter free."""
+    with ThreadPoolExecutor(1, "anchorot") as thread:
+        coming = thread.submit(draw, starts[0])
+        for start in starts[1:]:
+            drawn, coming = coming.result(), thread.submit(draw, start)
+            yield drawn
+        yield coming.result()
 
 
 def others_if_few(exchange: Exchange, count: int) -> NDArray[Any] | None:
