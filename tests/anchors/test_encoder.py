@@ -61,8 +61,8 @@ def test_all_directions_together_see_what_the_finer_grid_sees(few_suffice):
     grid = Grid.around(many, (4, 4))
     encoder = learned(many, grid)
     x, y = (ao.AnchorFeatures.of(each) for each in clouds(2, seed=1))
-    fine = [encoders._details(each, grid) for each in (x, y)]
-    whole = Directions.learn(np.array([encoders._details(ao.AnchorFeatures.of(m), grid) for m in many]), 16 * 32)
+    fine = [encoders.details(each, grid) for each in (x, y)]
+    whole = Directions.learn(np.array([encoders.details(ao.AnchorFeatures.of(m), grid) for m in many]), 16 * 32)
     a, b = (whole.coordinates(each) for each in fine)
     np.testing.assert_allclose(np.linalg.norm(a - b), np.linalg.norm(fine[0] - fine[1]), rtol=1e-9)
     u, v = (encoder.encode(each)[0] for each in (x, y))

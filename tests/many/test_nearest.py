@@ -303,7 +303,7 @@ def test_solvers_that_fail_are_counted_once_for_every_pair(monkeypatch):
         ({"k": 0}, "k must be an integer >= 1, but got 0"),
         ({"k": 2, "out": np.empty((4, 4))}, "out is for the matrix of all pairs"),
     ],
-    ids=str,
+    ids=["too many", "too many of others", "none", "out"],
 )
 def test_bad_arguments_are_named(options, message):
     with pytest.raises(ao.InputError, match=message):
