@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 import anchorot as ao
 from anchorot.anchors.rows import row_costs
+from anchorot.distances import sinkhorn
 from anchorot.distances.sinkhorn import entropic_plan, marginal_error
 from tests import reference
 from tests.strategies import clouds, examples, scale_of, spaces, with_a_light_point
@@ -371,3 +372,15 @@ def test_tensors_have_the_same_default_epsilon_each_of_a_batch():
         alone = ao.anchor_wasserstein(scale * x.cost, scale * y.cost)
         np.testing.assert_allclose(found.plan[k], alone.plan, atol=1e-6)
         assert float(found.value[k]) == pytest.approx(alone.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.01])
+@pytest.mark.parametrize("far", [30, 60, 200])
+def test_newton_steps_link_parts_that_hardly_share_mass(far, share):
+    """Two points each, whose neighbours weigh too little: the rest has to go a long way, over an entry of exp(-far)."""
+    costs, a, b = np.array([[[0.0, far], [far, 0.0]]]), np.array([[0.5, 0.5]]), np.array([[0.5 - share, 0.5 + share]])
+    state = sinkhorn._State(costs, a, b)
+    with np.errstate(all="ignore"):
+        sinkhorn._newton(state, sinkhorn.Stage(1.0, 1e-9), 1000)
+    assert marginal_error(state.plan(1.0)[0], a[0], b[0]) < 1e-9
+    assert state.n_iter <= 15
