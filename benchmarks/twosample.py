@@ -52,9 +52,10 @@ def rows() -> list[Row]:
             found.append(timed(what, name, size, times[name, size]))
             if size <= MOST_FOR_MATRIX:
                 matrix = seconds(lambda x=x, y=y: run_test(x, y, method="matrix"))
-                found.append(compared(f"{what}: by a matrix of all costs", matrix, times[name, size]))
+                bar = 10 if (name, size) == ("degrees", MOST_FOR_MATRIX) else None
+                found.append(compared(f"{what}: by a matrix of all costs", matrix, times[name, size], bar))
             if size <= MOST_FOR_MATRIX and name == "degrees":
-                found += peers(what, x, y, times[name, size], bar=10 if size == MOST_FOR_MATRIX else None)
+                found += peers(what, x, y, times[name, size])
     for name in ("degrees", "clustering coefficients", "any numbers"):
         growth = times[name, SIZES[2]] / times[name, SIZES[1]]
         what = f"energy test, time of {SIZES[2]} over that of {SIZES[1]} graphs per side, {name}"
@@ -80,7 +81,7 @@ def compared(what: str, theirs: float, ours: float, bar: float | None = None) ->
     return Row(what, measured) if bar is None else Row(what, measured, f"at least {bar:g}", ratio >= bar)
 
 
-def peers(what: str, x: Rows, y: Rows, ours: float, bar: float | None) -> list[Row]:
+def peers(what: str, x: Rows, y: Rows, ours: float) -> list[Row]:
     """The permutation tests of dcor and hyppo, given the same distances ready-made; if they are installed."""
     distances = all_distances(x, y)
     scale = PERMUTATIONS / SLOW_PERMUTATIONS
@@ -90,7 +91,7 @@ def peers(what: str, x: Rows, y: Rows, ours: float, bar: float | None) -> list[R
             their_test(distances[:8, :8], 4)  # compiles
             time = scale * seconds(lambda their_test=their_test: their_test(distances, len(x)))
             said = f"{what}: {name}'s on ready-made distances (scaled from {SLOW_PERMUTATIONS})"
-            found.append(compared(said, time, ours, bar if name == "dcor" else None))
+            found.append(compared(said, time, ours))
     return found
 
 
