@@ -24,12 +24,11 @@ from anchorot._validate import (
     check_threads,
 )
 from anchorot.anchors.marking import needed_features
-from anchorot.anchors.rows import AnchorRows
+from anchorot.anchors.rows import AnchorRows, row_costs
 from anchorot.distances.alignment import Alignment, Start, matches_of, runner_up
-from anchorot.distances.bounds import third_bound
 from anchorot.distances.confidence import Evidence
 from anchorot.distances.dense import DenseAlignment, align_densely
-from anchorot.distances.descent import COOL_TEMPERATURES, entropic_step, round_to_marginals
+from anchorot.distances.descent import COOL_TEMPERATURES, cheapest_plan, entropic_step, round_to_marginals
 from anchorot.distances.landmarks import Distances
 from anchorot.distances.on_demand import MeshDistances, PointDistances, distances_of
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
@@ -298,7 +297,7 @@ def _result(
         value=value,
         objective=in_units(best.objective),
         bound=min(value, in_units(_bound(setting))) if is_whole else 0.0,
-        starts=tuple(Start(one.name, in_units(one.objective), *one[5:]) for one in found),
+        starts=tuple(Start(one.name, in_units(one.objective), *one[4:]) for one in found),
         runner_up=rival and replace(rival, objective=in_units(rival.objective), soft=soften(rival.plan)),
         converged=best.converged,
         feature_scale=factor,
@@ -308,9 +307,10 @@ def _result(
 
 
 def _bound(setting: Setting) -> float:
-    """The third lower bound of the loss, which is never below the first and the second."""
-    root = 2 * third_bound(AnchorRows.of(setting.x, setting.threads), AnchorRows.of(setting.y, setting.threads), 2)[0]
-    return root * root
+    """The third lower bound of the loss, which is never below the first and the second: transport between anchors."""
+    x, y = (AnchorRows.of(space, setting.threads) for space in (setting.x, setting.y))
+    costs = row_costs(x, y, 2, setting.threads)
+    return max(0.0, float((costs * cheapest_plan(costs, setting.x.weights, setting.y.weights)).sum()))
 
 
 def _scatter(values: Float64s, places: Int64s, n: int) -> Float64s:
@@ -326,7 +326,7 @@ def _soften(problem: Quadratic, plan: Float64s) -> Float64s:
     rows, columns = np.flatnonzero(a), np.flatnonzero(b)
     inside = np.ix_(rows, columns)
     part, _, _ = entropic_step(
-        slope[inside], COOL_TEMPERATURES[-1] * spread(slope), a[rows], b[columns], 0 * a[rows], 0 * b[columns]
+        slope[inside], COOL_TEMPERATURES[-1] * spread(slope), a[rows], b[columns], 0 * b[columns]
     )
     out = np.zeros_like(plan)
     out[inside] = round_to_marginals(part, a[rows], b[columns])

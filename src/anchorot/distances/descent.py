@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anchorot._typing import Float64s, Floats, Int64s
-from anchorot.distances.quadratic import SMALLEST_SINGLE, Objective, Quadratic, is_on_host, library_of, on_host
+from anchorot.distances.quadratic import SMALLEST_SINGLE, Objective, Quadratic, is_on_host, library_of, on_host, spread
 from anchorot.exceptions import MissingExtraError
 
 WARM_TEMPERATURES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # temperatures from where all starts are alike
@@ -44,44 +44,67 @@ class Annealed(NamedTuple):
     """Where annealing ended."""
 
     plan: Any
-    f: Any
     g: Any
     n_steps: int
 
 
 @np.errstate(invalid="ignore")  # BLAS raises that flag now and then, of lanes that it does not use
-def anneal(problem: Objective, plan: Any, a: Any, b: Any, temperatures: Sequence[float]) -> Annealed:
-    """Lower the objective from a plan of marginals a, b > 0, at one temperature after the other."""
-    f, g = 0 * a, 0 * b
+def anneal(
+    problem: Objective,
+    plan: Any,
+    a: Any,
+    b: Any,
+    temperatures: Sequence[float],
+    g: Any | None = None,
+    most_steps: int = STEPS_PER_TEMPERATURE,
+) -> Annealed:
+    """Lower the objective from a plan of marginals a, b > 0, at one temperature after the other.
+
+    Columns' potentials `g` that an earlier temperature has left make the first step quick.
+    """
+    g = 0 * b if g is None else g
     n_steps = 0
     for temperature in temperatures:
-        for _ in range(STEPS_PER_TEMPERATURE):
+        for _ in range(most_steps):
             slope = problem.slope(plan)
             epsilon = temperature * problem.spread(slope)
-            found, f, g = entropic_step(slope, epsilon, a, b, f, g)
-            moved = float(abs(found - plan).sum((-1, -2)).max())
+            found, _, g = entropic_step(slope, epsilon, a, b, g)
+            moved = _total_difference(found, plan)
             plan = found
             n_steps += 1
             if moved < MIN_MOVED_MASS:
                 break
-    return Annealed(plan, f, g, n_steps)
+    return Annealed(plan, g, n_steps)
 
 
-def entropic_step(cost: Any, epsilon: Any, a: Any, b: Any, f: Any, g: Any) -> tuple[Any, Any, Any]:
-    """Entropic plan of the costs, loosely, from potentials that are nearly right; the new potentials too."""
+def _total_difference(plan: Any, other: Any) -> float:
+    """Sum of absolute differences, of the problem of a batch where it is largest."""
+    difference = plan - other
+    return float(library_of(plan).abs(difference, out=difference).sum((-1, -2)).max())
+
+
+def entropic_step(cost: Any, epsilon: Any, a: Any, b: Any, g: Any) -> tuple[Any, Any, Any]:
+    """Entropic plan of the costs, loosely, from columns' potentials that are nearly right; the new potentials too.
+
+    What belongs to a row alone cancels when its sum is made right, so that rows need no potentials to begin with. All
+    matrices are one, changed in place: to make a new one takes as long as to compute it.
+    """
     xp = library_of(cost)
     n_iter = 0
     while True:
-        exponent = (f[..., :, None] + g[..., None, :] - cost) / epsilon
-        top = xp.amax(exponent, -1)
-        kernel = xp.exp(exponent - top[..., :, None])
+        kernel = cost * (-1 / epsilon)
+        kernel += g[..., None, :] / epsilon
+        top = xp.amax(kernel, -1)
+        kernel -= top[..., :, None]
+        xp.exp(kernel, out=kernel)
         rows = kernel.sum(-1)
         kernel *= (a / rows)[..., :, None]
-        f = f + epsilon[..., 0] * (xp.log(a / rows) - top)
         u, v, n_iter, done = _scale(xp, kernel, a, b, n_iter)
-        f, g = f + epsilon[..., 0] * xp.log(u), g + epsilon[..., 0, :] * xp.log(v)
+        g = g + epsilon[..., 0, :] * xp.log(v)
         if done or n_iter >= MOST_ITERATIONS:
-            return kernel * u[..., :, None] * v[..., None, :], f, g
+            kernel *= u[..., :, None]
+            kernel *= v[..., None, :]
+            return kernel, epsilon[..., 0] * (xp.log(u * a / rows) - top), g
 
 
 def _scale(xp: Any, kernel: Any, a: Any, b: Any, n_iter: int) -> tuple[Any, Any, int, bool]:
@@ -136,15 +159,20 @@ def sharpen(
 
 
 def conditional_gradient(
-    problem: Objective, plan: Float64s, a: Float64s, b: Float64s, most_steps: int = MOST_STEPS
+    problem: Objective,
+    plan: Float64s,
+    a: Float64s,
+    b: Float64s,
+    most_steps: int = MOST_STEPS,
 ) -> Sharp:
     """Go from vertex to vertex of the set of plans, each time as far as the objective falls."""
     product = problem.product(plan)
     value = float(problem.value(plan, product))
     least = MIN_DESCENT * (abs(float(problem.value_of_product(a, b))) or 1.0)
+    assign = Assignments(a, b) if are_equal_points(a, b) else None
     for step in range(most_steps):
         slope = problem.slope(plan, product)
-        towards = cheapest_plan(slope, a, b)
+        towards = cheapest_plan(slope, a, b) if assign is None else plan_of(assign(slope))
         if np.array_equal(towards, plan):
             return Sharp(plan, value, step, True)
         way = towards - plan
@@ -163,7 +191,7 @@ def conditional_gradient(
 def cheapest_plan(costs: Float64s, a: Float64s, b: Float64s) -> Float64s:
     """Plan of marginals a, b that minimises linear costs: assignment for equal points, else the network simplex."""
     if are_equal_points(a, b):
-        return plan_of(_assignment(costs))
+        return plan_of(Assignments(a, b)(costs))
     try:
         import ot
     except ImportError:
@@ -194,27 +222,22 @@ def plan_of(matches: Int64s) -> Float64s:
     return plan
 
 
-def _assignment(costs: Floats) -> Int64s:
-    """Matching of least costs."""
-    from scipy.optimize import linear_sum_assignment
-
-    reduced = costs - costs.min(axis=1, keepdims=True)  # the same answer, found sooner
-    reduced -= reduced.min(axis=0)
-    return linear_sum_assignment(reduced)[1]
-
-
 def _match(
     problem: Quadratic, plan: Float64s, a: Float64s, b: Float64s, limit: float, single: Quadratic | None
 ) -> tuple[Int64s, int, bool]:
-    assign = _Assignments(problem, a, b)
-    matches = assign(problem.slope(plan))
-    if single is None:
-        return descend(problem, matches, assign, limit)
-    tiny = SINGLE_PRECISION_LIMIT * float(problem.value_of_product(a, b))
-    in_single = _Assignments(single, a.astype(np.float32), b.astype(np.float32))
-    matches, before, _ = descend(single, matches, in_single, limit, enough=tiny)
-    matches, after, converged = descend(problem, matches, assign, min(limit, tiny))
-    return matches, before + after, converged
+    n_steps = 0
+    if single is not None:
+        tiny = SINGLE_PRECISION_LIMIT * float(problem.value_of_product(a, b))
+        assign = Assignments(a.astype(np.float32), b.astype(np.float32))
+        first = assign(single.slope(plan.astype(np.float32)))
+        matches, n_steps, converged = descend(single, first, assign, limit, enough=tiny)
+        if problem.value_of_matches(matches) > tiny:
+            return matches, n_steps, converged
+        limit = min(limit, tiny)
+    assign = Assignments(a, b)
+    first = assign(problem.slope(plan)) if single is None else matches
+    matches, more, converged = descend(problem, first, assign, limit)
+    return matches, n_steps + more, converged
 
 
 def descend(
@@ -244,21 +267,27 @@ def descend(
     return matches, MOST_STEPS, False
 
 
-class _Assignments:
-    """Matchings of least costs, of one gradient after the other.
+class Assignments:
+    """Matchings of least costs, of one matrix after the other.
 
     Potentials of an entropic plan, kept from one to the next, are nearly those of the assignment: taken off the costs
     they change no answer, and make it several times as fast.
     """
 
-    def __init__(self, problem: Quadratic, a: Floats, b: Floats) -> None:
-        self._problem, self._a, self._b = problem, a, b
-        self._f, self._g = 0 * a, 0 * b
+    def __init__(self, a: Floats, b: Floats) -> None:
+        self._a, self._b = a, b
+        self._g = 0 * b
 
     def __call__(self, costs: Floats) -> Int64s:
-        epsilon = HINT_TEMPERATURE * self._problem.spread(costs)
-        _, self._f, self._g = entropic_step(costs, epsilon, self._a, self._b, self._f, self._g)
-        return _assignment(costs - self._f[:, None] - self._g)
+        """Return a matching i -> matches[i]."""
+        from scipy.optimize import linear_sum_assignment
+
+        _, f, self._g = entropic_step(costs, HINT_TEMPERATURE * spread(costs), self._a, self._b, self._g)
+        reduced = costs - f[:, None]
+        reduced -= self._g
+        reduced -= reduced.min(axis=1, keepdims=True)
+        reduced -= reduced.min(axis=0)
+        return linear_sum_assignment(reduced)[1]
 
 
 def _swap(problem: Quadratic, matches: Int64s, value: float) -> tuple[Int64s, float]:

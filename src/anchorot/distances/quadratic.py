@@ -14,7 +14,7 @@ C ≈ U diag(s) Uᵀ the product C T C' takes O(n m r) operations instead of O(n
 alignments leave something out, goes to one more point on either side (`Partial`).
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -24,7 +24,8 @@ MOST_ATOMS = 4  # times n + m entries: a plan of fewer is summed over pairs of i
 MIN_SPARSE_SIZE = 250_000  # entries of a plan, from where it pays to look whether it is sparse
 SMALLEST_SINGLE = 1e-30  # what float32 still tells from zero
 RANKS = (32, 64, 128, 256, 512)
-LARGEST_ERROR = 0.02  # of what is left of the costs, by its norm, once their mean is taken out
+LARGE_ERROR = 0.2  # of what is left of the costs, by its norm, once their mean is taken out
+MIDDLE_ERROR = 0.02
 SMALL_ERROR = 0.004  # where points lie close, and temperatures are low
 MIN_RANK_GAIN = 4  # times the rank must be below the number of points for factors to pay
 
@@ -57,8 +58,11 @@ def spread(costs: Any) -> Any:
     """Standard deviation of all entries, at least a rounding of the largest; with two axes to divide costs by."""
     xp = library_of(costs)
     middle = costs.mean((-1, -2))[..., None, None]
-    deviation = xp.sqrt(((costs - middle) ** 2).mean((-1, -2)))
-    floor = 1e-6 * xp.amax(abs(costs), (-1, -2)) + SMALLEST_SINGLE
+    squares = costs - middle
+    squares *= squares
+    deviation = xp.sqrt(squares.mean((-1, -2)))
+    largest = xp.maximum(xp.amax(costs, (-1, -2)), -xp.amin(costs, (-1, -2)))
+    floor = 1e-6 * largest + SMALLEST_SINGLE
     return xp.maximum(deviation, floor)[..., None, None]
 
 
@@ -96,29 +100,39 @@ class Quadratic:
             reward += np.outer(x.skew @ a, y.skew @ b)  # K' is skew: T K' = - a (K' b)ᵀ
         return self.value(np.outer(a, b), reward)
 
-    def moments(self, plan: Any) -> Any:
-        """C² r + C'² s, of the plan's own marginals."""
+    def moments(self, plan: Any) -> tuple[Any, Any]:
+        """C² r and C'² s, of the plan's own marginals: a column and a row."""
         x, y = self._sides
-        return x.squares @ plan.sum(-1)[..., :, None] + transpose(y.squares @ plan.sum(-2)[..., :, None])
+        return x.squares @ plan.sum(-1)[..., :, None], transpose(y.squares @ plan.sum(-2)[..., :, None])
 
     def spread(self, slope: Any) -> Any:
         """Unit of temperature."""
         return spread(slope)
 
+    def corrected(self, plan: Any, largest_error: float) -> "Quadratic":
+        """The same, which is right everywhere."""
+        return self
+
     def slope(self, plan: Any, product: Any | None = None) -> Any:
         """Gradient of the objective; `product` saves computing it again."""
         found = self.slope_of_loss(plan, product)
-        return found if self.features is None else found + (1 - self.alpha) * self.features
+        if self.features is not None:
+            found += (1 - self.alpha) * self.features
+        return found
 
     def slope_of_loss(self, plan: Any, product: Any | None = None) -> Any:
         """Gradient of the structure's part of the objective."""
-        reward = self.product(plan) if product is None else product
-        return self.alpha * (2 * self.moments(plan) - 4 * reward)
+        found = self.product(plan) if product is None else 1 * product
+        found *= -4 * self.alpha  # in place, since these matrices are large
+        for moment in self.moments(plan):
+            found += 2 * self.alpha * moment
+        return found
 
     def value(self, plan: Any, product: Any | None = None) -> Any:
         """The objective."""
         reward = self.product(plan) if product is None else product
-        found = self.alpha * ((self.moments(plan) - 2 * reward) * plan).sum((-1, -2))
+        column, row = self.moments(plan)
+        found = self.alpha * ((column + row - 2 * reward) * plan).sum((-1, -2))
         return found if self.features is None else found + (1 - self.alpha) * (self.features * plan).sum((-1, -2))
 
     def value_of_matches(self, matches: Int64s) -> float:
@@ -224,57 +238,92 @@ def plan_loss(cost_x: Floats, cost_y: Floats, plan: Float64s) -> float:
 
 
 class Factors(NamedTuple):
-    """Leading eigenvectors (n, r) of a symmetric matrix, and their eigenvalues (r,)."""
+    """Leading eigenvectors (n, r) of a symmetric matrix, their eigenvalues (r,), and what each adds to the accuracy."""
 
     vectors: Floats
-    values: Floats
+    values: Floats  # the largest first, by their size
+    missed: Float64s  # (r,), by how much the first so many miss the matrix: norms as shares of that about the mean
+
+    def truncate(self, largest_error: float) -> Self:
+        """As many as an accuracy needs."""
+        rank = int(np.searchsorted(-self.missed, -largest_error)) + 1
+        return type(self)(np.ascontiguousarray(self.vectors[:, :rank]), self.values[:rank], self.missed[:rank])
 
 
 def factors_of(cost: Floats, largest_error: float) -> Factors | None:
-    """Return factors that nearly reproduce a symmetric matrix, or None where no low rank does.
+    """Return factors that nearly reproduce a symmetric matrix, or as many as may pay; None where none do.
 
     A randomised range finder with one power iteration (Halko, Martinsson and Tropp, 2011). To a few percent it does not
     matter what it draws, so it draws the same every time.
     """
     n = len(cost)
-    if not np.array_equal(cost, cost.T):
+    if MIN_RANK_GAIN * RANKS[0] > n or not np.array_equal(cost, cost.T):
         return None
-    about_mean = float(np.linalg.norm(cost - cost.mean()))
-    for rank in RANKS:
-        if MIN_RANK_GAIN * rank > n:
-            return None
+    total, about_mean = float(np.linalg.norm(cost)) ** 2, float(np.linalg.norm(cost - cost.mean()))
+    for rank in (rank for rank in RANKS if MIN_RANK_GAIN * rank <= n):
         drawn = np.random.default_rng(0).normal(size=(n, rank)).astype(cost.dtype)
         basis = np.linalg.qr(cost @ (cost @ drawn))[0]
         inner = basis.T @ cost @ basis
         values, rotation = np.linalg.eigh((inner + inner.T) / 2)
-        missed = np.linalg.norm(cost) ** 2 - (values**2).sum()
-        if missed <= (largest_error * about_mean) ** 2:
-            return Factors(basis @ rotation, values)
-    return None
+        order = np.argsort(-np.abs(values), kind="stable")
+        left = total - np.cumsum(values[order].astype(np.float64) ** 2)
+        missed = np.sqrt(np.maximum(left, 0)) / (about_mean or 1.0)
+        if missed[-1] <= largest_error:
+            break
+    return Factors(basis @ rotation[:, order], values[order], missed)
 
 
 class FactoredQuadratic(Quadratic):
-    """The objective with the product of costs computed from factors."""
+    """The objective with the product of costs computed from factors, and corrected by what they miss at one plan.
 
-    def __init__(self, cost_x: Any, cost_y: Any, x: Factors, y: Factors, features: Any, alpha: float) -> None:
-        super().__init__(cost_x, cost_y, features, alpha)
-        self._x, self._y = x, y
+    The product is linear in the plan, so that what a nearby plan lacks is what factors miss of the difference.
+    """
+
+    def __init__(self, whole: Quadratic, x: Factors, y: Factors, missed: Any | None = None) -> None:
+        self._sides, self._is_skew, self.features, self.alpha = whole._sides, False, whole.features, whole.alpha
+        self._whole, self._x, self._y, self._missed = whole, x, y, missed
 
     def product(self, plan: Any) -> Any:
         """C T C', nearly."""
-        inner = self._x.vectors.T @ plan @ self._y.vectors
-        return self._x.vectors @ ((self._x.values[:, None] * inner * self._y.values) @ self._y.vectors.T)
+        inner = self._x.vectors.T @ (plan @ self._y.vectors)
+        found = self._x.vectors @ ((self._x.values[:, None] * inner * self._y.values) @ self._y.vectors.T)
+        if self._missed is not None:
+            found += self._missed
+        return found
+
+    def corrected(self, plan: Any, largest_error: float) -> Quadratic:
+        """The objective that is right at a plan, if the factors are not accurate enough."""
+        if max(self._x.missed[-1], self._y.missed[-1]) <= largest_error:
+            return self
+        missed = self._whole.product(plan)
+        missed -= FactoredQuadratic(self._whole, self._x, self._y).product(plan)
+        return FactoredQuadratic(self._whole, self._x, self._y, missed)
 
 
-def approximate_quadratic(
-    cost_x: Any, cost_y: Any, features: Any, alpha: float, largest_error: float = LARGEST_ERROR
-) -> Quadratic:
-    """Return the objective of two spaces, computed from factors where that is quicker."""
-    x = factors_of(cost_x, largest_error)
-    y = None if x is None else factors_of(cost_y, largest_error)
-    if x is None or y is None:
-        return Quadratic(cost_x, cost_y, features, alpha)
-    return FactoredQuadratic(cost_x, cost_y, x, y, features, alpha)
+class Approximations:
+    """The objective of two spaces at several accuracies, computed from factors where that is quicker.
+
+    Where no factors are accurate enough, few of them are given, to be corrected, or the whole.
+    """
+
+    def __init__(
+        self, cost_x: Floats, cost_y: Floats, features: Floats | None, alpha: float, is_corrected: bool
+    ) -> None:
+        self._is_corrected = is_corrected
+        self._whole = Quadratic(cost_x, cost_y, features, alpha)
+        factors = factors_of(cost_x, SMALL_ERROR), factors_of(cost_y, SMALL_ERROR)
+        self._factors = None if factors[0] is None or factors[1] is None else (factors[0], factors[1])
+
+    def at(self, largest_error: float) -> Quadratic:
+        """The objective with costs that are off by no more than a share of their norm about the mean, if factors do."""
+        if self._factors is None:
+            return self._whole
+        if any(own.missed[-1] > largest_error for own in self._factors):
+            if not self._is_corrected:
+                return self._whole
+            largest_error = LARGE_ERROR
+        x, y = (own.truncate(max(largest_error, float(own.missed[-1]))) for own in self._factors)
+        return FactoredQuadratic(self._whole, x, y)
 
 
 class Partial:
@@ -286,6 +335,10 @@ class Partial:
 
     def __init__(self, whole: Quadratic) -> None:
         self._whole = whole
+
+    def corrected(self, plan: Any, largest_error: float) -> "Partial":
+        """An objective that is right at a plan."""
+        return Partial(self._whole.corrected(plan[:-1, :-1], largest_error))
 
     def product(self, plan: Any) -> Any:
         """What can be kept of an evaluation, linear in the plan."""

@@ -8,6 +8,8 @@ matches, so the first step of annealing extends it to all points.
 """
 
 import time
+from collections.abc import Callable
+from functools import cache, cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,24 +20,26 @@ from anchorot._units import in_unit_range
 from anchorot._validate import check_choice, check_numbers
 from anchorot.distances.descent import (
     COOL_TEMPERATURES,
+    STEPS_PER_TEMPERATURE,
     Sharp,
     anneal,
-    cheapest_plan,
     conditional_gradient,
     round_to_marginals,
     sharpen,
 )
 from anchorot.distances.landmarks import Landmarks, SpaceDistances, farthest
 from anchorot.distances.quadratic import (
-    LARGEST_ERROR,
+    LARGE_ERROR,
+    MIDDLE_ERROR,
     SMALL_ERROR,
+    Approximations,
+    Objective,
     Partial,
     Quadratic,
-    approximate_quadratic,
     on_host,
     plan_loss,
 )
-from anchorot.distances.starts import LARGE_STARTS, STARTS, StartingPlan, anchor_starts, starting_plans
+from anchorot.distances.starts import LARGE_STARTS, LAST_RESORT, STARTS, StartingPlan, anchor_starts, starting_plans
 from anchorot.exceptions import InputError
 from anchorot.space import Space, heavy_part
 
@@ -47,7 +51,11 @@ DISTORTION_ROUNDING = 1e-6  # of the unit of costs, beside that
 ROUNDS = 4  # of trimming
 MANY_POINTS = 800  # from where not every start is sharpened
 LANDMARKS = 400
+LANDMARK_STARTS = ("landmarks", "landmarks, otherwise")
 MAX_OBJECTIVE_RATIO = 1.1  # times the least objective of the soft plans: from where a start is given up
+WARMEST = np.inf
+RACE_TEMPERATURE = 0.06  # down to here starts are many, and costs approximate
+STEPS_PER_CORRECTION = 6
 RESOLVED_POINTS = 500  # points that the last temperature of few points still tells apart; it falls with their number
 
 
@@ -55,7 +63,6 @@ class Found(NamedTuple):
     """Where one start ended."""
 
     plan: Float64s
-    soft: Float64s
     objective: float
     is_sharp: bool
     name: str
@@ -121,10 +128,23 @@ class Setting(NamedTuple):
         """The objective."""
         return Quadratic(self.x.cost, self.y.cost, self.features, self.alpha)
 
-    def quick(self, largest_error: float = LARGEST_ERROR) -> Quadratic:
-        """The objective for annealing, in float32: on the device if there is one, else approximately."""
+    def annealed_objectives(self) -> Callable[[float], Quadratic]:
+        """The objective for annealing at a temperature, in float32: on the device if there is one, else approximately.
+
+        A plan is blurred while it is warm, and details of the costs average out.
+        """
         parts = self._in_single(self.device)
-        return approximate_quadratic(*parts, largest_error) if self.device is None else Quadratic(*parts)
+        if self.device is not None:
+            whole = Quadratic(*parts)
+            return lambda temperature: whole
+        approximate = cache(Approximations(*parts, is_corrected=self.is_large).at)
+        return lambda temperature: approximate(self.error_at(temperature))
+
+    def error_at(self, temperature: float) -> float:
+        """How far costs may be off at a temperature."""
+        if self.is_large and temperature >= RACE_TEMPERATURE:
+            return LARGE_ERROR
+        return MIDDLE_ERROR if temperature >= COOL_TEMPERATURES[-1] else SMALL_ERROR
 
     def in_single(self) -> Quadratic:
         """The objective in float32, on the CPU."""
@@ -190,10 +210,14 @@ def _landmark_starts(setting: Setting, share: float | None, rng: RngLike) -> lis
     inside = np.ix_(first[0], second[0])
     features = None if setting.features is None else setting.features[inside]
     part = setting._replace(x=first[1], y=second[1], features=features)
-    found = solve(part, anchor_starts(part.x, part.y, rng, part.threads), share)
-    rivals = [one for one in found if np.abs(one.plan - found[0].plan).sum() > one.plan.sum()]
+    starts = [start for start in anchor_starts(part.x, part.y, rng, part.threads) if start.name != "near"]
+    found = solve(part, starts, share, is_race=True)
+    least = MAX_OBJECTIVE_RATIO * found[0].objective
+    rivals = [
+        one for one in found if one.objective <= least and np.abs(one.plan - found[0].plan).sum() > one.plan.sum()
+    ]
     plans = []
-    for name, one in zip(("landmarks", "landmarks, otherwise"), found[:1] + rivals, strict=False):
+    for name, one in zip(LANDMARK_STARTS, found[:1] + rivals, strict=False):
         plan = np.zeros((setting.x.n, setting.y.n))
         plan[inside] = one.plan
         plans.append(StartingPlan(name, plan, COOL_TEMPERATURES))
@@ -209,108 +233,161 @@ def _cells(side: Landmarks, space: Space, are_counted: bool) -> tuple[Int64s, Sp
 
 
 class Soft(NamedTuple):
-    """Where annealing led one start."""
+    """Where annealing has led one start so far."""
 
-    name: str
-    plan: Float64s
-    objective: float  # approximately
-    n_steps: int
-    seconds: float
+    start: StartingPlan
+    plan: Any  # in float32, on the device if there is one; of a part of the mass, extended to what is not matched
+    g: Any = None  # potentials of its columns
+    n_steps: int = 0
+    seconds: float = 0.0
+    objective: float = 0.0  # of many points, approximately
+    twin: int | None = None  # the number of another start that has led to the same plan, and goes on alone
+    is_given_up: bool = False
+
+    @property
+    def is_racing(self) -> bool:
+        """Whether it goes on."""
+        return self.twin is None and not self.is_given_up
 
 
-def solve(setting: Setting, starts: list[StartingPlan], share: float | None) -> list[Found]:
-    """Go from all starts; the best comes first."""
-    quick = setting.quick()
+def solve(
+    setting: Setting, starts: list[StartingPlan], share: float | None, is_race: bool | None = None
+) -> list[Found]:
+    """Go from all starts; the best comes first. In a race, as between many points, what promises little is given up."""
     limits = None if share is None else Limits.of(setting.x, setting.y, share)
-    softs = [_anneal_start(quick, setting, start, limits) for start in starts]
-    if setting.is_large:
-        softs = sorted(softs, key=lambda soft: (soft.n_steps == 0, soft.objective))
-    finish = _Finish(setting, limits)
-    found: list[Found] = []
-    for soft in softs:
-        begin = time.perf_counter()
-        twin = next(
-            (other for other in found if np.abs(other.soft - soft.plan).sum() < MAX_TWIN_DIFFERENCE * soft.plan.sum()),
-            None,
-        )
-        end = twin or finish(soft, softs[0].objective, min((other.objective for other in found), default=np.inf))
-        n_iter = soft.n_steps if twin else end.n_iter
-        seconds = soft.seconds + time.perf_counter() - begin
-        found.append(end._replace(name=soft.name, seconds=seconds, n_iter=n_iter))
-    return sorted(found, key=lambda one: (not one.is_sharp, one.objective))
+    solver = _Solver(setting, limits, setting.is_large if is_race is None else is_race)
+    later = [start for start in starts if start.name == LAST_RESORT] if setting.is_large and len(starts) > 1 else []
+    softs = solver.anneal([solver.begin(start) for start in starts if start not in later], WARMEST, RACE_TEMPERATURE)
+    if later and not _agree(softs):
+        softs += solver.anneal([solver.begin(start) for start in later], WARMEST, RACE_TEMPERATURE)
+        softs = solver.leave_out(softs, RACE_TEMPERATURE)
+    softs = solver.anneal(softs, RACE_TEMPERATURE, 0.0)
+    found: dict[int, Found] = {}
+    for k in sorted(range(len(softs)), key=lambda k: softs[k].objective):
+        if softs[k].twin is None:
+            found[k] = solver.finish(softs[k], min((one.objective for one in found.values()), default=np.inf))
+    for k, soft in enumerate(softs):
+        if soft.twin is not None:
+            found[k] = found[_root(softs, k)]._replace(name=soft.start.name, seconds=soft.seconds, n_iter=soft.n_steps)
+    return sorted(found.values(), key=lambda one: (not one.is_sharp, one.objective))
 
 
-def _anneal_start(quick: Quadratic, setting: Setting, start: StartingPlan, limits: Limits | None) -> Soft:
-    """Where a start's temperatures lead."""
-    begin = time.perf_counter()
-    plan, n_steps = _cool(quick, setting, start.plan, start.temperatures, limits)
-    objective = float(quick.value(setting.single(plan))) if setting.is_large else 0.0
-    return Soft(start.name, plan, objective, n_steps, time.perf_counter() - begin)
+def _root(softs: list[Soft], k: int) -> int:
+    """The number of the start that goes on for this one."""
+    twin = softs[k].twin
+    return k if twin is None else _root(softs, twin)
 
 
-def _cool(
-    quick: Quadratic, setting: Setting, plan: Float64s, temperatures: tuple[float, ...], limits: Limits | None
-) -> tuple[Float64s, int]:
-    """The plan at the end of some temperatures, and the number of steps."""
-    if not temperatures:
-        return plan, 0
-    single = setting.single
-    if limits is None:
-        a, b = setting.x.weights, setting.y.weights
-        soft = anneal(quick, single(plan), single(a), single(b), temperatures)
-        return round_to_marginals(in_double(soft.plan), a, b), soft.n_steps
-    begun, a, b = limits.extended(plan), limits.a, limits.b
-    soft = anneal(Partial(quick), single(begun), single(a), single(b), temperatures)
-    inner = in_double(soft.plan[:-1, :-1])
-    return (inner if inner.sum() > 0 else plan), soft.n_steps  # float32 may lose a very small mass
+def _agree(softs: list[Soft]) -> bool:
+    """Whether two starts have led to the best plan, which are not both of the same landmarks."""
+    best = min((k for k, soft in enumerate(softs) if soft.is_racing), key=lambda k: softs[k].objective)
+    names = {soft.start.name for k, soft in enumerate(softs) if _root(softs, k) == best}
+    return len(names) > 1 and not names <= set(LANDMARK_STARTS)
 
 
-class _Finish:
-    """From a soft plan to a sharp one; what all soft plans need for that is made once."""
+class _Solver:
+    """Anneals and sharpens; what all starts need for that is made once."""
 
-    def __init__(self, setting: Setting, limits: Limits | None) -> None:
-        self._setting, self._limits = setting, limits
+    def __init__(self, setting: Setting, limits: Limits | None, is_race: bool) -> None:
+        self._setting, self._limits, self._is_race = setting, limits, is_race
+        self._a, self._b = (setting.x.weights, setting.y.weights) if limits is None else limits
+        self._objectives = setting.annealed_objectives()
         self._exact = setting.exact()
-        self._fine = self._single = None
-        if setting.is_large:
-            self._fine = setting.quick(SMALL_ERROR)
-            self._single = setting.in_single()
 
-    def __call__(self, soft: Soft, softest: float, best: float) -> Found:
-        """Sharpen a plan, unless it promises nothing near the best objective so far and that of the best soft plan."""
-        if self._single is not None and self._limits is None and np.isfinite(best):
-            given_up = self._give_up(self._single, soft, softest, best)
-            if given_up is not None:
-                return given_up
-        sharp = self._sharpen(soft, best)
-        objective = self._setting.objective(sharp.plan)
-        n_iter = soft.n_steps + sharp.n_steps
-        return Found(sharp.plan, soft.plan, objective, True, soft.name, 0.0, n_iter, sharp.converged)
+    def begin(self, start: StartingPlan) -> Soft:
+        """A start that takes its first step next."""
+        limits = self._limits
+        return Soft(start, self._setting.single(start.plan if limits is None else limits.extended(start.plan)))
 
-    def _give_up(self, single: Quadratic, soft: Soft, softest: float, best: float) -> Found | None:
-        """What promises nothing: by its soft plan, or where it was not annealed, by the first sharp one."""
-        plan = soft.plan.astype(np.float32)
-        if soft.n_steps > 0:
-            end, objective, limit = soft.plan, float(single.value(plan)), MAX_OBJECTIVE_RATIO * softest
+    def anneal(self, softs: list[Soft], warmest: float, coolest: float) -> list[Soft]:
+        """Go through the starts' temperatures below one, down to another, side by side.
+
+        Who is left out on the way takes no further step.
+        """
+        temperatures = {t for soft in softs for t in soft.start.temperatures if coolest <= t < warmest}
+        for temperature in sorted(temperatures, reverse=True):
+            softs = [
+                self._cool(soft, temperature) if soft.is_racing and temperature in soft.start.temperatures else soft
+                for soft in softs
+            ]
+            softs = self.leave_out(softs, temperature)
+        return softs
+
+    def leave_out(self, softs: list[Soft], temperature: float) -> list[Soft]:
+        """Leave out plans that have become like an earlier one; of many points, also those that promise little."""
+        found = list(softs)
+        racing = [k for k, soft in enumerate(softs) if soft.is_racing and temperature in soft.start.temperatures]
+        for place, k in enumerate(racing):
+            twin = next((j for j in racing[:place] if found[j].is_racing and _are_alike(softs[j], softs[k])), None)
+            found[k] = softs[k]._replace(twin=twin)
+        racing = [k for k in racing if found[k].is_racing]
+        if self._is_race:
+            problem = self._objective(temperature)
+            values = {k: float(problem.value(softs[k].plan)) for k in racing}
+            for k, value in values.items():
+                is_given_up = value > MAX_OBJECTIVE_RATIO * min(values.values())
+                found[k] = softs[k]._replace(objective=value, is_given_up=is_given_up)
+        return found
+
+    def finish(self, soft: Soft, best: float) -> Found:
+        """Sharpen a plan that was not given up; `best` is the least objective so far."""
+        begin = time.perf_counter()
+        if soft.n_steps and not soft.is_given_up:
+            soft = self._cool(soft, *self._setting.fine_temperatures)
+        plan = self._inner(soft)
+        if soft.is_given_up:
+            sharp = Sharp(plan, float(self._single.value(plan.astype(np.float32))), 0, converged=False)
         else:
-            slope = single.slope(plan).astype(np.float64)
-            end = cheapest_plan(slope, self._setting.x.weights, self._setting.y.weights)
-            objective, limit = self._setting.objective(end), MAX_OBJECTIVE_RATIO * best
-        if objective <= limit:
-            return None
-        return Found(end, soft.plan, objective, False, soft.name, 0.0, soft.n_steps, converged=False)
+            sharp = self._sharpen(plan, best)
+            sharp = sharp._replace(objective=self._setting.objective(sharp.plan))
+        seconds, n_iter = soft.seconds + time.perf_counter() - begin, soft.n_steps + sharp.n_steps
+        is_sharp = not soft.is_given_up
+        return Found(sharp.plan, sharp.objective, is_sharp, soft.start.name, seconds, n_iter, sharp.converged)
 
-    def _sharpen(self, soft: Soft, best: float) -> Sharp:
-        setting, limits = self._setting, self._limits
-        plan, n_steps = soft.plan, 0
-        if self._fine is not None and soft.n_steps > 0:
-            plan, n_steps = _cool(self._fine, setting, plan, setting.fine_temperatures, limits)
+    def _inner(self, soft: Soft) -> Float64s:
+        """The plan between the points themselves."""
+        if not soft.n_steps:
+            return soft.start.plan
+        plan = in_double(soft.plan)
+        if self._limits is None:
+            return round_to_marginals(plan, self._a, self._b)
+        inner = plan[:-1, :-1]
+        return inner if inner.sum() > 0 else soft.start.plan  # float32 may lose a very small mass
+
+    def _objective(self, temperature: float) -> Objective:
+        whole = self._objectives(temperature)
+        return whole if self._limits is None else Partial(whole)
+
+    def _cool(self, soft: Soft, *temperatures: float) -> Soft:
+        """Anneal a plan at the next temperatures."""
+        begin = time.perf_counter()
+        a, b = self._setting.single(self._a), self._setting.single(self._b)
+        for temperature in temperatures:
+            problem, error = self._objective(temperature), self._setting.error_at(temperature)
+            for _ in range(STEPS_PER_TEMPERATURE // STEPS_PER_CORRECTION):
+                near = problem.corrected(soft.plan, error)
+                plan, g, n_steps = anneal(near, soft.plan, a, b, (temperature,), soft.g, STEPS_PER_CORRECTION)
+                soft = soft._replace(plan=plan, g=g, n_steps=soft.n_steps + n_steps)
+                if n_steps < STEPS_PER_CORRECTION:
+                    break
+        return soft._replace(seconds=soft.seconds + time.perf_counter() - begin)
+
+    def _sharpen(self, plan: Float64s, best: float) -> Sharp:
+        limits = self._limits
         if limits is None:
-            sharp = sharpen(self._exact, plan, setting.x.weights, setting.y.weights, best, self._single)
-        else:
-            sharp = conditional_gradient(Partial(self._exact), limits.extended(plan), *limits)
-            sharp = sharp._replace(plan=sharp.plan[:-1, :-1])
-        return sharp._replace(n_steps=sharp.n_steps + n_steps)
+            single = self._single if self._setting.is_large else None
+            return sharpen(self._exact, plan, self._a, self._b, best, single)
+        sharp = conditional_gradient(Partial(self._exact), limits.extended(plan), *limits)
+        return sharp._replace(plan=sharp.plan[:-1, :-1])
+
+    @cached_property
+    def _single(self) -> Quadratic:
+        return self._setting.in_single()
+
+
+def _are_alike(one: Soft, other: Soft) -> bool:
+    """Whether both lead to the same sharp plan."""
+    return float(abs(one.plan - other.plan).sum()) < MAX_TWIN_DIFFERENCE * float(one.plan.sum())
 
 
 def solve_freely(setting: Setting, starts: list[StartingPlan]) -> list[Found]:

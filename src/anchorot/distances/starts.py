@@ -39,7 +39,8 @@ RANGES = {  # name of a start: share of all costs that anchors see, blur, temper
 }
 STARTS = (*RANGES, "aep", "product", "pinned")
 ANCHOR_STARTS = ("near", "near, annealed", "middle", "product")  # what start="anchors" tries
-LARGE_STARTS = ("near, annealed", "product", "near")  # beside landmarks, where points are many
+LAST_RESORT = "product"  # of many points: the longest to anneal, and tried if no two others agree
+LARGE_STARTS = ("near, annealed", LAST_RESORT)  # beside landmarks, where points are many
 MIN_CERTAINTY = 0.7  # Σ of squared shares of a point's mass: from here on it has one match
 MAX_PINS = 6  # points that are pinned to a match before the others' are clear
 
@@ -79,7 +80,7 @@ def anchor_costs(x: Space, y: Space, share: float, threads: int) -> Float64s:
 def _blur(costs: Float64s, blur: float, x: Space, y: Space) -> Float64s:
     """Entropic plan at an epsilon in units of the spread of the costs."""
     a, b = x.weights, y.weights
-    return entropic_step(costs, blur * spread(costs), a, b, 0 * a, 0 * b)[0]
+    return entropic_step(costs, blur * spread(costs), a, b, 0 * b)[0]
 
 
 def _are_mostly_tied(costs: Float64s) -> bool:

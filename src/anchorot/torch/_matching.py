@@ -55,14 +55,14 @@ class Assignment:
 
     def __init__(self, n: int, like: Tensor) -> None:
         self._a = torch.full((n,), 1 / n, dtype=like.dtype, device=like.device)
-        self._f, self._g = torch.zeros_like(self._a), torch.zeros_like(self._a)
+        self._g = torch.zeros_like(self._a)
 
     def __call__(self, costs: Tensor) -> Int64s:
         """Return a matching i -> matches[i]."""
         unit = spread(costs)
         for temperature in TEMPERATURES:
-            _, self._f, self._g = entropic_step(costs, temperature * unit, self._a, self._a, self._f, self._g)
-        reduced = (costs - self._f[:, None] - self._g) / unit
+            _, f, self._g = entropic_step(costs, temperature * unit, self._a, self._a, self._g)
+        reduced = (costs - f[:, None] - self._g) / unit
         return _best_of_candidates(reduced, _mutual_best(reduced))
 
 
@@ -133,7 +133,7 @@ class Anchors:
             return StartingPlans(self._a[:, :, None] * self._b[:, None, :], WARM_TEMPERATURES)
         share, blur, temperatures = RANGES[name]
         costs = self._costs(share)
-        plan, _, _ = entropic_step(costs, blur * spread(costs), self._a, self._b, 0 * self._a, 0 * self._b)
+        plan, _, _ = entropic_step(costs, blur * spread(costs), self._a, self._b, 0 * self._b)
         return StartingPlans(plan, temperatures)
 
     def _costs(self, share: float) -> Tensor:
