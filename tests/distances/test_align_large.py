@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import anchorot as ao
+from anchorot.distances.descent import COOL_TEMPERATURES, Assignments
+from anchorot.distances.quadratic import LARGE_ERROR, SMALL_ERROR, Approximations, Quadratic, factors_of
+from anchorot.distances.starts import StartingPlan, anchor_costs
 
 solver = sys.modules["anchorot.distances.solver"]
 
@@ -112,3 +115,96 @@ def test_costs_of_any_sign_and_direction_have_landmarks_too():
     cost, order = rng.normal(size=(40, 40)), rng.permutation(40)
     found = ao.align(cost, cost[np.ix_(order, order)])
     assert (order[found.matches] == np.arange(40)).all()
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_starts_that_lead_to_one_plan_are_sharpened_once(monkeypatch):
+    sharpened, inner = [], solver.sharpen
+    monkeypatch.setattr(solver, "sharpen", lambda *given: sharpened.append(len(given[2])) or inner(*given))
+    x = cloud(40, 3)
+    found = ao.align(x, x.take(np.random.default_rng(0).permutation(40)))
+    alike = [start for start in found.starts if start.objective == found.objective]
+    assert len(alike) > 1
+    assert sharpened.count(40) == 1
+
+
+def soft_plans(*kinds):
+    """Softs of these names, objectives and twins."""
+    return [
+        solver.Soft(StartingPlan(name, np.eye(2), COOL_TEMPERATURES), np.eye(2), objective=value, twin=twin)
+        for name, value, twin in kinds
+    ]
+
+
+def test_two_answers_of_the_same_landmarks_confirm_nothing():
+    landmarks = ("landmarks", 1.0, None), ("landmarks, otherwise", 1.0, 0)
+    assert not solver._agree(soft_plans(*landmarks, ("near, annealed", 2.0, None)))
+    assert solver._agree(soft_plans(*landmarks, ("near, annealed", 1.0, 1)))
+
+
+def test_a_plan_found_twice_confirms_nothing_if_another_is_better():
+    worse = ("landmarks", 2.0, None), ("near, annealed", 2.0, 0)
+    assert solver._agree(soft_plans(*worse))
+    assert not solver._agree(soft_plans(*worse, ("landmarks, otherwise", 1.0, None)))
+
+
+def paths(n, seed):
+    """Costs of no low rank: lengths of paths in a random graph."""
+    graph = nx.connected_watts_strogatz_graph(n, 6, 0.3, seed=seed)
+    return np.asarray(ao.from_graph(graph).cost, np.float32)
+
+
+def test_factors_miss_what_they_say():
+    cost = paths(200, 0)
+    factors = factors_of(cost, SMALL_ERROR)
+    for error in (0.5, 0.4):
+        own = factors.truncate(error)
+        missed = np.linalg.norm(cost - (own.vectors * own.values) @ own.vectors.T) / np.linalg.norm(cost - cost.mean())
+        assert missed == pytest.approx(own.missed[-1], rel=1e-2)
+        assert missed <= error * 1.01
+
+
+def test_corrected_factors_are_right_at_their_plan_and_nearly_so_around():
+    x, y = paths(200, 0), paths(200, 1)
+    rng = np.random.default_rng(0)
+    whole, rough = Quadratic(x, y), Approximations(x, y, None, 1.0, is_corrected=True).at(SMALL_ERROR)
+    plan, other = (rng.dirichlet(np.ones(200), 200).astype(np.float32) / 200 for _ in range(2))
+    right = rough.corrected(plan, SMALL_ERROR)
+    np.testing.assert_allclose(right.slope(plan), whole.slope(plan), atol=1e-5 * np.abs(whole.slope(plan)).max())
+    near = 0.9 * plan + 0.1 * other
+    missed, left = (np.linalg.norm(one.slope(near) - whole.slope(near)) for one in (rough, right))
+    assert left < 0.2 * missed
+
+
+def test_factors_that_are_accurate_need_no_correction():
+    points = np.random.default_rng(0).normal(size=(200, 2))
+    cost = np.square(points[:, None] - points).sum(-1).astype(np.float32)
+    problem = Approximations(cost, cost, None, 1.0, is_corrected=True).at(LARGE_ERROR)
+    assert problem.corrected(np.full((200, 200), 1 / 200**2, np.float32), LARGE_ERROR) is problem
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_potentials_kept_from_other_costs_change_no_assignment(seed):
+    from scipy.optimize import linear_sum_assignment
+
+    rng = np.random.default_rng(seed)
+    a = np.full(60, 1 / 60)
+    assign = Assignments(a, a)
+    for scale in (1.0, 1e-3, 1e3):
+        costs = scale * rng.gamma(0.5, size=(60, 60))
+        assert (assign(costs) == linear_sum_assignment(costs)[1]).all()
+
+
+def test_anchors_of_many_weighted_points_are_compared_by_some_of_their_quantiles(monkeypatch):
+    x, y = cloud(90, 0, weighted=True), cloud(80, 1, weighted=True)
+    exact = anchor_costs(x, y, 0.5, 1)
+    monkeypatch.setattr("anchorot.distances.starts.LEVELS", 64)
+    np.testing.assert_allclose(anchor_costs(x, y, 0.5, 1), exact, atol=0.05 * exact.max())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_bound_is_that_of_the_best_lower_bound(weighted):
+    pytest.importorskip("ot")
+    x, y = cloud(30, 1, weighted=weighted), cloud(30, 2, 2, weighted)
+    found, bounds = ao.align(x, y), ao.lower_bounds(x, y)
+    assert found.bound == pytest.approx((2 * bounds.tlb) ** 2, rel=1e-9)

@@ -51,7 +51,8 @@ def test_the_page_says_where_an_alignment_comes_from(tmp_path):
 
 def test_an_alignment_that_did_not_converge_or_leaves_mass_out_says_so(tmp_path):
     x, _, found = rivals()
-    partial = dataclasses.replace(found, plan=found.plan / 2, soft=found.soft / 2, bound=0.0, converged=False)
+    evidence = found.evidence._replace(is_whole=False)
+    partial = dataclasses.replace(found, plan=found.plan / 2, soft=found.soft / 2, evidence=evidence, converged=False)
     write_report(tmp_path / "page.html", x, x, partial)
     text = (tmp_path / "page.html").read_text()
     assert "<dt>method</dt><dd>align, not converged</dd>" in text

@@ -24,11 +24,10 @@ from anchorot._validate import (
     check_threads,
 )
 from anchorot.anchors.marking import needed_features
-from anchorot.anchors.rows import AnchorRows, row_costs
 from anchorot.distances.alignment import Alignment, Start, matches_of, runner_up
 from anchorot.distances.confidence import Evidence
 from anchorot.distances.dense import DenseAlignment, align_densely
-from anchorot.distances.descent import COOL_TEMPERATURES, cheapest_plan, entropic_step, round_to_marginals
+from anchorot.distances.descent import COOL_TEMPERATURES, entropic_step, round_to_marginals
 from anchorot.distances.landmarks import Distances
 from anchorot.distances.on_demand import MeshDistances, PointDistances, distances_of
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
@@ -72,10 +71,10 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     Minimises the Gromov-Wasserstein loss :math:`\sum_{ijkl} (C_{ij} - C'_{kl})^2 P_{ik} P_{jl}` over plans between the
     points, without a parameter to choose. Gromov-Wasserstein is not convex, and a solver that starts from the product
     of the weights stops in the nearest hole. Here several starts are tried, from plans between the spaces' anchors seen
-    at different ranges and from the product; each is annealed (entropic steps while a temperature falls, relative to
-    the spread of the costs) and sharpened (assignment and conditional-gradient steps); the one of the smallest
-    objective is kept. With more than 800 points, one start is the answer of 400 landmarks of either side, and only
-    starts whose annealed plans are near the best one's are sharpened.
+    at different ranges and from the product. They are annealed (entropic steps while a temperature falls, relative to
+    the spread of the costs) side by side, and go on as one once they are alike; then they are sharpened (assignment and
+    conditional-gradient steps), and the one of the smallest objective is kept. With more than 800 points, one start is
+    the answer of 400 landmarks of either side, and starts whose plans are far above the best one's are given up.
 
     Parameters
     ----------
@@ -87,7 +86,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
         Where to begin; a plan, or any name but the first, begins there only.
 
         - "anchors": "near", "near, annealed", "middle" and "product", and where most anchors tie, "pinned"; the best is
-          kept. With more than 800 points: landmarks' answers, "near, annealed", "product" and "near".
+          kept. With more than 800 points: landmarks' answers, "near, annealed", and "product" if these do not agree.
         - "near", "middle", "aw": a plan between anchors that see the nearest tenth of all costs, the nearest half, or
           all. "near" is sharpened at once, "near, annealed" is the same plan with more blur, annealed.
         - "aep": the plan of :func:`anchor_energy_plan`. "product": the product of the weights.
@@ -290,13 +289,13 @@ def _result(
         others=tuple((matches_of(o.plan, weights[0]), (o.objective - best.objective) / (floor or 1.0)) for o in sharp),
         features=setting.features,
         alpha=setting.alpha if setting.features is not None else 1.0,
+        is_whole=is_whole,
     )
     return Alignment(
         plan=best.plan,
         soft=soften(best.plan),
         value=value,
         objective=in_units(best.objective),
-        bound=min(value, in_units(_bound(setting))) if is_whole else 0.0,
         starts=tuple(Start(one.name, in_units(one.objective), *one[4:]) for one in found),
         runner_up=rival and replace(rival, objective=in_units(rival.objective), soft=soften(rival.plan)),
         converged=best.converged,
@@ -304,13 +303,6 @@ def _result(
         weights=(weights[0], weights[1]),
         evidence=evidence,
     )
-
-
-def _bound(setting: Setting) -> float:
-    """The third lower bound of the loss, which is never below the first and the second: transport between anchors."""
-    x, y = (AnchorRows.of(space, setting.threads) for space in (setting.x, setting.y))
-    costs = row_costs(x, y, 2, setting.threads)
-    return max(0.0, float((costs * cheapest_plan(costs, setting.x.weights, setting.y.weights)).sum()))
 
 
 def _scatter(values: Float64s, places: Int64s, n: int) -> Float64s:

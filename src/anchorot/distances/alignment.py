@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._html import card
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import as_array, check_choice, check_finite, check_numbers, check_rng, point_values
+from anchorot.distances.bounds import least_loss
 from anchorot.distances.confidence import Evidence
 from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError, printable
@@ -38,7 +39,7 @@ class Start:
         What it ended at, in the scale of the alignment's `objective`; the soft plan's if it was given up.
     seconds : float
     n_iter : int
-        Steps of annealing and of sharpening; of annealing alone if that led to the plan of an earlier start.
+        Steps of annealing and of sharpening; of a start that led to the plan of an earlier one, up to there.
     converged : bool
         False where steps ran out, or where, of more than 800 points, a start promised so little that it was given up.
     """
@@ -226,9 +227,6 @@ class Alignment(Correspondence):
         the range of floats, which does not harm the plan.
     objective : float
         What was minimised: the loss, joined with the cost of the features if there are any.
-    bound : float
-        No plan has a smaller loss: the best of :func:`lower_bounds`. It certifies how far the loss can be from the
-        least, not that matches are right. 0 where a part of the mass stays unmatched.
     starts : tuple of Start
         All that was tried, best first.
     runner_up : Rival or None
@@ -240,14 +238,13 @@ class Alignment(Correspondence):
     weights : (ndarray of shape (n,), ndarray of shape (m,))
         Of the points of both spaces; where a part of the mass is matched, what each may be matched with.
     evidence : Evidence
-        What `confidence` is computed from, when that is asked for.
+        What `confidence` and `bound` are computed from, when they are asked for.
     """
 
     plan: Float64s
     soft: Float64s
     value: float
     objective: float
-    bound: float
     starts: tuple[Start, ...]
     runner_up: Rival | None
     converged: bool
@@ -275,6 +272,15 @@ class Alignment(Correspondence):
 
     def _masses(self, soft: bool) -> Float64s:
         return self.soft if soft else self.plan
+
+    @cached_property
+    def bound(self) -> float:
+        """No plan has a smaller loss: the best of :func:`lower_bounds`; 0 where a part of the mass stays unmatched.
+
+        It certifies how far the loss can be from the least, not that matches are right. O(n³), computed when first
+        asked for.
+        """
+        return min(self.value, least_loss(*self.evidence.spaces)) if self.evidence.is_whole else 0.0
 
     @property
     def gap(self) -> float:

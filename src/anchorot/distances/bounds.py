@@ -13,7 +13,9 @@ from anchorot._units import unit_of
 from anchorot._validate import check_choice, check_overflow, check_power
 from anchorot.anchors.line import StepFunction, quantile_function, step_distance
 from anchorot.anchors.rows import AnchorRows, row_costs
+from anchorot.distances.descent import cheapest_plan
 from anchorot.distances.sinkhorn import STOPPED_EARLY
+from anchorot.distances.solver import unit_spaces
 from anchorot.distances.wasserstein import Transport, exact_transport
 from anchorot.exceptions import ConvergenceWarning
 from anchorot.space import Space, as_space, heavy_part, with_unit_costs
@@ -119,6 +121,14 @@ def third_bound(x: AnchorRows, y: AnchorRows, p: int) -> tuple[float, bool]:
     unit = unit_of(max(abs(end) for rows in (x, y) for end in rows.span))
     found = third_cost(x.divided_by(unit), y.divided_by(unit), p)
     return 0.5 * unit * max(found.cost, 0.0) ** (1 / p), found.converged
+
+
+def least_loss(x: Space, y: Space) -> float:
+    """No plan between the points of two spaces has a smaller loss: (2 TLB)², whatever offset all costs have."""
+    (unit_x, unit_y), unit = unit_spaces(x, y)
+    costs = row_costs(unit_x, unit_y, 2, threads=1)
+    least = float((costs * cheapest_plan(costs, unit_x.weights, unit_y.weights)).sum())
+    return max(0.0, least) * unit * unit  # in this order: 0 stays 0 where the square of the unit is infinite
 
 
 def first_cost(x: Space, y: Space, p: int) -> float:

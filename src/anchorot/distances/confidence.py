@@ -54,6 +54,7 @@ class Evidence(NamedTuple):
     others: tuple[tuple[Int64s, float], ...]  # other starts' matches, and the excess of their objectives as a share
     features: Float64s | None  # costs between features of points of positive weight, as they join the objective
     alpha: float
+    is_whole: bool  # all of the mass was to be matched
 
     def confidence(self) -> Float64s:
         """(n,): the estimated chance that a point's match is right; 0 without a match."""

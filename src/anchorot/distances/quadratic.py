@@ -10,8 +10,10 @@ Two products of matrices per evaluation, four if both spaces are asymmetric. M i
 Features add a linear term: objective(T) = alpha loss(T) + (1 - alpha) <F, T>.
 
 A step of annealing needs the gradient to a few percent only. Distances between points are nearly of low rank r: with
-C ≈ U diag(s) Uᵀ the product C T C' takes O(n m r) operations instead of O(n² m + n m²). And what is not matched, where
-alignments leave something out, goes to one more point on either side (`Partial`).
+C ≈ U diag(s) Uᵀ the product C T C' takes O(n m r) operations instead of O(n² m + n m²). Paths in graphs are not; but as
+the product is linear in T, and T changes little from step to step, what factors miss is computed once in a few steps
+(`FactoredQuadratic.corrected`). And what is not matched, where alignments leave something out, goes to one more point
+on either side (`Partial`).
 """
 
 from typing import Any, NamedTuple, Self

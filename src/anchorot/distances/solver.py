@@ -1,10 +1,12 @@
-"""From several starts to the best alignment: anneal each, sharpen it, and compare.
+"""From several starts to the best alignment: anneal them side by side, sharpen what is left, and compare.
 
-Of many points annealing takes seconds and sharpening many more. There all starts are annealed first, and only those
-that promise an answer as good as the best one's are annealed further, to temperatures that tell near points apart, and
-sharpened. One start more is the answer of landmarks, which all that is tried for few points has led to: at a plan
-between landmarks the gradient of the objective compares points by their costs to landmarks and to the landmarks'
-matches, so the first step of annealing extends it to all points.
+Most starts lead to a few plans, long before the last temperature: those that have become alike go on as one. Of many
+points, where every step counts, starts race: those far above the best are given up at every temperature, costs are
+off by up to a fifth as long as plans are blurred, and the product plan, which takes longest to anneal, is tried only if
+no two other starts agree on the best. What is left is annealed further, to temperatures that tell near points apart,
+and sharpened. One start more is the answer of landmarks, found in the same way: at a plan between landmarks the
+gradient of the objective compares points by their costs to landmarks and to the landmarks' matches, so the first step
+of annealing extends it to all points.
 """
 
 import time
@@ -51,11 +53,10 @@ DISTORTION_ROUNDING = 1e-6  # of the unit of costs, beside that
 ROUNDS = 4  # of trimming
 MANY_POINTS = 800  # from where not every start is sharpened
 LANDMARKS = 400
-LANDMARK_STARTS = ("landmarks", "landmarks, otherwise")
+LANDMARK_STARTS = ("landmarks", "landmarks, otherwise")  # two answers of the same landmarks: they confirm nothing
 MAX_OBJECTIVE_RATIO = 1.1  # times the least objective of the soft plans: from where a start is given up
-WARMEST = np.inf
-RACE_TEMPERATURE = 0.06  # down to here starts are many, and costs approximate
-STEPS_PER_CORRECTION = 6
+RACE_TEMPERATURE = 0.06  # down to here it is settled which starts go on, and of many points costs are approximate
+STEPS_PER_CORRECTION = 6  # that may be taken before what factors of the costs miss is computed again
 RESOLVED_POINTS = 500  # points that the last temperature of few points still tells apart; it falls with their number
 
 
@@ -203,7 +204,7 @@ def chosen_starts(
 
 
 def _landmark_starts(setting: Setting, share: float | None, rng: RngLike) -> list[StartingPlan]:
-    """Plans between landmarks of either side: the best, and the best of those that differ from it."""
+    """Plans between landmarks of either side: the best, and the best of those that differ and are about as good."""
     sides = [farthest(SpaceDistances(space), LANDMARKS, 1.0) for space in (setting.x, setting.y)]
     are_counted = setting.x.is_uniform and setting.y.is_uniform
     first, second = (_cells(side, space, are_counted) for side, space in zip(sides, setting[:2], strict=True))
@@ -257,9 +258,9 @@ def solve(
     limits = None if share is None else Limits.of(setting.x, setting.y, share)
     solver = _Solver(setting, limits, setting.is_large if is_race is None else is_race)
     later = [start for start in starts if start.name == LAST_RESORT] if setting.is_large and len(starts) > 1 else []
-    softs = solver.anneal([solver.begin(start) for start in starts if start not in later], WARMEST, RACE_TEMPERATURE)
+    softs = solver.anneal([solver.begin(start) for start in starts if start not in later], np.inf, RACE_TEMPERATURE)
     if later and not _agree(softs):
-        softs += solver.anneal([solver.begin(start) for start in later], WARMEST, RACE_TEMPERATURE)
+        softs += solver.anneal([solver.begin(start) for start in later], np.inf, RACE_TEMPERATURE)
         softs = solver.leave_out(softs, RACE_TEMPERATURE)
     softs = solver.anneal(softs, RACE_TEMPERATURE, 0.0)
     found: dict[int, Found] = {}
