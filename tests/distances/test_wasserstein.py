@@ -384,3 +384,12 @@ def test_newton_steps_link_parts_that_hardly_share_mass(far, share):
         sinkhorn._newton(state, sinkhorn.Stage(1.0, 1e-9), 1000)
     assert marginal_error(state.plan(1.0)[0], a[0], b[0]) < 1e-9
     assert state.n_iter <= 15
+
+
+@pytest.mark.parametrize("sizes", [(2, 40), (8, 20), (40, 5), (40, 8)])
+def test_long_newton_steps_reach_points_that_weigh_next_to_nothing(sizes):
+    rng = np.random.default_rng(7)
+    costs = COSTS["any"](rng, *sizes)
+    a, b = (w / w.sum() for w in (WEIGHTS[kind](rng, n) for kind, n in zip(("few", "light"), sizes, strict=True)))
+    found = entropic_plan(costs, a, b, 1e-8 * float(np.ptp(costs)), 3000, 1e-3)
+    assert found.converged

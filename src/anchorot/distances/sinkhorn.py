@@ -37,8 +37,9 @@ STAGE_TOLERANCE = 1e-2  # of a stage but the last
 STAGE_ITERATIONS = 60  # of Sinkhorn in a stage, before Newton
 LOOK_EVERY = 5  # iterations between two looks at the scalings,
 CHECK_EVERY = 10  # and at the marginals
-HALVINGS = 30  # of a Newton step, before it is given up
-MAX_LOG_MOVE = 50.0  # of an entry of the plan in a Newton step: parts that hardly share mass ask for up to 1e11
+HALVINGS = 40  # of a Newton step, before it is given up
+LONG_HALVINGS = 29  # after which it is cut to MAX_LOG_MOVE: parts that hardly share mass ask for 1e11 too much
+MAX_LOG_MOVE = 50.0  # of an entry of the plan
 ARMIJO = 1e-4  # share of the rise promised by the slope that a step must bring
 ROUNDING = 1e-14  # of the dual's value
 RIDGE = 1e-12  # of a column's mass, added to the Schur complement: f + c, g - c is the same plan
@@ -312,13 +313,16 @@ def _solve_one(matrix: Float64s, right: Float64s) -> Float64s:
 def _line_search(state: _State, eps: float, df: Any, dg: Any, slope: PerProblem) -> None:
     """Go along (df, dg), each problem as far as its dual rises enough; stay where it does not."""
     xp, now = state.xp, state.dual(state.f, state.g, eps)
-    step = xp.minimum(xp.ones_like(now), MAX_LOG_MOVE * eps / _largest_sum(xp, df, dg))
-    for _ in range(HALVINGS):
+    step = xp.ones_like(now)
+    for halvings in range(HALVINGS):
         f, g = state.f + step[:, None] * df, state.g + step[:, None] * dg
         short = ~rises_enough(state.dual(f, g, eps), now, step, slope)
         if not bool(short.any()):
             break
         step = xp.where(short, step / 2, step)
+        if halvings == LONG_HALVINGS:
+            cut = xp.minimum(step, MAX_LOG_MOVE * eps / _largest_sum(xp, df, dg))
+            step = xp.where(short, cut, step)
     else:
         step = xp.where(short, 0.0, step)
     state.f, state.g = state.f + step[:, None] * df, state.g + step[:, None] * dg
