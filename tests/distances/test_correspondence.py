@@ -155,7 +155,7 @@ def test_equal_votes_do_not_depend_on_how_points_are_numbered():
 
 def _aligned(plan):
     weights = plan.sum(axis=1), plan.sum(axis=0)
-    return ao.Alignment(plan, plan, 0.0, 0.0, 0.0, (), None, True, 0.0, weights, None)
+    return ao.Alignment(plan, plan, 0.0, 0.0, (), None, True, 0.0, weights, None)
 
 
 def test_points_without_a_match_get_no_number_and_no_label():
@@ -310,7 +310,7 @@ def test_label_hits_are_of_matches_and_label_transfer_is_of_mass(n, m, seed):
 def test_hits_are_top_one_and_more_candidates_never_hit_less(n, m, seed):
     rng = np.random.default_rng(seed)
     plan, soft = (rng.integers(0, 3, (n, m)) * rng.random((n, m)).round(1) for _ in range(2))
-    found = ao.Alignment(plan, soft, 0.0, 0.0, 0.0, (), None, True, 0.0, (plan.sum(axis=1), plan.sum(axis=0)), None)
+    found = ao.Alignment(plan, soft, 0.0, 0.0, (), None, True, 0.0, (plan.sum(axis=1), plan.sum(axis=0)), None)
     truth = rng.integers(0, m, n)
     scores = [ao.alignment_scores(found, truth, k=k) for k in range(1, m + 2)]
     assert scores[0].hits == scores[0].top_k

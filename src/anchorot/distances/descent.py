@@ -30,7 +30,7 @@ MIN_MOVED_MASS = 1e-3  # of the mass moves in a step: go on to the next temperat
 MARGINAL_GOAL = 1e-3  # of a step's plan, in sum; callers round the last one
 MOST_ITERATIONS = 60  # of Sinkhorn in a step
 LARGEST_LOG_SCALING = 25.0  # of u and v in float32, before they are absorbed
-LOOK_EVERY = 5  # iterations on a device, whose work must be waited for to see whether it is done
+LOOK_EVERY = 5  # iterations: at scalings; on a device, which must be waited for, also whether it is done
 MOST_STEPS = 60  # of assignment, or of conditional gradient
 MOST_ROUNDS = 12  # of swaps between two assignment steps
 MIN_GAIN = 1e-6  # of the objective, by a swap
@@ -112,13 +112,13 @@ def _scale(xp: Any, kernel: Any, a: Any, b: Any, n_iter: int) -> tuple[Any, Any,
     u, v = xp.ones_like(a), xp.ones_like(b)
     flipped = kernel.swapaxes(-1, -2)
     floor = SMALLEST_SINGLE + 0 * b
-    every = 1 if is_on_host(kernel) else LOOK_EVERY
+    is_near = is_on_host(kernel)
     while n_iter < MOST_ITERATIONS:
         v = b / xp.maximum((flipped @ u[..., None])[..., 0], floor)
         rows = (kernel @ v[..., None])[..., 0]
         n_iter += 1
-        is_look = n_iter % every == 0
-        if is_look and float(abs(u * rows - a).sum(-1).max()) < MARGINAL_GOAL:
+        is_look = n_iter % LOOK_EVERY == 0
+        if (is_near or is_look) and float(abs(u * rows - a).sum(-1).max()) < MARGINAL_GOAL:
             return u, v, n_iter, True
         u = a / rows
         if is_look and float(xp.maximum(abs(xp.log(u)).max(), abs(xp.log(v)).max())) > LARGEST_LOG_SCALING:
