@@ -371,6 +371,8 @@ void mirrored_events(const double* cost, std::size_t n, const std::int64_t* jump
   const UpperEntries entries(n);
   const std::unique_ptr<double[]> key(new double[entries.count]);
   const std::unique_ptr<std::uint32_t[]> index(new std::uint32_t[entries.count]);
+  take_pages(key.get(), entries.count * sizeof(double), threads);
+  take_pages(index.get(), entries.count * sizeof(std::uint32_t), threads);
   std::vector<double> diagonal(n);
   for (std::size_t i = 0; i < n; ++i) diagonal[i] = cost[i * n + i];
   std::sort(diagonal.begin(), diagonal.end());
@@ -405,6 +407,9 @@ void argsort(const double* values, std::size_t count, double* sorted, std::int64
 void cost_events(const double* cost, std::size_t rows, std::size_t columns, const std::int64_t* jumps,
                  double* position, std::uint32_t* row, std::int64_t* jump, int threads) {
   check_count(rows * columns);
+  take_pages(position, rows * columns * sizeof(*position), threads);
+  take_pages(row, rows * columns * sizeof(*row), threads);
+  take_pages(jump, rows * columns * sizeof(*jump), threads);
   if (rows == columns && is_symmetric(cost, rows, threads)) {
     return mirrored_events(cost, rows, jumps, position, row, jump, threads);
   }

@@ -42,6 +42,7 @@ void for_each_group(std::size_t group, std::size_t rows, std::size_t length, int
 template <class T>
 void quantiles(const T* matrix, T* out, std::size_t rows, std::size_t length, int threads) {
   const auto sort_across = panel_kernels<T>().sort_across;
+  take_pages(out, rows * length * sizeof(T), threads);
   for_each_group<T>(kGroup, rows, length, threads, [&](std::size_t first, std::size_t width, T* scratch) {
     sort_across(matrix + first * length, length, width, out + first, rows, scratch);
   });

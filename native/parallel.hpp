@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -52,6 +53,21 @@ void parallel_for(std::size_t tasks, int threads, Body&& body) {
   work(0);
   for (auto& thread : pool) thread.join();
   if (error) std::rethrow_exception(error);
+}
+
+// Let threads take the pages of memory that will be overwritten, each its own, before they write all over it: where
+// several meet in a page that is new, each clears one, and all but one of those are thrown away.
+inline void take_pages(void* memory, std::size_t bytes, int threads) {
+  constexpr std::uintptr_t kLarge = std::uintptr_t{1} << 21, kSmall = 4096;  // bytes of pages
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory), end = begin + bytes;
+  const std::size_t tasks = (end - begin / kLarge * kLarge + kLarge - 1) / kLarge;
+  if (worker_count(tasks, threads) == 1) return;
+  parallel_for(tasks, threads, [&](std::size_t task, std::size_t) {
+    const std::uintptr_t page = (begin / kLarge + task) * kLarge;
+    for (std::uintptr_t at = std::max(begin, page); at < std::min(end, page + kLarge); at += kSmall) {
+      static_cast<char*>(memory)[at - begin] = 0;
+    }
+  });
 }
 
 }  // namespace anchorot
