@@ -103,10 +103,6 @@ class Best:
         self.value = np.full((n_rows, k), np.inf)
         self.counts = np.zeros((n_rows, N_COUNTS))
 
-    def limit(self, row: int) -> float:
-        """What a space must not exceed to be among the nearest."""
-        return float(self.value[row, -1])
-
     def add(self, row: int, columns: Int64s, values: Float64s) -> None:
         """Keep the nearest of these and of those so far; equally near ones by their order. NaN is never near."""
         near = values <= self.value[row, -1]
