@@ -101,7 +101,23 @@ def test_bounds_rule_out_most_pairs_and_change_no_bit():
     assert found.n_exact < len(many) ** 2 / 4
 
 
-@examples(100)
+@pytest.mark.usefixtures("small")
+def test_arrays_and_sequences_that_make_spaces_have_neighbours_too():
+    stack = np.stack([x.cost for x in clouds((5,) * 9, weighted=False)])
+
+    class Made:
+        def __len__(self):
+            return len(stack)
+
+        def __getitem__(self, i):
+            return stack[i].tolist()
+
+    wanted = ao.pairwise(list(stack[:4]), list(stack), k=3, n_jobs=1)
+    for others in (stack, Made()):
+        assert_same_neighbors(ao.pairwise(stack[:4], others, k=3, n_jobs=1), wanted)
+
+
+@examples(50)
 @given(spaces(uniform=True), spaces(uniform=True), st.sampled_from([1, 3]))
 def test_the_order_of_two_uniform_spaces_changes_no_bit(x, y, p):
     """On which comparing one with many in one call relies."""

@@ -189,14 +189,13 @@ def learn_encoder(inputs: Inputs, metric: Metric, n_jobs: int, client: Any) -> E
         return None
     indices = np.unique(np.linspace(0, len(inputs) - 1, MAX_LEARNED).astype(int)).tolist()
     entries: Any = _Sample(inputs, indices)
-    if all(isinstance(side, list | tuple | np.ndarray) for side in (inputs.spaces, inputs.others or [])):
-        entries = list(entries)
+    if all(isinstance(side, list | tuple | np.ndarray | None) for side in (inputs.spaces, inputs.others)):
+        entries = list(entries)  # so that a task on a cluster takes along no more than its own
     robust, reach = metric.options["robust"], metric.options.get("reach")
     with open_spaces(replace(inputs, spaces=entries, others=None, n=len(indices), m=None), n_jobs, client) as some:
+        outlines = Outlines(some, robust=robust, skip=True, progress=False)
         try:
-            grid = Grid.around(
-                Outlines(some, robust=robust, skip=True, progress=False), CELLS, robust=robust, reach=reach
-            )
+            grid = Grid.around(outlines, CELLS, robust=robust, reach=reach)
         except InputError:  # no good spaces, or costs that are too large for vectors
             return None
         found = each_space(some, partial(_details, metric, grid), "learning", skip=True, progress=False)
@@ -321,9 +320,7 @@ class NearestJob(Job):
         """Columns in parts; those of the same spaces as the rows are one, unless columns are of other spaces."""
         if self.offset:
             return pieces(columns, TILE_COLUMNS)
-        before, after = (
-            range(columns.start, min(rows.start, columns.stop)),
-            range(max(rows.stop, columns.start), columns.stop),
-        )
+        before = range(columns.start, min(rows.start, columns.stop))
+        after = range(max(rows.stop, columns.start), columns.stop)
         own = [rows] if rows.start in columns else []
         return pieces(before, TILE_COLUMNS) + own + pieces(after, TILE_COLUMNS)
