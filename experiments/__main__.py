@@ -3,6 +3,7 @@
 import json
 import sys
 import warnings
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -13,12 +14,14 @@ from rich.table import Table
 
 import anchorot as ao
 from experiments.common import runner
+from experiments.common.code import CHECKOUT
 from experiments.common.filling import Results, fill
+from experiments.common.rules import MINUTES, NAMES
 from experiments.common.study import Study
 from experiments.data import data_folder
 
 PROGRAM = "python -m experiments"
-COLOURS = {"holds": "green", "does not hold": "red"}
+COLOURS = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
 
 QUICK = "A quick run: too small to answer anything; it shows whether the program finds what it found before."
 
@@ -31,7 +34,9 @@ app = typer.Typer(
 
 @app.command(epilog=f"Example: [bold]{PROGRAM} node_assignment --quick[/]")
 def experiments(
-    names: Annotated[list[str] | None, typer.Argument(help="Experiments by name, or all.", show_default=False)] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments by name, all, or stale.", show_default=False)
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small form, in seconds; compared with what is expected.")
     ] = False,
@@ -49,20 +54,34 @@ def experiments(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
-    """Run experiments of the paper: pictures, tables, and RESULTS.md, which says what holds."""
+    """Run experiments of the paper: pictures, tables, and RESULTS.md, which says what holds.
+
+    A run of "all" leaves out what this very code has answered, so that one that was killed goes on. "stale" runs
+    nothing: it names the answers of another code than the present one.
+    """
     if not names:
-        raise ao.InputError(f"say which experiment: {', '.join(runner.NAMES)}, or all")
+        raise ao.InputError(f"say which experiment: {', '.join(NAMES)}, or all, or stale")
     if expect and not quick:
         raise ao.InputError("--expect is of --quick: only quick runs are compared with expected values")
-    chosen = runner.choose(names)
     folder = output or runner.default_output(quick)
-    prepared = runner.prepare(chosen, data_folder(data))
-    studies = [runner.run(one, folder, quick=quick, n_jobs=jobs) for one in prepared]
+    if names == ["stale"]:
+        outdated = runner.stale(NAMES, folder)
+        typer.echo("\n".join(f"{name} {why}" for name, why in outdated.items()) or "no answer is stale")
+        raise typer.Exit(1 if outdated else 0)
+    chosen = runner.choose(names)
+    if names == ["all"] and not quick:
+        chosen = list(runner.stale(chosen, folder))
+        print(f"experiments: about {sum(MINUTES[name] for name in chosen)} minutes on two cores", file=sys.stderr)
+    prepared = runner.prepare(chosen, data_folder(data), quick=quick)
+    studies = []
+    for one in prepared:
+        print(f"experiments: {one.name} at {datetime.now():%H:%M:%S}", file=sys.stderr)
+        studies.append(runner.run(one, folder, quick=quick, n_jobs=jobs))
     if expect:
         for study in studies:
             runner.expect(study)
     if output is None and not quick:
-        fill(runner.CHECKOUT, Results(folder, runner.NAMES))
+        fill(CHECKOUT, Results(folder, NAMES))
     surprises = [line for study in studies if quick for line in runner.differences(study)]
     if as_json:
         found = {s.name: {"verdicts": [c.verdict for c in s.claims], "values": s.values} for s in studies}
@@ -74,16 +93,15 @@ def experiments(
 
 
 def _print(studies: list[Study], folder: Path, surprises: list[str]) -> None:
-    table = Table("claim", "verdict", "here")
+    table = Table("claim", "verdict", "found")
     for study in studies:
         for claim in study.claims:
-            colour = COLOURS.get(claim.verdict, "yellow")
+            colour = COLOURS[claim.verdict]
             verdict = f"[{colour}]{'quick run: ' if study.quick else ''}{claim.verdict}[/]"
-            table.add_row(escape(claim.paper), verdict, escape(claim.ours), end_section=True)
+            table.add_row(escape(claim.claim), verdict, escape(claim.found), end_section=True)
     console = Console()
     if any(study.quick for study in studies):
         console.print(QUICK, style="bold yellow")
-    console.print("what the paper claims", style="italic")
     console.print(table)
     console.print(f"written: [bold]{escape(str(folder / 'RESULTS.md'))}[/]")
     for line in surprises:

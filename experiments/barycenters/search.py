@@ -1,10 +1,6 @@
 """Find the barycenters, and see to which digit each of them is nearest."""
 
-import multiprocessing
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,8 +9,6 @@ import numpy as np
 import anchorot as ao
 from experiments.barycenters.alignment import aligned_distance
 from experiments.barycenters.digits import Digit
-from experiments.common.clock import one_core
-from experiments.common.progress import progress_bar
 
 GEOMETRIES = {"ae": "AE", "aw": "AW"}
 
@@ -29,6 +23,7 @@ class Task:
     digits: tuple[Digit, ...]
     restarts: int
     max_iter: int
+    unseen: tuple[Digit, ...]
 
 
 @dataclass(frozen=True)
@@ -60,40 +55,21 @@ def nearest(means: dict[int, float]) -> int:
     return min(means, key=lambda label: means[label])
 
 
-def find_all(tasks: Sequence[Task], unseen: Sequence[Digit], n_jobs: int) -> list[Found]:
-    """Find all barycenters, in one process a core, or in this one."""
-    workers = min(len(tasks), (os.cpu_count() or 1) if n_jobs == -1 else n_jobs)
-    arguments = tasks, [tuple(unseen)] * len(tasks)
-    found = []
-    with progress_bar(len(tasks), "barycenters", "barycenters") as advance, ExitStack() as stack:
-        if workers > 1:
-            context = multiprocessing.get_context("spawn")  # PyTorch's threads do not survive a fork
-            results = stack.enter_context(ProcessPoolExecutor(workers, mp_context=context)).map(find, *arguments)
-        else:
-            results = map(find, *arguments)
-        for one in results:
-            found.append(one)
-            advance(1)
-    return found
-
-
-def find(task: Task, unseen: Sequence[Digit]) -> Found:
+def find(task: Task) -> Found:
     """Find one barycenter from random starts, and compare it with unseen digits."""
     spaces = [ao.from_points(digit.cloud) for digit in task.digits]
-    seed = [task.label, task.repetition, list(GEOMETRIES).index(task.geometry)]
-    with one_core():
-        best = ao.barycenter(
-            spaces,
-            len(task.digits[0].flat),
-            2,
-            task.geometry,
-            restarts=task.restarts,
-            max_iter=task.max_iter,
-            rng=np.random.default_rng(seed),
-        )
-        look = mean_distances(unseen, partial(_look_distance, best.points))
-        energy = float(np.mean([ao.anchor_energy(best.space, space) for space in spaces]))
-        measure = mean_distances(unseen, lambda digit: _distance(task.geometry, best.space, digit))
+    best = ao.barycenter(
+        spaces,
+        len(task.digits[0].flat),
+        2,
+        task.geometry,
+        restarts=task.restarts,
+        max_iter=task.max_iter,
+        rng=np.random.default_rng([task.label, task.repetition, list(GEOMETRIES).index(task.geometry)]),
+    )
+    look = mean_distances(task.unseen, partial(_look_distance, best.points))
+    energy = float(np.mean([ao.anchor_energy(best.space, space) for space in spaces]))
+    measure = mean_distances(task.unseen, lambda digit: _distance(task.geometry, best.space, digit))
     return Found(task.label, task.geometry, task.repetition, best.points, best.loss, energy, look, measure)
 
 

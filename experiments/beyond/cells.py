@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 import anchorot as ao
 from experiments.beyond.cell_plans import PLANS, gromov_loss
 from experiments.common.clock import one_core, processor_time
+from experiments.common.rules import RULES
 
 TINY = ao.Space([[0.0, 1.0], [1.0, 0.0]])
 VOTES = 5  # neighbours that decide a type, as in SCOT
-BATCHES = 20  # of cells, whose scores' spread gives the standard error
+BATCHES = RULES["beyond.align_scot"].draws  # of cells, whose scores' spread gives the standard error
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,8 @@ class Alignment:
         Gromov-Wasserstein loss of the plan; of align, which gives both a sharp and a soft one, of the sharp.
     foscttm, transfer : Estimate
         Of the plan itself, by `anchorot.alignment_scores`.
+    batches : ndarray of shape (BATCHES,)
+        FOSCTTM of batches of cells, the same for all methods.
     projected : ndarray of shape (n, e)
         Cells of the first assay carried over to the second.
     projected_foscttm, projected_transfer : Estimate
@@ -92,6 +95,7 @@ class Alignment:
     seconds: float
     loss: float
     foscttm: Estimate
+    batches: NDArray[np.float64]
     transfer: Estimate
     projected: NDArray[np.float64]
     projected_foscttm: Estimate
@@ -199,8 +203,8 @@ def truth_as_optimum(pair: Pair, n_neighbors: int | None) -> Optimum:
     return Optimum(pair.name, n_neighbors, gromov_loss(x, y, true), found.value, kept)
 
 
-def plan_scores(pair: Pair, plan: NDArray[np.float64]) -> tuple[Estimate, Estimate]:
-    """Return FOSCTTM and label transfer of a plan, by distances of profiles and types in the second assay."""
+def plan_scores(pair: Pair, plan: NDArray[np.float64]) -> tuple[Estimate, NDArray[np.float64], Estimate]:
+    """Return FOSCTTM, of batches too, and label transfer of a plan, by distances and types in the second assay."""
     n = len(pair.types)
     true, cost = np.arange(n), _euclidean(pair.second)
     scores = ao.alignment_scores(plan, true, cost, labels=(list(pair.types), list(pair.types)))
@@ -208,9 +212,10 @@ def plan_scores(pair: Pair, plan: NDArray[np.float64]) -> tuple[Estimate, Estima
     assert scores.label_transfer is not None
     batch = np.random.default_rng(0).permutation(n) % BATCHES
     parts = [ao.alignment_scores(plan, np.where(batch == k, true, -1), cost).foscttm for k in range(BATCHES)]
-    spread = Estimate.of(np.array(parts, dtype=np.float64)).error
+    batches = np.array(parts, dtype=np.float64)
     share = scores.label_transfer
-    return Estimate(scores.foscttm, spread), Estimate(share, float(np.sqrt(share * (1 - share) / (n - 1))))
+    spread = float(np.sqrt(share * (1 - share) / (n - 1)))
+    return Estimate(scores.foscttm, Estimate.of(batches).error), batches, Estimate(share, spread)
 
 
 def foscttm(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -20,17 +20,14 @@ SCORES = (("foscttm", "FOSCTTM (less is better)"), ("transfer", "label transfer 
 Choice = dict[str, dict[str, Alignment]]  # by data set and method
 
 
-def draw_scores(pairs: list[Pair], usual: Choice, best: Choice) -> "Figure":
-    """Draw both scores of every method as bars, at the usual setting and at the best one tried."""
-    from matplotlib.patches import Patch
-
-    figure = plot.new_figure(11, 3.2 * len(pairs) + 0.4)
+def draw_scores(pairs: list[Pair], usual: Choice) -> "Figure":
+    """Draw both scores of every method as bars."""
+    figure = plot.new_figure(11, 3.2 * len(pairs) + 0.2)
     panels = figure.subplots(len(pairs), 2, squeeze=False)
     for row, pair in zip(panels, pairs, strict=True):
         share = np.unique(pair.types, return_counts=True)[1].max() / len(pair.types)
         for ax, (score, label), chance in zip(row, SCORES, (0.5, share), strict=True):
-            _draw_bars(ax, usual[pair.name], score, -0.2, faint=True)
-            _draw_bars(ax, best[pair.name], score, 0.2, faint=False)
+            _draw_bars(ax, usual[pair.name], score)
             ax.axhline(chance, color=GREY, linestyle=":", linewidth=1.2, zorder=3)
             name = "chance" if score == "foscttm" else "largest type"
             ax.text(len(METHODS) + 0.3, chance, name, ha="right", va="bottom", fontsize=8.5, color=GREY)
@@ -39,21 +36,18 @@ def draw_scores(pairs: list[Pair], usual: Choice, best: Choice) -> "Figure":
             ax.set_ylim(0, 0.62 if score == "foscttm" else 1.12)
             ax.set_title(f"{pair.name}: {label}", fontsize=10.5)
             ax.spines[["top", "right"]].set_visible(False)
-    handles = [Patch(color=GREY, alpha=0.45, label="usual setting"), Patch(color=GREY, label="best setting tried")]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     return figure
 
 
-def _draw_bars(ax: "Axes", chosen: dict[str, Alignment], score: str, shift: float, *, faint: bool) -> None:
+def _draw_bars(ax: "Axes", chosen: dict[str, Alignment], score: str) -> None:
     for number, method in enumerate(METHODS):
         found: Estimate = getattr(chosen[method], score)
-        mean, error = found.mean, found.error
-        ax.bar(number + shift, mean, 0.36, color=plot.PALETTE[number], alpha=0.45 if faint else 1.0)
-        ax.errorbar(number + shift, mean, error, color="#374151", linewidth=1, capsize=3)
+        top = found.mean + found.error
+        ax.bar(number, found.mean, 0.6, color=plot.PALETTE[number])
+        ax.errorbar(number, found.mean, found.error, color="#374151", linewidth=1, capsize=3)
         ax.annotate(
-            f"{mean:.2f}", (number + shift, mean + error), xytext=(0, 3), textcoords="offset points",
-            ha="center", fontsize=8.5,
-        )  # fmt: skip
+            f"{found.mean:.2f}", (number, top), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5
+        )
 
 
 def draw_alignments(pairs: list[Pair], chosen: Choice) -> "Figure":

@@ -1,23 +1,22 @@
 """RESULTS.md: one page of all answers, made from the summaries that the experiments wrote."""
 
 import json
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from experiments.common.files import write_whole
-from experiments.common.study import SUMMARY, is_earlier
+from experiments.common.rules import RULES
+from experiments.common.study import SUMMARY
 
 PAGE = "RESULTS.md"
 INTRODUCTION = """# Results
 
-Every experiment of the paper, on real data: the paper's claim, our figure, whether it holds, and why. Made by
-`python -m experiments`, never by hand; seeds are fixed, times are of the machine named below.
+Every claim of the paper that can be checked, and some of ours: what is claimed, what was found, whether it holds, and
+why. Made by `python -m experiments`, never by hand; seeds are fixed, times are of the machine named below. Verdicts
+follow from 95 % intervals by the rules of `experiments/PROTOCOL.md`, which are older than the answers; `python -m
+experiments stale` names the answers that were found by other code than the present one.
 """
-EARLIER = (
-    "**These answers are of an earlier form of this experiment.** The program asks otherwise now (other controls, "
-    "other vertices, all shapes, tests of equivalence, what the paper claims and no more), and what it finds is not "
-    "here yet; verdicts may change. Gromov-Wasserstein here is POT's, from the product of the weights."
-)
 
 
 def write_page(output: Path, names: list[str]) -> Path:
@@ -33,8 +32,8 @@ def _overview(summaries: dict[str, dict[str, Any]]) -> str:
     rows = [
         {
             "experiment": f"[{summary['title']}](#{name})",
-            "claim": claim["paper"],
-            "verdict": _verdict(name, summary, claim),
+            "claim": claim["claim"],
+            "verdict": f"{'quick run: ' if summary['quick'] else ''}**{claim['verdict']}**",
         }
         for name, summary in summaries.items()
         for claim in summary["claims"]
@@ -42,29 +41,35 @@ def _overview(summaries: dict[str, dict[str, Any]]) -> str:
     return markdown_table(rows)
 
 
-def _verdict(name: str, summary: dict[str, Any], claim: dict[str, Any]) -> str:
-    """The verdict; one of a quick run or of an earlier form says that first."""
-    before = "quick run: " if summary["quick"] else "earlier form: " if is_earlier(name, summary) else ""
-    return f"{before}**{claim['verdict']}**"
-
-
 def _section(name: str, summary: dict[str, Any]) -> str:
     lines = [f'<a id="{name}"></a>\n\n## {summary["title"]}\n\n{summary["question"]}\n']
-    if is_earlier(name, summary):
-        lines.append(f"{EARLIER}\n")
     if summary["quick"]:
         lines.append("_A quick run: smaller than what the answers should rest on._\n")
-    before = "Quick run: " if summary["quick"] else ""
     for claim in summary["claims"]:
-        verdict = before + (claim["verdict"] if before else claim["verdict"].capitalize())
-        lines.append(f"- **Paper:** {claim['paper']}\n  **Here:** {claim['ours']}\n  **{verdict}.** {claim['why']}")
+        verdict = f"Quick run: {claim['verdict']}" if summary["quick"] else claim["verdict"].capitalize()
+        lines.append(f"- **Claim:** {claim['claim']}\n  **Found:** {claim['found']}\n  **{verdict}.** {claim['why']}\n")
+        lines.append(markdown_table(part_rows(claim)))
     lines += [f"\n![{picture['caption']}]({name}/{picture['file']})" for picture in summary["figures"]]
     for table in summary["tables"]:
         lines.append(f"\n{table['caption']} ([{table['file']}]({name}/{table['file']})):\n")
         lines.append(markdown_table(table["rows"]))
     lines += ["\n" + note for note in summary["notes"]]
-    lines.append(f"\n`python -m experiments {name}`: {duration(summary)} on {summary['machine']}.\n")
+    lines.append(f"\n`python -m experiments {name}`: {origin(summary)}.\n")
     return "\n".join(lines)
+
+
+def part_rows(claim: dict[str, Any]) -> list[dict[str, str]]:
+    """Return the numbers that judge a claim, with their intervals, rules and verdicts."""
+    return [
+        {
+            "number": part["what"],
+            "found": f"{part['value']:.3g}",
+            "95 % interval": f"{part['low']:.3g} to {part['high']:.3g}" if isfinite(part["low"]) else "not kept",
+            "rule": f"{RULES[part['rule']]} (`{part['rule']}`)",
+            "verdict": part["verdict"],
+        }
+        for part in claim["parts"]
+    ]
 
 
 def markdown_table(rows: list[dict[str, Any]]) -> str:
@@ -83,8 +88,13 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def duration(summary: dict[str, Any]) -> str:
-    """Return how long a run took, in words."""
+def origin(summary: dict[str, Any]) -> str:
+    """Return how long a run took, where, and of which code, in words."""
     seconds = summary["seconds"]
     taken = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-    return taken + (" (and what earlier runs had kept for it)" if summary.get("resumed") else "")
+    taken += " (and what a run before it had kept)" if summary.get("resumed") else ""
+    code = f"code {summary['code']} of commit {summary['commit']}" if summary["code"] else EARLIER
+    return f"{taken} on {summary['machine']}; {code}"
+
+
+EARLIER = "figures of an earlier run with fewer draws, judged again by the present rules"

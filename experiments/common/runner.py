@@ -5,30 +5,20 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import anchorot as ao
+from experiments.common.code import CHECKOUT, HERE, code_hash
 from experiments.common.files import write_whole
 from experiments.common.page import write_page
-from experiments.common.study import Study
+from experiments.common.rules import NAMES
+from experiments.common.study import SUMMARY, Study
 from experiments.data import find_data
 
-HERE = Path(__file__).parents[1]
-CHECKOUT = HERE.parent
 EXPECTED = "expected.json"
-NAMES = (
-    "scalability",
-    "trade_off",
-    "robustness",
-    "node_assignment",
-    "graph_models",
-    "barycenters",
-    "beyond",
-    "power",
-    "consistency",
-)
 
 
 def choose(wanted: Sequence[str]) -> list[str]:
@@ -53,9 +43,13 @@ class Prepared:
     data: dict[str, Path]
 
 
-def prepare(names: Sequence[str], folder: Path) -> list[Prepared]:
-    """Import the experiments and find their data, so that what is missing is said before the work and not after."""
+def prepare(names: Sequence[str], folder: Path, *, quick: bool) -> list[Prepared]:
+    """Import the experiments and find data and rivals, so that what is missing is said before the work and not after."""
     code = {name: _load(name) for name in names}
+    for name, one in code.items():
+        missing = [package for package in getattr(one, "RIVALS", ()) if find_spec(package) is None]
+        if missing and not quick:
+            raise ao.InputError(f"{name} needs the package {missing[0]}; pip install '.[experiments]' brings it")
     data = find_data(dict.fromkeys(needed for one in code.values() for needed in one.DATA), folder)
     return [Prepared(name, one, {needed: data[needed] for needed in one.DATA}) for name, one in code.items()]
 
@@ -76,16 +70,30 @@ def run(prepared: Prepared, output: Path, *, quick: bool, n_jobs: int) -> Study:
     with TemporaryDirectory(dir=output, prefix=f".{name}-") as temporary:  # an interrupted run leaves the last answers
         folder = Path(temporary) / name
         folder.mkdir()
-        # A quick run computes all anew: what it is compared with must not be what an older program kept.
-        scratch = Path(temporary) / "scratch" if quick else CHECKOUT / "build" / "experiments" / "full" / name
+        # Checkpoints are of one code; a quick run keeps none.
+        code = code_hash(name)
+        scratch = Path(temporary) / "scratch" if quick else CHECKOUT / "build" / "experiments" / name / code
         scratch.mkdir(parents=True, exist_ok=True)
-        study = Study(name, prepared.data, folder, scratch, quick, n_jobs, any(scratch.iterdir()))
+        study = Study(name, prepared.data, folder, scratch, code, quick, n_jobs, any(scratch.iterdir()))
         experiment.run(study)
         study.finish(experiment.TITLE, experiment.QUESTION)
         shutil.rmtree(output / name, ignore_errors=True)
         folder.rename(output / name)
     write_page(output, list(NAMES))
     return study
+
+
+def stale(names: Sequence[str], output: Path) -> dict[str, str]:
+    """Return the experiments whose stored answers are not those of the present code, and why."""
+    found = {}
+    for name in names:
+        path = output / name / SUMMARY
+        summary = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        if summary is None:
+            found[name] = "has no answers"
+        elif (now := code_hash(name)) != summary["code"] or summary["quick"]:
+            found[name] = f"is of code {summary['code'] or 'unknown'}, which is now {now}"
+    return found
 
 
 def differences(study: Study) -> list[str]:

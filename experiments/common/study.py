@@ -4,43 +4,43 @@ import csv
 import json
 import os
 import platform
+import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
 import anchorot as ao
+from experiments.common.rules import RULES, Part, Verdict, judge_all
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUMMARY = "summary.json"
-FORMS = {"scalability": 2, "trade_off": 2, "robustness": 2}  # of experiments that ask otherwise than they did at first
-
-
-class Verdict(StrEnum):
-    """Whether a claim of the paper is borne out."""
-
-    HOLDS = "holds"
-    IN_PART = "holds in part"
-    FAILS = "does not hold"
-    OPEN = "undecided"
-    BEYOND = "beyond the paper"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, what was found here, whether it holds, and why; `timed` if that depends on the machine."""
+    """What is claimed, what was found, the parts that judge it, and why; `timed` if that depends on the machine."""
 
-    paper: str
-    ours: str
-    verdict: Verdict
+    claim: str
+    found: str
+    parts: tuple[Part, ...]
     why: str
     timed: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it holds: by the rules, and by nothing else."""
+        return judge_all(self.parts)
+
+    def row(self) -> dict[str, Any]:
+        """Return all of it, for the summary."""
+        parts = [{"what": p.what, "rule": p.rule, "verdict": p.verdict} | asdict(p.found) for p in self.parts]
+        return {"claim": self.claim, "found": self.found, "verdict": self.verdict, "why": self.why, "parts": parts}
 
 
 @dataclass
@@ -56,7 +56,9 @@ class Study:
     output : Path
         Folder for pictures, tables and the summary.
     scratch : Path
-        Folder for checkpoints of long computations, kept between runs unless they are quick.
+        Folder for checkpoints of long computations by this very code; a run that was killed goes on from there.
+    code : str
+        Hash of the code that the answers depend on.
     quick : bool
         Run a small form of everything, in seconds, instead of what the answers rest on.
     n_jobs : int
@@ -69,6 +71,7 @@ class Study:
     data: dict[str, Path]
     output: Path
     scratch: Path
+    code: str = ""
     quick: bool = False
     n_jobs: int = -1
     resumed: bool = False
@@ -83,17 +86,21 @@ class Study:
         """Return a generator of random numbers of its own for every tuple of keys, the same in every run."""
         return np.random.default_rng(list(keys))
 
-    def claim(self, paper: str, ours: str, verdict: Verdict, why: str, *, timed: bool = False) -> None:
-        """Say what the paper says, what was found, whether it holds, and why; `timed` if times decide it."""
-        self.claims.append(Claim(paper, ours, verdict, why, timed))
+    def draws(self, rule: str, quick: int) -> int:
+        """Return how many draws the protocol gives a rule, or so many in a quick run."""
+        return quick if self.quick else RULES[f"{self.name}.{rule}"].draws
+
+    def claim(self, claim: str, found: str, parts: Sequence[Part], why: str, *, timed: bool = False) -> None:
+        """Say what is claimed, what was found, the parts that judge it, and why; `timed` if times decide it."""
+        self.claims.append(Claim(claim, found, tuple(parts), why, timed))
 
     @property
     def verdicts(self) -> dict[str, str]:
         """The verdicts that seeds fix, by claim."""
-        return {claim.paper: str(claim.verdict) for claim in self.claims if not claim.timed}
+        return {claim.claim: str(claim.verdict) for claim in self.claims if not claim.timed}
 
     def note(self, text: str) -> None:
-        """Say how it was done, where the paper was not followed, or what disappoints."""
+        """Say how it was done, where the paper was not followed, what was found without a claim, what disappoints."""
         self.notes.append(text)
 
     def value(self, name: str, value: SupportsFloat, tolerance: float) -> None:
@@ -123,10 +130,11 @@ class Study:
             "question": question,
             "quick": self.quick,
             "machine": _machine(),
-            "form": FORMS.get(self.name, 1),
+            "commit": _commit(),
+            "code": self.code,
             "seconds": round(time.perf_counter() - self.started, 1),
             "resumed": self.resumed,
-            "claims": [asdict(claim) for claim in self.claims],
+            "claims": [claim.row() for claim in self.claims],
             "notes": self.notes,
             "tables": self.tables,
             "figures": self.figures,
@@ -134,11 +142,6 @@ class Study:
         }
         text = json.dumps(summary, indent=1, default=_plain) + "\n"
         (self.output / SUMMARY).write_text(text, encoding="utf-8")
-
-
-def is_earlier(name: str, summary: dict[str, Any]) -> bool:
-    """Whether answers are those of an earlier form of the experiment."""
-    return bool(summary.get("form", 1) < FORMS.get(name, 1))
 
 
 def _machine() -> str:
@@ -149,6 +152,15 @@ def _machine() -> str:
     except (OSError, StopIteration):
         processor = platform.processor() or platform.machine()
     return f"{processor}, {os.cpu_count()} cores, Python {platform.python_version()}, anchorot {ao.__version__}"
+
+
+def _commit() -> str:
+    """Name the commit of the checkout, if it is one."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def _plain(value: Any) -> Any:

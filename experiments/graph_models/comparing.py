@@ -1,7 +1,8 @@
-"""Sources of graphs, and tests of each against the test graphs."""
+"""Sources of graphs, and tests of each against real graphs that no model has seen."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,50 +10,60 @@ import networkx as nx
 import numpy as np
 
 import anchorot as ao
-from experiments.common.study import Study
+from experiments.common.rules import Interval
 from experiments.graph_models.generators import MODELS, fit, rewired
-from experiments.graph_models.graph_files import Adjacency, load_graphs, split
+from experiments.graph_models.graph_files import Adjacency, load_graphs, read_graphs, split
 
-HERE = Path(__file__).parent
-SAMPLES = HERE / "samples"  # training takes a GPU and minutes, so what train_graphrnn.py generated is stored
+SAMPLES = Path(__file__).parent / "samples"  # training takes a GPU, so what train_graphrnn.py generated is stored
 LEARNED = {"graphrnn": "GraphRNN", "graphrnn_s": "GraphRNN-S"}
-TRAINING = "training set"
-REWIRED = "rewired"
+TRAINING, REWIRED, SPLITS = "training set", "rewired", "other splits"
 LEVEL = 0.05
-STATISTICS = {
-    "degree": "degrees",
-    "clustering": "clustering coefficients",
-    "anchors": "shortest-path anchors",
-}
+STATISTICS = {"degree": "degrees", "clustering": "clustering coefficients", "anchors": "shortest-path anchors"}
 
 Source = Callable[[int, np.random.Generator], list[nx.Graph]]
 
 
 @dataclass(frozen=True)
+class Real:
+    """The real graphs: all, those that models are fitted to, and both halves of those that no model has seen.
+
+    On the validation half the training of a learned model is chosen, on the other half all are judged.
+    """
+
+    everything: list[nx.Graph]
+    training: list[nx.Graph]
+    validation: list[nx.Graph]
+    judged: list[nx.Graph]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Draws of one source to be tested against one half: `folder` has ENZYMES."""
+
+    folder: Path
+    half: str
+    statistic: str
+    source: str
+    draws: range
+    n_resamples: int
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """Tests of one source of graphs against the test graphs, one a draw."""
+    """Tests of one source of graphs against real graphs, one a draw."""
 
     statistic: str
     source: str
+    half: str
     n_graphs: int
     distances: np.ndarray
     pvalues: np.ndarray
     thresholds: np.ndarray
 
     @property
-    def pvalue(self) -> float:
-        """The median of the draws' p-values."""
-        return float(np.median(self.pvalues))
-
-    @property
-    def n_rejected(self) -> int:
-        """How many draws are rejected."""
-        return int(np.count_nonzero(self.pvalues <= LEVEL))
-
-    @property
-    def rejected(self) -> bool:
-        """Whether most draws are rejected."""
-        return 2 * self.n_rejected > len(self.pvalues)
+    def rejected(self) -> Interval:
+        """The share of draws that are rejected."""
+        return Interval.share(int(np.count_nonzero(self.pvalues <= LEVEL)), len(self.pvalues))
 
     @property
     def in_thresholds(self) -> float:
@@ -64,83 +75,34 @@ class Comparison:
         return {
             "statistic": STATISTICS[self.statistic],
             "source": self.source,
+            "half": self.half,
             "graphs": self.n_graphs,
             "energy distance": float(self.distances.mean()),
-            "standard deviation": float(self.distances.std(ddof=1)) if len(self.distances) > 1 else None,
+            "standard deviation": float(self.distances.std(ddof=1)),
             "95 % of permutations below": float(self.thresholds.mean()),
-            "median p": self.pvalue,
-            "rejected": f"{self.n_rejected} of {len(self.pvalues)}",
+            "median p": float(np.median(self.pvalues)),
+            "rejected": str(self.rejected),
         }
 
 
-@dataclass(frozen=True)
-class Bench:
-    """The test graphs, and how they are compared with others.
-
-    Attributes
-    ----------
-    study : Study
-        Gives every draw its own random numbers.
-    test : sequence of graphs
-        Real graphs that no model has seen.
-    n_resamples : int
-        Permutations a test.
-    advance : callable
-        Told of every test that is done.
-    """
-
-    study: Study
-    test: Sequence[nx.Graph]
-    n_resamples: int
-    advance: Callable[[int], None]
-
-    def compare(self, statistic: str, name: str, source: Source, n_graphs: int, n_draws: int) -> Comparison:
-        """Test several draws of a source against the test graphs."""
-        pairs = [(self.test, source(n_graphs, self.study.rng(1, draw))) for draw in range(n_draws)]
-        return self._test(statistic, name, pairs)
-
-    def compare_splits(self, statistic: str, real: Sequence[Adjacency], n_splits: int) -> Comparison:
-        """Test training against test graphs of several splits: as nothing differs, 5 % should be rejected."""
-        pairs = []
-        for seed in range(n_splits):
-            training, test = split(real, seed)
-            n_graphs = len(self.test)
-            pairs.append((as_networkx(test[:n_graphs]), as_networkx(training[:n_graphs])))
-        return self._test(statistic, "other splits", pairs)
-
-    def _test(
-        self, statistic: str, name: str, pairs: Sequence[tuple[Sequence[nx.Graph], list[nx.Graph]]]
-    ) -> Comparison:
-        results = []
-        for draw, (test, others) in enumerate(pairs):
-            results.append(
-                ao.graph_model_test(
-                    test,
-                    others,
-                    statistic=statistic,
-                    pooled=statistic == "anchors",  # as the paper pools
-                    n_resamples=self.n_resamples,
-                    rng=self.study.rng(2, draw),
-                )
-            )
-            self.advance(1)
-        return Comparison(
-            statistic,
-            name,
-            len(pairs[0][1]),
-            np.array([result.statistic for result in results]),
-            np.array([result.pvalue for result in results]),
-            np.array([np.quantile(result.null, 1 - LEVEL) for result in results]),
-        )
+@cache
+def read_real(folder: Path) -> Real:
+    """Read ENZYMES, split it as GraphRNN's authors do, and halve the test graphs."""
+    everything = read_graphs(folder)
+    training, test = split(everything)
+    order = np.random.default_rng(3).permutation(len(test))
+    validation, judged = ([test[k] for k in half] for half in np.array_split(order, 2))
+    return Real(*map(as_networkx, (everything, training, validation, judged)))
 
 
-def sources(training: Sequence[nx.Graph]) -> dict[str, Source]:
+@cache
+def sources(folder: Path) -> dict[str, Source]:
     """Return where graphs come from, by name: each gives so many graphs, none of them twice."""
-    generated = {name: as_networkx(load_graphs(path)) for name, path in stored_samples().items()}
-    stored = {TRAINING: list(training), **generated}
+    training = read_real(folder).training
+    stored = {TRAINING: training} | {name: as_networkx(load_graphs(path)) for name, path in stored_samples().items()}
     return {name: _some_of(graphs) for name, graphs in stored.items()} | {
         **{name: fit(name, training).sample for name in MODELS},
-        REWIRED: lambda n_graphs, rng: [rewired(graph, rng) for graph in _some_of(list(training))(n_graphs, rng)],
+        REWIRED: lambda n_graphs, rng: [rewired(graph, rng) for graph in _some_of(training)(n_graphs, rng)],
     }
 
 
@@ -154,13 +116,41 @@ def stored_samples() -> dict[str, Path]:
     return found
 
 
-def best_of(compared: Mapping[tuple[str, str], Comparison], model: str, statistics: Sequence[str]) -> str:
-    """Return which training of a model is nearest to the test graphs, in thresholds of the tests.
+def compare(work: Work) -> Comparison:
+    """Test draws of a source against a half of the test graphs; of other splits, their parts against each other."""
+    real = read_real(work.folder)
+    half: list[nx.Graph] = getattr(real, work.half)
+    results = []
+    for draw in work.draws:
+        if work.source == SPLITS:
+            others, mine = (part[: len(half)] for part in split(real.everything, draw))
+        else:
+            mine, others = half, sources(work.folder)[work.source](len(half), np.random.default_rng([1, draw]))
+        results.append(
+            ao.graph_model_test(
+                mine,
+                others,
+                statistic=work.statistic,
+                pooled=work.statistic == "anchors",  # as the paper pools
+                n_resamples=work.n_resamples,
+                rng=np.random.default_rng([2, draw]),
+            )
+        )
+    return Comparison(
+        work.statistic,
+        work.source,
+        work.half,
+        len(half),
+        np.array([result.statistic for result in results]),
+        np.array([result.pvalue for result in results]),
+        np.array([np.quantile(result.null, 1 - LEVEL) for result in results]),
+    )
 
-    It is chosen on the test graphs, in the model's favour, as its authors choose the epoch.
-    """
-    names = {source for _, source in compared if source.startswith(f"{model} (")}
-    return min(sorted(names), key=lambda name: sum(compared[s, name].in_thresholds for s in statistics))
+
+def best_of(compared: Sequence[Comparison], model: str) -> str:
+    """Return which training of a model is nearest to real graphs, in thresholds of the tests, over all statistics."""
+    names = {one.source for one in compared if one.source.startswith(f"{model} (")}
+    return min(sorted(names), key=lambda name: sum(one.in_thresholds for one in compared if one.source == name))
 
 
 def as_networkx(graphs: Sequence[Adjacency]) -> list[nx.Graph]:

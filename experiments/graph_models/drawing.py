@@ -7,8 +7,7 @@ import networkx as nx
 import numpy as np
 
 from anchorot.plot import PALETTE, new_figure
-from experiments.graph_models.comparing import LEVEL, STATISTICS, Comparison
-from experiments.graph_models.power import Power
+from experiments.graph_models.comparing import STATISTICS, Comparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,35 +53,6 @@ def draw_comparison(
     return figure
 
 
-def draw_power(answers: Sequence[Power]) -> "Figure":
-    """Draw the share of rejections against the number of graphs, a panel a statistic and a curve a source."""
-    statistics = list(dict.fromkeys(answer.statistic for answer in answers))
-    figure = new_figure(4.2 * len(statistics), 3.8)
-    panels = figure.subplots(1, len(statistics), sharey=True, squeeze=False)[0]
-    for ax, statistic in zip(panels, statistics, strict=True):
-        for name in dict.fromkeys(answer.source for answer in answers):
-            own = [answer for answer in answers if (answer.statistic, answer.source) == (statistic, name)]
-            ax.errorbar(
-                [answer.n_graphs for answer in own],
-                [answer.share for answer in own],
-                [answer.error for answer in own],
-                color=COLOURS[name],
-                marker="o",
-                markersize=4,
-                capsize=2,
-                linewidth=1.4,
-                label=name,
-            )
-        ax.axhline(LEVEL, color=INK, linestyle=":", linewidth=1)
-        ax.set(xscale="log", xlabel="graphs a side", title=STATISTICS[statistic], ylim=(-0.03, 1.05))
-        ax.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("share of draws rejected")
-    figure.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False, fontsize=8
-    )
-    return figure
-
-
 def _bars(ax: "Axes", comparisons: Sequence[Comparison]) -> None:
     """Draw energy distances on a scale of square roots: these are the distances whose squares they are."""
     for place, comparison in enumerate(comparisons):
@@ -92,7 +62,7 @@ def _bars(ax: "Axes", comparisons: Sequence[Comparison]) -> None:
         ax.errorbar(place, height, spread, color=INK, capsize=3, linewidth=1)
         threshold = np.sqrt(max(0.0, comparison.thresholds.mean()))
         ax.plot([place - 0.42, place + 0.42], [threshold, threshold], color=INK, linewidth=1.3, linestyle=(0, (2, 1)))
-        if comparison.rejected:
+        if comparison.rejected.value > 0.5:
             ax.annotate("*", (place, height + spread), ha="center", va="bottom", fontsize=16, color=INK)
     names = [comparison.source for comparison in comparisons]
     ax.set_xticks(range(len(names)), [SHORT.get(name, name) for name in names], fontsize=7)

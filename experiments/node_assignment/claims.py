@@ -1,19 +1,14 @@
-"""What the figures say about the paper's claims: the rule stands here, before any figure is known.
+"""What the figures say about the paper's claims, by the rules of PROTOCOL.md."""
 
-AEP is ahead of another method, or behind it, where the 95 % interval of the paired difference excludes zero; otherwise
-their difference is nil. "Better than the other methods" holds if AEP is ahead of every one of them, and does not hold
-if it is level with, or behind, a single one. "AW and GW fail" holds if AEP is ahead of both, in part if of one.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.common.differences import Difference
-from experiments.common.study import Study, Verdict
+from experiments.common.rules import Interval, Part, Verdict
+from experiments.common.study import Study
 
 BASELINE = "GW from product, POT"
 FAMILIES = ("AW", BASELINE, "GW from anchors", "GWL", "Katz", "PageRank")
@@ -52,11 +47,11 @@ class Figures:
         """Return the form of a method that is best on the fresh pairs themselves, which favours it."""
         return Figures(self.fresh, self.fresh).best(family)
 
-    def lead(self, name: str, kind: str = "split") -> Difference:
+    def lead(self, name: str, kind: str = "split") -> Interval:
         """Return AEP less another method, on the pairs that both matched."""
         other = self.columns(name)[kind]
         own = (self.fresh if name in self.fresh else self.tuning)["AEP"][kind]
-        return Difference.paired(own[: len(other)], other)
+        return Interval.mean(own[: len(other)] - other)
 
 
 def shown_methods(figures: Figures) -> list[str]:
@@ -70,59 +65,51 @@ def shown_methods(figures: Figures) -> list[str]:
     return [*first, *(name for name in plain if name not in slow), best["Katz"], best["PageRank"]]
 
 
-def better_than_all(leads: Sequence[Difference]) -> Verdict:
-    """Return the verdict on being better than all others: one that is level or ahead refutes it."""
-    return Verdict.HOLDS if all(lead.word == "ahead" for lead in leads) else Verdict.FAILS
-
-
-def others_fail(leads: Sequence[Difference]) -> Verdict:
-    """Return the verdict on all others failing: in part where only some are behind."""
-    behind = sum(lead.word == "ahead" for lead in leads)
-    return Verdict.FAILS if behind == 0 else Verdict.HOLDS if behind == len(leads) else Verdict.IN_PART
+def lead_part(figures: Figures, name: str, rule: str = "better") -> Part:
+    """Return AEP less another method as part of a claim."""
+    return Part(f"AEP less {name}", f"node_assignment.{rule}", figures.lead(name))
 
 
 def difference_rows(figures: Figures, shown: Sequence[str]) -> list[dict[str, Any]]:
     """Return rows of AEP less every other method."""
+    words = {Verdict.HOLDS: "ahead", Verdict.FAILS: "behind", Verdict.OPEN: "neither"}
     rows = []
     for name in shown[1:]:
-        lead = figures.lead(name)
-        row = {"AEP less": name, "difference": str(lead), "95 % interval": f"{lead.low:+.3f} to {lead.high:+.3f}"}
-        rows.append(row | {"AEP is": lead.word, "pairs": len(figures.columns(name)["split"])})
+        part = lead_part(figures, name)
+        row = {"AEP less": name, "difference and 95 % interval": str(part.found), "AEP is": words[part.verdict]}
+        rows.append(row | {"pairs": len(figures.columns(name)["split"])})
     return rows
 
 
 def claim_better(study: Study, figures: Figures, shown: Sequence[str]) -> None:
     """Say whether AEP is better than all others, ties split."""
     rivals = [name for name in dict.fromkeys([FIXED_RIVAL, *shown[1:]]) if name in figures.fresh]
-    leads = {name: figures.lead(name) for name in rivals}
-    few = [f"{name} {figures.lead(name)}" for name in shown if name not in figures.fresh]
+    parts = {name: lead_part(figures, name) for name in rivals}
     mean = figures.mean
     next_best = max(shown[1:], key=lambda name: mean(name, "as_generated"))
     katz, lucky = figures.best("Katz"), figures.best_in_hindsight("Katz")
-    words = {word: [name for name in rivals if leads[name].word == word] for word in ("ahead", "nil", "behind")}
+    by_verdict = {verdict: _listed(name for name in rivals if parts[name].verdict == verdict) for verdict in Verdict}
     study.claim(
         "AEP preserves the roles of nodes better than the other methods.",
         f"The authors' way, AEP has {mean('AEP', 'as_generated'):.2f}; next is {next_best} "
         f"{mean(next_best, 'as_generated'):.2f}. With nodes numbered at random it has {mean('AEP', 'shuffled'):.2f}. "
-        f"With ties split as well, {mean('AEP', 'split'):.3f}. AEP less {FIXED_RIVAL} is {leads[FIXED_RIVAL]} and less "
-        f"the tuned {katz} {leads[katz]} (mean over pairs ± standard error; less the best Katz in hindsight, {lucky}, "
+        f"With ties split as well, {mean('AEP', 'split'):.3f}. AEP less {FIXED_RIVAL} is {parts[FIXED_RIVAL].found} "
+        f"and less the tuned {katz} {parts[katz].found} (less the best Katz in hindsight, {lucky}, "
         f"{figures.lead(lucky)}).",
-        better_than_all(list(leads.values())),
-        f"It is ahead of {_listed(words['ahead'])}; level with {_listed(words['nil'])}; behind "
-        f"{_listed(words['behind'])}; too few pairs to say: {_listed(few)}. Ahead is said where the 95 % interval of "
-        "the paired difference lies above zero, and the claim holds only if AEP is ahead of all; on ten pairs, by the "
-        "sign of the mean, it was said to hold in part. Shortest paths take few values, so most of a plan is ties. "
-        "Broken by number, where nodes are numbered as they joined, they tell the plan the answer. Numbers that mean "
-        f"nothing are kept as well: their correlation is {mean('AEP', 'leak'):.2f} by AEP, and "
-        f"{mean(katz, 'leak'):.2f} by Katz centrality, which has hardly any ties. Even degrees gain by such ties: "
-        f"{mean('degree', 'as_generated'):.2f} instead of {mean('degree', 'split'):.2f}.",
+        list(parts.values()),
+        f"It is ahead of {by_verdict[Verdict.HOLDS]}; behind {by_verdict[Verdict.FAILS]}; neither of "
+        f"{by_verdict[Verdict.OPEN]}. Shortest paths take few values, so most of a plan is ties. Broken by number, "
+        "where nodes are numbered as they joined, they tell the plan the answer. Numbers that mean nothing are kept as "
+        f"well: their correlation is {mean('AEP', 'leak'):.2f} by AEP, and {mean(katz, 'leak'):.2f} by Katz "
+        f"centrality, which has hardly any ties. Even degrees gain by such ties: {mean('degree', 'as_generated'):.2f} "
+        f"instead of {mean('degree', 'split'):.2f}.",
     )
 
 
 def claim_others_fail(study: Study, figures: Figures) -> None:
     """Say whether AW and GW fail, and what averages."""
     names = [figures.best(family) for family in ("AW", BASELINE)]
-    leads = {name: figures.lead(name) for name in names}
+    parts = [lead_part(figures, name, "others_fail") for name in names]
     sharp = ["AW (exact)", f"{BASELINE} (no epsilon)", "GW from anchors (no epsilon)", "align"]
     rows = [
         "AEP",
@@ -131,17 +118,16 @@ def claim_others_fail(study: Study, figures: Figures) -> None:
     ]
     mean = figures.mean
     by_rows = ", ".join(f"{name} {mean(name, 'expected'):.3f}" for name in rows)
-    gain = Difference.paired(figures.fresh["align"]["split"], figures.fresh[sharp[1]]["split"])
+    gain = Interval.mean(figures.fresh["align"]["split"] - figures.fresh[sharp[1]]["split"])
     study.claim(
         "GW and AW matching fail this task, because they fit noise; AEP averages it out.",
         f"AEP {mean('AEP', 'split'):.2f}; with the epsilon tuned on other graphs, "
-        + " and ".join(f"{name} {mean(name, 'split'):.2f} (AEP less it is {leads[name]})" for name in names)
+        + " and ".join(f"{name} {mean(name, 'split'):.2f}" for name in names)
         + ". Without an epsilon: "
-        + ", ".join(f"{name} {mean(name, 'split'):.2f} ({figures.lead(name)})" for name in sharp)
+        + ", ".join(f"{name} {mean(name, 'split'):.2f} (AEP less it {figures.lead(name)})" for name in sharp)
         + ".",
-        others_fail(list(leads.values())),
-        "Here as well a difference of nil counts against the claim; on ten pairs both were nil. What averages is the "
-        "epsilon, or the reading: by each row's mean order, not by its largest entry, the best "
+        parts,
+        "What averages is the epsilon, or the reading: by each row's mean order, not by its largest entry, the best "
         f"forms have {by_rows}. AEP itself is near the product coupling, which says nothing of who goes with whom: "
         f"the orders of two nodes drawn by it correlate at {mean('AEP', 'coupled'):.3f} (exact AW: "
         f"{mean('AW (exact)', 'coupled'):.2f}), and its total variation from the product is {mean('AEP', 'apart'):.2f} "
@@ -150,5 +136,5 @@ def claim_others_fail(study: Study, figures: Figures) -> None:
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"

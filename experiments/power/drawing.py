@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anchorot import plot
+from experiments.common.rules import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -14,13 +15,13 @@ MARKERS = "osD^v<>Pp"
 BESIDE = 1.018  # times the place of the last test, so that bars can be told apart
 
 
-def draw_level(level: dict[str, Any], wanted: float) -> "Figure":
+def draw_level(level: dict[str, Interval], wanted: float) -> "Figure":
     """Draw how often each test rejects where nothing differs."""
     figure = plot.new_figure(7.2, 0.36 * len(level) + 1.2)
     ax = figure.subplots()
     rows = np.arange(len(level))[::-1]
     values = np.array([share.value for share in level.values()])
-    ends = np.array([share.interval for share in level.values()]).T
+    ends = np.array([(share.low, share.high) for share in level.values()]).T
     for row, value, low, high, colour in zip(rows, values, *ends, plot.PALETTE, strict=False):
         ax.errorbar([value], [row], xerr=[[value - low], [high - value]], fmt="o", color=colour)
     ax.axvline(wanted, color="#9ca3af", linewidth=1)
@@ -31,7 +32,7 @@ def draw_level(level: dict[str, Any], wanted: float) -> "Figure":
 
 
 def draw_power(
-    power: dict[tuple[str, str], list[Any]], kinds: list[Any], sizes: tuple[int, ...], level: float
+    power: dict[tuple[str, str], list[Interval]], kinds: list[Any], sizes: tuple[int, ...], level: float
 ) -> "Figure":
     """Draw power against the size of collections, a panel an alternative."""
     rows = -(-(len(kinds) + 1) // COLUMNS)
@@ -42,7 +43,7 @@ def draw_power(
         for m, test in enumerate(tests):
             shares = power[kind.name, test]
             values = np.array([share.value for share in shares])
-            low, high = np.array([share.interval for share in shares]).T
+            low, high = np.array([(share.low, share.high) for share in shares]).T
             places = np.array(sizes) * BESIDE ** (m - len(tests) / 2)
             ax.errorbar(
                 places,

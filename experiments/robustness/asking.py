@@ -27,6 +27,7 @@ from experiments.robustness.shapes import (
 
 QUICK_SHAPES = {"SHREC'11": 6, "TOSCA": 4}
 WORST = 5  # the level at which outliers are added
+UNDONE = "noise, lengths undone"
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,11 @@ class Draw:
     asked: list[NDArray[np.int64]]
 
     @classmethod
-    def of(cls, study: Study, data: str, number: int, n_points: int, *, shared: bool = False) -> "Draw":
-        """Draw shapes and vertices; the two sets of vertices are disjoint unless they may share some."""
+    def of(cls, study: Study, data: str, number: int, n_points: int) -> "Draw":
+        """Draw shapes and vertices; the two sets of vertices are disjoint."""
         meshes = database(study, data, number)
         rngs = study.rng(2, number, n_points).spawn(len(meshes))
-        if shared:
-            halves = [[mesh.draw(n_points, rng) for _ in range(2)] for mesh, rng in zip(meshes, rngs, strict=True)]
-        else:
-            halves = [np.split(mesh.draw(2 * n_points, rng), 2) for mesh, rng in zip(meshes, rngs, strict=True)]
+        halves = [np.split(mesh.draw(2 * n_points, rng), 2) for mesh, rng in zip(meshes, rngs, strict=True)]
         kept = _measure(study, meshes, [first for first, _ in halves])
         return cls(study, data, number, meshes, kept, [second for _, second in halves])
 
@@ -97,6 +95,16 @@ class Draw:
             made = [with_outliers(space, share, rng) for space, rng in zip(plain, rngs, strict=True)]
             groups[Group(self.data, "outliers", share, self.number)] = made
         return [answer for curve in curves for answer in retrieve(self.study, self.kept, groups, curve)]
+
+    def ask_with_lengths_undone(self, level: int, curve: Curve) -> tuple[list[Answers], list[float]]:
+        """Ask with noisy queries whose costs are divided by how much noise has lengthened them on average.
+
+        Their mean cost is then that of the scaled query without noise; returned with the factors of the lengths.
+        """
+        pairs = list(zip(self._queries(KINDS[0], level), self._queries(KINDS[1], level), strict=True))
+        factors = [float(noisy.cost.mean() / scaled.cost.mean()) for scaled, noisy in pairs]
+        undone = [ao.Space(noisy.cost / factor) for (_, noisy), factor in zip(pairs, factors, strict=True)]
+        return retrieve(self.study, self.kept, {Group(self.data, UNDONE, level, self.number): undone}, curve), factors
 
     def noise(self, *, robust: bool) -> NoiseFloor:
         """Compare the two draws of every shape, unchanged: what is not 0 is due to the draw."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GREY = "#6b7280"
-COLUMNS = ("AE", "AW", "GW", "entropic GW")
+COLUMNS = ("AE", "AW", "GW")
 DASHED = (0, (4, 2))
 COLOURS = dict(zip(FORMS, (plot.PALETTE[1], plot.PALETTE[0], plot.PALETTE[2], plot.PALETTE[4]), strict=True))
 
@@ -22,7 +22,7 @@ COLOURS = dict(zip(FORMS, (plot.PALETTE[1], plot.PALETTE[0], plot.PALETTE[2], pl
 def draw_accuracy(record: Record, sizes: dict[str, int]) -> "Figure":
     """Draw accuracy against size: a row for each data set and kind of query, a column for each distance."""
     rows = [(data, kind) for data in sizes for kind in KINDS]
-    figure = plot.new_figure(13, 2.5 * len(rows) + 0.6)
+    figure = plot.new_figure(10, 2.5 * len(rows) + 0.6)
     panels = figure.subplots(len(rows), len(COLUMNS), sharex=True, sharey=True, squeeze=False)
     for axes, (data, kind) in zip(panels, rows, strict=True):
         for ax, distance in zip(axes, COLUMNS, strict=True):

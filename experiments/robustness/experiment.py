@@ -9,9 +9,9 @@ from experiments.common.progress import progress_bar
 from experiments.common.study import Study
 from experiments.robustness.asking import Draw, Trial, sizes_in_words
 from experiments.robustness.drawing import draw_accuracy, draw_outliers, draw_queries
-from experiments.robustness.judging import Record, judge, judge_controls
+from experiments.robustness.judging import FIRST, Record, explain_noise, judge, judge_controls
 from experiments.robustness.official import compare_with_official
-from experiments.robustness.retrieval import ENTROPY, FORMS, Answers, Curve
+from experiments.robustness.retrieval import FORMS, Answers, Curve
 from experiments.robustness.shapes import KINDS, LEVELS, SCALES, Mesh
 
 TITLE = "Robustness to scale and noise"
@@ -23,9 +23,7 @@ QUESTION = (
 DATA = ("tosca_nonrigid3d", "shrec11_meshcnn", "shrec11_robust")
 SETS = {"SHREC'11": 100, "TOSCA": 150}  # points drawn of each shape, twice
 QUICK_POINTS = 40
-ALL = tuple(sorted(SCALES))
-FULL = {"AE": Trial(ALL, 5), "AW": Trial(ALL, 5), "GW": Trial(ALL, 5), "entropic GW": Trial((1, 5), 5)}
-QUICK = {"AE": Trial((1, 5), 2), "AW": Trial((1, 5), 1), "GW": Trial((1, 5), 1)}
+ENDS = (1, 5)  # the levels that are judged
 ENERGIES = tuple(Curve("AE", form) for form in FORMS)
 OUTLIERS = (0.0, 0.02, 0.04, 0.08)  # shares of a query's points
 JUDGED = 0.04
@@ -33,28 +31,36 @@ JUDGED = 0.04
 
 def run(study: Study) -> None:
     """Ask both databases, draw accuracy and queries, and judge the claims."""
-    trials = _by_curve(QUICK if study.quick else FULL)
+    trials = _by_curve(_trials(study))
     n_draws = max(trial.draws for trial in trials.values())
     found: list[Answers] = []
     examples: dict[str, Mesh] = {}
-    sizes = {}
+    sizes, factors = {}, {data: list[float]() for data in SETS}
     with progress_bar(n_draws * len(SETS), "asking the databases", "draws") as advance:
         for (data, n_points), number in product(SETS.items(), range(n_draws)):
             draw = Draw.of(study, data, number, QUICK_POINTS if study.quick else n_points)
             examples.setdefault(data, draw.meshes[0])
             sizes[data] = len(draw.meshes)
-            found += draw.ask(KINDS, trials) + draw.ask_with_outliers(OUTLIERS, ENERGIES)
+            undone, lengths = draw.ask_with_lengths_undone(FIRST, ENERGIES[0])
+            factors[data] += lengths
+            found += draw.ask(KINDS, trials) + draw.ask_with_outliers(OUTLIERS, ENERGIES) + undone
             advance(1)
-    record, chance = Record(found), {data: 1 / size for data, size in sizes.items()}
+    record = Record(found)
     _draw(study, record, sizes, examples)
     _write_tables(study, record, list(trials))
-    if not study.quick:
-        _share_vertices(study)
     compare_with_official(study)
-    judge(study, record, list(SETS), chance)
+    judge(study, record, list(SETS))
     judge_controls(study, record, list(SETS), JUDGED)
+    explain_noise(study, record, factors)
     _explain(study)
     note_on_noise(study)
+
+
+def _trials(study: Study) -> dict[str, Trial]:
+    """AE is tried at all levels, for the picture; AW and GW at those that are judged."""
+    draws = {"AE": study.draws("ahead", 2), "AW": study.draws("ahead", 1), "GW": study.draws("gw_ahead", 1)}
+    levels = {"AE": ENDS if study.quick else tuple(sorted(SCALES)), "AW": ENDS, "GW": ENDS}
+    return {distance: Trial(levels[distance], draws[distance]) for distance in draws}
 
 
 def _by_curve(trials: dict[str, Trial]) -> dict[Curve, Trial]:
@@ -116,24 +122,6 @@ def _write_tables(study: Study, record: Record, curves: list[Curve]) -> None:
         study.value(f"{data} {curve.name}", right.mean(), 1.1 / len(right))
 
 
-def _share_vertices(study: Study) -> None:
-    """See how much of robust AE's accuracy on small meshes comes from vertices that query and database share."""
-    curve, rows = Curve("AE", "ranks"), []
-    for n_points, shared in ((100, False), (100, True), (150, True), (200, True)):
-        answers = [
-            answer
-            for number in range(5)
-            for answer in Draw.of(study, "SHREC'11", number, n_points, shared=shared).ask(
-                KINDS, {curve: Trial((5,), 5)}
-            )
-        ]
-        record = Record(answers)
-        drawn = "independently" if shared else "disjoint"
-        text = {kind: _mean_and_deviation(record.right("SHREC'11", kind, 5, curve)) for kind in KINDS}
-        rows.append({"points": n_points, "drawn": drawn} | text)
-    study.table("points", rows, "Robust AE on SHREC'11 at level 5, by how the points of about 252 vertices are drawn")
-
-
 def _mean_and_deviation(right: np.ndarray) -> str:
     if len(right) < 2:
         return f"{right.mean():.2f}" if len(right) else ""
@@ -141,7 +129,6 @@ def _mean_and_deviation(right: np.ndarray) -> str:
 
 
 def _explain(study: Study) -> None:
-    trials = QUICK if study.quick else FULL
     study.note(
         "**Queries are regenerated.** The SHREC'10 robustness set of the paper could not be had. Queries are made from "
         "shapes of SHREC'11 (simplified meshes of about 252 vertices) and TOSCA with what was measured on the "
@@ -151,21 +138,18 @@ def _explain(study: Study) -> None:
         "which noise of the same size in all directions makes far larger (table of official queries). So levels "
         "mean what they mean in the paper, but accuracies are not comparable number by number."
     )
-    draws = "; ".join(f"{name} {trial.draws}, levels {trial.levels}" for name, trial in trials.items())
+    draws = "; ".join(f"{name} {trial.draws}, levels {trial.levels}" for name, trial in _trials(study).items())
     points = ", ".join(f"{n} of each {data} mesh" for data, n in SETS.items())
     study.note(
         f"Draws of the shape of each class, of the vertices and of the noise: {draws}. Vertices of query and database "
         f"are **disjoint** ({points}, twice): two draws of one small mesh that share vertices hold the same costs, and "
-        "are found by them and not by the shape; the table of points says what sharing is worth. Costs are distances "
-        "along the surface by the heat method."
+        "are found by them and not by the shape. Costs are distances along the surface by the heat method."
     )
     study.note(
         "AW is exact: the paper's epsilons, 1e-6 and for ranks 1e-8 times the numbers of points of both shapes (its "
         "program's units), are so small that Sinkhorn takes ten times as long for the same order. GW is that of "
-        '`nearest_gw(start="quick")`, from the Anchor Energy Plan and from the product, without entropy. Entropic GW, '
-        "the paper's, starts from anchors as well. Its epsilon of 100 (400 in POT's convention, which is ours) is "
-        f"{ENTROPY:g} of the squared mean cost of TOSCA; as costs of other shapes and ranks are thousands of times "
-        "smaller, it is that share of theirs here (an epsilon of 100 on ranks gives the product plan, and no order)."
+        '`nearest_gw(start="quick")`, from the Anchor Energy Plan and from the product, without entropy; the paper\'s '
+        "is entropic."
     )
 
 

@@ -14,7 +14,6 @@ import anchorot as ao
 from experiments.common.study import Study
 
 FORMS = ("plain", "ranks", "mean", "median")  # costs as they are, their ranks, and costs divided by their scale
-ENTROPY = 0.07  # epsilon by the squared mean cost of the database: on TOSCA the paper's 100, which is 400 for POT
 
 
 @dataclass(frozen=True)
@@ -68,15 +67,14 @@ def in_form(space: ao.Space, form: str) -> ao.Space:
 
 def _nearest(study: Study, queries: list[ao.Space], database: list[ao.Space], curve: Curve) -> NDArray[np.int64]:
     """Return the nearest shape of the database to each query; GW's answers are kept for the next run."""
-    if not curve.distance.endswith("GW"):
+    if curve.distance != "GW":
         epsilon = 0.0 if curve.distance == "AW" else None  # exact
         n_jobs = 1 if study.quick else study.n_jobs
         return ao.pairwise(queries, database, curve.distance.lower(), epsilon=epsilon, n_jobs=n_jobs).argmin(1)
     file = study.scratch / f"{curve.name} {_digest([*queries, *database])}.npy"
     if not file.exists():
-        nearest = _nearest_by_entropic_gw if curve.distance == "entropic GW" else _nearest_by_gw
         costs = np.stack([space.cost for space in database])  # one array, which workers map instead of copying it
-        found = in_parallel(study, [joblib.delayed(nearest)(space.cost, costs) for space in queries])
+        found = in_parallel(study, [joblib.delayed(_nearest_by_gw)(space.cost, costs) for space in queries])
         np.save(file, found)
     return np.asarray(np.load(file), dtype=np.int64)
 
@@ -84,13 +82,6 @@ def _nearest(study: Study, queries: list[ao.Space], database: list[ao.Space], cu
 def _nearest_by_gw(query: NDArray[np.float64], database: NDArray[np.float64]) -> int:
     """Return the shape of the lowest GW; bounds rule out most of the database without changing the answer."""
     return int(ao.nearest_gw(query, list(database), start="quick").index[0])
-
-
-def _nearest_by_entropic_gw(query: NDArray[np.float64], database: NDArray[np.float64]) -> int:
-    """Do the same by GW of plans that entropy makes blurred, as in the paper."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ao.ConvergenceWarning)  # the best plan so far is good enough to rank shapes
-        return int(ao.nearest_gw(query, list(database), epsilon=ENTROPY * database.mean() ** 2).index[0])
 
 
 def _digest(spaces: Sequence[ao.Space]) -> str:

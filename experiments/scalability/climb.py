@@ -20,16 +20,17 @@ from experiments.common.clock import one_core, seconds
 from experiments.scalability.methods import METHODS, Method
 
 CHECKOUT = Path(__file__).parents[2]
-FEWER_REPETITIONS = {10.0: 3, 60.0: 1}  # of what is predicted to take that many seconds or more
+LONG = 60.0  # what is predicted to take as many seconds, and is above the judged size, is timed once
 SHORT, SHORT_CALLS = 0.2, 3  # what takes less than that is called several times, and the least time taken
 
 
 @dataclass(frozen=True)
 class Plan:
-    """On how many points to compare, how often, and how many seconds a comparison may be expected to take."""
+    """On how many points to compare, how often, which size is judged, and the most seconds that may be predicted."""
 
     sizes: Sequence[int]
     repetitions: int
+    judged: int
     longest: float
 
 
@@ -61,8 +62,7 @@ def climb(key: str, cats: Sequence[ao.Space], plan: Plan) -> list[Measurement]:
         for n in plan.sizes:
             if predicted > plan.longest:
                 break
-            allowed = [most for limit, most in FEWER_REPETITIONS.items() if predicted >= limit]
-            for repetition in range(min([plan.repetitions, *allowed])):
+            for repetition in range(1 if predicted >= LONG and n > plan.judged else plan.repetitions):
                 pair = [draw(cat, n, repetition, side) for side, cat in enumerate(cats)]
                 time, value = _timed(method, pair, predicted)
                 found.append(Measurement(key, n, repetition, time, value))

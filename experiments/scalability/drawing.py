@@ -33,7 +33,7 @@ def draw_times(curves: dict[str, Curve]) -> "Figure":
         color, marker, line = STYLES[key]
         label = METHODS[key].label
         if METHODS[key].converges:
-            label += f":  $n^{{{curve.exponent()[0]:.2f}}}$"
+            label += f":  $n^{{{curve.exponent().value:.2f}}}$"
         low = np.minimum(curve.deviation, 0.9 * curve.mean)  # zero has no place on the axis
         ax.errorbar(
             curve.sizes,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import linregress
 
+from experiments.common.rules import Interval
 from experiments.scalability.climb import Measurement
 
 FITTED_SIZES = 4  # the largest: small ones measure calls, not growth
@@ -44,13 +45,19 @@ class Curve:
         """Sizes on which the power of n is fitted."""
         return self.sizes[-FITTED_SIZES:]
 
-    def exponent(self) -> tuple[float, float]:
-        """Slope of log time over log n on the largest sizes, over all draws, and its standard error."""
+    def exponent(self) -> Interval:
+        """Slope of log time over log n on the largest sizes, over all draws."""
         times = self.seconds[-FITTED_SIZES:]
         sizes = np.broadcast_to(self.fitted[:, None], times.shape)
         there = np.isfinite(times)
         slope = linregress(np.log(sizes[there]), np.log(times[there]))
-        return float(slope.slope), float(slope.stderr)
+        return Interval.student(float(slope.slope), float(slope.stderr), int(there.sum()) - 2)
+
+    def log_ratio(self, fast: "Curve", n: int) -> Interval:
+        """Log of how many times as long it takes as another at a size, draw by draw."""
+        own, other = (curve.seconds[np.flatnonzero(curve.sizes == n)[0]] for curve in (self, fast))
+        ratios = np.log(own[: len(other)] / other[: len(own)])
+        return Interval.mean(ratios[np.isfinite(ratios)])
 
     def at(self, n: int) -> float:
         """Mean time at a size."""

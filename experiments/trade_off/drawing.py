@@ -16,9 +16,8 @@ COLOURS = {
     "AW": plot.PALETTE[2],
     "GW": plot.PALETTE[1],
     "GW by POT": plot.PALETTE[3],
-    "entropic GW": plot.PALETTE[5],
 }
-OTHERS = {"SLB": "v", "sliced TLB": "^", "quantized GW": "s", "low-rank GW": "X", "align": "P"}  # and markers
+OTHERS = {"SLB": "v", "sliced TLB": "^", "quantized GW": "s"}  # and markers
 
 
 def pareto(rows: list[dict[str, Any]], rank: int) -> list[dict[str, Any]]:
@@ -31,7 +30,7 @@ def pareto(rows: list[dict[str, Any]], rank: int) -> list[dict[str, Any]]:
 
 
 def draw_trade_off(rows: list[dict[str, Any]], families: list[str]) -> "Figure":
-    """Draw accuracy against time: one line a method, over its parameters; the Pareto front is grey."""
+    """Draw accuracy against time, one point a method; the Pareto front is grey."""
     figure = plot.new_figure(12, 4.8)
     panels = figure.subplots(1, len(RANKS), sharey=True)
     for ax, rank in zip(panels, RANKS, strict=True):
@@ -40,10 +39,7 @@ def draw_trade_off(rows: list[dict[str, Any]], families: list[str]) -> "Figure":
         ax.step(times, accuracies, where="post", color="#d1d5db", linewidth=5, label="Pareto front")
         for family, colour in COLOURS.items():
             line = [row for row, its in zip(rows, families, strict=True) if its == family]
-            exact = [row for row in line if "epsilon" not in row["method"] and family in ("AW", "GW", "GW by POT")]
-            rest = [row for row in line if row not in exact]
-            _draw_line(ax, rest, rank, colour, "o", family if rest else None)
-            _draw_line(ax, exact, rank, colour, "D", None if rest else family)
+            _draw_line(ax, line, rank, colour, "o", family)
         for family, marker in OTHERS.items():
             line = [row for row, its in zip(rows, families, strict=True) if its == family]
             _draw_line(ax, line, rank, "#4b5563", marker, family)
@@ -72,7 +68,7 @@ def draw_shapes(shapes: Shapes) -> "Figure":
     return figure
 
 
-def _draw_line(ax: "Axes", rows: list[dict[str, Any]], rank: int, colour: str, marker: str, label: str | None) -> None:
+def _draw_line(ax: "Axes", rows: list[dict[str, Any]], rank: int, colour: str, marker: str, label: str) -> None:
     ax.errorbar(
         [row["seconds"] for row in rows],
         [row[f"top-{rank}"] for row in rows],

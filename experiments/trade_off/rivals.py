@@ -9,8 +9,6 @@ import anchorot as ao
 
 PROJECTIONS = 50
 PARTS = 30  # of a quantized space
-RANK = 10  # of a low-rank plan
-COST_RANK = 20  # of the costs that such a plan is found for
 
 Rival = Callable[[ao.Space, ao.Space], float]
 
@@ -56,29 +54,6 @@ def _in_parts(space: ao.Space) -> tuple[ao.Space, np.ndarray, list[np.ndarray], 
     to_middle = [space.cost[chosen[k], own] for k, own in enumerate(members)]
     masses = [np.full(len(own), 1 / space.n) for own in members]
     return space.take(np.concatenate(members)), space.cost[np.ix_(chosen, chosen)], to_middle, masses
-
-
-def low_rank_gromov(x: ao.Space, y: ao.Space) -> float:
-    """GW over plans of low rank (Scetbon, Peyré, Cuturi 2022), POT's, for costs of low rank."""
-    import ot
-
-    factors = [_factors(space.cost) for space in (x, y)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        left, right, middle = ot.gromov.lowrank_gromov_wasserstein_samples(
-            x.cost[:, :1],
-            y.cost[:, :1],
-            rank=RANK,
-            cost_factorized_Xs=factors[0],
-            cost_factorized_Xt=factors[1],
-            numItermax=100,
-        )
-    return _loss(x, y, left / middle @ right.T)
-
-
-def _factors(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    left, sizes, right = np.linalg.svd(cost)
-    return left[:, :COST_RANK] * sizes[:COST_RANK], right[:COST_RANK].T
 
 
 def _loss(x: ao.Space, y: ao.Space, plan: np.ndarray) -> float:

@@ -70,9 +70,10 @@ def test_the_true_plan_scores_perfectly_and_the_product_plan_by_chance():
     types = np.array(["a", "b"] * 30)
     profiles = rng.normal(size=(60, 3)) + 9 * (types == "a")[:, None]
     pair = Pair("P", ("one", "two"), profiles, profiles, types, 5, 1e-3)
-    closer, transfer = plan_scores(pair, np.eye(60) / 60)
+    closer, batches, transfer = plan_scores(pair, np.eye(60) / 60)
+    assert (batches == 0).all()
     assert (closer.mean, closer.error, transfer.mean, transfer.error) == (0, 0, 1, 0)
-    closer, transfer = plan_scores(pair, np.full((60, 60), 1 / 3600))
+    closer, _, transfer = plan_scores(pair, np.full((60, 60), 1 / 3600))
     assert abs(closer.mean - 0.5) < 0.01
     assert (transfer.mean, transfer.error) == (0.5, pytest.approx(np.sqrt(0.25 / 59)))
 

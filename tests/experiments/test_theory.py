@@ -10,8 +10,7 @@ from experiments.common.noise import noise_floor
 from experiments.consistency import theory
 from experiments.consistency.populations import HOMOGENEOUS, POPULATIONS, REACH, midpoints
 from experiments.power.alternatives import alternatives
-from experiments.power.experiment import Share
-from experiments.power.methods import methods
+from experiments.power.methods import methods, pvalue
 
 pytestmark = pytest.mark.system
 
@@ -84,14 +83,7 @@ def test_every_test_rejects_what_is_far_apart_and_nothing_of_one_kind(kind):
     rng = np.random.default_rng(1)
     spaces = [kind.draw(rng, 0) for _ in range(6)]
     larger = [ao.Space(1e5 * np.sqrt(s.cost), types=[1 - kind for kind in s.types]) for s in spaces]
-    for method in methods(with_peers=False):
-        same, apart = (method.prepare(spaces + others) for others in (spaces, larger))
-        assert method.pvalue(same, 6, 0) > 0.5
-        assert method.pvalue(apart, 6, 0) <= (1.0 if method.name == "robust AE" else 0.05)
-
-
-def test_intervals_of_shares_hold_them():
-    share = Share(5, 100)
-    low, high = share.interval
-    assert 0 < low < share.value == 0.05 < high < 0.13
-    assert Share(0, 10).interval[0] == 0
+    for method in methods():
+        same, apart = (method.distances(spaces + others) for others in (spaces, larger))
+        assert pvalue(same, 6, 0) > 0.5
+        assert pvalue(apart, 6, 0) <= (1.0 if method.name == "robust AE" else 0.05)

@@ -1,54 +1,108 @@
-"""Verdicts of the experiments follow from figures by rules, and expected values could be missed."""
+"""Verdicts follow from intervals by rules, which are those of PROTOCOL.md; expected values could be missed."""
 
-import csv
 import json
+import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
 
-from experiments.common.differences import Difference
-from experiments.common.filling import Results
-from experiments.common.page import write_page
-from experiments.common.study import FORMS, Verdict
-from experiments.node_assignment.claims import BASELINE, FAMILIES, Figures, better_than_all, others_fail, shown_methods
-from experiments.trade_off.experiment import verdict_of
+import anchorot as ao
+from experiments.common.rules import CONFIDENCE, MINUTES, NAMES, RULES, Interval, Part, Rule, Side, Verdict, judge_all
+from experiments.node_assignment.claims import BASELINE, FAMILIES, Figures, shown_methods
 from tests.means import ROOT
 
 FOLDER = ROOT / "experiments"
+PROTOCOL = (FOLDER / "PROTOCOL.md").read_text(encoding="utf-8")
+numbers = st.floats(-2, 2)
 
 
-def around(mean, n=50):
-    """Return paired differences of this mean and of standard deviation 0.1."""
-    noise = np.random.default_rng(0).normal(size=n)
-    return mean + 0.1 * (noise - noise.mean()) / noise.std(ddof=1)
+def protocol_table(heading):
+    """Return the rows of the table under a heading of the protocol, by their first cell."""
+    _, _, after = PROTOCOL.partition(f"\n## {heading}\n")
+    rows = [line.strip("|").split(" | ") for line in after.partition("\n## ")[0].splitlines() if line.startswith("|")]
+    return {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows[2:]}
 
 
-def test_difference_is_the_mean_over_pairs_with_its_standard_error():
-    common = np.random.default_rng(1).normal(size=50)  # what both methods share does not widen the interval
-    found = Difference.paired(common + around(0.03), common)
-    assert (found.mean, found.error) == (pytest.approx(0.03), pytest.approx(0.1 / np.sqrt(50)))
-    assert (found.high - found.mean) / found.error == pytest.approx(2.0096, abs=1e-4)  # Student's t, 49 degrees
-    assert str(found) == "+0.030 ± 0.014"
+def test_rules_in_code_are_those_of_the_protocol():
+    told = {key: (kind, side, float(m), int(n)) for key, (*_, kind, side, m, n) in protocol_table("Rules").items()}
+    assert told == {key: (rule.interval, str(rule.side), rule.margin, rule.draws) for key, rule in RULES.items()}
 
 
-def test_exchanging_the_methods_exchanges_ahead_and_behind():
-    for mean, word, other in ((0.05, "ahead", "behind"), (0.01, "nil", "nil")):
-        values = around(mean)
-        assert Difference.paired(values, 0 * values).word == word
-        assert Difference.paired(0 * values, values).word == other
+def test_every_experiment_has_rules_seeds_and_a_budget_of_two_hours_in_all():
+    budget = {name: int(minutes) for name, (minutes,) in protocol_table("Budget").items()}
+    assert budget == MINUTES
+    assert sum(budget.values()) <= 120
+    assert tuple(protocol_table("Experiment by experiment")) == NAMES
+    assert tuple(dict.fromkeys(key.partition(".")[0] for key in RULES)) == NAMES
 
 
-def test_a_difference_of_nil_does_not_hold():
-    ahead, nil, behind = (Difference.paired(around(mean), np.zeros(50)) for mean in (0.1, 0.02, -0.1))
-    assert nil.mean > 0  # in the right direction, but within its interval
-    assert better_than_all([ahead, ahead]) == Verdict.HOLDS
-    assert better_than_all([ahead, nil]) == Verdict.FAILS
-    assert better_than_all([ahead, behind]) == Verdict.FAILS
-    assert [others_fail(leads) for leads in ([nil, behind], [ahead, nil], [ahead, ahead])] == [
-        Verdict.FAILS,
-        Verdict.IN_PART,
-        Verdict.HOLDS,
-    ]
+def test_every_rule_is_asked_for_by_its_experiment():
+    for key in RULES:
+        name, _, rule = key.partition(".")
+        code = "".join(path.read_text(encoding="utf-8") for path in (FOLDER / name).glob("*.py"))
+        parts = [key, rule, rule.removeprefix("gw_"), f'"{rule.rpartition("_")[0]}_{{']
+        assert any(part in code for part in parts), key
+
+
+@given(st.sampled_from(list(Side)), st.floats(0, 1), numbers, st.floats(0, 1), st.floats(0, 1))
+def test_an_interval_that_crosses_a_margin_decides_nothing_and_every_other_decides(side, margin, low, length, further):
+    rule = Rule("t", side, margin, 2)
+    found = Interval(low + length / 2, low, low + length)
+    edges = [-margin, margin] if side is Side.WITHIN else [margin]
+    crosses = any(found.low <= edge <= found.high for edge in edges)
+    assert (rule.judge(found) == Verdict.OPEN) == crosses
+    wider = Interval(found.value, found.low - further, found.high + further)
+    assert rule.judge(wider) in (rule.judge(found), Verdict.OPEN)  # less certain, never the contrary
+
+
+@given(numbers, numbers, st.floats(0, 1))
+def test_above_and_below_are_mirror_images(low, length, margin):
+    found = Interval(low, low, low + abs(length))
+    above, below = (Rule("t", side, margin, 2).judge(found) for side in (Side.ABOVE, Side.BELOW))
+    opposite = {Verdict.HOLDS: Verdict.FAILS, Verdict.FAILS: Verdict.HOLDS, Verdict.OPEN: Verdict.OPEN}
+    assert above == opposite[below]
+
+
+def test_a_claim_holds_if_all_parts_do_and_falls_with_one():
+    holds, fails, is_open = (
+        Part("p", "node_assignment.better", Interval(value, value - 0.1, value + 0.1)) for value in (1, -1, 0)
+    )
+    assert judge_all([holds, holds]) == Verdict.HOLDS
+    assert judge_all([holds, is_open]) == Verdict.OPEN
+    assert judge_all([is_open, fails, holds]) == Verdict.FAILS
+    assert judge_all([]) == Verdict.OPEN  # of nothing, nothing is shown
+
+
+def test_paired_differences_have_students_interval():
+    noise = np.random.default_rng(0).normal(size=50)
+    found = Interval.mean(0.03 + 0.1 * (noise - noise.mean()) / noise.std(ddof=1))
+    assert (found.value, found.error) == (pytest.approx(0.03), pytest.approx(0.1 / np.sqrt(50)))
+    assert (found.high - found.value) / found.error == pytest.approx(2.0096, abs=1e-4)  # Student's t, 49 degrees
+    assert str(found) == "+0.030 ± 0.014 (+0.002 to +0.058)"
+
+
+@given(st.integers(0, 40), st.integers(1, 40))
+def test_ends_of_a_shares_interval_leave_it_just_possible(count, of):
+    count = min(count, of)
+    found = Interval.share(count, of)
+    tail = (1 - CONFIDENCE) / 2
+    assert found.low == 0 if count == 0 else binom.sf(count - 1, of, found.low) == pytest.approx(tail)
+    assert found.high == 1 if count == of else binom.cdf(count, of, found.high) == pytest.approx(tail)
+
+
+def test_robust_forms_answer_scaled_queries_as_unscaled_ones():
+    """Ranks do not change when all costs are multiplied by one number: a law, and no finding."""
+    rng = np.random.default_rng(0)
+    spaces = [ao.from_points(rng.normal(size=(12, 2))) for _ in range(6)]
+    for factor in (0.5, 0.9, 1.75):
+        scaled = [ao.Space(factor * space.cost) for space in spaces]
+        np.testing.assert_array_equal(
+            ao.pairwise(scaled, spaces, robust=True, n_jobs=1, progress=False),
+            ao.pairwise(spaces, robust=True, n_jobs=1, progress=False),
+        )
 
 
 def test_parameters_are_tuned_on_other_graphs_than_those_of_the_answers():
@@ -66,21 +120,24 @@ def test_parameters_are_tuned_on_other_graphs_than_those_of_the_answers():
     assert sorted(shown) == sorted(
         ["AEP", "align", "degree", "GOT (9 steps)", *(f"{family} (a)" for family in FAMILIES)]
     )
-    assert figures.lead("GOT (9 steps)").mean == pytest.approx(0.4)  # on the pairs that both matched
+    assert figures.lead("GOT (9 steps)").value == pytest.approx(0.4)  # on the pairs that both matched
 
 
-def test_the_stored_verdict_follows_from_the_stored_differences():
-    folder = FOLDER / "results" / "node_assignment"
-    claims = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["claims"]
-    with (folder / "differences.csv").open(encoding="utf-8", newline="") as handle:
-        rows = list(csv.DictReader(handle))
-    enough = [row for row in rows if int(row["pairs"]) >= 50]
-    assert [row["AEP less"] for row in rows if row not in enough] == ["GOT (200 steps)"]
-    for row in rows:
-        low, high = (float(end) for end in row["95 % interval"].split(" to "))
-        assert row["AEP is"] == ("ahead" if low > 0 else "behind" if high < 0 else "nil")
-    is_better = all(row["AEP is"] == "ahead" for row in enough)
-    assert claims[0]["verdict"] == (Verdict.HOLDS if is_better else Verdict.FAILS)
+def test_stored_verdicts_follow_from_stored_intervals():
+    for path in sorted((FOLDER / "results").glob("*/summary.json")):
+        for claim in json.loads(path.read_text(encoding="utf-8"))["claims"]:
+            intervals = [Interval(*(part[key] for key in ("value", "low", "high"))) for part in claim["parts"]]
+            parts = [
+                Part(part["what"], part["rule"], found) for part, found in zip(claim["parts"], intervals, strict=True)
+            ]
+            assert [part["verdict"] for part in claim["parts"]] == [part.verdict for part in parts]
+            assert claim["verdict"] == judge_all(parts)
+
+
+def test_no_experiment_sets_a_verdict_by_hand():
+    for path in FOLDER.glob("*/*.py"):
+        if path.parent.name != "common":
+            assert not re.search(r"verdict\s*=\s*Verdict", path.read_text(encoding="utf-8")), path
 
 
 @pytest.mark.parametrize("name", ["node_assignment", "beyond"])
@@ -89,29 +146,3 @@ def test_expected_values_could_be_missed(name):
     for value in expected["values"].values():
         assert 0 < value["tolerance"] <= 0.1 * abs(value["value"])
     assert expected["verdicts"]
-
-
-@pytest.mark.parametrize(
-    ("words", "verdict"),
-    [
-        (["comparable", "comparable"], Verdict.HOLDS),
-        (["comparable", "undecided"], Verdict.IN_PART),
-        (["undecided", "undecided"], Verdict.OPEN),
-        (["comparable", "not comparable"], Verdict.FAILS),
-    ],
-)
-def test_what_is_not_shown_is_neither_held_nor_refuted(words, verdict):
-    assert verdict_of(words) == verdict
-
-
-def test_answers_of_an_earlier_form_are_marked(tmp_path):
-    claim = {"paper": "P", "ours": "O", "verdict": "holds", "why": "W"}
-    summary = {"title": "T", "question": "Q", "quick": False, "machine": "M", "seconds": 1.0, "claims": [claim]}
-    summary |= {key: [] for key in ("notes", "tables", "figures")}
-    for form, is_marked in (({}, True), ({"form": FORMS["trade_off"]}, False)):
-        (tmp_path / "trade_off").mkdir(exist_ok=True)
-        (tmp_path / "trade_off" / "summary.json").write_text(json.dumps(summary | form), encoding="utf-8")
-        page = write_page(tmp_path, ["trade_off"]).read_text(encoding="utf-8")
-        assert ("of an earlier form of this experiment" in page) == is_marked
-        assert ("earlier form: **holds**" in page) == is_marked
-        assert ("T (earlier form)" in Results(tmp_path, ("trade_off",)).text("verdicts")) == is_marked

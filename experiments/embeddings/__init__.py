@@ -1,0 +1,1 @@
+"""Which point of two embeddings is which: align_embeddings beside POT, Procrustes and MUSE."""

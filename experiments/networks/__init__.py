@@ -1,0 +1,1 @@
+"""Which node of two networks is which: align_graphs beside FAQ and BAPG."""

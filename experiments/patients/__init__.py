@@ -1,0 +1,1 @@
+"""Tests where images come in clusters, one cluster a patient."""

@@ -1,0 +1,1 @@
+"""Which point of two surfaces is which: align_meshes beside functional maps."""
