@@ -44,7 +44,7 @@ class Prepared:
 
 
 def prepare(names: Sequence[str], folder: Path, *, quick: bool) -> list[Prepared]:
-    """Import the experiments and find data and rivals, so that what is missing is said before the work and not after."""
+    """Import the experiments and find data and rivals, so that what is missing is said before the work begins."""
     code = {name: _load(name) for name in names}
     for name, one in code.items():
         missing = [package for package in getattr(one, "RIVALS", ()) if find_spec(package) is None]
