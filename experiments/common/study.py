@@ -155,10 +155,15 @@ def _machine() -> str:
 
 
 def _commit() -> str:
-    """Name the commit of the checkout, if it is one."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
-    try:
+    """Name the commit of the checkout, if it is one, and say if the code differs from it."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parents[2]), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        changes = git("status", "--porcelain", "--", "src", "native", "benchmarks", "experiments/*.py")
+        return git("rev-parse", "--short=12", "HEAD") + (" with changes" if changes else "")
     except (OSError, subprocess.CalledProcessError):
         return ""
 
