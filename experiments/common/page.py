@@ -10,6 +10,7 @@ from experiments.common.rules import RULES
 from experiments.common.study import SUMMARY
 
 PAGE = "RESULTS.md"
+EARLIER = "figures of an earlier run with fewer draws, judged again by the present rules"
 INTRODUCTION = """# Results
 
 Every claim of the paper that can be checked, and some of ours: what is claimed, what was found, whether it holds, and
@@ -95,6 +96,3 @@ def origin(summary: dict[str, Any]) -> str:
     taken += " (and what a run before it had kept)" if summary.get("resumed") else ""
     code = f"code {summary['code']} of commit {summary['commit']}" if summary["code"] else EARLIER
     return f"{taken} on {summary['machine']}; {code}"
-
-
-EARLIER = "figures of an earlier run with fewer draws, judged again by the present rules"

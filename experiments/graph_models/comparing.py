@@ -96,14 +96,14 @@ def read_real(folder: Path) -> Real:
 
 
 @cache
-def sources(folder: Path) -> dict[str, Source]:
-    """Return where graphs come from, by name: each gives so many graphs, none of them twice."""
+def source_of(folder: Path, name: str) -> Source:
+    """Return where the graphs of a name come from: it gives so many graphs, none of them twice."""
     training = read_real(folder).training
-    stored = {TRAINING: training} | {name: as_networkx(load_graphs(path)) for name, path in stored_samples().items()}
-    return {name: _some_of(graphs) for name, graphs in stored.items()} | {
-        **{name: fit(name, training).sample for name in MODELS},
-        REWIRED: lambda n_graphs, rng: [rewired(graph, rng) for graph in _some_of(training)(n_graphs, rng)],
-    }
+    if name in MODELS:
+        return fit(name, training).sample
+    if name == REWIRED:
+        return lambda n_graphs, rng: [rewired(graph, rng) for graph in _some_of(training)(n_graphs, rng)]
+    return _some_of(training if name == TRAINING else as_networkx(load_graphs(stored_samples()[name])))
 
 
 def stored_samples() -> dict[str, Path]:
@@ -125,7 +125,7 @@ def compare(work: Work) -> Comparison:
         if work.source == SPLITS:
             others, mine = (part[: len(half)] for part in split(real.everything, draw))
         else:
-            mine, others = half, sources(work.folder)[work.source](len(half), np.random.default_rng([1, draw]))
+            mine, others = half, source_of(work.folder, work.source)(len(half), np.random.default_rng([1, draw]))
         results.append(
             ao.graph_model_test(
                 mine,

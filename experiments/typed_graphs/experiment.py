@@ -1,6 +1,7 @@
 """Classify graphs whose nodes have types by AE, by AE marked by types, and by Weisfeiler and Leman's kernel."""
 
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,13 +88,18 @@ def run(study: Study) -> None:
     )
 
 
+@cache
+def _read(folder: Path) -> Any:
+    return benchmark("typed_graphs").read(folder)
+
+
 def _validated(work: Work) -> np.ndarray:
     """Accuracy of each of ten folds."""
     bench = benchmark("typed_graphs")
     methods = {name.partition(",")[0]: method for name, method in bench.METHODS.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        collection = bench.read(work.folder)
+        collection = _read(work.folder)
         if work.quick:
             collection = collection.part(np.arange(0, len(collection.classes), len(collection.classes) // QUICK_GRAPHS))
         kernels = bench.kernels_of(methods[work.method](collection))
