@@ -60,7 +60,7 @@ def climb(key: str, cats: Sequence[ao.Space], plan: Plan) -> list[Measurement]:
         method.compare(*few)  # imports and first calls do not count
         predicted = seconds(lambda: method.compare(*few))
         for n in plan.sizes:
-            if predicted > plan.longest:
+            if predicted > plan.longest and n > plan.judged:  # what is judged is always timed
                 break
             for repetition in range(1 if predicted >= LONG and n > plan.judged else plan.repetitions):
                 pair = [draw(cat, n, repetition, side) for side, cat in enumerate(cats)]
