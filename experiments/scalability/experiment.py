@@ -205,8 +205,8 @@ def _say_how(study: Study, curves: dict[str, Curve]) -> None:
         "Two cats of TOSCA, 3400 vertices each, geodesics by the heat method; vertices are drawn uniformly, without "
         "repetition up to n = 2048 and, as there are no more, with repetition above. Geodesics and drawing are not "
         "timed; sorting is. All in one thread. Times of less than 0.2 s are the least of three calls. Above "
-        f"n = {FULL.judged} a method stops where cubic growth from its last size predicts more than {FULL.longest} s, and "
-        "what is predicted to take more than a minute is timed once."
+        f"n = {FULL.judged} a method stops where cubic growth from its last size predicts more than {FULL.longest} s, "
+        "and what is predicted to take more than a minute is timed once."
     )
     study.note(
         "Epsilons are the paper's, converted: AW's 1e-5 is multiplied by n m (the authors' program multiplies the cost "
