@@ -30,6 +30,7 @@ MIN_MOVED_MASS = 1e-3  # of the mass moves in a step: go on to the next temperat
 MARGINAL_GOAL = 1e-3  # of a step's plan, in sum; callers round the last one
 MOST_ITERATIONS = 60  # of Sinkhorn in a step
 LARGEST_LOG_SCALING = 25.0  # of u and v in float32, before they are absorbed
+LEAST_EXPONENT = -60.0  # of a kernel: below is nothing beside 1, and denormal in float32, which some processors take long for
 LOOK_EVERY = 5  # iterations: at scalings; on a device, which must be waited for, also whether it is done
 MOST_STEPS = 60  # of assignment, or of conditional gradient
 MOST_ROUNDS = 12  # of swaps between two assignment steps
@@ -96,6 +97,7 @@ def entropic_step(cost: Any, epsilon: Any, a: Any, b: Any, g: Any) -> tuple[Any,
         kernel += g[..., None, :] / epsilon
         top = xp.amax(kernel, -1)
         kernel -= top[..., :, None]
+        xp.clip(kernel, LEAST_EXPONENT, None, out=kernel)
         xp.exp(kernel, out=kernel)
         rows = kernel.sum(-1)
         kernel *= (a / rows)[..., :, None]

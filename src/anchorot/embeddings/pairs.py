@@ -121,6 +121,7 @@ class DensePairs:
         """Where every point's mass goes (n, m): exp(-costs / temperature), scaled to sums of at most 1 both ways."""
         kernel = ((self.costs.min(axis=1, keepdims=True) - self.costs) / temperature).astype(np.float32)
         np.exp(kernel, out=kernel)  # whose products with vectors are bound by memory: half the bytes, half the time
+        kernel *= kernel > MIN_MASS  # denormal numbers, which some processors take long for, are 0
         rows, columns = scalings(kernel)
         return rows[:, None].astype(np.float64) * kernel * columns
 
