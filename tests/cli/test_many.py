@@ -112,7 +112,7 @@ def test_pairwise_by_several_jobs_is_written_by_the_last(tmp_path):
     )
     assert "written: D.npz" in last.stdout
     again = "the same command without --shard does so again"
-    assert late.stdout == f"shard 2/3: another job has assembled the matrix; {again}\n"
+    assert late.stdout == f"shard 2/3: another job has assembled the result; {again}\n"
     assert {result.returncode for result in (last, late, told)} == {0}
     found = json.loads(told.stdout)
     assert (found["shard"], found["assembled"], found["distances"]) == ("0/3", True, None)

@@ -74,7 +74,7 @@ def pairwise(
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Be job I of N, from 0, that fill one --checkpoint together; the last one writes the matrix.",
+            help="Be job I of N, from 0, that fill one --checkpoint together; the last one writes the result.",
             show_default=False,
         ),
     ] = None,
@@ -163,9 +163,9 @@ def _say_what_is_left(
     if as_json:
         print_json({"shard": shard, "distances": None, "assembled": is_assembled, "seconds": seconds})
     elif is_assembled:
-        print(f"shard {shard}: another job has assembled the matrix; the same command without --shard does so again")
+        print(f"shard {shard}: another job has assembled the result; the same command without --shard does so again")
     else:
-        what = "assembles the matrix" if output is None else f"writes {printable(str(output))}"
+        what = "assembles the result" if output is None else f"writes {printable(str(output))}"
         print(f"shard {shard}: done in {seconds:.2f} s; other jobs are at the last tiles, and the last of them {what}")
 
 

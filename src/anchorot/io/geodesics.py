@@ -10,7 +10,6 @@ from anchorot._typing import Float64s, Int64s
 from anchorot._units import unit_of
 from anchorot._validate import check_memory
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.heat_method import heat_solver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -132,6 +131,8 @@ def heat_rows(vertices: Float64s, faces: Int64s) -> Callable[[int], Float64s]:
 
 def _heat_distances(vertices: Float64s, faces: Int64s) -> Callable[[Int64s], Float64s]:
     """A function from vertices (k,) to their distances (k, n) from all, in the unit of the mesh; checked."""
+    from anchorot.io.heat_method import heat_solver
+
     unit = _unit(vertices)
     if not np.ptp(vertices, axis=0).any():
         raise InputError("the heat method needs a surface, but all vertices are at one place; try geodesic='edge'")
