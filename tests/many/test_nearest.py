@@ -71,6 +71,13 @@ def test_neighbours_are_those_of_the_sorted_matrix(data):
     assert_nearest(found, ao.pairwise(many, others, **options, n_jobs=1), others is not None)
 
 
+def test_of_two_weighted_spaces_the_earlier_one_comes_first(monkeypatch):
+    make_small(monkeypatch)
+    rng = np.random.default_rng(0)
+    many = [ao.Space(rng.uniform(size=(n, n)), rng.dirichlet(np.ones(n))) for n in rng.integers(2, 9, size=40)]
+    assert_nearest(ao.pairwise(many, k=39, n_jobs=1), ao.pairwise(many, n_jobs=1))
+
+
 @pytest.mark.parametrize(
     "options",
     [

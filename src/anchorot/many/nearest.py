@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._parallel import StoppedError
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer
 from anchorot.anchors.encoder import (
@@ -286,21 +285,20 @@ class NearestJob(Job):
     def _compare_row(
         self, best: Best, row: int, i: int, columns: Int64s, held: Held, stopped: Callable[[], bool]
     ) -> None:
-        """Compare a space with others, and keep the nearest."""
-        x, many, size = held.item(i), self.metric.compare_many, min(TOGETHER, held.most)
+        """Compare a space with others, and keep the nearest; of two spaces the earlier one always comes first."""
+        x, size = held.item(i), min(TOGETHER, held.most)
         for first in range(0, len(columns), size):
-            if stopped():
-                raise StoppedError
             some = columns[first : first + size]
-            ys = [held.item(j) for j in some.tolist()]
-            together = many(ys, [x], np.array([len(ys)])) if many is not None else None
-            if together is None:
-                pairs = ((i, x, j, y) if i < j else (j, y, i, x) for j, y in zip(some.tolist(), ys, strict=True))
-                values = np.array([self.compare(*pair).value for pair in pairs])
-            else:
-                values = together[:, 0]
+            earlier, later = some[some < i], some[some > i]
+            before = [(j, held.item(j)) for j in earlier.tolist()]
+            after = [(j - self.offset, held.item(j)) for j in later.tolist()]
+            if before:
+                found = self.compare_all(before, [(i, x)], [len(before)], stopped)
+                best.add(row, earlier, found.values[:, 0])
+            if after:
+                found = self.compare_all([(i, x)], after, [1] * len(after), stopped)
+                best.add(row, later - self.offset, found.values[0])
             best.counts[row, 0] += len(some)
-            best.add(row, some - self.offset, values)
 
     def add_tiles(self, best: Best, rows: range, columns: range, compute: Callable[[Tile], TileValues]) -> None:
         """Compare a strip with columns, and keep the nearest; of two spaces the earlier one always comes first."""

@@ -225,7 +225,7 @@ def pairwise(
     job = Job(chosen, prepared) if count is None else NearestJob(chosen, prepared, count, encoder)
     with _workers(job, n_jobs, backend, client, devices, check_bytes(memory, "memory"), side) as workers:
         summaries = _prepare(workers, **how)
-        if folder is None and tile is None and client is None and not devices:
+        if folder is None and tile is None and client is None and not devices and count is None:
             mean_bytes = sum(summary.n_bytes for summary in summaries) // len(summaries)
             side = larger_side(side, mean_bytes, inputs.n, inputs.m or inputs.n, n_workers(n_jobs))
         store = None if folder is None else Checkpoint.open(folder, _run(job, workers.software, summaries), side)
