@@ -154,7 +154,7 @@ RULES = {
     "barycenters.aw_preserves": Rule("share", ABOVE, 0.8, 15),
     "beyond.align_scot": Rule("t", ABOVE, 0, 20),
     "beyond.neurons": Rule("t", ABOVE, 0, 97),
-    "power.level": Rule("share", BELOW, 0.075, 80),
+    "power.level": Rule("t", BELOW, 0.075, 80),
     "power.ae_blind": Rule("share", BELOW, 0.2, 80),
     "power.w2_sees": Rule("share", ABOVE, 0.8, 80),
     "power.ranks_blind": Rule("share", BELOW, 0.2, 80),

@@ -40,7 +40,7 @@ def run(study: Study) -> None:
     work = [Work(k, batch, sizes) for k in range(len(kinds)) for batch in batches]
     found = in_workers(study, _rejected, work, "testing", "batches")
     rejected = np.concatenate(found).reshape(len(kinds), repeats, *found[0].shape[1:])
-    level = {test: _share(rejected[:, :, 0, :, m]) for m, test in enumerate(tests)}
+    level = {test: Interval.mean(rejected[:, :, 0, :, m].mean(axis=2).ravel()) for m, test in enumerate(tests)}
     power = {
         (kind.name, test): [_share(rejected[k, :, 1, s, m]) for s in range(len(sizes))]
         for k, kind in enumerate(kinds)
@@ -113,7 +113,7 @@ def _claims(
         "Not in the paper: tests keep their level.",
         f"Without a difference {min(rates):.3f} to {max(rates):.3f} of pairs of collections are rejected at {LEVEL:g}.",
         [Part(f"level, {name}", "power.level", share) for name, share in level.items()],
-        "Permutation tests are exact. Collections of different sizes share spaces, so intervals are a little narrow.",
+        "Permutation tests are exact. Collections of different sizes share spaces, so the interval is over repeats.",
     )
 
     def told(kind: str, *tests: str) -> str:
