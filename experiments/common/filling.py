@@ -1,4 +1,4 @@
-"""Numbers of the experiments in pages of the documentation: put there from the results, never typed.
+"""Numbers of experiments and benchmarks in pages of the documentation: put there from the results, never typed.
 
 A page asks for what it wants between two comments, and what stands between them is replaced:
 
@@ -7,46 +7,57 @@ A page asks for what it wants between two comments, and what stands between them
     <!-- results: part trade_off | AE less AW (exact) -->-0.041 ± 0.017 (-0.074 to -0.007)<!-- /results -->
     <!-- results: verdict barycenters | 1 -->undecided<!-- /results -->
     <!-- results: verdicts -->  all claims with their verdicts  <!-- /results -->
+    <!-- results: bench n=1000; epsilon=0.01; solver=ours, with the costs | time -->0.428 s<!-- /results -->
+    <!-- results: bench what=AE, float64, 1000 pairs | ours | 1 | .0f -->2<!-- /results -->
+    <!-- results: bench what=in a table, where a bar would end the cell ¦ ours -->2.33 ms<!-- /results -->
+    <!-- results: rows what as problem; ours | holds=yes -->  two columns of a table of benchmarks  <!-- /results -->
 """
 
 import csv
 import json
 import re
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import anchorot as ao
 from experiments.common.files import write_whole
 from experiments.common.page import markdown_table
+from experiments.common.record import RECORD, Table, entry, read_tables, rows
 from experiments.common.rules import Interval
 from experiments.common.study import SUMMARY
 
 REGION = re.compile(r"<!-- results: (?P<wanted>.*?) -->(?P<text>.*?)<!-- /results -->", re.DOTALL)
-PAGES = ("README.md", "docs/*.md")
+PAGES = ("README.md", "docs/*.md", "docs/guides/*.md")
 
 
 class Results:
-    """The answers that experiments wrote into a folder, in the order of the names."""
+    """The answers that experiments wrote into a folder, in the order of the names, and the record of benchmarks."""
 
-    def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
+    def __init__(self, folder: Path, names: tuple[str, ...], benchmarks: Path = RECORD) -> None:
         self.folder = folder
+        self.benchmarks = benchmarks
         self.summaries: dict[str, dict[str, Any]] = {
             name: json.loads((folder / name / SUMMARY).read_text(encoding="utf-8"))
             for name in names
             if (folder / name / SUMMARY).exists()
         }
 
+    @cached_property
+    def record(self) -> list[Table]:
+        """All tables of the benchmarks."""
+        return read_tables(self.benchmarks)
+
     def text(self, wanted: str) -> str:
         """Return what a page asks for."""
-        first, *parts = wanted.split(" | ")
-        kind, *names = first.split()
+        first, *parts = re.split(r" [|¦] ", wanted)
+        kind, _, name = first.partition(" ")
         try:
-            if kind == "verdicts":
-                return self._verdicts()
-            return str(getattr(self, f"_{kind}")(*names, *parts))
-        except (AttributeError, KeyError, StopIteration, TypeError, ValueError, OSError):
+            return str(getattr(self, f"_{kind}")(*([name] if name else []), *parts))
+        except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError, OSError):
+            source = self.benchmarks if kind in ("bench", "rows") else self.folder
             raise ao.InputError(
-                f"a page asks for {wanted!r}, which {self.folder} does not have; run that experiment, or ask otherwise"
+                f"a page asks for {wanted!r}, which {source} does not have, or has twice; measure it, or ask otherwise"
             ) from None
 
     def _value(self, name: str, key: str, form: str = ".3g") -> str:
@@ -69,6 +80,14 @@ class Results:
         part = next(part for part in parts if part["what"] == what)
         return str(Interval(*(part[key] for key in ("value", "low", "high", "error"))))
 
+    def _bench(self, where: str, *options: str) -> str:
+        """Return an entry of the record of benchmarks, or a number in it."""
+        return entry(self.record, where, *options)
+
+    def _rows(self, columns: str, *where: str) -> str:
+        """Return a table of the record of benchmarks, or a part of it."""
+        return rows(self.record, columns, *where)
+
     def _verdicts(self) -> str:
         """Every claim with its verdict."""
         rows = [
@@ -90,10 +109,14 @@ def filled(text: str, results: Results) -> str:
     return REGION.sub(region, text)
 
 
+def written_pages(checkout: Path) -> list[Path]:
+    """Return the pages that people read."""
+    return [path for pattern in PAGES for path in sorted(checkout.glob(pattern))]
+
+
 def pages(checkout: Path) -> list[Path]:
-    """Pages that ask for results."""
-    paths = [path for pattern in PAGES for path in sorted(checkout.glob(pattern))]
-    return [path for path in paths if "<!-- results: " in path.read_text(encoding="utf-8")]
+    """Return those that ask for results."""
+    return [path for path in written_pages(checkout) if "<!-- results: " in path.read_text(encoding="utf-8")]
 
 
 def fill(checkout: Path, results: Results) -> list[Path]:

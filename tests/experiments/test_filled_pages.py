@@ -12,10 +12,22 @@ import experiments.__main__
 from experiments.__main__ import app
 from experiments.common import runner
 from experiments.common.code import HERE
-from experiments.common.filling import Results, fill, filled, pages
+from experiments.common.filling import REGION, Results, fill, filled, pages, written_pages
 from experiments.common.page import write_page
 from experiments.common.rules import NAMES
 from tests.means import ROOT
+
+RECORD = """# Measured
+
+| what | n | ours | rival |
+|---|---|---|---|
+| pairs | 10 | 1,250 ms (3.1 times) | 4 s |
+| pairs | 20 | 2.5 s | |
+
+| what | share |
+|---|---|
+| hits | 0.867 of 10 878 |
+"""
 
 
 @pytest.fixture
@@ -35,7 +47,9 @@ def results(tmp_path):
     }
     (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     (folder / "power.csv").write_text("test,crossed\nAE,0.05\nW2,0.913\n", encoding="utf-8")
-    return Results(tmp_path / "results", ("power", "never run"))
+    (tmp_path / "record").mkdir()
+    (tmp_path / "record" / "RESULTS.md").write_text(RECORD, encoding="utf-8")
+    return Results(tmp_path / "results", ("power", "never run"), tmp_path / "record")
 
 
 def asked(wanted, text=""):
@@ -48,6 +62,43 @@ def test_pages_are_up_to_date():
     for path in pages(ROOT):
         text = path.read_text(encoding="utf-8")
         assert filled(text, found) == text, f"{path.name} is not what the results say: run python -m experiments.fill"
+
+
+# What looks measured and is not: parameters, arithmetic, limits, and what others have published.
+TYPED = {
+    "README.md": ["25 %"],
+    "docs/alignment.md": ["3 %", "8 %", "20 %", "35 %", "100 MB"],
+    "docs/benchmarks.md": ["1 %", "0.01 and 0.001", "0.001"],
+    "docs/faq.md": ["0.001", "80 %"],
+    "docs/formats.md": ["4 GiB", "2 GiB"],
+    "docs/gpu.md": ["2 s", "16 times", "0.003", "74.5 GiB", "7.5 GiB"],
+    "docs/guides/graphs.md": [
+        *("0.90 / 1.00", "0.67 / 0.98", "0.70 / 0.90", "0.75 / 0.82", "0.53 / 0.75", "0.45 / 0.45"),
+        *("0.21 / 1.01", "0.28 / 0.88", "25 %", "20 %", "0.9 to 0.95", "0.4 to 0.5"),
+    ],
+    "docs/guides/shapes.md": ["8 %", "20 %", "35 %"],
+    "docs/learning.md": ["5 times", "0.033", "0.167"],
+    "docs/paper.md": ["0.027"],
+    "docs/scale.md": [
+        *("2 kB", "8 kB", "0.8 %", "0.2 %", "20.5 GB", "32 GB", "5 seconds", "2 minutes", "1 %", "10 %"),
+    ],
+    "docs/testing.md": ["0.029", "0.027", "0.0095", "1.4 times"],
+}
+LEVELS = {"5 %", "95 %"}  # that are asked for
+UNITS = "s|ms|µs|ns|min|minutes|seconds|kB|MB|GB|GiB|times|%"
+MEASURED = re.compile(
+    rf"(?<![\w.^=])[-+]?\d+(?:[ ,]\d{{3}})*(?:\.\d+)?\s(?:{UNITS})(?!\w)"
+    r"|(?<![\w.])[-+]?\d\.\d{3,}(?!\w)|\d\.\d+ (?:to|and|/) \d\.\d+"
+)
+NOT_PROSE = re.compile(r"<!-- backends -->.*?<!-- /backends -->|```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
+
+
+@pytest.mark.parametrize("path", written_pages(ROOT), ids=lambda path: path.name)
+def test_no_measured_figure_is_typed(path):
+    """`bench` and `rows` bring those of benchmarks/*.md, `value`, `cell` and `part` those of experiments."""
+    text = NOT_PROSE.sub("", REGION.sub("", path.read_text(encoding="utf-8")))
+    found = {re.sub(r"\s", " ", figure) for figure in MEASURED.findall(text)}
+    assert found - LEVELS == set(TYPED.get(path.relative_to(ROOT).as_posix(), []))
 
 
 def test_no_line_begins_with_a_number_that_is_filled_in():
@@ -75,6 +126,16 @@ def test_the_page_of_results_is_made_of_the_answers_alone(tmp_path):
         ("part power | power of AE", "0.05 (0.01 to 0.12)"),
         ("cell power | power.csv | test=AE | crossed", "0.05"),
         ("cell power | power.csv | test=W2; crossed=0.913 | crossed | .0%", "91%"),
+        ("cell power ¦ power.csv ¦ test=AE ¦ crossed", "0.05"),
+        ("bench what=pairs; n=20 | ours", "2.5 s"),
+        ("bench what=pairs; n=10 | ours | 2", "3.1"),
+        ("bench what=pairs; n=10 | ours | 1 | .2f x0.001", "1.25"),
+        ("bench what=hits | share | 1 | .0f x100", "87"),
+        ("bench what=hits | share | 2", "10 878"),
+        (
+            "rows n as points; ours | what=pairs",
+            "\n| points | ours |\n|---|---|\n| 10 | 1,250 ms (3.1 times) |\n| 20 | 2.5 s |\n",
+        ),
     ],
 )
 def test_a_region_holds_what_it_asks_for_whatever_stood_there(wanted, text, results):
@@ -97,6 +158,12 @@ def test_all_claims_are_told_with_their_verdicts(results):
         "part power | power of AW",
         "verdict power | 2",
         "gold",
+        "bench what=pairs | ours",
+        "bench what=trios | ours",
+        "bench what=pairs; n=10 | theirs",
+        "bench what=pairs; n=10 | ours | 3",
+        "rows what",
+        "rows n | what=trios",
     ],
 )
 def test_what_results_do_not_have_is_named_in_one_line(wanted, results):
