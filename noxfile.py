@@ -177,6 +177,13 @@ def _try_wheel(session: nox.Session, python: str, wheel: Path) -> None:
 
 
 @nox.session
+def recipe(session: nox.Session) -> None:
+    """The recipe for conda, read and rendered by rattler-build; not run by default."""
+    session.install("py-rattler-build")
+    session.run("python", "tests/project/check_recipe.py")
+
+
+@nox.session
 def warnings(session: nox.Session) -> None:
     """The kernels compiled with GCC and with Clang, where they are, and no warning passed; not run by default."""
     found = [compiler for compiler in ("g++", "clang++") if shutil.which(compiler)]

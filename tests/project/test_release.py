@@ -7,6 +7,7 @@ import zipfile
 from datetime import date
 
 import pytest
+import yaml
 
 import anchorot
 from tests.means import ROOT
@@ -52,6 +53,21 @@ def test_the_package_and_the_citation_have_the_version_of_the_project():
     version = PROJECT["project"]["version"]
     assert anchorot.__version__ == version
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_the_recipe_for_conda_has_the_version_and_needs_what_the_project_needs():
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
+    assert recipe["context"]["version"] == PROJECT["project"]["version"]
+    needed = {name: recipe["requirements"][name] for name in ("host", "run")}
+    assert sorted(needed["run"]) == sorted(["python", *map(spaced, PROJECT["project"]["dependencies"])])
+    assert sorted(needed["host"]) == sorted(["python", "pip", *map(spaced, PROJECT["build-system"]["requires"])])
+    [command] = recipe["build"]["python"]["entry_points"]
+    assert command == " = ".join(*PROJECT["project"]["scripts"].items())
+
+
+def spaced(requirement):
+    """A requirement as conda writes it."""
+    return requirement.replace(">=", " >=")
 
 
 RELEASE = re.compile(r"^## \[(\d+\.\d+\.\d+)\] — (\d{4}-\d\d-\d\d)$")
