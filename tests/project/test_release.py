@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import subprocess
+import sys
 import tomllib
 import zipfile
 from datetime import date
@@ -10,7 +12,7 @@ import pytest
 import yaml
 
 import anchorot
-from tests.means import ROOT
+from tests.means import ROOT, require_or_skip
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 faults = runpy.run_path(str(ROOT / ".github/check_release.py"))["faults"]
@@ -47,6 +49,12 @@ def test_files_of_another_version_may_not_go_out(tmp_path):
 
 def test_a_release_has_wheels(tmp_path):
     assert faults(tmp_path, "refs/heads/main", "0.9.0") == [f"no wheel in {tmp_path}"]
+
+
+@pytest.mark.system
+def test_what_every_wheel_must_do_is_done_here():
+    require_or_skip(anchorot.config.config()["kernels"].startswith("native"), "the C++ kernels are not built")
+    subprocess.run([sys.executable, "-I", ROOT / "tests" / "project" / "use_wheel.py"], check=True)
 
 
 def test_the_package_and_the_citation_have_the_version_of_the_project():
