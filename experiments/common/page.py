@@ -1,7 +1,6 @@
 """RESULTS.md: one page of all answers, made from the summaries that the experiments wrote."""
 
 import json
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ from experiments.common.rules import RULES
 from experiments.common.study import SUMMARY
 
 PAGE = "RESULTS.md"
-EARLIER = "figures of an earlier run with fewer draws, judged again by the present rules"
 INTRODUCTION = """# Results
 
 Every claim of the paper that can be checked, and some of ours: what is claimed, what was found, whether it holds, and
@@ -65,7 +63,7 @@ def part_rows(claim: dict[str, Any]) -> list[dict[str, str]]:
         {
             "number": part["what"],
             "found": f"{part['value']:.3g}",
-            "95 % interval": f"{part['low']:.3g} to {part['high']:.3g}" if isfinite(part["low"]) else "not kept",
+            "95 % interval": f"{part['low']:.3g} to {part['high']:.3g}",
             "rule": f"{RULES[part['rule']]} (`{part['rule']}`)",
             "verdict": part["verdict"],
         }
@@ -94,5 +92,4 @@ def origin(summary: dict[str, Any]) -> str:
     seconds = summary["seconds"]
     taken = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
     taken += " (and what a run before it had kept)" if summary.get("resumed") else ""
-    code = f"code {summary['code']} of commit {summary['commit']}" if summary["code"] else EARLIER
-    return f"{taken} on {summary['machine']}; {code}"
+    return f"{taken} on {summary['machine']}; code {summary['code']} of commit {summary['commit']}"
