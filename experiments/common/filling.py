@@ -23,7 +23,7 @@ from typing import Any
 import anchorot as ao
 from experiments.common.files import write_whole
 from experiments.common.page import markdown_table
-from experiments.common.record import RECORD, Table, entry, read_tables, rows
+from experiments.common.record import RECORD, Table, entry, formatted, read_tables, rows
 from experiments.common.rules import Interval
 from experiments.common.study import SUMMARY
 
@@ -68,7 +68,7 @@ class Results:
         wanted = dict(pair.split("=", 1) for pair in where.split("; "))
         with (self.folder / name / file).open(newline="", encoding="utf-8") as handle:
             row = next(row for row in csv.DictReader(handle) if all(row[key] == its for key, its in wanted.items()))
-        return format(float(row[column]), form) if form else row[column]
+        return formatted(float(row[column]), form) if form else row[column]
 
     def _verdict(self, name: str, number: str) -> str:
         """Whether the claim of that number, from 1 on, holds."""

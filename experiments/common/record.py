@@ -35,18 +35,18 @@ def read_tables(folder: Path) -> list[Table]:
 
 
 def entry(tables: list[Table], where: str, column: str, number: str = "", form: str = "") -> str:
-    """Return an entry of the one row that has the given entries; or a number in it, counted from 1, in another form.
-
-    The form is one of Python's, and may end in a factor: `.1f x0.001` makes seconds of milliseconds.
-    """
+    """Return an entry of the one row that has the given entries; or a number in it, counted from 1, in another form."""
     [text] = (row[column] for row in _chosen(tables, _conditions(where), [column]))
     if not number:
         return text
     found = NUMBER.findall(text)[int(number) - 1]
-    if not form:
-        return str(found)
+    return formatted(float(re.sub("[ ,]", "", found)), form) if form else str(found)
+
+
+def formatted(number: float, form: str) -> str:
+    """Return a number in one of the forms of Python; `.1f x0.001` has a factor, and makes seconds of milliseconds."""
     spec, _, factor = form.partition(" x")
-    return format(float(re.sub("[ ,]", "", found)) * float(factor or 1), spec)
+    return format(number * float(factor or 1), spec)
 
 
 def rows(tables: list[Table], columns: str, where: str = "") -> str:
