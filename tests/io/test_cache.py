@@ -174,8 +174,8 @@ def test_a_seed_that_draws_nothing_makes_no_difference(folder, tmp_path):
 @pytest.mark.parametrize("rng", [None, np.random.default_rng(0)], ids=["none", "generator"])
 def test_draws_without_a_seed_are_not_kept(folder, tmp_path, rng):
     path = grid_mesh(tmp_path / "x.off")
-    draws = [ao.read(path, n_points=20, rng=rng, geodesic="edge", cache=True).labels for _ in range(2)]
-    assert draws[0] != draws[1]
+    draws = [ao.read(path, n_points=20, rng=rng, geodesic="edge", cache=True).labels for _ in range(6)]
+    assert len(set(draws)) > 1  # two of them begin at one of so few vertices now and then
     assert not folder.exists()
 
 
