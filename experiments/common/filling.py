@@ -23,7 +23,7 @@ from typing import Any
 import anchorot as ao
 from experiments.common.files import write_whole
 from experiments.common.page import markdown_table
-from experiments.common.record import RECORD, Table, entry, formatted, read_tables, rows
+from experiments.common.record import RECORD, Table, conditions, entry, formatted, read_tables, rows
 from experiments.common.rules import Interval
 from experiments.common.study import SUMMARY
 
@@ -65,7 +65,7 @@ class Results:
 
     def _cell(self, name: str, file: str, where: str, column: str, form: str = "") -> str:
         """One entry of a table, of the first row that has the given entries."""
-        wanted = dict(pair.split("=", 1) for pair in where.split("; "))
+        wanted = conditions(where)
         with (self.folder / name / file).open(newline="", encoding="utf-8") as handle:
             row = next(row for row in csv.DictReader(handle) if all(row[key] == its for key, its in wanted.items()))
         return formatted(float(row[column]), form) if form else row[column]

@@ -4,7 +4,6 @@ Scripts write RESULTS.md by themselves; KEPT.md has figures that were measured b
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from experiments.common.code import CHECKOUT
@@ -36,7 +35,8 @@ def read_tables(folder: Path) -> list[Table]:
 
 def entry(tables: list[Table], where: str, column: str, number: str = "", form: str = "") -> str:
     """Return an entry of the one row that has the given entries; or a number in it, counted from 1, in another form."""
-    [text] = (row[column] for row in _chosen(tables, _conditions(where), [column]))
+    [row] = _chosen(tables, conditions(where), [column])
+    text = row[column]
     if not number:
         return text
     found = NUMBER.findall(text)[int(number) - 1]
@@ -52,23 +52,22 @@ def formatted(number: float, form: str) -> str:
 def rows(tables: list[Table], columns: str, where: str = "") -> str:
     """Return the columns, as `name` or `name as another`, of all rows of one table that have the given entries."""
     names = dict((name.split(" as ") * 2)[:2] for name in columns.split("; "))
-    chosen = list(_chosen(tables, _conditions(where), list(names)))
-    if not chosen:
-        raise ValueError("no row of the record is like this")
+    chosen = _chosen(tables, conditions(where), list(names))
     return f"\n{markdown_table([{shown: row[name] for name, shown in names.items()} for row in chosen])}"
 
 
-def _conditions(where: str) -> Row:
+def conditions(where: str) -> Row:
+    """Return the entries that a row must have, from `column=entry; column=entry`."""
     return dict(pair.split("=", 1) for pair in where.split("; ")) if where else {}
 
 
-def _chosen(tables: list[Table], conditions: Row, columns: list[str]) -> Iterator[Row]:
-    """Yield the rows with these entries of the one table that has such rows and columns."""
-    wanted = {*conditions, *columns}
+def _chosen(tables: list[Table], entries: Row, columns: list[str]) -> Table:
+    """Return the rows with these entries of the one table that has such rows and columns."""
+    wanted = {*entries, *columns}
     fitting = [
-        [row for row in table if all(row[key] == its for key, its in conditions.items())]
+        [row for row in table if all(row[key] == its for key, its in entries.items())]
         for table in tables
         if table and wanted <= table[0].keys()
     ]
     [only] = [table for table in fitting if table]
-    yield from only
+    return only
