@@ -72,6 +72,29 @@ def test_no_clock_of_a_machine_counts(tmp_path, monkeypatch):
             assert not b.take(tmp_path / "x")
 
 
+YEAR_S = 365 * 86400.0
+
+
+def test_a_claim_from_the_future_is_lost_after_a_lease(tmp_path, short_lease):
+    leave_behind(tmp_path, "x", age=-YEAR_S)
+    begin = time.monotonic()
+    with Claims(tmp_path, "a") as claims:
+        assert not claims.take(tmp_path / "x")
+        assert claims.wait_for_lost([tmp_path / "x"])
+        assert time.monotonic() - begin > shards.LEASE_SECONDS - 0.1
+        assert claims.take(tmp_path / "x")
+
+
+def test_a_living_owner_whose_clock_is_ahead_keeps_its_claims(tmp_path, short_lease):
+    owner = leave_behind(tmp_path, "x", age=-YEAR_S)
+    with Claims(tmp_path, "a") as claims:
+        assert not claims.take(tmp_path / "x")
+        for beat in range(3):
+            time.sleep(0.6 * shards.LEASE_SECONDS)
+            os.utime(owner, (time.time() + YEAR_S + beat,) * 2)
+            assert not claims.take(tmp_path / "x")
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_of_many_jobs_one_gets_each_file(tmp_path, lost):
     files = [tmp_path / f"{number:03d}" for number in range(60)]

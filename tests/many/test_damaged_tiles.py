@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import re
 import struct
 from hashlib import blake2b
@@ -83,15 +82,6 @@ def test_a_tile_that_no_run_can_have_written_is_computed_again_though_its_seal_f
     path.write_bytes(sealed(CRAFTED[what]))
     with pytest.warns(ao.InputNote, match="damaged"):
         np.testing.assert_array_equal(ao.pairwise(clouds(), checkpoint=tmp_path / "run"), expected)
-
-
-def test_a_pipe_is_no_tile_and_is_not_replaced(tmp_path):
-    ao.pairwise(clouds(), checkpoint=tmp_path / "run", tile=4)
-    path = tiles_of(tmp_path / "run")[1]
-    path.unlink()
-    os.mkfifo(path)
-    with pytest.warns(ao.InputNote, match="damaged"), pytest.raises(OSError, match=f"not a regular file.*{path.name}"):
-        ao.pairwise(clouds(), checkpoint=tmp_path / "run")
 
 
 def test_tiles_of_other_runs_and_other_places_are_not_taken(tmp_path):

@@ -19,15 +19,15 @@ def replacing(
 ) -> Iterator[Path]:
     """Give a temporary path beside `path` to write to; when the block ends well, rename it to `path`.
 
-    A link is followed (or else replaced itself), and nothing but a regular file is replaced. With `unless_there`
-    nothing is, even if two processes write at the same time: the first wins. Whatever goes wrong in writing is an
-    `OSError` that names `path`.
+    A link is followed, or else refused, and nothing but a regular file is replaced. With `unless_there` nothing is,
+    even if two processes write at the same time: the first wins. Whatever goes wrong in writing is an `OSError` that
+    names `path`.
     """
-    with _naming(path, None):
+    with naming(path, None):
         target = _target(path, follows_links)
-        temporary = _new_file_beside(target)
+        temporary = _new_file_beside(target, Path(path).suffix)
     try:
-        with _naming(path, temporary):
+        with naming(path, temporary):
             yield temporary
             if not (unless_there and _has_linked(temporary, target)):
                 temporary.replace(target)
@@ -48,8 +48,8 @@ def _has_linked(temporary: Path, target: Path) -> bool:
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise the `OSError` that `replacing` would raise before anything is written; leaves nothing behind."""
-    with _naming(path, None):
-        _new_file_beside(_target(path, follows_links=True)).unlink()
+    with naming(path, None):
+        _new_file_beside(_target(path, follows_links=True), Path(path).suffix).unlink()
 
 
 def remove_stale(half_written: Iterable[Path]) -> None:
@@ -62,7 +62,7 @@ def remove_stale(half_written: Iterable[Path]) -> None:
 
 
 @contextmanager
-def _naming(path: str | os.PathLike[str], temporary: Path | None) -> Iterator[None]:
+def naming(path: str | os.PathLike[str], temporary: Path | None) -> Iterator[None]:
     """Let an error name `path`, which the caller knows, instead of the temporary file or no file at all."""
     try:
         yield
@@ -82,15 +82,16 @@ def _target(path: str | os.PathLike[str], follows_links: bool) -> Path:
         return target
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "this is a folder, but a file is needed")
-    if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, "this is a link, which is not followed here; move it away")
+    if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "this is not a regular file, so it is not replaced")
     return target
 
 
-def _new_file_beside(target: Path) -> Path:
-    """Create an empty file whose name shows what it stands for."""
-    suffix = target.suffix if len(target.suffix) <= LONGEST_SUFFIX else ""
-    return new_file(target, target.stem[:LONGEST_STEM], suffix)
+def _new_file_beside(target: Path, suffix: str) -> Path:
+    """Create an empty file whose name shows what it stands for; NumPy and matplotlib go by the suffix."""
+    return new_file(target, target.stem[:LONGEST_STEM], suffix if len(suffix) <= LONGEST_SUFFIX else "")
 
 
 def new_file(beside: Path, stem: str, suffix: str) -> Path:

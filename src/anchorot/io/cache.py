@@ -205,8 +205,11 @@ def _keep(key: str, space: Space, notes: list[str], limit: int) -> None:
     if not folder.is_dir():
         folder.mkdir(0o700, parents=True, exist_ok=True)
         (folder / "CACHEDIR.TAG").write_text(TAG)  # backups leave such folders out
+    path = _path(key)
+    if path.is_symlink():
+        path.unlink()
     text = json.dumps(notes).encode()
-    with replacing(_path(key), follows_links=False) as temporary, temporary.open("w+b") as handle:
+    with replacing(path, follows_links=False) as temporary, temporary.open("w+b") as handle:
         handle.write(bytes(SEAL_BYTES) + LENGTH.pack(len(text)) + text)
         np.savez(handle, **arrays)  # not compressed: to unpack it would take longer than to read it
         handle.seek(SEAL_BYTES)

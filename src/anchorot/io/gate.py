@@ -24,6 +24,7 @@ from anchorot.exceptions import AnchorotError, InputError, first_line, note_inpu
 MAX_BYTES = 2 << 30  # what is read, or unpacked, of one file unless more is asked for
 MIN_SECONDS = 30.0  # to wait for any file that a process reads,
 MIN_BYTES_PER_SECOND = 5e6  # and how fast larger ones must be read
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # which Windows lacks
 TIMED_OUT = 1  # how a process ends that has taken longer
 READ = (str(Path(__file__).with_name("guarded_readers.py")), "read")
 _processes = Processes()
@@ -43,12 +44,22 @@ def about(file: Path) -> Iterator[None]:
 
 @contextmanager
 def opened(file: Path, *, follows_links: bool = True) -> Iterator[BufferedReader]:
-    """Open a regular file to be read; a pipe or a device could keep us waiting for ever."""
+    """Open a regular file to be read; a pipe or a device could keep us waiting for ever.
+
+    Follow no links in folders that anchorot fills, where others may write too: a link could lead to any file.
+    """
     # Without O_NONBLOCK even the opening of a pipe waits, until somebody writes into it.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(file, flags | (0 if follows_links else getattr(os, "O_NOFOLLOW", 0)))
+    if not (follows_links or NO_FOLLOW):
+        own_file_exists(file)
     try:
-        _check_regular(os.fstat(descriptor).st_mode)
+        descriptor = os.open(file, flags | (0 if follows_links else NO_FOLLOW))
+    except OSError:
+        if not follows_links:
+            own_file_exists(file)  # a link is refused in our words, not in those of the system
+        raise
+    try:
+        _check_regular(os.fstat(descriptor).st_mode, None if follows_links else file)
     except InputError:
         os.close(descriptor)
         raise
@@ -56,11 +67,25 @@ def opened(file: Path, *, follows_links: bool = True) -> Iterator[BufferedReader
         yield handle
 
 
-def _check_regular(mode: int) -> None:
+def own_file_exists(path: Path) -> bool:
+    """Whether a file is there, in a folder that anchorot fills; anything but a regular file is refused by its path."""
+    try:
+        _check_regular(os.lstat(path).st_mode, path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _check_regular(mode: int, own: Path | None) -> None:
+    """Refuse what is not a regular file; the path of one of our own is part of the message."""
+    if stat.S_ISREG(mode):
+        return
+    kind = "a pipe, a device or a socket, but a regular file"
     if stat.S_ISDIR(mode):
-        raise InputError("this is a folder, but a file is needed")
-    if not stat.S_ISREG(mode):
-        raise InputError("this is a pipe, a device or a socket, but a regular file is needed")
+        kind = "a folder, but a file"
+    elif stat.S_ISLNK(mode):
+        kind = "a link, but a regular file"
+    raise InputError(f"this is {kind} is needed" if own is None else f"{own}: this is {kind} is needed; move it away")
 
 
 def content_of(file: Path, limit: int) -> bytes:

@@ -52,7 +52,7 @@ def convert(
     folder : path
         Where to write; made with the first file if it is not there. ``cat.off`` becomes ``cat.npz``, or
         ``cat.off.npz`` where that name is taken by another of the files, or is one of them; no two files get the same
-        name. What convert wrote before is replaced.
+        name. What convert wrote before is replaced; a link in the place of such a file is refused.
     n_jobs : int
         Files to read at a time; -1 for one per core.
     client : dask.distributed.Client, optional
@@ -134,7 +134,7 @@ def pack(space: Space, index: int) -> bytes:
 def _put(content: bytes, target: Path) -> Path | Exception:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)  # not before: what is interrupted leaves no empty folder
-        with replacing(target) as temporary:
+        with replacing(target, follows_links=False) as temporary:
             temporary.write_bytes(content)
     except OSError as error:
         return error
@@ -174,4 +174,6 @@ def _with_digest(space: Space) -> Space:
 
 
 def _describe(error: Exception, source: Path) -> str:
-    return f"{source}: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    return f"{os.fsdecode(error.filename or source)}: {error.strerror}"

@@ -10,7 +10,8 @@ A job claims a file before it makes it. All that jobs know of each other is in t
 - *Claims are links.* Of many jobs that make the same link one succeeds, on local disks as on NFS or Lustre, and a link
   is never seen half-written. As it is the job's file, one touch renews all claims of a job, and one gives up all.
 - *A claim is lost* when its last sign of life is older than `LEASE_SECONDS`. Both times are set by the file system, so
-  the clocks of machines do not matter.
+  the clocks of machines do not matter. A sign from the future (a clock was set back, a backup was restored) counts as
+  one of the moment at which a job first sees it.
 - *A lost claim is taken over by making the next number*; no claim is removed or replaced while its file is missing.
   Otherwise, of two jobs that find a claim lost, the slower could remove the new claim of the quicker one.
 - *Once the file is there*, its claims mean nothing and go. Therefore a job that has made a claim looks for the file
@@ -36,6 +37,7 @@ from typing import TYPE_CHECKING, Self
 from anchorot._progress import progress_bar
 from anchorot.exceptions import InputError, InputNote
 from anchorot.io.atomic import replacing
+from anchorot.io.gate import opened, own_file_exists
 from anchorot.many.job import SpaceSummary, ThreadWorkers
 from anchorot.many.tiles import Checkpoint, Tile
 
@@ -58,12 +60,13 @@ class Claims:
         self._job = folder / f".job-{token_hex(8)}"
         self._about = f"{name} on {platform.node()}, process {os.getpid()}\n"  # for who wonders: cat shows it
         self._numbers: dict[Path, int] = {}  # of own claims
+        self._seen: dict[Path, tuple[list[int], int]] = {}  # signs of life of others, and when they were first seen
         self._ended = threading.Event()
         self._heart = threading.Thread(target=self._beat, name="anchorot signs of life", daemon=True)
 
     def __enter__(self) -> Self:
         """Show the first sign of life."""
-        with replacing(self._job) as temporary:
+        with replacing(self._job, follows_links=False) as temporary:
             temporary.write_text(self._about)
         os.utime(self._job)  # to the time of the file system: what writes a file may keep its own
         self._heart.start()
@@ -84,13 +87,13 @@ class Claims:
 
     def take(self, file: Path) -> bool:
         """Claim a file; False if it is there, or is claimed by a job that is not known to be lost."""
-        if file.exists():
+        if own_file_exists(file):
             return False
         signs = _signs_of_life(file)
-        if not self._are_lost(signs) or not self._link(_claim_path(file, len(signs))):
+        if not self._are_lost(file, signs) or not self._link(_claim_path(file, len(signs))):
             return False
         self._numbers[file] = len(signs)
-        if not file.exists():
+        if not own_file_exists(file):
             return True
         self.release(file)
         return False
@@ -107,9 +110,9 @@ class Claims:
         while known:
             for file, before in list(known.items()):
                 signs = _signs_of_life(file)
-                if file.exists():
+                if own_file_exists(file):
                     del known[file]
-                elif self._are_lost(signs):
+                elif self._are_lost(file, signs):
                     return True
                 elif signs != before:
                     del known[file]
@@ -122,7 +125,7 @@ class Claims:
         """Remove what lost jobs have left, when all files are there and claims mean nothing any more."""
         for path in (*self._job.parent.glob(".*.claim-*"), *self._job.parent.glob(".*job-*")):
             with suppress(OSError):
-                if self._are_lost([path.stat().st_mtime_ns]):
+                if self._are_lost(path, [path.lstat().st_mtime_ns]):
                     path.unlink()
 
     def _link(self, claim: Path) -> bool:
@@ -141,9 +144,15 @@ class Claims:
             ) from error
         return True
 
-    def _are_lost(self, signs: list[int]) -> bool:
-        """Whether none of these signs of life is recent."""
-        return not signs or self._job.stat().st_mtime_ns - max(signs) > LEASE_SECONDS * 1e9
+    def _are_lost(self, file: Path, signs: list[int]) -> bool:
+        """Whether none of the signs of life of those who have claimed a file is recent."""
+        if not signs:
+            return True
+        now = self._job.stat().st_mtime_ns
+        if self._seen.get(file, ((), 0))[0] != signs:
+            self._seen[file] = signs, now
+        first_seen = self._seen[file][1]
+        return now - min(max(signs), first_seen) > LEASE_SECONDS * 1e9
 
 
 def _claim_path(file: Path, number: int) -> Path:
@@ -155,8 +164,9 @@ def _signs_of_life(file: Path) -> list[int]:
     found: list[int] = []
     with suppress(FileNotFoundError):
         while True:
-            with _claim_path(file, len(found)).open("rb") as claim:  # opened, since NFS then asks the server
-                found.append(os.fstat(claim.fileno()).st_mtime_ns)
+            claim = _claim_path(file, len(found))
+            with opened(claim, follows_links=False) as handle:  # opened, since NFS then asks the server
+                found.append(os.fstat(handle.fileno()).st_mtime_ns)
     return found
 
 
@@ -185,7 +195,7 @@ class Shard(Claims):
             while todo:
                 free = (tile for tile in todo if self.take(self._store.path(tile)))
                 for tile, found in workers.run(free, summaries):
-                    if self._store.path(tile).exists():
+                    if own_file_exists(self._store.path(tile)):
                         n_repeated += 1
                     else:
                         self._store.write(tile, found)
@@ -206,6 +216,7 @@ class Shard(Claims):
 
     def note_assembled(self) -> None:
         """Let no other job assemble the tiles."""
-        self._store.assembled.touch()
+        with replacing(self._store.assembled, follows_links=False):
+            pass
         self.release(self._store.assembled)
         self.sweep()

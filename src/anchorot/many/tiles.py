@@ -9,7 +9,8 @@ A checkpoint keeps finished tiles, so that a run that was killed goes on where i
 
 Files appear whole, by renaming, and the manifest first, so a run may be killed at any moment. Each tile ends in a seal,
 a digest of its values with the manifest as the key: a tile that is damaged, or was made for anything else, is not
-taken for finished. Two runs of the same thing may share a folder; they write the same bits.
+taken for finished. Two runs of the same thing may share a folder; they write the same bits. As others may write to the
+folder too, no link in it is followed, and only regular files are read or replaced.
 """
 
 import io
@@ -28,6 +29,7 @@ import numpy as np
 from anchorot._typing import Float64s
 from anchorot.exceptions import InputError, InputNote
 from anchorot.io.atomic import remove_stale, replacing
+from anchorot.io.gate import opened
 
 MOST_STRIPS = 128  # of tiles, each way: a limit to the number of files of a checkpoint and of tasks of a cluster
 QUICK_TILE_BYTES = 1 << 26  # of both spaces of all its pairs: some hundredths of a second
@@ -134,7 +136,7 @@ class Checkpoint:
         found = read_manifest(folder)
         if found is None:
             folder.mkdir(parents=True, exist_ok=True)
-            with replacing(folder / MANIFEST, unless_there=True) as temporary:
+            with replacing(folder / MANIFEST, follows_links=False, unless_there=True) as temporary:
                 temporary.write_text(_text(wanted))
             found = read_manifest(folder)  # another run may have been quicker
         if difference := _difference(found or {}, wanted):
@@ -168,7 +170,7 @@ class Checkpoint:
         np.save(buffer, found.values)
         buffer.write(COUNTS.pack(found.n_unconverged, found.n_failed))
         body = buffer.getvalue()
-        with replacing(self.path(tile)) as temporary:
+        with replacing(self.path(tile), follows_links=False) as temporary:
             temporary.write_bytes(body + self._seal(tile, body))
 
     def _opened(self, tile: Tile, content: bytes) -> TileValues | None:
@@ -190,7 +192,8 @@ class Checkpoint:
 def read_manifest(folder: Path) -> dict[str, Any] | None:
     """Return the manifest of a checkpoint, or None if the folder is empty or not there."""
     try:
-        found = json.loads((folder / MANIFEST).read_text())
+        with opened(folder / MANIFEST, follows_links=False) as handle:
+            found = json.loads(handle.read())
     except FileNotFoundError:
         names = sorted(path.name for path in folder.glob("[!.]*"))
         if MANIFEST in names:
@@ -211,9 +214,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def _content(path: Path, most: int) -> bytes:
     """What is in a tile's file; nothing if that cannot be a tile."""
-    if not path.is_file() and path.exists():  # a pipe, say, which one would wait for
-        return b""
-    with path.open("rb") as file:
+    with opened(path, follows_links=False) as file:
         content = file.read(most + 1)
     return content if len(content) <= most else b""
 
