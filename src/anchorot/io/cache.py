@@ -181,6 +181,8 @@ def _found(key: str) -> _Kept | None:
             handle.seek(SEAL_BYTES)
             (length,) = LENGTH.unpack(handle.read(LENGTH.size))
             notes = json.loads(handle.read(length))
+            if not isinstance(notes, list) or not all(isinstance(said, str) for said in notes):
+                return None
             space = space_of(arrays_in(handle, ReadOptions(max_bytes=os.fstat(handle.fileno()).st_size)))
     except Exception:  # whatever is wrong with an entry, the file itself is there
         return None
