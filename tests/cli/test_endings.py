@@ -66,7 +66,7 @@ def unable_to_write(wanted):
         "import errno, os, pathlib; from anchorot.cli import main\n"
         "replace = pathlib.Path.replace\n"
         "def full(self, target):\n"
-        f"    if target.name == {wanted!r}: raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
+        f"    if target.name == {wanted!r}: raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))\n"
         "    return replace(self, target)\n"
         "pathlib.Path.replace = full; main()"
     )

@@ -1,9 +1,11 @@
 """Index files: right, or refused in one line; never a crash, however they were made."""
 
+import errno
 import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import closing
 
@@ -78,6 +80,37 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         index.save(tmp_path / "index")
     assert (tmp_path / "index").read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["index"]
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize("way", ["build", "save", "wait"])
+def test_a_full_disk_is_an_error_that_names_a_place_the_caller_knows(way, is_there, tmp_path, monkeypatch):
+    path, index = tmp_path / "x", ao.SearchIndex.build(clouds(30))
+    if is_there:
+        ao.SearchIndex.build(clouds(2), path=path)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if way == "wait":  # in a temporary file, before the first is written to the index
+        monkeypatch.setattr(tempfile.SpooledTemporaryFile, "write", full)
+    else:
+        monkeypatch.setattr(index_file, "SETTINGS", (*index_file.SETTINGS, "max_page_count = 6"))
+    with pytest.raises(OSError, match="No space left on device") as told:
+        index.save(path) if way == "save" else ao.SearchIndex.build(clouds(30), path=path)
+    assert told.value.filename == str(tmp_path if way == "wait" else path)
+    assert told.value.errno == errno.ENOSPC
+    assert [file.name for file in tmp_path.iterdir()] == ["x"] * is_there
+
+
+def test_errors_of_who_gives_the_spaces_stay_what_they_are(tmp_path):
+    def spaces():
+        yield from clouds(2)
+        raise TimeoutError("the database does not reply")
+
+    with pytest.raises(TimeoutError, match="the database does not reply") as told:
+        ao.SearchIndex.build(spaces(), path=tmp_path / "x")
+    assert told.value.filename is None
 
 
 def test_features_that_are_too_long_for_one_row_take_several(tmp_path, monkeypatch):

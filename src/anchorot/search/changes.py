@@ -21,6 +21,7 @@ from anchorot.anchors.encoder import Encoder, can_learn, check_cells
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid, span_of_all
 from anchorot.exceptions import InputError
+from anchorot.io.atomic import naming
 from anchorot.io.files import Readers
 from anchorot.io.options import PathLike
 from anchorot.many.spaces import Inputs
@@ -120,7 +121,8 @@ class Staged:
             except InputError as error:
                 raise InputError(f"spaces[{first + k}]: {error}") from None
             data, about = pack_features(features)
-            spool.write(data)
+            with naming(folder or "the folder of temporary files", None):  # the file itself has no name
+                spool.write(data)
             self.reading = reading_of(x) if k == 0 or self.reading == reading_of(x) else None
             entries.append((0, *about, 0.0))
         self._entries = np.array(entries, ENTRY)

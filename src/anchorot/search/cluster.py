@@ -25,7 +25,7 @@ from anchorot.many.spaces import Inputs
 from anchorot.many.tiles import pieces
 from anchorot.search.changes import Staged, check_names, choose_encoder, copy_spaces, write_index
 from anchorot.search.contents import Header
-from anchorot.search.disk import new_name
+from anchorot.search.disk import naming, new_name
 from anchorot.search.file import IndexFile, StaleError, new_file
 from anchorot.search.query import Answer, Reader, best
 from anchorot.search.view import View
@@ -177,7 +177,8 @@ def make_part(
     with _naming_files():
         part = new_name(Path(beside))
         try:
-            write_index(part, loaded(), names, view, encoder, strip.start)
+            with naming(Path(beside), part):
+                write_index(part, loaded(), names, view, encoder, strip.start)
         except BaseException:
             part.unlink()
             raise

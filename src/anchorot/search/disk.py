@@ -7,10 +7,13 @@ takes for a part of the index: it would be played back into it, written to, and 
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import new_file, remove_stale
+from anchorot.io.gate import opened
 from anchorot.search.contents import refuse
 
 MAGIC = b"SQLite format 3\0"
@@ -57,7 +60,7 @@ def check_replaceable(target: Path) -> None:
 
 
 def _head(path: Path) -> bytes:
-    with open(path, "rb") as file:
+    with opened(path) as file:
         return file.read(HEAD_BYTES)
 
 
@@ -72,22 +75,22 @@ def check_companions(target: Path) -> None:
     """Refuse what has the name of a journal or a log of an index, but is no journal of an index that is there."""
     for kind in ("journal", "wal"):  # an index has no write-ahead log
         file = f"{target}-{kind}"
-        if os.path.lexists(file) and not (kind == "journal" and target.exists() and _is_journal(file)):
+        if os.path.lexists(file) and not (kind == "journal" and target.exists() and _is_journal(Path(file))):
             name = target.name
             raise InputError(f"{name}-{kind}: lies where SQLite would take it for a part of {name}; move it away")
 
 
-def _is_journal(path: str) -> bool:
+def _is_journal(path: Path) -> bool:
     """Whether a file is the journal of a change of an index, or was until just now."""
     try:
-        if not stat.S_ISREG(os.lstat(path).st_mode):
-            return False
-        with open(path, "rb") as file:
+        with opened(path, follows_links=False) as file:
             head = file.read(JOURNAL_HEAD_BYTES)
             file.seek(max(0, file.seek(0, os.SEEK_END) - len(JOURNAL_MAGIC)))
             tail = file.read()
     except FileNotFoundError:
         return True
+    except InputError:  # a link, a folder or a pipe
+        return False
     # A change begins with an empty file, then a head without the magic, which whoever is killed may write half of. A
     # journal that ends with the magic names a file besides, which SQLite would delete; those of an index name none.
     begins = JOURNAL_MAGIC.startswith(head[:8].rstrip(b"\0")) and head[24:] in (PAGE_BYTES.to_bytes(4), bytes(4))
@@ -100,6 +103,17 @@ def _is_journal(path: str) -> bool:
 def new_name(target: Path) -> Path:
     """Create an empty file beside another."""
     return new_file(target, _stem(target), ".anchorot-new")
+
+
+@contextmanager
+def naming(target: Path, temporary: Path) -> Iterator[None]:
+    """Let an error about a new file name the index that it was meant for."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename not in (temporary, str(temporary)):
+            raise
+        raise OSError(error.errno, error.strerror, str(target)) from None
 
 
 def remove_leftovers(target: Path) -> None:

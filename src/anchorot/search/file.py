@@ -46,6 +46,7 @@ from anchorot.search.disk import (
     check_companions,
     check_is_index,
     check_replaceable,
+    naming,
     new_name,
     remove_leftovers,
 )
@@ -373,8 +374,9 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     remove_leftovers(target)
     temporary = new_name(target)
     try:
-        yield temporary
-        _publish(temporary, target)
+        with naming(target, temporary):
+            yield temporary
+            _publish(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -397,10 +399,7 @@ def _publish(temporary: Path, target: Path) -> None:
         if target.exists():
             _overwrite(temporary, target)
             return
-        try:
-            temporary.replace(target)
-        except OSError as error:  # which names the temporary file, if any
-            raise OSError(error.errno, error.strerror, str(target)) from None
+        temporary.replace(target)
 
 
 def _overwrite(source: Path, target: Path) -> None:
