@@ -28,6 +28,16 @@ def test_another_number_of_workers_and_another_memory_go_on(tmp_path):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_small_work_makes_few_files_however_many_workers_there_are(tmp_path, n_jobs):
+    rng = np.random.default_rng(0)
+    many = [ao.from_points(rng.normal(size=(3, 2))) for _ in range(300)]
+    ao.pairwise(many, checkpoint=tmp_path, n_jobs=n_jobs)
+    assert len(tiles_of(tmp_path)) == 55  # of side 32
+    ao.pairwise(many, checkpoint=tmp_path, n_jobs=n_jobs)
+    assert len(tiles_of(tmp_path)) == 55
+
+
 def test_convergence_of_finished_tiles_is_remembered(tmp_path, monkeypatch):
     real = metrics.anchor_transport
     monkeypatch.setattr(metrics, "anchor_transport", lambda *args, **options: real(*args, **options, max_iter=1))

@@ -16,7 +16,7 @@ import anchorot as ao
 from anchorot._progress import progress_bar
 from anchorot.anchors.features import as_features
 from anchorot.many import job, metrics
-from anchorot.many.tiles import larger_side, pieces, tile_side, walk_tiles
+from anchorot.many.tiles import checkpoint_side, larger_side, pieces, read_manifest, tile_side, walk_tiles
 from tests.strategies import assert_same, clouds, examples, spaces
 
 PUBLIC = {
@@ -143,6 +143,23 @@ def test_tiles_of_small_spaces_are_larger_unless_workers_would_wait():
     assert larger_side(16, 20_000, 600, 600, 16) == 32
     assert larger_side(16, 20_000, 600, 600, 64) == 16  # too few tiles
     assert larger_side(16, 80_000, 6000, 6000, 16) == 16  # long ones
+
+
+def test_tiles_of_a_checkpoint_are_larger_while_they_stay_quick_and_enough_of_them_remain():
+    assert checkpoint_side(16, 16, 80_000, 600, 600) == 64
+    assert checkpoint_side(16, 16, 400_000, 600, 600) == 32
+    assert checkpoint_side(16, 16, 2_000_000, 600, 600) == 16  # a tile takes a second already
+    assert checkpoint_side(79, 16, 80_000, 10_000, 10_000) == 79
+    for n in (1, 30, 100, 600, 3000):
+        side = checkpoint_side(16, 16, 100, n, n)
+        assert side == 16 or len(list(walk_tiles(n, None, side, [1] * n, n))) >= 32
+
+
+def test_only_tiles_of_quick_metrics_are_larger(tmp_path, monkeypatch):
+    monkeypatch.setattr("anchorot.many.tiles.FEW_TILES", 0)
+    for metric, side in (("aw", 8), ("ae", 16)):
+        ao.pairwise(clouds(2), metric=metric, checkpoint=tmp_path / metric)
+        assert (read_manifest(tmp_path / metric)["side"] > side) == (metric == "ae")
 
 
 def test_spaces_of_many_costs_are_compared_in_several_calls(monkeypatch):

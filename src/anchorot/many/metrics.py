@@ -51,6 +51,8 @@ class Metric:
         Compares two prepared spaces.
     side : int
         Smallest side of a tile: its pairs together take some hundredths of a second or more.
+    is_quick : bool
+        Whether pairs of small spaces take a millisecond at most, so that tiles of them may be larger.
     packages : tuple of str
         Packages that the last bits of a value depend on.
     zero_to_itself : bool
@@ -69,6 +71,7 @@ class Metric:
     compare: Callable[[Any, Any], Outcome]
     side: int
     packages: tuple[str, ...]
+    is_quick: bool = True
     zero_to_itself: bool = True
     backend: str = "threads"
     compare_alone: Callable[[Any, Any], Outcome] | None = None
@@ -202,6 +205,7 @@ def _ground_ae(robust: bool, threads: int) -> Metric:
         compare=partial(_ground_energy, threads=threads),
         compare_many=None,
         side=8,
+        is_quick=False,
     )
 
 
@@ -241,6 +245,7 @@ def _aw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
         compare=partial(_anchor_cost, p=p, epsilon=strength, threads=threads),
         zero_to_itself=strength == 0,
         side=8,
+        is_quick=False,
         packages=("numpy", "scipy", "POT"),
     )
 
@@ -266,6 +271,7 @@ def _gw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
         zero_to_itself=strength == 0,
         backend="processes",
         side=4,
+        is_quick=False,
         packages=("numpy", "scipy", "POT"),
     )
 

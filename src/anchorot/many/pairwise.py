@@ -27,7 +27,16 @@ from anchorot.many.metrics import metric_of
 from anchorot.many.nearest import STRIP_ROWS, NearestJob, check_k, learn_encoder, neighbors_of, strip_width, strips
 from anchorot.many.shards import Shard
 from anchorot.many.spaces import Inputs, Outlines, each_space, open_spaces
-from anchorot.many.tiles import Checkpoint, Tile, TileValues, larger_side, read_manifest, tile_side, walk_tiles
+from anchorot.many.tiles import (
+    Checkpoint,
+    Tile,
+    TileValues,
+    checkpoint_side,
+    larger_side,
+    read_manifest,
+    tile_side,
+    walk_tiles,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -220,14 +229,19 @@ def pairwise(
         check_for_device(chosen)
         least = DEVICE_SIDE
     values = _result(out, inputs, count) if shard is None else None  # else only one job needs the memory
-    side = _side(folder, tile, inputs, least)
+    manifest = None if folder is None else read_manifest(folder)
+    side = _side(manifest, tile, inputs, least)
     prepared = replace(inputs, prepare=Preparation(chosen, folder is not None, encoder))
     job = Job(chosen, prepared) if count is None else NearestJob(chosen, prepared, count, encoder)
     with _workers(job, n_jobs, backend, client, devices, check_bytes(memory, "memory"), side) as workers:
         summaries = _prepare(workers, **how)
-        if folder is None and tile is None and client is None and not devices and count is None:
+        if manifest is None and tile is None and client is None and not devices and count is None:
             mean_bytes = sum(summary.n_bytes for summary in summaries) // len(summaries)
-            side = larger_side(side, mean_bytes, inputs.n, inputs.m or inputs.n, n_workers(n_jobs))
+            shape = inputs.n, inputs.m or inputs.n
+            if folder is None:
+                side = larger_side(side, mean_bytes, *shape, n_workers(n_jobs))
+            elif chosen.is_quick:
+                side = checkpoint_side(side, least, mean_bytes, *shape)
         store = None if folder is None else Checkpoint.open(folder, _run(job, workers.software, summaries), side)
         if isinstance(job, NearestJob):
             summaries, tiles = job.begin(workers, summaries), strips(inputs, side, job.k)
@@ -311,9 +325,8 @@ def _put(values: Float64s, tile: Tile, found: Float64s, mirrored: bool) -> None:
         values[columns, rows] = found.T
 
 
-def _side(folder: Path | None, tile: int | None, inputs: Inputs, least: int) -> int:
+def _side(manifest: dict[str, Any] | None, tile: int | None, inputs: Inputs, least: int) -> int:
     """Side of the tiles: the checkpoint's, else what is asked for, else what suits."""
-    manifest = None if folder is None else read_manifest(folder)
     if manifest is not None:
         return check_integer(manifest.get("side"), "side of the checkpoint's tiles", 1)
     if tile is not None:

@@ -34,6 +34,9 @@ from anchorot.io.gate import opened
 MOST_STRIPS = 128  # of tiles, each way: a limit to the number of files of a checkpoint and of tasks of a cluster
 QUICK_TILE_BYTES = 1 << 26  # of both spaces of all its pairs: some hundredths of a second
 MANY_TILES = 8  # per worker: else some are done long before others
+FEW_TILES = 32  # of a checkpoint: enough to resume from, and to share among jobs, where all take a minute
+GROWTH_BYTES = 1 << 21  # of a space, times the growth of a tile's area: AE of such a tile takes about a second
+LEAST_BYTES = 1 << 15  # that a space counts for: a pair of smaller ones takes as long, 0.03 ms
 FORMAT = 2
 MANIFEST, ASSEMBLED = "manifest.json", "assembled"
 SEAL_BYTES = 32
@@ -84,6 +87,17 @@ def tile_side(n: int, m: int, least: int) -> int:
 def larger_side(side: int, n_bytes: int, n: int, m: int, workers: int) -> int:
     """Side of the tiles of spaces of `n_bytes` each: doubled while tiles stay quick, and enough for all workers."""
     while 2 * (2 * side) ** 2 * n_bytes <= QUICK_TILE_BYTES and n * m >= MANY_TILES * workers * 2 * (2 * side) ** 2:
+        side *= 2
+    return side
+
+
+def checkpoint_side(side: int, least: int, n_bytes: int, n: int, m: int) -> int:
+    """Side of the tiles of a new checkpoint: doubled while tiles stay quick, so that small work makes few files.
+
+    It depends on the spaces alone: jobs that begin together, on whatever machines, must agree.
+    """
+    room = GROWTH_BYTES / max(n_bytes, LEAST_BYTES)
+    while (2 * side / least) ** 2 <= room and n * m >= FEW_TILES * 2 * (2 * side) ** 2:
         side *= 2
     return side
 
