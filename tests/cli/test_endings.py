@@ -171,6 +171,18 @@ def test_signals_end_a_command_tidily(inputs, name, number, status, said):
     assert sorted(path for path in inputs.iterdir() if path.name != "spaces") == before
 
 
+def test_ctrl_c_with_a_checkpoint_says_how_to_resume(inputs):
+    words = ("pairwise", "a.npy", "b.npy", "--checkpoint", "run", "-o", "D.npz", "--jobs", 1)
+    program = (
+        "import os, signal; from anchorot.many.tiles import Checkpoint\n"
+        "Checkpoint.write = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+    )
+    done = anchorot(*words, cwd=inputs, program=program + PROGRAM)
+    said = "anchorot: interrupted; run the same command to resume\n"
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", said)
+    assert anchorot(*words, cwd=inputs).returncode == 0
+
+
 def test_ctrl_c_while_worker_processes_start_is_one_line(inputs):
     pytest.importorskip("ot")
     program = (

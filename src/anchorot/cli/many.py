@@ -28,7 +28,7 @@ from anchorot.cli.options import (
     reads_spaces,
     said_of,
 )
-from anchorot.cli.output import check_extra, doing, new_table, plain, print_json, print_table
+from anchorot.cli.output import check_extra, doing, new_table, plain, print_json, print_table, resumable
 from anchorot.cli.sources import Source, find_sources, spaces_of, unread_all
 from anchorot.cli.writing import Outputs, drawable, write_archive, write_csv
 from anchorot.exceptions import printable
@@ -104,7 +104,8 @@ def pairwise(
         what = "a matrix of" if nearest is None else "a table of the neighbours of"
         raise ao.InputError(f"{what} {len(sources)} spaces is too large to print; write it to a file: -o D.npz")
     start = time.perf_counter()
-    with dask_client(dask) as client, doing(f"comparing {len(sources)} spaces", ", or take fewer --jobs"):
+    work = doing(f"comparing {len(sources)} spaces", ", or take fewer --jobs")
+    with resumable(checkpoint), dask_client(dask) as client, work:
         found = ao.pairwise(
             unread_all(sources, reading),
             **options,

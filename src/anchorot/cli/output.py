@@ -171,6 +171,17 @@ def run(app: Callable[..., Any]) -> NoReturn:
     sys.exit(status if isinstance(status, int) else 0)
 
 
+@contextmanager
+def resumable(checkpoint: Path | None) -> Iterator[None]:
+    """Say, if a block is interrupted that fills a checkpoint, that its work is not lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint is None:
+            raise
+        leave("interrupted; run the same command to resume", INTERRUPT_STATUS)
+
+
 def show_note(
     message: Warning | str,
     category: type[Warning],
