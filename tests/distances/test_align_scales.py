@@ -71,6 +71,48 @@ def test_scaling_all_costs_changes_no_match(scale, options):
     np.testing.assert_array_equal(ao.align(x * scale, y * scale, **options).matches, ao.align(x, y, **options).matches)
 
 
+@pytest.mark.parametrize("scale", [1e-150, 1e-20, 1e20, 1e150])
+@pytest.mark.parametrize("options", [{}, {"mass": 0.8}, {"n_landmarks": 10}])
+def test_costs_of_sizes_that_cannot_be_compared_are_noted(scale, options):
+    pytest.importorskip("ot")
+    x, y = grid(20, 2), grid(16, 3)
+    for pair in ((x * scale, y), (x, y * scale)):
+        with pytest.warns(ao.InputNote, match="the costs of x vary .* times as much as those of y"):
+            ao.align(*pair, **options)
+    plain, ranked = (ao.align(cost, y, robust=True) for cost in (x, x * scale))
+    np.testing.assert_array_equal(ranked.matches, plain.matches)
+
+
+def test_costs_that_are_all_alike_can_be_compared_with_any():
+    assert ao.align(np.zeros((5, 5)), grid(5, 1)).plan.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_the_unit_of_costs_changes_no_gromov_wasserstein_plan(scale, epsilon):
+    x, y = grid(12, 2), grid(12, 3)
+    plain = ao.gromov_wasserstein(x, y, epsilon=epsilon)
+    scaled = ao.gromov_wasserstein(x * scale, y * scale, epsilon=epsilon * scale**2)
+    np.testing.assert_allclose(scaled.plan, plain.plan, atol=1e-9)
+    assert scaled.value / scale**2 == pytest.approx(plain.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_of_costs_of_two_sizes_the_gromov_wasserstein_loss_is_that_of_the_larger_ones(scale):
+    x, y = grid(12, 2), grid(12, 3)
+    larger = np.square(x * scale if scale > 1 else y).mean()
+    assert ao.gromov_wasserstein(x * scale, y).value == pytest.approx(larger, rel=1e-12)
+
+
+@pytest.mark.parametrize("mass", [1e-320, 1e300, 1e308])
+def test_the_mass_of_a_starting_plan_does_not_matter(mass):
+    x, y = grid(12, 2), grid(12, 3)
+    begun = np.random.default_rng(0).uniform(0.1, 1, size=(12, 12))
+    start, scaled = (ao.align(x, y, start=size * np.round(10 * begun)) for size in (1.0, mass / 10))
+    np.testing.assert_allclose(scaled.plan, start.plan, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:the costs of x vary")
 def test_costs_of_single_and_of_double_precision_may_be_of_any_two_sizes():
     x, y = grid(12, 0), grid(12, 1)
     for small, large in ((x.astype(np.float32), y * 1e200), (x.astype(np.float32) * 1e30, y * 1e-200)):

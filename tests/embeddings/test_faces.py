@@ -59,14 +59,38 @@ def test_labels_that_both_sides_have_go_both_ways():
     assert np.mean(second.obs["transferred"].to_numpy() == KINDS[ORDER]) > 0.9
 
 
-def test_cells_are_aligned_by_their_graphs_of_neighbours_where_there_is_no_array():
-    first, second = assays()
+def graphs(scales=(1, 1)):
+    """Two assays of the same cells that have graphs of neighbours alone."""
     costs = np.linalg.norm(POINTS[:, None] - POINTS, axis=2)
     graph = np.exp(-np.square(costs) / 8)
-    for side, order in ((first, np.arange(120)), (second, ORDER)):
-        for key in list(side.obsm):
-            del side.obsm[key]
-        side.obsp["connectivities"] = csr_matrix(graph[np.ix_(order, order)])
+    sides = AnnData(np.zeros((120, 2))), AnnData(np.zeros((120, 3)))
+    for side, order, scale in zip(sides, (np.arange(120), ORDER), scales, strict=True):
+        side.obsp["connectivities"] = csr_matrix(graph[np.ix_(order, order)] * scale)
+    return sides
+
+
+SCALES = [(1e150, 1e150), (1e150, 1), (1, 1e-150), (1e-300, 1e300)]
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+@pytest.mark.parametrize("scales", SCALES)
+def test_the_units_of_coordinates_change_no_match_of_cells(scales, metric):
+    if metric == "euclidean" and scales == (1e-300, 1e300):
+        pytest.skip("the scale of the map is no float64, which is one clear line")
+    first, second = assays()
+    first.obsm["X_pca"], second.obsm["X_lsi"] = POINTS * scales[0], POINTS[ORDER] @ turn(5) * scales[1]
+    np.testing.assert_array_equal(ao.align_cells(first, second, metric=metric, rng=0).matches, TRUTH)
+
+
+@pytest.mark.parametrize("scales", [*SCALES, (1e-310, 1e308)])
+def test_the_units_of_graphs_of_neighbours_change_no_match_of_cells(scales):
+    found, plain = (ao.align_cells(*graphs(own), rng=0) for own in (scales, (1, 1)))
+    assert np.mean(found.matches == TRUTH) > 0.9
+    np.testing.assert_allclose(found.confidence, plain.confidence, atol=1e-3)
+
+
+def test_cells_are_aligned_by_their_graphs_of_neighbours_where_there_is_no_array():
+    first, second = graphs()
     found = ao.align_cells(first, second, rng=0)
     assert np.mean(found.matches == TRUTH) > 0.9
 

@@ -57,6 +57,24 @@ def test_a_sample_keeps_the_costs_of_the_whole(geodesic):
     assert part.geometry.positions.shape == (162, 3)
 
 
+@pytest.mark.parametrize("geodesic", ["edge", "heat", "exact"])
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e200, 1e300])
+def test_the_unit_of_a_mesh_is_that_of_its_costs(geodesic, scale):
+    vertices, faces = icosphere(1)
+    vertices = vertices + np.random.default_rng(0).normal(scale=0.1, size=vertices.shape)  # no ties in distances
+    plain, scaled = (ao.from_mesh((vertices * size, faces), 20, geodesic, rng=0) for size in (1.0, scale))
+    assert scaled.labels == plain.labels
+    np.testing.assert_allclose(scaled.cost / scale, plain.cost, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("geodesic", ["edge", "heat", "exact"])
+@pytest.mark.parametrize("size", [1.7e308, 8e307])
+def test_distances_beyond_the_range_of_floats_are_one_clear_line(geodesic, size):
+    vertices, faces = icosphere(2)
+    with pytest.raises(ao.InputError, match="distances along the mesh are outside the range of float64; choose"):
+        ao.from_mesh((vertices * size, faces), geodesic=geodesic)
+
+
 def test_exact_crosses_faces():
     bent = ao.from_mesh(SQUARE, geodesic="exact")
     assert bent.cost[1, 3] == pytest.approx(np.sqrt(2))

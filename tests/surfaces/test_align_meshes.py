@@ -221,12 +221,68 @@ def test_surfaces_that_have_nothing_in_common_are_called_unreliable_with_a_warni
         ((np.eye(3), [[0, 1, 2]]), "a mesh of 3 vertices, but at least 10 are needed"),
         ((np.zeros((0, 3)), np.zeros((0, 3), int)), r"vertices has shape \(0, 3\)"),
         ((np.zeros((12, 3)), [[i, i + 1, i + 2] for i in range(10)]), "no area"),
-        ((1.7e308 * np.sign(bumpy()[0]), bumpy()[1]), "coordinates span more than float64 can hold"),
+        ((bumpy()[0] * (1, 1, 1e-200) * (1, 1e-13, 1), bumpy()[1]), "no area, or less than 1e-12 of the square of"),
+        ((bumpy()[0] + 1e200 * np.eye(162, 3), bumpy()[1]), "no area, or less than 1e-12 of the square of its extent"),
     ],
 )
 def test_what_is_no_surface_gets_one_clear_line(mesh, message):
     with pytest.raises(ao.InputError, match=message):
         ao.align_meshes(mesh, bumpy())
+
+
+@pytest.mark.parametrize("scales", [(1e150, 1), (1, 1e-150), (1e-150, 1e150), (1e-310, 1e307)])
+def test_the_units_of_the_meshes_change_no_match(scales):
+    vertices, faces = bumpy()
+    (copy, turned_faces), truth = shuffled((vertices, faces), 1)
+    found = ao.align_meshes((vertices * scales[0], faces), (copy * scales[1], turned_faces), rng=0)
+    np.testing.assert_array_equal(found.matches, truth)
+    assert found.reliable > 0.9
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_a_common_unit_changes_no_match_of_parts(scale):
+    (vertices, faces), truth = bumpy(), np.arange(162)
+    found = ao.align_meshes((vertices * scale, faces), (vertices * scale, faces), mass="free", rng=0)
+    np.testing.assert_array_equal(found.matches, truth)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-20, 1e-3, 1e3, 1e20, 1e150])
+@pytest.mark.parametrize("mass", [0.5, "free"])
+def test_parts_in_other_units_are_one_clear_line(scale, mass):
+    (vertices, faces), pattern = bumpy(), f"the first mesh is {scale:.3g} times as large as the second"
+    with pytest.raises(ao.InputError, match=pattern.replace("+", r"\+")):
+        ao.align_meshes((vertices * scale, faces), (vertices, faces), mass=mass)
+
+
+def test_meshes_far_from_zero_in_huge_units_are_matched():
+    vertices, faces = bumpy()
+    (copy, turned_faces), truth = shuffled((vertices, faces), 1)
+    found = ao.align_meshes(((vertices + 1e8) * 1e300, faces), ((copy + 1e8) * 1e300, turned_faces), rng=0)
+    assert (found.matches == truth).mean() > 0.99
+
+
+def sheet(k, extra=()):
+    """A flat, bent sheet without symmetry, and some faces more."""
+    x, y = (side.ravel().astype(float) for side in np.meshgrid(np.arange(k), np.arange(k + 2), indexing="ij"))
+    place = np.arange(len(x)).reshape(k, k + 2)
+    a, b, c, d = place[:-1, :-1], place[1:, :-1], place[1:, 1:], place[:-1, 1:]
+    faces = np.concatenate([np.stack(three, axis=-1).reshape(-1, 3) for three in ((a, b, c), (a, c, d))])
+    return np.stack([x, y + 0.01 * x**2, 0 * x], axis=1), np.concatenate(
+        [faces, np.reshape(extra, (-1, 3)).astype(int)]
+    )
+
+
+@pytest.mark.parametrize("extra", [[0, 1, 2], [0, 1, 1], [0, 1, 5]])
+def test_a_face_without_area_changes_no_match_of_a_flat_mesh(extra):
+    found = ao.align_meshes(sheet(5, extra), sheet(5), rng=0)
+    np.testing.assert_array_equal(found.matches, np.arange(35))
+
+
+@pytest.mark.parametrize("thin", [1, 1e-3, 1e-9])
+def test_the_laplacian_is_never_indefinite(thin):
+    vertices, faces = sheet(5, [0, 1, 2])
+    values = np.linalg.eigvalsh(stiffness(vertices * (thin, 1, 1), faces).toarray())
+    assert values.min() > -1e-12 * values.max()
 
 
 def test_a_mass_that_matches_nothing_is_one_clear_line():

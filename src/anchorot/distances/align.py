@@ -32,7 +32,7 @@ from anchorot.distances.landmarks import Distances
 from anchorot.distances.on_demand import MeshDistances, PointDistances, distances_of
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
 from anchorot.distances.solver import MIN_SHARE, Found, Limits, Setting, chosen_starts, solve, solve_freely, unit_spaces
-from anchorot.exceptions import InputError
+from anchorot.exceptions import InputError, note_input
 from anchorot.io.files import read
 from anchorot.io.mesh_files import MESH_READERS
 from anchorot.space import Space, as_space
@@ -41,6 +41,7 @@ MAX_RIVAL_EXCESS = 0.1  # of the best objective: an answer that is worse by no m
 RIVAL_ROUNDING = 1e-3  # and so is one worse by no more than this share of the product plan's objective
 OBJECTIVE_ROUNDING = 1e-6  # of the product plan's objective: answers that differ by no more are equally good
 MIN_RIVAL_DIFFERENCE = 0.1  # of the points matched otherwise make another answer
+MAX_SIZE_RATIO = 1e6  # of the costs of two spaces: beyond, the loss keeps few digits of what depends on the matches
 
 
 @overload
@@ -153,6 +154,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     whole = _space_of(x, robust), _space_of(y, robust)
     kept = [np.flatnonzero(space.weights) for space in whole]
     (unit_x, unit_y), scale = unit_spaces(*whole)
+    _note_sizes(unit_x, unit_y)
     features = features if marks is None else _own_features(marks, features, *whole)
     costs, factor = (None, 0.0) if features is None else _feature_costs(features, kept, whole, (unit_x, unit_y))
     setting = Setting(unit_x, unit_y, costs, _check_share(alpha, "alpha"), threads, device)
@@ -164,6 +166,16 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
         return _result(found, setting, whole, kept, scale, factor, is_whole=share is None)
 
     return interruptible(solved, max(unit_x.n, unit_y.n))
+
+
+def _note_sizes(x: Space, y: Space) -> None:
+    """Say so if the costs of one side are lost beside those of the other."""
+    size_x, size_y = (float(np.ptp(space.cost)) for space in (x, y))
+    if min(size_x, size_y) > 0 and max(size_x, size_y) > MAX_SIZE_RATIO * min(size_x, size_y):
+        note_input(
+            f"the costs of x vary {size_x / size_y:.3g} times as much as those of y, too far apart to compare them; "
+            "bring both to one unit, or use robust=True"
+        )
 
 
 def _space_of(thing: Any, robust: bool) -> Space:

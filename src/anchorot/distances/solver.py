@@ -197,8 +197,9 @@ def chosen_starts(
         names = (start,) if start != "anchors" else LARGE_STARTS
         return begun + starting_plans(names, setting.x, setting.y, rng, setting.threads)
     plan = check_numbers(start, "start").astype(np.float64)
-    if plan.shape != shape or (plan < 0).any() or not np.isfinite(plan).all() or not plan.sum() > 0:
+    if plan.shape != shape or (plan < 0).any() or not np.isfinite(plan).all() or not plan.any():
         raise InputError(f"start has shape {plan.shape}, but a plan {shape} of positive mass, not negative, is needed")
+    plan /= plan.max()  # or the sum might overflow
     inner = plan[np.ix_(*kept)]
     return [StartingPlan("plan", round_to_marginals(inner / plan.sum(), setting.x.weights, setting.y.weights), ())]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anchorot._typing import Float64s, RngLike
+from anchorot._units import unit_of
 from anchorot._validate import shown
 from anchorot.embeddings.align import align_embeddings
 from anchorot.embeddings.result import check_embedding, unit_rows
@@ -120,7 +121,7 @@ def _coordinates(adata: Any, key: str | None, name: str) -> Float64s:
 
 
 def _check_graph(graph: Any, name: str) -> csr_array:
-    """Refuse a graph of neighbours on which nobody can walk."""
+    """Refuse a graph of neighbours on which nobody can walk; of others, bring the largest weight to between 1 and 2."""
     from scipy.sparse import csr_array
 
     matrix = csr_array(graph).astype(np.float64)
@@ -128,6 +129,7 @@ def _check_graph(graph: Any, name: str) -> csr_array:
         raise InputError(f"{name} must be finite and not negative; compute the neighbours again")
     if matrix.shape[0] < MIN_CELLS:
         raise InputError(f"{name} is of {matrix.shape[0]} cells, but at least {MIN_CELLS} are needed")
+    matrix.data /= unit_of(float(matrix.data.max(initial=0)))  # only shares of a cell's weight count, in any unit
     lonely = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1) == 0)
     if len(lonely):
         raise InputError(f"{name} has no neighbours for cell {lonely[0]}; leave it out, or compute more neighbours")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 BLOCK_NUMBERS = 1 << 21  # lengths computed at a time, 16 MB
 BLOCK_ROWS = 64  # rows that are computed, or made symmetric, at a time
+OUT_OF_RANGE = "distances along the mesh are outside the range of float64; choose another unit"
 
 
 def adjacency(n: int, edges: Int64s, lengths: Float64s | None, *, directed: bool) -> "csr_array":
@@ -92,8 +93,11 @@ def _counted_edges(faces: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def edge_lengths(vertices: Float64s, edges: Int64s) -> Float64s:
-    """Euclidean lengths of edges."""
-    return np.linalg.norm(vertices[edges[:, 0]] - vertices[edges[:, 1]], axis=1)
+    """Euclidean lengths of edges; infinite beyond the range of float64."""
+    unit = unit_of(float(np.abs(vertices).max()))
+    small = vertices / unit  # whose squares neither overflow nor vanish
+    with np.errstate(over="ignore"):
+        return unit * np.linalg.norm(small[edges[:, 0]] - small[edges[:, 1]], axis=1)
 
 
 def edge_graph(vertices: Float64s, faces: Int64s) -> "csr_array":
@@ -142,7 +146,8 @@ def _heat_distances(vertices: Float64s, faces: Int64s) -> Callable[[Int64s], Flo
         found = distances(sources)
         if not np.isfinite(found).all():
             raise InputError("the heat method fails on this mesh (too fine for its size?); try geodesic='edge'")
-        return found * unit
+        with np.errstate(over="ignore"):
+            return found * unit
 
     return checked
 
@@ -163,13 +168,18 @@ def exact_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64
         raise InputError("the exact method fails on this mesh; try geodesic='heat'") from None
     if not np.isfinite(found).all():
         raise InputError("the exact method fails on this mesh; try geodesic='heat'")
-    found *= unit
+    with np.errstate(over="ignore"):
+        found *= unit
     return _symmetrised(found)
 
 
 def _unit(vertices: Float64s) -> float:
     """Return the power of two next to the size of a mesh; in that unit nothing overflows, and tolerances hold."""
-    return unit_of(float(np.ptp(vertices, axis=0).max()))
+    with np.errstate(over="ignore"):
+        size = float(np.ptp(vertices, axis=0).max())
+    if not np.isfinite(size):
+        raise InputError(OUT_OF_RANGE)
+    return unit_of(size)
 
 
 def _rows(rows: Iterable[Float64s], n: int) -> Float64s:
@@ -184,7 +194,7 @@ def _symmetrised(cost: Float64s) -> Float64s:
     """Replace both of two opposite costs by their mean, in place, some rows at a time."""
     for start in range(0, len(cost), BLOCK_ROWS):
         rows, columns = slice(start, start + BLOCK_ROWS), slice(0, start + BLOCK_ROWS)
-        means = (cost[rows, columns] + cost[columns, rows].T) / 2
+        means = cost[rows, columns] / 2 + cost[columns, rows].T / 2  # a sum might overflow
         cost[rows, columns] = means
         cost[columns, rows] = means.T
     return cost

@@ -23,7 +23,7 @@ from anchorot._validate import (
 )
 from anchorot.exceptions import InputError
 from anchorot.io.gate import MAX_BYTES, about, note
-from anchorot.io.geodesics import GEODESICS, adjacency, components, edge_graph, mesh_edges
+from anchorot.io.geodesics import GEODESICS, OUT_OF_RANGE, adjacency, components, edge_graph, mesh_edges
 from anchorot.io.marks import NO_MARKS, Features, Marks, Types, draw_points, marks_of
 from anchorot.io.mesh_files import MESH_READERS, Mesh, as_indices, read_mesh, vertex_columns
 from anchorot.io.options import SAMPLINGS
@@ -154,7 +154,10 @@ def mesh_space(
     surface = surface_of(mesh, types, features)
     index = _drawn(surface, n_points, sampling, rng) if points is None else _chosen(points, n_points, surface)
     check_memory(len(index), 8)
-    return surface.space(GEODESICS[geodesic](surface.vertices, surface.faces, index), index)
+    cost = GEODESICS[geodesic](surface.vertices, surface.faces, index)
+    if np.isinf(cost).any():
+        raise InputError(OUT_OF_RANGE)
+    return surface.space(cost, index)
 
 
 def check_mesh(vertices: ArrayLike, faces: ArrayLike) -> tuple[Float64s, Int64s]:

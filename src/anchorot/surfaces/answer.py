@@ -16,12 +16,13 @@ from anchorot.io.meshes import Surface, open_mesh, surface_of
 from anchorot.surfaces.candidates import Candidate, candidates, differing
 from anchorot.surfaces.choice import Scores, local_confidence, scores_of
 from anchorot.surfaces.result import MeshAlignment, MeshCandidate
-from anchorot.surfaces.shape import Shape, root_of_area, smoothed
+from anchorot.surfaces.shape import Shape, in_own_unit, root_of_area, smoothed
 from anchorot.surfaces.upsampling import MAX_SOURCES, fitted, sharpened, sharpened_image
 
 N_FINALISTS = 5
 MIN_RIVAL_DIFFERENCE = 0.1  # of the surface goes elsewhere by another answer
 MIN_RIVAL_ODDS = 0.2  # of the chosen map's: what a runner-up must have
+MAX_SIZE_RATIO = 50.0  # of a mesh to its part, in roots of the area: a smaller one gets no landmark of 300
 
 
 class Judged(NamedTuple):
@@ -35,10 +36,11 @@ class Judged(NamedTuple):
 def answer(first: Any, second: Any, mass: float | str | None, rng: RngLike, threads: int) -> MeshAlignment:
     """Align two meshes."""
     is_part = mass is not None
-    (surface, unit), (other, other_unit) = _measured(first), _measured(second)
+    (surface, size, unit), (other, other_size, other_unit) = _measured(first), _measured(second)
     if is_part:  # as large as they are
-        unit = other_unit = max(unit, other_unit)
-    x, y = Shape.of(surface, unit), Shape.of(other, other_unit)
+        ratio = _checked_ratio((size / other_size) * (unit / other_unit))
+        size, other_size = size * max(1.0, 1 / ratio), other_size * max(1.0, ratio)
+    x, y = Shape.of(surface, size), Shape.of(other, other_size)
     found = [(scores_of(x, y, one.image), one) for one in candidates(x, y, mass, rng, threads)]
     if not found:
         raise InputError(f"mass={mass:g} is too little to match any landmark; give a larger share")
@@ -54,12 +56,23 @@ def answer(first: Any, second: Any, mass: float | str | None, rng: RngLike, thre
     return _result(x, y, [*finalists, *others])
 
 
-def _measured(thing: Any) -> tuple[Surface, float]:
-    """Read a mesh, and take the root of its area; errors name its file."""
+def _measured(thing: Any) -> tuple[Surface, float, float]:
+    """Read a mesh: its surface, the root of its area, and the unit that both are in; errors name its file."""
     mesh = open_mesh(thing)
     with about(Path(mesh.name)) if isinstance(thing, str | os.PathLike) else nullcontext():
-        surface = smoothed(surface_of(mesh))
-        return surface, root_of_area(surface)
+        surface, unit = in_own_unit(surface_of(mesh))
+        surface = smoothed(surface)
+        return surface, root_of_area(surface), unit
+
+
+def _checked_ratio(ratio: float) -> float:
+    """How many times as large the first mesh is as the second, if one can be a part of the other."""
+    if not 1 / MAX_SIZE_RATIO <= ratio <= MAX_SIZE_RATIO:
+        raise InputError(
+            f"the first mesh is {ratio:.3g} times as large as the second, but with mass= both must be in the same "
+            "units; scale one of them, or leave mass out"
+        )
+    return ratio
 
 
 def _sharpened(x: Shape, y: Shape, one: Candidate, is_part: bool) -> Judged:

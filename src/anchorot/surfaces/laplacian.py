@@ -1,7 +1,8 @@
 """Numbers at the vertices of a mesh: areas, eigenfunctions of its Laplacian, curvatures.
 
 The Laplacian is that of linear finite elements (cotangents). As a sum over faces it needs no manifold, and it is never
-indefinite, however bad the faces are.
+indefinite, however bad the faces are: the part of a face is E Eᵀ / 4 A, with its edges in the rows of E, and only the
+area A is bounded from below.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from anchorot._typing import Float64s, Int64s
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MIN_SINE = 1e-3  # of the angle that a cotangent is taken of: thinner corners count as this thin
+MIN_SINE = 1e-3  # of the angle between the longest edges of a face: thinner faces count as this thin
 SHIFT = 1e-2  # of eigenvalues, where the area is 1: makes the Laplacian invertible
 MIN_MASS_SHARE = 1e-6  # of the mean: what a vertex without faces of any area counts
 
@@ -51,13 +52,17 @@ def stiffness(vertices: Float64s, faces: Int64s) -> csr_array:
     from scipy.sparse import coo_array, diags_array
 
     n = len(vertices)
+    twice_areas = np.linalg.norm(face_normals(vertices, faces), axis=1)
+    lengths = np.sort(
+        [np.linalg.norm(vertices[faces[:, k]] - vertices[faces[:, k - 1]], axis=1) for k in range(3)], axis=0
+    )
+    least = np.maximum(MIN_SINE * lengths[1] * lengths[2], np.finfo(float).tiny)
+    double = np.maximum(twice_areas, least)  # one for all corners of a face, or the Laplacian would be indefinite
     rows, columns, values = [], [], []
     for k in range(3):
         own, left, right = (faces[:, (k + step) % 3] for step in range(3))
         a, b = vertices[left] - vertices[own], vertices[right] - vertices[own]
-        across = np.linalg.norm(np.cross(a, b), axis=1)
-        least = MIN_SINE * np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-        cotangent = (a * b).sum(axis=1) / np.maximum(np.maximum(across, least), np.finfo(float).tiny)
+        cotangent = (a * b).sum(axis=1) / double
         rows += [left, right]
         columns += [right, left]
         values += [cotangent / 2] * 2

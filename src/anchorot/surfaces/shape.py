@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
+from anchorot._units import in_unit_range
 from anchorot.distances.landmarks import farthest
 from anchorot.distances.on_demand import MeshDistances
 from anchorot.exceptions import InputError
@@ -25,6 +26,7 @@ N_SAMPLES = 1000
 MIN_VERTICES = 10
 VERTICES_PER_ROUND = 5000  # of a large mesh: how many vertices make it a round of averages smoother
 MIN_LARGE = 10_000  # vertices
+MIN_AREA = 1e-12  # of a surface, in squares of its extent: less is lost in the rounding of the coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +88,19 @@ class Shape:
         return vertex_normals(self.vertices, self.faces)
 
 
+def in_own_unit(surface: Surface) -> tuple[Surface, float]:
+    """A surface whose coordinates go from 0 to below 4, and the unit of length, a power of two, in which they do."""
+    (vertices,), unit = in_unit_range([surface.vertices], axis=0)
+    return _moved(surface, vertices), unit
+
+
+def _moved(surface: Surface, vertices: Float64s) -> Surface:
+    """The same surface with its vertices elsewhere."""
+    sites = np.zeros_like(surface.sites)
+    sites[surface.kept] = vertices
+    return surface._replace(sites=sites)
+
+
 def smoothed(surface: Surface) -> Surface:
     """A surface without what only a large mesh can show: every vertex goes to the middle of itself and its neighbours.
 
@@ -100,23 +115,20 @@ def smoothed(surface: Surface) -> Surface:
     counts = graph.sum(axis=1)[:, None]
     for _ in range(n // VERTICES_PER_ROUND):
         vertices = (vertices + (graph @ vertices) / counts) / 2
-    sites = surface.sites.copy()
-    sites[surface.kept] = vertices
-    return surface._replace(sites=sites)
+    return _moved(surface, vertices)
 
 
 def root_of_area(surface: Surface) -> float:
-    """The root of the area of a surface, which has some."""
+    """The root of the area of a surface, which has some; in a unit of its own, see `in_own_unit`."""
     if len(surface.kept) < MIN_VERTICES:
         raise InputError(f"a mesh of {len(surface.kept)} vertices, but at least {MIN_VERTICES} are needed to align it")
-    with np.errstate(over="ignore"):
-        size = float(np.ptp(surface.vertices, axis=0).max()) or 1.0
-    if not np.isfinite(size):
-        raise InputError("a mesh whose coordinates span more than float64 can hold; divide them by a constant")
-    area = float(np.linalg.norm(face_normals(surface.vertices / size, surface.faces), axis=1).sum()) / 2
-    if not area > 0:
-        raise InputError("the faces of the mesh have no area, so there is no surface to align")
-    return size * float(np.sqrt(area))
+    area = float(np.linalg.norm(face_normals(surface.vertices, surface.faces), axis=1).sum()) / 2
+    if not area > MIN_AREA * float(np.ptp(surface.vertices, axis=0).max()) ** 2:
+        raise InputError(
+            f"the faces of the mesh have no area, or less than {MIN_AREA:g} of the square of its extent; a surface is "
+            "needed to align it"
+        )
+    return float(np.sqrt(area))
 
 
 def _scaled(surface: Surface, unit: float | None) -> Float64s:
