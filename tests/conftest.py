@@ -2,11 +2,13 @@ import ast
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections import Counter
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch and BLAS: what tests compute is too small for more
 os.environ.setdefault("POT_BACKEND_DISABLE_PYTORCH", "1")  # or POT imports it, in every process for seconds
+os.environ["MPLBACKEND"] = "agg"  # no windows
 os.environ["ANCHOROT_CACHE"] = tempfile.mkdtemp(prefix="anchorot-cache-")  # never the developer's own
 
 import pytest
@@ -23,6 +25,14 @@ settings.register_profile("quick", parent=settings.get_profile("default"), max_e
 settings.load_profile("all" if REQUIRE_ALL else "default")
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell makes its background jobs ignore Ctrl-C
+
+
+@pytest.fixture(autouse=True)
+def no_open_figures():
+    """Every test begins without figures of pyplot."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ from pathlib import Path
 AHEAD = [
     "faiss",
     "matplotlib.backends.backend_agg",
-    "matplotlib.pyplot",
     "ot",
     "scipy.optimize",
     "scipy.sparse.csgraph",

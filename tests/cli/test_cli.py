@@ -114,6 +114,14 @@ def test_demo_writes_a_picture_and_a_table(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.parametrize("arguments", [["demo", "--n-points", 20], ["pairwise", *PAIR, "--picture", "D.png"]])
+def test_pictures_are_written_without_pyplot(tmp_path, arguments):
+    pytest.importorskip("matplotlib")
+    program = f"import atexit, sys; atexit.register(lambda: print('matplotlib.pyplot' in sys.modules)); {PROGRAM}"
+    assert anchorot(*arguments, cwd=tmp_path, program=program).stdout.endswith("\nFalse\n")
+    assert list(tmp_path.glob("*.png"))
+
+
 def test_demo_finds_kinds_by_robust_energy(tmp_path):
     pytest.importorskip("matplotlib")
     found = json.loads(anchorot("demo", "-o", tmp_path / "x.png", "--json").stdout)

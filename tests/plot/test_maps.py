@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot import plot
+from tests.plot.fresh import plot
 from tests.plot.test_plot import drawn
 from tests.strategies import examples
-
-pytest.importorskip("matplotlib")
 
 LINE = np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
 

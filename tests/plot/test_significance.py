@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot import plot
 from anchorot.plot.style import BLUE, NOTHING, RED
+from tests.plot.fresh import plot
 from tests.plot.test_plot import SCALES, drawn
 
 

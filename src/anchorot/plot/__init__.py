@@ -1,7 +1,9 @@
 """Pictures, with matplotlib: every function draws on an Axes and returns it.
 
-Without an Axes a function makes its own figure, without a screen or any global state: ``ax.figure.savefig("x.png")``
-writes it. Titles are left to the caller.
+Without `ax` that is pyplot's current Axes, as everywhere in matplotlib: ``plt.title("mine")``, ``plt.savefig("x.png")``
+and ``plt.show()`` go on from there, and ``plt.figure()`` begins the next picture. In servers and threads, which cannot
+share pyplot's global state, give an `ax` of :func:`new_figure`: pyplot is then not even imported. Titles are left to
+the caller.
 """
 
 from anchorot.plot.cdfs import anchor_cdfs

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Float64s
 from anchorot._validate import check_integer
 from anchorot.distances.energy import anchor_energy
-from anchorot.plot.style import BLUE, INK, RED, axes_or_new, quiet_frame, slim_colorbar
+from anchorot.plot.style import BLUE, INK, RED, given_or_current, quiet_frame, slim_colorbar
 from anchorot.space import Space, as_space, heavy_part
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def anchor_cdfs(
     resolution : int
         Cells per side of the grid. Every cell is exact at its middle.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; pyplot's current one by default.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def anchor_cdfs(
     red, blue = (heavy_part(as_space(space, robust=robust)) for space in (x, y))
     n_curves = check_integer(n_curves, "n_curves", 0)
     field = share_field(red, blue, check_integer(resolution, "resolution", 2))
-    ax = axes_or_new(ax, 6.8, 4.6)
+    ax = given_or_current(ax, 6.8, 4.6)
     ink = np.sign(field.difference) * 2 * field.difference**2
     most = float(np.abs(ink).max()) or 1.0
     extent = (field.edges[0], field.edges[-1], 0.0, 1.0)

@@ -17,7 +17,7 @@ from anchorot.plot.style import (
     INK,
     PALETTE,
     QUIET,
-    axes_or_new,
+    given_or_current,
     hide_frame,
     quiet_frame,
     sharpness,
@@ -54,6 +54,7 @@ def distance_matrix(
     label : str
         What the numbers are, and in which units, beside the scale of colours.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; pyplot's current one by default.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def distance_matrix(
     _check_length(groups, "groups", count)
     _check_length(names, "names", count)
     order, starts = _blocks([0] * count if groups is None else list(groups))
-    ax = axes_or_new(ax, 6.2, 5.2)
+    ax = given_or_current(ax, 6.2, 5.2)
     image = ax.imshow(square[np.ix_(order, order)], cmap="magma_r", vmin=0, interpolation=sharpness(ax, count))
     hide_frame(ax)
     ends = np.append(starts[1:], count)
@@ -116,6 +117,7 @@ def distance_map(
     legend : bool
         Put the groups' names beside the Axes.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; pyplot's current one by default.
 
     Returns
     -------
@@ -131,7 +133,7 @@ def distance_map(
     count = len(square)
     for values, name in ((groups, "groups"), (names, "names"), (sizes, "sizes")):
         _check_length(values, name, count)
-    ax = axes_or_new(ax, 6.4, 5.2)
+    ax = given_or_current(ax, 6.4, 5.2)
     coordinates = classical_mds(square if squared else square**2)
     ordinary = 90 if count < 60 else 36
     area = ordinary * np.asarray(sizes if sizes is not None else np.ones(count))

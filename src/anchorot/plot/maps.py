@@ -25,7 +25,7 @@ from anchorot.plot.style import (
     PALETTE,
     QUIET,
     RED,
-    axes_or_new,
+    given_or_current,
     hide_frame,
     literal,
     quiet_frame,
@@ -66,6 +66,7 @@ def error_curve(
     up_to_symmetry : bool
         Draw `errors_up_to_symmetry`.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; pyplot's current one by default.
 
     Returns
     -------
@@ -90,7 +91,7 @@ def error_curve(
     unit = unit or ("root area" if has_areas else "diameter")
     check_choice(unit, "unit", tuple(UNITS))
     curves = {name: np.sort(_errors(one, name, unit, up_to_symmetry)) for name, one in named.items()}
-    ax = axes_or_new(ax, 5.6, 4)
+    ax = given_or_current(ax, 5.6, 4)
     most = max(float(errors[-1]) for errors in curves.values()) or 1.0
     right = most if unit == "cost" else min(most, MAX_ERROR_SHOWN)
     for number, (name, errors) in enumerate(curves.items()):
@@ -147,6 +148,7 @@ def matching(
     counts : bool
         Show how many points there are instead of shares of the row's category.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; pyplot's current one by default.
 
     Returns
     -------
@@ -168,7 +170,7 @@ def matching(
     found_table = category_table(matches, first, second)
     table = found_table.counts if counts else found_table.shares
     height = float(np.clip(ROOM_PER_CATEGORY * max(table.shape), 5.2, MAX_HEIGHT))
-    ax = axes_or_new(ax, height + 1, height)
+    ax = given_or_current(ax, height + 1, height)
     most = None if counts else 1.0
     image = ax.imshow(table, cmap="magma_r", vmin=0, vmax=most, interpolation=sharpness(ax, max(table.shape)))
     if max(table.shape) > 3 * min(table.shape):
@@ -209,6 +211,7 @@ def embedding_pair(
     lines : bool
         Join matched points; of more than 500, some.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; pyplot's current one by default.
 
     Returns
     -------
@@ -230,7 +233,7 @@ def embedding_pair(
     if labels is not None:
         colours, largest = _category_colours(*check_label_pair(labels, *found.shape))
         legend = {"first": (INK, "o"), "second": (INK, "ring"), **{name: (colour, "o") for name, colour in largest}}
-    ax = axes_or_new(ax, 6.8, 5.2)
+    ax = given_or_current(ax, 6.8, 5.2)
     if lines:
         matched = some_points(found.shape[0])
         draw_lines(ax, placed.first, placed.second[found.matches], matched[found.matches[matched] >= 0])
@@ -282,7 +285,7 @@ def _matches(found: Correspondence | ArrayLike) -> Int64s:
 def _points_matched(matches: Int64s, m: int | None, ax: Axes | None) -> Axes:
     """Draw points by their numbers, in blocks where there are many."""
     n, m = len(matches), max(1, int(matches.max()) + 1) if m is None else m
-    ax = axes_or_new(ax, 5.6, 5)
+    ax = given_or_current(ax, 5.6, 5)
     cells = min(n, MAX_CELLS), min(m, MAX_CELLS)
     matched = np.flatnonzero(matches >= 0)
     blocks, _, _ = np.histogram2d(matched, matches[matched], bins=cells, range=((-0.5, n - 0.5), (-0.5, m - 0.5)))

@@ -15,7 +15,17 @@ from anchorot.distances.alignment import Alignment, Correspondence, check_plan, 
 from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError
 from anchorot.plot.shapes import View, check_values, colour_scale, dot_areas, draw, one_colour, value_colours, view
-from anchorot.plot.style import BLUE, INK, NOTHING, RED, axes_or_new, hide_axes, quiet_frame, sharpness, slim_colorbar
+from anchorot.plot.style import (
+    BLUE,
+    INK,
+    NOTHING,
+    RED,
+    given_or_current,
+    hide_axes,
+    quiet_frame,
+    sharpness,
+    slim_colorbar,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +63,7 @@ def matched_graphs(
     values : array_like of shape (n,), optional
         A number for each point of x, shown as its colour, NaN as grey; by default how far to the right it is drawn.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; pyplot's current one by default.
 
     Returns
     -------
@@ -67,7 +78,7 @@ def matched_graphs(
     left, right = drawable(x), drawable(y)
     found = _check_match(plan_or_match, left.n, right.n)
     chosen = some_points(left.n) if highlight is None else _check_points(highlight, left.n)
-    ax = axes_or_new(ax, 8, 4.2)
+    ax = given_or_current(ax, 8, 4.2)
     view_x, view_y = view(left), view(right)
     shift = GAP + float(view_x.sites[:, 0].max() - view_y.sites[:, 0].min())
     view_y = view_y.moved(shift)
@@ -164,6 +175,7 @@ def plan(
     marginals : bool
         Draw the points' weights as bars along the sides.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; pyplot's current one by default.
 
     Returns
     -------
@@ -181,7 +193,7 @@ def plan(
         check_choice(order, "order", ("match",))
         array = array[:, _columns_by_match(array)]
     n, m = array.shape
-    ax = axes_or_new(ax, 5.6, 5)
+    ax = given_or_current(ax, 5.6, 5)
     blocks = _pooled(_pooled(array, 0), 1)
     extent = (-0.5, m - 0.5, n - 0.5, -0.5)
     image = ax.imshow(blocks, cmap="magma_r", vmin=0, extent=extent, interpolation=sharpness(ax, max(blocks.shape)))

@@ -12,7 +12,7 @@ from anchorot._scene import Drawable, drawable, face_normals, scene, unit
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_numbers
 from anchorot.exceptions import InputError
-from anchorot.plot.style import NOTHING, PALETTE, axes_or_new, hide_axes, slim_colorbar
+from anchorot.plot.style import NOTHING, PALETTE, given_or_current, hide_axes, slim_colorbar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,6 +50,7 @@ def shape(
     label : str
         What the values are, and in which units, beside the scale of colours.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; pyplot's current one by default.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def shape(
     >>> ax = ao.plot.shape(square, [0.1, 0.2, 0.3, 0.4])
     """
     drawn = drawable(space)
-    ax = axes_or_new(ax, 5, 4.2)
+    ax = given_or_current(ax, 5, 4.2)
     seen = view(drawn)
     if values is None:
         plain = PLAIN_COLOUR if seen.faces is not None else PALETTE[0]

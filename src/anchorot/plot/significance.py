@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anchorot._typing import Float64s
-from anchorot.plot.style import BLUE, INK, NOTHING, QUIET, RED, axes_or_new, quiet_frame
+from anchorot.plot.style import BLUE, INK, NOTHING, QUIET, RED, given_or_current, quiet_frame
 from anchorot.stats.permutation import PermutationTest
 from anchorot.stats.scale import ScaleTest
 
@@ -25,8 +25,8 @@ def null_distribution(test: PermutationTest, *, ax: Axes | None = None) -> Axes:
     ----------
     test : PermutationTest
         Of `energy_test`, `graph_model_test` or `group_test`.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; pyplot's current one by default.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def null_distribution(test: PermutationTest, *, ax: Axes | None = None) -> Axes:
     >>> ao.plot.null_distribution(test).get_xlabel()
     'statistic under permuted labels'
     """
-    ax = axes_or_new(ax, 6.4, 3.6)
+    ax = given_or_current(ax, 6.4, 3.6)
     null = test.null[np.isfinite(test.null)]
     observed = test.statistic if np.isfinite(test.statistic) else None
     low, high = _range(null if observed is None else np.append(null, observed))
@@ -93,8 +93,8 @@ def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: Axes | None = None)
         Of `scale_test`.
     level : float
         How often grey may be left by chance.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; pyplot's current one by default.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: Axes | None = None)
     >>> ax.get_xlabel()
     'distance'
     """
-    ax = axes_or_new(ax, 6.4, 3.6)
+    ax = given_or_current(ax, 6.4, 3.6)
     edges, share, limit = test.edges, test.share, test.limit(level)
     top = np.where(np.isfinite(limit), limit, 1.0)  # with few permutations nothing is beyond chance
     _fill(ax, edges, np.zeros_like(share), np.maximum(top, 0.0), NOTHING, 0.6)

@@ -1,6 +1,6 @@
-"""The house look: colours, figures that need no screen, quiet axes."""
+"""What all pictures share: colours, the Axes to draw on, quiet frames."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anchorot.exceptions import MissingExtraError
 
@@ -16,7 +16,7 @@ INK, QUIET, FRAME, GRID, NOTHING = "#374151", "#6b7280", "#d1d5db", "#e5e7eb", "
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure that needs no screen.
+    """Return an empty figure that pyplot does not know: for servers, threads and batch jobs, it needs no screen.
 
     Examples
     --------
@@ -25,15 +25,29 @@ def new_figure(width: float, height: float) -> "Figure":
     """
     try:
         from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError:
         raise MissingExtraError("matplotlib", "plot") from None
-    return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12))
+    return Figure(**_page(width, height))
 
 
-def axes_or_new(ax: "Axes | None", width: float, height: float) -> "Axes":
-    """Return the Axes given, or that of a new figure."""
-    return new_figure(width, height).subplots() if ax is None else ax
+def _page(width: float, height: float) -> dict[str, Any]:
+    """Size and layout of a figure of ours."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    return {"figsize": (width, height), "layout": ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)}
+
+
+def given_or_current(ax: "Axes | None", width: float, height: float) -> "Axes":
+    """Return the Axes given, or pyplot's current one; if pyplot has no figure, it gets one of this size."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot") from None
+    if not plt.get_fignums():
+        plt.figure(**_page(width, height))
+    return plt.gca()
 
 
 def hide_frame(ax: "Axes") -> None:
