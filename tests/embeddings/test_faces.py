@@ -69,20 +69,18 @@ def graphs(scales=(1, 1)):
     return sides
 
 
-SCALES = [(1e150, 1e150), (1e150, 1), (1, 1e-150), (1e-300, 1e300)]
+SCALES = [(1e150, 1e150), (1e150, 1), (1, 1e-150)]
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize("scales", SCALES)
 def test_the_units_of_coordinates_change_no_match_of_cells(scales, metric):
-    if metric == "euclidean" and scales == (1e-300, 1e300):
-        pytest.skip("the scale of the map is no float64, which is one clear line")
     first, second = assays()
     first.obsm["X_pca"], second.obsm["X_lsi"] = POINTS * scales[0], POINTS[ORDER] @ turn(5) * scales[1]
     np.testing.assert_array_equal(ao.align_cells(first, second, metric=metric, rng=0).matches, TRUTH)
 
 
-@pytest.mark.parametrize("scales", [*SCALES, (1e-310, 1e308)])
+@pytest.mark.parametrize("scales", [*SCALES, (1e-300, 1e300), (1e-310, 1e308)])
 def test_the_units_of_graphs_of_neighbours_change_no_match_of_cells(scales):
     found, plain = (ao.align_cells(*graphs(own), rng=0) for own in (scales, (1, 1)))
     assert np.mean(found.matches == TRUTH) > 0.9
