@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from anndata import AnnData
+from anndata import AnnData, read_h5ad
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -129,6 +129,21 @@ def test_graphs_of_neighbours_that_lead_nowhere_are_one_clear_line(graph, messag
     with pytest.raises(ao.InputError) as caught:
         ao.align_cells(first, assays()[1])
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_view_of_a_backed_object_is_refused_before_anything_is_written(place, tmp_path):
+    assays()[place].write_h5ad(tmp_path / "side.h5ad")
+    backed = read_h5ad(tmp_path / "side.h5ad", backed="r")
+    sides = list(assays())
+    sides[place] = backed[:100]
+    with pytest.raises(ao.InputError, match=r"is a view of an AnnData object in backed mode.*\.to_memory\(\)"):
+        ao.align_cells(*sides, rng=0)
+    assert "X_aligned" not in sides[1 - place].obsm
+    sides[place] = sides[place].to_memory()
+    ao.align_cells(*sides, rng=0)
+    assert all("X_aligned" in side.obsm for side in sides)
+    backed.file.close()
 
 
 def test_things_that_are_no_cells_are_one_clear_line():

@@ -44,6 +44,17 @@ def test_a_draw_of_cells(file):
     np.testing.assert_allclose(part.cost, ao.read(file).cost[np.ix_(chosen, chosen)])
 
 
+@pytest.mark.parametrize("rows", [None, slice(5, 25)], ids=["all", "view"])
+@pytest.mark.parametrize("options", [{}, {"n_points": 9, "rng": 1}, {"n_neighbors": 6}], ids=str)
+def test_an_object_in_backed_mode_gives_the_same_space_as_in_memory(file, rows, options):
+    backed = anndata.read_h5ad(file, backed="r")
+    cells = backed if rows is None else backed[rows]
+    expected, found = ao.from_cells(cells.to_memory(), **options), ao.from_cells(cells, **options)
+    np.testing.assert_array_equal(found.cost, expected.cost)
+    assert found.labels == expected.labels
+    backed.file.close()
+
+
 def test_cells_along_their_neighbours(file):
     expected = ao.from_neighbors(PCA, 4, "euclidean").cost
     np.testing.assert_array_equal(ao.read(file, obsm="X_pca", n_neighbors=4).cost, expected)

@@ -47,7 +47,7 @@ def align_cells(
     Parameters
     ----------
     first, second : anndata.AnnData
-        Expression and accessibility, say.
+        Expression and accessibility, say. Not views of objects in backed mode, into which nothing can be written.
     labels : str, optional
         Column of ``obs`` to carry over, such as ``"cell_type"``: from the side that has it to the other, or both ways.
     obsm : str or (str, str), optional
@@ -83,6 +83,11 @@ def align_cells(
     for side, name in zip(sides, NAMES, strict=True):
         if not (hasattr(side, "obsm") and hasattr(side, "obs")):
             raise InputError(f"{name} is a {type(side).__name__}, but an AnnData object is needed")
+        if getattr(side, "isbacked", False) and side.is_view:
+            raise InputError(
+                f"{name} is a view of an AnnData object in backed mode, which cannot hold results; "
+                "pass its copy in memory: .to_memory()"
+            )
     keys = tuple(obsm) if isinstance(obsm, tuple | list) else (obsm, obsm)
     if len(keys) != 2 or not all(key is None or isinstance(key, str) for key in keys):
         raise InputError(f"obsm must be a name or a pair of names, but got {shown(obsm)}")

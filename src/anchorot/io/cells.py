@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Disconnected, Float64s, RngLike
+from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import as_array, check_numbers, equals_itself, type_of
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.gate import check_limit, read_guarded, reading
@@ -146,7 +146,7 @@ def cell_space(
     limit: int | None = None,
 ) -> Space | list[Space]:
     """Make the space of cells whose values are a dense or sparse array or a data frame; `limit` is for dense ones."""
-    if values.ndim != 2:
+    if len(values.shape) != 2:
         raise InputError(f"the values have shape {values.shape}, but a row for every cell is needed")
     if len(names) != values.shape[0]:
         raise InputError(f"there are {len(names)} names of cells, but {values.shape[0]} rows of values")
@@ -164,8 +164,16 @@ def cell_space(
             rng=rng,
         )
     kept = draw_points(np.arange(len(names)), n_points, rng)  # before a sparse array is made dense
-    rows = values.iloc[kept] if hasattr(values, "iloc") else values[kept]
+    rows = values if len(kept) == len(names) else _take_rows(values, kept)
     return from_points(_dense(rows, limit), metric, **marks.of(kept), labels=[names[i] for i in kept])
+
+
+def _take_rows(values: Any, kept: Int64s) -> Any:
+    """Return the rows of cells; HDF5 gives those of an object in backed mode in increasing order only."""
+    if hasattr(values, "iloc"):
+        return values.iloc[kept]
+    order = np.argsort(kept)
+    return values[kept[order]][np.argsort(order)]
 
 
 def _check_key(obsm: str | None, known: list[str], has_values: bool) -> None:
@@ -180,7 +188,8 @@ def _dense(values: Any, limit: int | None) -> Float64s:
     if limit is not None:  # a sparse array of a small file may have any number of columns
         size = 8 * math.prod(int(side) for side in values.shape)
         check_limit(size, f"an array of {' x '.join(map(str, values.shape))} numbers", limit)
-    return check_points(values.toarray() if hasattr(values, "toarray") else np.asarray(values))
+    loaded = values.to_memory() if hasattr(values, "to_memory") else values  # sparse, in backed mode
+    return check_points(loaded.toarray() if hasattr(loaded, "toarray") else np.asarray(loaded))
 
 
 class LazyColumns(Mapping[str, Any]):
