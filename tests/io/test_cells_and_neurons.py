@@ -71,6 +71,41 @@ def test_a_missing_array_lists_those_there_are(file, tmp_path):
         ao.read(tmp_path / "empty.h5ad")
 
 
+@pytest.mark.parametrize(
+    ("lost", "message"),
+    [
+        ("obs/_index", "there is no '_index' in obs"),
+        ("obs", "there is no 'obs' in the file"),
+        ("X/indices", "there is no 'indices' in X"),
+        ("obs/kind/codes", "there is no 'codes' in obs/kind"),
+    ],
+)
+def test_a_part_that_an_h5ad_file_lacks_is_named(lost, message, tmp_path):
+    import h5py
+
+    path = tmp_path / "cells.h5ad"
+    made = cells(sp.csr_matrix(COUNTS))
+    made.obs["kind"] = pd.Categorical(["T", "B"] * 15)
+    made.write_h5ad(path)
+    with h5py.File(path, "a") as handle:
+        del handle[lost]
+    with pytest.raises(ao.InputError) as caught:
+        ao.read(path, types="kind")
+    assert str(caught.value) == f"cells.h5ad: {message}"
+
+
+def test_a_table_of_cells_as_old_files_have_it_is_one_clear_line(tmp_path):
+    import h5py
+
+    path = tmp_path / "cells.h5ad"
+    cells().write_h5ad(path)
+    with h5py.File(path, "a") as handle:
+        del handle["obs"]
+        handle["obs"] = np.array([(b"cell0", 1.0)], dtype=[("index", "S5"), ("depth", "f8")])
+    with pytest.raises(ao.InputError, match=r"cells\.h5ad: obs is an array, but a group is needed; anndata 0\.7"):
+        ao.read(path)
+
+
 def test_a_claim_of_gigabytes_is_refused(tmp_path):
     import h5py
 

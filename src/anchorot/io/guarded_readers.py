@@ -153,7 +153,12 @@ def _numbers_or_texts(node: Any, name: str, budget: Budget) -> Any:
 
 def _inside(group: Any, name: str) -> Any:
     """Return a member of a group that is stored right there: links may lead into other files."""
+    where = group.name.strip("/") or "the file"
+    if not hasattr(group, "get"):
+        raise BadFileError(f"{where} is an array, but a group is needed; anndata 0.7 and newer write groups")
     link = group.get(name, getlink=True)
+    if link is None:
+        raise BadFileError(f"there is no {name!r} in {where}")
     if "/" in name or type(link).__name__ != "HardLink":
         raise BadFileError(f"{name!r} is a link to somewhere else, but only what is in the file itself is read")
     return group[name]
