@@ -20,6 +20,7 @@ from anchorot.exceptions import InputError
 from anchorot.io.files import read
 from anchorot.io.mesh_files import MESH_READERS
 from anchorot.io.meshes import check_mesh, open_mesh
+from anchorot.io.names import ending_of
 from anchorot.origin import Geometry, Origin
 from anchorot.space import Space
 
@@ -58,7 +59,7 @@ def drawable(thing: Any) -> Drawable:
     """Turn what `align` takes into what can be drawn: spaces and cost matrices, meshes, clouds, and files of them."""
     if isinstance(thing, Space | Whole):
         return thing
-    if isinstance(thing, str | os.PathLike) and Path(thing).suffix.lower() not in MESH_READERS:
+    if isinstance(thing, str | os.PathLike) and ending_of(Path(thing)) not in MESH_READERS:
         return read(thing)
     if isinstance(thing, str | os.PathLike | tuple) or hasattr(thing, "faces"):
         mesh = open_mesh(thing)

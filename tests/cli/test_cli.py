@@ -50,7 +50,11 @@ from tests.project.test_import import HEAVY
             ["pairwise", *PAIR, "--device", "gpu,cuda"],
             "device must be 'cpu', 'cuda' or 'cuda:0' and the like, but got 'gpu'",
         ),
-        (["compare", PAIR[0], "."], "this is a folder, but a file is needed"),
+        (
+            ["compare", PAIR[0], "."],
+            "anchorot: .: this is a folder, but a file is needed; to compare all",
+        ),
+        (["match", ".", PAIR[0]], "to compare all files in it: anchorot pairwise ."),
         (["compare", *PAIR, "--disconnected", "x", "--kind", "graph"], "authors_1.txt: "),
     ],
 )

@@ -1,5 +1,6 @@
 """Results and indexes say how files were read, and queries are read alike."""
 
+import gzip
 import json
 
 import numpy as np
@@ -50,3 +51,22 @@ def test_results_of_pairwise_say_how_files_were_read(tmp_path):
     with np.load(tmp_path / "D.npz") as saved:
         assert json.loads(str(saved["reading"])) == found["reading"]
         assert json.loads(str(saved["options"]))["p"] == 1
+
+
+def test_packed_files_are_read_as_the_others_are(tmp_path):
+    for path in write_clouds(tmp_path):
+        (tmp_path / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    how = ["--kind", "points", "--n-points", 12]
+    pairs, build, query, match = anchorot_each(
+        ["pairwise", ".", *how, "--json"],
+        ["search", "build", ".", "-o", "x.index", *how, "--json"],
+        ["search", "query", "x.index", "cloud2.csv.gz", "--json"],
+        ["match", "cloud0.csv.gz", "cloud1.csv.gz", *how, "--json"],
+        cwd=tmp_path,
+    )
+    assert json.loads(pairs.stdout)["names"] == [f"cloud{number}.csv.gz" for number in range(4)]
+    assert json.loads(build.stdout)["spaces"] == 4
+    nearest = json.loads(query.stdout)["nearest"][0]
+    assert (nearest["name"], nearest["value"]) == ("cloud2.csv.gz", 0)
+    assert match.returncode == 0

@@ -8,6 +8,7 @@ that what would kill a user's program only ends that process, and is told.
 """
 
 import argparse
+import gzip
 import os
 import resource
 import signal
@@ -62,6 +63,9 @@ FORMATS = {
     "gml": ("plain", "edges", "nodes"),
     "swc": ("plain", "tree"),
     "h5ad": ("plain", "neighbors", "cells", "cohort"),
+    "csv.gz": ("plain", "points", "columns"),
+    "graphml.gz": ("plain", "edges", "nodes"),
+    "obj.gz": MESH[:2],
 }
 MOST_PROBLEMS = 5  # of one format; enough to begin with
 
@@ -80,6 +84,8 @@ def real_mesh():
 
 def seeds(ending, folder):
     """Sound files to mutate, several variants of a format where it has them."""
+    if ending.endswith(".gz"):
+        return [gzip.compress(content, mtime=0) for content in seeds(ending.removesuffix(".gz"), folder)]
     import scipy.io
 
     mesh = real_mesh()

@@ -1,5 +1,6 @@
 """Ways to damage a file: blindly, byte by byte, and with knowledge of what it holds."""
 
+import gzip
 import io
 import zipfile
 
@@ -18,6 +19,8 @@ DIGITS = b"0123456789.-+e"
 
 def mutate(ending, content, rng, folder):
     """Between one and four injuries; of the kinds that this format knows, or blind ones."""
+    if ending.endswith(".gz"):
+        return mutate_packed(ending.removesuffix(".gz"), content, rng, folder)
     structured = STRUCTURED.get(ending, (damage_text,))
     if rng.random() < 0.6:
         content = structured[int(rng.integers(len(structured)))](content, rng, folder)
@@ -25,6 +28,16 @@ def mutate(ending, content, rng, folder):
         for _ in range(rng.integers(1, 5)):
             content = damage_bytes(content, rng)
     return content
+
+
+def mutate_packed(ending, content, rng, folder):
+    """Damage what is packed, how it is packed, or both."""
+    injury = rng.integers(6)
+    if injury < 3:
+        content = gzip.compress(mutate(ending, gzip.decompress(content), rng, folder), mtime=0)
+    if injury == 3:
+        return content + pick((bytes(9), b"end", content, gzip.compress(bytes(1 << 24))), rng)
+    return damage_bytes(content, rng) if injury > 1 else content
 
 
 def damage_bytes(content, rng):

@@ -81,6 +81,9 @@ ENDINGS = [
     "stl",
     "mat",
     "h5ad",
+    "csv.gz",
+    "graphml.gz",
+    "off.gz",
 ]
 
 

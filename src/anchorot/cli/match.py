@@ -21,6 +21,7 @@ from anchorot.exceptions import printable
 from anchorot.io.files import read_vectors
 from anchorot.io.gate import about
 from anchorot.io.mesh_files import MESH_READERS, read_mesh
+from anchorot.io.names import ending_of
 from anchorot.io.options import ReadOptions
 from anchorot.many.metrics import plan_of
 from anchorot.surfaces.result import MIN_RELIABLE, MeshCandidate
@@ -251,7 +252,7 @@ def _read_spaces(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch
 
 def _vertex_count(path: Path, reading: dict[str, Any]) -> int:
     """How many vertices the mesh has that a file holds by its ending; 0 for other files."""
-    if path.suffix.lower() not in MESH_READERS:
+    if ending_of(path) not in MESH_READERS:
         return 0
     with about(path):
         return len(read_mesh(path, ReadOptions(**reading).limit).vertices)

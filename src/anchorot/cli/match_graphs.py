@@ -13,6 +13,7 @@ from anchorot.io.files import EDGE_LIST_ENDINGS, read_edges
 from anchorot.io.gate import about
 from anchorot.io.graph_files import NETWORKX_READERS
 from anchorot.io.graph_inputs import EdgeTable
+from anchorot.io.names import ending_of
 from anchorot.io.options import ReadOptions
 from anchorot.networks.align import align_graphs
 from anchorot.networks.result import GraphAlignment
@@ -24,7 +25,7 @@ TABLES = (".csv", ".tsv", ".txt")
 
 def holds_network(path: Path, reading: dict[str, Any]) -> bool:
     """Whether a file is one of edges, by its ending or because its kind is said."""
-    ending = path.suffix.lower()
+    ending = ending_of(path)
     return ending in NETWORKS or (reading["kind"] == "graph" and ending in TABLES)
 
 

@@ -21,7 +21,7 @@ from anchorot.many.metrics import METRICS, WITH_GRADIENT, WITH_PLAN
 
 SpaceArgument = typer.Argument(
     help="A mesh (.off .ply .obj .stl .mat), graph (.graphml .gexf .gml .edgelist), neuron (.swc), cells (.h5ad), or "
-    "numbers (.npz .npy .csv .tsv .txt).",
+    "numbers (.npz .npy .csv .tsv .txt); all but .npz .npy .mat .h5ad also with .gz.",
     show_default=False,
 )
 FilesArgument = Annotated[

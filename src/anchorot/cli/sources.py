@@ -15,6 +15,7 @@ from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.graph_sets import GraphSet, is_gin_file, is_tu_folder, marks_in, read_gin, read_tu
 from anchorot.io.graphs import n_connected, node_marks, note_collection, single, table_space
+from anchorot.io.names import ending_of, stem_of
 from anchorot.io.options import ReadOptions
 from anchorot.origin import Origin
 from anchorot.space import Space
@@ -99,7 +100,7 @@ def find_sources(paths: list[Path]) -> list[Source]:
             found += _graphs(read_tu(path))
         else:
             seen = [file for file in path.iterdir() if not file.name.startswith(".")]
-            files = sorted((file for file in seen if file.suffix.lower() in ENDINGS), key=_natural)
+            files = sorted((file for file in seen if ending_of(file) in ENDINGS), key=_natural)
             if not files:
                 raise InputError(f"{path}: this folder has no file with a known ending: {', '.join(ENDINGS)}")
             found += [source for file in files for source in _sources_of(file)]
@@ -107,14 +108,15 @@ def find_sources(paths: list[Path]) -> list[Source]:
 
 
 def _sources_of(file: Path) -> list[Source]:
-    if file.suffix.lower() == ".txt" and is_gin_file(file):
+    if ending_of(file) == ".txt" and is_gin_file(file):
         return _graphs(read_gin(file))
     return [Source(file.name, group_of(file), file)]
 
 
 def group_of(path: Path) -> str:
     """Return the name without numbers at its end: "cat" of cat10.mat."""
-    return re.sub(r"[\d_.-]+$", "", path.stem) or path.stem
+    stem = stem_of(path)
+    return re.sub(r"[\d_.-]+$", "", stem) or stem
 
 
 def _graphs(collection: GraphSet) -> list[Source]:

@@ -15,6 +15,7 @@ from anchorot.cli.output import describe_os_error, plain
 from anchorot.exceptions import AnchorotError, InputError, printable
 from anchorot.io.atomic import check_writable, replacing
 from anchorot.io.files import ENDINGS
+from anchorot.io.names import ending_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +57,7 @@ class Outputs:
         """The files that are read, those of folders included."""
         for path in self._inputs:
             if path.is_dir():
-                yield from (file for file in path.iterdir() if file.suffix.lower() in ENDINGS)
+                yield from (file for file in path.iterdir() if ending_of(file) in ENDINGS)
             else:
                 yield path
 

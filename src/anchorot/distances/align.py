@@ -35,6 +35,7 @@ from anchorot.distances.solver import MIN_SHARE, Found, Limits, Setting, chosen_
 from anchorot.exceptions import InputError, note_input
 from anchorot.io.files import read
 from anchorot.io.mesh_files import MESH_READERS
+from anchorot.io.names import ending_of
 from anchorot.space import Space, as_space
 
 MAX_RIVAL_EXCESS = 0.1  # of the best objective: an answer that is worse by no more is about as good,
@@ -191,7 +192,7 @@ def _space_of(thing: Any, robust: bool) -> Space:
 def _distances_of(thing: Any) -> Distances:
     """Turn what was given with landmarks into distances: files are read, meshes are not for here."""
     is_file = isinstance(thing, str | os.PathLike)
-    if isinstance(thing, tuple) or hasattr(thing, "faces") or (is_file and Path(thing).suffix.lower() in MESH_READERS):
+    if isinstance(thing, tuple) or hasattr(thing, "faces") or (is_file and ending_of(Path(thing)) in MESH_READERS):
         raise InputError("got a mesh: align_meshes(a, b) aligns meshes, and MeshDistances(mesh) makes distances of one")
     return distances_of(read(thing) if is_file else thing)
 

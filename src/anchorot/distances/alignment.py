@@ -22,6 +22,7 @@ from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError, printable
 from anchorot.io.atomic import replacing
 from anchorot.io.gate import MAX_BYTES, about, content_of
+from anchorot.io.names import name_of
 from anchorot.space import Space
 
 EQUAL = 1e-9  # entries of a plan that differ by less than this, relatively, are equal to `match`
@@ -202,7 +203,7 @@ class Correspondence:
         """
         file = Path(path)
         if file.suffix.lower() != ".txt":
-            raise InputError(f"{file.name}: matches are written as .txt, one to a line")
+            raise InputError(f"{name_of(file)}: matches are written as .txt, one to a line")
         with replacing(file) as temporary:
             np.savetxt(temporary, self.matches, fmt="%d")
 

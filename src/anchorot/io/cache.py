@@ -33,6 +33,7 @@ from anchorot.io.atomic import remove_stale, replacing
 from anchorot.io.gate import listening, note, opened
 from anchorot.io.matrices import arrays_in, members_of
 from anchorot.io.mesh_files import MESH_READERS
+from anchorot.io.names import ending_of, full_ending
 from anchorot.io.options import ReadOptions, plain_value
 from anchorot.io.stored import arrays_of, keeps_all, space_of
 from anchorot.space import Space
@@ -127,7 +128,7 @@ def kept_space(file: Path, options: ReadOptions) -> Space | None:
 
 def is_costly(file: Path, options: ReadOptions) -> bool:
     """Whether a file takes longer to read than an entry: paths are computed, and there is more than a few lines."""
-    ending = file.suffix.lower()
+    ending = ending_of(file)
     computes = ending in COSTLY_ENDINGS or options.kind == "graph" or options.n_neighbors is not None
     try:
         return file.stat().st_size >= MIN_FILE_BYTES and (computes or (ending == ".npz" and "V" in members_of(file)))
@@ -151,7 +152,7 @@ def key_of(file: Path, options: ReadOptions) -> str | None:
             content = file_digest(handle, "sha256").hexdigest()
     except (OSError, InputError):
         return None
-    about = {"format": FORMAT, "content": content, "ending": file.suffix.lower(), "options": said, **_versions()}
+    about = {"format": FORMAT, "content": content, "ending": full_ending(file), "options": said, **_versions()}
     return sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 

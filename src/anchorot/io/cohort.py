@@ -19,6 +19,7 @@ from anchorot.io.cells import columns_of_cells, columns_of_frame, h5ad_arrays, s
 from anchorot.io.gate import MAX_BYTES, about
 from anchorot.io.marks import Columns, check_length, column_names, marks_of, numbers_of
 from anchorot.io.matrices import SEPARATORS, named_columns
+from anchorot.io.names import ending_of
 from anchorot.io.points import cloud_space
 from anchorot.space import Space
 
@@ -216,10 +217,10 @@ def _rows_of(data: Any, sample: str) -> _Rows:
 
 
 def _rows_of_file(file: Path, asked: _Asked, limit: int) -> _Rows:
-    if file.suffix.lower() in SEPARATORS:
+    if ending_of(file) in SEPARATORS:
         columns = named_columns(file, limit)
         return _Rows(range(len(columns[asked.sample])), columns, list(columns), ())
-    if file.suffix.lower() != ".h5ad":
+    if ending_of(file) != ".h5ad":
         raise InputError("cohorts are read from .h5ad, .csv and .tsv files")
     found = h5ad_arrays("h5ad_table", file, limit, wanted=json.dumps(asked.all))
     columns = stored_columns(found)

@@ -28,6 +28,7 @@ from anchorot.io.marks import Features, Types, draw_points, marks_of
 from anchorot.io.matrices import MATRIX_READERS
 from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
 from anchorot.io.meshes import mesh_space
+from anchorot.io.names import READ_IN_PLACE, ending_of, full_ending, name_of
 from anchorot.io.options import ReadOptions, by_keywords
 from anchorot.io.points import cloud_space
 from anchorot.io.stored import arrays_of, space_of
@@ -59,6 +60,8 @@ def read(path: Path, options: ReadOptions) -> Space:
     .swc                           a neuron: paths along its tree
     .h5ad                          cells, see :func:`from_cells`
     =============================  ====================================================================
+
+    All but .npz, .npy, .mat and .h5ad may be compressed with gzip, as in ``graph.edgelist.gz``.
 
     Parameters
     ----------
@@ -117,16 +120,13 @@ class Unread:
 
 
 def _one(file: Path, options: ReadOptions) -> Space:
-    file.stat()  # what is not there is missing, whatever its ending
+    _check_is_file(file)
     found = _read(file, options)
     return single(found) if isinstance(found, list) else found
 
 
 def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
-    ending = file.suffix.lower()
-    if file.is_dir():
-        hint = " (of a TU collection: read_tu reads it)" if is_tu_folder(file) else ""
-        raise InputError(f"this is a folder{hint}, but a file is needed")
+    ending = ending_of(file)
     if ending == ".txt" and is_gin_file(file):
         raise InputError("this is a collection of graphs (read_gin reads it), but a single space is needed")
     graph = _edges_of(file, options)
@@ -138,7 +138,20 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
         return _cells(read_h5ad(file, options.obsm, options.wanted, options.limit), options)
     if ending in MATRIX_READERS:
         return _matrix(MATRIX_READERS[ending](file, options), file, options)
-    raise InputError(f"unknown ending '{file.suffix}'; known endings: {', '.join(ENDINGS)}")
+    raise InputError(
+        f"unknown ending '{full_ending(file)}'; known endings: {', '.join(ENDINGS)}; "
+        f".gz may follow all but {', '.join(READ_IN_PLACE)}"
+    )
+
+
+def _check_is_file(file: Path) -> None:
+    """Refuse what is not there, whatever its ending, and folders."""
+    file.stat()
+    if file.is_dir():
+        hint = " (of a TU collection: read_tu reads it)" if is_tu_folder(file) else ""
+        raise InputError(
+            f"this is a folder{hint}, but a file is needed; to compare all files in it: anchorot pairwise {file}"
+        )
 
 
 @dataclass(frozen=True)
@@ -159,7 +172,7 @@ class UnreadGraph:
 
 def read_edges(file: Path, options: ReadOptions) -> EdgeTable:
     """Read the edges of a file that holds a graph."""
-    file.stat()
+    _check_is_file(file)
     found = _edges_of(file, options)
     if found is None:
         graphs = ", ".join(GRAPH_ENDINGS)
@@ -171,14 +184,14 @@ def read_edges(file: Path, options: ReadOptions) -> EdgeTable:
 
 def read_vectors(file: Path, options: ReadOptions) -> tuple[Any, Sequence[Any] | None]:
     """Read rows of numbers, not yet checked, and their names if they have some: a table, an array, or cells."""
-    file.stat()
-    ending = file.suffix.lower()
+    _check_is_file(file)
+    ending = ending_of(file)
     if ending == ".h5ad":
         cells = read_h5ad(file, options.obsm, options.wanted, options.limit)
         return cells.values, cells.names
     if ending not in MATRIX_READERS:
         raise InputError(
-            f"rows of numbers are needed: .h5ad, {', '.join(MATRIX_READERS)}, but this ends in '{file.suffix}'"
+            f"rows of numbers are needed: .h5ad, {', '.join(MATRIX_READERS)}, but this ends in '{full_ending(file)}'"
         )
     found = MATRIX_READERS[ending](file, replace(options, kind="points"))
     if "V" in found:
@@ -239,7 +252,7 @@ def read_with_notes(entry: Unread | UnreadGraph) -> tuple[Any, list[str]]:
 
 def _edges_of(file: Path, options: ReadOptions) -> tuple[EdgeTable, Float64s | None] | None:
     """Return the edges and positions of a file that holds a graph, or None."""
-    ending = file.suffix.lower()
+    ending = ending_of(file)
     if ending in EDGE_LIST_ENDINGS or (options.kind == "graph" and ending in (".csv", ".tsv", ".txt")):
         return read_edge_list(file, options.weight, options.directed, options.limit), None
     if ending in NETWORKX_READERS:
@@ -336,6 +349,6 @@ def write(space: Space | ArrayLike, path: str | os.PathLike[str]) -> None:
     arrays = arrays_of(as_space(space))
     file = Path(path)
     if file.suffix.lower() != ".npz":
-        raise InputError(f"{file.name}: spaces are written as .npz files only")
+        raise InputError(f"{name_of(file)}: spaces are written as .npz files only")
     with replacing(file) as temporary:
         np.savez_compressed(temporary, **arrays)

@@ -6,6 +6,7 @@ with bounds on time and memory: whatever a file does, only that process is lost,
 """
 
 import atexit
+import gzip
 import os
 import stat
 from collections.abc import Iterator
@@ -13,18 +14,21 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from anchorot._parallel import CannotStartError, LostProcessError, Processes
 from anchorot._typing import Float64s
 from anchorot.exceptions import AnchorotError, InputError, first_line, note_input
+from anchorot.io.names import is_gzipped, name_of
 
 MAX_BYTES = 2 << 30  # what is read, or unpacked, of one file unless more is asked for
 MIN_SECONDS = 30.0  # to wait for any file that a process reads,
 MIN_BYTES_PER_SECOND = 5e6  # and how fast larger ones must be read
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # which Windows lacks
+PIECE_BYTES = 1 << 20  # unpacked at a time
+GZIP_FILE = "a gzip file"
 TIMED_OUT = 1  # how a process ends that has taken longer
 READ = (str(Path(__file__).with_name("guarded_readers.py")), "read")
 _processes = Processes()
@@ -39,7 +43,7 @@ def about(file: Path) -> Iterator[None]:
         yield
     except InputError as error:
         said = " ".join(str(error).split())  # it may quote what is in the file
-        raise InputError(f"{file.name}: {said}") from None
+        raise InputError(f"{name_of(file)}: {said}") from None
 
 
 @contextmanager
@@ -89,12 +93,32 @@ def _check_regular(mode: int, own: Path | None) -> None:
 
 
 def content_of(file: Path, limit: int) -> bytes:
-    """Return all bytes of a regular file that has at most `limit` of them."""
+    """Return all bytes of a regular file, unpacked if it ends in .gz; there must be at most `limit` of them."""
     with opened(file) as handle:
         check_limit(os.fstat(handle.fileno()).st_size, "the file", limit)
-        content = handle.read(limit + 1)
+        content = _unpacked(handle, limit) if is_gzipped(file) else handle.read(limit + 1)
     check_limit(len(content), "the file", limit)  # some files have more than they say
     return content
+
+
+def head_of(file: Path, size: int) -> bytes:
+    """Return the first bytes of a regular file, unpacked if it ends in .gz."""
+    with opened(file) as handle, reading(GZIP_FILE):
+        return gzip.GzipFile(fileobj=handle).read(size) if is_gzipped(file) else handle.read(size)
+
+
+def _unpacked(handle: BinaryIO, limit: int) -> bytes:
+    """Unpack a gzip file piece by piece, since a small one may unpack to any size."""
+    pieces, size = [], 0
+    with reading(GZIP_FILE), gzip.GzipFile(fileobj=handle) as content:
+        while piece := content.read(PIECE_BYTES):
+            pieces.append(piece)
+            size += len(piece)
+            if size > limit:
+                raise InputError(
+                    f"it unpacks to more than {limit / 1e9:.3g} GB; if you trust it, raise max_bytes (--max-bytes)"
+                )
+    return b"".join(pieces)
 
 
 def check_limit(size: int, what: str, limit: int) -> None:

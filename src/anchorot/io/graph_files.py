@@ -16,6 +16,7 @@ from anchorot.io.gate import check_no_underscore, content_of, lines_of, numbers,
 from anchorot.io.geodesics import adjacency, components
 from anchorot.io.graph_inputs import EdgeTable, edge_table, number_nodes
 from anchorot.io.marks import Columns
+from anchorot.io.names import ending_of
 
 NO_PARENT = -1
 MOST_SAMPLES = 2**53  # identifiers beyond this are not exact in float64
@@ -84,12 +85,13 @@ def read_networkx(file: Path, weight: str | bool | None, directed: bool | None, 
         import networkx
     except ImportError:
         raise MissingExtraError("networkx", "graph") from None
-    kind, parse = NETWORKX_READERS[file.suffix.lower()]
+    ending = ending_of(file)
+    kind, parse = NETWORKX_READERS[ending]
     content = content_of(file, limit)
     with reading(kind):
         graph = parse(networkx, content)
     table = edge_table(graph, weight, directed)
-    return table if file.suffix.lower() == ".graphml" else _by_labels(table)
+    return table if ending == ".graphml" else _by_labels(table)
 
 
 def _by_labels(table: EdgeTable) -> EdgeTable:

@@ -14,12 +14,13 @@ import numpy as np
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_bytes, check_finite, check_rng
 from anchorot.exceptions import InputError
-from anchorot.io.gate import MAX_BYTES, about, check_no_underscore, lines_of, numbers, opened, whole_number
+from anchorot.io.gate import MAX_BYTES, about, check_no_underscore, head_of, lines_of, numbers, whole_number
 from anchorot.io.geodesics import adjacency
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graphs import n_kept, node_marks, note_collection, single, table_space
 from anchorot.io.marks import Columns
+from anchorot.io.names import GZIP, stem_of
 from anchorot.space import Space
 
 if TYPE_CHECKING:
@@ -135,7 +136,14 @@ def marks_in(table: EdgeTable) -> dict[str, Any]:
 
 def is_tu_folder(folder: Path) -> bool:
     """Whether a folder holds a TU collection of its own name."""
-    return (folder / f"{folder.resolve().name}_graph_indicator.txt").is_file()
+    return _part(folder, "graph_indicator").is_file()
+
+
+def _part(folder: Path, part: str) -> Path:
+    """Return the file of a TU collection that holds a part of it; the packed one if there is no other."""
+    file = folder / f"{folder.resolve().name}_{part}.txt"
+    packed = file.with_name(file.name + GZIP)
+    return packed if packed.is_file() and not file.is_file() else file
 
 
 def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
@@ -171,8 +179,8 @@ def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
     name = place.resolve().name
     if not is_tu_folder(place):
         raise InputError(f"{place}: not a TU collection, since it has no file {name}_graph_indicator.txt")
-    graph_of = _integers(place / f"{name}_graph_indicator.txt")[:, 0] - 1
-    edges = _integers(place / f"{name}_A.txt") - 1
+    graph_of = _integers(_part(place, "graph_indicator"))[:, 0] - 1
+    edges = _integers(_part(place, "A")) - 1
     _check_tu(edges, graph_of, name)
     sizes = np.bincount(graph_of)
     first_node = np.cumsum(sizes) - sizes
@@ -183,24 +191,24 @@ def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
         adjacency(int(n), part - start, None, directed=False)
         for n, part, start in zip(sizes, parts, first_node, strict=True)
     ]
-    label_file = place / f"{name}_graph_labels.txt"
+    label_file = _part(place, "graph_labels")
     labels = _integers(label_file)[:, 0] if label_file.is_file() else None
     if labels is not None and len(labels) != len(graphs):
         raise InputError(f"{label_file.name}: {len(labels)} classes, but there are {len(graphs)} graphs")
     cuts = first_node[1:]
-    return GraphSet(name, tuple(graphs), labels, *_node_marks(place, name, len(graph_of), cuts))
+    return GraphSet(name, tuple(graphs), labels, *_node_marks(place, len(graph_of), cuts))
 
 
 def _node_marks(
-    place: Path, name: str, n: int, cuts: Int64s
+    place: Path, n: int, cuts: Int64s
 ) -> tuple[tuple[tuple[Hashable, ...], ...] | None, tuple[Float64s, ...] | None]:
     """Read what a TU collection has of its nodes: labels and attributes, by graph."""
     types = features = None
-    file = place / f"{name}_node_labels.txt"
+    file = _part(place, "node_labels")
     if file.is_file():
         codes = _a_line_each(_integers(file), n, file)
         types = tuple(_kinds(part) for part in np.split(codes, cuts))
-    file = place / f"{name}_node_attributes.txt"
+    file = _part(place, "node_attributes")
     if file.is_file():
         with about(file):
             values = numbers(lines_of(file, MAX_BYTES), ",")
@@ -260,8 +268,7 @@ def is_gin_file(file: Path) -> bool:
     In the format of the paper's authors only the matrix of two points can begin like that, and it has four lines.
     """
     try:
-        with opened(file) as handle:
-            text = handle.read(HEAD_BYTES).decode("utf-8-sig", "replace")
+        text = head_of(file, HEAD_BYTES).decode("utf-8-sig", "replace")
     except (OSError, InputError):
         return False
     rows = [line.split() for line in text.splitlines() if line.strip()][:5]
@@ -309,7 +316,7 @@ def read_gin(path: str | os.PathLike[str], *, max_bytes: int | str = MAX_BYTES) 
             raise InputError(f"some nodes have {min(widths)} attributes and others {max(widths)}")
     features = tuple(np.array([node.attributes for node in graph.nodes]) for graph in graphs)
     return GraphSet(
-        file.stem,
+        stem_of(file),
         tuple(adjacency(len(graph.nodes), _edges(graph), None, directed=False) for graph in graphs),
         np.array([graph.label for graph in graphs]),
         tuple(tuple(node.tag for node in graph.nodes) for graph in graphs),

@@ -17,6 +17,7 @@ from anchorot._typing import Float64s
 from anchorot.exceptions import InputError
 from anchorot.io.gate import check_limit, check_no_underscore, lines_of, numbers, opened, reading, whole_number
 from anchorot.io.marks import Columns, marks_of
+from anchorot.io.names import ending_of
 from anchorot.io.options import ReadOptions
 from anchorot.io.stored import STORED
 
@@ -158,7 +159,7 @@ def read_table(file: Path, options: ReadOptions) -> dict[str, Any]:
     or of texts that nobody asks for, has the names of the rows.
     """
     lines = lines_of(file, options.limit)
-    separator = SEPARATORS[file.suffix.lower()]
+    separator = SEPARATORS[ending_of(file)]
     asked = (*options.wanted, *(options.columns or ()))
     first = lines[0].split(separator)
     if all(_is_number(cell) for cell in first):
@@ -169,7 +170,7 @@ def read_table(file: Path, options: ReadOptions) -> dict[str, Any]:
 
 def named_columns(file: Path, limit: int) -> Columns:
     """Columns of a .csv or .tsv file with a header: numbers where all cells are, else texts."""
-    table = _parsed(lines_of(file, limit), SEPARATORS[file.suffix.lower()], ())
+    table = _parsed(lines_of(file, limit), SEPARATORS[ending_of(file)], ())
     if not table.header:
         raise InputError("columns are asked for by name, but the first line is no header")
     return _columns(table.columns)

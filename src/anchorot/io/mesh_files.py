@@ -14,6 +14,7 @@ from anchorot._validate import as_array, check_numbers
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.gate import check_no_underscore, content_of, read_guarded, reading, whole_number
 from anchorot.io.marks import Columns
+from anchorot.io.names import ending_of
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 CUT_FACE = re.compile(rb"^f(?:[ \t]+[^\s]+){0,2}[ \t]*\r?$", re.MULTILINE)
@@ -31,7 +32,7 @@ class Mesh(NamedTuple):
 
 def read_mesh(file: Path, limit: int) -> Mesh:
     """Read a mesh from a file, by its ending."""
-    return MESH_READERS[file.suffix.lower()](file, limit)
+    return MESH_READERS[ending_of(file)](file, limit)
 
 
 def _read_by_trimesh(file: Path, limit: int) -> Mesh:
@@ -39,7 +40,7 @@ def _read_by_trimesh(file: Path, limit: int) -> Mesh:
         import trimesh
     except ImportError:
         raise MissingExtraError("trimesh", "mesh") from None
-    ending = file.suffix.lower()
+    ending = ending_of(file)
     content = content_of(file, limit).removeprefix(BYTE_ORDER_MARK)
     _check_counts(ending, content)
     with reading(f"a mesh in the format '{ending[1:]}'"):

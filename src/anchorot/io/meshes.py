@@ -26,6 +26,7 @@ from anchorot.io.gate import MAX_BYTES, about, note
 from anchorot.io.geodesics import GEODESICS, OUT_OF_RANGE, adjacency, components, edge_graph, mesh_edges
 from anchorot.io.marks import NO_MARKS, Features, Marks, Types, draw_points, marks_of
 from anchorot.io.mesh_files import MESH_READERS, Mesh, as_indices, read_mesh, vertex_columns
+from anchorot.io.names import ending_of, name_of
 from anchorot.io.options import SAMPLINGS
 from anchorot.origin import Geometry, renumber
 from anchorot.space import Space
@@ -94,8 +95,10 @@ def open_mesh(mesh: Any) -> Mesh:
     """Turn what people have into a mesh, not yet checked."""
     if isinstance(mesh, str | os.PathLike):
         file = Path(mesh)
-        if file.suffix.lower() not in MESH_READERS:
-            raise InputError(f"{file.name}: not a mesh by its ending; known ones: {', '.join(sorted(MESH_READERS))}")
+        if ending_of(file) not in MESH_READERS:
+            raise InputError(
+                f"{name_of(file)}: not a mesh by its ending; known ones: {', '.join(sorted(MESH_READERS))}"
+            )
         with about(file):
             return read_mesh(file, MAX_BYTES)
     if hasattr(mesh, "vertices") and hasattr(mesh, "faces"):

@@ -19,6 +19,7 @@ from anchorot.exceptions import InputError, InputNote
 from anchorot.io.atomic import replacing
 from anchorot.io.files import Unread
 from anchorot.io.gate import opened
+from anchorot.io.names import stem_of
 from anchorot.io.options import SEED, PathLike, ReadOptions, check_keywords
 from anchorot.io.stored import arrays_of
 from anchorot.many.spaces import Inputs, each_space, open_spaces
@@ -149,7 +150,7 @@ def target_files(sources: Sequence[Path], folder: Path) -> list[Path]:
     taken |= {path.name.casefold() for path in folder.glob("*.npz") if _identity(path) in read}  # links to sources
     targets = []
     for source in sources:
-        names = chain((source.stem, source.name), (f"{source.name}-{number}" for number in count(2)))
+        names = chain((stem_of(source), source.name), (f"{source.name}-{number}" for number in count(2)))
         chosen = next(f"{name}.npz" for name in names if f"{name}.npz".casefold() not in taken)
         taken.add(chosen.casefold())
         targets.append(folder / chosen)

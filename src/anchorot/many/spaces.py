@@ -22,6 +22,7 @@ from anchorot.anchors.marking import Outline
 from anchorot.exceptions import InputError, find_shortage
 from anchorot.io.cache import READERS
 from anchorot.io.files import Readers, Unread, read
+from anchorot.io.names import name_of
 from anchorot.io.options import NEUTRAL_OPTIONS, SEED, ReadOptions
 from anchorot.many.tiles import pieces, tile_side
 from anchorot.space import Space, as_space
@@ -100,7 +101,7 @@ class Inputs:
         """The name of its file if that is at hand, else what the caller knows the space as."""
         entry = self.spaces[index] if index < self.n and isinstance(self.spaces, list | tuple) else None
         path = entry.path if isinstance(entry, Unread) else entry
-        return Path(path).name if isinstance(path, str | os.PathLike) else self.name(index)
+        return name_of(Path(path)) if isinstance(path, str | os.PathLike) else self.name(index)
 
     def load(self, index: int, read: Callable[[Unread], Space] = Unread.__call__) -> Any:
         """Load a space and prepare it; an `InputError` that names it says why it is bad. Files are read by `read`."""
@@ -117,7 +118,7 @@ class Inputs:
             entry = self._entry(index)
             if isinstance(entry, str | os.PathLike):
                 file = os.fspath(entry)
-                name = f"{name} ({file})"
+                name = f"{name} ({Path(file)})"
                 entry = Unread(Path(entry), self.options)
             if isinstance(entry, Unread):
                 return read(replace(entry, path=Path(self.folder, entry.path)))

@@ -14,6 +14,7 @@ from pathlib import Path
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import new_file, remove_stale
 from anchorot.io.gate import opened
+from anchorot.io.names import name_of
 from anchorot.search.contents import refuse
 
 MAGIC = b"SQLite format 3\0"
@@ -35,7 +36,7 @@ def check_is_index(path: Path) -> None:
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise InputError(
-            f"{path.name}: a folder, but an index is one file; if an earlier version made it, build it again"
+            f"{name_of(path)}: a folder, but an index is one file; if an earlier version made it, build it again"
         )
     if not stat.S_ISREG(mode):  # opening a pipe may wait for ever
         raise InputError(f"{path.name}: not a regular file, but an index is one")
@@ -55,7 +56,7 @@ def check_is_index(path: Path) -> None:
 def check_replaceable(target: Path) -> None:
     """Refuse a place that holds anything but an index, or files that would be taken for a part of a new one."""
     if target.exists() and not (target.is_file() and _is_ours(_head(target))):
-        raise InputError(f"{target.name}: this is there already, and is no search index; give another path")
+        raise InputError(f"{name_of(target)}: this is there already, and is no search index; give another path")
     check_companions(target)
 
 
