@@ -42,13 +42,28 @@ def test_an_index_is_changed_and_asked(tmp_path):
 def test_compacting_makes_the_file_smaller(tmp_path):
     files = write_clouds(tmp_path)
     index = ao.SearchIndex.build([tmp_path / file for file in files[:3]], files[:3], path=tmp_path / "x", kind="points")
-    index.add([tmp_path / file for file in files[3:]] * 20, files[3:] * 20)
+    index.add([tmp_path / file for file in files[3:]] * 20, map(str, range(40)))
     index.remove(range(3, 43))
     before = (tmp_path / "x").stat().st_size
     done, refused = anchorot_each(["search", "compact", "x", "--json"], ["search", "compact", "y"], cwd=tmp_path)
     assert json.loads(done.stdout)["spaces"] == 3
     assert (tmp_path / "x").stat().st_size < before
     assert_one_line(refused, "y")
+
+
+def test_files_of_one_name_are_noted(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_clouds(tmp_path / name, 3)
+    how = ["--kind", "points", "--json"]
+    build, add = anchorot_each(
+        ["search", "build", "a", "b", "-o", "x", *how], ["search", "add", "x", "a/1.csv", "--json"], cwd=tmp_path
+    )
+    rest = "queries do not tell them apart, and remove takes all of them\n"
+    note = "anchorot: note: 3 names stand for several spaces of the index: '0.csv' for 2, ...; "
+    assert (json.loads(build.stdout)["spaces"], build.stderr) == (6, note + rest)
+    note = "anchorot: note: a name stands for several spaces of the index: '1.csv' for 3; "
+    assert (json.loads(add.stdout)["spaces"], add.stderr) == (7, note + rest)
 
 
 def test_an_index_overwrites_neither_its_inputs_nor_other_files(tmp_path):

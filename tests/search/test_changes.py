@@ -154,7 +154,8 @@ def test_room_of_what_was_removed_is_used_by_what_is_added(tmp_path):
 
 
 def test_spaces_of_one_name_are_removed_together():
-    index = ao.SearchIndex.build(clouds(4), ["cat", "dog", "cat", "cow"])
+    with pytest.warns(ao.InputNote, match="'cat' for 2"):
+        index = ao.SearchIndex.build(clouds(4), ["cat", "dog", "cat", "cow"])
     index.remove("cat")
     assert index.ids.tolist() == [1, 3]
     index.remove(["cow", "dog"])
@@ -388,6 +389,22 @@ for x in clouds(15, seed=start):
     if ids[0] % 10 < 3:
         index.compact()
 """
+
+
+def test_a_name_that_several_spaces_have_is_noted_where_it_is_given():
+    many = clouds(5)
+    with pytest.warns(
+        ao.InputNote, match=r"^2 names stand for several spaces of the index: 'b' for 3, \.\.\.;"
+    ) as caught:
+        index = ao.SearchIndex.build(many, ["b", "a", "b", "b", "a"])
+    assert [warning.filename for warning in caught] == [__file__]
+    with pytest.warns(ao.InputNote, match=r"^a name stands for several spaces of the index: 'a' for 3;"):
+        index.add(many[:2], ["c", "a"])
+    with pytest.warns(ao.InputNote, match=r"^a name stands for several spaces of the index: 'd' for 2;"):
+        index.add(many[:2], ["d", "d"])
+    index.remove(["a", "d"])
+    assert len(index) == 4
+    index.add(many[:2], ["a", "d"])  # which were removed; warnings are errors here
 
 
 @pytest.mark.system

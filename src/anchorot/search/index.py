@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
@@ -16,7 +17,7 @@ from anchorot._typing import Int64s
 from anchorot._validate import check_integer
 from anchorot.anchors.grid import Grid, check_shape
 from anchorot.distances.nearest import Neighbors
-from anchorot.exceptions import InputError
+from anchorot.exceptions import InputError, note_input
 from anchorot.io.files import read
 from anchorot.io.gate import note
 from anchorot.io.options import PathLike, check_keywords
@@ -100,7 +101,7 @@ class SearchIndex:
         spaces : iterable of Space, AnchorFeatures, array_like, paths, or functions that return one of these
             Gone through once, one space in memory at a time.
         names : iterable of str, optional
-            What queries are to call the spaces.
+            What queries are to call the spaces. A name that several have is noted: `remove` takes all of that name.
         grid : (int, int) or Grid
             Cells along x and along t, over the range of all costs; or a grid with a range of its own. A vector has two
             numbers per cell: more cells are more memory and fewer exact evaluations.
@@ -134,6 +135,7 @@ class SearchIndex:
         labels = as_names(names)
         if path is not None:
             replaceable(path)  # else say so before any work
+        _note_repeated(labels or ())
         shape = grid.shape if isinstance(grid, Grid) else check_shape(grid)
         if marks is not None and not isinstance(spaces, Sequence):
             spaces = list(spaces)
@@ -257,11 +259,14 @@ class SearchIndex:
         check_keywords("SearchIndex.add", reading)
         check_collection(spaces, "spaces", in_any_order=False)
         labels = as_names(names)
-        header = self._changeable().file.header()
+        reader = self._changeable()
+        header = reader.file.header()
         loader = SpaceLoader(spaces, reading, header.reading, n_jobs)
         staged = Staged(loader, header.view, self._file.path.parent)
         _note_difference(staged.reading, header.reading)
         check_names(labels, len(staged), header.has_names)
+        if labels:
+            _note_repeated(labels, reader.snapshot().names)
         return add(self._file, staged, labels)
 
     def remove(self, which: ArrayLike | Iterable[str]) -> None:
@@ -347,3 +352,16 @@ def _note_difference(reading: dict[str, Any] | None, wanted: dict[str, Any] | No
     """Note if something was read otherwise than the spaces of the index."""
     if differs := reading_difference(reading, wanted):
         note("this", f"was read otherwise than the index: {differs}")
+
+
+def _note_repeated(names: Sequence[str], known: Iterable[str] = ()) -> None:
+    """Note names that several spaces will have, once `names` are added to those that are known."""
+    counts = Counter(names)
+    counts.update(name for name in known if name in counts)
+    repeated = [name for name, count in counts.items() if count > 1]
+    if repeated:
+        many = f"{len(repeated)} names stand" if len(repeated) > 1 else "a name stands"
+        note_input(
+            f"{many} for several spaces of the index: {repeated[0]!r} for {counts[repeated[0]]}"
+            f"{', ...' if len(repeated) > 1 else ''}; queries do not tell them apart, and remove takes all of them"
+        )

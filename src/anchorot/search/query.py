@@ -2,7 +2,7 @@
 
 import math
 from bisect import insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import compress
 from typing import Any, NamedTuple
@@ -155,9 +155,13 @@ class Snapshot(NamedTuple):
             raise InputError(f"there is no space of id {given[~present][0]} in the index")
         return [int(i) for i in given]
 
+    @property
+    def names(self) -> Iterator[str]:
+        """Names of all spaces by ascending id; nothing if they have none."""
+        return (name for segment in self.segments for name in compress(segment.names or (), segment.alive))
+
     def _find_names(self, names: set[str]) -> list[int]:
-        labels = (name for segment in self.segments for name in compress(segment.names or (), segment.alive))
-        found = [(name, int(i)) for name, i in zip(labels, self.ids, strict=False) if name in names]
+        found = [(name, int(i)) for name, i in zip(self.names, self.ids, strict=False) if name in names]
         missing = names - {name for name, _ in found}
         if missing:
             raise InputError(f"there is no space called {min(missing)!r} in the index")
