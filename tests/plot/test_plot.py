@@ -468,3 +468,24 @@ def test_wrong_input_gives_one_clear_line(picture, message):
 def test_a_single_point_is_drawn_whatever_it_costs_itself():
     drawn(plot.shape([[3.0]], [1.0]))
     drawn(plot.matched_graphs([[-1e9]], [[5.0]], [0]))
+
+
+NO_TEXT = "cat\udcff"  # as a name of a file may be
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plot.distance_matrix(DISTANCES, names=[NO_TEXT] * 5),
+        lambda: plot.distance_matrix(DISTANCES, groups=[NO_TEXT] * 5),
+        lambda: plot.distance_map(DISTANCES, groups=[NO_TEXT] * 5, names=[NO_TEXT] * 5),
+        lambda: plot.anchor_cdfs(CLOUD, CLOUD, names=(NO_TEXT, "b")),
+        lambda: plot.matching(np.arange(12), ([NO_TEXT] * 12, [NO_TEXT] * 12)),
+        lambda: plot.embedding_pair(TURNED, VECTORS, VECTORS[::-1], labels=([NO_TEXT] * 30, [NO_TEXT] * 30)),
+        lambda: plot.error_curve({NO_TEXT: ao.alignment_scores(np.arange(12), np.arange(12), cost=CLOUD.cost)}),
+    ],
+)
+def test_names_that_are_no_text_are_drawn(draw):
+    file = io.BytesIO()
+    draw().figure.savefig(file, format="svg")
+    assert file.getvalue()

@@ -1,5 +1,6 @@
 """The page that shows a plan: what is in it."""
 
+import os
 import re
 import sys
 from html.parser import HTMLParser
@@ -250,6 +251,14 @@ def test_a_plan_that_does_not_fit_is_refused_in_one_line(tmp_path, plan, message
     assert not list(tmp_path.iterdir())
 
 
+def test_names_that_are_no_text_are_written_out(tmp_path):
+    name = os.fsdecode(b"cat\xff")
+    x = ao.Space(square().cost, labels=[name, "b", "c", "d"])
+    options = {"names": (name, "B"), "title": name, "details": {name: name}, "labels": ([name] * 4, ["b"] * 4)}
+    write_report(tmp_path / "page.html", x, x, ao.anchor_energy_plan(x, x), **options)
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").count(r"cat\udcff") >= 6
+
+
 def test_without_plotly_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly", None)
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
@@ -260,7 +269,7 @@ def test_without_plotly_the_error_names_the_extra(tmp_path, monkeypatch):
 def test_a_write_that_fails_leaves_the_old_page(tmp_path, monkeypatch):
     (tmp_path / "page.html").write_text("old")
 
-    def full(self, text, encoding):
+    def full(self, text, **options):
         with self.open("w") as file:
             file.write(text[:10])
         raise OSError("no space left")

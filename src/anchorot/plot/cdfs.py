@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Float64s
 from anchorot._validate import check_integer
 from anchorot.distances.energy import anchor_energy
-from anchorot.plot.style import BLUE, INK, RED, given_or_current, quiet_frame, slim_colorbar
+from anchorot.plot.style import BLUE, INK, RED, given_or_current, legible, quiet_frame, slim_colorbar
 from anchorot.space import Space, as_space, heavy_part
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _draw_curves(
     ax.add_collection(LineCollection(list(_outline(edges, heights[shown])), colors=colour, linewidths=0.4, alpha=alpha))
     mean = _outline(edges, weights @ heights).T
     ax.plot(*mean, color="white", linewidth=4, alpha=0.9)
-    ax.plot(*mean, color=colour, linewidth=2.2, label=f"mean of {name}")
+    ax.plot(*mean, color=colour, linewidth=2.2, label=f"mean of {legible(name)}")
 
 
 def _outline(edges: Float64s, heights: Float64s) -> Float64s:

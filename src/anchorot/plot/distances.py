@@ -19,6 +19,7 @@ from anchorot.plot.style import (
     QUIET,
     given_or_current,
     hide_frame,
+    legible,
     quiet_frame,
     sharpness,
     slim_colorbar,
@@ -143,11 +144,11 @@ def distance_map(
         colour, marker = PALETTE[index % len(PALETTE)], MARKERS[index // len(PALETTE) % len(MARKERS)]
         x, y = coordinates[members].T
         style = {"edgecolor": "white", "linewidth": 0.8, "marker": marker}
-        ax.scatter(x, y, s=area[members], color=colour, label=name, **style)  # type: ignore[arg-type]
+        ax.scatter(x, y, s=area[members], color=colour, label=legible(name), **style)  # type: ignore[arg-type]
     if names is not None:
         for name_of, place in zip(names, coordinates, strict=True):
             shift = {"xytext": (6, 3), "textcoords": "offset points"}
-            ax.annotate(str(name_of), place, fontsize=7.5, color=INK, **shift)  # type: ignore[arg-type]
+            ax.annotate(legible(name_of), place, fontsize=7.5, color=INK, **shift)  # type: ignore[arg-type]
     if legend and groups is not None:
         shown = ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=9, handletextpad=0.2)
         for handle in shown.legend_handles:
@@ -201,7 +202,7 @@ def write_labels(ax: Axes, axis: str, labels: tuple[Float64s, list[str]] | None,
     for place, name in zip(*labels, strict=True):
         if not places or (place - places[-1]) * cell >= MIN_TYPE_SIZE:
             places.append(float(place))
-            names.append(name)
+            names.append(legible(name))
     room = cell * float(min(np.diff(places), default=count))
     size = float(np.clip(room, MIN_TYPE_SIZE, MAX_TYPE_SIZE))
     if axis == "y":

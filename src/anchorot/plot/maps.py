@@ -27,6 +27,7 @@ from anchorot.plot.style import (
     RED,
     given_or_current,
     hide_frame,
+    legible,
     literal,
     quiet_frame,
     sharpness,
@@ -96,7 +97,7 @@ def error_curve(
     right = most if unit == "cost" else min(most, MAX_ERROR_SHOWN)
     for number, (name, errors) in enumerate(curves.items()):
         levels = np.arange(len(errors) + 1) / len(errors)
-        told = f"{name}: mean {errors.mean():.3g}".removeprefix(": ")
+        told = f"{legible(name)}: mean {errors.mean():.3g}".removeprefix(": ")
         places, heights = np.concatenate([[0.0], errors, [max(right, most)]]), np.append(levels, 1.0)
         style = "-" if number < len(PALETTE) else "--"
         colour = PALETTE[number % len(PALETTE)]

@@ -88,6 +88,11 @@ def slim_colorbar(ax: "Axes", mappable: "ScalarMappable", label: str = "", *, ga
     return bar
 
 
+def legible(name: object) -> str:
+    """Return a name without lone surrogates, as names of files may have them: fonts refuse those."""
+    return str(name).encode("utf-8", "backslashreplace").decode()
+
+
 def literal(name: str) -> str:
     """Return a name in which matplotlib finds no formula of its own."""
-    return name.replace("$", r"\$")
+    return legible(name).replace("$", r"\$")

@@ -133,7 +133,7 @@ def write_report(
         plotly_version=html.escape(version),
     )
     with replacing(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+        temporary.write_text(page, encoding="utf-8", errors="backslashreplace")  # names of files may be no text
 
 
 def _sides(x: Any, y: Any, plan: object) -> tuple[Drawable, Drawable]:
