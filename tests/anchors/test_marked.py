@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import anchorot as ao
@@ -96,15 +96,33 @@ def test_a_reach_beyond_all_costs_changes_nothing(x, y, method):
     assert ao.anchor_energy(x, y, method=method, reach=largest(x, y) + 7) == energy
 
 
+FAR_BELOW_ZERO = [ao.Space([[-2.0]], types=[kind], features=[[size, 1.0]]) for kind, size in (("a", 0.0), ("b", 1.0))]
+
+
 @FEW
 @given(typed_spaces(), typed_spaces(), st.sampled_from([None, "types", "linear"]), st.booleans())
+@example(*FAR_BELOW_ZERO, "types", False)
 def test_energy_grows_with_the_reach(x, y, marks, robust):
     marks = ao.feature_map([x, y], marks) if marks == "linear" else marks
-    far = 1.0 if robust else largest(x, y)
-    reaches = np.linspace(-1.5, far, 6)
+    near, far = (0.0, 1.0) if robust else (min(float(x.cost.min()), float(y.cost.min())), largest(x, y))
+    reaches = np.linspace(near - 1.5, far, 6)
     energies = [ao.anchor_energy(x, y, robust=robust, marks=marks, reach=r) for r in reaches]
     assert energies[0] >= 0
     assert (np.diff(energies) >= -1e-12 * scale_of(x, y)).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("method", ["auto", "sweep"])
+def test_what_is_alike_beyond_all_costs_adds_nothing_however_far_one_looks(weighted, method):
+    """Where all points have one vector, nothing is left beyond the largest cost for a reach to multiply."""
+    rng = np.random.default_rng(0)
+    sides = []
+    for n in (9, 20):
+        weights = rng.dirichlet(np.ones(n)) if weighted else None
+        sides.append(ao.Space(ao.from_points(rng.normal(size=(n, 2))).cost, weights, features=np.ones(n)))
+    phi = ao.feature_map(sides, "linear")
+    near, far = (ao.anchor_energy(*sides, marks=phi, reach=reach, method=method) for reach in (largest(*sides), 1e14))
+    assert far == pytest.approx(near, rel=1e-9)
 
 
 @FEW

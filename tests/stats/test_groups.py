@@ -94,6 +94,18 @@ def test_groups_without_dispersion_differ_infinitely():
     assert np.isfinite(found.null).all()
 
 
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_a_labelling_that_fits_perfectly_changes_no_ties(is_inside):
+    """Two clusters of four: of 35 divisions one fits, whose F is infinite, and 16 differ from it by one exchange."""
+    here = np.repeat([0.0, 1.0], 4)
+    distances = np.abs(here[:, None] - here)
+    noise = 1e-15 * np.triu(np.random.default_rng(0).random((8, 8)), 1)
+    distances += np.where(is_inside, 1 - distances, distances) * (noise + noise.T)
+    exchanged = ao.group_test(distances, list("aaabbbba"), rng=0, post_hoc=False)
+    assert exchanged.pvalue == 17 / 35
+    assert ao.group_test(distances, list("aaaabbbb"), rng=0, post_hoc=False).pvalue == 1 / 35
+
+
 def test_all_spaces_alike_have_p_one():
     found = ao.group_test(np.zeros((4, 4)), [0, 0, 1, 1], rng=0)
     assert (found.statistic, found.pvalue) == (0, 1)

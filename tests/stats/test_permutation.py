@@ -21,6 +21,13 @@ def test_values_equal_but_for_rounding_are_ties():
     assert found.pvalue == 1
 
 
+def test_a_large_statistic_makes_no_others_equal():
+    labels = np.repeat(np.array([0, 1], np.uint8), [4, 4])
+    values = np.array([3.0, 1e14, 2.0, *[1.0] * 32])  # of all 35 divisions
+    found = permutation_test(exchange_of(labels), lambda drawn: values, n_resamples=99, rng=0, progress=False)
+    assert found.pvalue == 2 / 35
+
+
 def test_the_labels_given_are_asked_for_once_and_with_the_first_draws():
     asked = []
     labels = np.repeat(np.array([0, 1], np.uint8), [9, 9])

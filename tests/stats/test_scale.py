@@ -241,6 +241,49 @@ def test_the_order_of_points_is_no_difference(weighted, marks):
     assert found.where() == []
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("marks", [None, "types", ao.LinearMap(1)])
+def test_a_farther_reach_changes_no_band_before_it(marks, weighted):
+    rng = np.random.default_rng(0)
+    spaces = [
+        ao.Space(x.cost, rng.dirichlet(np.full(x.n, 9.0)) if weighted else None, types=x.types, features=x.types)
+        for x in tissues(0, "mixed", "segregated", count=4, n=20)
+    ]
+    near = [0.2, 0.5, 1.5]
+    found = ao.scale_test(spaces, two(4), near, marks=marks, n_resamples=9, rng=0)
+    assert (found.share > 0).all()
+    for far in (1e6, 1e12, 1e14, 1e100):
+        farther = ao.scale_test(spaces, two(4), [*near, far], marks=marks, n_resamples=9, rng=0)
+        assert farther.share[:3] == pytest.approx(found.share, rel=1e-12)
+        assert farther.pvalues[:3].tolist() == found.pvalues.tolist()
+
+
+def test_a_far_last_reach_sees_what_a_near_one_sees():
+    """The last band ends beyond all costs: how far beyond makes no difference."""
+    spaces = lines(0) + lines(1, 0.1)
+    near, far = (ao.scale_test(spaces, two(6), [0.1, end], n_resamples=99, rng=0) for end in (1.2, 1e14))
+    assert far.share == pytest.approx(near.share, rel=1e-12)
+    assert far.pvalue == near.pvalue < 1
+
+
+def test_a_share_is_between_0_and_1_where_some_energies_are_near_rounding():
+    """A band is kept or dropped as a whole: without the small ones, energies are no squared distances."""
+    for noise in 10.0 ** np.arange(-13, -10, 0.25):
+        rng = np.random.default_rng(0)
+        points = rng.random((12, 2))
+        spaces = [ao.from_points(points + noise * rng.random((12, 2))) for _ in range(8)]
+        found = ao.scale_test(spaces, two(4), [0.5, 1.0, 4.0], n_resamples=9, rng=0)
+        assert ((found.share >= 0) & (found.share <= 1)).all()
+
+
+def test_one_far_cost_does_not_join_the_reaches_of_all_others():
+    """Parts of a disconnected graph that are far apart, as disconnected=1e12 puts them."""
+    path = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
+    parts = np.where(np.eye(2, dtype=bool).repeat(5, 0).repeat(5, 1), np.tile(path, (2, 2)), 1e12)
+    found = ao.scale_test([parts, parts, parts + 0.0, np.minimum(parts, 3.0)], [0, 0, 1, 1], rng=0)
+    assert found.edges.tolist() == [0, 1, 2, 3, 4, 1e12]
+
+
 def test_reaches_below_all_costs_show_nothing():
     found = ao.scale_test([np.ones((3, 3)), np.eye(3), np.ones((2, 2)), np.eye(2)], [0, 0, 1, 1], [-2.0, -1.0], rng=0)
     assert found.edges.tolist() == [-2, -2, -1]

@@ -334,6 +334,19 @@ def test_the_order_of_points_is_no_difference(weighted, ground, pooled):
     assert found.pvalue == 1
 
 
+@pytest.mark.parametrize("far", [1e6, 1e14])
+def test_one_far_space_makes_no_labellings_equal(far):
+    """The energy test of weighted spaces is DISCO of the roots, however large the costs of one space are."""
+
+    def space(seed, scale):
+        rng = np.random.default_rng(seed)
+        return ao.Space(scale * ao.from_points(rng.normal(size=(8, 2))).cost, rng.dirichlet(np.full(8, 9.0)))
+
+    x, y = [space(k, 1.0) for k in range(4)], [*(space(10 + k, 1.3) for k in range(3)), space(99, far)]
+    by_groups = ao.group_test(np.sqrt(ao.pairwise(x + y)), [0] * 4 + [1] * 4, rng=0, post_hoc=False)
+    assert ao.energy_test(x, y, rng=0).pvalue == by_groups.pvalue < 1
+
+
 def test_pooled_anchors_have_no_matrix_and_distances_between_spaces_no_sweep():
     one = ao.Space([[0.0, 1.0], [1.0, 0.0]])
     with pytest.raises(ao.InputError, match="these need method='sweep'"):

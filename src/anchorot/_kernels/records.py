@@ -139,6 +139,18 @@ def to_heights(weights: Float64s) -> Int64s:
     return np.rint(np.ldexp(weights, HEIGHT_BITS)).astype(np.int64)
 
 
+def whole_heights(weights: Float64s) -> Int64s:
+    """Weights of sum 1 in units of 2**-62, of sum 2**62: an integral to a far reach multiplies what is missing."""
+    heights = to_heights(weights)
+    heights[np.argmax(heights)] += (1 << HEIGHT_BITS) - heights.sum()
+    return heights
+
+
+def level_heights(count: int) -> Int64s:
+    """Heights of `count` equal levels, of sum 2**62."""
+    return np.diff(to_heights(np.arange(count + 1) / count))
+
+
 def from_heights(heights: Int64s) -> Float64s:
     """Heights as floats in [0, 1]."""
     return np.ldexp(heights.astype(np.float64), -HEIGHT_BITS)

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
-from anchorot._kernels.records import Events, LevelMoves, from_heights, heights_along, row_order, to_heights
+from anchorot._kernels.records import (
+    Events,
+    LevelMoves,
+    from_heights,
+    heights_along,
+    row_order,
+    to_heights,
+    whole_heights,
+)
 from anchorot._typing import Floats
 from anchorot._validate import (
     check_memory,
@@ -124,7 +132,7 @@ class AnchorFeatures:
             kernels.sort_rows(levels, threads)
             return cls(levels=levels, robust=robust)
         cost = np.ascontiguousarray(space.cost, dtype=np.float64)
-        events = kernels.cost_events(cost, space.weights, to_heights(space.weights), threads)
+        events = kernels.cost_events(cost, space.weights, whole_heights(space.weights), threads)
         full = cls(events=events, robust=robust)
         return cls(mean_quantile=full.mean_quantile, robust=robust) if mean_only else full
 

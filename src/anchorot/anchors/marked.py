@@ -22,7 +22,15 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from anchorot._kernels import kernels
-from anchorot._kernels.records import Events, GridSpec, LevelBlocks, VectorLevels, to_heights
+from anchorot._kernels.records import (
+    Events,
+    GridSpec,
+    LevelBlocks,
+    VectorLevels,
+    level_heights,
+    to_heights,
+    whole_heights,
+)
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_memory, check_overflow, uniform_weights
 from anchorot.anchors.features import AnchorFeatures, as_features
@@ -251,14 +259,14 @@ def _pair_events(space: Space, anchors: Int64s, targets: Int64s, reach: float, t
     values = space.cost[np.ix_(anchors, targets)].astype(np.float64, copy=False).ravel()
     position, order = kernels.argsort(values, threads)
     row = order // len(targets)
-    jump = to_heights(seen / seen.sum())[order - row * len(targets)]
+    jump = whole_heights(seen / seen.sum())[order - row * len(targets)]
     return complete_masses(Events(position, row.astype(np.uint32), jump, space.weights[anchors] * seen.sum()), reach)
 
 
 def _events_of_levels(blocks: LevelBlocks, block: int, reach: float) -> Events:
     start, levels, count = blocks.shape[block]
     position, order = kernels.argsort(blocks.numbers[start : start + levels * count], threads=1)
-    jump = np.broadcast_to(to_heights(np.array(1 / levels)), order.shape).copy()
+    jump = level_heights(levels)[order // count]
     mass = np.full(count, blocks.mass[block])
     return complete_masses(Events(position, (order % count).astype(np.uint32), jump, mass), reach)
 
@@ -307,7 +315,7 @@ class VectorFeatures(MarkedFeatures):
         assert self.vector_levels is not None
         levels, anchor, _ = self.vector_levels
         position, order = kernels.argsort(levels.ravel(), threads=1)
-        jump = np.broadcast_to(to_heights(np.array(1 / len(levels))), order.shape).copy()
+        jump = level_heights(len(levels))[order // levels.shape[1]]
         return Events(position, anchor.ravel()[order], jump, uniform_weights(levels.shape[1]))
 
     @property

@@ -6,8 +6,8 @@ spaces, unless their anchors are to be pooled.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from anchorot.many.pairwise import pairwise
 from anchorot.space import Space
 from anchorot.stats.exchange import Names, exchange_of
 from anchorot.stats.graphs import clustering, degrees, tables_of
-from anchorot.stats.permutation import PermutationTest, Statistics, permutation_test
+from anchorot.stats.permutation import PermutationTest, Statistics, less_rounding, permutation_test
 from anchorot.stats.pooled import (
     HEIGHTS_ROUNDING,
     ROOTS_ROUNDING,
@@ -209,7 +209,7 @@ def energy_test(
             raise InputError("method='sweep' pools the anchors of spaces; give pooled=True too, or another method")
         costs, labels = _space_distances(rows_x, rows_y, weights_x, weights_y, ground, threads, place, progress)
         statistics = matrix_statistics(costs, place)
-        rounding = _rounding_of_roots(rows_x, rows_y, ground)
+        rounding = _rounding_of_roots([*rows_x, *rows_y], costs, ground)
     else:
         measures, labels = _pool(rows_x, rows_y, weights_x, weights_y)
         statistics, share = energy_statistics(measures, ground, n_resamples, method, threads, place)
@@ -226,7 +226,7 @@ def energy_test(
         n_resamples=n_resamples,
         rng=generator,
         stop_after=stop_after,
-        rounding=rounding,
+        least_equal=partial(less_rounding, rounding=rounding),
         progress=progress,
     )
 
@@ -400,10 +400,12 @@ def _space_distances(
     return np.sqrt(energies), np.repeat(np.array([1, 0], np.uint8), [len(rows_x), len(rows_y)])
 
 
-def _rounding_of_roots(rows_x: Sequence[Any], rows_y: Sequence[Any], ground: str) -> float:
-    """The root of what rounding leaves of an energy."""
-    spaces = [*rows_x, *rows_y]
+def _rounding_of_roots(spaces: list[Space], roots: Float64s, ground: str) -> float:
+    """The most that rounding of two spaces' energy, a share of the range of their costs, leaves of its root."""
     exact = ground == "w1" and all(space.is_uniform for space in spaces)
-    span = max(float(space.cost.max()) for space in spaces) - min(float(space.cost.min()) for space in spaces)
     share = SQUARES_ROUNDING if exact else ROOTS_ROUNDING if ground == "w2" else HEIGHTS_ROUNDING
-    return math.sqrt(share) * math.sqrt(span)
+    low, high = (np.array([float(end(space.cost)) for space in spaces]) for end in (np.min, np.max))
+    error = share * (np.maximum.outer(high, high) - np.minimum.outer(low, low))
+    np.fill_diagonal(error, 0.0)
+    of_root = np.divide(error, np.maximum(roots, np.sqrt(error)), out=np.zeros_like(error), where=error > 0)
+    return float(of_root.max())

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 GRID = Grid((16, 32), 0.0, 1.0)  # of costs of heat, which go from 0 to 1, and of levels
 MIN_GRAPHS = 3  # to draw anew from
+ROUNDING = 1e-12  # of the two squares that an energy is computed from: less is zero
 
 
 @dataclass(frozen=True)
@@ -182,9 +183,9 @@ def _anchor_distances(features: list[AnchorFeatures]) -> Float64s:
     vectors = np.stack([part_averages(own, GRID.cells, parts) for own in features])
     vectors -= vectors.mean(axis=0)
     squares = np.einsum("ij,ij->i", vectors, vectors)
-    energies = 2 * GRID.cell_area * (squares[:, None] + squares - 2 * vectors @ vectors.T)
-    rounding = 1e-12 * GRID.cell_area * float(squares.max())
-    return np.sqrt(np.where(energies > rounding, energies, 0.0))
+    sums = squares[:, None] + squares
+    energies = sums - 2 * vectors @ vectors.T
+    return np.sqrt(np.where(energies > ROUNDING * sums, 2 * GRID.cell_area * energies, 0.0))
 
 
 def _scores(means: Float64s) -> Float64s:

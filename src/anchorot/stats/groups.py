@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -19,7 +20,16 @@ from anchorot.io.cohort import Cohort
 from anchorot.many.pairwise import pairwise
 from anchorot.stats.exchange import Exchange, exchange_of, number_names
 from anchorot.stats.permutation import PermutationTest, permutation_test
-from anchorot.stats.spread import Effect, UnitSums, check_groups, column_of, dispersions, effect_between, subjects_of
+from anchorot.stats.spread import (
+    ROUNDING,
+    Effect,
+    UnitSums,
+    check_groups,
+    column_of,
+    dispersions,
+    effect_between,
+    subjects_of,
+)
 
 MAX_ASYMMETRY = 1e-9  # of the largest distance: more is no rounding
 
@@ -220,6 +230,7 @@ def group_test(
             n_resamples=n_resamples,
             rng=generator,
             stop_after=stop_after,
+            least_equal=partial(_least_equal_f, freedom=_freedom(own, part.labels)),
             progress=show,
         )
 
@@ -264,11 +275,22 @@ def _distances(given: ArrayLike | Cohort, marks: MarksLike, reach: float | None,
 
 def f_statistics(sums: UnitSums, labels: NDArray[Any]) -> Float64s:
     """F of every labelling (labellings, U); infinite where groups have no dispersion within."""
-    count, groups = sums.n_items, int(labels[0].max()) + 1
     total, within = dispersions(sums, labels)
     with np.errstate(divide="ignore", invalid="ignore"):
-        f = ((total - within) / (groups - 1)) / (within / (count - groups))
+        f = _freedom(sums, labels[0]) * ((total - within) / within)
     return np.where(within > 0, f, np.inf if total > 0 else 0.0)
+
+
+def _freedom(sums: UnitSums, labels: NDArray[Any]) -> float:
+    """(N - K) / (K - 1), of N items in K groups."""
+    groups = int(labels.max()) + 1
+    return (sums.n_items - groups) / (groups - 1)
+
+
+def _least_equal_f(observed: float, freedom: float) -> float:
+    """The least F that equals the observed one but for rounding, which is that of W / T = freedom / (freedom + F)."""
+    within = freedom / (freedom + observed) + ROUNDING
+    return freedom * (1 - within) / within
 
 
 def _share(powers: Float64s, exchange: Exchange) -> float:

@@ -17,7 +17,7 @@ from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer, check_rng
 from anchorot.stats.exchange import Exchange
 
-TIE = 1e-12  # statistics that differ by less, as a share of the largest of the first batch, are equal but for rounding
+TIE = 1e-12  # of the observed statistic: one that is less by no more is equal but for rounding
 BATCH = 256  # labellings whose statistics are computed at once
 CAUTIOUS_BATCH = 64  # where the test may stop after any of them
 MANY = 1_000_000  # assignments, whose number is rounded
@@ -79,6 +79,11 @@ def few_digits(count: int) -> str:
     return str(count) if count < MANY else f"about 1e{len(str(count)) - 1}"
 
 
+def less_rounding(observed: float, rounding: float = 0.0) -> float:
+    """Return the least statistic that equals the observed one but for rounding, of that or of its own digits."""
+    return observed - max(TIE * abs(observed), rounding)
+
+
 def permutation_test(
     exchange: Exchange,
     statistics: Statistics,
@@ -86,7 +91,7 @@ def permutation_test(
     n_resamples: int,
     rng: RngLike,
     stop_after: int | None = None,
-    rounding: float = 0.0,
+    least_equal: Callable[[float], float] = less_rounding,
     progress: bool = True,
 ) -> PermutationTest:
     """Compare the statistic of the labels given with those of labels that might as well have been dealt.
@@ -96,8 +101,8 @@ def permutation_test(
     one, and p = h / l if there were l draws by then (Besag and Clifford 1991): a valid p-value, because under the null
     hypothesis l is that small with a probability of at most p.
 
-    Statistics, which are asked for with the labels of all units, must not depend on what groups are called. Those that
-    differ by no more than `rounding`, or by a share `TIE` of the largest, are equal.
+    Statistics, which are asked for with the labels of all units, must not depend on what groups are called. Those
+    from `least_equal` of the observed one on count as no less: the slack follows the values compared, and no other.
     """
     count = check_integer(n_resamples, "n_resamples", 1)
     enough = None if stop_after is None else check_integer(stop_after, "stop_after", 1)
@@ -125,8 +130,7 @@ def permutation_test(
             found = statistics(drawn)
             if len(null) == 0:
                 observed, found = float(found[0]), found[1:]
-                slack = max(TIE * max(abs(observed), float(np.abs(found).max(initial=0.0))), rounding)
-                least = observed - slack if np.isfinite(slack) else observed
+                least = least_equal(observed)
             null = np.append(null, found)
             reached = np.flatnonzero(null >= least)
             if enough is not None and len(reached) >= enough:

@@ -43,8 +43,9 @@ from anchorot.stats.spread import (
 
 N_REACHES = 32
 N_QUANTILES = 1025  # of each space's costs, from which reaches are chosen
-MIN_GAP = 1e-9  # of their range: costs that differ by less are equal but for rounding
-ENERGY_ROUNDING = 1e-14  # of all that there can be between two spaces: less is rounding
+MIN_GAP = 1e-9  # of how far they lie above the least: costs that differ by less are equal but for rounding
+ENERGY_ROUNDING = 1e-14  # of the largest energy that two spaces can have where there are costs: less is rounding
+FAR_ROUNDING = 1e-24  # the same beyond all costs, where the integrand is a square of rounding errors
 
 Band = tuple[float, float]
 
@@ -260,7 +261,7 @@ def scale_test(
     features = [marked_features(space, marking, robust=robust, name=f"spaces[{i}]") for i, space in enumerate(spaces)]
     start = min(float(ends[0]), min(float(space.cost.min()) for space in seen))
     alphabet = _alphabet(features) if type_pairs else ()
-    least = _largest_energy(features, ENERGY_ROUNDING * float(ends[-1]) - ENERGY_ROUNDING * start)
+    least = _rounding(features, ends, start, max(float(space.cost.max()) for space in seen))
     sums = _band_sums(features, ends, alphabet, exchange.unit, least, threads, progress)
     others = others_if_few(exchange, count)
     if others is None:
@@ -337,7 +338,7 @@ def _distinct_values(values: Floats) -> Float64s:
     with np.errstate(over="ignore"):
         span = float(different[-1] - different[0])
     check_overflow(span, 1)
-    return different[np.append(np.diff(different) > MIN_GAP * span, True)]
+    return different[np.append(np.diff(different) > MIN_GAP * (different[1:] - different[0]), True)]
 
 
 def _other_costs(space: Space) -> Floats:
@@ -350,19 +351,22 @@ def _band_sums(
     reaches: Float64s,
     alphabet: tuple[Hashable, ...],
     unit: Int64s,
-    least: float,
+    least: Float64s,
     threads: int,
     progress: bool,
 ) -> Float64s:
     """Energies of all pairs of spaces in each band, summed up for every two units u <= v, (bands, pairs of units).
 
-    With an alphabet those of every two types follow, band after band. Energies of at most `least` are rounding.
+    With an alphabet those of every two types follow, band after band. A band in which no energy exceeds `least` has
+    rounding errors alone, and counts as zero.
     """
     count, n_units = len(features), int(unit.max()) + 1
     parts = 1 + len(alphabet) * (len(alphabet) + 1) // 2 * bool(alphabet)
     sums = np.zeros((n_units * (n_units + 1) // 2, parts * len(reaches)))
 
-    def compare(i: int) -> Float64s:
+    has_energy = np.zeros((parts, len(reaches)), bool)
+
+    def compare(i: int) -> tuple[Float64s, NDArray[np.bool_]]:
         found = np.empty((count - i - 1, parts, len(reaches)))
         for k, other in enumerate(features[i + 1 :]):
             found[k, 0] = energy_profile(features[i], other, reaches)
@@ -370,22 +374,30 @@ def _band_sums(
                 found[k, 1:] = pair_profiles(features[i], other, reaches, alphabet)
         check_overflow(found, 1)
         bands = np.diff(found, axis=2, prepend=0.0)
-        bands[bands <= least] = 0.0
-        return bands.reshape(len(bands), -1)
+        above = bands > least + ENERGY_ROUNDING * found  # of which a band is a difference
+        return np.maximum(bands, 0.0).reshape(len(bands), -1), above.any(axis=0)
 
     n_pairs = count * (count - 1) // 2
     with progress_bar(n_pairs, "comparing", "pairs", progress) as advance, Threads(threads) as pool:
-        for i, (_, found) in enumerate(pool.map(compare, range(count - 1), in_order=True)):
+        for i, (_, (found, above)) in enumerate(pool.map(compare, range(count - 1), in_order=True)):
+            has_energy |= above
             low, high = np.minimum(unit[i], unit[i + 1 :]), np.maximum(unit[i], unit[i + 1 :])
             np.add.at(sums, high * (high + 1) // 2 + low, found)
             advance(len(found))
-    return sums.T
+    return sums.T * has_energy.reshape(-1, 1)
 
 
-def _largest_energy(features: Sequence[AnchorFeatures], span: float) -> float:
-    """More than any energy over a span of costs: 2 |F - G|² is at most 8 |F|², and |F| is 1 but of vectors."""
+def _rounding(features: Sequence[AnchorFeatures], reaches: Float64s, start: float, largest: float) -> Float64s:
+    """What rounding may leave of the energy of a band, which depends on costs up to its end and on no other band.
+
+    2 |F - G|² is at most 8 |F|², and |F| is 1 but of vectors.
+    """
     vectors = [own.vectors for own in features if isinstance(own, VectorFeatures)]
-    return 8 * span * max((float(np.linalg.norm(own, axis=1).sum()) ** 2 for own in vectors), default=1.0)
+    most = 8 * max((float(np.linalg.norm(own, axis=1).sum()) ** 2 for own in vectors), default=1.0)
+    near = np.minimum(reaches, max(largest, start))
+    # term by term: the difference may be beyond the range of floats
+    near_rounding = ENERGY_ROUNDING * near - ENERGY_ROUNDING * start
+    return most * (near_rounding + FAR_ROUNDING * reaches - FAR_ROUNDING * start)
 
 
 def _square(lower: Float64s) -> Float64s:

@@ -219,13 +219,13 @@ def compare_together(shares: Float64s) -> Comparison:
     """
     expected, spread = shares.mean(axis=1), shares.std(axis=1)
     scores = standardise(shares, expected[:, None], spread[:, None])
-    slack = ROUNDING / max(MIN_SPREAD, float(spread[spread > MIN_SPREAD].min(initial=1.0)))
+    slack = np.where(spread > MIN_SPREAD, ROUNDING / np.maximum(spread, MIN_SPREAD), 0.0)  # of the scores of each
     observed, null = scores[:, 0], scores[:, 1:].max(axis=0)
-    ordered = np.sort(null)
+    ordered = np.sort((scores[:, 1:] + slack[:, None]).max(axis=0))
 
     def pvalue(reached: NDArray[np.intp]) -> Float64s:
         return (reached + 1) / (len(null) + 1)
 
     adjusted = pvalue(len(null) - np.searchsorted(ordered, observed - slack))
-    alone = pvalue((scores[:, 1:] >= observed[:, None] - slack).sum(axis=1))
+    alone = pvalue((scores[:, 1:] >= (observed - slack)[:, None]).sum(axis=1))
     return Comparison(expected, spread, observed, null, alone, adjusted)
