@@ -49,7 +49,7 @@ def chances(problem: Problem, matches: Int64s, marks: tuple[Hashes, Hashes]) -> 
     """(n,): estimated chance that a node's match is the right one; `marks` are what nodes have besides edges."""
     common = problem.common(matches)
     edges = csr_array((np.ones(common.nnz), common.indices, common.indptr), shape=common.shape)
-    change = changes_in_edges(problem, matches, common)
+    change = np.maximum(changes_in_edges(problem, matches, common), -LARGEST_MARGIN)  # -inf for other kinds
     change[np.arange(problem.n), matches] = 0
     is_tie = change >= -NOTHING
     ties = is_tie.sum(axis=1)
@@ -73,31 +73,22 @@ def chances(problem: Problem, matches: Int64s, marks: tuple[Hashes, Hashes]) -> 
     return found
 
 
-def candidates(problem: Problem, matches: Int64s, chance: Float64s) -> Float64s:
+def candidates(problem: Problem, whole: Int64s, kept: Int64s, chance: Float64s, m: int) -> Float64s:
     """(n, m): where each node might belong. Its match has its chance; others share the rest by what they would cost.
 
-    Rows sum to 1, but for nodes without a match, which have -1 and zeros here.
+    Of the first m nodes of the second network, and of the nodes that are kept of a whole matching: their rows sum to 1,
+    others to 0.
     """
-    kept = np.flatnonzero(matches >= 0)
-    whole = _completed(matches, problem.m)
-    change = changes_in_edges(problem, whole, problem.common(whole))[kept]
-    at = np.arange(len(kept)), matches[kept]
+    change = changes_in_edges(problem, whole, problem.common(whole))[kept, :m]
+    at = np.arange(len(kept)), whole[kept]
     change[at] = -np.inf
     shares = np.exp(change - change.max(axis=1, keepdims=True, initial=-1e30), dtype=np.float64)
     total = shares.sum(axis=1, keepdims=True)
     shares *= np.divide(1 - chance[kept, None], total, out=np.zeros_like(total), where=total > 0)
     shares[at] = chance[kept]
-    found = np.zeros((problem.n, problem.m))
+    found = np.zeros((problem.n, m))
     found[kept] = shares / shares.sum(axis=1, keepdims=True)
     return found
-
-
-def _completed(matches: Int64s, m: int) -> Int64s:
-    """The matching with nodes that have none put on what is free."""
-    whole = matches.copy()
-    free = np.setdiff1d(np.arange(m), matches)
-    whole[matches < 0] = free[: int((matches < 0).sum())]
-    return whole
 
 
 def changes_in_edges(problem: Problem, matches: Int64s, common: csr_array) -> Float32s:

@@ -22,7 +22,7 @@ from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graphs import node_marks
 from anchorot.io.marks import Marks, column_names
 from anchorot.io.options import ReadOptions
-from anchorot.networks.problem import Bools, Problem
+from anchorot.networks.problem import Problem
 from anchorot.networks.symmetry import Hashes, bits, mixed
 
 Types = str | tuple[Iterable[Hashable], Iterable[Hashable]]
@@ -76,32 +76,43 @@ class Networks(NamedTuple):
             sides.append(Network(_weights(table, is_directed), table.names, node_marks(table, kinds, numbers)))
         first, second = sides
         widths = [None if side.marks.features is None else side.marks.features.shape[1] for side in sides]
-        if widths[0] != widths[1]:
+        if widths[0] != widths[1] and None not in widths:
             raise InputError(
-                f"features have {widths[0]} and {widths[1]} columns, but as many in both graphs are needed"
+                f"features have {widths[0]} and {widths[1]} columns, but both graphs need the same number of columns"
             )
-        return cls(first, second, _places(seeds, first.names, second.names), is_directed)
+        places = _places(seeds, first.names, second.names)
+        _check_types_of_seeds(places, first, second)
+        return cls(first, second, places, is_directed)
 
     def problem(self) -> Problem:
-        """What is to be solved: weights in a unit of their own, the worth of features, pairs that must not be."""
-        scaled = [side.weights * (1 / (side.weights.data.max(initial=0) or 1.0)) for side in self[:2]]
-        return Problem(scaled[0], scaled[1], self._worth(scaled), self._forbidden(), self.is_directed)
+        """What is to be solved: weights in a unit of their own, the worth of features, and which nodes may be matched.
+
+        Where the first graph has more nodes of a type than the second, the second is given as many without edges, at
+        its end: to be matched with one of them is to stay alone, and is worth nothing.
+        """
+        first, second = (side.weights / (side.weights.data.max(initial=0) or 1.0) for side in self[:2])
+        worth, kinds = self._worth([first, second]), self._kinds()
+        if kinds is not None:
+            missing = len(kinds[1]) - self.second.n
+            second.resize(len(kinds[1]), len(kinds[1]))
+            worth = None if worth is None else np.pad(worth, ((0, 0), (0, missing)))
+        return Problem(first, second, worth, kinds, self.is_directed)
 
     def turned(self) -> Networks:
         """The same with the second graph first."""
         return Networks(self.second, self.first, self.seeds[:, ::-1], self.is_directed)
 
     def hashes(self) -> tuple[Hashes, Hashes]:
-        """Of every node a number that tells nodes with different loops, types, features or seeds apart."""
+        """Of every node of the problem a number that distinguishes loops, types, features and seeds."""
         found = []
-        codes = self._type_codes()
+        kinds = self._kinds()
         for side, network in enumerate(self[:2]):
             known = mixed(bits(network.weights.diagonal()))
-            if codes is not None:
-                known = mixed(known + codes[side].astype(np.uint64))
             for column in () if network.marks.features is None else network.marks.features.T:
                 known = mixed(known + bits(column))
-            known[self.seeds[:, side]] += mixed(np.arange(len(self.seeds), dtype=np.uint64))
+            if kinds is not None:
+                known = np.append(known, np.zeros(len(kinds[side]) - network.n, np.uint64))
+                known = mixed(known + kinds[side].astype(np.uint64))
             found.append(known)
         return found[0], found[1]
 
@@ -112,17 +123,17 @@ class Networks(NamedTuple):
         number = {kind: code for code, kind in enumerate(dict.fromkeys(sorted([*kinds[0], *kinds[1]], key=repr)))}
         return [np.array([number[kind] for kind in own], np.int64) for own in kinds if own is not None]
 
-    def _forbidden(self) -> Bools | None:
-        """Pairs of different types, and those that seeds rule out."""
+    def _kinds(self) -> tuple[Int64s, Int64s] | None:
+        """Numbers of the problem's nodes: two nodes may be matched if theirs, which say type or seed, are equal."""
         codes = self._type_codes()
         if codes is None and not len(self.seeds):
             return None
-        shape = self.first.n, self.second.n
-        forbidden = np.zeros(shape, bool) if codes is None else codes[0][:, None] != codes[1]
-        forbidden[self.seeds[:, 0]] = True
-        forbidden[:, self.seeds[:, 1]] = True
-        forbidden[self.seeds[:, 0], self.seeds[:, 1]] = False
-        return forbidden
+        first, second = codes or [np.zeros(side.n, np.int64) for side in self[:2]]
+        own = -1 - np.arange(len(self.seeds))
+        first[self.seeds[:, 0]], second[self.seeds[:, 1]] = own, own
+        kinds, count = np.unique(first, return_counts=True)
+        missing = count - (second[:, None] == kinds).sum(axis=0)
+        return first, np.append(second, np.repeat(kinds, np.maximum(missing, 0)))
 
     def _worth(self, weights: list[csr_array]) -> Float32s | None:
         """Squared distances of features: an average one costs as much as the edges of an average node are worth."""
@@ -163,7 +174,22 @@ def _pair(given: Any, name: str) -> tuple[Any, Any]:
         raise InputError(
             f"{name} must be the name of a node attribute, or a pair, {name}=(of the first, of the second)"
         )
+    if (given[0] is None) != (given[1] is None):
+        missing = WHICH[0 if given[0] is None else 1]
+        raise InputError(f"{name} of {missing} are None, but both graphs need them; give both, or leave {name} out")
     return given[0], given[1]
+
+
+def _check_types_of_seeds(seeds: Int64s, first: Network, second: Network) -> None:
+    if first.marks.types is None or second.marks.types is None:
+        return
+    for i, j in seeds:
+        kinds = first.marks.types[i], second.marks.types[j]
+        if kinds[0] != kinds[1]:
+            raise InputError(
+                f"seeds has the pair {(first.names[i], second.names[j])!r} of types {kinds[0]!r} and {kinds[1]!r}, "
+                "but only nodes of one type are matched; leave that pair out, or correct the types"
+            )
 
 
 def _places(seeds: Seeds | None, *names: tuple[object, ...]) -> Int64s:

@@ -5,8 +5,9 @@ For a matching π of the n nodes of the first network with some of the m >= n no
     value(π) = sum over i, k of A_ik B_π(i)π(k)  +  sum over i of linear_iπ(i)
 
 counts common edges (by weight, each in both directions) and adds what pairs of nodes are worth by themselves. A loop of
-a node is such a worth. Some pairs may be forbidden: those of different types, say. Plans are matrices whose rows sum to
-one; if m > n, one row more stands for the m - n nodes of the second network that stay alone, as `copies` says.
+a node is such a worth. Only nodes of one kind may be matched, and the second network has at least as many nodes of each
+kind as the first, so that such a matching exists. Plans are matrices whose rows sum to one; if m > n, one row more
+stands for the m - n nodes of the second network that stay alone, as `copies` says.
 """
 
 from functools import cached_property
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from anchorot._typing import Float32s, Int64s
+from anchorot._typing import Float32s, Float64s, Int64s
 
 Bools = NDArray[np.bool_]
 
@@ -30,8 +31,8 @@ class Problem:
         Weights of edges, not negative; symmetric unless directed. Loops are moved into `linear`.
     linear : ndarray of shape (n, m), optional
         What matching i with j is worth, in the scale of `value`.
-    forbidden : bool ndarray of shape (n, m), optional
-        Pairs that must not be matched. Where they cannot be avoided, each costs more than any exchange can gain.
+    kinds : (ndarray of int, shape (n,), ndarray of int, shape (m,)), optional
+        Nodes of different kinds are never matched. No kind has more nodes in the first network than in the second.
     is_directed : bool
     """
 
@@ -40,7 +41,7 @@ class Problem:
         first: csr_array,
         second: csr_array,
         linear: Float32s | None = None,
-        forbidden: Bools | None = None,
+        kinds: tuple[Int64s, Int64s] | None = None,
         is_directed: bool = False,
     ) -> None:
         self.is_directed = is_directed
@@ -49,7 +50,7 @@ class Problem:
             worth = np.multiply.outer(*loops).astype(np.float32)
             worth *= 1 if is_directed else 2  # other edges without direction stand in their matrix twice
             linear = worth if linear is None else linear + worth
-        self.linear, self.forbidden = linear, forbidden
+        self.linear, self.kinds = linear, kinds
         self.first, self.second = (_without_loops(matrix) for matrix in (first, second))
         self.n, self.m = self.first.shape[0], self.second.shape[0]
 
@@ -57,9 +58,14 @@ class Problem:
         """The same problem with nodes in another order."""
         pairs = np.ix_(first, second)
         linear = None if self.linear is None else self.linear[pairs]
-        forbidden = None if self.forbidden is None else self.forbidden[pairs]
+        kinds = None if self.kinds is None else (self.kinds[0][first], self.kinds[1][second])
         sides = self.first[first][:, first], self.second[second][:, second]
-        return Problem(*sides, linear, forbidden, self.is_directed)
+        return Problem(*sides, linear, kinds, self.is_directed)
+
+    @cached_property
+    def forbidden(self) -> Bools | None:
+        """Pairs of nodes, (n, m), that must not be matched; None if all may be."""
+        return None if self.kinds is None else self.kinds[0][:, None] != self.kinds[1]
 
     @property
     def rows(self) -> int:
@@ -86,19 +92,29 @@ class Problem:
         return (self.first.T.tocsr(), self.second.T.tocsr()) if self.is_directed else (self.first, self.second)
 
     @cached_property
-    def penalty(self) -> float:
-        """What a forbidden pair costs: more than both of its nodes can be worth elsewhere."""
-        most = [float(matrix.sum(axis=axis).max(initial=0)) for matrix in (self.first, self.second) for axis in (0, 1)]
-        own = 0.0 if self.linear is None else float(np.ptp(self.linear))
-        return 1 + 4 * max(most) + 2 * own
-
-    @cached_property
     def bound(self) -> float:
-        """No matching is worth more: the heaviest edges on the heaviest, and everybody's best partner."""
-        heavy = [np.sort(matrix.data)[::-1].astype(np.float64) for matrix in (self.first, self.second)]
-        count = min(map(len, heavy))
-        own = 0.0 if self.linear is None or self.n == 0 else float(self.linear.max(axis=1).sum(dtype=np.float64))
-        return float(heavy[0][:count] @ heavy[1][:count]) + own
+        """No matching is worth more: the heaviest edges on the heaviest of the same kinds, and the best partners."""
+        sides = [self._weights_by_kinds(side) for side in (0, 1)]
+        total = 0.0
+        for kinds in sides[0].keys() & sides[1].keys():
+            x, y = (side[kinds] for side in sides)
+            count = min(len(x), len(y))
+            total += float(x[:count] @ y[:count])
+        if self.linear is not None and self.n > 0:
+            total += float(self.without_forbidden(self.linear).max(axis=1).sum(dtype=np.float64))
+        return total
+
+    def _weights_by_kinds(self, side: int) -> dict[tuple[int, int], Float64s]:
+        """Weights of edges, largest first, by the kinds of their tails and heads."""
+        entries = (self.first, self.second)[side].tocoo()
+        weights = entries.data.astype(np.float64)
+        kind = np.zeros(entries.shape[0], np.int64) if self.kinds is None else self.kinds[side]
+        tails, heads = (kind[axis] for axis in entries.coords)
+        order = np.lexsort((-weights, heads, tails))
+        edges = np.stack([tails[order], heads[order]], axis=1)
+        starts = np.flatnonzero((np.diff(edges, axis=0, prepend=-1) != 0).any(axis=1))
+        found = np.split(weights[order], starts[1:])
+        return {(int(edges[start, 0]), int(edges[start, 1])): own for start, own in zip(starts, found, strict=False)}
 
     def common(self, matches: Int64s) -> csr_array:
         """Sparse (n, n): products of the weights of edges that are matched with edges."""
@@ -108,8 +124,13 @@ class Problem:
         """What is maximised, at a matching."""
         here = np.arange(self.n), matches
         own = 0.0 if self.linear is None else float(self.linear[here].sum(dtype=np.float64))
-        wrong = 0 if self.forbidden is None else int(self.forbidden[here].sum())
-        return float(self.common(matches).sum(dtype=np.float64)) + own - wrong * self.penalty
+        return float(self.common(matches).sum(dtype=np.float64)) + own
+
+    def magnitude(self, matches: Int64s) -> float:
+        """The same with every pair's own worth counted as positive: a scale for tolerances that does not cancel."""
+        edges = float(self.common(matches).sum(dtype=np.float64))
+        own = 0.0 if self.linear is None else np.abs(self.linear[np.arange(self.n), matches]).sum(dtype=np.float64)
+        return edges + float(own)
 
     def slope_of_matches(self, matches: Int64s) -> Float32s:
         """Gradient at a matching, (n, m): what every pair of nodes is worth if all others stay as they are."""
@@ -120,10 +141,8 @@ class Problem:
         return self.without_forbidden(slope)
 
     def without_forbidden(self, worth: Float32s) -> Float32s:
-        """The worth of pairs, (n, m), less the penalty where they are forbidden."""
-        if self.forbidden is None:
-            return worth
-        return np.where(self.forbidden, worth - np.float32(self.penalty), worth)
+        """The worth of pairs, (n, m), which is -inf where they are forbidden."""
+        return worth if self.forbidden is None else np.where(self.forbidden, np.float32(-np.inf), worth)
 
     def padded_rows(self, matrix: Any) -> Any:
         """A matrix (n, m) of numbers or truth values with a row of zeros for the nodes that stay alone."""

@@ -200,7 +200,8 @@ def rival_of(
     """The best of other answers that has this objective at least and differs on more than a share of the nodes."""
     kept = np.flatnonzero(best >= 0)
     for matches, objective in others:
-        differs = float(np.mean(twins[best[kept]] != twins[matches[kept]])) if len(kept) else 0.0
+        here, there = best[kept], matches[kept]
+        differs = float(np.mean((there < 0) | (twins[here] != twins[there]))) if len(kept) else 0.0
         if objective >= least_objective and differs > least_share:
             return GraphRival(matches, objective, differs)
     return None
