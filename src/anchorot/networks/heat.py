@@ -32,8 +32,8 @@ def anchor_costs(first: csr_array, second: csr_array, is_directed: bool, backend
     """
     length = max(first.shape[0], second.shape[0])
     costs, short = (np.zeros((first.shape[0], second.shape[0]), np.float32) for _ in range(2))
-    walks = [_walks(matrix, is_directed) for matrix in (first, second)]
-    for walk_x, walk_y in zip(*walks, strict=True):
+    sides = [walks(matrix, is_directed) for matrix in (first, second)]
+    for walk_x, walk_y in zip(*sides, strict=True):
         profiles = zip(*(_profiles(walk, length, backend) for walk in (walk_x, walk_y)), strict=True)
         for time, (x, y) in zip(TIMES, profiles, strict=True):
             found = backend.host(backend.row_costs(x, y))
@@ -48,7 +48,7 @@ def _in_deviations(costs: Float32s) -> Float32s:
     return costs / np.float32(scale) if scale > 1e-6 else np.zeros_like(costs)
 
 
-def _walks(matrix: csr_array, is_directed: bool) -> list[csr_array]:
+def walks(matrix: csr_array, is_directed: bool) -> list[csr_array]:
     """One step of each walk."""
     if not is_directed:
         root = _inverse(np.sqrt(matrix.sum(axis=1, dtype=np.float64)))
@@ -56,6 +56,23 @@ def _walks(matrix: csr_array, is_directed: bool) -> list[csr_array]:
     sides = matrix, matrix.T.tocsr()
     degrees = [diags_array(_inverse(side.sum(axis=1, dtype=np.float64))) for side in sides]
     return [(degree @ side).tocsr().astype(np.float32) for degree, side in zip(degrees, sides, strict=True)]
+
+
+def heat_of_node(walk: csr_array, node: int) -> Float64s:
+    """(n,): where the heat of one node is, on average over the times."""
+    step = walk.T.tocsr().astype(np.float64)
+    share = poisson.pmf(np.arange(_most_steps() + 1)[:, None], TIMES).mean(axis=1)
+    after = np.zeros(walk.shape[0])
+    after[node] = 1
+    heat = share[0] * after
+    for own in share[1:]:
+        after = step @ after
+        heat += own * after
+    return heat
+
+
+def _most_steps() -> int:
+    return int(max(poisson.isf(NEGLIGIBLE, max(TIMES)), 1))
 
 
 def _inverse(numbers: Float64s) -> Float64s:
@@ -68,7 +85,7 @@ def _profiles(walk: csr_array, length: int, backend: Backend) -> list[Any]:
     ends = _bin_ends(length)
     inner = [*ends[ends < n].tolist(), n]
     step = backend.sparse(_int32(walk.T.tocsr()))
-    most = int(max(poisson.isf(NEGLIGIBLE, max(TIMES)), 1))
+    most = _most_steps()
     share = poisson.pmf(np.arange(most + 1)[:, None], TIMES)  # [steps, time]
     stays = np.diff(walk.indptr) == 0  # heat that cannot leave
     found: list[list[Any]] = [[] for _ in TIMES]

@@ -18,6 +18,7 @@ from anchorot.networks.finish import finish
 from anchorot.networks.heat import anchor_costs
 from anchorot.networks.messages import Conversation, Schedule, count_messages
 from anchorot.networks.path import STAGES, STEPS, follow_path
+from anchorot.networks.pins import are_mostly_tied, pinned_costs
 from anchorot.networks.problem import Problem
 from anchorot.networks.symmetry import Hashes, canonical_order
 
@@ -30,7 +31,9 @@ PLENTY = 0.9  # of what could be common is: no matching by chance does that, unl
 FEW = 3.0  # edges of a node, on average: what is little more than a tree is common to networks with nothing in common
 SAME = 0.5  # of the nodes are matched alike, at values within NEAR of the best: two ways have found one answer
 NEAR = 0.01
+ROUNDING = 1e-6  # of the bound
 FORBIDDEN = 40.0  # in logarithms of odds
+PINNINGS = 4  # attempts with nodes matched at random, where most look alike
 JITTER = 1e-3  # of the anchors' standard deviation: lets nodes that are alike go different ways
 LARGE = 3000  # nodes, from where one way that ends well is enough and nobody votes
 
@@ -53,46 +56,78 @@ def solve(problem: Problem, marks: tuple[Hashes, Hashes], backend: Backend, rng:
     Nodes are brought to an order of their own first, so that names change nothing but where nodes are alike. `marks`
     are what nodes have besides edges.
     """
+    begin = time.perf_counter()
     sides = zip((problem.first, problem.second), marks, strict=True)
     seed = int(rng.integers(2**63))  # one for both, so that nodes that are alike have no order of their own
     orders = [canonical_order(matrix, own, np.random.default_rng(seed)) for matrix, own in sides]
+    ordered = problem.reordered(*orders)
+    everyone = np.arange(problem.n)
+    if problem.n == problem.m and _is_best(ordered, everyone):  # isomorphic networks need no search
+        tried = [Found("refinement", everyone, ordered.value(everyone), time.perf_counter() - begin, 0, True, True)]
+    else:
+        tried = search(ordered, backend, np.random.default_rng(seed))
     found = []
-    for one in search(problem.reordered(*orders), backend, np.random.default_rng(seed)):
+    for one in tried:
         matches = np.empty(problem.n, np.int64)
         matches[orders[0]] = orders[1][one.matches]
         found.append(one._replace(matches=matches))
     return found
 
 
+def _is_best(problem: Problem, matches: Int64s) -> bool:
+    """Whether a matching is allowed and as good as can be."""
+    is_allowed = problem.kinds is None or np.array_equal(problem.kinds[0], problem.kinds[1][matches])
+    return is_allowed and problem.value(matches) >= problem.bound - ROUNDING * abs(problem.bound)
+
+
 def search(problem: Problem, backend: Backend, rng: np.random.Generator) -> list[Found]:
     """All that was tried, the best first."""
     found: list[Found] = []
-    for one in _attempts(problem, backend, found, rng):
+    begin = time.perf_counter()
+    short, costs = anchor_costs(problem.first, problem.second, problem.is_directed, backend)
+    is_tied = are_mostly_tied(-problem.without_forbidden(_known(problem) - short))
+    for one in _attempts(problem, backend, found, rng, (short, costs), is_tied, begin):
         found.append(one)
-        if is_settled(problem, found):  # the last one says so of all
+        if is_settled(problem, found, is_tied):  # the last one says so of all
             found[-1] = one._replace(is_settled=True)
             break
     return sorted(found, key=lambda one: -one.value)
 
 
-def is_settled(problem: Problem, found: list[Found]) -> bool:
-    """Whether nothing better is to be expected: the value is as large as can be, or nearly, or two ways agree."""
+def is_settled(problem: Problem, found: list[Found], is_tied: bool) -> bool:
+    """Whether nothing better is to be expected: the value is as large as can be, or nearly, or two ways agree.
+
+    Where nodes look alike (`is_tied`), ways that agree have the same common edges: symmetries move the matches, and a
+    matching of two pieces that do not fit together has nearly as many common edges as the best.
+    """
     last, best = found[-1], max(found, key=lambda one: one.value)
-    if best.value >= problem.bound - 1e-6 * abs(problem.bound):
+    if _is_best(problem, best.matches):
         return True
     degree = min(problem.first.nnz / problem.n, problem.second.nnz / problem.m)
-    if problem.linear is None and degree > FEW and best.value >= PLENTY * problem.bound:
+    if not is_tied and problem.linear is None and degree > FEW and best.value >= PLENTY * problem.bound:
         return True
-    if last.value < (1 - NEAR) * best.value:
+    least = best.value - NEAR * problem.magnitude(best.matches)
+    if last.value < least:
         return False
-    rivals = [one for one in found[:-1] if one.value >= (1 - NEAR) * best.value]
-    return any(np.mean(one.matches == last.matches) > SAME for one in rivals)
+    rivals = [one for one in found[:-1] if one.value >= least]
+    if not is_tied:
+        return any(np.mean(one.matches == last.matches) > SAME for one in rivals)
+    edges = problem.common(last.matches).astype(bool)
+    shared = [edges.multiply(problem.common(one.matches)).nnz for one in rivals]
+    return max(shared, default=-1) >= (1 - NEAR) * edges.nnz
 
 
-def _attempts(problem: Problem, backend: Backend, found: list[Found], rng: np.random.Generator) -> Iterator[Found]:
+def _attempts(
+    problem: Problem,
+    backend: Backend,
+    found: list[Found],
+    rng: np.random.Generator,
+    anchors: tuple[Float32s, Float32s],
+    is_tied: bool,
+    begin: float,
+) -> Iterator[Found]:
     """One way after the other; `found` is what became of those before."""
-    begin = time.perf_counter()
-    short, costs = anchor_costs(problem.first, problem.second, problem.is_directed, backend)
+    short, costs = anchors
     jitter = np.float32(JITTER) * rng.standard_normal((problem.n, problem.m), np.float32)
     near, prior = (problem.padded_rows(jitter - own) for own in (short, costs))
     worth = problem.padded_rows(_known(problem))
@@ -108,6 +143,10 @@ def _attempts(problem: Problem, backend: Backend, found: list[Found], rng: np.ra
         before, begin = begin, time.perf_counter()
         return Found(name, matches, value, begin - before, steps, is_finished)
 
+    for turn in range(PINNINGS if is_tied else 0):
+        base = costs if turn % 2 else np.zeros_like(costs)  # what little tells nodes apart may be what differs
+        start = problem.padded_rows(jitter - pinned_costs(problem, base, rng))
+        yield attempt(f"pinned {turn + 1}", start, SCHEDULES["messages"])
     if talk is not None:
         for name, schedule in SCHEDULES.items():
             yield attempt(name, near, schedule)

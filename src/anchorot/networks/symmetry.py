@@ -15,15 +15,49 @@ from anchorot._typing import Int64s
 Hashes = NDArray[np.uint64]
 
 REFINEMENTS = 12  # rounds, after which a node's colour has seen all of most networks
+MAX_SPLITS = 300  # nodes that are given a colour of their own; a symmetry that needs more is rare
 
 
 def canonical_order(matrix: csr_array, marks: Hashes, rng: np.random.Generator) -> Int64s:
     """Nodes by their place in the network: copies of a network whose nodes all differ are brought to the same order.
 
-    Nodes that refinement cannot tell apart stand in random order.
+    So are copies of one in which most nodes are alike by symmetry. Other nodes of one colour stand in random order.
     """
     colours = refined_colours(matrix, marks)
+    if 2 * len(np.unique(colours)) < len(colours):
+        colours = _split_colours(matrix, marks, rng)
     return np.lexsort((rng.permutation(len(colours)), colours))
+
+
+def _split_colours(matrix: csr_array, marks: Hashes, rng: np.random.Generator) -> Hashes:
+    """Colours of nodes after symmetries are broken: a node of the largest class gets its own colour, and so on.
+
+    Where a symmetry exchanges all nodes of a class, it makes no difference which of them that is. Refinement does not
+    see how large a component is, and twins are exchanged by a symmetry of their own.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    part = connected_components(matrix, directed=False)[1]
+    known = mixed(mixed(marks + np.bincount(part)[part].astype(np.uint64)) + _ranks(twin_classes(matrix, marks)))
+    colours = _stable_colours(matrix, refined_colours(matrix, known))
+    for _ in range(MAX_SPLITS):
+        _, number, count = np.unique(colours, return_inverse=True, return_counts=True)
+        largest = int(count.argmax())
+        if count[largest] == 1:
+            break
+        node = rng.choice(np.flatnonzero(number == largest))
+        colours[node] = mixed(mixed(colours[node : node + 1]))[0]
+        colours = _stable_colours(matrix, colours)
+    return colours
+
+
+def _ranks(classes: Int64s) -> Hashes:
+    """(n,): 0 for the first node of each class, 1 for the second, and so on."""
+    order = np.argsort(classes, kind="stable")
+    _, starts, count = np.unique(classes[order], return_index=True, return_counts=True)
+    ranks = np.empty(len(classes), np.uint64)
+    ranks[order] = (np.arange(len(classes)) - np.repeat(starts, count)).astype(np.uint64)
+    return ranks
 
 
 def refined_colours(matrix: csr_array, marks: Hashes) -> Hashes:
@@ -32,12 +66,28 @@ def refined_colours(matrix: csr_array, marks: Hashes) -> Hashes:
     walks = pattern @ pattern  # whole numbers below 2^53: exact
     squares, triangles = (walks.multiply(other).sum(axis=1).astype(np.uint64) for other in (walks, pattern))
     colour = mixed(squares + mixed(triangles + mixed(marks)))
+    sides = matrix, matrix.T.tocsr()
     for _ in range(REFINEMENTS):
-        heard = np.zeros_like(colour)
-        for side in (matrix, matrix.T.tocsr()):
-            heard = mixed(heard + _summed(mixed(colour[side.indices] + bits(side.data)), side))
-        colour = mixed(colour + heard)
+        colour = _refined(colour, sides)
     return colour
+
+
+def _stable_colours(matrix: csr_array, colour: Hashes) -> Hashes:
+    """Refine colours until no class is split any more."""
+    sides = matrix, matrix.T.tocsr()
+    before, count = 0, len(np.unique(colour))
+    while before < count:
+        colour = _refined(colour, sides)
+        before, count = count, len(np.unique(colour))
+    return colour
+
+
+def _refined(colour: Hashes, sides: tuple[csr_array, csr_array]) -> Hashes:
+    """Colours after every node has seen those of its neighbours, along edges and against them."""
+    seen = np.zeros_like(colour)
+    for side in sides:
+        seen = mixed(seen + _summed(mixed(colour[side.indices] + bits(side.data)), side))
+    return mixed(colour + seen)
 
 
 def twin_classes(matrix: csr_array, marks: Hashes) -> Int64s:
