@@ -32,7 +32,8 @@ def callables():
 def methods(name, thing):
     for method in vars(thing) if inspect.isclass(thing) else ():
         bound = getattr(thing, method)
-        if not method.startswith("_") and inspect.isroutine(bound) and bound.__module__.startswith("anchorot"):
+        is_method = inspect.isroutine(bound) and callable(bound)  # isroutine alone is true of cached properties too
+        if not method.startswith("_") and is_method and bound.__module__.startswith("anchorot"):
             yield f"{name}.{method}", bound
 
 

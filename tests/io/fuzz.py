@@ -9,6 +9,7 @@ that what would kill a user's program only ends that process, and is told.
 
 import argparse
 import gzip
+import io
 import os
 import resource
 import signal
@@ -79,7 +80,8 @@ def real_mesh():
         return trimesh.creation.icosphere(2)
     with tarfile.open(archive) as tar:
         member = next(m for m in tar if m.name.endswith(".obj") and not Path(m.name).name.startswith("."))
-        return trimesh.load_mesh(tar.extractfile(member), file_type="obj", process=False)
+        content = io.BytesIO(tar.extractfile(member).read())  # the member's own name would be taken for a path
+        return trimesh.load_mesh(content, file_type="obj", process=False)
 
 
 def seeds(ending, folder):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import anchorot as ao
 from anchorot.cli import app
-from anchorot.io.options import ReadOptions
+from anchorot.io.options import ReadOptions, by_keywords
 from anchorot.search.query import import_faiss
 
 NAMES = [option.name for option in fields(ReadOptions)]
@@ -31,9 +31,30 @@ def test_read_takes_the_options_and_no_others(tmp_path):
 
 
 def test_every_option_is_documented():
-    section = ao.read.__doc__.partition("Parameters\n")[2].partition("Returns\n")[0]
-    assert re.findall(r"^    (\w+) : ", section, re.MULTILINE) == ["path", *NAMES]
-    assert "OPTIONS" not in ao.read.__doc__
+    shown = inspect.getdoc(ao.read)
+    section = shown.partition("Parameters\n")[2].partition("Returns\n")[0]
+    assert re.findall(r"^(\w+) : ", section, re.MULTILINE) == ["path", *NAMES]
+    assert "OPTIONS" not in shown
+
+
+def test_help_is_aligned_whether_or_not_the_compiler_dedents_docstrings():
+    def indented(path, options):
+        """Read.
+
+        Parameters
+        ----------
+        path : path
+        OPTIONS
+        """
+
+    def dedented(path, options):  # as Python 3.13 and later compile the one above
+        pass
+
+    dedented.__doc__ = inspect.cleandoc(indented.__doc__)
+    shown = [inspect.getdoc(by_keywords(function)) for function in (indented, dedented)]
+    assert shown[0] == shown[1]
+    headings = [line for line in shown[0].splitlines() if re.match(r" *\w+ : ", line)]
+    assert [line.partition(" : ")[0] for line in headings] == ["path", *NAMES]
 
 
 @pytest.mark.parametrize("command", ["compare", "match", "pairwise", "test", "barycenter"])

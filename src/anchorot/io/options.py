@@ -206,20 +206,21 @@ def _by_keywords_of(
         path = own.parameters["path"].replace(annotation=PathLike)
         added = inspect.signature(options).parameters.values()
         wrapper.__signature__ = own.replace(parameters=[path, *added])  # type: ignore[attr-defined]
-        wrapper.__doc__ = (function.__doc__ or "").replace("OPTIONS", _section())
+        # Python 3.13 dedents docstrings when it compiles them, older ones do not
+        wrapper.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("OPTIONS", _section())
         return wrapper  # type: ignore[return-value]  # Concatenate knows no path=
 
     return decorate
 
 
 def _section() -> str:
-    """Return the options as lines of a numpydoc section, indented as a docstring is."""
+    """Return the options as lines of a numpydoc section, without indentation."""
     described = []
     for each in fields(ReadOptions):
         shown = f" By default: {each.metadata['shown']}." if "shown" in each.metadata else ""
         lines = wrap(each.metadata["text"] + shown, 112)
-        described.append("\n        ".join([f"{each.name} : {_kind(each)}", *lines]))
-    return "\n    ".join(described)
+        described.append("\n    ".join([f"{each.name} : {_kind(each)}", *lines]))
+    return "\n".join(described)
 
 
 def _kind(option: Field[Any]) -> str:
