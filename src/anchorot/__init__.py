@@ -15,6 +15,7 @@ fast, by the distributions of costs that their points see.
 
 from typing import TYPE_CHECKING
 
+from anchorot import _startup as _startup  # first: it handles Ctrl-C during the imports below
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.anchors.line import ot_1d

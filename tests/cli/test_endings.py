@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -199,6 +200,39 @@ def test_ctrl_c_while_worker_processes_start_is_one_line(inputs):
     )
     result = anchorot("pairwise", "a.npy", "b.npy", "--metric", "gw", "--jobs", 2, cwd=inputs, program=program)
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "anchorot: interrupted\n")
+
+
+SCRIPT = "from anchorot.cli import main\nmain()\n"  # what pip writes into bin/anchorot
+
+
+@pytest.mark.parametrize("imported", ["numpy", "typer"])  # by the package, and by its command line
+@pytest.mark.parametrize("words", [["-m", "anchorot"], ["bin/anchorot"]])
+def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path, words, imported):
+    result = interrupt_import(tmp_path, imported, SCRIPT, *words, "config")
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "anchorot: interrupted\n")
+
+
+@pytest.mark.parametrize("words", [["-m", "other"], ["bin/other"]])
+def test_ctrl_c_while_other_programs_import_anchorot_is_theirs(tmp_path, words):
+    script = "try:\n    import anchorot\nexcept KeyboardInterrupt:\n    raise SystemExit('theirs') from None\n"
+    result = interrupt_import(tmp_path, "numpy", script, *words)
+    assert (result.returncode, result.stdout, result.stderr) == (1, "", "theirs\n")
+
+
+def interrupt_import(folder, imported, script, *words):
+    """Run Python with these words, and send it Ctrl-C while it imports a package."""
+    stand_in = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)\n"
+    for name, text in {
+        f"{imported}.py": stand_in,
+        "bin/anchorot": script,
+        "bin/other": script,
+        "other/__init__.py": script,
+    }.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    found = os.pathsep.join([str(folder), str(Path(ao.__file__).parents[1])])
+    command, environment = [sys.executable, *words], os.environ | {"PYTHONPATH": found}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 import typer
 
+from anchorot._startup import INTERRUPT_STATUS, raise_interrupts
 from anchorot.exceptions import AnchorotError, MissingExtraError, find_shortage, first_line, printable
 from anchorot.io.files import read
 from anchorot.space import Space
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 LOG_SECONDS = 30.0  # seconds between two lines about what is under way, where there is no terminal
 FAILURE_STATUS = 2
-INTERRUPT_STATUS = 128 + signal.SIGINT
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 STDOUT = "standard output"
 # what PyTorch says, whose errors of memory are of no kind of their own on a CPU
@@ -155,6 +155,7 @@ def run(app: Callable[..., Any]) -> NoReturn:
         sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal's encoding lacks is no error
     sys.stdout = cast(TextIO, _NamedOutput(sys.stdout))
     try:
+        raise_interrupts()
         status = app(prog_name="anchorot", standalone_mode=False)
         sys.stdout.flush()
     except ClickException as error:
