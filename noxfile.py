@@ -15,7 +15,7 @@ PYTHON = sys.executable
 PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then needs none of its own
 PARALLEL = ("-n", "auto", "--dist", "loadgroup")  # in about as many processes as there are cores
 # every kernel has a law in one of these; what uses kernels repeats them with the NumPy kernels in CI alone
-LAWS_OF_KERNELS = ["tests/kernels", "tests/anchors", "tests/networks/test_kernels.py", "tests/many/test_metrics.py"]
+LAWS_OF_KERNELS = ["tests/kernels", "tests/anchors", "tests/align/graphs/test_kernels.py", "tests/many/test_metrics.py"]
 LAWS_OF_KERNELS += [f"tests/distances/test_{name}.py" for name in ("energy", "golden", "plan", "wasserstein")]
 LAWS_OF_KERNELS += ["tests/search/test_embedding.py"]
 USERS_OF_KERNELS = ["tests/stats", "tests/distances/test_hostile_numbers.py"]

@@ -1,7 +1,7 @@
 """Is `confidence` the share of right matches? Spaces with a known correspondence, of kinds that served no fit.
 
     python benchmarks/confidence.py               kinds held out: AUC and calibration error, a few minutes on two cores
-    python benchmarks/confidence.py --fit         fit the constants of distances/confidence.py anew, and print them
+    python benchmarks/confidence.py --fit         fit the constants of align/spaces/score.py anew, and print them
     python benchmarks/confidence.py --picture     also draw the reliability curves of docs/images/confidence.png
     python benchmarks/confidence.py --data FOLDER data sets elsewhere than in ../shared/data or ANCHOROT_DATA
 
@@ -33,8 +33,8 @@ from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 import anchorot as ao
-from anchorot.distances import confidence
-from anchorot.distances.confidence import FACTORS, chances
+from anchorot.align.spaces import score
+from anchorot.align.spaces.score import FACTORS, chances
 from drawn_pairs import DRAWN, Floats, Pair, distances, level, shuffled
 from measure import Row, table, write_results
 from problems import cell_problems, isometry_problems, scans, surface_costs
@@ -314,7 +314,7 @@ def fit(found: dict[str, list[Judged]]) -> None:
     alone = [one.seen for one in found["nothing in common"]]
     ends = np.array([(1, np.log(seen["dimension"][0]), np.log(seen["points"][0])) for seen in alone])
     by_chance = np.linalg.lstsq(ends, np.array([seen["kept neighbours"][0] for seen in alone]), rcond=None)[0]
-    confidence.BY_CHANCE = tuple(np.round(by_chance, 3).tolist())
+    score.BY_CHANCE = tuple(np.round(by_chance, 3).tolist())
     seen = {name: np.concatenate([one.seen[name] for pairs in found.values() for one in pairs]) for name in alone[0]}
     is_right = np.concatenate([joined(pairs)[1] for pairs in found.values()])
     counts = [len(joined(pairs)[1]) for pairs in found.values()]
@@ -327,7 +327,7 @@ def fit(found: dict[str, list[Judged]]) -> None:
         return float(-(weights * likely).sum() + RIDGE * np.square(factors).sum())
 
     best = np.round(minimize(loss, list(FACTORS.values()), method="L-BFGS-B").x, 2)
-    print(f"loss {loss(best):.4f}: {confidence.BY_CHANCE = }, {FACTORS = }")
+    print(f"loss {loss(best):.4f}: {score.BY_CHANCE = }, {FACTORS = }")
     print(table(rows_of({k: [one._replace(chance=chances(one.seen)) for one in v] for k, v in found.items()})))
 
 

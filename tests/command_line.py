@@ -17,7 +17,7 @@ from typer.main import get_command
 import anchorot as ao
 from anchorot.cli import app
 from tests.fork_server import fork_server
-from tests.means import GOLDEN, require_or_skip
+from tests.requirements import GOLDEN, require_or_skip
 
 PAIR = [str(GOLDEN / "authors_1.txt"), str(GOLDEN / "authors_2.txt")]
 PROGRAM = "from anchorot.cli import main; main()"

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from anchorot._kernels import kernels
-from tests.means import DATA, REQUIRE_ALL, DataFolder
+from tests.requirements import DATA, REQUIRE_ALL, DataFolder
 
 # Examples differ from run to run on a developer's machine; where all is required they are more, and always the same.
 settings.register_profile("default", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])

@@ -15,7 +15,7 @@ from experiments.common.rules import RULES
 HERE = Path(__file__).parents[1]
 CHECKOUT = HERE.parent
 ROOTS = {"anchorot": "src/anchorot", "experiments": "experiments", "benchmarks": "benchmarks"}
-PICTURES = ("anchorot.plot", "anchorot._scene")
+PICTURES = ("anchorot.plot", "anchorot._layout")
 # How answers are kept and shown, not how they are found; rules are counted one by one.
 MACHINERY = {f"experiments.common.{name}" for name in ("code", "progress", "rules", "study", "workers")}
 

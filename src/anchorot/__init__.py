@@ -16,29 +16,34 @@ fast, by the distributions of costs that their points see.
 from typing import TYPE_CHECKING
 
 from anchorot import _startup as _startup  # first: it handles Ctrl-C during the imports below
+from anchorot.align.correspondence import Alignment, Correspondence, match, read_matches
+from anchorot.align.embeddings.cells import align_cells
+from anchorot.align.embeddings.pipeline import align_embeddings
+from anchorot.align.embeddings.result import EmbeddingAlignment
+from anchorot.align.graphs.pipeline import align_graphs
+from anchorot.align.graphs.result import GraphAlignment
+from anchorot.align.meshes.pipeline import align_meshes
+from anchorot.align.meshes.result import MeshAlignment
+from anchorot.align.scores import AlignmentScores, alignment_scores
+from anchorot.align.spaces.landmarks import DenseAlignment
+from anchorot.align.spaces.pipeline import align
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.anchors.line import ot_1d
 from anchorot.anchors.marking import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
 from anchorot.barycenter import Barycenter, barycenter
 from anchorot.config import __version__, show_config
-from anchorot.distances.align import align
-from anchorot.distances.alignment import Alignment, Correspondence, match, read_matches
 from anchorot.distances.bounds import lower_bounds
-from anchorot.distances.dense import DenseAlignment
 from anchorot.distances.energy import anchor_energy, expected_cost
 from anchorot.distances.estimate import anchor_energy_estimate
 from anchorot.distances.gromov import gromov_wasserstein
-from anchorot.distances.ground import projected_energy
+from anchorot.distances.lazy_distances import MeshDistances, PointDistances
 from anchorot.distances.nearest import Neighbors, nearest_gw
-from anchorot.distances.on_demand import MeshDistances, PointDistances
 from anchorot.distances.plan import anchor_energy_plan
-from anchorot.distances.scores import AlignmentScores, alignment_scores
+from anchorot.distances.w2_energy import projected_energy
 from anchorot.distances.wasserstein import Transport, anchor_wasserstein
-from anchorot.embeddings.align import align_embeddings
-from anchorot.embeddings.cells import align_cells
-from anchorot.embeddings.result import EmbeddingAlignment
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
+from anchorot.geometry import Geometry
 from anchorot.io.cells import from_cells
 from anchorot.io.cohort import Cohort, from_cohort
 from anchorot.io.files import read, write
@@ -48,9 +53,7 @@ from anchorot.io.meshes import from_mesh
 from anchorot.io.points import from_neighbors, from_points
 from anchorot.many.convert import convert
 from anchorot.many.pairwise import pairwise
-from anchorot.networks.align import align_graphs
-from anchorot.networks.result import GraphAlignment
-from anchorot.origin import Geometry, Origin
+from anchorot.provenance import Origin
 from anchorot.search.embedding import embed
 from anchorot.search.index import SearchIndex
 from anchorot.search.projections import embedded_energy
@@ -60,8 +63,6 @@ from anchorot.stats.graphs import GraphDistance, GraphScore
 from anchorot.stats.groups import group_test
 from anchorot.stats.permutation import PermutationTest
 from anchorot.stats.scale import ScaleTest, scale_test
-from anchorot.surfaces.align import align_meshes
-from anchorot.surfaces.result import MeshAlignment
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from anchorot._html import card, dots, sorted_line
 from anchorot._kernels import kernels
+from anchorot._rescale import unit_of
 from anchorot._typing import Float64s, Floats, RngLike
-from anchorot._units import unit_of
 from anchorot._validate import (
     as_array,
     check_choice,
@@ -31,7 +31,8 @@ from anchorot._validate import (
     uniform_weights,
 )
 from anchorot.exceptions import InputError, note_input, printable
-from anchorot.origin import Geometry, Origin
+from anchorot.geometry import Geometry
+from anchorot.provenance import Origin
 
 LONGEST_ORIGIN = 60  # letters of a repr
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.stats.exchange import exchange_of
+from anchorot.stats.exchangeability import exchange_of
 from anchorot.stats.pooled import PooledMeasures, matrix_energies, sweep_energies
 from tests.strategies import examples
 

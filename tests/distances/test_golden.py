@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import energy_distance, wasserstein_distance
 
 import anchorot as ao
-from tests.means import GOLDEN
+from tests.requirements import GOLDEN
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from experiments.common import code
 from experiments.common.code import code_hash, dependencies
 from experiments.common.rules import NAMES, RULES
-from tests.means import ROOT
+from tests.requirements import ROOT
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_rules_of_the_experiment_count_and_those_of_others_do_not(checkout, monk
 
 def test_benchmarks_that_an_experiment_calls_count():
     found = {path.relative_to(ROOT).as_posix() for path in dependencies("networks")}
-    assert {"benchmarks/networks.py", "benchmarks/measure.py", "src/anchorot/networks/align.py"} <= found
+    assert {"benchmarks/networks.py", "benchmarks/measure.py", "src/anchorot/align/graphs/pipeline.py"} <= found
     assert "benchmarks/surfaces.py" not in found
 
 

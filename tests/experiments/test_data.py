@@ -19,7 +19,7 @@ import pytest
 import anchorot as ao
 from experiments import data as experiment_data
 from experiments.data import Address, DataSet, check, data_sets, fetch
-from tests.means import require_or_skip
+from tests.requirements import require_or_skip
 
 pytestmark = pytest.mark.system
 

@@ -20,7 +20,7 @@ from experiments.common.study import Study
 from experiments.common.workers import kept
 from experiments.data import data_folder
 from tests.command_line import anchorot
-from tests.means import ROOT
+from tests.requirements import ROOT
 
 NAMES = sorted(path.parent.name for path in ROOT.glob("experiments/*/experiment.py"))
 

@@ -15,7 +15,7 @@ from experiments.common.code import HERE
 from experiments.common.filling import REGION, Results, fill, filled, pages, written_pages
 from experiments.common.page import write_page
 from experiments.common.rules import NAMES
-from tests.means import ROOT
+from tests.requirements import ROOT
 
 RECORD = """# Measured
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.means import GOLDEN
+from tests.requirements import GOLDEN
 
 SIDE = 60
 

@@ -12,7 +12,7 @@ from scipy.stats import binom
 import anchorot as ao
 from experiments.common.rules import CONFIDENCE, MINUTES, NAMES, RULES, Interval, Part, Rule, Side, Verdict, judge_all
 from experiments.node_assignment.claims import BASELINE, FAMILIES, Figures, shown_methods
-from tests.means import ROOT
+from tests.requirements import ROOT
 
 FOLDER = ROOT / "experiments"
 PROTOCOL = (FOLDER / "PROTOCOL.md").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ import numpy as np
 
 import anchorot as ao
 from tests.io.mutations import mutate
-from tests.means import DATA, ROOT
+from tests.requirements import DATA, ROOT
 
 MEMORY = 3 << 30  # address space that a case may take on top of the libraries
 SECONDS = 60  # that a case may take on a busy machine; reading .h5ad gives up after 30

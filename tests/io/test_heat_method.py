@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.spatial import Delaunay
 
 import anchorot as ao
-from anchorot._units import unit_of
+from anchorot._rescale import unit_of
 from anchorot.io.geodesics import heat_geodesics, heat_rows
 from anchorot.io.heat_method import MIN_COTANGENTS, _cotangents, make_delaunay, tufted, twice_area
 from tests.strategies import examples

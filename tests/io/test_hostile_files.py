@@ -23,12 +23,12 @@ import scipy.sparse as sp
 
 import anchorot as ao
 from anchorot.cli.sources import find_sources
-from anchorot.io import gate
+from anchorot.io import safe_open
 from tests.io.fuzz import seeds
 from tests.io.mutations import mutate
 
 COST = np.array([[0.0, 1.5, 2.0], [1.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
-READERS = Path(gate.READ[0])
+READERS = Path(safe_open.READ[0])
 OBJ = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
 
 
@@ -140,7 +140,7 @@ def test_whatever_stands_in_the_place_of_a_file_is_one_line(tmp_path, monkeypatc
 def test_files_above_the_limit_are_refused_and_the_limit_can_be_raised(tmp_path, ending):
     path = tmp_path / f"large.{ending}"
     with path.open("wb") as handle:
-        handle.truncate(gate.MAX_BYTES + 1)  # takes no room on the disk
+        handle.truncate(safe_open.MAX_BYTES + 1)  # takes no room on the disk
     refused(
         path, r"the file takes 2\.15 GB, but no more than 2\.15 GB of a file are read; if you trust it, raise max_b"
     )
@@ -304,7 +304,7 @@ def misreading(monkeypatch, tmp_path, code):
     source = READERS.read_text()
     assert source.count(line) == 1
     program.write_text(source.replace(line, f"            {code}\n{line}"))
-    monkeypatch.setattr(gate, "READ", (str(program), "read"))
+    monkeypatch.setattr(safe_open, "READ", (str(program), "read"))
 
 
 @pytest.mark.system
@@ -315,20 +315,20 @@ def test_a_crash_or_a_hang_of_a_reader_is_an_error_like_any_other(tmp_path, monk
     path.write_bytes(b"anything")
     misreading(monkeypatch, tmp_path, "import os; os.kill(os.getpid(), 11)")
     refused(path, rf"the reader of \.{ending} ended with status -11 on it")
-    monkeypatch.setattr(gate, "MIN_SECONDS", 0.6)
+    monkeypatch.setattr(safe_open, "MIN_SECONDS", 0.6)
     misreading(monkeypatch, tmp_path, hang)  # the second one with Python's lock
     refused(path, "it took more than 1 s")
 
 
 def test_a_reader_is_watched_for_no_longer_than_it_reads(tmp_path, monkeypatch):
-    monkeypatch.setattr(gate, "MIN_SECONDS", 1.0)
+    monkeypatch.setattr(safe_open, "MIN_SECONDS", 1.0)
     path = cells(tmp_path / "x.h5ad")
     expected = ao.read(path).cost
-    process = gate._processes._idle[-1]
+    process = safe_open._processes._idle[-1]
     refused(path, "promises 3.6e-08 GB of X, but no more than 1e-09 GB", max_bytes=1)
     time.sleep(1.5)
     np.testing.assert_array_equal(ao.read(path).cost, expected)
-    assert gate._processes._idle[-1] is process
+    assert safe_open._processes._idle[-1] is process
     assert process.is_alive()
 
 
@@ -348,7 +348,7 @@ def test_damaged_files_leave_nothing_behind_for_later_ones(tmp_path, ending):
 def test_a_reader_that_was_ended_while_idle_is_replaced(tmp_path):
     path = cells(tmp_path / "x.h5ad")
     expected = ao.read(path).cost
-    for process in gate._processes._idle:
+    for process in safe_open._processes._idle:
         process._popen.kill()
         process._popen.wait()
     np.testing.assert_array_equal(ao.read(path).cost, expected)
@@ -365,7 +365,7 @@ def test_readers_serve_many_threads_and_forked_children(tmp_path):
         thread.join()
     child = os.fork()
     if child == 0:
-        os._exit(0 if ao.read(path).cost.tolist() == expected and len(gate._processes._idle) == 1 else 1)
+        os._exit(0 if ao.read(path).cost.tolist() == expected and len(safe_open._processes._idle) == 1 else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert found == [expected] * 6
     assert ao.read(path).cost.tolist() == expected
@@ -374,8 +374,8 @@ def test_readers_serve_many_threads_and_forked_children(tmp_path):
 def test_no_reader_is_left_behind(tmp_path):
     path = cells(tmp_path / "x.h5ad")
     code = (
-        f"import anchorot as ao; from anchorot.io import gate; ao.read({str(path)!r}); "
-        "print(gate._processes._idle[0]._popen.pid)"
+        f"import anchorot as ao; from anchorot.io import safe_open; ao.read({str(path)!r}); "
+        "print(safe_open._processes._idle[0]._popen.pid)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""

@@ -15,7 +15,7 @@ import pytest
 import anchorot as ao
 from anchorot import _parallel
 from anchorot._parallel import Threads
-from anchorot.io import cache, files, gate
+from anchorot.io import cache, files, safe_open
 from anchorot.io.files import Readers, Unread
 from anchorot.io.options import ReadOptions
 from anchorot.many.spaces import Inputs
@@ -142,7 +142,7 @@ def processes_left():
     """Readers that this process has started and that still run."""
     command = ["ps", "--ppid", str(os.getpid()), "-o", "pid=,args="]
     lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
-    watched = {str(process._popen.pid) for process in gate._processes._all}  # which stay for the next .mat or .h5ad
+    watched = {str(process._popen.pid) for process in safe_open._processes._all}  # kept for the next .mat or .h5ad
     return [line for line in lines if "_worker.py" in line and line.split()[0] not in watched]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.distances import ground
+from anchorot.distances import w2_energy
 from tests import reference
 from tests.strategies import clouds, examples, scale_of, spaces, with_a_light_point
 
@@ -53,7 +53,7 @@ def test_agrees_with_the_naive_triple_loop(x, y):
 @given(spaces(uniform=True), spaces(uniform=True))
 def test_common_levels_and_merges_agree(x, y):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ground, "MOST_LEVELS", 0)
+        patched.setattr(w2_energy, "MOST_LEVELS", 0)
         merged = energy(x, y)
     assert merged == pytest.approx(energy(x, y), rel=1e-10, abs=ROUNDED * scale_of(x, y))
 
@@ -61,7 +61,7 @@ def test_common_levels_and_merges_agree(x, y):
 def test_merges_in_blocks_are_those_of_all_at_once(monkeypatch):
     x, y = clouds([20, 25], weighted=True)
     whole = energy(x, y)
-    monkeypatch.setattr(ground, "ROWS", 7)
+    monkeypatch.setattr(w2_energy, "ROWS", 7)
     assert energy(x, y) == pytest.approx(whole, rel=1e-14)
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from scipy.spatial.distance import pdist, squareform
 
 import anchorot as ao
-from anchorot._scene import classical_mds, scene
+from anchorot._layout import classical_mds, scene
 from anchorot.datasets.shapes import sphere, torus, tree
-from anchorot.origin import Geometry
+from anchorot.geometry import Geometry
 from anchorot.plot.cdfs import share_field
 from anchorot.plot.shapes import view
 from anchorot.plot.style import NOTHING

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 import anchorot as ao
-from anchorot.distances.alignment import Rival
-from anchorot.origin import Geometry
+from anchorot.align.correspondence import Rival
+from anchorot.geometry import Geometry
 
 
 def egg(n, seed, stretch=(3, 1, 2)):

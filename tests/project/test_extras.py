@@ -10,7 +10,7 @@ import pytest
 
 import anchorot as ao
 from tests.command_line import anchorot
-from tests.means import ROOT
+from tests.requirements import ROOT
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 FOR_DEVELOPERS = {"docs", "experiments", "test"}

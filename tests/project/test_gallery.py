@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.means import ROOT, require_or_skip
+from tests.requirements import ROOT, require_or_skip
 
 EXAMPLES = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
 PUBLIC = {"anchorot", "anchorot.estimators", "anchorot.plot", "anchorot.torch"}

@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 
 import anchorot as ao
-from tests.means import ROOT
+from tests.requirements import ROOT
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md")) + sorted((DOCS / "guides").glob("*.md"))

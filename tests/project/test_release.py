@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import anchorot
-from tests.means import ROOT, require_or_skip
+from tests.requirements import ROOT, require_or_skip
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 faults = runpy.run_path(str(ROOT / ".github/check_release.py"))["faults"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from anchorot.report import write_report
-from tests.means import require_or_skip
+from tests.requirements import require_or_skip
 
 FLAGS = [
     "--headless",

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.distances.alignment import Rival
-from anchorot.distances.dense import DenseRival
-from anchorot.origin import Geometry
-from anchorot.report import answers as page_answers
-from anchorot.report import write_report
-from anchorot.report.answers import NO_COLOUR
+from anchorot.align.correspondence import Rival
+from anchorot.align.spaces.landmarks import DenseRival
+from anchorot.geometry import Geometry
+from anchorot.report import payload, write_report
 from anchorot.report.drawing import place, turn_onto
+from anchorot.report.payload import NO_COLOUR
 from tests.project.pages import answers, butterflies, decoded_plan, egg, embedded, rivals, unpacked
 
 
@@ -258,8 +257,8 @@ def test_a_dense_map_of_other_things_is_refused_in_one_line(tmp_path):
 
 def test_two_answers_share_the_room_of_one(monkeypatch):
     plan = np.random.default_rng(0).uniform(0.5, 1, size=(30, 30))
-    monkeypatch.setattr(page_answers, "LEVELS", ((1000, 255), (2000, 63)))
-    assert page_answers.levels_for([plan]) == 255
-    assert page_answers.levels_for([plan, plan]) == 63
-    assert page_answers.levels_for([plan, plan, plan]) is None
-    assert page_answers.levels_for([np.eye(30)] * 3) == 255  # zeros take no room
+    monkeypatch.setattr(payload, "LEVELS", ((1000, 255), (2000, 63)))
+    assert payload.levels_for([plan]) == 255
+    assert payload.levels_for([plan, plan]) == 63
+    assert payload.levels_for([plan, plan, plan]) is None
+    assert payload.levels_for([np.eye(30)] * 3) == 255  # zeros take no room

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.report import answers as page_answers
+from anchorot.report import payload
 from tests.project.pages import egg
 from tests.report import browsing
 from tests.report.browsing import PLACE_IN_PLANE, PLACES_IN_SPACE, opened
@@ -162,8 +162,8 @@ def test_a_name_on_a_pin_is_only_text(driver, tmp_path):
 
 
 def test_a_plan_too_large_to_keep_lights_up_the_best_matches(driver, tmp_path, monkeypatch):
-    monkeypatch.setattr(page_answers, "LEVELS", ())
-    monkeypatch.setattr(page_answers, "N_BEST_ALONE", 7)
+    monkeypatch.setattr(payload, "LEVELS", ())
+    monkeypatch.setattr(payload, "N_BEST_ALONE", 7)
     x, y = towns()
     plan = ao.anchor_energy_plan(x, y)
     page = opened(driver, tmp_path, x, y, plan)

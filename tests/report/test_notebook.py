@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.means import require_or_skip
+from tests.requirements import require_or_skip
 
 pytestmark = pytest.mark.system
 

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import anchorot as ao
-from anchorot.origin import Geometry
-from anchorot.report import answers as page_answers
-from anchorot.report import drawing, write_report
-from anchorot.report.answers import NO_COLOUR, place_colours
+from anchorot.geometry import Geometry
+from anchorot.report import drawing, payload, write_report
 from anchorot.report.drawing import eye, place, unit_box, upright
+from anchorot.report.payload import NO_COLOUR, place_colours
 from tests.project.pages import answers, decoded_plan, egg, embedded, unpacked
 
 NASTY = "</script><script>alert('<b>&amp;')</script>"
@@ -29,12 +28,12 @@ def square(**options):
 
 
 def packed(plan):
-    return page_answers.pack_plan(plan, (plan.sum(axis=1), plan.sum(axis=0)), page_answers.levels_for([plan]))
+    return payload.pack_plan(plan, (plan.sum(axis=1), plan.sum(axis=0)), payload.levels_for([plan]))
 
 
 def assert_whole_plan(plan, whole):
     decoded = decoded_plan(whole)
-    shown = plan >= page_answers.MIN_SHOWN * np.minimum(plan.max(axis=1)[:, None], plan.max(axis=0))
+    shown = plan >= payload.MIN_SHOWN * np.minimum(plan.max(axis=1)[:, None], plan.max(axis=0))
     np.testing.assert_allclose(decoded[shown], plan[shown], rtol=np.expm1(whole["step"] / 2) * (1 + 1e-9) + 1e-12)
     assert not decoded[~shown].any()
 
@@ -52,12 +51,12 @@ def test_best_matches_are_exact_in_both_directions(plan):
         total = direction.sum(axis=1, keepdims=True)
         exact = np.divide(direction, total, out=np.zeros_like(direction), where=total > 0)
         np.testing.assert_allclose(shares, np.take_along_axis(exact, index, axis=1), rtol=1e-6)
-        np.testing.assert_allclose(shares, -np.sort(-exact, axis=1)[:, : page_answers.N_BEST], rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(shares, -np.sort(-exact, axis=1)[:, : payload.N_BEST], rtol=1e-6, atol=1e-9)
 
 
 def test_equal_matches_come_in_the_order_of_their_numbers():
     row = np.array([[0.2, 0.4, 0.4 * (1 + 1e-15), 0.2 * (1 - 1e-15), 0.4]])
-    assert page_answers.best_matches(row, 4).tolist() == [[1, 2, 4, 0]]
+    assert payload.best_matches(row, 4).tolist() == [[1, 2, 4, 0]]
 
 
 @pytest.mark.system
@@ -72,17 +71,17 @@ def test_a_page_of_two_thousand_points_is_small_and_holds_the_whole_plan(tmp_pat
 
 
 def test_a_large_plan_keeps_many_best_matches_and_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(page_answers, "LEVELS", ((1000, 255),))
+    monkeypatch.setattr(payload, "LEVELS", ((1000, 255),))
     x = egg(60, 0)
     write_report(tmp_path / "page.html", x, x, ao.anchor_energy_plan(x, x))
     plan = answers(tmp_path / "page.html")[0]["plan"]
     assert plan["whole"] is None
-    assert plan["best"][0]["count"] == plan["best"][1]["count"] == page_answers.N_BEST_ALONE
+    assert plan["best"][0]["count"] == plan["best"][1]["count"] == payload.N_BEST_ALONE
     assert "only the 50 best matches light up" in (tmp_path / "page.html").read_text()
 
 
 def test_coarse_masses_are_admitted(tmp_path, monkeypatch):
-    monkeypatch.setattr(page_answers, "LEVELS", ((1000, 7),))
+    monkeypatch.setattr(payload, "LEVELS", ((1000, 7),))
     plan = np.array([[0.3, 0.01, 0.001], [0.02, 0.2, 0.469]])
     x, y = ao.from_points([[0.0], [1.0]]), ao.from_points([[0.0], [1.0], [2.0]])
     write_report(tmp_path / "page.html", x, y, plan)

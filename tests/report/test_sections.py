@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import anchorot as ao
+from anchorot.align.meshes.result import MeshAlignment, MeshCandidate
 from anchorot.report import write_report
 from anchorot.report.sections import confidences
-from anchorot.surfaces.result import MeshAlignment, MeshCandidate
 from tests.project.pages import answers, egg, embedded, rivals, unpacked
 from tests.report import browsing
 from tests.report.browsing import PLACES_IN_SPACE, opened
@@ -179,7 +179,7 @@ def test_embeddings_are_drawn_in_one_plane_after_the_map(tmp_path):
 
 
 def test_embeddings_of_more_points_than_a_page_can_hold_show_matches_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("anchorot.report.answers.MAX_ENTRIES", 1000)
+    monkeypatch.setattr("anchorot.report.payload.MAX_ENTRIES", 1000)
     x, y, _, found = embeddings()
     write_report(tmp_path / "page.html", x, y, found)
     assert answers(tmp_path / "page.html")[0]["map"]

@@ -14,9 +14,9 @@ import pytest
 
 import anchorot as ao
 from anchorot.search import file as index_file
-from anchorot.search.disk import JOURNAL_MAGIC
 from anchorot.search.file import IndexFile
-from tests.means import ROOT
+from anchorot.search.sqlite_files import JOURNAL_MAGIC
+from tests.requirements import ROOT
 from tests.search import index_fuzz
 from tests.search.test_search import brute_force, clouds, pairs
 

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import anchorot as ao
-from tests.means import ROOT, require_or_skip
+from tests.requirements import ROOT, require_or_skip
 from tests.search.test_search import brute_force, clouds, pairs
 
 pytestmark = [

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from tests.means import ROOT
+from tests.requirements import ROOT
 from tests.search.test_search import clouds, pairs
 
 pytestmark = pytest.mark.system

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import anchorot as ao
-from anchorot.search.disk import JOURNAL_MAGIC
-from tests.means import ROOT
+from anchorot.search.sqlite_files import JOURNAL_MAGIC
+from tests.requirements import ROOT
 from tests.search.test_search import brute_force, clouds, pairs
 
 pytestmark = pytest.mark.system
@@ -235,7 +235,7 @@ FULL_DISK = """
 import os, resource, sys
 from pathlib import Path
 import anchorot as ao
-from anchorot.search import changes
+from anchorot.search import updates
 from tests.search.test_search import brute_force, clouds, pairs
 
 path = Path(sys.argv[1])
@@ -252,7 +252,7 @@ for spool, acts in {
     1 << 26: [lambda: index.add(many * 9), lambda: ao.SearchIndex.build(many * 9, path=path.with_name("y"))],
     1: [lambda: index.add(many * 99)],  # what waits to be added lies in a file, too
 }.items():
-    changes.SPOOL_BYTES = spool
+    updates.SPOOL_BYTES = spool
     for act in [*acts, lambda: ao.SearchIndex.build(many * 9, path=path), lambda: index.save(path.with_name("z"))]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2 if "save" in act.__code__.co_names else size, no_limit[1]))
         try:

@@ -6,9 +6,9 @@ from scipy import stats
 
 import anchorot as ao
 from anchorot._kernels import kernels
+from anchorot.stats.dispersion import UnitSums
 from anchorot.stats.groups import f_statistics, holm
 from anchorot.stats.pooled import PooledMeasures
-from anchorot.stats.spread import UnitSums
 from tests.strategies import samples
 
 

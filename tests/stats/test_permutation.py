@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from anchorot.stats.exchange import exchange_of
+from anchorot.stats.exchangeability import exchange_of
 from anchorot.stats.permutation import permutation_test
 
 

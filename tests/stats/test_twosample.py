@@ -9,7 +9,7 @@ from scipy import stats
 import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot.stats import pooled
-from anchorot.stats.exchange import exchange_of
+from anchorot.stats.exchangeability import exchange_of
 from anchorot.stats.permutation import permutation_test
 from anchorot.stats.pooled import PooledMeasures
 from tests import reference

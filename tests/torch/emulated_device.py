@@ -14,7 +14,7 @@ from anchorot.many import pairwise
 from anchorot.search import embedding
 from anchorot.search.embedding import embed_on_device
 from anchorot.torch import _pairs
-from tests.means import require_or_skip
+from tests.requirements import require_or_skip
 
 LANES, ROWS, STRETCH, ROW_STRETCH = 2, 64, 24, 1  # so few that every path is taken
 HERE = Path(__file__).parent

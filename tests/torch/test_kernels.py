@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import anchorot as ao
-from anchorot.stats.exchange import exchange_of
+from anchorot.stats.exchangeability import exchange_of
 from anchorot.stats.pooled import PooledMeasures, sweep_energies
-from tests.means import require_or_skip
+from tests.requirements import require_or_skip
 from tests.strategies import examples
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from anchorot._rescale import unit_of
 from anchorot._typing import Float64s, RngLike
-from anchorot._units import unit_of
 from anchorot._validate import check_choice, check_finite_number, check_integer, check_rng, type_of
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part

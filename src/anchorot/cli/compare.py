@@ -23,7 +23,7 @@ from anchorot.cli.options import (
 )
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table, read_both
 from anchorot.distances.estimate import LONGEST_TAIL, EnergyEstimate
-from anchorot.io.gate import about
+from anchorot.io.safe_open import about
 from anchorot.many.metrics import METRICS, Metric, metric_of
 
 

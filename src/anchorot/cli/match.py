@@ -11,20 +11,20 @@ import typer
 import anchorot as ao
 from anchorot._parallel import interruptible
 from anchorot._typing import Float64s, Int64s
+from anchorot.align.embeddings.pipeline import METRICS as EMBEDDING_METRICS
+from anchorot.align.embeddings.result import check_embedding
+from anchorot.align.meshes.result import MIN_RELIABLE, MeshCandidate
 from anchorot.cli.match_graphs import holds_network, match_graphs
 from anchorot.cli.options import PLANS, EpsilonOption, JsonOption, PlanOption, POption, SpaceArgument, reads_spaces
 from anchorot.cli.output import Stopwatch, check_extra, new_table, plain, print_json, print_table, read_both
 from anchorot.cli.writing import Outputs, write_csv
-from anchorot.embeddings.align import METRICS as EMBEDDING_METRICS
-from anchorot.embeddings.result import check_embedding
 from anchorot.exceptions import printable
 from anchorot.io.files import read_vectors
-from anchorot.io.gate import about
 from anchorot.io.mesh_files import MESH_READERS, read_mesh
 from anchorot.io.names import ending_of
 from anchorot.io.options import ReadOptions
+from anchorot.io.safe_open import about
 from anchorot.many.metrics import plan_of
-from anchorot.surfaces.result import MIN_RELIABLE, MeshCandidate
 
 ROWS_SHOWN = 10
 LARGE_MESH = 1000  # vertices; larger ones are aligned as surfaces, or a sample of this size if costs are needed

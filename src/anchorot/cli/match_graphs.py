@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from anchorot.align.graphs.pipeline import align_graphs
+from anchorot.align.graphs.result import GraphAlignment
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table
 from anchorot.cli.writing import Outputs, write_csv
 from anchorot.exceptions import printable
 from anchorot.io.files import EDGE_LIST_ENDINGS, read_edges
-from anchorot.io.gate import about
 from anchorot.io.graph_files import NETWORKX_READERS
 from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.names import ending_of
 from anchorot.io.options import ReadOptions
-from anchorot.networks.align import align_graphs
-from anchorot.networks.result import GraphAlignment
+from anchorot.io.safe_open import about
 
 ROWS_SHOWN = 10
 NETWORKS = (*EDGE_LIST_ENDINGS, *NETWORKX_READERS)  # neurons are graphs too, but lie in space

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 
 from anchorot.anchors.marking import MARKS
-from anchorot.distances.ground import GROUNDS
+from anchorot.distances.w2_energy import GROUNDS
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.options import NEUTRAL_OPTIONS, SEED, ReadOptions
 from anchorot.many.metrics import METRICS, WITH_GRADIENT, WITH_PLAN

@@ -17,7 +17,7 @@ from anchorot.io.graph_sets import GraphSet, is_gin_file, is_tu_folder, marks_in
 from anchorot.io.graphs import n_connected, node_marks, note_collection, single, table_space
 from anchorot.io.names import ending_of, stem_of
 from anchorot.io.options import ReadOptions
-from anchorot.origin import Origin
+from anchorot.provenance import Origin
 from anchorot.space import Space
 
 Content = TypeVar("Content")

@@ -9,9 +9,9 @@ import numpy as np
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import check_integer, check_nonnegative, check_rng
 from anchorot.datasets.collection import MADE, NO_LICENCE, Dataset
+from anchorot.geometry import Geometry
 from anchorot.io.graphs import from_graph
 from anchorot.io.points import from_points
-from anchorot.origin import Geometry
 from anchorot.space import Space
 
 STEP = 6.0  # micrometres between samples of a branch

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._parallel import interruptible
-from anchorot._units import unit_of
+from anchorot._rescale import unit_of
 from anchorot._validate import check_choice, check_overflow, check_power
 from anchorot.anchors.line import StepFunction, quantile_function, step_distance
 from anchorot.anchors.rows import AnchorRows, row_costs

@@ -11,7 +11,7 @@ from anchorot._validate import check_choice, check_overflow, check_power, check_
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.marked import marked_features, settle_marking
 from anchorot.anchors.marking import Marking, MarksLike
-from anchorot.distances.ground import ground_rows, is_w2, rows_energy
+from anchorot.distances.w2_energy import ground_rows, is_w2, rows_energy
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 

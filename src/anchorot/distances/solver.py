@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._rescale import in_unit_range
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
-from anchorot._units import in_unit_range
 from anchorot._validate import check_choice, check_numbers
 from anchorot.distances.descent import (
     COOL_TEMPERATURES,

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from anchorot._typing import Float64s, RngLike
-from anchorot.embeddings.align import align_embeddings
+from anchorot.align.embeddings.pipeline import align_embeddings
 
 
 class EmbeddingAligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

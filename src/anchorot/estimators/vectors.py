@@ -13,7 +13,7 @@ from anchorot._typing import RngLike
 from anchorot.anchors.grid import Grid, check_shape
 from anchorot.anchors.marked import parts_of, settle_marking
 from anchorot.anchors.marking import MarksLike
-from anchorot.distances.ground import is_w2
+from anchorot.distances.w2_energy import is_w2
 from anchorot.estimators.training import load_spaces
 from anchorot.search.embedding import Embedding
 from anchorot.search.projections import Projections

@@ -30,11 +30,11 @@ from anchorot._validate import check_bytes
 from anchorot.config import __version__
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import remove_stale, replacing
-from anchorot.io.gate import listening, note, opened
 from anchorot.io.matrices import arrays_in, members_of
 from anchorot.io.mesh_files import MESH_READERS
 from anchorot.io.names import ending_of, full_ending
 from anchorot.io.options import ReadOptions, plain_value
+from anchorot.io.safe_open import listening, note, opened
 from anchorot.io.stored import arrays_of, keeps_all, space_of
 from anchorot.space import Space
 

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import as_array, check_numbers, equals_itself, type_of
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.gate import check_limit, read_guarded, reading
 from anchorot.io.marks import Columns, Marks, draw_points, marks_of
 from anchorot.io.points import check_points, from_neighbors, from_points
+from anchorot.io.safe_open import check_limit, read_guarded, reading
 from anchorot.space import Space
 
 OF_CELLS = "column of obs or array of obsm"

@@ -16,11 +16,11 @@ from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_bytes, check_rng, equals_itself
 from anchorot.exceptions import InputError
 from anchorot.io.cells import columns_of_cells, columns_of_frame, h5ad_arrays, stored_columns
-from anchorot.io.gate import MAX_BYTES, about
 from anchorot.io.marks import Columns, check_length, column_names, marks_of, numbers_of
 from anchorot.io.matrices import SEPARATORS, named_columns
 from anchorot.io.names import ending_of
 from anchorot.io.points import cloud_space
+from anchorot.io.safe_open import MAX_BYTES, about
 from anchorot.space import Space
 
 

@@ -18,7 +18,6 @@ from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
 from anchorot.io.cache import is_costly, kept_space, through_cache
 from anchorot.io.cells import Cells, cell_space, read_h5ad
-from anchorot.io.gate import about, listening, note
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_files import NETWORKX_READERS, read_edge_list, read_networkx, read_swc
 from anchorot.io.graph_inputs import EdgeTable, edge_table
@@ -31,8 +30,9 @@ from anchorot.io.meshes import mesh_space
 from anchorot.io.names import READ_IN_PLACE, ending_of, full_ending, name_of
 from anchorot.io.options import ReadOptions, by_keywords
 from anchorot.io.points import cloud_space
+from anchorot.io.safe_open import about, listening, note
 from anchorot.io.stored import arrays_of, space_of
-from anchorot.origin import Origin
+from anchorot.provenance import Origin
 from anchorot.space import Space, as_space
 
 EDGE_LIST_ENDINGS = (".edgelist", ".edges")

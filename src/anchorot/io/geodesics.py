@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anchorot._rescale import unit_of
 from anchorot._typing import Float64s, Int64s
-from anchorot._units import unit_of
 from anchorot._validate import check_memory
 from anchorot.exceptions import InputError, MissingExtraError
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from anchorot._rescale import unit_of
 from anchorot._typing import Float64s, Int64s
-from anchorot._units import unit_of
 from anchorot._validate import check_choice, check_finite_number, check_memory
 from anchorot.exceptions import InputError
 from anchorot.io.geodesics import COSTS, adjacency, components, shortest_paths

@@ -12,11 +12,11 @@ import numpy as np
 
 from anchorot._typing import Float64s, Int64s
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.gate import check_no_underscore, content_of, lines_of, numbers, reading, whole_number
 from anchorot.io.geodesics import adjacency, components
 from anchorot.io.graph_inputs import EdgeTable, edge_table, number_nodes
 from anchorot.io.marks import Columns
 from anchorot.io.names import ending_of
+from anchorot.io.safe_open import check_no_underscore, content_of, lines_of, numbers, reading, whole_number
 
 NO_PARENT = -1
 MOST_SAMPLES = 2**53  # identifiers beyond this are not exact in float64

@@ -14,13 +14,13 @@ import numpy as np
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_bytes, check_finite, check_rng
 from anchorot.exceptions import InputError
-from anchorot.io.gate import MAX_BYTES, about, check_no_underscore, head_of, lines_of, numbers, whole_number
 from anchorot.io.geodesics import adjacency
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graphs import n_kept, node_marks, note_collection, single, table_space
 from anchorot.io.marks import Columns
 from anchorot.io.names import GZIP, stem_of
+from anchorot.io.safe_open import MAX_BYTES, about, check_no_underscore, head_of, lines_of, numbers, whole_number
 from anchorot.space import Space
 
 if TYPE_CHECKING:

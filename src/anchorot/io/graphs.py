@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_nonnegative, check_rng, check_weights
 from anchorot.exceptions import InputError
-from anchorot.io.gate import note
+from anchorot.geometry import Geometry, renumber
 from anchorot.io.geodesics import adjacency, components
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.marks import NO_MARKS, Features, Marks, Types, draw_points, marks_of
-from anchorot.origin import Geometry, renumber
+from anchorot.io.safe_open import note
 from anchorot.space import Space
 
 

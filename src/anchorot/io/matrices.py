@@ -15,10 +15,10 @@ import numpy as np
 
 from anchorot._typing import Float64s
 from anchorot.exceptions import InputError
-from anchorot.io.gate import check_limit, check_no_underscore, lines_of, numbers, opened, reading, whole_number
 from anchorot.io.marks import Columns, marks_of
 from anchorot.io.names import ending_of
 from anchorot.io.options import ReadOptions
+from anchorot.io.safe_open import check_limit, check_no_underscore, lines_of, numbers, opened, reading, whole_number
 from anchorot.io.stored import STORED
 
 FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold, and what goes with each:

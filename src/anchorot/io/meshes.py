@@ -22,13 +22,13 @@ from anchorot._validate import (
     check_rng,
 )
 from anchorot.exceptions import InputError
-from anchorot.io.gate import MAX_BYTES, about, note
+from anchorot.geometry import Geometry, renumber
 from anchorot.io.geodesics import GEODESICS, OUT_OF_RANGE, adjacency, components, edge_graph, mesh_edges
 from anchorot.io.marks import NO_MARKS, Features, Marks, Types, draw_points, marks_of
 from anchorot.io.mesh_files import MESH_READERS, Mesh, as_indices, read_mesh, vertex_columns
 from anchorot.io.names import ending_of, name_of
 from anchorot.io.options import SAMPLINGS
-from anchorot.origin import Geometry, renumber
+from anchorot.io.safe_open import MAX_BYTES, about, note
 from anchorot.space import Space
 
 

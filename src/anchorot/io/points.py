@@ -21,10 +21,10 @@ from anchorot._validate import (
     row_names,
 )
 from anchorot.exceptions import InputError, first_line
+from anchorot.geometry import cloud
 from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.graphs import table_space
 from anchorot.io.marks import draw_points, given_marks
-from anchorot.origin import cloud
 from anchorot.space import Space
 
 # how distances grow with the unit of the points: some as it, some as its square, some not at all

@@ -7,7 +7,8 @@ import numpy as np
 
 from anchorot.config import __version__
 from anchorot.exceptions import InputError
-from anchorot.origin import Geometry, unpack_origin
+from anchorot.geometry import Geometry
+from anchorot.provenance import unpack_origin
 from anchorot.space import Space
 
 GEOMETRY: dict[str, tuple[int, tuple[int, ...], type]] = {

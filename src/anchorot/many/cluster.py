@@ -19,7 +19,7 @@ from uuid import uuid4
 from anchorot.anchors.encoder import Sketches
 from anchorot.config import check_software, installed_software
 from anchorot.exceptions import AnchorotError, InputError, first_line
-from anchorot.io.gate import listening, note
+from anchorot.io.safe_open import listening, note
 from anchorot.many.job import Job, SpaceSummary
 from anchorot.many.nearest import Best, NearestJob, StripSpaces
 from anchorot.many.spaces import Function, Inputs, call_for

@@ -18,9 +18,9 @@ from anchorot._validate import check_choice
 from anchorot.exceptions import InputError, InputNote
 from anchorot.io.atomic import replacing
 from anchorot.io.files import Unread
-from anchorot.io.gate import opened
 from anchorot.io.names import stem_of
 from anchorot.io.options import SEED, PathLike, ReadOptions, check_keywords
+from anchorot.io.safe_open import opened
 from anchorot.io.stored import arrays_of
 from anchorot.many.spaces import Inputs, each_space, open_spaces
 from anchorot.space import Space

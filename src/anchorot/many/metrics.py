@@ -21,8 +21,8 @@ from anchorot.anchors.marking import Marking
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.bounds import all_costs, check_bound_power, second_bound, third_bound
 from anchorot.distances.gromov import Search, check_gromov_epsilon, gromov_transport, gromov_wasserstein
-from anchorot.distances.ground import ground_rows, is_w2, rows_energy
 from anchorot.distances.plan import anchor_energy_plan
+from anchorot.distances.w2_energy import ground_rows, is_w2, rows_energy
 from anchorot.distances.wasserstein import Transport, anchor_transport, anchor_wasserstein
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space

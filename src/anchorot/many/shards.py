@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Self
 from anchorot._progress import progress_bar
 from anchorot.exceptions import InputError, InputNote
 from anchorot.io.atomic import replacing
-from anchorot.io.gate import opened, own_file_exists
+from anchorot.io.safe_open import opened, own_file_exists
 from anchorot.many.job import SpaceSummary, ThreadWorkers
 from anchorot.many.tiles import Checkpoint, Tile
 

@@ -29,7 +29,7 @@ import numpy as np
 from anchorot._typing import Float64s
 from anchorot.exceptions import InputError, InputNote
 from anchorot.io.atomic import remove_stale, replacing
-from anchorot.io.gate import opened
+from anchorot.io.safe_open import opened
 
 MOST_STRIPS = 128  # of tiles, each way: a limit to the number of files of a checkpoint and of tasks of a cluster
 QUICK_TILE_BYTES = 1 << 26  # of both spaces of all its pairs: some hundredths of a second

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._scene import classical_mds
+from anchorot._layout import classical_mds
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_finite, check_numbers
 from anchorot.exceptions import InputError

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._scene import category_table, common_plane
+from anchorot._layout import category_table, common_plane
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import as_array, check_choice, shown
-from anchorot.distances.alignment import Correspondence, encode_labels
-from anchorot.distances.scores import AlignmentScores, check_label_pair, check_labelled
-from anchorot.embeddings.result import EmbeddingAlignment
+from anchorot.align.correspondence import Correspondence, encode_labels
+from anchorot.align.embeddings.result import EmbeddingAlignment
+from anchorot.align.scores import AlignmentScores, check_label_pair, check_labelled
 from anchorot.exceptions import InputError
 from anchorot.plot.distances import write_labels
 from anchorot.plot.matches import draw_lines, some_points

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._scene import drawable
+from anchorot._layout import drawable
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import as_array, check_choice, check_numbers
-from anchorot.distances.alignment import Alignment, Correspondence, check_plan, match
+from anchorot.align.correspondence import Alignment, Correspondence, check_plan, match
 from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError
 from anchorot.plot.shapes import View, check_values, colour_scale, dot_areas, draw, one_colour, value_colours, view

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._scene import Drawable, drawable, face_normals, scene, unit
+from anchorot._layout import Drawable, drawable, face_normals, scene, unit
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_numbers
 from anchorot.exceptions import InputError

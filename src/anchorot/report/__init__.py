@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._scene import Drawable, Whole, common_plane, drawable
-from anchorot.distances.alignment import Alignment, Correspondence, Start, sparse_plan
-from anchorot.distances.dense import DenseAlignment, DenseRival
+from anchorot._layout import Drawable, Whole, common_plane, drawable
+from anchorot.align.correspondence import Alignment, Correspondence, Start, sparse_plan
+from anchorot.align.embeddings.result import EmbeddingAlignment
+from anchorot.align.graphs.result import GraphAlignment
+from anchorot.align.meshes.result import MeshAlignment
+from anchorot.align.spaces.landmarks import DenseAlignment, DenseRival
 from anchorot.distances.wasserstein import Transport
-from anchorot.embeddings.result import EmbeddingAlignment
 from anchorot.exceptions import MissingExtraError
+from anchorot.geometry import Geometry
 from anchorot.io.atomic import replacing
-from anchorot.networks.result import GraphAlignment
-from anchorot.origin import Geometry
-from anchorot.report.answers import N_BEST_ALONE, MapAnswer, answers_of, deflate, pack, pack_answers, place_colours
 from anchorot.report.drawing import Drawing, Places, lay_out_alike, place
+from anchorot.report.payload import N_BEST_ALONE, MapAnswer, answers_of, deflate, pack, pack_answers, place_colours
 from anchorot.report.sections import candidates, categories, confidences, spread_over, sure_matches, verdict
-from anchorot.surfaces.result import MeshAlignment
 
 __all__ = ["write_report"]
 

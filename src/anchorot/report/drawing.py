@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-from anchorot._scene import Drawable, Scene, Whole, scene, stress_layout, vertex_normals
+from anchorot._layout import Drawable, Scene, Whole, scene, stress_layout, vertex_normals
 from anchorot._typing import Float64s, Int64s
-from anchorot.networks.result import GraphAlignment
-from anchorot.origin import Geometry
-from anchorot.report.answers import pack, pack_indices
+from anchorot.align.graphs.result import GraphAlignment
+from anchorot.geometry import Geometry
+from anchorot.report.payload import pack, pack_indices
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

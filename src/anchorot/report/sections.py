@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from anchorot._scene import CategoryTable, Drawable, category_table
+from anchorot._layout import CategoryTable, Drawable, category_table
 from anchorot._typing import Float64s, Int64s
-from anchorot.distances.alignment import Correspondence
-from anchorot.distances.scores import check_label_pair
-from anchorot.report.answers import pack, place_colours
-from anchorot.surfaces.result import MIN_RELIABLE, MeshAlignment, MeshCandidate
+from anchorot.align.correspondence import Correspondence
+from anchorot.align.meshes.result import MIN_RELIABLE, MeshAlignment, MeshCandidate
+from anchorot.align.scores import check_label_pair
+from anchorot.report.payload import pack, place_colours
 
 N_SURE = 10  # matches listed of either kind
 

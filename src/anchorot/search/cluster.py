@@ -18,17 +18,17 @@ from anchorot.anchors.encoder import MAX_LEARNED, Encoder
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.exceptions import AnchorotError, InputError
-from anchorot.io.gate import listening, note
 from anchorot.io.options import PathLike
+from anchorot.io.safe_open import listening, note
 from anchorot.many.cluster import Cluster
 from anchorot.many.spaces import Inputs
 from anchorot.many.tiles import pieces
-from anchorot.search.changes import Staged, check_names, choose_encoder, copy_spaces, write_index
-from anchorot.search.contents import Header
-from anchorot.search.disk import naming, new_name
 from anchorot.search.file import IndexFile, StaleError, new_file
+from anchorot.search.file_format import Header
+from anchorot.search.preprocessing import View
 from anchorot.search.query import Answer, Reader, best
-from anchorot.search.view import View
+from anchorot.search.sqlite_files import naming, new_name
+from anchorot.search.updates import Staged, check_names, choose_encoder, copy_spaces, write_index
 
 SPACES_PER_TASK = 1 << 16
 

@@ -19,7 +19,7 @@ from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.grid import Grid, check_shape
 from anchorot.anchors.marked import Parts, marked_features, part_averages, parts_of, plain_averages, settle_marking
 from anchorot.anchors.marking import Marking, MarksLike
-from anchorot.distances.ground import is_w2
+from anchorot.distances.w2_energy import is_w2
 from anchorot.exceptions import InputError
 from anchorot.io.options import check_keywords
 from anchorot.many.spaces import Inputs, Outlines, Spaces, each_space, open_spaces

@@ -29,7 +29,7 @@ import numpy as np
 
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import AnchorotError, InputError
-from anchorot.search.contents import (
+from anchorot.search.file_format import (
     MAX_ID,
     Batch,
     Header,
@@ -39,7 +39,7 @@ from anchorot.search.contents import (
     refuse,
     unpack_features,
 )
-from anchorot.search.disk import (
+from anchorot.search.sqlite_files import (
     APPLICATION,
     PAGE_BYTES,
     VERSION,

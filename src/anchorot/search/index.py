@@ -19,10 +19,13 @@ from anchorot.anchors.grid import Grid, check_shape
 from anchorot.distances.nearest import Neighbors
 from anchorot.exceptions import InputError, note_input
 from anchorot.io.files import read
-from anchorot.io.gate import note
 from anchorot.io.options import PathLike, check_keywords
+from anchorot.io.safe_open import note
 from anchorot.many.spaces import Inputs, check_collection
-from anchorot.search.changes import (
+from anchorot.search.file import IndexFile, StaleError, new_file, replaceable
+from anchorot.search.preprocessing import choose_view
+from anchorot.search.query import Reader, import_faiss
+from anchorot.search.updates import (
     Indexable,
     SpaceLike,
     SpaceLoader,
@@ -37,9 +40,6 @@ from anchorot.search.changes import (
     remove,
     write_index,
 )
-from anchorot.search.file import IndexFile, StaleError, new_file, replaceable
-from anchorot.search.query import Reader, import_faiss
-from anchorot.search.view import choose_view
 
 if TYPE_CHECKING:
     from distributed import Client

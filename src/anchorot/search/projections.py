@@ -1,7 +1,7 @@
 r"""Spaces as vectors whose distances estimate energies with W_2 as ground distance.
 
 For a white noise θ let F_θ(z) be the share of a space's anchors with <θ, Q> <= z. The energy distance with W_2 is
-sqrt(π / 2) E_θ[2 ∫ (F_θ - G_θ)² dz] (:mod:`anchorot.distances.ground`). A vector holds F_θ(z), times the root of
+sqrt(π / 2) E_θ[2 ∫ (F_θ - G_θ)² dz] (:mod:`anchorot.distances.w2_energy`). A vector holds F_θ(z), times the root of
 the right factor, for several θ that all spaces share, and for each of them at positions z drawn one from each of equal
 cells: a sum over such positions is right on average for the integral.
 
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer, check_rng, check_values
 from anchorot.anchors.rows import AnchorRows
-from anchorot.distances.ground import FOLDED, ProjectedEnergy, ground_rows, summary
+from anchorot.distances.w2_energy import FOLDED, ProjectedEnergy, ground_rows, summary
 from anchorot.exceptions import InputError
 
 RESOLUTION = 4096  # levels at which a noise is drawn: finer steps of quantile functions are averaged

@@ -14,8 +14,8 @@ from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.many.tiles import runs
-from anchorot.search.contents import ENTRY, Batch, Header, refuse
 from anchorot.search.file import IndexFile, StaleError
+from anchorot.search.file_format import ENTRY, Batch, Header, refuse
 
 FIRST_CANDIDATES = 256  # of each segment, looked at before all of it is asked for more; at least
 CANDIDATES_PER_ROOT = 2.0  # of a segment's size: what a query must look at grows like that, and a second scan is dear

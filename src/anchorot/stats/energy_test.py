@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Disconnected, Float64s, RngLike
 from anchorot._validate import check_choice, check_device, check_rng, check_threads, point_values, shown
-from anchorot.distances.ground import GROUNDS
+from anchorot.distances.w2_energy import GROUNDS
 from anchorot.exceptions import InputError
 from anchorot.io.graphs import n_kept, note_collection, single, table_space
 from anchorot.many.pairwise import pairwise
 from anchorot.space import Space
-from anchorot.stats.exchange import Names, exchange_of
+from anchorot.stats.dispersion import subjects_of
+from anchorot.stats.exchangeability import Names, exchange_of
 from anchorot.stats.graphs import clustering, degrees, tables_of
 from anchorot.stats.permutation import PermutationTest, Statistics, less_rounding, permutation_test
 from anchorot.stats.pooled import (
@@ -35,7 +36,6 @@ from anchorot.stats.pooled import (
     pooled_ground_energy,
     sweep_energies,
 )
-from anchorot.stats.spread import subjects_of
 
 METHODS = ("auto", "sweep", "matrix")
 GRAPH_STATISTICS = ("degree", "clustering", "anchors")

@@ -20,10 +20,10 @@ from anchorot.exceptions import InputError
 from anchorot.io.geodesics import adjacency
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graphs import from_graph
-from anchorot.stats.exchange import exchange_of
+from anchorot.stats.dispersion import compare_together, interval_of, mean_distances
+from anchorot.stats.exchangeability import exchange_of
 from anchorot.stats.permutation import BATCH, others_if_few
 from anchorot.stats.pooled import PooledMeasures, matrix_energies
-from anchorot.stats.spread import compare_together, interval_of, mean_distances
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

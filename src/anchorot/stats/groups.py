@@ -18,9 +18,7 @@ from anchorot.anchors.marking import MarksLike
 from anchorot.exceptions import InputError
 from anchorot.io.cohort import Cohort
 from anchorot.many.pairwise import pairwise
-from anchorot.stats.exchange import Exchange, exchange_of, number_names
-from anchorot.stats.permutation import PermutationTest, permutation_test
-from anchorot.stats.spread import (
+from anchorot.stats.dispersion import (
     ROUNDING,
     Effect,
     UnitSums,
@@ -30,6 +28,8 @@ from anchorot.stats.spread import (
     effect_between,
     subjects_of,
 )
+from anchorot.stats.exchangeability import Exchange, exchange_of, number_names
+from anchorot.stats.permutation import PermutationTest, permutation_test
 
 MAX_ASYMMETRY = 1e-9  # of the largest distance: more is no rounding
 

@@ -15,7 +15,7 @@ from anchorot._html import card, histogram
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer, check_rng
-from anchorot.stats.exchange import Exchange
+from anchorot.stats.exchangeability import Exchange
 
 TIE = 1e-12  # of the observed statistic: one that is less by no more is equal but for rounding
 BATCH = 256  # labellings whose statistics are computed at once

@@ -14,7 +14,7 @@ from anchorot._kernels.records import PlaceMoves, RowItems, StepRows, from_heigh
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_memory, check_overflow
 from anchorot.anchors.line import RaggedMeasures, level_steps
-from anchorot.distances.ground import ground_distances, ground_energy
+from anchorot.distances.w2_energy import ground_distances, ground_energy
 from anchorot.exceptions import InputError
 from anchorot.space import Space, heavy_part
 from anchorot.stats.permutation import Statistics

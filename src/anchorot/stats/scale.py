@@ -28,9 +28,7 @@ from anchorot.anchors.marked import (
 from anchorot.anchors.marking import MarksLike, marking_of
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
-from anchorot.stats.exchange import Exchange, exchange_of, number_names
-from anchorot.stats.permutation import BATCH, PermutationTest, others_if_few
-from anchorot.stats.spread import (
+from anchorot.stats.dispersion import (
     ROUNDING,
     UnitSums,
     check_groups,
@@ -40,6 +38,8 @@ from anchorot.stats.spread import (
     standardise,
     subjects_of,
 )
+from anchorot.stats.exchangeability import Exchange, exchange_of, number_names
+from anchorot.stats.permutation import BATCH, PermutationTest, others_if_few
 
 N_REACHES = 32
 N_QUANTILES = 1025  # of each space's costs, from which reaches are chosen

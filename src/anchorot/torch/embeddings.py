@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from anchorot._typing import RngLike
-from anchorot.embeddings.align import align_embeddings as align_arrays
-from anchorot.embeddings.result import EmbeddingAlignment
+from anchorot.align.embeddings.pipeline import align_embeddings as align_arrays
+from anchorot.align.embeddings.result import EmbeddingAlignment
 from anchorot.exceptions import InputError
 from anchorot.torch._checks import check_alike, check_points
 

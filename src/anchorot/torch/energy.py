@@ -20,7 +20,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from anchorot._validate import check_finite_number, check_power
-from anchorot.distances.ground import is_w2
+from anchorot.distances.w2_energy import is_w2
 from anchorot.exceptions import InputError
 from anchorot.torch._checks import check_in_range, check_spaces, cost_span, heavy_costs, is_uniform, or_uniform
 from anchorot.torch._levels import level_energy, power_energy, segments

@@ -1,4 +1,4 @@
-r"""Energies of tensors with the unsquared W_2 between anchors as ground distance (:mod:`anchorot.distances.ground`).
+r"""Energies of tensors with the unsquared W_2 between anchors as ground distance (:mod:`anchorot.distances.w2_energy`).
 
 With signed masses s, quantile functions as points P of a Euclidean space, D their distances and K = 1 / D (0 if D is),
 
@@ -6,7 +6,7 @@ With signed masses s, quantile functions as points P of a Euclidean space, D the
 
 Uniform weights have levels in common, so that all of this is products of matrices. Other weights have not: rows are
 merged two at a time in blocks, which are computed again for gradients instead of being kept. Projections are numbers
-<θ, Q> on the line, whose energy distance is right on average (:mod:`anchorot.distances.ground`).
+<θ, Q> on the line, whose energy distance is right on average (:mod:`anchorot.distances.w2_energy`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch.autograd.function import once_differentiable
 
 from anchorot._validate import check_integer
 from anchorot.anchors.rows import MIN_SQUARE_SHARE
-from anchorot.distances.ground import FOLDED
+from anchorot.distances.w2_energy import FOLDED
 from anchorot.torch._checks import (
     check_in_range,
     check_rng,

@@ -1,0 +1,344 @@
+"""A rotation between two sets of points, from nothing but their shapes.
+
+A few hundred points of each side, drawn independently, are aligned by their distances (annealed Gromov-Wasserstein, as
+in `align`). That soft plan knows the main directions of both sides, and little of the minor ones. So the map *grows*:
+the singular value decomposition of Xᵀ P Y is cut off at rank k, the points are compared in those k directions, a new
+soft plan P is made of what they are near to, and k goes up by a factor until all directions take part. Other draws
+begin elsewhere; what two of them agree on, and no other answer fits better, is the map.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from anchorot._rescale import unit_of
+from anchorot._typing import Float32s, Float64s, Floats, Int64s
+from anchorot.align.correspondence import Start
+from anchorot.align.embeddings.pairs import (
+    DENSE_POINTS,
+    DensePairs,
+    SparsePairs,
+    nearest,
+    pairs_of,
+    scalings,
+    squared_distances,
+)
+from anchorot.distances.descent import anneal
+from anchorot.distances.quadratic import Quadratic
+from anchorot.distances.starts import starting_plans
+from anchorot.space import Space
+
+LANDMARKS = 400  # points of a side that are aligned by their distances
+SAMPLE, LARGE_SAMPLE = 1000, 2000  # points of a side that a map grows on
+FIRST_RANK, RANK_FACTOR, SLOW_RANK_FACTOR = 5, 1.4, 1.2
+MAX_GROWTHS = 4
+MIN_GAIN = 0.005  # of the objective, by growing again
+N_MIRRORS = 8  # main directions that data may be symmetric in
+MAX_RIVAL_EXCESS = 0.02  # of the best objective: a map that is worse by no more is about as good
+STEPS_PER_RANK = 2
+BLUR = 3.0  # temperature of soft plans, in units of what is left in each direction at the nearest point
+SCALINGS = 15
+STARTS = ("near, annealed", "middle", "near, annealed", "product", "near, annealed", "middle", "aw", "near, annealed")
+MAX_COPY_DIFFERENCE = 0.1  # of the variance: how far two maps may differ that are the same,
+MAX_MAP_DIFFERENCE = 0.5  # or the same but for minor directions
+MAX_OBJECTIVE_DIFFERENCE = 0.03  # relative difference
+ROUNDS, LARGE_ROUNDS = 8, 2  # of rotation and assignment on all points; where they are many
+WEIGHED_ROUNDS = 4  # with directions weighed, after those
+MAX_CHANGE = 1e-3  # share of the points with another match than before: rounds end
+TRIMS, LARGE_TRIMS = 10, 3  # rounds of mutually nearest points
+NOISE_FLOOR = 0.05  # of the mean noise of a direction, added to each
+MIN_GROUPED = 8  # residuals, to look for two groups of them
+MIN_LOG_RATIO = np.log(16)  # between the two groups
+MIN_GAP = 5.0  # deviations within groups, between the means of two groups of log residuals
+ROUNDING = 1e-5  # of the variance: distances in float32 are not known better
+MIN_VARIANCE = 1e-12  # of the variance: distances below are rounding
+
+
+class Side(NamedTuple):
+    """Points of one side with mean 0, in units of their root mean square distance from it; in an order of their own."""
+
+    points: Float64s  # (n, d)
+    mean: Float64s
+    unit: float
+    order: Int64s  # by distance from the mean, so that neither numbers nor rotations decide which points are drawn
+
+    @classmethod
+    def of(cls, rows: Float64s) -> Self:
+        """Centre rows, and scale them."""
+        size = unit_of(float(np.abs(rows).max()))  # in which sums of the largest numbers do not overflow
+        small = rows / size
+        mean = small.mean(axis=0)
+        centred = small - mean
+        largest = float(np.abs(centred).max()) or 1.0
+        unit = largest * float(np.sqrt(np.square(centred / largest).sum(axis=1).mean())) or 1.0
+        points = centred / unit
+        order = np.argsort(np.square(points).sum(axis=1).round(9), kind="stable")
+        return cls(points, mean * size, unit * size, order)
+
+    def draw(self, count: int, rng: np.random.Generator) -> Int64s:
+        """Some of the points, all in their order if there are few."""
+        n = len(self.points)
+        return self.order if count >= n else self.order[np.sort(rng.choice(n, count, replace=False))]
+
+
+class Map(NamedTuple):
+    """Brings both sides into k common directions; in units of the sides."""
+
+    left: Floats  # (d, k), columns orthonormal
+    right: Floats  # (e, k)
+    origin: Floats  # (d,)
+    target: Floats  # (e,)
+    stretch: float  # of the first side
+
+    @classmethod
+    def of_moments(cls, cross: Floats, origin: Floats, target: Floats, rank: int | None = None) -> Self:
+        """The rotation of the largest <X R, Y>, cut off at a rank (orthogonal Procrustes)."""
+        left, _, right = np.linalg.svd(cross, full_matrices=False)
+        return cls(left[:, :rank], right[:rank].T, origin, target, 1.0)
+
+    @classmethod
+    def of_matches(cls, x: Floats, y: Floats, matches: Int64s) -> Self:
+        """The rotation, with offset and scale, that suits matched points best."""
+        own = np.flatnonzero(matches >= 0)
+        first, second = x[own], y[matches[own]]
+        origin, target = first.mean(axis=0), second.mean(axis=0)
+        found = cls.of_moments((first - origin).T @ (second - target), origin, target)
+        return found.with_stretch(first, second)
+
+    def with_stretch(self, x: Floats, y: Floats) -> Self:
+        """The same map, scaled so that both sides vary alike in the common directions."""
+        one, two = (
+            float(np.square(side).sum()) for side in (self._replace(stretch=1.0).map_first(x), self.map_second(y))
+        )
+        return self._replace(stretch=float(np.sqrt(two / one)) if one > 0 and two > 0 else 1.0)
+
+    def map_first(self, x: Floats) -> Floats:
+        """Points of the first side in the common directions."""
+        return self.stretch * ((x - self.origin) @ self.left)
+
+    def map_second(self, y: Floats) -> Floats:
+        """Points of the second side there."""
+        return (y - self.target) @ self.right
+
+
+class Candidate(NamedTuple):
+    """A map and where it is from."""
+
+    map: Map
+    objective: float
+    name: str
+    seconds: float
+
+
+class Search:
+    """Looks for maps between two sides."""
+
+    def __init__(self, x: Side, y: Side, n_landmarks: int | None, rng: np.random.Generator) -> None:
+        self._x, self._y, self._rng = x, y, rng
+        self._n_landmarks = n_landmarks or LANDMARKS
+        self._sample = self._draw(SAMPLE)
+
+    def candidates(self) -> tuple[list[Candidate], bool]:
+        """Maps from several draws, best first, until two that are as good as any agree; and whether they did."""
+        found: list[Candidate] = []
+        nearest = np.inf
+        for draw, name in enumerate(STARTS):
+            found = sorted([*found, self._candidate(draw, name)], key=lambda one: one.objective)
+            others = [one for one in found[1:] if one.objective <= (1 + MAX_OBJECTIVE_DIFFERENCE) * found[0].objective]
+            nearest = min((self.difference(found[0].map, one.map) for one in others), default=np.inf)
+            if nearest < MAX_MAP_DIFFERENCE:
+                break
+        if nearest >= MAX_COPY_DIFFERENCE:
+            found = self._grow_again(found)
+        mirrored = self._mirror_images(found[0])
+        return sorted([*found, *mirrored], key=lambda one: one.objective), nearest < MAX_MAP_DIFFERENCE
+
+    def difference(self, one: Map, two: Map) -> float:
+        """How far apart two maps put the same points, as a share of the variance."""
+        first, second = (part.map_first(self._sample[0]) @ part.right.T for part in (one, two))
+        return float(np.square(first - second).sum() / max(float(np.square(first).sum()), MIN_VARIANCE))
+
+    def objective(self, one: Map) -> float:
+        """Mean squared distance to the nearest point of the other side, both ways."""
+        costs = squared_distances(one.map_first(self._sample[0]), one.map_second(self._sample[1]))
+        return float(costs.min(axis=1).mean() + costs.min(axis=0).mean()) / 2
+
+    def _draw(self, count: int) -> tuple[Float32s, Float32s]:
+        x, y = (side.points[side.draw(count, self._rng)].astype(np.float32) for side in (self._x, self._y))
+        return x, y
+
+    def _candidate(self, draw: int, name: str) -> Candidate:
+        begin = time.perf_counter()
+        x, y = self._draw(self._n_landmarks)
+        grown = grow(*self._sample, x.T @ _align_landmarks(x, y, name, self._rng) @ y)
+        return Candidate(grown, self.objective(grown), f"draw {draw + 1}, {name}", time.perf_counter() - begin)
+
+    def _grow_again(self, found: list[Candidate]) -> list[Candidate]:
+        """What is partly right becomes better if it grows again, more slowly and on more points."""
+        x, y = self._draw(LARGE_SAMPLE)
+        for _ in range(MAX_GROWTHS):
+            begin, best = time.perf_counter(), found[0]
+            plan = soft_plan(squared_distances(best.map.map_first(x), best.map.map_second(y)), min(best.map.left.shape))
+            grown = grow(x, y, x.T @ (plan @ y), SLOW_RANK_FACTOR)
+            objective = self.objective(grown)
+            if objective > (1 - MIN_GAIN) * best.objective:
+                break
+            seconds = best.seconds + time.perf_counter() - begin
+            found = [Candidate(grown, objective, best.name, seconds), *found[1:]]
+        return found
+
+    def _mirror_images(self, best: Candidate) -> list[Candidate]:
+        """Mirror images along one of the main directions, where they are about as good: data may be symmetric."""
+        found = []
+        for axis in range(min(N_MIRRORS, best.map.left.shape[1])):
+            begin, left = time.perf_counter(), best.map.left.copy()
+            left[:, axis] *= -1
+            mirrored = best.map._replace(left=left)
+            objective = self.objective(mirrored)
+            if objective <= (1 + MAX_RIVAL_EXCESS) * best.objective + ROUNDING:
+                name = f"{best.name}, mirrored in direction {axis + 1}"
+                found.append(Candidate(mirrored, objective, name, time.perf_counter() - begin))
+        return found
+
+
+def _align_landmarks(x: Floats, y: Floats, name: str, rng: np.random.Generator) -> Float64s:
+    """A soft plan between two sets of points, by the distances within each."""
+    spaces = []
+    for points in (x, y):
+        cost = squared_distances(points, points)
+        np.fill_diagonal(cost, 0)
+        spaces.append(Space(np.sqrt(cost), copy=False))
+    start = starting_plans((name,), spaces[0], spaces[1], rng, 1)[0]
+    single = [array.astype(np.float32) for space in spaces for array in (space.cost, space.weights)]
+    problem = Quadratic(single[0], single[2])
+    return anneal(problem, start.plan.astype(np.float32), single[1], single[3], start.temperatures).plan
+
+
+def grow(x: Floats, y: Floats, cross: Floats, factor: float = RANK_FACTOR) -> Map:
+    """Refine a map, by its cross moments, from its first directions to all."""
+    rank, most = float(FIRST_RANK), min(cross.shape)
+    nowhere = np.zeros(x.shape[1]), np.zeros(y.shape[1])
+    while True:
+        for _ in range(STEPS_PER_RANK):
+            found = Map.of_moments(cross, *nowhere, rank=min(int(rank), most)).with_stretch(x, y)
+            costs = squared_distances(found.map_first(x), found.map_second(y))
+            plan = soft_plan(costs, found.left.shape[1])
+            cross = x.T @ (plan @ y)
+        if rank >= most:
+            return Map.of_moments(cross, *nowhere).with_stretch(x, y)
+        rank *= factor
+
+
+def soft_plan(costs: Floats, n_directions: int) -> Floats:
+    """Where points might belong by their squared distances, as sharp as what is left at the nearest suggests."""
+    least = costs.min(axis=1, keepdims=True)
+    temperature = max(BLUR * float(least.mean()) / n_directions, MIN_VARIANCE)
+    kernel = np.exp((least - costs) / temperature)
+    rows, columns = scalings(kernel, SCALINGS)
+    return rows[:, None] * kernel * columns
+
+
+class Finished(NamedTuple):
+    """A map fitted to all points, and who goes with whom."""
+
+    map: Map
+    pairs: DensePairs | SparsePairs  # with directions weighed
+    matches: Int64s
+    residuals: Float64s  # (n,): what `pairs` has at the match, infinite without one
+    objective: float  # mean squared distance of matched points, directions not weighed
+    converged: bool
+
+
+def finish(x: Side, y: Side, found: Map, device: str | None, rng: np.random.Generator) -> Finished:
+    """Rounds of assignment and rotation on all points, until matches stay; then what does not fit is left out.
+
+    The last rounds weigh the common directions by how little is left in each: what the two sides agree on counts most.
+    """
+    rounds = ROUNDS
+    if max(len(x.points), len(y.points)) > DENSE_POINTS:
+        some = [side.points[side.draw(LARGE_SAMPLE, rng)] for side in (x, y)]
+        found, rounds = _fit_and_assign(some[0], some[1], found, ROUNDS, device).map, LARGE_ROUNDS
+    whole = _fit_and_assign(x.points, y.points, found, rounds, device)
+    trimmed, cut = _trim(x.points, y.points, whole.map, device)
+    if cut < np.inf:
+        return _fit_and_assign(x.points, y.points, trimmed, rounds, device, cut)
+    return _fit_and_assign(x.points, y.points, whole.map, min(rounds, WEIGHED_ROUNDS), device, weigh=whole.matches)
+
+
+def _trim(x: Floats, y: Floats, found: Map, device: str | None) -> tuple[Map, float]:
+    """A map fitted to the nearer half of the points that are each other's nearest; and where residuals fall apart.
+
+    An assignment gives every point a match, and pulls the map towards those that have no partner.
+    """
+    size: Float64s = np.empty(0)
+    for _ in range(TRIMS if max(len(x), len(y)) <= DENSE_POINTS else LARGE_TRIMS):
+        moved, others = found.map_first(x), found.map_second(y)
+        near, distances = nearest(moved, others, 1, device)
+        ahead, size = near[:, 0], distances[:, 0]
+        back = nearest(others, moved, 1, device)[0][:, 0]
+        mutual = np.flatnonzero(back[ahead] == np.arange(len(x)))
+        if len(mutual) < MIN_GROUPED:
+            break
+        kept = mutual[size[mutual] <= np.median(size[mutual])]
+        matches = np.full(len(x), -1)
+        matches[kept] = ahead[kept]
+        found = Map.of_matches(x, y, matches)
+    return found, cut_between(size)
+
+
+def _fit_and_assign(
+    x: Floats, y: Floats, found: Map, most: int, device: str | None, cut: float = np.inf, weigh: Int64s | None = None
+) -> Finished:
+    """Assign points and fit the map to matches, in turns, until matches stay; with `weigh` also weigh directions."""
+    matches = np.full(len(x), -1) if weigh is None else weigh
+    for _ in range(most):
+        moved, others = found.map_first(x), found.map_second(y)
+        if weigh is not None:
+            weights = direction_weights(moved, others, matches)
+            moved, others = moved @ weights, others @ weights
+        pairs = pairs_of(moved, others, device)
+        before, matches = matches, pairs.assign(cut)
+        has_settled = bool(np.mean(before != matches) <= MAX_CHANGE)
+        if has_settled or not (matches >= 0).any():
+            break
+        found = Map.of_matches(x, y, matches)
+    own = matches >= 0
+    left = np.square(found.map_first(x[own]) - found.map_second(y[matches[own]])).sum(axis=1)
+    return Finished(found, pairs, matches, pairs.at(matches), float(left.mean()) if own.any() else 0.0, has_settled)
+
+
+def direction_weights(moved: Floats, others: Floats, matches: Int64s) -> Floats:
+    """(k, k): makes what is left at matches equal in all directions, on the whole as large as before."""
+    own = matches >= 0
+    left = moved[own] - others[matches[own]]
+    values, vectors = np.linalg.eigh(left.T @ left / len(left))
+    values = np.maximum(values, 0) + NOISE_FLOOR * max(float(values.mean()), MIN_VARIANCE)
+    weights = 1 / np.sqrt(values)
+    return (vectors * weights) / np.sqrt(np.square(weights).mean())
+
+
+def cut_between(residuals: Float64s) -> float:
+    """Where residuals fall into two groups that lie far apart, a number between them; else infinity.
+
+    Partners lie near each other, and other points as far as chance puts them. Only where the first is much nearer than
+    the second can a point without a partner be told from one with a partner.
+    """
+    size = np.log(np.sort(residuals) + ROUNDING)
+    count = np.arange(1, len(size))
+    if len(size) < MIN_GROUPED or np.ptp(size) == 0:
+        return np.inf
+    sums, squares = np.cumsum(size)[:-1], np.cumsum(np.square(size))[:-1]
+    low, high = sums / count, (size.sum() - sums) / (len(size) - count)
+    within = squares - count * low**2 + (np.square(size).sum() - squares) - (len(size) - count) * high**2
+    best = int(np.argmin(within))
+    deviation = float(np.sqrt(max(within[best], 0.0) / len(size)))
+    gap = float(high[best] - low[best])
+    return float(np.exp((size[best] + size[best + 1]) / 2)) if gap > max(MIN_GAP * deviation, MIN_LOG_RATIO) else np.inf
+
+
+def start_of(one: Candidate) -> Start:
+    """What a candidate has to say of itself."""
+    return Start(one.name, one.objective, one.seconds, 1, converged=True)

@@ -1,0 +1,190 @@
+"""Several ways to an alignment of two networks; the value chooses, and agreement ends the search.
+
+Messages between edges are best where they fit into memory; the path from convex to concave takes any network. A way
+that reaches the bound, or the answer of another way, is the last. If no two agree, nodes vote (the chain): those whose
+edges are common to their match, and whose neighbours' are, speak for the neighbours of both, and all begins again.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from anchorot._typing import Float32s, Int64s
+from anchorot.align.graphs.backend import Backend
+from anchorot.align.graphs.heat import anchor_costs
+from anchorot.align.graphs.messages import Conversation, Schedule, count_messages
+from anchorot.align.graphs.path import STAGES, STEPS, follow_path
+from anchorot.align.graphs.problem import Problem
+from anchorot.align.graphs.refine import finish
+from anchorot.align.graphs.score import togetherness
+from anchorot.align.graphs.symmetry import Hashes, canonical_order
+from anchorot.networks.pins import are_mostly_tied, pinned_costs
+
+SCHEDULES = {"messages": Schedule(0.65, 0.7, 1.1), "messages, doubting": Schedule(0.5, 0.8, 1.2)}
+SHARPNESS = {"path": 10.0, "path, soft start": 1.0}  # of the anchors' costs, in their standard deviations
+MAX_MESSAGES = 160_000_000  # 1.3 GB; beyond, the path is faster, on a device too, and as good
+SHARES = (0.3, 0.5, 0.7)  # of the nodes that vote, in rounds of the chain
+VOTE = 2.0  # weight of a vote, in standard deviations, beside that of anchors
+PLENTY = 0.9  # of what could be common is: no matching by chance does that, unless edges are few
+FEW = 3.0  # edges of a node, on average: what is little more than a tree is common to networks with nothing in common
+SAME = 0.5  # of the nodes are matched alike, at values within NEAR of the best: two ways have found one answer
+NEAR = 0.01
+ROUNDING = 1e-6  # of the bound
+FORBIDDEN = 40.0  # in logarithms of odds
+PINNINGS = 4  # attempts with nodes matched at random, where most look alike
+JITTER = 1e-3  # of the anchors' standard deviation: lets nodes that are alike go different ways
+LARGE = 3000  # nodes, from where one way that ends well is enough and nobody votes
+
+
+class Found(NamedTuple):
+    """Where one start led."""
+
+    name: str
+    matches: Int64s
+    value: float
+    seconds: float
+    n_iter: int
+    is_finished: bool  # whether no exchange helps any more
+    is_settled: bool = False  # whether nothing better was to be expected after it
+
+
+def solve(problem: Problem, marks: tuple[Hashes, Hashes], backend: Backend, rng: np.random.Generator) -> list[Found]:
+    """All that was tried, the best first.
+
+    Nodes are brought to an order of their own first, so that names change nothing but where nodes are alike. `marks`
+    are what nodes have besides edges.
+    """
+    begin = time.perf_counter()
+    sides = zip((problem.first, problem.second), marks, strict=True)
+    seed = int(rng.integers(2**63))  # one for both, so that nodes that are alike have no order of their own
+    orders = [canonical_order(matrix, own, np.random.default_rng(seed)) for matrix, own in sides]
+    ordered = problem.reordered(*orders)
+    everyone = np.arange(problem.n)
+    if problem.n == problem.m and _is_best(ordered, everyone):  # isomorphic networks need no search
+        tried = [Found("refinement", everyone, ordered.value(everyone), time.perf_counter() - begin, 0, True, True)]
+    else:
+        tried = search(ordered, backend, np.random.default_rng(seed))
+    found = []
+    for one in tried:
+        matches = np.empty(problem.n, np.int64)
+        matches[orders[0]] = orders[1][one.matches]
+        found.append(one._replace(matches=matches))
+    return found
+
+
+def _is_best(problem: Problem, matches: Int64s) -> bool:
+    """Whether a matching is allowed and as good as can be."""
+    is_allowed = problem.kinds is None or np.array_equal(problem.kinds[0], problem.kinds[1][matches])
+    return is_allowed and problem.value(matches) >= problem.bound - ROUNDING * abs(problem.bound)
+
+
+def search(problem: Problem, backend: Backend, rng: np.random.Generator) -> list[Found]:
+    """All that was tried, the best first."""
+    found: list[Found] = []
+    begin = time.perf_counter()
+    short, costs = anchor_costs(problem.first, problem.second, problem.is_directed, backend)
+    is_tied = are_mostly_tied(-problem.without_forbidden(_known(problem) - short))
+    for one in _attempts(problem, backend, found, rng, (short, costs), is_tied, begin):
+        found.append(one)
+        if is_settled(problem, found, is_tied):  # the last one says so of all
+            found[-1] = one._replace(is_settled=True)
+            break
+    return sorted(found, key=lambda one: -one.value)
+
+
+def is_settled(problem: Problem, found: list[Found], is_tied: bool) -> bool:
+    """Whether nothing better is to be expected: the value is as large as can be, or nearly, or two ways agree.
+
+    Where nodes look alike (`is_tied`), ways that agree have the same common edges: symmetries move the matches, and a
+    matching of two pieces that do not fit together has nearly as many common edges as the best.
+    """
+    last, best = found[-1], max(found, key=lambda one: one.value)
+    if _is_best(problem, best.matches):
+        return True
+    degree = min(problem.first.nnz / problem.n, problem.second.nnz / problem.m)
+    if not is_tied and problem.linear is None and degree > FEW and best.value >= PLENTY * problem.bound:
+        return True
+    least = best.value - NEAR * problem.magnitude(best.matches)
+    if last.value < least:
+        return False
+    rivals = [one for one in found[:-1] if one.value >= least]
+    if not is_tied:
+        return any(np.mean(one.matches == last.matches) > SAME for one in rivals)
+    edges = problem.common(last.matches).astype(bool)
+    shared = [edges.multiply(problem.common(one.matches)).nnz for one in rivals]
+    return max(shared, default=-1) >= (1 - NEAR) * edges.nnz
+
+
+def _attempts(
+    problem: Problem,
+    backend: Backend,
+    found: list[Found],
+    rng: np.random.Generator,
+    anchors: tuple[Float32s, Float32s],
+    is_tied: bool,
+    begin: float,
+) -> Iterator[Found]:
+    """One way after the other; `found` is what became of those before."""
+    short, costs = anchors
+    jitter = np.float32(JITTER) * rng.standard_normal((problem.n, problem.m), np.float32)
+    near, prior = (problem.padded_rows(jitter - own) for own in (short, costs))
+    worth = problem.padded_rows(_known(problem))
+    talk = Conversation(problem, backend) if 0 < count_messages(problem) <= MAX_MESSAGES else None
+
+    def attempt(name: str, start: Float32s, schedule: Schedule | None) -> Found:
+        nonlocal begin
+        if schedule is not None and talk is not None:
+            plan, steps = talk.plan(start + worth, schedule)
+        else:
+            plan, steps = follow_path(problem, start + worth, backend), STAGES * STEPS
+        matches, value, is_finished = finish(problem, plan, backend)
+        before, begin = begin, time.perf_counter()
+        return Found(name, matches, value, begin - before, steps, is_finished)
+
+    for turn in range(PINNINGS if is_tied else 0):
+        base = costs if turn % 2 else np.zeros_like(costs)  # what little tells nodes apart may be what differs
+        start = problem.padded_rows(jitter - pinned_costs(problem, base, rng))
+        yield attempt(f"pinned {turn + 1}", start, SCHEDULES["messages"])
+    if talk is not None:
+        for name, schedule in SCHEDULES.items():
+            yield attempt(name, near, schedule)
+    for name, sharpness in SHARPNESS.items():
+        yield attempt(name, np.float32(sharpness) * prior, None)
+    if problem.m > LARGE:
+        return
+    for share in SHARES:
+        best = max(found, key=lambda one: one.value)
+        vote = problem.padded_rows(votes(problem, best.matches, share, backend))
+        doubting = SCHEDULES["messages, doubting"] if talk is not None else None
+        yield attempt(f"votes of {100 * share:.0f} %", (prior if talk is None else near) + VOTE * vote, doubting)
+
+
+def _known(problem: Problem) -> Float32s:
+    """What is known of pairs of nodes apart from edges, as logarithms of odds."""
+    known = np.zeros((problem.n, problem.m), np.float32)
+    if problem.linear is not None:
+        known += problem.linear
+    if problem.forbidden is not None:
+        known[problem.forbidden] -= FORBIDDEN
+    return known
+
+
+def votes(problem: Problem, matches: Int64s, share: float, backend: Backend) -> Float32s:
+    """(n, m): how many of the surest matches are neighbours, or neighbours' neighbours, of both; standardised."""
+    sure = togetherness(problem.common(matches))
+    voters = np.argsort(-sure, kind="stable")[: max(1, int(share * problem.n))]
+    ballot = np.zeros((problem.n, problem.m), np.float32)
+    ballot[voters, matches[voters]] = 1
+    both = [matrix if not problem.is_directed else matrix + matrix.T for matrix in (problem.first, problem.second)]
+    a, b = (backend.sparse(matrix) for matrix in both)
+    degrees = [np.maximum(matrix.sum(axis=1), 1e-9).astype(np.float32) for matrix in both]
+    cast = backend.dense(ballot)
+    near = backend.host(backend.right(backend.left(a, cast), b))
+    twice = backend.host(backend.left(a, backend.left(a, cast))) - degrees[0][:, None] * ballot
+    far = backend.host(backend.right(backend.right(backend.dense(twice), b), b)) - twice * degrees[1]
+    mean = 2 * np.sqrt(degrees[0].mean() * degrees[1].mean())
+    found = (near + far / mean) / np.sqrt(degrees[0][:, None] * degrees[1])
+    spread = float(found.std())
+    return found / np.float32(spread) if spread > 0 else found

@@ -1,0 +1,1 @@
+"""Which point of one thing is which of another."""

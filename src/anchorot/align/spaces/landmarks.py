@@ -1,0 +1,283 @@
+"""More points than a plan can hold: landmarks are aligned, and all other points by their distances to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anchorot._html import card
+from anchorot._rescale import unit_of
+from anchorot._typing import Float64s, Int64s
+from anchorot._validate import check_overflow
+from anchorot.align.correspondence import Alignment, Correspondence, Start, differing
+from anchorot.align.spaces.score import NEIGHBOURS, DenseEvidence
+from anchorot.distances.landmarks import Distances, Landmarks, farthest
+from anchorot.exceptions import InputError
+from anchorot.space import Space
+
+COMPONENTS = 40  # of the vectors of distances, which lie near a surface of few dimensions
+ROUNDS = 6
+MIN_GAIN = 0.005  # of the discrepancy: what another round must gain
+
+Float32s = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class DenseRival:
+    """The other of two dense maps that were tried, as it was before landmarks moved.
+
+    Attributes
+    ----------
+    matches : ndarray of shape (n,)
+    discrepancy : float
+        As in `DenseAlignment`.
+    differs : float
+        Share of the first thing's points that it matches otherwise.
+    """
+
+    matches: Int64s = field(repr=False)
+    discrepancy: float
+    differs: float
+
+
+@dataclass(frozen=True, eq=False)
+class DenseAlignment(Correspondence):
+    """Which point of a large thing is which of another.
+
+    Attributes
+    ----------
+    matches : ndarray of shape (n,)
+        The match of every point of the first; -1 for points that take no part: of weight zero, or outside the largest
+        component of a mesh. Several points may have one match.
+    discrepancy : float
+        Root mean square, over points and landmarks, of the difference between a point's distance to a landmark and
+        its match's distance to the landmark's match. In the units of the distances.
+    landmarks : (ndarray of shape (k,), ndarray of shape (l,))
+        The points of both sides that `alignment` is about.
+    alignment : Alignment
+        Of the landmarks, with `value`, `bound`, `starts` and `runner_up`.
+    rounds : int
+        How often all points were matched anew after landmarks had moved to where the others say they belong.
+    runner_up : DenseRival or None
+        If the landmarks' alignment has a runner-up, both are extended. This is the one of the larger discrepancy.
+    from_runner_up : bool
+        Whether it is the landmarks' runner-up that was kept.
+    n_second : int
+        Number of points of the second.
+    evidence : DenseEvidence
+        What `confidence` is computed from, when that is asked for.
+    """
+
+    matches: Int64s
+    discrepancy: float
+    landmarks: tuple[Int64s, Int64s]
+    alignment: Alignment
+    rounds: int
+    runner_up: DenseRival | None
+    from_runner_up: bool
+    n_second: int
+    evidence: DenseEvidence = field(repr=False)
+
+    @cached_property
+    def confidence(self) -> Float64s:
+        """Estimated chance that every point's match is right, to within twice the spacing of the landmarks, shape (n,).
+
+        The spacing is the largest distance of any point to a landmark; 0 without a match. From what landmarks near the
+        point show: whether their neighbours stay neighbours, and whether other starts and other dense maps agree.
+        `docs/alignment.md` says how well that holds on which data.
+        """
+        return self.evidence.confidence()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of points of either thing."""
+        return len(self.matches), self.n_second
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        """All that was tried for the landmarks, best first."""
+        return self.alignment.starts
+
+    @property
+    def converged(self) -> bool:
+        """Whether the landmarks' alignment did."""
+        return self.alignment.converged
+
+    def __repr__(self) -> str:
+        sizes = " x ".join(str(len(side)) for side in self.landmarks)
+        rival = ", with a runner-up" if self.runner_up is not None else ""
+        count = f"{len(self.matches)} -> {self.n_second} points, {sizes} landmarks"
+        return f"DenseAlignment({count}, discrepancy={self.discrepancy:.6g}{rival})"
+
+    def _repr_html_(self) -> str:
+        rival = self.runner_up
+        differs = None if rival is None else f"{rival.discrepancy:.6g}, differs on {100 * rival.differs:.3g} %"
+        facts = {
+            "points": f"{len(self.matches)} and {self.n_second}, {100 * np.mean(self.matches >= 0):.4g} % matched",
+            "landmarks": " and ".join(str(len(side)) for side in self.landmarks),
+            "discrepancy": f"{self.discrepancy:.6g}",
+            "runner-up": differs or "none",
+        }
+        return card("DenseAlignment", facts)
+
+
+class Measured:
+    """A large thing, its distances checked and less a number that both sides share: only differences are compared."""
+
+    def __init__(self, source: Distances) -> None:
+        self._source, self._origin = source, 0.0
+        self.total, self.kept, self.begin = source.total, source.kept, source.begin
+        self.space = source.space
+
+    def row(self, point: int) -> Float64s:
+        """Distances from a point to all."""
+        found = self._source.row(point).astype(np.float64)
+        if not np.isfinite(found).all():
+            raise InputError(
+                "distances exceed the range of float64; divide all points by their largest coordinate first"
+            )
+        return found - self._origin
+
+    @classmethod
+    def both(cls, x: Distances, y: Distances) -> tuple[Self, Self, float]:
+        """Measure two things from one origin; also return a unit for both."""
+        first, second = cls(x), cls(y)
+        rows = first.row(first.begin), second.row(second.begin)
+        first._origin = second._origin = min(float(row.min()) for row in rows)
+        reach = max(float(row.max()) for row in rows) - first._origin
+        check_overflow(reach, 1)
+        return first, second, unit_of(reach)
+
+
+class Map(NamedTuple):
+    """A dense map; points are places in the kept ones of either side."""
+
+    matches: Int64s
+    targets: Int64s  # (k,): what the first side's landmarks are taken for
+    rows: Float32s  # (k, m): distances from there
+    discrepancy: float  # in units
+
+
+class Pair(NamedTuple):
+    """Two large things seen from their landmarks."""
+
+    first: Landmarks
+    second: Landmarks
+    basis: Float32s  # (k, c): directions in which the first side's vectors of distances vary most
+
+    @classmethod
+    def of(cls, x: Distances, y: Distances, n_landmarks: int) -> Pair:
+        """Choose landmarks on both sides, and measure from there in one unit."""
+        *sides, unit = Measured.both(x, y)
+        first, second = (farthest(side, n_landmarks, unit) for side in sides)
+        return cls(first, second, _basis(first.rows))
+
+    def map_all(self, targets: Int64s, rows: Float32s) -> Map:
+        """Match all points by their distances to landmarks, which are taken for `targets`."""
+        if len(self.first.chosen) == self.first.rows.shape[1]:  # all points are landmarks: they have their matches
+            matches = targets
+        else:
+            matches = nearest(self.first.rows.T @ self.basis, rows.T @ self.basis)
+        return Map(matches, targets, rows, _discrepancy(self.first.rows, rows, matches))
+
+    def map_from(self, matches: Int64s) -> Map:
+        """Match all points after landmarks' matches are given."""
+        return self.map_all(self.second.chosen[matches], self.second.rows[matches])
+
+    def refine(self, start: Map) -> tuple[Map, int]:
+        """Let landmarks move to the matches that the map gives them and match all points anew, while that helps."""
+        best, rounds = start, 0
+        while rounds < ROUNDS:
+            targets = best.matches[self.first.chosen]
+            moved = np.flatnonzero(targets != best.targets)
+            if len(moved) == 0:
+                break
+            rows = best.rows.copy()
+            rows[moved] = self.second.rows_of(targets[moved])
+            found = self.map_all(targets, rows)
+            if found.discrepancy >= (1 - MIN_GAIN) * best.discrepancy:
+                break
+            best, rounds = found, rounds + 1
+        return best, rounds
+
+
+def align_densely(
+    x: Distances, y: Distances, n_landmarks: int, solve: Callable[[Space, Space], Alignment]
+) -> DenseAlignment:
+    """Align landmarks by `solve`, then all points by their distances to them; keep the better of its two answers."""
+    pair = Pair.of(x, y, n_landmarks)
+    found = solve(pair.first.space, pair.second.space)
+    maps = [pair.map_from(one.matches) for one in (found, found.runner_up) if one is not None]
+    best, *others = sorted(maps, key=lambda one: one.discrepancy)
+    final, rounds = pair.refine(best)
+    unit = pair.first.unit
+
+    def number_all(matches: Int64s) -> Int64s:
+        out = np.full(x.total, -1)
+        out[x.kept] = y.kept[matches]
+        return out
+
+    matches, is_runner_up = number_all(final.matches), best is not maps[0]
+    rivals = [
+        DenseRival(own, one.discrepancy * unit, differing(matches, own))
+        for own, one in ((number_all(one.matches), one) for one in others)
+    ]
+    return DenseAlignment(
+        matches=matches,
+        discrepancy=final.discrepancy * unit,
+        landmarks=(x.kept[pair.first.chosen], y.kept[pair.second.chosen]),
+        alignment=found,
+        rounds=rounds,
+        runner_up=rivals[0] if rivals else None,
+        from_runner_up=is_runner_up,
+        n_second=y.total,
+        evidence=_evidence(pair, found, is_runner_up, (best, final, others), matches),
+    )
+
+
+def _evidence(
+    pair: Pair, found: Alignment, is_runner_up: bool, maps: tuple[Map, Map, list[Map]], matches: Int64s
+) -> DenseEvidence:
+    """What is needed of distances to landmarks in order to say how sure matches are."""
+    rows, (best, final, others) = pair.first.rows, maps
+    spacing = float(final.rows.min(axis=0).max())
+    count = min(NEIGHBOURS, len(rows))
+    near = np.argpartition(rows, count - 1, axis=0)[:count]
+    moved = ((np.abs(final.rows[:, one.matches] - final.rows[:, final.matches]).max(axis=0), one) for one in others)
+    shown, rival = found.evidence, found.runner_up if is_runner_up else None
+    return DenseEvidence(
+        matches=matches,
+        costs=(rows[:, pair.first.chosen].astype(np.float64), final.rows[:, final.targets].astype(np.float64)),
+        around=near,
+        own=found.matches if rival is None else rival.matches,
+        others=shown.others if rival is None else ((shown.matches, 0.0), *shown.others),
+        elsewhere=tuple(
+            (by > 2 * spacing, (one.discrepancy / (best.discrepancy or 1.0)) ** 2 - 1.0) for by, one in moved
+        ),
+    )
+
+
+def _basis(rows: Float32s) -> Float32s:
+    """Directions (k, c) in which the points' vectors of distances vary most."""
+    mean = rows.mean(axis=1, dtype=np.float64)
+    scatter = (rows @ rows.T).astype(np.float64) / rows.shape[1] - np.outer(mean, mean)
+    return np.linalg.eigh(scatter)[1][:, -COMPONENTS:].astype(np.float32)
+
+
+def nearest(points: Float32s, among: Float32s) -> Int64s:
+    """The nearest of some vectors to every point; by a tree, since vectors of distances fill few dimensions."""
+    from scipy.spatial import KDTree
+
+    return np.asarray(KDTree(among).query(points)[1], np.int64)
+
+
+def _discrepancy(rows: Float32s, others: Float32s, matches: Int64s) -> float:
+    total = sum(
+        float(np.square(own - other[matches]).sum(dtype=np.float64)) for own, other in zip(rows, others, strict=True)
+    )
+    return float(np.sqrt(total / rows.size))

@@ -1,0 +1,338 @@
+"""Which point is which: Gromov-Wasserstein, started from anchors and finished by assignment."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anchorot._parallel import interruptible
+from anchorot._rescale import in_unit_range
+from anchorot._typing import Float64s, Int64s, RngLike
+from anchorot._validate import (
+    check_device,
+    check_finite,
+    check_integer,
+    check_nonnegative,
+    check_numbers,
+    check_rng,
+    check_threads,
+)
+from anchorot.align.correspondence import Alignment, Start, matches_of, runner_up
+from anchorot.align.spaces.landmarks import DenseAlignment, align_densely
+from anchorot.align.spaces.score import Evidence
+from anchorot.anchors.marking import needed_features
+from anchorot.distances.descent import COOL_TEMPERATURES, entropic_step, round_to_marginals
+from anchorot.distances.landmarks import Distances
+from anchorot.distances.lazy_distances import MeshDistances, PointDistances, distances_of
+from anchorot.distances.quadratic import Quadratic, plan_loss, spread
+from anchorot.distances.solver import MIN_SHARE, Found, Limits, Setting, chosen_starts, solve, solve_freely, unit_spaces
+from anchorot.exceptions import InputError, note_input
+from anchorot.io.files import read
+from anchorot.io.mesh_files import MESH_READERS
+from anchorot.io.names import ending_of
+from anchorot.space import Space, as_space
+
+MAX_RIVAL_EXCESS = 0.1  # of the best objective: an answer that is worse by no more is about as good,
+RIVAL_ROUNDING = 1e-3  # and so is one worse by no more than this share of the product plan's objective
+OBJECTIVE_ROUNDING = 1e-6  # of the product plan's objective: answers that differ by no more are equally good
+MIN_RIVAL_DIFFERENCE = 0.1  # of the points matched otherwise make another answer
+MAX_SIZE_RATIO = 1e6  # of the costs of two spaces: beyond, the loss keeps few digits of what depends on the matches
+
+
+@overload
+def align(x: Space | ArrayLike, y: Space | ArrayLike, *, n_landmarks: None = None, **options: Any) -> Alignment: ...
+
+
+@overload
+def align(x: Any, y: Any, *, n_landmarks: int, **options: Any) -> DenseAlignment: ...
+
+
+def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options are not spelled three times
+    x: Any,
+    y: Any,
+    *,
+    start: str | ArrayLike = "anchors",
+    features: tuple[ArrayLike, ArrayLike] | None = None,
+    marks: str | None = None,
+    alpha: float = 0.5,
+    mass: float | str | None = None,
+    robust: bool = False,
+    rng: RngLike = None,
+    threads: int = 1,
+    device: str | None = None,
+    n_landmarks: int | None = None,
+) -> Alignment | DenseAlignment:
+    r"""Find which point of one space is which of another.
+
+    Minimises the Gromov-Wasserstein loss :math:`\sum_{ijkl} (C_{ij} - C'_{kl})^2 P_{ik} P_{jl}` over plans between the
+    points, without a parameter to choose. Gromov-Wasserstein is not convex, and a solver that starts from the product
+    of the weights stops in the nearest hole. Here several starts are tried, from plans between the spaces' anchors seen
+    at different ranges and from the product. They are annealed (entropic steps while a temperature falls, relative to
+    the spread of the costs) side by side, and go on as one once they are alike; then they are sharpened (assignment and
+    conditional-gradient steps), and the one of the smallest objective is kept. With more than 800 points, one start is
+    the answer of 400 landmarks of either side, and starts whose plans are far above the best one's are given up.
+
+    Parameters
+    ----------
+    x, y : Space, array_like of shape (n, n), or path
+        Of any sizes and weights; a bare cost matrix stands for a uniform space, and a file is read by :func:`read`.
+        With `n_landmarks` also points (n, d), `PointDistances` or `MeshDistances`. For two meshes there is
+        :func:`align_meshes`.
+    start : str, or array_like of shape (n, m)
+        Where to begin; a plan, or any name but the first, begins there only.
+
+        - "anchors": "near", "near, annealed", "middle" and "product", and where most anchors tie, "pinned"; the best is
+          kept. With more than 800 points: landmarks' answers, "near, annealed", and "product" if these do not agree.
+        - "near", "middle", "aw": a plan between anchors that see the nearest tenth of all costs, the nearest half, or
+          all. "near" is sharpened at once, "near, annealed" is the same plan with more blur, annealed.
+        - "aep": the plan of :func:`anchor_energy_plan`. "product": the product of the weights.
+        - "pinned": a plan between whole anchors after a few undecided points were matched at random, so that costs to
+          these tell the others apart: for symmetric spaces.
+    features : (array_like of shape (n, d), array_like of shape (m, d)), optional
+        The points' own features, comparable between the spaces. Squared distances between them join the objective
+        (fused Gromov-Wasserstein), scaled so that both parts vary equally over the plans; `feature_scale` of the result
+        says by how much.
+    marks : {"features"}, optional
+        Take the spaces' own features, :attr:`Space.features`, as `features`.
+    alpha : float in [0, 1]
+        Share of the structure where there are features: 1 is structure alone, 0 features alone.
+    mass : float from 1e-9 to 1, or "free", optional
+        Match only this share of the mass, for missing parts, outliers, or types that one side lacks. "free" leaves out
+        the points that fit far worse than the rest.
+    robust : bool
+        Align the ranks of the costs.
+    rng : None, int or numpy.random.Generator
+        Decides between matches that symmetry makes equal: of a ring of points, which one the first is matched with.
+    threads : int
+        Threads for the costs between anchors; matrix products use those of the BLAS at hand.
+    device : str, optional
+        Anneal there, by PyTorch (extra ``torch``): "cuda", say. The rest stays on the CPU; what is large enough to be
+        worth more goes to :func:`anchorot.torch.align`.
+    n_landmarks : int, optional
+        For more points than a plan can hold: align this many landmarks that cover either side (each the farthest from
+        those before), and match all other points by their distances to them. Memory is that of n_landmarks rows.
+
+    Returns
+    -------
+    Alignment
+        With `plan`, `matches` and their `confidence`, `value`, the `bound` that no loss is below, all `starts`, a
+        `runner_up` if another answer is about as good, and more. With `n_landmarks` a `DenseAlignment`, which has the
+        landmarks' `alignment`.
+
+    Notes
+    -----
+    O(n² m + n m²) per step, some dozens of steps per start, and O(n³) at worst per assignment. Uniform spaces of one
+    size need SciPy alone, others POT (extra ``pot``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import anchorot as ao
+    >>> rng = np.random.default_rng(0)
+    >>> points, order = rng.normal(size=(30, 3)), rng.permutation(30)
+    >>> x, y = (ao.Space(np.linalg.norm(p[:, None] - p, axis=2)) for p in (points, points[order]))
+    >>> found = ao.align(x, y)
+    >>> bool((order[found.matches] == np.arange(30)).all()), round(found.value, 12)
+    (True, 0.0)
+    """
+    threads = check_threads(threads)
+    device, generator = check_device(device), check_rng(rng)
+    if n_landmarks is not None:
+        count = check_integer(n_landmarks, "n_landmarks", 2)
+        if any(given is not None for given in (features, marks, mass)) or robust or not isinstance(start, str):
+            raise InputError(
+                "n_landmarks is for costs alone: leave out features, marks, mass, robust and a start that is a plan"
+            )
+        solve_landmarks = partial(align, start=start, rng=generator, threads=threads, device=device)
+        return interruptible(lambda: align_densely(_distances_of(x), _distances_of(y), count, solve_landmarks))
+    share = check_mass(mass)
+    whole = _space_of(x, robust), _space_of(y, robust)
+    kept = [np.flatnonzero(space.weights) for space in whole]
+    (unit_x, unit_y), scale = unit_spaces(*whole)
+    _note_sizes(unit_x, unit_y)
+    features = features if marks is None else _own_features(marks, features, *whole)
+    costs, factor = (None, 0.0) if features is None else _feature_costs(features, kept, whole, (unit_x, unit_y))
+    setting = Setting(unit_x, unit_y, costs, _check_share(alpha, "alpha"), threads, device)
+
+    def solved() -> Alignment:
+        part = 1.0 if isinstance(share, str) else share
+        chosen = chosen_starts(start, setting, kept, (whole[0].n, whole[1].n), generator, part)
+        found = solve_freely(setting, chosen) if isinstance(share, str) else solve(setting, chosen, share)
+        return _result(found, setting, whole, kept, scale, factor, is_whole=share is None)
+
+    return interruptible(solved, max(unit_x.n, unit_y.n))
+
+
+def _note_sizes(x: Space, y: Space) -> None:
+    """Say so if the costs of one side are lost beside those of the other."""
+    size_x, size_y = (float(np.ptp(space.cost)) for space in (x, y))
+    if min(size_x, size_y) > 0 and max(size_x, size_y) > MAX_SIZE_RATIO * min(size_x, size_y):
+        note_input(
+            f"the costs of x vary {size_x / size_y:.3g} times as much as those of y, too far apart to compare them; "
+            "bring both to one unit, or use robust=True"
+        )
+
+
+def _space_of(thing: Any, robust: bool) -> Space:
+    """Turn what was given without landmarks into a space: files are read."""
+    if isinstance(thing, tuple | MeshDistances | PointDistances):
+        kind = "pair (vertices, faces)" if isinstance(thing, tuple) else type(thing).__name__
+        raise InputError(
+            f"got a {kind}, but a Space is needed; from_mesh or from_points makes one, or give n_landmarks"
+        )
+    return as_space(read(thing) if isinstance(thing, str | os.PathLike) else thing, robust=robust)
+
+
+def _distances_of(thing: Any) -> Distances:
+    """Turn what was given with landmarks into distances: files are read, meshes are not for here."""
+    is_file = isinstance(thing, str | os.PathLike)
+    if isinstance(thing, tuple) or hasattr(thing, "faces") or (is_file and ending_of(Path(thing)) in MESH_READERS):
+        raise InputError("got a mesh: align_meshes(a, b) aligns meshes, and MeshDistances(mesh) makes distances of one")
+    return distances_of(read(thing) if is_file else thing)
+
+
+def _check_share(value: float, name: str) -> float:
+    number = check_nonnegative(value, name)
+    if number > 1:
+        raise InputError(f"{name} must be a number from 0 to 1, but got {value!r}")
+    return number
+
+
+def check_mass(mass: float | str | None) -> float | str | None:
+    """Check a share of the mass, or "free"."""
+    if mass is None or (isinstance(mass, str) and mass == "free"):
+        return mass
+    share = 0.0 if isinstance(mass, str) or np.ndim(mass) else check_nonnegative(mass, "mass")
+    if not MIN_SHARE <= share <= 1:
+        raise InputError(f"mass must be a share of the mass from {MIN_SHARE} to 1, or 'free', but got {mass!r}")
+    return share
+
+
+def _feature_costs(
+    features: tuple[ArrayLike, ArrayLike], kept: list[Int64s], whole: tuple[Space, Space], units: tuple[Space, Space]
+) -> tuple[Float64s, float]:
+    """Squared distances between features, scaled to the spread of the structure's gradient; and that factor.
+
+    Of points of positive weight; computed from one origin and in one unit, so that features of any size count.
+    """
+    from scipy.spatial.distance import cdist
+
+    arrays, unit = in_unit_range(
+        [array[own] for array, own in zip(_check_features(features, *whole), kept, strict=True)], axis=0
+    )
+    costs = cdist(*arrays, "sqeuclidean")
+    x, y = units
+    structure = float(spread(Quadratic(x.cost, y.cost).slope(np.outer(x.weights, y.weights)))[0, 0])
+    factor = structure / float(spread(costs)[0, 0])
+    with np.errstate(over="ignore"):
+        return factor * costs, float(np.float64(factor) / unit / unit)
+
+
+def _own_features(
+    marks: str, features: tuple[ArrayLike, ArrayLike] | None, x: Space, y: Space
+) -> tuple[ArrayLike, ArrayLike]:
+    """Return the features that the spaces have, where these are asked for."""
+    if marks != "features":
+        raise InputError(f"marks of align must be 'features' or None, but got {marks!r}")
+    if features is not None:
+        raise InputError("marks and features exclude each other; leave one of them out")
+    return needed_features(x.features, "x"), needed_features(y.features, "y")
+
+
+def _check_features(features: tuple[ArrayLike, ArrayLike], x: Space, y: Space) -> list[Float64s]:
+    """Turn features into rows of finite numbers, one row for each point of either space."""
+    if not isinstance(features, list | tuple) or len(features) != 2:
+        got = f"{len(features)} of them" if isinstance(features, list | tuple) else type(features).__name__
+        raise InputError(f"features must be a pair of arrays, features=(U, V), but got {got}")
+    arrays = [check_numbers(values, "features").astype(np.float64) for values in features]
+    u, v = (array[:, None] if array.ndim == 1 else array for array in arrays)
+    if u.ndim != 2 or v.ndim != 2 or (len(u), len(v)) != (x.n, y.n) or u.shape[1] != v.shape[1] or u.shape[1] == 0:
+        raise InputError(f"features of shapes {u.shape} and {v.shape}, but ({x.n}, d) and ({y.n}, d) are needed")
+    check_finite(u, "features")
+    check_finite(v, "features")
+    return [u, v]
+
+
+def _result(
+    found: list[Found],
+    setting: Setting,
+    whole: tuple[Space, Space],
+    kept: list[Int64s],
+    scale: float,
+    factor: float,
+    is_whole: bool,
+) -> Alignment:
+    """Put points of weight zero back, and everything into the units of the costs."""
+    inside = np.ix_(*kept)
+
+    def in_units(number: float) -> float:
+        return number * scale * scale  # in this order: 0 stays 0 where the square of the scale is infinite
+
+    def full(plan: Float64s) -> Float64s:
+        out = np.zeros((whole[0].n, whole[1].n))
+        out[inside] = plan
+        return out
+
+    def soften(plan: Float64s) -> Float64s:
+        return full(_soften(problem, plan[inside]))
+
+    problem = setting.exact()
+    product = float(problem.value_of_product(setting.x.weights, setting.y.weights))
+    room = max(MAX_RIVAL_EXCESS * found[0].objective, RIVAL_ROUNDING * (product - found[0].objective))
+    best, *others = (one._replace(plan=full(one.plan)) for one in found)
+    weights = tuple(space.weights for space in whole)
+    if not is_whole:  # what each point may be matched with
+        limits = Limits.of(setting.x, setting.y, 1.0)
+        weights = tuple(_scatter(part[:-1], own, space.n) for part, own, space in zip(limits, kept, whole, strict=True))
+    value = in_units(plan_loss(setting.x.cost, setting.y.cost, found[0].plan))
+    sharp = [one for one in others if one.is_sharp]
+    rival = runner_up(best, sharp, weights[0], room, MIN_RIVAL_DIFFERENCE)
+    matches = matches_of(best.plan, weights[0])
+    floor = best.objective + OBJECTIVE_ROUNDING * product
+    evidence = Evidence(
+        spaces=whole,
+        matches=matches,
+        mass=np.take_along_axis(best.plan, np.maximum(matches, 0)[:, None], axis=1)[:, 0],
+        others=tuple((matches_of(o.plan, weights[0]), (o.objective - best.objective) / (floor or 1.0)) for o in sharp),
+        features=setting.features,
+        alpha=setting.alpha if setting.features is not None else 1.0,
+        is_whole=is_whole,
+    )
+    return Alignment(
+        plan=best.plan,
+        soft=soften(best.plan),
+        value=value,
+        objective=in_units(best.objective),
+        starts=tuple(Start(one.name, in_units(one.objective), *one[4:]) for one in found),
+        runner_up=rival and replace(rival, objective=in_units(rival.objective), soft=soften(rival.plan)),
+        converged=best.converged,
+        feature_scale=factor,
+        weights=(weights[0], weights[1]),
+        evidence=evidence,
+    )
+
+
+def _scatter(values: Float64s, places: Int64s, n: int) -> Float64s:
+    out = np.zeros(n)
+    out[places] = values
+    return out
+
+
+def _soften(problem: Quadratic, plan: Float64s) -> Float64s:
+    """Where a point might belong if all others stay: the entropic plan of the gradient at the last temperature."""
+    slope = problem.slope(plan)
+    a, b = plan.sum(axis=1), plan.sum(axis=0)
+    rows, columns = np.flatnonzero(a), np.flatnonzero(b)
+    inside = np.ix_(rows, columns)
+    part, _, _ = entropic_step(
+        slope[inside], COOL_TEMPERATURES[-1] * spread(slope), a[rows], b[columns], 0 * b[columns]
+    )
+    out = np.zeros_like(plan)
+    out[inside] = round_to_marginals(part, a[rows], b[columns])
+    return out

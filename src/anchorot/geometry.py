@@ -1,0 +1,54 @@
+"""What a space was made from: the sites of its points, with positions, faces and edges, for drawing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from anchorot._typing import Float64s, Int64s
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """The thing that a space was made from: a cloud, a mesh, a graph or a neuron of N sites.
+
+    Attributes
+    ----------
+    index : ndarray of shape (n,)
+        The site of each of the space's points.
+    n_sites : int
+        N; at least as many as the space has points, more if they are a sample.
+    positions : ndarray of shape (N, 2) or (N, 3), or None
+        Where the sites are; None if they are nowhere in particular, as the nodes of most graphs.
+    faces : ndarray of shape (F, 3) or None
+        Triangles of a mesh, as sites.
+    edges : ndarray of shape (E, 2) or None
+        Edges of a graph or tree, as sites.
+    """
+
+    index: Int64s
+    n_sites: int
+    positions: Float64s | None = None
+    faces: Int64s | None = None
+    edges: Int64s | None = None
+
+    def take(self, points: Int64s) -> Geometry:
+        """Return the same thing, seen from the given points of the space only."""
+        return Geometry(self.index[points], self.n_sites, self.positions, self.faces, self.edges)
+
+
+def renumber(simplices: Int64s, kept: Int64s, n_sites: int) -> Int64s:
+    """Return the simplices (edges or faces) whose sites are all kept, with sites numbered as in `kept`."""
+    number = np.full(n_sites, -1)
+    number[kept] = np.arange(len(kept))
+    inside = number[simplices]
+    return np.ascontiguousarray(inside[(inside >= 0).all(axis=1)])
+
+
+def cloud(points: Float64s, index: Int64s | None = None) -> Geometry | None:
+    """Return the geometry of a cloud of points, or None if it has too many dimensions to be drawn as it is."""
+    if points.shape[1] > 3:
+        return None
+    padded = np.pad(points, ((0, 0), (0, max(0, 2 - points.shape[1]))))
+    return Geometry(np.arange(len(points)) if index is None else index, len(points), padded)

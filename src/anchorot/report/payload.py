@@ -1,0 +1,337 @@
+"""What the page shows of a plan or an alignment: masses, matches and colours, small enough to travel inside it."""
+
+import base64
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from anchorot._typing import Float64s, Int64s
+from anchorot.align.correspondence import (
+    EQUAL,
+    Alignment,
+    Correspondence,
+    check_plan,
+    match,
+    matches_of,
+    sparse_plan,
+    spread_of,
+)
+from anchorot.align.embeddings.result import EmbeddingAlignment
+from anchorot.align.graphs.result import GraphAlignment
+from anchorot.distances.wasserstein import Transport
+from anchorot.exceptions import InputError
+
+N_BEST = 10  # rows of the page's table
+N_BEST_ALONE = 50  # matches kept of each point where the whole plan is too large
+MAX_ENTRIES = 9_000_000  # entries of a plan that a page carries whole
+LEVELS = (
+    (1_000_000, 255),
+    (4_500_000, 63),
+    (9_000_000, 15),
+)  # masses, up to which this many codes are used
+MIN_SHOWN = 1e-3  # of its row's and its column's largest entry: what is smaller is not shown
+FIRST_HUE, LAST_HUE = 285.0, 15.0  # degrees: violet, blue, green, amber, rose
+NO_COLOUR = (154, 160, 170)  # of a point that gets no mass
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """One answer to who goes where.
+
+    Attributes
+    ----------
+    plan : ndarray of shape (n, m)
+        The masses that light up.
+    matches : (ndarray of shape (n,), ndarray of shape (m,))
+        The one match of every point of either side; -1 for a point without one.
+    weights : (ndarray of shape (n,), ndarray of shape (m,))
+        What shares are shares of.
+    is_sharp : bool
+        Whether the matches are more than the plan's largest entries, and so are marked.
+    text : str
+        What to say of it where there is another.
+    """
+
+    plan: Float64s
+    matches: tuple[Int64s, Int64s]
+    weights: tuple[Float64s, Float64s]
+    is_sharp: bool = False
+    text: str = ""
+
+    def colours(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Colours of both sides, uint8, from those of the first side's places: a match has that of its point."""
+        forth, back = self.matches
+        own, carried = places.copy(), places[back]
+        own[forth < 0] = carried[back < 0] = NO_COLOUR
+        return own, carried
+
+    def packed(self, levels: int | None) -> dict[str, Any]:
+        """The masses, and how many matches each point has, effectively."""
+        spread = [pack(spread_of(mass), "f4") for mass in (self.plan, self.plan.T)]
+        return {"plan": pack_plan(self.plan, self.weights, levels), "spread": spread}
+
+
+@dataclass(frozen=True, eq=False)
+class MapAnswer:
+    """One answer that is a map: every point of the first side has one match at most, any number may share it.
+
+    Attributes
+    ----------
+    forth : ndarray of shape (n,)
+        The match of every point of the first side; -1 for a point without one.
+    m : int
+        Number of points of the second side.
+    text : str
+        What to say of it where there is another.
+    """
+
+    forth: Int64s
+    m: int
+    text: str = ""
+    is_sharp: bool = True
+
+    @property
+    def plan(self) -> Any:
+        """All of every point goes to its match, (n, m), sparse."""
+        return sparse_plan(self.forth, self.m)
+
+    @property
+    def matches(self) -> tuple[Int64s, Int64s]:
+        """Matches of both sides; of the second the first of those that go there."""
+        back = np.full(self.m, -1)
+        matched = np.flatnonzero(self.forth >= 0)[::-1]  # backwards: the first writes last
+        back[self.forth[matched]] = matched
+        return self.forth, back
+
+    def colours(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Colours of both sides from those of the second side's places, not all of which somebody is matched with."""
+        own = places[self.forth]
+        own[self.forth < 0] = NO_COLOUR
+        return own, places
+
+    def packed(self, levels: int | None) -> dict[str, Any]:
+        """Who goes where, and how many share a match."""
+        counts = np.bincount(self.forth[self.forth >= 0], minlength=self.m)
+        spread = np.where(self.forth >= 0, 1.0, np.nan), np.where(counts > 0, counts, np.nan)
+        return {"plan": pack_map(self.forth, counts), "spread": [pack(one, "f4") for one in spread]}
+
+
+def answers_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int]) -> list[Answer] | list[MapAnswer]:
+    """The answer that was found, and the other one, if an alignment has a runner-up."""
+    if isinstance(plan, GraphAlignment) or (
+        isinstance(plan, EmbeddingAlignment) and np.prod(plan.shape) <= MAX_ENTRIES
+    ):
+        return _matchings(plan)
+    if isinstance(plan, Correspondence) and not isinstance(plan, Alignment):
+        return _maps(plan, shape)
+    if not isinstance(plan, Alignment):
+        mass = check_plan(plan, shape)
+        return [Answer(mass, (_largest(mass), _largest(mass.T)), (mass.sum(axis=1), mass.sum(axis=0)))]
+    best = f"Shown: the best answer, objective {plan.objective:.6g}."
+    found = [_aligned(check_plan(plan.plan, shape), plan.soft, plan.weights, best)]
+    rival = plan.runner_up
+    if rival is not None:
+        text = f"Shown: the other answer, objective {rival.objective:.6g}, with {rival.differs:.0%} other matches."
+        found.append(_aligned(rival.plan, rival.plan if rival.soft is None else rival.soft, plan.weights, text))
+    return found
+
+
+def _matchings(found: GraphAlignment | EmbeddingAlignment) -> list[Answer]:
+    """One to one, and where else a point might belong."""
+    n, m = found.shape
+    answers = []
+    soft = found.soft if isinstance(found.soft, np.ndarray) else found.soft.toarray()
+    matchings = [(found.matches, soft, f"Shown: the best answer, objective {found.objective:.6g}.")]
+    rival = found.runner_up
+    if rival is not None:
+        text = f"Shown: the other answer, objective {rival.objective:.6g}, with {rival.differs:.0%} other matches."
+        matchings.append((rival.matches, sparse_plan(rival.matches, m).toarray(), text))
+    for forth, soft, text in matchings:
+        back = np.full(m, -1)
+        back[forth[forth >= 0]] = np.flatnonzero(forth >= 0)
+        answers.append(Answer(soft, (forth, back), (np.ones(n), np.ones(m)), is_sharp=True, text=text))
+    return answers
+
+
+def _maps(found: Correspondence, shape: tuple[int, int]) -> list[MapAnswer]:
+    if found.shape != shape:
+        raise InputError(
+            f"the alignment is between {found.shape[0]} and {found.shape[1]} points, but the spaces have "
+            f"{shape[0]} and {shape[1]}; give write_report what align was given"
+        )
+    answers = [MapAnswer(found.matches, shape[1], "Shown: the best answer.")]
+    if found.runner_up is not None:
+        text = f"Shown: the other answer, with {found.runner_up.differs:.0%} other matches."
+        answers.append(MapAnswer(found.runner_up.matches, shape[1], text))
+    return answers
+
+
+def pack_answers(answers: list[Answer] | list[MapAnswer], places: np.ndarray) -> list[dict[str, Any]]:
+    """Everything that the page's script needs to know about the answers."""
+    levels = levels_for([answer.plan for answer in answers if isinstance(answer, Answer)])
+    return [
+        {
+            **answer.packed(levels),
+            "matches": [pack(matches, "i4") for matches in answer.matches],
+            "colours": [pack(colours, "u1") for colours in answer.colours(places)],
+            "sharp": answer.is_sharp,
+            "map": isinstance(answer, MapAnswer),
+            "text": answer.text,
+        }
+        for answer in answers
+    ]
+
+
+def _aligned(plan: Float64s, soft: Float64s, weights: tuple[Float64s, Float64s], text: str) -> Answer:
+    matches = matches_of(plan, weights[0]), matches_of(plan.T, weights[1])
+    return Answer(soft, matches, weights, is_sharp=True, text=text)
+
+
+def _largest(mass: Float64s) -> Int64s:
+    return np.where(mass.any(axis=1), match(mass), -1)
+
+
+def deflate(data: bytes) -> str:
+    """Compress, and write in base64; browsers undo both."""
+    return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
+
+
+def pack(array: np.ndarray, dtype: str) -> dict[str, str]:
+    """An array in C order, little-endian, as the page's script reads it; `dtype` is one of the ARRAYS there."""
+    return {"dtype": dtype, "data": deflate(np.ascontiguousarray(array, np.dtype(dtype).newbyteorder("<")).tobytes())}
+
+
+def pack_indices(array: np.ndarray, bound: int) -> dict[str, str]:
+    """Indices below `bound`, in as few bytes as they need."""
+    return pack(array, "u2" if bound <= 1 << 16 else "u4")
+
+
+def levels_for(plans: Sequence[Float64s]) -> int | None:
+    """How many codes the masses of all plans of a page are given, so that it stays small; None if they do not fit."""
+    if any(plan.size > MAX_ENTRIES for plan in plans):
+        return None
+    shown = sum(int(np.count_nonzero(_shown(plan))) for plan in plans)
+    return next((levels for masses, levels in LEVELS if shown <= masses), None)
+
+
+def pack_plan(plan: Float64s, weights: tuple[Float64s, Float64s], levels: int | None) -> dict[str, Any]:
+    """Give the exact best matches of every point in both directions, and the whole plan in few bits if it fits.
+
+    Shares are of the points' weights, of which `matched` says how much goes anywhere.
+    """
+    n_best = N_BEST_ALONE if levels is None else N_BEST
+    sides = tuple(zip((plan, plan.T), weights, strict=True))
+    return {
+        "weights": [pack(weight, "f8") for weight in weights],
+        "matched": [pack(_shares(mass.sum(axis=1), weight), "f4") for mass, weight in sides],
+        "best": [_pack_best(mass, weight, n_best) for mass, weight in sides],
+        "whole": None if levels is None else _pack_whole(plan, levels),
+    }
+
+
+def pack_map(matches: Int64s, counts: Int64s) -> dict[str, Any]:
+    """The same of a map: the one match of every point, and of those that share a match the first few."""
+    n, m = len(matches), len(counts)
+    is_matched = matches >= 0
+    order = np.flatnonzero(is_matched)[np.argsort(matches[is_matched], kind="stable")]
+    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)  # among those that share its match
+    width = int(min(max(counts.max(), 1), N_BEST_ALONE))
+    order, place = order[place < width], place[place < width]
+    back, share = np.zeros((m, width), np.int64), np.zeros((m, width))
+    back[matches[order], place], share[matches[order], place] = order, 1 / counts[matches[order]]
+    return {
+        "weights": [pack(is_matched, "f8"), pack(counts, "f8")],
+        "matched": [pack(is_matched, "f4"), pack(counts > 0, "f4")],
+        "best": [
+            {"count": 1, "index": pack_indices(matches.clip(0), m), "share": pack(is_matched, "f4")},
+            {"count": width, "index": pack_indices(back, n), "share": pack(share, "f4")},
+        ],
+        "whole": None,
+    }
+
+
+def best_matches(plan: Float64s, k: int) -> Int64s:
+    """Columns of the k largest entries of every row, the largest first, the first of equals first."""
+    most = plan.max(axis=1, keepdims=True)
+    steps = np.rint(np.divide(plan, most * EQUAL, out=np.zeros_like(plan), where=most > 0)).astype(np.int64)
+    order = np.arange(plan.shape[1]) - plan.shape[1] * steps  # no two are equal, so that a part can be sorted alone
+    if k < plan.shape[1]:
+        best = np.argpartition(order, k, axis=1)[:, :k]
+        return np.take_along_axis(best, np.take_along_axis(order, best, axis=1).argsort(axis=1), axis=1)
+    return order.argsort(axis=1)
+
+
+def _shown(plan: Float64s) -> NDArray[np.bool_]:
+    row, column = plan.max(axis=1, keepdims=True), plan.max(axis=0)
+    shown: NDArray[np.bool_] = (plan > 0) & (plan >= MIN_SHOWN * np.minimum(row, column))
+    return shown
+
+
+def _shares(mass: Float64s, weights: Float64s) -> Float64s:
+    return np.divide(mass, weights, out=np.zeros_like(mass), where=weights > 0)
+
+
+def _pack_best(plan: Float64s, weights: Float64s, k: int) -> dict[str, Any]:
+    index = best_matches(plan, k)
+    share = _shares(np.take_along_axis(plan, index, axis=1), np.broadcast_to(weights[:, None], index.shape))
+    return {"count": index.shape[1], "index": pack_indices(index, plan.shape[1]), "share": pack(share, "f4")}
+
+
+def _pack_whole(plan: Float64s, levels: int) -> dict[str, Any]:
+    """Code the plan by logarithms, relative to the largest entries of rows and columns.
+
+    plan[i, j] is about rows[i] * columns[j] * exp(low + step * (code - 1)), within the factor exp(step / 2); code 0 is
+    zero. Both a row and a column read off the codes keep their relative masses, whatever the weights.
+    """
+    rows, columns = np.sqrt(plan.max(axis=1)), np.sqrt(plan.max(axis=0))
+    kept = _shown(plan)
+    i, j = np.nonzero(kept)
+    logs = np.log(plan[kept] / rows[i] / columns[j])
+    low = float(logs.min()) if logs.size else 0.0
+    step = float(logs.max() - low) / (levels - 1) if logs.size else 0.0
+    codes = np.zeros(plan.shape, np.uint8)
+    codes[kept] = 1 + np.rint((logs - low) / step) if step else 1
+    return {
+        "levels": levels,
+        "low": low,
+        "step": step,
+        "rows": pack(rows, "f8"),
+        "columns": pack(columns, "f8"),
+        "codes": pack(codes, "u1"),
+    }
+
+
+def place_colours(positions: Float64s) -> np.ndarray:
+    """Smooth colours (n, 3), uint8, of places: hue from left to right, lightness upwards, chroma to the back.
+
+    Places count by rank, so that all colours are used about equally often.
+    """
+    ranks = np.column_stack([_ranks(axis) for axis in positions.T])
+    across, up = ranks[:, 0], ranks[:, -1]
+    depth = ranks[:, 1] if ranks.shape[1] == 3 else np.full(len(ranks), 0.5)
+    hue = np.radians(FIRST_HUE + (LAST_HUE - FIRST_HUE) * across)
+    chroma = 0.115 + 0.03 * depth
+    return _srgb(0.63 + 0.19 * up, chroma * np.cos(hue), chroma * np.sin(hue))
+
+
+def _ranks(values: Float64s) -> Float64s:
+    """Mid-ranks in (0, 1); equal values share theirs."""
+    ordered = np.sort(values)
+    return (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / (2 * len(values))
+
+
+def _srgb(lightness: Float64s, a: Float64s, b: Float64s) -> np.ndarray:
+    """From Oklab (Ottosson, 2020) to sRGB bytes."""
+    l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
+    m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3
+    s = (lightness - 0.0894841775 * a - 1.2914855480 * b) ** 3
+    red = 4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s
+    green = -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s
+    blue = -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s
+    linear = np.clip(np.column_stack([red, green, blue]), 0, 1)
+    encoded = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return np.rint(255 * encoded).astype(np.uint8)

@@ -1,0 +1,129 @@
+"""What lies on disk where an index is, or is to be: looked at before SQLite opens it.
+
+SQLite knows its files by their names alone. Whatever is called like an index with "-journal" or "-wal" behind it, it
+takes for a part of the index: it would be played back into it, written to, and deleted.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from anchorot.exceptions import InputError
+from anchorot.io.atomic import new_file, remove_stale
+from anchorot.io.names import name_of
+from anchorot.io.safe_open import opened
+from anchorot.search.file_format import refuse
+
+MAGIC = b"SQLite format 3\0"
+HEAD_BYTES = 100
+APPLICATION = b"anch"
+VERSION = 1
+PAGE_BYTES = 8192
+JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+JOURNAL_HEAD_BYTES = 28  # these 8 bytes, and five numbers of 4 bytes, the last of them the bytes of a page
+NEW_FILE = re.compile(r"\.(?P<stem>.*)-[0-9a-f]{8}\.anchorot-new(-journal)?")
+MAX_STEM = 48  # characters of an index's name in that of its new file
+
+
+# -- an index --------------------------------------------------------------------------------------------------------
+
+
+def check_is_index(path: Path) -> None:
+    """Refuse, by its first bytes, what is no index of this version."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise InputError(
+            f"{name_of(path)}: a folder, but an index is one file; if an earlier version made it, build it again"
+        )
+    if not stat.S_ISREG(mode):  # opening a pipe may wait for ever
+        raise InputError(f"{path.name}: not a regular file, but an index is one")
+    head = _head(path)
+    if not _is_ours(head):
+        raise InputError(f"{path.name}: not a search index of anchorot")
+    version = int.from_bytes(head[60:64])
+    if version != VERSION:
+        raise InputError(
+            f"{path.name}: version {version} of the format, but this anchorot reads version {VERSION}; "
+            "build the index again, or take the anchorot that wrote it"
+        )
+    if head[18:20] != b"\1\1":  # of the first page: a write-ahead log would be looked for
+        refuse(path.name, "its journal is of another kind")
+
+
+def check_replaceable(target: Path) -> None:
+    """Refuse a place that holds anything but an index, or files that would be taken for a part of a new one."""
+    if target.exists() and not (target.is_file() and _is_ours(_head(target))):
+        raise InputError(f"{name_of(target)}: this is there already, and is no search index; give another path")
+    check_companions(target)
+
+
+def _head(path: Path) -> bytes:
+    with opened(path) as file:
+        return file.read(HEAD_BYTES)
+
+
+def _is_ours(head: bytes) -> bool:
+    return len(head) == HEAD_BYTES and head.startswith(MAGIC) and head[68:72] == APPLICATION
+
+
+# -- what SQLite takes for a part of it ------------------------------------------------------------------------------
+
+
+def check_companions(target: Path) -> None:
+    """Refuse what has the name of a journal or a log of an index, but is no journal of an index that is there."""
+    for kind in ("journal", "wal"):  # an index has no write-ahead log
+        file = f"{target}-{kind}"
+        if os.path.lexists(file) and not (kind == "journal" and target.exists() and _is_journal(Path(file))):
+            name = target.name
+            raise InputError(f"{name}-{kind}: lies where SQLite would take it for a part of {name}; move it away")
+
+
+def _is_journal(path: Path) -> bool:
+    """Whether a file is the journal of a change of an index, or was until just now."""
+    try:
+        with opened(path, follows_links=False) as file:
+            head = file.read(JOURNAL_HEAD_BYTES)
+            file.seek(max(0, file.seek(0, os.SEEK_END) - len(JOURNAL_MAGIC)))
+            tail = file.read()
+    except FileNotFoundError:
+        return True
+    except InputError:  # a link, a folder or a pipe
+        return False
+    # A change begins with an empty file, then a head without the magic, which whoever is killed may write half of. A
+    # journal that ends with the magic names a file besides, which SQLite would delete; those of an index name none.
+    begins = JOURNAL_MAGIC.startswith(head[:8].rstrip(b"\0")) and head[24:] in (PAGE_BYTES.to_bytes(4), bytes(4))
+    return not head or (begins and tail != JOURNAL_MAGIC)
+
+
+# -- files on their way to a place -----------------------------------------------------------------------------------
+
+
+def new_name(target: Path) -> Path:
+    """Create an empty file beside another."""
+    return new_file(target, _stem(target), ".anchorot-new")
+
+
+@contextmanager
+def naming(target: Path, temporary: Path) -> Iterator[None]:
+    """Let an error about a new file name the index that it was meant for."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename not in (temporary, str(temporary)):
+            raise
+        raise OSError(error.errno, error.strerror, str(target)) from None
+
+
+def remove_leftovers(target: Path) -> None:
+    """Remove new files that killed processes left beside the index that they were meant for."""
+    for file in target.parent.iterdir():
+        found = NEW_FILE.fullmatch(file.name)
+        if found is not None and found["stem"] == _stem(target):
+            remove_stale([file])
+
+
+def _stem(target: Path) -> str:
+    return target.name.lstrip(".")[:MAX_STEM]

@@ -1,0 +1,223 @@
+"""The other faces of an alignment of embeddings: AnnData objects, an estimator, tensors."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from anndata import AnnData, read_h5ad
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import anchorot as ao
+import anchorot.torch as aot
+from anchorot.estimators import EmbeddingAligner
+from tests.align.embeddings.test_pipeline import ORDER, POINTS, TRUTH, turn
+
+KINDS = np.where(POINTS[:, 0] > 0, "T", "B")
+
+
+def assays():
+    """Two assays of the same cells, the first with types."""
+    first, second = AnnData(np.zeros((120, 2))), AnnData(np.zeros((120, 3)))
+    first.obsm["X_pca"], second.obsm["X_lsi"] = POINTS, POINTS[ORDER] @ turn(5)
+    first.obs["cell_type"] = KINDS
+    first.obs["batch"] = 1
+    return first, second
+
+
+# -- cells ---------------------------------------------------------------------------------------------------------
+
+
+def test_cells_get_labels_and_common_coordinates_and_nothing_else_changes():
+    first, second = assays()
+    before = [side.copy() for side in (first, second)]
+    found = ao.align_cells(first, second, labels="cell_type", rng=0)
+    np.testing.assert_array_equal(found.matches, TRUTH)
+    assert np.mean(second.obs["transferred"].to_numpy() == KINDS[ORDER]) > 0.9
+    assert second.obs["transferred_confidence"].between(0, 1).all()
+    np.testing.assert_allclose(first.obsm["X_aligned"], second.obsm["X_aligned"][TRUTH], atol=1e-9)
+    assert set(first.obs) == {"cell_type", "batch"}
+    assert set(second.obs) == {"transferred", "transferred_confidence"}
+    for side, old in zip((first, second), before, strict=True):
+        assert set(side.obsm) - set(old.obsm) == {"X_aligned"}
+        assert set(side.uns) == set(old.uns)
+        assert set(side.layers) == set(old.layers)
+        np.testing.assert_array_equal(side.X, old.X)
+        for key in old.obsm:
+            np.testing.assert_array_equal(side.obsm[key], old.obsm[key])
+
+
+def test_labels_that_both_sides_have_go_both_ways():
+    first, second = assays()
+    second.obs["cell_type"] = KINDS[ORDER]
+    ao.align_cells(first, second, labels="cell_type", rng=0)
+    assert np.mean(first.obs["transferred"].to_numpy() == KINDS) > 0.9
+    assert np.mean(second.obs["transferred"].to_numpy() == KINDS[ORDER]) > 0.9
+
+
+def graphs(scales=(1, 1)):
+    """Two assays of the same cells that have graphs of neighbours alone."""
+    costs = np.linalg.norm(POINTS[:, None] - POINTS, axis=2)
+    graph = np.exp(-np.square(costs) / 8)
+    sides = AnnData(np.zeros((120, 2))), AnnData(np.zeros((120, 3)))
+    for side, order, scale in zip(sides, (np.arange(120), ORDER), scales, strict=True):
+        side.obsp["connectivities"] = csr_matrix(graph[np.ix_(order, order)] * scale)
+    return sides
+
+
+SCALES = [(1e150, 1e150), (1e150, 1), (1, 1e-150)]
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+@pytest.mark.parametrize("scales", SCALES)
+def test_the_units_of_coordinates_change_no_match_of_cells(scales, metric):
+    first, second = assays()
+    first.obsm["X_pca"], second.obsm["X_lsi"] = POINTS * scales[0], POINTS[ORDER] @ turn(5) * scales[1]
+    np.testing.assert_array_equal(ao.align_cells(first, second, metric=metric, rng=0).matches, TRUTH)
+
+
+@pytest.mark.parametrize("scales", [*SCALES, (1e-300, 1e300), (1e-310, 1e308)])
+def test_the_units_of_graphs_of_neighbours_change_no_match_of_cells(scales):
+    found, plain = (ao.align_cells(*graphs(own), rng=0) for own in (scales, (1, 1)))
+    assert np.mean(found.matches == TRUTH) > 0.9
+    np.testing.assert_allclose(found.confidence, plain.confidence, atol=1e-3)
+
+
+def test_cells_are_aligned_by_their_graphs_of_neighbours_where_there_is_no_array():
+    first, second = graphs()
+    found = ao.align_cells(first, second, rng=0)
+    assert np.mean(found.matches == TRUTH) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": "kind"}, "neither side has 'kind' in obs; they have: cell_type, batch; nothing"),
+        ({"obsm": "X_umap"}, "first has no 'X_umap' in obsm; it has: X_pca"),
+        ({"obsm": ("X_pca", "X_umap")}, "second has no 'X_umap' in obsm; it has: X_lsi"),
+        ({"obsm": ("X_pca",)}, "obsm must be a name or a pair of names, but got ('X_pca',)"),
+        ({"obsm": ["X_pca", "X_umap"]}, "second has no 'X_umap' in obsm; it has: X_lsi"),
+        ({"obsm": 3}, "obsm must be a name or a pair of names, but got 3"),
+        ({"labels": ["cell_type"]}, "labels must be the name of a column of obs, but got ['cell_type']"),
+    ],
+)
+def test_what_cells_lack_is_one_clear_line(options, message):
+    first, second = assays()
+    with pytest.raises(ao.InputError) as caught:
+        ao.align_cells(first, second, **options)
+    assert str(caught.value) == message
+    assert "X_aligned" not in first.obsm
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (np.full((9, 9), np.nan), "obsp['connectivities'] of first must be finite and not negative"),
+        (-np.ones((9, 9)), "obsp['connectivities'] of first must be finite and not negative"),
+        (np.zeros((9, 9)), "obsp['connectivities'] of first has no neighbours for cell 0"),
+        (np.diag([1.0] * 8 + [0.0]), "obsp['connectivities'] of first has no neighbours for cell 8"),
+        (np.ones((2, 2)), "obsp['connectivities'] of first is of 2 cells, but at least 3 are needed"),
+    ],
+)
+def test_graphs_of_neighbours_that_lead_nowhere_are_one_clear_line(graph, message):
+    first = AnnData(np.zeros((len(graph), 1)))
+    first.obsp["connectivities"] = csr_matrix(graph)
+    with pytest.raises(ao.InputError) as caught:
+        ao.align_cells(first, assays()[1])
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_view_of_a_backed_object_is_refused_before_anything_is_written(place, tmp_path):
+    assays()[place].write_h5ad(tmp_path / "side.h5ad")
+    backed = read_h5ad(tmp_path / "side.h5ad", backed="r")
+    sides = list(assays())
+    sides[place] = backed[:100]
+    with pytest.raises(ao.InputError, match=r"is a view of an AnnData object in backed mode.*\.to_memory\(\)"):
+        ao.align_cells(*sides, rng=0)
+    assert "X_aligned" not in sides[1 - place].obsm
+    sides[place] = sides[place].to_memory()
+    ao.align_cells(*sides, rng=0)
+    assert all("X_aligned" in side.obsm for side in sides)
+    backed.file.close()
+
+
+def test_things_that_are_no_cells_are_one_clear_line():
+    with pytest.raises(ao.InputError, match="second is a ndarray, but an AnnData object is needed"):
+        ao.align_cells(assays()[0], POINTS)
+    bare = AnnData(np.zeros((5, 2)))
+    with pytest.raises(
+        ao.InputError, match="first has none of X_pca, X_lsi, X_spectral in obsm and no 'connectivities'"
+    ):
+        ao.align_cells(bare, bare)
+
+
+# -- the estimator -------------------------------------------------------------------------------------------------
+
+
+def test_the_estimator_carries_what_the_alignment_carries():
+    second = POINTS[ORDER] @ turn(5, 7)
+    aligner = EmbeddingAligner("euclidean").fit(POINTS, second)
+    found = ao.align_embeddings(POINTS, second, metric="euclidean", rng=0)
+    np.testing.assert_array_equal(aligner.alignment_.matches, found.matches)
+    np.testing.assert_array_equal(aligner.transform(POINTS[:9]), found.transform(POINTS[:9]))
+    np.testing.assert_allclose(aligner.inverse_transform(aligner.transform(POINTS)), POINTS, atol=1e-9)
+    assert aligner.n_features_in_ == 5
+    assert list(aligner.get_feature_names_out())[:2] == ["embeddingaligner0", "embeddingaligner1"]
+    assert len(aligner.get_feature_names_out()) == 7
+
+
+def test_the_estimator_keeps_scikit_learns_rules():
+    aligner = EmbeddingAligner("euclidean", n_landmarks=50, rng=3)
+    assert clone(aligner).get_params() == aligner.get_params()
+    with pytest.raises(NotFittedError):
+        aligner.transform(POINTS)
+    assert aligner.fit(POINTS, POINTS[ORDER]) is aligner
+    with pytest.raises(ValueError, match="5 features"):
+        aligner.transform(POINTS[:, :4])
+    again = pickle.loads(pickle.dumps(aligner))
+    np.testing.assert_array_equal(again.transform(POINTS), aligner.transform(POINTS))
+    pipe = make_pipeline(StandardScaler(), EmbeddingAligner("euclidean")).fit(POINTS, POINTS[ORDER])
+    assert pipe.transform(POINTS[:3]).shape == (3, 5)
+
+
+# -- tensors -------------------------------------------------------------------------------------------------------
+
+
+def test_tensors_are_aligned_as_arrays_are_and_the_map_has_gradients():
+    second = POINTS[ORDER] @ turn(5, 7)
+    found = aot.align_embeddings(torch.tensor(POINTS), torch.tensor(second), rng=0)
+    plain = ao.align_embeddings(POINTS, second, rng=0)
+    np.testing.assert_array_equal(found.matches.numpy(), plain.matches)
+    np.testing.assert_allclose(found.rotation.numpy(), plain.rotation)
+    np.testing.assert_allclose(found.confidence.numpy(), plain.confidence)
+    np.testing.assert_array_equal(found.top_k(3).numpy(), plain.top_k(3))
+    new = torch.tensor(POINTS[:4], requires_grad=True)
+    moved = found.transform(new)
+    np.testing.assert_allclose(moved.detach().numpy(), plain.transform(POINTS[:4]))
+    found.inverse_transform(moved).sum().backward()
+    assert torch.isfinite(new.grad).all()
+    np.testing.assert_array_equal(ao.align_embeddings(torch.tensor(POINTS), second, rng=0).matches, plain.matches)
+
+
+def test_tensors_of_other_shapes_are_one_clear_line():
+    with pytest.raises(ao.InputError, match=r"X and Y have shapes \(1, 4, 2\) and \(4, 2\), but \(n, d\) and \(m, e\)"):
+        aot.align_embeddings(torch.ones(1, 4, 2), torch.ones(4, 2))
+    with pytest.raises(ao.InputError, match="X is a list, but a tensor"):
+        aot.align_embeddings([[1.0]], torch.ones(4, 2))
+
+
+def test_the_map_of_tensors_refuses_what_that_of_arrays_refuses():
+    found = aot.align_embeddings(torch.tensor(POINTS), torch.tensor(POINTS[ORDER] @ turn(5)), rng=0)
+    with pytest.raises(ao.InputError, match="X has a row without a direction, of zeros or NaN"):
+        found.transform(torch.zeros(2, 5, dtype=torch.float64))
+    with pytest.raises(ao.InputError, match="X has 4 columns, but the points that were aligned have 5"):
+        found.transform(torch.ones(2, 4, dtype=torch.float64))
+    with pytest.raises(ao.InputError, match="Y has 3 columns, but the points that were aligned have 5"):
+        found.inverse_transform(torch.ones(2, 3, dtype=torch.float64))
+    for factor in (1e-200, 1e200):
+        np.testing.assert_allclose(found.transform(factor * torch.tensor(POINTS)), found.alignment.transform(POINTS))
