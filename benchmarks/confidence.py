@@ -222,7 +222,7 @@ def judged(pair: Pair | Job) -> Judged:
         warnings.simplefilter("ignore")  # of neighbours' graphs in several parts, say
         found = ao.align(pair.first, pair.second, rng=0, mass=pair.mass)
     rows = np.flatnonzero(found.matches >= 0)
-    seen = found.evidence.factors(rows)
+    seen = found._evidence.factors(rows)
     return Judged(chances(seen), pair.is_right[rows, found.matches[rows]], seen)
 
 

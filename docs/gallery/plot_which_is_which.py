@@ -47,5 +47,5 @@ plt.show()
 # `value` is the Gromov-Wasserstein loss that was reached, and `bound` what no alignment can be below: how far the loss
 # may be from the least, which says nothing of whether the matches are right. All starts that were tried:
 print(f"loss {found.value:.4f}, at least {found.bound:.4f}")
-for start in found.starts:
+for start in found.candidates:
     print(f"from {start.name:16} {start.objective:.4f}")

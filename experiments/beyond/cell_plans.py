@@ -49,7 +49,7 @@ def _gromov(x: ao.Space, y: ao.Space, epsilon: float | None) -> Found:
 
 def _align(x: ao.Space, y: ao.Space, _: float | None) -> Found:
     found = ao.align(x, y, rng=0)
-    return Found(found.plan, found.soft, found.converged)
+    return Found(found.plan, found.soft(), found.converged)
 
 
 PLANS: dict[str, Callable[[ao.Space, ao.Space, float | None], Found]] = {

@@ -134,7 +134,7 @@ def _align_score(generated: Couple, shuffled: Couple, rng: np.random.Generator) 
     first = _align(generated)
     found, seconds = processor_time(lambda: _align(shuffled))
     matchers = [_plan_matcher(plan) for plan in (first.plan, found.plan, found.plan)]
-    return _score(generated, shuffled, matchers, rng, seconds, found.soft)
+    return _score(generated, shuffled, matchers, rng, seconds, found.soft())
 
 
 def _align(graphs: Couple) -> ao.Alignment:

@@ -16,17 +16,19 @@ fast, by the distributions of costs that their points see.
 from typing import TYPE_CHECKING
 
 from anchorot import _startup as _startup  # first: it handles Ctrl-C during the imports below
-from anchorot.align.correspondence import Alignment, Correspondence, match, read_matches
+from anchorot.align.correspondence import Candidate, Correspondence
 from anchorot.align.embeddings.cells import align_cells
 from anchorot.align.embeddings.pipeline import align_embeddings
 from anchorot.align.embeddings.result import EmbeddingAlignment
 from anchorot.align.graphs.pipeline import align_graphs
 from anchorot.align.graphs.result import GraphAlignment
+from anchorot.align.matching import match, read_matches
 from anchorot.align.meshes.pipeline import align_meshes
 from anchorot.align.meshes.result import MeshAlignment
 from anchorot.align.scores import AlignmentScores, alignment_scores
 from anchorot.align.spaces.landmarks import DenseAlignment
 from anchorot.align.spaces.pipeline import align
+from anchorot.align.spaces.result import Alignment
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.anchors.line import ot_1d
@@ -78,6 +80,7 @@ __all__ = [
     "AnchorFeatures",
     "AnchorotError",
     "Barycenter",
+    "Candidate",
     "Cohort",
     "ConvergenceWarning",
     "Correspondence",

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from anchorot._rescale import in_unit_range
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import uniform_weights
-from anchorot.align.correspondence import encode_labels
 from anchorot.align.embeddings.result import EmbeddingAlignment, check_embedding, unit_rows
+from anchorot.align.plans import encode_labels
 from anchorot.distances.landmarks import SpaceDistances
 from anchorot.distances.lazy_distances import MeshDistances, PointDistances, distances_of
 from anchorot.exceptions import InputError

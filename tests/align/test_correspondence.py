@@ -2,6 +2,7 @@
 
 import os
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.align.meshes.result import MeshCandidate
+from anchorot.align.plans import sparse_plan
 from tests import reference
 from tests.strategies import examples
 
@@ -27,8 +28,8 @@ _made = {}
 
 def mesh_alignment(matches):
     """What `align_meshes` returns, with given matches."""
-    only = MeshCandidate("landmarks", matches, 0.9, 0.01, 0.9, 0.8, 0.1, 0.95, 0.0, 1.0)
-    return ao.MeshAlignment(matches, np.where(matches >= 0, 0.9, 0.0), 0.95, (only,), None, 60)
+    only = ao.Candidate("landmarks", 0.05, 1.0, matches, details={"orientation": 0.9, "distortion": 0.01})
+    return ao.MeshAlignment(matches, np.where(matches >= 0, 0.9, 0.0), 0.95, 0.05, (only,), None, 60)
 
 
 @pytest.fixture(params=KINDS)
@@ -45,19 +46,26 @@ def partial_alignment():
     return ao.align(ao.from_points(POINTS[:12]), ao.from_points(POINTS[:9]), mass=1.0)
 
 
-# -- one face ------------------------------------------------------------------------------------------------------
+# -- what all kinds share ------------------------------------------------------------------------------------------
 
 
-def test_every_alignment_has_the_same_face(found):
+def test_every_alignment_has_the_fields_of_a_correspondence(found):
     assert isinstance(found, ao.Correspondence)
     assert found.shape == (60, 60)
     np.testing.assert_array_equal(found.matches, TRUTH)
     np.testing.assert_array_equal(ao.match(found), TRUTH)
     room = 0.06 if isinstance(found, ao.MeshAlignment) else 1e-12  # of its chance to be the wrong way round
-    assert found.starts[0].objective == pytest.approx(0, abs=room)
+    assert found.candidates[0].objective == pytest.approx(0, abs=room)
     assert found.converged
     assert found.runner_up is None or found.runner_up.differs > 0
-    assert "60" in repr(found)
+    assert found.candidates[0].objective == found.objective
+    assert (found.candidates[0].matches == found.matches).all()
+    assert found.candidates[0].differs == 0
+    assert found.facts(full=True).items() >= found.facts().items()
+    assert "60 and 60, all matched" in repr(found)
+    assert found.hits(TRUTH) == 1
+    assert found.soft().shape == (60, 60)
+    np.testing.assert_array_equal(found.backward()[TRUTH], np.arange(60))
     assert "<table>" in found._repr_html_()
 
 
@@ -153,9 +161,10 @@ def test_equal_votes_do_not_depend_on_how_points_are_numbered():
     assert found.transfer(["b", "a", "a", "b"])[0] == turned.transfer(["a", "b", "b", "a"])[0] == ["a"]
 
 
-def _aligned(plan):
+def _aligned(plan, soft=None):
     weights = plan.sum(axis=1), plan.sum(axis=0)
-    return ao.Alignment(plan, plan, 0.0, 0.0, (), None, True, 0.0, weights, None)
+    softened = SimpleNamespace(soften=lambda plan: plan if soft is None else soft)
+    return ao.Alignment(plan, 0.0, 0.0, (), None, True, 0.0, weights, None, softened)
 
 
 def test_points_without_a_match_get_no_number_and_no_label():
@@ -310,7 +319,7 @@ def test_label_hits_are_of_matches_and_label_transfer_is_of_mass(n, m, seed):
 def test_hits_are_top_one_and_more_candidates_never_hit_less(n, m, seed):
     rng = np.random.default_rng(seed)
     plan, soft = (rng.integers(0, 3, (n, m)) * rng.random((n, m)).round(1) for _ in range(2))
-    found = ao.Alignment(plan, soft, 0.0, 0.0, (), None, True, 0.0, (plan.sum(axis=1), plan.sum(axis=0)), None)
+    found = _aligned(plan, soft)
     truth = rng.integers(0, m, n)
     scores = [ao.alignment_scores(found, truth, k=k) for k in range(1, m + 2)]
     assert scores[0].hits == scores[0].top_k
@@ -324,11 +333,20 @@ def test_hits_are_top_one_and_more_candidates_never_hit_less(n, m, seed):
 class Listed(ao.Correspondence):
     """Matches, and other candidates of every point in order."""
 
-    def __init__(self, matches, candidates, m):
-        self.matches, self.candidates, self.shape = matches, candidates, (len(matches), m)
+    is_map = False
+    shape = None
+
+    def __init__(self, matches, listed, m):
+        self.matches, self.listed, self.shape = matches, listed, (len(matches), m)
 
     def top_k(self, k):
-        return self.candidates[:, :k]
+        return self.listed[:, :k]
+
+    def masses(self, soft=True):
+        return sparse_plan(self.matches, self.shape[1])
+
+    def _own_facts(self, full):
+        return {}
 
 
 @examples(50)
@@ -357,7 +375,7 @@ def test_the_soft_plan_of_an_embedding_gives_its_candidates_and_where_points_go(
     cost = ao.from_points(POINTS[ORDER]).cost
     scores = ao.alignment_scores(found, TRUTH, cost, (TRUTH, np.arange(60)), k=3)
     assert (scores.hits, scores.top_k, scores.label_hits, scores.label_transfer) == (1, 1, 1, 1)
-    assert scores.foscttm == ao.alignment_scores(found.soft, TRUTH, cost).foscttm < 0.02
+    assert scores.foscttm == ao.alignment_scores(found.soft(), TRUTH, cost).foscttm < 0.02
 
 
 def test_vertices_without_a_match_carry_nothing_and_are_written_as_such(tmp_path):

@@ -42,7 +42,7 @@ def test_graphs_are_matched_by_their_edges(graphs):
     for name in ("common_edges", "edge_correctness", "induced_conserved_structure", "s3", "converged"):
         assert found[name] == getattr(expected, name)
     assert found["labels_b"][found["match"][0]] == dict(expected.pairs())[0]
-    assert [start["name"] for start in found["starts"]] == [start.name for start in expected.starts]
+    assert [start["name"] for start in found["candidates"]] == [start.name for start in expected.candidates]
     anchorot("match", "a.edgelist", "b.graphml", "-o", "m.npz", cwd=graphs)
     with np.load(graphs / "m.npz") as saved:
         assert saved["match"].tolist() == found["match"]

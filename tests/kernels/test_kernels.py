@@ -140,7 +140,7 @@ tests = [ao.energy_test(rows[:25], rows[25:], n_resamples=20, rng=0, method="swe
          for rows in (samples[:60], samples[60:], list(equal))]
 nulls = [value.item() for test in tests for value in test.null]
 edges = [rng.integers(0, 40, (90, 2)) for _ in range(2)]
-networks = [start.objective for start in ao.align_graphs(*edges, weight=False, rng=0).starts]
+networks = [start.objective for start in ao.align_graphs(*edges, weight=False, rng=0).candidates]
 plan = rng.random((40, 37)).astype("f4")
 ao._kernels.kernels.tilt_plan(plan, rng.normal(size=plan.shape).astype("f4"), 3.0, np.ones(40, "f4"), 5, 1)
 found = *wide, narrow, costs, *nulls, *networks, *plan.ravel().tolist()

@@ -42,7 +42,7 @@ def estimated(x, y, **options):
 
 
 CALLS = {
-    "align": lambda x, y, **o: ao.align(x.take(range(90)), y.take(range(90)), start="near", **o).soft,
+    "align": lambda x, y, **o: ao.align(x.take(range(90)), y.take(range(90)), start="near", **o).soft(),
     "align_graphs": lambda x, y, **o: (
         ao.align_graphs(nx.gnp_random_graph(30, 0.2, seed=0), GRAPHS[0][0], rng=0, **o).plan
     ),

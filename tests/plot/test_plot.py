@@ -451,7 +451,7 @@ def test_points_of_weight_zero_change_no_ink():
         (lambda: plot.shape(LONELY, [np.inf]), "values must be finite or NaN, but values.0. is inf"),
         (
             lambda: plot.plan(ao.align(CLOUD.cost, CLOUD.cost, n_landmarks=5)),
-            "a DenseAlignment has one match of every point, but no plan: take its .matches",
+            "a DenseAlignment has one match for each point but no plan; take its .matches",
         ),
         (
             lambda: plot.matched_graphs(TREE, TREE, ao.align(CLOUD, CLOUD)),

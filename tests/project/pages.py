@@ -10,7 +10,6 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 import anchorot as ao
-from anchorot.align.correspondence import Rival
 from anchorot.geometry import Geometry
 
 
@@ -60,5 +59,6 @@ def rivals():
     x, y = butterflies()
     found = ao.align(x, y, rng=0)
     mirror = np.roll(np.arange(12), 6)
-    other = Rival(found.plan[mirror], found.matches[mirror], 1.01 * found.objective, 1.0, found.soft[mirror])
+    objective, plan = 1.01 * found.objective, found.plan[mirror]
+    other = ao.Candidate("mirrored", objective, 0.1, found.matches[mirror], 1.0, {"plan": plan})
     return x, y, replace(found, runner_up=other)

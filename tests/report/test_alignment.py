@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.align.correspondence import Rival
-from anchorot.align.spaces.landmarks import DenseRival
 from anchorot.geometry import Geometry
 from anchorot.report import payload, write_report
 from anchorot.report.drawing import place, turn_onto
@@ -35,28 +33,27 @@ def test_the_page_says_where_an_alignment_comes_from(tmp_path):
     text = (tmp_path / "page.html").read_text()
     for key, value in {
         "method": "align",
-        "points": "12 and 12",
-        "value": f"{found.value:.6g}",
-        "bound": f"{found.bound:.6g}: no loss is smaller, and this one is within {found.gap:.3g} of the least",
+        "points": "12 and 12, all matched",
+        "loss": f"{found.value:.6g}",
+        "lower bound of the loss": f"{found.bound:.6g}, a gap of {found.gap:.3g}",
         "matches that are right": f"about {found.confidence.sum():.0f} of 12",
-        "best start": f"{found.starts[0].name} ({found.starts[0].objective:.6g})",
-        "runner-up": f"{found.runner_up.objective:.6g}, 100% other matches",
+        "runner-up": f"mirrored, {found.runner_up.objective:.6g}, 100% of the matches differ",
         "seed": "7",
     }.items():
         assert f"<dt>{key}</dt><dd>{value}</dd>" in text
-    for start in found.starts[1:]:
-        assert f"{start.name.replace(', ', ' ')} ({start.objective:.6g})" in text
+    for one in found.candidates:
+        assert f"<td>{one.name}</td><td>{one.objective:.4g}</td>" in text
 
 
 def test_an_alignment_that_did_not_converge_or_leaves_mass_out_says_so(tmp_path):
     x, _, found = rivals()
-    evidence = found.evidence._replace(is_whole=False)
-    partial = dataclasses.replace(found, plan=found.plan / 2, soft=found.soft / 2, evidence=evidence, converged=False)
+    evidence = found._evidence._replace(is_whole=False)
+    partial = dataclasses.replace(found, plan=found.plan / 2, _evidence=evidence, converged=False)
     write_report(tmp_path / "page.html", x, x, partial)
     text = (tmp_path / "page.html").read_text()
-    assert "<dt>method</dt><dd>align, not converged</dd>" in text
+    assert "<dd>NOT converged, best of" in text
     assert "<dt>mass matched</dt><dd>0.5</dd>" in text
-    assert "<dt>bound</dt><dd>none for a part of the mass</dd>" in text
+    assert "lower bound" not in text
 
 
 def test_the_soft_plans_light_up_and_the_sharp_matches_are_marked(tmp_path):
@@ -65,7 +62,7 @@ def test_the_soft_plans_light_up_and_the_sharp_matches_are_marked(tmp_path):
     shown = answers(tmp_path / "page.html")
     for answer, soft, matches in zip(
         shown,
-        (found.soft, found.runner_up.soft),
+        (found.soft(), found.soft(found.runner_up)),
         (found.matches, found.runner_up.matches),
         strict=True,
     ):
@@ -80,19 +77,12 @@ def test_the_soft_plans_light_up_and_the_sharp_matches_are_marked(tmp_path):
 def test_the_runner_up_of_an_alignment_is_as_soft_as_the_answer():
     x, y = butterflies()
     found = ao.align(x, y, rng=0)
-    for answer in (found, found.runner_up):
-        np.testing.assert_allclose(answer.soft.sum(axis=0), y.weights, atol=1e-9)
-        np.testing.assert_allclose(answer.soft.sum(axis=1), x.weights, atol=1e-9)
-        assert np.mean(answer.soft.argmax(axis=1) == answer.matches) > 0.8
-        assert (answer.soft[answer.plan == 0] > 0).any()
-
-
-def test_an_answer_known_by_its_plan_alone_lights_up_by_that(tmp_path):
-    x, y, found = rivals()
-    bare = Rival(found.runner_up.plan, found.runner_up.matches, 1.0, 1.0)
-    write_report(tmp_path / "page.html", x, y, dataclasses.replace(found, runner_up=bare))
-    other = answers(tmp_path / "page.html")[1]
-    np.testing.assert_allclose(decoded_plan(other["plan"]["whole"]), bare.plan)
+    for candidate, plan in ((None, found.plan), (found.runner_up, found.runner_up.details["plan"])):
+        soft, matches = found.soft(candidate), (candidate or found).matches
+        np.testing.assert_allclose(soft.sum(axis=0), y.weights, atol=1e-9)
+        np.testing.assert_allclose(soft.sum(axis=1), x.weights, atol=1e-9)
+        assert np.mean(soft.argmax(axis=1) == matches) > 0.8
+        assert (soft[plan == 0] > 0).any()
 
 
 def test_shares_are_of_the_weight_and_points_without_a_match_are_grey(tmp_path):
@@ -104,7 +94,7 @@ def test_shares_are_of_the_weight_and_points_without_a_match_are_grey(tmp_path):
     alone = found.matches < 0
     assert 0 < alone.sum() < 40
     for side, weights in enumerate(found.weights):
-        total = found.soft.sum(axis=1 - side) / weights
+        total = found.soft().sum(axis=1 - side) / weights
         np.testing.assert_allclose(unpacked(answer["plan"]["matched"][side]), total, rtol=1e-5, atol=1e-6)
         colours = unpacked(answer["colours"][side]).reshape(-1, 3)
         grey = (colours == NO_COLOUR).all(axis=1)
@@ -189,12 +179,11 @@ def test_a_dense_map_is_shown_with_what_is_known_of_it(tmp_path):
     write_report(tmp_path / "page.html", x, y, found, details={"seed": "7"})
     text = (tmp_path / "page.html").read_text()
     for key, value in {
-        "method": "align by landmarks",
-        "points": "80 and 80",
+        "method": "align, by landmarks",
+        "points": "80 and 80, 79 matched",
         "landmarks": "30 and 30",
-        "discrepancy": f"{found.discrepancy:.6g}",
-        "value of the landmarks": f"{found.alignment.value:.6g}",
-        "best start": f"{found.starts[0].name} ({found.starts[0].objective:.6g})",
+        "mean difference of distances": f"{found.objective:.6g}",
+        "loss of the landmarks": f"{found.alignment.value:.6g}",
         "seed": "7",
     }.items():
         assert f"<dt>{key}</dt><dd>{value}</dd>" in text
@@ -229,12 +218,12 @@ def test_of_a_dense_map_every_point_shows_its_match_and_back_those_that_share_it
 
 def test_the_runner_up_of_a_dense_map_is_shown_too(tmp_path):
     x, y, found = dense_map()
-    rival = DenseRival(np.roll(found.matches, 1), 0.5, 1.0)
+    rival = ao.Candidate("other", 0.5, 0.1, np.roll(found.matches, 1), 1.0)
     write_report(tmp_path / "page.html", x, y, dataclasses.replace(found, runner_up=rival))
     other = answers(tmp_path / "page.html")[1]
     assert unpacked(other["matches"][0]).tolist() == rival.matches.tolist()
-    assert other["text"] == "Shown: the other answer, with 100% other matches."
-    assert "<dt>runner-up</dt><dd>0.5, 100% other matches</dd>" in (tmp_path / "page.html").read_text()
+    assert other["text"] == "Shown: the runner-up, objective 0.5, with 100% other matches."
+    assert "<dt>runner-up</dt><dd>other, 0.5, 100% of the matches differ</dd>" in (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.parametrize("dim", [2, 3, 7])

@@ -47,12 +47,12 @@ def test_a_button_shows_the_mass_of_the_runner_up_and_back(driver, tmp_path):
     page = opened(driver, tmp_path, x, y, found)
     colours = page.points(1)[0]
     page.find(0, "3")
-    assert_table_of(page, found.soft, x.weights, 3)
+    assert_table_of(page, found.soft(), x.weights, 3)
     button = driver.find_element("id", "swap")
     button.click()
-    assert_table_of(page, found.runner_up.soft, x.weights, 3)
+    assert_table_of(page, found.soft(found.runner_up), x.weights, 3)
     assert button.get_attribute("aria-pressed") == "true"
-    assert f"the other answer, objective {found.runner_up.objective:.6g}" in page.text("answer")
+    assert f"the runner-up, objective {found.runner_up.objective:.6g}" in page.text("answer")
     page.press("ESCAPE")
     mirror = np.roll(np.arange(12), 6)
     back = np.argsort(found.matches)

@@ -87,7 +87,7 @@ def test_transports_and_alignments_show_their_values():
     for words in ("Transport", "6 x 6", "converged"):
         assert words in text
     _, text = shown(ao.align(LINE, LINE, rng=0))
-    for words in ("Alignment", "6 x 6", "bound", "runner-up"):
+    for words in ("Alignment", "6 and 6, all matched", "loss", "runner-up"):
         assert words in text
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.align.meshes.result import MeshAlignment, MeshCandidate
-from anchorot.report import write_report
+from anchorot.align.correspondence import Candidate
+from anchorot.align.meshes.result import MeshAlignment
+from anchorot.report import payload, write_report
 from anchorot.report.sections import confidences
 from tests.project.pages import answers, egg, embedded, rivals, unpacked
 from tests.report import browsing
@@ -25,10 +26,13 @@ def mesh_map(reliable=0.95, orientation=0.97, rival=True, n=60):
     """A map of a surface onto itself, three of whose vertices share a match and one of which has none."""
     matches = np.arange(n)
     matches[:3], matches[5] = 3, -1
-    chosen = MeshCandidate(NASTY, matches, orientation, 0.0123, 0.876, 0.765, 0.21, reliable, 0.0, 1.5)
-    other = MeshCandidate("functions", np.roll(matches, 1), -0.5, 0.03, 0.2, -0.4, 0.6, 0.07, 0.9, 2.5)
+    names = ("orientation", "distortion", "curvature", "turns", "rigidity")
+    scores = dict(zip(names, (orientation, 0.0123, 0.876, 0.765, 0.21), strict=True))
+    chosen = Candidate(NASTY, 1 - reliable, 1.5, matches, 0.0, scores)
+    scores = dict(zip(names, (-0.5, 0.03, 0.2, -0.4, 0.6), strict=True))
+    other = Candidate("functions", 0.93, 2.5, np.roll(matches, 1), 0.9, scores)
     confidence = np.where(matches >= 0, np.linspace(0.2, 1, n), 0.0)
-    return MeshAlignment(matches, confidence, reliable, (chosen, other), other if rival else None, n)
+    return MeshAlignment(matches, confidence, reliable, 1 - reliable, (chosen, other), other if rival else None, n)
 
 
 def page_of(folder, found, **options):
@@ -55,11 +59,11 @@ def test_a_map_that_is_probably_right_is_called_so_without_a_warning(tmp_path):
     [
         (
             {"reliable": 0.79},
-            ["Warning: This map may be turned round: the chance", "at only 79%", "look at the other answer"],
+            ["Warning: This map may be turned round: the chance", "at 79% only", "look at the runner-up"],
         ),
         (
             {"reliable": 0.1, "rival": False},
-            ["Warning: ", "at only 10%", "Check by the colours before you rely on it."],
+            ["Warning: ", "at 10% only", "Check by the colours before you rely on it."],
         ),
         ({"orientation": -0.9}, ["at 95%", "Seen from outside, it exchanges left and right."]),
         ({"orientation": None}, ["The faces do not tell inside from outside"]),
@@ -77,16 +81,16 @@ def test_all_candidates_are_listed_with_their_scores_and_names_are_text(tmp_path
     rows = [re.findall("<td>(.*?)</td>", row) for row in re.findall("<tr.*?</tr>", table)]
     assert [html.unescape(cell) for cell in rows[0]] == [
         NASTY,
-        "95.0%",
-        "0.970",
+        "0.05",
+        "0.97",
         "0.0123",
         "0.876",
         "0.765",
-        "0.210",
+        "0.21",
         "0.0%",
         "1.5",
     ]
-    assert rows[1] == ["functions", "7.0%", "-0.500", "0.0300", "0.200", "-0.400", "0.600", "90.0%", "2.5"]
+    assert rows[1] == ["functions", "0.93", "-0.5", "0.03", "0.2", "-0.4", "0.6", "90.0%", "2.5"]
     assert table.count('class="kept"') == 1
     assert NASTY not in page
 
@@ -167,7 +171,7 @@ def test_embeddings_are_drawn_in_one_plane_after_the_map(tmp_path):
     page, data = (tmp_path / "page.html").read_text("utf-8"), embedded(tmp_path / "page.html")
     first, second = (unpacked(side["points"]).reshape(-1, 2) for side in data["sides"])
     np.testing.assert_allclose(second, first[order], atol=1e-5)
-    for key, value in {"method": "align_embeddings", "points": "40 and 40, 40 matched"}.items():
+    for key, value in {"method": "align_embeddings", "points": "40 and 40, all matched"}.items():
         assert f"<dt>{key}</dt><dd>{value}</dd>" in page
     assert "3 to 5 dimensions" in page
     assert "100.0% of the points have a match of their own category." in page
@@ -179,7 +183,7 @@ def test_embeddings_are_drawn_in_one_plane_after_the_map(tmp_path):
 
 
 def test_embeddings_of_more_points_than_a_page_can_hold_show_matches_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("anchorot.report.payload.MAX_ENTRIES", 1000)
+    monkeypatch.setattr(payload, "MAX_ENTRIES", 1000)
     x, y, _, found = embeddings()
     write_report(tmp_path / "page.html", x, y, found)
     assert answers(tmp_path / "page.html")[0]["map"]

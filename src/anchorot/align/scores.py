@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from anchorot._rescale import unit_of
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot._validate import as_array, check_integer, point_values
-from anchorot.align.correspondence import Correspondence, carried_labels, check_plan, sparse_plan
+from anchorot.align.correspondence import Correspondence
+from anchorot.align.plans import carried_labels, check_plan, sparse_plan
 from anchorot.distances.landmarks import Distances, SpaceDistances
 from anchorot.distances.lazy_distances import MeshDistances, distances_of
 from anchorot.exceptions import InputError
@@ -165,8 +166,8 @@ def alignment_scores(
             top = _top(plan[counted], matches[counted], goal[counted], k)
             if isinstance(costs, _Matrix):
                 fraction = _foscttm(costs.matrix, plan[counted], goal[counted])
-        elif soft and callable(listed := getattr(found, "top_k", None)):
-            top = _top_listed(listed(k)[counted], matches[counted], goal[counted], k)
+        elif soft and isinstance(found, Correspondence) and not found.is_map:
+            top = _top_listed(found.top_k(k)[counted], matches[counted], goal[counted], k)
     same_label, same_carried = (None, None) if labels is None else _label_rates(found, matches, plan, labels, soft)
     return AlignmentScores(
         hits=truth_fit and truth_fit.hits,
@@ -305,7 +306,7 @@ def _matches_and_plan(
             size = None if costs is None else costs.size
             return _check_indices(array, len(array), "the alignment", -1, size), None, size
     if isinstance(found, Correspondence):
-        masses = found._masses(soft)
+        masses = found.masses(soft)
         plan = masses if isinstance(masses, np.ndarray) else None
         matches, m = found.matches, found.shape[1]
     else:
@@ -394,7 +395,7 @@ def _label_rates(
     )
     check_labelled(matches, second)
     by_match = sparse_plan(matches, len(second))
-    masses = found._masses(soft) if isinstance(found, Correspondence) else by_match if plan is None else plan
+    masses = found.masses(soft) if isinstance(found, Correspondence) else by_match if plan is None else plan
 
     def share(mass: Any) -> float:
         carried, weight = carried_labels(mass, second)  # nothing is carried to a point without mass, not even None

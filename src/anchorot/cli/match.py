@@ -13,7 +13,7 @@ from anchorot._parallel import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot.align.embeddings.pipeline import METRICS as EMBEDDING_METRICS
 from anchorot.align.embeddings.result import check_embedding
-from anchorot.align.meshes.result import MIN_RELIABLE, MeshCandidate
+from anchorot.cli.alignments import candidate_table, known_of, lines_of
 from anchorot.cli.match_graphs import holds_network, match_graphs
 from anchorot.cli.options import PLANS, EpsilonOption, JsonOption, PlanOption, POption, SpaceArgument, reads_spaces
 from anchorot.cli.output import Stopwatch, check_extra, new_table, plain, print_json, print_table, read_both
@@ -29,7 +29,7 @@ from anchorot.many.metrics import plan_of
 ROWS_SHOWN = 10
 LARGE_MESH = 1000  # vertices; larger ones are aligned as surfaces, or a sample of this size if costs are needed
 
-Answer = ao.Alignment | ao.MeshAlignment | ao.EmbeddingAlignment | ao.Transport
+Solved = ao.Correspondence | ao.Transport
 
 
 class Side(NamedTuple):
@@ -53,20 +53,18 @@ class Matched(NamedTuple):
     """The matches between two things, and what they are from: a plan, or what is known of it too."""
 
     matches: Int64s
-    whole: Answer | Float64s
+    whole: Solved | Float64s
 
     @classmethod
-    def of(cls, found: Answer | Float64s, one_to_one: bool) -> "Matched":
+    def of(cls, found: Solved | Float64s, one_to_one: bool) -> "Matched":
         """Take the matches from what a solver found."""
-        is_plan = not isinstance(found, ao.Correspondence) or isinstance(found, ao.Alignment)
-        return cls(ao.match(found, "assignment" if one_to_one and is_plan else "argmax"), found)
+        is_map = isinstance(found, ao.Correspondence) and found.is_map
+        return cls(ao.match(found, "assignment" if one_to_one and not is_map else "argmax"), found)
 
     @property
     def plan(self) -> Float64s | None:
         """The plan, if there is one."""
-        if isinstance(self.whole, ao.Alignment | ao.Transport):
-            return self.whole.plan
-        return self.whole if isinstance(self.whole, np.ndarray) else None
+        return self.whole if isinstance(self.whole, np.ndarray) else getattr(self.whole, "plan", None)
 
     @property
     def unmatched(self) -> float:
@@ -78,8 +76,7 @@ class Matched(NamedTuple):
         """The chance that each match is right, where that is known."""
         if not isinstance(self.whole, ao.Correspondence) or not np.array_equal(self.whole.matches, self.matches):
             return None  # one to one, a point may have another match than the one that was judged
-        chances: Float64s | None = getattr(self.whole, "confidence", None)
-        return chances
+        return self.whole.confidence
 
     def sureness(self, x: Side) -> dict[str, Float64s]:
         """What tells how sure each match is: the share of its point's mass that goes there, and its confidence."""
@@ -267,7 +264,7 @@ def _solver(
     start: str | None,
     metric: str | None,
     seed: Any,
-) -> Callable[[Any, Any], Answer | Float64s]:
+) -> Callable[[Any, Any], Solved | Float64s]:
     """What finds a plan or a map between two things; refuses options that it would ignore."""
     if plan != "align":
         if mass is not None:
@@ -278,7 +275,7 @@ def _solver(
             raise ao.InputError(f"--{name} cannot be combined with --plan align")
     options = {"start": start or "anchors", "mass": _number_or_word(mass), "robust": robust, "rng": seed}
 
-    def aligned(x: Any, y: Any) -> Answer:
+    def aligned(x: Any, y: Any) -> Solved:
         if metric is not None:
             return ao.align_embeddings(x, y, metric=metric, rng=seed)
         if isinstance(x, Path) and isinstance(y, Path):
@@ -305,31 +302,7 @@ def _known(found: Matched) -> dict[str, Any]:
         return {**known, "value": whole.value, "cost": whole.cost, "epsilon": whole.epsilon}
     if found.confidence is not None:
         known["confidence"] = found.confidence.tolist()
-    rival = whole.runner_up
-    another = rival and {**_fit(rival), "differs": rival.differs, "match": rival.matches.tolist()}
-    known |= {**_fit(whole), "runner_up": another}
-    if isinstance(whole, ao.MeshAlignment):
-        return {**known, "candidates": [{**_fit(one), "differs": one.differs} for one in whole.candidates]}
-    starts = [
-        {"name": s.name, "objective": s.objective, "seconds": s.seconds, "n_iter": s.n_iter, "converged": s.converged}
-        for s in whole.starts
-    ]
-    return {**known, "starts": starts}
-
-
-def _fit(found: Any) -> dict[str, Any]:
-    """How well an answer or a rival fits."""
-    if isinstance(found, ao.Alignment):
-        names: tuple[str, ...] = ("value", "objective", "bound", "gap", "mass")
-    elif isinstance(found, ao.MeshAlignment):
-        names = ("reliable", "orientation", "distortion")
-    elif isinstance(found, MeshCandidate):
-        names = ("name", "probability", "orientation", "distortion", "curvature", "turns", "rigidity", "seconds")
-    elif isinstance(found, ao.EmbeddingAlignment):
-        names = ("objective", "scale", "metric")
-    else:
-        names = ("objective",)
-    return {name: getattr(found, name) for name in names}
+    return {**known, **known_of(whole)}
 
 
 def _report(path: Path, a: Path, b: Path, x: Side, y: Side, found: Matched, title: str) -> None:
@@ -368,7 +341,8 @@ def _rows(x: Side, y: Side, found: Matched) -> Iterator[list[str]]:
 def _print(a: Path, b: Path, x: Side, y: Side, found: Matched, written: list[str], stopwatch: Stopwatch) -> None:
     matches, n, sure = found.matches, x.size, found.sureness(x)
     count = min(ROWS_SHOWN, n)
-    is_spread = not sure or isinstance(found.whole, ao.MeshAlignment)  # neighbours on a surface are equally sure
+    is_map = isinstance(found.whole, ao.Correspondence) and found.whole.is_map
+    is_spread = not sure or is_map  # neighbours on a surface are equally sure
     even = np.unique(np.linspace(0, n - 1, count).astype(np.int64))
     shown = even if is_spread else np.argsort(-next(reversed(sure.values())), kind="stable")[:count]
     title = f"{a.name} ({n} points) in {b.name} ({y.size} points): {'some' if is_spread else f'the surest {count}'}"
@@ -377,10 +351,8 @@ def _print(a: Path, b: Path, x: Side, y: Side, found: Matched, written: list[str
     for i in shown:
         match_name = y.labels[matches[i]] if matches[i] >= 0 else "none"
         table.add_row(plain(x.labels[i]), plain(match_name), *(f"{numbers[i]:.2%}" for numbers in sure.values()))
-    if isinstance(found.whole, ao.MeshAlignment):
-        _print_candidates(found.whole)
-    elif isinstance(found.whole, ao.Correspondence):
-        _print_starts(found.whole)
+    if isinstance(found.whole, ao.Correspondence):
+        print_table(candidate_table(found.whole))
     used = len(np.unique(matches[matches >= 0]))
     lines = [f"{used} of {y.size} points of {plain(b.name)} are matched", *_lines(found)]
     took = ", ".join(f"{name.replace('_', ' ')} {seconds:.2f} s" for name, seconds in stopwatch.seconds.items())
@@ -391,53 +363,7 @@ def _lines(found: Matched) -> Iterator[str]:
     """What a solver says of its plan, for people."""
     if found.unmatched:
         yield f"{found.unmatched:.1%} of the first space's points have no match"
-    whole = found.whole
-    if isinstance(whole, np.ndarray):
-        return
-    state = "" if whole.converged else ", NOT converged"
-    if isinstance(whole, ao.Transport):
-        yield f"value {whole.value:.6g}{state}"
-    elif isinstance(whole, ao.MeshAlignment):
-        yield from _lines_of_surfaces(whole)
-        return
-    elif isinstance(whole, ao.EmbeddingAlignment):
-        dims = " to ".join(str(size) for size in whole.rotation.shape)
-        yield f"a map from {dims} dimensions, after which {whole.objective:.1%} of the variance is left{state}"
-        kept = int((whole.matches >= 0).sum())
-        yield f"about {whole.confidence.sum():.0f} of {kept} matches are right"
-    else:
-        yield f"loss {whole.value:.6g}, at least {whole.bound:.6g}: a gap of {whole.gap:.6g}{state}"
-    rival = None if isinstance(whole, ao.Transport) else whole.runner_up
-    if rival is not None:
-        name, size = next(iter(_fit(rival).items()))
-        yield f"a runner-up of {name} {size:.6g} matches {rival.differs:.1%} of the points otherwise"
-
-
-def _lines_of_surfaces(found: ao.MeshAlignment) -> Iterator[str]:
-    turned = "unknown" if found.orientation is None else f"{found.orientation:.3g} (below 0 the map mirrors)"
-    yield f"orientation {turned}, distortion {found.distortion:.3g} roots of the area"
-    rival = found.runner_up
-    if rival is not None:
-        yield f"a runner-up, {plain(rival.name)}, sends {rival.differs:.1%} of the surface elsewhere"
-    chance = f"reliable {found.reliable:.2g}"
-    if found.reliable < MIN_RELIABLE:
-        yield f"[bold]WARNING: {chance}: the map may be turned round, left for right or front for back[/]"
-    else:
-        yield f"{chance}: the estimated chance that the map is the right way round"
-
-
-def _print_candidates(found: ao.MeshAlignment) -> None:
-    heads = ("map", "right way round", "orientation", "distortion", "seconds")
-    table = new_table("maps that were compared, the best first", *heads)
-    for one in found.candidates:
-        turned = "unknown" if one.orientation is None else f"{one.orientation:.3f}"
-        numbers = f"{one.probability:.1%}", turned, f"{one.distortion:.4f}"
-        table.add_row(plain(one.name), *numbers, f"[dim]{one.seconds:.1f}[/]")
-    print_table(table)
-
-
-def _print_starts(found: ao.Correspondence) -> None:
-    table = new_table("where the alignment began, best first", "start", "objective", "steps", "seconds")
-    for start in found.starts:
-        table.add_row(start.name, f"{start.objective:.6g}", str(start.n_iter), f"[dim]{start.seconds:.3f}[/]")
-    print_table(table)
+    if isinstance(found.whole, ao.Transport):
+        yield f"value {found.whole.value:.6g}{'' if found.whole.converged else ', NOT converged'}"
+    elif isinstance(found.whole, ao.Correspondence):
+        yield from lines_of(found.whole)

@@ -8,6 +8,7 @@ import numpy as np
 
 from anchorot.align.graphs.pipeline import align_graphs
 from anchorot.align.graphs.result import GraphAlignment
+from anchorot.cli.alignments import candidate_table, known_of, lines_of
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table
 from anchorot.cli.writing import Outputs, write_csv
 from anchorot.exceptions import printable
@@ -39,7 +40,7 @@ def match_graphs(
     as_json: bool,
     reading: dict[str, Any],
 ) -> None:
-    """Align, write, and tell."""
+    """Align, write and print."""
     stopwatch = Stopwatch()
     options = ReadOptions(**reading)
     with stopwatch("read_a", f"reading {a.name}"):
@@ -71,12 +72,7 @@ def _names(found: GraphAlignment) -> tuple[list[str], list[str]]:
 
 def _known(found: GraphAlignment) -> dict[str, Any]:
     """What was found, for programs."""
-    names, rival = _names(found), found.runner_up
-    starts = [
-        {"name": s.name, "objective": s.objective, "seconds": s.seconds, "n_iter": s.n_iter, "converged": s.converged}
-        for s in found.starts
-    ]
-    another = rival and {"objective": rival.objective, "differs": rival.differs, "match": rival.matches.tolist()}
+    names = _names(found)
     return {
         "n": len(names[0]),
         "m": len(names[1]),
@@ -84,14 +80,8 @@ def _known(found: GraphAlignment) -> dict[str, Any]:
         "match": found.matches.tolist(),
         "confidence": found.confidence.tolist(),
         "unmatched": float(np.mean(found.matches < 0)),
-        "common_edges": found.common_edges,
-        "edge_correctness": found.edge_correctness,
-        "induced_conserved_structure": found.induced_conserved_structure,
-        "s3": found.s3,
-        "objective": found.objective,
         "converged": found.converged,
-        "starts": starts,
-        "runner_up": another,
+        **known_of(found),
         "twins_a": found.twins[0].tolist(),
         "twins_b": found.twins[1].tolist(),
         "labels_a": names[0],
@@ -137,27 +127,6 @@ def _print(a: Path, b: Path, found: GraphAlignment, written: list[str], stopwatc
     for i in np.argsort(-found.confidence, kind="stable")[:ROWS_SHOWN]:
         j = found.matches[i]
         table.add_row(plain(first[i]), plain(second[j] if j >= 0 else "none"), f"{found.confidence[i]:.1%}")
-    starts = new_table("what was tried, best first", "way", "objective", "steps", "seconds")
-    for start in found.starts:
-        starts.add_row(start.name, f"{start.objective:.6g}", str(start.n_iter), f"[dim]{start.seconds:.3f}[/]")
-    print_table(starts)
+    print_table(candidate_table(found))
     took = ", ".join(f"{name.replace('_', ' ')} {seconds:.2f} s" for name, seconds in stopwatch.seconds.items())
-    print_table(table, *_lines(found), f"[dim]{took}[/]", *written)
-
-
-def _lines(found: GraphAlignment) -> Iterator[str]:
-    """What is known of the answer, for people."""
-    kept = found.matches >= 0
-    state = "" if found.converged else ", NOT converged"
-    yield (
-        f"{found.common_edges} common edges: edge correctness {found.edge_correctness:.4g}, "
-        f"induced conserved structure {found.induced_conserved_structure:.4g}, S3 {found.s3:.4g}{state}"
-    )
-    if kept.any():
-        twins = int(sum(np.bincount(found.twins[0])[found.twins[0]] > 1))
-        yield f"about {found.confidence.sum():.0f} of {int(kept.sum())} matches are right; {twins} nodes have twins"
-    if not kept.all():
-        yield f"{1 - kept.mean():.1%} of the first graph's nodes have no match"
-    if found.runner_up is not None:
-        rival = found.runner_up
-        yield f"a runner-up of objective {rival.objective:.6g} matches {rival.differs:.1%} of the nodes otherwise"
+    print_table(table, *lines_of(found), f"[dim]{took}[/]", *written)

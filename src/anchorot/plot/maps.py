@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from anchorot._layout import category_table, common_plane
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import as_array, check_choice, shown
-from anchorot.align.correspondence import Correspondence, encode_labels
+from anchorot.align.correspondence import Correspondence
 from anchorot.align.embeddings.result import EmbeddingAlignment
+from anchorot.align.plans import encode_labels
 from anchorot.align.scores import AlignmentScores, check_label_pair, check_labelled
 from anchorot.exceptions import InputError
 from anchorot.plot.distances import write_labels

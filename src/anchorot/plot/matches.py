@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 from anchorot._layout import drawable
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import as_array, check_choice, check_numbers
-from anchorot.align.correspondence import Alignment, Correspondence, check_plan, match
+from anchorot.align.correspondence import Correspondence
+from anchorot.align.matching import match
+from anchorot.align.plans import check_plan
 from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError
 from anchorot.plot.shapes import View, check_values, colour_scale, dot_areas, draw, one_colour, value_colours, view
@@ -82,7 +84,7 @@ def matched_graphs(
     view_x, view_y = view(left), view(right)
     shift = GAP + float(view_x.sites[:, 0].max() - view_y.sites[:, 0].min())
     view_y = view_y.moved(shift)
-    if values is None and isinstance(plan_or_match, Correspondence) and not isinstance(plan_or_match, Alignment):
+    if values is None and isinstance(plan_or_match, Correspondence) and plan_or_match.is_map:
         colours_x, colours_y = _colours_of_map(view_y, found)
     else:
         colours_x, colours_y = _colours_by(view_x.points[:, 0] if values is None else values, found, right.n)
@@ -158,7 +160,11 @@ def _ring(ax: Axes, seen: View, points: Int64s, colours: Float64s, weights: Floa
 
 
 def plan(
-    plan: Alignment | Transport | ArrayLike, *, order: str | None = None, marginals: bool = True, ax: Axes | None = None
+    plan: Correspondence | Transport | ArrayLike,
+    *,
+    order: str | None = None,
+    marginals: bool = True,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw a transport plan: rows are points of the first space, columns points of the second, dark is much mass.
 
@@ -168,7 +174,7 @@ def plan(
     ----------
     plan : Alignment, Transport or array_like of shape (n, m)
         As from :func:`~anchorot.align`, :func:`~anchorot.anchor_energy_plan` or :func:`~anchorot.anchor_wasserstein`.
-        For an alignment, its `plan` is drawn; pass its `soft` plan to draw that.
+        For an alignment, its `plan` is drawn; pass `found.soft()` to draw where points might belong.
     order : {"match"}, optional
         Put the columns in the order of the rows that they match best, one to one: a good correspondence is then a
         diagonal, whatever the numbering of the second space. By default they stay as they are.

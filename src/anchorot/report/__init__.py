@@ -14,17 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._layout import Drawable, Whole, common_plane, drawable
-from anchorot.align.correspondence import Alignment, Correspondence, Start, sparse_plan
+from anchorot.align.correspondence import Correspondence
 from anchorot.align.embeddings.result import EmbeddingAlignment
 from anchorot.align.graphs.result import GraphAlignment
-from anchorot.align.meshes.result import MeshAlignment
-from anchorot.align.spaces.landmarks import DenseAlignment, DenseRival
 from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import MissingExtraError
 from anchorot.geometry import Geometry
 from anchorot.io.atomic import replacing
 from anchorot.report.drawing import Drawing, Places, lay_out_alike, place
-from anchorot.report.payload import N_BEST_ALONE, MapAnswer, answers_of, deflate, pack, pack_answers, place_colours
+from anchorot.report.payload import N_BEST_ALONE, ShownMap, deflate, pack, pack_shown, place_colours, shown_of
 from anchorot.report.sections import candidates, categories, confidences, spread_over, sure_matches, verdict
 
 __all__ = ["write_report"]
@@ -60,9 +58,8 @@ def write_report(
 
     Two aligned embeddings are drawn in the plane in which they vary most together, the first after the map.
 
-    Of two aligned meshes it says first how likely the map is to be the right way round, with a warning below 0.8, and
-    lists the maps that were compared. Colours are carried over by the map; where confidence is known, they can show
-    that instead.
+    Of two aligned meshes it says first how likely the map is to be the right way round, with a warning below 0.8. Of
+    all alignments it lists the candidates that were compared. Where confidence is known, colours can show that instead.
 
     Parameters
     ----------
@@ -71,7 +68,7 @@ def write_report(
     x, y : Space, array_like of shape (n, n), or path
         Where :func:`anchorot.align` took landmarks, what it was given: points (n, d), `PointDistances`,
         `MeshDistances`. For embeddings the two arrays, for meshes what :func:`anchorot.align_meshes` was given, for
-        networks what :func:`anchorot.align_graphs` was given, whose answer knows them.
+        networks what :func:`anchorot.align_graphs` was given, whose result has them.
     plan : Correspondence, Transport or array_like of shape (n, m)
         What :func:`anchorot.align`, :func:`anchorot.align_meshes`, :func:`anchorot.align_embeddings` or
         :func:`anchorot.align_graphs` found, or mass between every point of x and of y, as of
@@ -94,18 +91,17 @@ def write_report(
     """
     library, version = _plotly()
     x, y = _sides(x, y, plan)
-    answers = answers_of(plan, (x.n, y.n))
-    is_map = isinstance(answers[0], MapAnswer)
-    matched = plan.plan if isinstance(plan, Alignment) else sparse_plan(answers[0].matches[0], y.n)
-    shown = matched if isinstance(plan, Correspondence) else answers[0].plan
+    versions = shown_of(plan, (x.n, y.n))
+    is_map = isinstance(versions[0], ShownMap)
+    shown = plan.masses(soft=False) if isinstance(plan, Correspondence) else versions[0].plan
     places = place(x, y, shown, is_common=isinstance(plan, EmbeddingAlignment))
     drawings = Drawing(x, places.first), Drawing(y, places.second)
-    packed = pack_answers(answers, place_colours(drawings[is_map].points))
+    packed = pack_shown(versions, place_colours(drawings[is_map].points))
     if (chances := confidences(plan)) is not None:
         filled = chances[0], spread_over(chances[1], drawings[1].points) if is_map else chances[1]
         packed[0]["confidence"] = [pack(side, "f4") for side in filled]
-    matrix, numbers = categories(answers[0].matches, labels)
-    said = {**_origins(x, y), **(_provenance(plan) if isinstance(plan, Correspondence) else {}), **(details or {})}
+    matrix, numbers = categories(versions[0].matches, labels)
+    said = {**_origins(x, y), **(plan.facts(full=True) if isinstance(plan, Correspondence) else {}), **(details or {})}
     data = {
         "sides": [drawing.packed(name) for drawing, name in zip(drawings, names, strict=True)],
         "answers": packed,
@@ -118,7 +114,7 @@ def write_report(
         details=_definitions(said),
         sections=candidates(plan) + matrix + sure_matches(plan, (x, y)),
         back="Clear" if is_map else "Back to colours",
-        lead=_lead(is_map, isinstance(plan, MeshAlignment)),
+        lead=_lead(is_map),
         names_0=html.escape(names[0]),
         names_1=html.escape(names[1]),
         counts_0=_counted(x.n),
@@ -137,7 +133,7 @@ def write_report(
 
 
 def _sides(x: Any, y: Any, plan: object) -> tuple[Drawable, Drawable]:
-    """Both as what can be drawn; what was aligned as networks or embeddings, where the answer puts it."""
+    """Both as what can be drawn; what was aligned as networks or embeddings, where the result puts it."""
     if isinstance(plan, GraphAlignment):
         return lay_out_alike(plan)
     if isinstance(plan, EmbeddingAlignment):
@@ -185,10 +181,10 @@ def _edge_notes(x: Drawable, y: Drawable, names: tuple[str, str]) -> list[str]:
     ]
 
 
-def _lead(is_map: bool, is_surface: bool) -> str:
-    if not is_map:
-        return "Click a point on either side to see where its mass goes on the other."
-    return f"Click {'either surface' if is_surface else 'a point on either side'} to see what is matched with it."
+def _lead(is_map: bool) -> str:
+    if is_map:
+        return "Click a point on either side to see what is matched with it."
+    return "Click a point on either side to see where its mass goes on the other."
 
 
 def _colouring(placed: str, other: str) -> str:
@@ -220,113 +216,3 @@ def _origins(x: Drawable, y: Drawable) -> dict[str, str]:
     """Where the two spaces come from, if they were read."""
     named = {"first space": x.origin, "second space": y.origin}
     return {name: str(origin) for name, origin in named.items() if origin is not None}
-
-
-def _provenance(found: Correspondence) -> dict[str, str]:
-    """What the top of the page says of an alignment."""
-    n, m = found.shape
-    if isinstance(found, MeshAlignment):
-        return _of_meshes(found)
-    said = {"points": f"{n} and {m}"}
-    if isinstance(found, Alignment):
-        said = {"method": _method(found, ""), **said, **_of_plan(found)}
-    elif isinstance(found, DenseAlignment):
-        said = {"method": _method(found.alignment, " by landmarks"), **said, **_of_map(found)}
-    elif isinstance(found, GraphAlignment):
-        said = {"method": _method(found, "_graphs"), **_of_networks(found)}
-    elif isinstance(found, EmbeddingAlignment):
-        said = {"method": _method(found, "_embeddings"), **_of_embeddings(found)}
-    best, *others = found.starts
-    said["best start"] = _named(best)
-    if others:
-        said["other starts"] = ", ".join(map(_named, others))
-    rival = found.runner_up
-    size = rival.discrepancy if isinstance(rival, DenseRival) else getattr(rival, "objective", 0.0)
-    said["runner-up"] = "none" if rival is None else f"{size:.6g}, {rival.differs:.0%} other matches"
-    if isinstance(found, Alignment):
-        said["matches of a point"] = _typical(found.spread)
-    if isinstance(found, Alignment | DenseAlignment):
-        said["matches that are right"] = _expected(found)
-    return said
-
-
-def _expected(found: Correspondence) -> str:
-    return f"about {found.confidence.sum():.0f} of {int((found.matches >= 0).sum())}"
-
-
-def _of_meshes(found: MeshAlignment) -> dict[str, str]:
-    n, m = found.shape
-    matched = float(np.mean(found.matches >= 0))
-    said = {
-        "method": "align_meshes",
-        "vertices": f"{n} and {m}, {'all' if matched == 1 else f'{matched:.1%}'} matched",
-        "orientation": "unknown" if found.orientation is None else f"{found.orientation:.3g} of -1 to 1",
-        "distortion": f"{found.distortion:.3g} roots of the area",
-        "made by": found.candidates[0].name,
-    }
-    if matched:
-        chance = float(found.confidence[found.matches >= 0].mean())
-        said["vertices within 5 % of a root of area"] = f"about {chance:.0%}"
-    rival = found.runner_up
-    said["runner-up"] = "none" if rival is None else f"{rival.name}, {rival.differs:.0%} of the surface elsewhere"
-    return said
-
-
-def _of_networks(found: GraphAlignment) -> dict[str, str]:
-    n, m = found.shape
-    kept = found.matches >= 0
-    return {
-        "nodes": f"{n} and {m}, {int(kept.sum())} matched",
-        "common edges": str(found.common_edges),
-        "edge correctness": f"{found.edge_correctness:.4g}",
-        "induced conserved structure": f"{found.induced_conserved_structure:.4g}",
-        "S3": f"{found.s3:.4g}",
-        "matches that are right": _expected(found),
-    }
-
-
-def _of_embeddings(found: EmbeddingAlignment) -> dict[str, str]:
-    n, m = found.shape
-    dims = " to ".join(str(size) for size in found.rotation.shape)
-    kept = int((found.matches >= 0).sum())
-    return {
-        "points": f"{n} and {m}, {kept} matched",
-        "map": f"{dims} dimensions, scale {found.scale:.4g}, {found.metric}",
-        "left after the map": f"{found.objective:.1%} of the variance",
-        "matches that are right": f"about {found.confidence.sum():.0f} of {kept}",
-    }
-
-
-def _method(found: Alignment | GraphAlignment | EmbeddingAlignment, how: str) -> str:
-    return f"align{how}" if found.converged else f"align{how}, not converged"
-
-
-def _of_plan(found: Alignment) -> dict[str, str]:
-    said = {"value": f"{found.value:.6g}"}
-    if found.objective != found.value:
-        said["objective with features"] = f"{found.objective:.6g}"
-    is_whole = found.mass >= 1 - 1e-6
-    said["mass matched"] = "all" if is_whole else f"{found.mass:.4g}"
-    gap = f"{found.bound:.6g}: no loss is smaller, and this one is within {found.gap:.3g} of the least"
-    said["bound"] = gap if is_whole else "none for a part of the mass"
-    return said
-
-
-def _of_map(found: DenseAlignment) -> dict[str, str]:
-    return {
-        "landmarks": " and ".join(str(len(side)) for side in found.landmarks),
-        "discrepancy": f"{found.discrepancy:.6g}",
-        "value of the landmarks": f"{found.alignment.value:.6g}",
-    }
-
-
-def _named(start: Start) -> str:
-    return f"{start.name.replace(', ', ' ')} ({start.objective:.6g})"
-
-
-def _typical(spread: np.ndarray) -> str:
-    known = spread[np.isfinite(spread)]
-    if not known.size:
-        return "none"
-    low, middle, high = np.quantile(known, [0.1, 0.5, 0.9])
-    return f"effectively {middle:.3g}, of most {low:.3g} to {high:.3g}"

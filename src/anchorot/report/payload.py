@@ -10,18 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Float64s, Int64s
-from anchorot.align.correspondence import (
-    EQUAL,
-    Alignment,
-    Correspondence,
-    check_plan,
-    match,
-    matches_of,
-    sparse_plan,
-    spread_of,
-)
-from anchorot.align.embeddings.result import EmbeddingAlignment
-from anchorot.align.graphs.result import GraphAlignment
+from anchorot.align.correspondence import Correspondence
+from anchorot.align.matching import match
+from anchorot.align.plans import TIE_TOLERANCE, check_plan, sparse_plan, spread_of
 from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError
 
@@ -39,8 +30,8 @@ NO_COLOUR = (154, 160, 170)  # of a point that gets no mass
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """One answer to who goes where.
+class ShownPlan:
+    """A plan, and the match of every point.
 
     Attributes
     ----------
@@ -76,36 +67,33 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class MapAnswer:
-    """One answer that is a map: every point of the first side has one match at most, any number may share it.
+class ShownMap:
+    """A map: every point of the first side has one match at most, any number may share it.
 
     Attributes
     ----------
     forth : ndarray of shape (n,)
         The match of every point of the first side; -1 for a point without one.
-    m : int
-        Number of points of the second side.
+    back : ndarray of shape (m,)
+        The first of the points that go to each point of the second side; -1 where none does.
     text : str
         What to say of it where there is another.
     """
 
     forth: Int64s
-    m: int
+    back: Int64s
     text: str = ""
     is_sharp: bool = True
 
     @property
     def plan(self) -> Any:
         """All of every point goes to its match, (n, m), sparse."""
-        return sparse_plan(self.forth, self.m)
+        return sparse_plan(self.forth, len(self.back))
 
     @property
     def matches(self) -> tuple[Int64s, Int64s]:
         """Matches of both sides; of the second the first of those that go there."""
-        back = np.full(self.m, -1)
-        matched = np.flatnonzero(self.forth >= 0)[::-1]  # backwards: the first writes last
-        back[self.forth[matched]] = matched
-        return self.forth, back
+        return self.forth, self.back
 
     def colours(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Colours of both sides from those of the second side's places, not all of which somebody is matched with."""
@@ -115,80 +103,52 @@ class MapAnswer:
 
     def packed(self, levels: int | None) -> dict[str, Any]:
         """Who goes where, and how many share a match."""
-        counts = np.bincount(self.forth[self.forth >= 0], minlength=self.m)
+        counts = np.bincount(self.forth[self.forth >= 0], minlength=len(self.back))
         spread = np.where(self.forth >= 0, 1.0, np.nan), np.where(counts > 0, counts, np.nan)
         return {"plan": pack_map(self.forth, counts), "spread": [pack(one, "f4") for one in spread]}
 
 
-def answers_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int]) -> list[Answer] | list[MapAnswer]:
-    """The answer that was found, and the other one, if an alignment has a runner-up."""
-    if isinstance(plan, GraphAlignment) or (
-        isinstance(plan, EmbeddingAlignment) and np.prod(plan.shape) <= MAX_ENTRIES
-    ):
-        return _matchings(plan)
-    if isinstance(plan, Correspondence) and not isinstance(plan, Alignment):
-        return _maps(plan, shape)
-    if not isinstance(plan, Alignment):
+def shown_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int]) -> list[ShownPlan] | list[ShownMap]:
+    """What the page shows: a plan, or an alignment and its runner-up."""
+    if not isinstance(plan, Correspondence):
         mass = check_plan(plan, shape)
-        return [Answer(mass, (_largest(mass), _largest(mass.T)), (mass.sum(axis=1), mass.sum(axis=0)))]
-    best = f"Shown: the best answer, objective {plan.objective:.6g}."
-    found = [_aligned(check_plan(plan.plan, shape), plan.soft, plan.weights, best)]
-    rival = plan.runner_up
-    if rival is not None:
-        text = f"Shown: the other answer, objective {rival.objective:.6g}, with {rival.differs:.0%} other matches."
-        found.append(_aligned(rival.plan, rival.plan if rival.soft is None else rival.soft, plan.weights, text))
-    return found
-
-
-def _matchings(found: GraphAlignment | EmbeddingAlignment) -> list[Answer]:
-    """One to one, and where else a point might belong."""
-    n, m = found.shape
-    answers = []
-    soft = found.soft if isinstance(found.soft, np.ndarray) else found.soft.toarray()
-    matchings = [(found.matches, soft, f"Shown: the best answer, objective {found.objective:.6g}.")]
-    rival = found.runner_up
-    if rival is not None:
-        text = f"Shown: the other answer, objective {rival.objective:.6g}, with {rival.differs:.0%} other matches."
-        matchings.append((rival.matches, sparse_plan(rival.matches, m).toarray(), text))
-    for forth, soft, text in matchings:
-        back = np.full(m, -1)
-        back[forth[forth >= 0]] = np.flatnonzero(forth >= 0)
-        answers.append(Answer(soft, (forth, back), (np.ones(n), np.ones(m)), is_sharp=True, text=text))
-    return answers
-
-
-def _maps(found: Correspondence, shape: tuple[int, int]) -> list[MapAnswer]:
-    if found.shape != shape:
+        return [ShownPlan(mass, (_largest(mass), _largest(mass.T)), (mass.sum(axis=1), mass.sum(axis=0)))]
+    if plan.shape != shape:
         raise InputError(
-            f"the alignment is between {found.shape[0]} and {found.shape[1]} points, but the spaces have "
-            f"{shape[0]} and {shape[1]}; give write_report what align was given"
+            f"the alignment is between {plan.shape[0]} and {plan.shape[1]} points, but the spaces have "
+            f"{shape[0]} and {shape[1]}; give write_report what was aligned"
         )
-    answers = [MapAnswer(found.matches, shape[1], "Shown: the best answer.")]
-    if found.runner_up is not None:
-        text = f"Shown: the other answer, with {found.runner_up.differs:.0%} other matches."
-        answers.append(MapAnswer(found.runner_up.matches, shape[1], text))
-    return answers
-
-
-def pack_answers(answers: list[Answer] | list[MapAnswer], places: np.ndarray) -> list[dict[str, Any]]:
-    """Everything that the page's script needs to know about the answers."""
-    levels = levels_for([answer.plan for answer in answers if isinstance(answer, Answer)])
+    other = plan.runner_up
+    versions = [(None, plan.matches, f"Shown: the best alignment, objective {plan.objective:.6g}.")]
+    if other is not None:
+        text = f"Shown: the runner-up, objective {other.objective:.6g}, with {other.differs:.0%} other matches."
+        versions.append((other, other.matches, text))
+    if plan.is_map or np.prod(shape) > MAX_ENTRIES:
+        return [ShownMap(forth, plan.backward(one), text) for one, forth, text in versions]
     return [
-        {
-            **answer.packed(levels),
-            "matches": [pack(matches, "i4") for matches in answer.matches],
-            "colours": [pack(colours, "u1") for colours in answer.colours(places)],
-            "sharp": answer.is_sharp,
-            "map": isinstance(answer, MapAnswer),
-            "text": answer.text,
-        }
-        for answer in answers
+        ShownPlan(_dense(plan.soft(one)), (forth, plan.backward(one)), plan.side_weights(), is_sharp=True, text=text)
+        for one, forth, text in versions
     ]
 
 
-def _aligned(plan: Float64s, soft: Float64s, weights: tuple[Float64s, Float64s], text: str) -> Answer:
-    matches = matches_of(plan, weights[0]), matches_of(plan.T, weights[1])
-    return Answer(soft, matches, weights, is_sharp=True, text=text)
+def _dense(masses: Any) -> Float64s:
+    return masses if isinstance(masses, np.ndarray) else masses.toarray()
+
+
+def pack_shown(versions: list[ShownPlan] | list[ShownMap], places: np.ndarray) -> list[dict[str, Any]]:
+    """Everything that the page's script needs to know about them."""
+    levels = levels_for([one.plan for one in versions if isinstance(one, ShownPlan)])
+    return [
+        {
+            **one.packed(levels),
+            "matches": [pack(matches, "i4") for matches in one.matches],
+            "colours": [pack(colours, "u1") for colours in one.colours(places)],
+            "sharp": one.is_sharp,
+            "map": isinstance(one, ShownMap),
+            "text": one.text,
+        }
+        for one in versions
+    ]
 
 
 def _largest(mass: Float64s) -> Int64s:
@@ -257,7 +217,7 @@ def pack_map(matches: Int64s, counts: Int64s) -> dict[str, Any]:
 def best_matches(plan: Float64s, k: int) -> Int64s:
     """Columns of the k largest entries of every row, the largest first, the first of equals first."""
     most = plan.max(axis=1, keepdims=True)
-    steps = np.rint(np.divide(plan, most * EQUAL, out=np.zeros_like(plan), where=most > 0)).astype(np.int64)
+    steps = np.rint(np.divide(plan, most * TIE_TOLERANCE, out=np.zeros_like(plan), where=most > 0)).astype(np.int64)
     order = np.arange(plan.shape[1]) - plan.shape[1] * steps  # no two are equal, so that a part can be sorted alone
     if k < plan.shape[1]:
         best = np.argpartition(order, k, axis=1)[:, :k]

@@ -12,60 +12,53 @@ from scipy.spatial import cKDTree
 
 from anchorot._layout import CategoryTable, Drawable, category_table
 from anchorot._typing import Float64s, Int64s
-from anchorot.align.correspondence import Correspondence
-from anchorot.align.meshes.result import MIN_RELIABLE, MeshAlignment, MeshCandidate
+from anchorot.align.correspondence import Correspondence, cell
 from anchorot.align.scores import check_label_pair
 from anchorot.report.payload import pack, place_colours
 
 N_SURE = 10  # matches listed of either kind
 
 
+TITLES = {  # of columns of the table of candidates, and what they mean
+    "name": "how it was made; the first was chosen",
+    "objective": "smaller is better",
+    "n_iter": "steps of the solver",
+    "converged": "whether nothing moved any more",
+    "orientation": "from -1 to 1; negative in a map that mirrors",
+    "distortion": "mean difference of distances along the surface, in roots of the area",
+    "curvature": "correlation, from -1 to 1, of bends at vertices and at their matches",
+    "turns": "correlation, from -1 to 1, of numbers that left and right have with opposite signs",
+    "rigidity": "how far neighbourhoods fall short of being turned as a whole",
+    "differs": "share of the points that it matches differently from the chosen one",
+    "seconds": "until it was made",
+}
+
+
 def verdict(found: object) -> str:
-    """Whether a map of surfaces is the right way round, in one paragraph."""
-    if not isinstance(found, MeshAlignment):
+    """Whether an alignment as a whole can be relied on, in one paragraph."""
+    text, is_warning = found.verdict() if isinstance(found, Correspondence) else ("", False)
+    if not text:
         return ""
-    is_sure = found.reliable >= MIN_RELIABLE
-    chance = "the right way round, neither left for right nor front for back, is estimated at"
-    says = [f"The chance that this map is {chance} {found.reliable:.0%}."]
-    if not is_sure:
-        says = [f"This map may be turned round: the chance that it is {chance} only {found.reliable:.0%}."]
-    if found.is_mirrored:
-        says.append("Seen from outside, it exchanges left and right.")
-    elif found.is_mirrored is None:
-        says.append("The faces do not tell inside from outside, so it may be a mirror image.")
-    if not is_sure:
-        other = " and look at the other answer" if found.runner_up is not None else ""
-        says.append(f"Check by the colours{other} before you rely on it.")
-    kind, mark = ("verdict", "") if is_sure else ("verdict warning", "<strong>Warning:</strong> ")
-    return f'<p class="{kind}">{mark}{html.escape(" ".join(says))}</p>'
+    kind, mark = ("verdict warning", "<strong>Warning:</strong> ") if is_warning else ("verdict", "")
+    return f'<p class="{kind}">{mark}{html.escape(text)}</p>'
 
 
 def candidates(found: object) -> str:
-    """The table of the maps that were compared."""
-    if not isinstance(found, MeshAlignment):
+    """The table of the alignments that were compared."""
+    if not isinstance(found, Correspondence):
         return ""
-    rows = [_candidate(one, is_kept=place == 0) for place, one in enumerate(found.candidates)]
-    titles = {
-        "candidate": "how the map was made; the first was chosen",
-        "right way round": "estimated chance",
-        "orientation": "from -1 to 1; negative in a map that mirrors",
-        "distortion": "mean difference of distances along the surface, in roots of the area",
-        "curvature": "correlation, from -1 to 1, of bends at vertices and at their matches",
-        "turns": "correlation, from -1 to 1, of numbers that left and right have with opposite signs",
-        "rigidity": "how far neighbourhoods fall short of being turned as a whole",
-        "elsewhere": "share of the surface that goes elsewhere than by the map chosen",
-        "seconds": "until it was made",
-    }
-    heads = "".join(f'<th scope="col"><abbr title="{said}">{name}</abbr></th>' for name, said in titles.items())
-    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    return _section("Maps that were compared", f'<div class="wide">{table}</div>', "candidates")
+    table = [one.numbers() for one in found.candidates]
+    heads = "".join(
+        f'<th scope="col"><abbr title="{TITLES.get(name, "")}">{name.replace("_", " ")}</abbr></th>'
+        for name in table[0]
+    )
+    rows = "".join(_candidate(one, is_kept=place == 0) for place, one in enumerate(table))
+    content = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    return _section("Candidates that were compared", f'<div class="wide">{content}</div>', "candidates")
 
 
-def _candidate(one: MeshCandidate, is_kept: bool) -> str:
-    turned = "unknown" if one.orientation is None else f"{one.orientation:.3f}"
-    numbers = f"{one.distortion:.4f}", f"{one.curvature:.3f}", f"{one.turns:.3f}", f"{one.rigidity:.3f}"
-    cells = (one.name, f"{one.probability:.1%}", turned, *numbers, f"{one.differs:.1%}", f"{one.seconds:.1f}")
-    row = "".join(f"<td>{html.escape(text)}</td>" for text in cells)
+def _candidate(numbers: dict[str, Any], is_kept: bool) -> str:
+    row = "".join(f"<td>{html.escape(cell(name, value))}</td>" for name, value in numbers.items())
     return f'<tr class="kept">{row}</tr>' if is_kept else f"<tr>{row}</tr>"
 
 
@@ -78,9 +71,9 @@ def confidences(found: object) -> tuple[Float64s, Float64s] | None:
 
     NaN where there is no match; None where confidence is not known.
     """
-    chances = getattr(found, "confidence", None)
-    if not isinstance(found, Correspondence) or chances is None:
+    if not isinstance(found, Correspondence):
         return None
+    chances = found.confidence
     matches = found.matches
     kept = np.flatnonzero(matches >= 0)
     counts, sums = (np.bincount(matches[kept], weights, found.shape[1]) for weights in (None, chances[kept]))
@@ -101,7 +94,9 @@ def spread_over(chances: Float64s, places: Float64s) -> Float64s:
 def sure_matches(found: object, sides: tuple[Drawable, Drawable]) -> str:
     """Tables of the surest and the least sure matches, whose points can be clicked on; not of a surface's vertices."""
     known = confidences(found)
-    if known is None or isinstance(found, MeshAlignment) or not isinstance(found, Correspondence):
+    if (
+        known is None or not isinstance(found, Correspondence) or found.is_map
+    ):  # neighbours on a surface are equally sure
         return ""
     chances, matches = known[0], found.matches
     order = np.argsort(-chances, kind="stable")[: int((matches >= 0).sum())]

@@ -171,7 +171,6 @@ def test_a_mesh_is_matched_with_its_shuffled_moved_and_turned_copy():
     assert found.shape == (162, 162)
     assert found.candidates[0].differs == 0
     assert found.confidence.min() > 0.5
-    assert len(found.starts) == len(found.candidates)
     np.testing.assert_array_equal(found.project(vertices), vertices[truth])
 
 
@@ -210,7 +209,7 @@ def test_surfaces_that_have_nothing_in_common_are_called_unreliable_with_a_warni
     with pytest.warns(ao.ConvergenceWarning, match="the map may be the wrong way round"):
         found = ao.align_meshes(bumpy(), (ball.vertices * (1, 2, 4), ball.faces))
     assert found.reliable < 0.8
-    assert not found.converged
+    assert found.verdict()[1]
 
 
 @pytest.mark.parametrize(

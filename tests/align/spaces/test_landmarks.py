@@ -95,7 +95,7 @@ def test_a_mesh_is_matched_with_its_shuffled_copy(seed):
     other, truth = shuffled(mesh, seed)
     found = ao.align(ao.MeshDistances(mesh), ao.MeshDistances(other), n_landmarks=60)
     assert (found.matches == truth).mean() > 0.99
-    assert found.discrepancy < 1e-3
+    assert found.objective < 1e-3
     assert found.alignment.plan.shape == (60, 60)
     np.testing.assert_array_equal(truth[found.landmarks[0]], found.landmarks[1][found.alignment.matches])
     np.testing.assert_array_equal(found.project(other[0]), other[0][found.matches])
@@ -106,7 +106,7 @@ def test_relabelling_points_permutes_the_answer():
     other, truth = shuffled(y, 3)
     found, moved = (ao.align(ao.MeshDistances(x), ao.MeshDistances(side), n_landmarks=50, rng=0) for side in (y, other))
     assert (truth[found.matches] == moved.matches).mean() > 0.99
-    assert moved.discrepancy == pytest.approx(found.discrepancy, rel=1e-3)
+    assert moved.objective == pytest.approx(found.objective, rel=1e-3)
 
 
 @pytest.mark.parametrize("kind", ["points", "space", "wrapped"])
@@ -123,9 +123,8 @@ def test_with_as_many_landmarks_as_points_it_is_the_plain_alignment():
     x, y = (ao.from_points(rng.normal(size=(25, 3)), weights=rng.dirichlet(np.full(25, 3.0))) for _ in range(2))
     plain, found = ao.align(x, y, rng=0), ao.align(x, y, rng=0, n_landmarks=25)
     np.testing.assert_allclose(found.alignment.plan, plain.plan, rtol=1e-9, atol=1e-15)
-    rival = plain.runner_up
-    chosen = plain.matches if rival is None or not found.from_runner_up else rival.matches
-    np.testing.assert_array_equal(found.matches, chosen)
+    ends = [one.matches for one in (plain, plain.runner_up) if one is not None]
+    assert any(np.array_equal(found.matches, matches) for matches in ends)
     assert found.rounds == 0
 
 
@@ -139,7 +138,7 @@ def test_landmarks_that_move_lower_the_discrepancy():
     unmoved = nearest(first.rows.T, rows.T)
     before = np.sqrt(np.square(first.rows - rows[:, unmoved]).mean())
     assert found.rounds > 0
-    assert found.discrepancy < 0.95 * before
+    assert found.objective < 0.95 * before
     apart = np.linalg.norm(other[0][found.matches] - other[0][truth], axis=1).mean()
     assert apart < 0.05 * np.ptp(other[0], axis=0).max()
 
@@ -162,7 +161,7 @@ def test_very_small_and_very_large_distances_are_no_different(scale):
     cost = ao.from_points(points).cost
     plain, scaled = (ao.align(c, c, n_landmarks=40, rng=0) for c in (cost, cost * scale))
     np.testing.assert_array_equal(plain.matches, scaled.matches)
-    assert np.isfinite(scaled.discrepancy)
+    assert np.isfinite(scaled.objective)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +183,7 @@ def test_values_of_the_wrong_length_are_refused():
     found = ao.align(points, points, n_landmarks=10)
     with pytest.raises(ao.InputError, match=r"values has shape \(49,\), but one row for each of 50 points"):
         found.project(np.zeros(49))
-    assert "50 -> 50 points, 10 x 10 landmarks" in repr(found)
+    assert "landmarks: 10 and 10" in repr(found)
 
 
 def test_meshes_are_sent_to_align_meshes():

@@ -32,7 +32,7 @@ def test_a_start_that_promises_nothing_is_given_up_and_is_no_runner_up():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(40, 3))
     found = ao.align(ao.from_points(points), ao.from_points(points + 0.3 * rng.normal(size=(40, 3))))
-    given_up = [start for start in found.starts if not start.converged]
+    given_up = [start for start in found.candidates if not start.details["converged"]]
     assert given_up
     assert all(start.objective > found.objective for start in given_up)
     assert found.runner_up is None
@@ -56,7 +56,7 @@ def check_tree(n):
     assert found.value == 0
     assert sorted(image) == list(range(x.n))
     assert np.array_equal(x.cost, x.cost[np.ix_(image, image)])
-    assert "landmarks" in [start.name for start in found.starts]
+    assert "landmarks" in [start.name for start in found.candidates]
 
 
 @pytest.mark.usefixtures("few_are_many")
@@ -88,7 +88,7 @@ def test_the_value_is_between_the_bound_and_that_of_every_start_and_marginals_ho
     x, y = cloud(n, 1, weighted=weighted), cloud(m, 2, 2, weighted)
     found = ao.align(x, y)
     assert found.bound <= found.value
-    assert all(found.objective <= start.objective for start in found.starts)
+    assert all(found.objective <= start.objective for start in found.candidates)
     np.testing.assert_allclose(found.plan.sum(axis=1), x.weights, atol=1e-9)
     np.testing.assert_allclose(found.plan.sum(axis=0), y.weights, atol=1e-9)
 
@@ -123,7 +123,7 @@ def test_starts_that_lead_to_one_plan_are_sharpened_once(monkeypatch):
     monkeypatch.setattr(solver, "sharpen", lambda *given: sharpened.append(len(given[2])) or inner(*given))
     x = cloud(40, 3)
     found = ao.align(x, x.take(np.random.default_rng(0).permutation(40)))
-    alike = [start for start in found.starts if start.objective == found.objective]
+    alike = [start for start in found.candidates if start.objective == found.objective]
     assert len(alike) > 1
     assert sharpened.count(40) == 1
 

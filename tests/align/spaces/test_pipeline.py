@@ -155,7 +155,7 @@ def test_the_value_is_between_the_bound_and_that_of_every_start(n, m, weighted):
     found = ao.align(x, y)
     assert found.bound <= found.value
     assert found.value == pytest.approx(naive_loss(x.cost, y.cost, found.plan), rel=1e-9)
-    assert all(found.objective <= start.objective for start in found.starts)
+    assert all(found.objective <= start.objective for start in found.candidates)
     for name in ("near", "near, annealed", "middle", "product"):
         assert found.value <= ao.align(x, y, start=name).value * (1 + 1e-9)
     np.testing.assert_allclose(found.plan.sum(axis=1), x.weights, atol=1e-9)

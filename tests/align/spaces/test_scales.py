@@ -60,7 +60,7 @@ def test_a_common_offset_changes_no_dense_match(offset):
     plain, moved = (ao.align(cost + c, copy + c, n_landmarks=40, rng=0) for c in (0, offset))
     np.testing.assert_array_equal(moved.matches, plain.matches)
     assert (order[moved.matches] == np.arange(150)).mean() > 0.99
-    assert moved.discrepancy == pytest.approx(plain.discrepancy, abs=1e-6)
+    assert moved.objective == pytest.approx(plain.objective, abs=1e-6)
 
 
 @pytest.mark.parametrize("scale", [2.0**-498, 2.0**498])
@@ -175,7 +175,7 @@ def test_features_of_a_point_of_weight_zero_play_no_part():
 def check_numbers(found):
     """Whatever was asked, an alignment is made of numbers, and matches something."""
     assert np.isfinite(found.plan).all()
-    assert np.isfinite(found.soft).all()
+    assert np.isfinite(found.soft()).all()
     assert found.plan.min() >= 0
     assert found.plan.sum() > 0
     assert 0 <= found.bound <= found.value < np.inf

@@ -16,7 +16,6 @@ import numpy as np
 
 from anchorot._rescale import unit_of
 from anchorot._typing import Float32s, Float64s, Floats, Int64s
-from anchorot.align.correspondence import Start
 from anchorot.align.embeddings.pairs import (
     DENSE_POINTS,
     DensePairs,
@@ -37,7 +36,7 @@ FIRST_RANK, RANK_FACTOR, SLOW_RANK_FACTOR = 5, 1.4, 1.2
 MAX_GROWTHS = 4
 MIN_GAIN = 0.005  # of the objective, by growing again
 N_MIRRORS = 8  # main directions that data may be symmetric in
-MAX_RIVAL_EXCESS = 0.02  # of the best objective: a map that is worse by no more is about as good
+MAX_RIVAL_EXCESS = 0.02  # of the best objective on the sample: a map that is worse by more is not fitted to all points
 STEPS_PER_RANK = 2
 BLUR = 3.0  # temperature of soft plans, in units of what is left in each direction at the nearest point
 SCALINGS = 15
@@ -124,7 +123,7 @@ class Map(NamedTuple):
         return (y - self.target) @ self.right
 
 
-class Candidate(NamedTuple):
+class MapCandidate(NamedTuple):
     """A map and where it is from."""
 
     map: Map
@@ -141,9 +140,9 @@ class Search:
         self._n_landmarks = n_landmarks or LANDMARKS
         self._sample = self._draw(SAMPLE)
 
-    def candidates(self) -> tuple[list[Candidate], bool]:
-        """Maps from several draws, best first, until two that are as good as any agree; and whether they did."""
-        found: list[Candidate] = []
+    def candidates(self) -> list[MapCandidate]:
+        """Maps from several draws, best first, until two that are as good as any agree."""
+        found: list[MapCandidate] = []
         nearest = np.inf
         for draw, name in enumerate(STARTS):
             found = sorted([*found, self._candidate(draw, name)], key=lambda one: one.objective)
@@ -154,7 +153,7 @@ class Search:
         if nearest >= MAX_COPY_DIFFERENCE:
             found = self._grow_again(found)
         mirrored = self._mirror_images(found[0])
-        return sorted([*found, *mirrored], key=lambda one: one.objective), nearest < MAX_MAP_DIFFERENCE
+        return sorted([*found, *mirrored], key=lambda one: one.objective)
 
     def difference(self, one: Map, two: Map) -> float:
         """How far apart two maps put the same points, as a share of the variance."""
@@ -170,13 +169,13 @@ class Search:
         x, y = (side.points[side.draw(count, self._rng)].astype(np.float32) for side in (self._x, self._y))
         return x, y
 
-    def _candidate(self, draw: int, name: str) -> Candidate:
+    def _candidate(self, draw: int, name: str) -> MapCandidate:
         begin = time.perf_counter()
         x, y = self._draw(self._n_landmarks)
         grown = grow(*self._sample, x.T @ _align_landmarks(x, y, name, self._rng) @ y)
-        return Candidate(grown, self.objective(grown), f"draw {draw + 1}, {name}", time.perf_counter() - begin)
+        return MapCandidate(grown, self.objective(grown), f"draw {draw + 1}, {name}", time.perf_counter() - begin)
 
-    def _grow_again(self, found: list[Candidate]) -> list[Candidate]:
+    def _grow_again(self, found: list[MapCandidate]) -> list[MapCandidate]:
         """What is partly right becomes better if it grows again, more slowly and on more points."""
         x, y = self._draw(LARGE_SAMPLE)
         for _ in range(MAX_GROWTHS):
@@ -187,10 +186,10 @@ class Search:
             if objective > (1 - MIN_GAIN) * best.objective:
                 break
             seconds = best.seconds + time.perf_counter() - begin
-            found = [Candidate(grown, objective, best.name, seconds), *found[1:]]
+            found = [MapCandidate(grown, objective, best.name, seconds), *found[1:]]
         return found
 
-    def _mirror_images(self, best: Candidate) -> list[Candidate]:
+    def _mirror_images(self, best: MapCandidate) -> list[MapCandidate]:
         """Mirror images along one of the main directions, where they are about as good: data may be symmetric."""
         found = []
         for axis in range(min(N_MIRRORS, best.map.left.shape[1])):
@@ -200,7 +199,7 @@ class Search:
             objective = self.objective(mirrored)
             if objective <= (1 + MAX_RIVAL_EXCESS) * best.objective + ROUNDING:
                 name = f"{best.name}, mirrored in direction {axis + 1}"
-                found.append(Candidate(mirrored, objective, name, time.perf_counter() - begin))
+                found.append(MapCandidate(mirrored, objective, name, time.perf_counter() - begin))
         return found
 
 
@@ -337,8 +336,3 @@ def cut_between(residuals: Float64s) -> float:
     deviation = float(np.sqrt(max(within[best], 0.0) / len(size)))
     gap = float(high[best] - low[best])
     return float(np.exp((size[best] + size[best + 1]) / 2)) if gap > max(MIN_GAP * deviation, MIN_LOG_RATIO) else np.inf
-
-
-def start_of(one: Candidate) -> Start:
-    """What a candidate has to say of itself."""
-    return Start(one.name, one.objective, one.seconds, 1, converged=True)

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._html import card
-from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_finite, check_integer, check_numbers
-from anchorot.align.correspondence import Correspondence, Start, sparse_plan
+from anchorot._typing import Float64s, Floats, Int64s
+from anchorot._validate import check_finite, check_numbers
+from anchorot.align.correspondence import Candidate, Correspondence
+from anchorot.align.embeddings.pairs import pairs_of
 from anchorot.exceptions import InputError
 
 
-@dataclass(frozen=True, eq=False)
-class EmbeddingRival:
-    """Another map between two embeddings that is about as good: of symmetric data, say, a mirror image.
+class BlurredPairs(NamedTuple):
+    """Points of both sides after the map, and how far apart points may be that might belong together."""
 
-    Attributes
-    ----------
-    matches : ndarray of shape (n,)
-    objective : float
-    differs : float
-        Share of the first side's points that it matches otherwise.
-    rotation : ndarray of shape (d, e)
-    """
+    points: Floats
+    others: Floats
+    temperature: float  # of squared distances
+    device: str | None
 
-    matches: Int64s = field(repr=False)
-    objective: float
-    differs: float
-    rotation: Float64s = field(repr=False)
+    def shares(self) -> Any:
+        """Where points might belong, by their distances after the map."""
+        return pairs_of(self.points, self.others, self.device).shares(self.temperature)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EmbeddingAlignment(Correspondence):
     """A map from one embedding to another, and which point is which after it.
 
@@ -57,15 +49,17 @@ class EmbeddingAlignment(Correspondence):
     objective : float
         Mean squared distance of matched points after the map, where the second side's points have a mean squared
         distance of 1 from their mean.
-    starts : tuple of Start
-        All that was tried, best first.
-    runner_up : EmbeddingRival or None
-        Another map that is about as good; then only knowledge that is not in the embeddings can tell which is right.
+    candidates : tuple of Candidate
+        The maps that were compared, best first; their `objective` is that of all points where they were fitted to all,
+        and else that of a sample. The runner-up's `details` have its `rotation`.
+    runner_up : Candidate or None
+        Another map that is about as good, of symmetric data a mirror image, say; then only knowledge that is not in the
+        embeddings can tell which is right.
     converged : bool
-        Whether two starts from different points led to the same map, and rounds ended because nothing moved.
+        Whether rounds of assignment and rotation ended because matches stayed.
     n_second : int
-    masses : callable
-        What computes `soft` when that is asked for.
+    reliable : None
+        Not estimated for embeddings.
     """
 
     matches: Int64s
@@ -75,24 +69,33 @@ class EmbeddingAlignment(Correspondence):
     offset: Float64s
     metric: str
     objective: float
-    starts: tuple[Start, ...]
-    runner_up: EmbeddingRival | None
+    candidates: tuple[Candidate, ...]
+    runner_up: Candidate | None
     converged: bool
     n_second: int = field(repr=False)
-    masses: Callable[[], Any] = field(repr=False)
+    _blurred: BlurredPairs = field(repr=False)
+    reliable: float | None = None
+
+    method = "align_embeddings"
+    is_one_to_one = True
+    is_map = False
+    numbers = ("objective", "scale", "metric")
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of points of either side."""
         return len(self.matches), self.n_second
 
-    @cached_property
-    def soft(self) -> Any:
+    def soft(self, candidate: Candidate | None = None) -> Any:
         """Where points might belong, (n, m): rows and columns sum to at most 1. Sparse for more than 5 000 points."""
-        return self.masses()
+        return self._blurred.shares() if candidate is None else super().soft(candidate)
 
-    def _masses(self, soft: bool) -> Any:
-        return self.soft if soft else sparse_plan(self.matches, self.n_second)
+    def _own_facts(self, full: bool) -> dict[str, str]:
+        dims = " to ".join(str(size) for size in self.rotation.shape)
+        return {
+            "map": f"{dims} dimensions, scale {self.scale:.4g}, {self.metric}",
+            "left after the map": f"{self.objective:.1%} of the variance",
+        }
 
     def transform(self, X: ArrayLike) -> Float64s:  # noqa: N803
         """Carry points of the first side over to the second, also such as were not aligned.
@@ -124,41 +127,6 @@ class EmbeddingAlignment(Correspondence):
         points = check_embedding(Y, "Y", self.rotation.shape[1])
         return ((points - self.offset) @ self.rotation.T) / self.scale
 
-    def top_k(self, k: int) -> Int64s:
-        """The k points that each may belong to: its match, and then the likeliest.
-
-        Parameters
-        ----------
-        k : int
-
-        Returns
-        -------
-        ndarray of shape (n, k)
-            Indices of points of the second side; -1 where there are not as many.
-        """
-        count = check_integer(k, "k", 1)
-        return top_of(self.soft + 2 * self._masses(soft=False), count)
-
-    def __repr__(self) -> str:
-        n, m = self.shape
-        state = "" if self.converged else ", NOT converged"
-        rival = ", with a runner-up" if self.runner_up is not None else ""
-        return f"EmbeddingAlignment({n} x {m} points, objective={self.objective:.4g}{state}{rival})"
-
-    def _repr_html_(self) -> str:
-        n, m = self.shape
-        rival = self.runner_up
-        is_matched = self.matches >= 0
-        facts = {
-            "points": f"{n} and {m}, {int(is_matched.sum())} matched",
-            "map": f"{self.rotation.shape[0]} to {self.rotation.shape[1]} dimensions, scale {self.scale:.4g}",
-            "left": f"{100 * self.objective:.4g} % of the variance",
-            "confidence": f"{self.confidence[is_matched].mean() if is_matched.any() else 0:.3g} on average",
-            "runner-up": "none" if rival is None else f"{rival.objective:.4g}, differs on {100 * rival.differs:.3g} %",
-            "search": f"{'converged' if self.converged else 'NOT converged'}, best of {len(self.starts)} starts",
-        }
-        return card("EmbeddingAlignment", facts)
-
 
 def check_embedding(values: ArrayLike, name: str, width: int | None = None) -> Float64s:
     """Turn rows into finite float64 numbers (n, d), of a given width if there is one."""
@@ -181,21 +149,3 @@ def unit_rows(points: Float64s, name: str, metric: str) -> Float64s:
         raise InputError(f"{name}[{row}] is zero and has no direction; leave it out, or take metric='euclidean'")
     small = points / largest  # whose squares neither vanish nor overflow
     return small / np.linalg.norm(small, axis=1, keepdims=True)
-
-
-def top_of(masses: Any, k: int) -> Int64s:
-    """Columns of the k largest entries of every row, the largest first; -1 where there are not as many."""
-    from scipy.sparse import issparse
-
-    n, m = masses.shape
-    found = np.full((n, k), -1)
-    if not issparse(masses):
-        count = min(k, m)
-        found[:, :count] = np.argsort(-masses, axis=1, kind="stable")[:, :count]
-        return found
-    order = np.lexsort((-masses.data, np.repeat(np.arange(n), np.diff(masses.indptr))))
-    columns = masses.indices[order]
-    place = np.arange(len(columns)) - np.repeat(masses.indptr[:-1], np.diff(masses.indptr))
-    kept = place < k
-    found[np.repeat(np.arange(n), np.diff(masses.indptr))[kept], place[kept]] = columns[kept]
-    return found

@@ -12,31 +12,32 @@ and says where the chance is far too low: between models that are unlike each ot
 
 from __future__ import annotations
 
-from functools import partial
+import time
 from typing import Any
 
 import numpy as np
 
 from anchorot._typing import Float64s, Floats, Int64s
-from anchorot.align.embeddings.pairs import TIE_TOLERANCE, pairs_of
+from anchorot.align.correspondence import Candidate, excess_allowed, find_runner_up
+from anchorot.align.embeddings.pairs import TIE_TOLERANCE
 from anchorot.align.embeddings.refine import (
     MAX_MAP_DIFFERENCE,
     MAX_RIVAL_EXCESS,
     MIN_VARIANCE,
     ROUNDING,
-    Candidate,
     Finished,
+    MapCandidate,
     Search,
     Side,
     finish,
-    start_of,
 )
-from anchorot.align.embeddings.result import EmbeddingAlignment, EmbeddingRival
+from anchorot.align.embeddings.result import BlurredPairs, EmbeddingAlignment
+from anchorot.align.plans import share_differing
 from anchorot.exceptions import InputError
 
 SOFT_BLUR = 4.0  # temperature of what is carried over: neighbours that are as good in kind have a say
 MAX_RIVALS = 2  # that are finished on all points
-MIN_RIVAL_DIFFERENCE = 0.1  # of the points matched otherwise make another answer
+UNRELATED_OBJECTIVE = 2.0  # mean squared distance of unrelated points, each of variance 1
 MIN_SHARE = 1e-4
 MAX_EXCESS = 5.0  # of a logarithm
 MAX_SQUARED_DISTANCE = 1e3  # squared distance that is as good as infinite
@@ -54,15 +55,19 @@ def answer(
     """Find the map from rows to others."""
     x, y = Side.of(rows), Side.of(others)
     search = Search(x, y, n_landmarks, rng)
-    candidates, agree = search.candidates()
-    best = finish(x, y, candidates[0].map, device, rng)
+    maps = search.candidates()
     rivals = [
         one
-        for one in candidates[1:]
-        if one.objective <= (1 + MAX_RIVAL_EXCESS) * candidates[0].objective + ROUNDING
-        and search.difference(candidates[0].map, one.map) >= MAX_MAP_DIFFERENCE
+        for one in maps[1:]
+        if one.objective <= (1 + MAX_RIVAL_EXCESS) * maps[0].objective + ROUNDING
+        and search.difference(maps[0].map, one.map) >= MAX_MAP_DIFFERENCE
     ][:MAX_RIVALS]
-    best, rival = _best_and_rival(best, rivals, x, y, device, rng)
+    finished = sorted(
+        (_finished(one, x, y, device, rng) for one in (maps[0], *rivals)), key=lambda one: one[0].objective
+    )
+    best = finished[0][0]
+    candidates = [_candidate(*one, best) for one in finished]
+    runner_up = find_runner_up(candidates, excess_allowed(best.objective, UNRELATED_OBJECTIVE))
     own = best.matches >= 0
     left = best.map.map_first(x.points[own]) - best.map.map_second(y.points[best.matches[own]])
     temperature = SOFT_BLUR * temperature_of(left)
@@ -75,44 +80,38 @@ def answer(
         raise InputError("X and Y differ in size by more than float64 can hold; multiply one of them by a constant")
     return EmbeddingAlignment(
         matches=best.matches,
-        confidence=chances(best, None if rival is None else rival.matches),
+        confidence=chances(best, None if runner_up is None else runner_up.matches),
         rotation=rotation,
         scale=scale,
         offset=offset,
         metric=metric,
         objective=best.objective,
-        starts=tuple(start_of(one) for one in candidates),
-        runner_up=rival,
-        converged=agree and best.converged,
+        candidates=tuple(candidates),
+        runner_up=runner_up,
+        converged=best.converged,
         n_second=len(others),
-        masses=partial(_soft, best.map.map_first(x.points), best.map.map_second(y.points), temperature, device),
+        _blurred=BlurredPairs(best.map.map_first(x.points), best.map.map_second(y.points), temperature, device),
     )
 
 
-def _soft(points: Floats, others: Floats, temperature: float, device: str | None) -> Any:
-    """Where points might belong, by their distances after the map."""
-    return pairs_of(points, others, device).shares(temperature)
+def _finished(
+    one: MapCandidate, x: Side, y: Side, device: str | None, rng: np.random.Generator
+) -> tuple[Finished, str, float]:
+    """A map fitted to all points, with its name and the time that all of it took."""
+    begin = time.perf_counter()
+    found = finish(x, y, one.map, device, rng)
+    return found, one.name, one.seconds + time.perf_counter() - begin
 
 
-def _best_and_rival(
-    best: Finished, candidates: list[Candidate], x: Side, y: Side, device: str | None, rng: np.random.Generator
-) -> tuple[Finished, EmbeddingRival | None]:
-    """The best of what candidates lead to on all points, and another answer that is about as good."""
-    rival: Finished | None = None
-    for one in candidates:
-        other = finish(x, y, one.map, device, rng)
-        if np.mean(other.matches != best.matches) <= MIN_RIVAL_DIFFERENCE:
-            continue
-        if other.objective < best.objective:
-            best, other = other, best
-        if rival is None or other.objective < rival.objective:
-            rival = other
-    if rival is None or rival.objective > (1 + MAX_RIVAL_EXCESS) * best.objective + ROUNDING:
-        return best, None
-    differs = float(np.mean(rival.matches != best.matches))
-    if differs <= MIN_RIVAL_DIFFERENCE:
-        return best, None
-    return best, EmbeddingRival(rival.matches, rival.objective, differs, rival.map.left @ rival.map.right.T)
+def _candidate(found: Finished, name: str, seconds: float, best: Finished) -> Candidate:
+    return Candidate(
+        name=name,
+        objective=found.objective,
+        seconds=seconds,
+        matches=found.matches,
+        differs=share_differing(best.matches, found.matches),
+        details={"converged": found.converged, "rotation": found.map.left @ found.map.right.T},
+    )
 
 
 # -- how sure one can be -----------------------------------------------------------------------------------------------

@@ -16,11 +16,11 @@ from anchorot.align.graphs.backend import Backend
 from anchorot.align.graphs.heat import anchor_costs
 from anchorot.align.graphs.messages import Conversation, Schedule, count_messages
 from anchorot.align.graphs.path import STAGES, STEPS, follow_path
+from anchorot.align.graphs.pins import are_mostly_tied, pinned_costs
 from anchorot.align.graphs.problem import Problem
 from anchorot.align.graphs.refine import finish
 from anchorot.align.graphs.score import togetherness
 from anchorot.align.graphs.symmetry import Hashes, canonical_order
-from anchorot.networks.pins import are_mostly_tied, pinned_costs
 
 SCHEDULES = {"messages": Schedule(0.65, 0.7, 1.1), "messages, doubting": Schedule(0.5, 0.8, 1.2)}
 SHARPNESS = {"path": 10.0, "path, soft start": 1.0}  # of the anchors' costs, in their standard deviations

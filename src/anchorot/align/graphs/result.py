@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._html import card
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_numbers
-from anchorot.align.correspondence import Correspondence, Start
-from anchorot.exceptions import InputError
+from anchorot.align.correspondence import Candidate, Correspondence, check_truth
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-
-@dataclass(frozen=True, eq=False)
-class GraphRival:
-    """Another alignment of two networks that is about as good.
-
-    Attributes
-    ----------
-    matches : ndarray of shape (n,)
-    objective : float
-    differs : float
-        Share of the matched nodes that it matches otherwise, with no twin of their matches.
-    """
-
-    matches: Int64s = field(repr=False)
-    objective: float
-    differs: float
+    from anchorot.align.graphs.problem import Problem
 
 
-@dataclass(frozen=True, eq=False)
+class SolvedGraphs(NamedTuple):
+    """The problem that was solved, with the smaller network first, and its solution."""
+
+    problem: Problem
+    whole: Int64s  # matches of all nodes, also those that the caller does not see
+    kept: Int64s  # nodes whose matches the caller sees
+    confidence: Float64s
+    m: int  # nodes of the larger network
+    is_turned: bool  # the caller has the smaller network second
+
+    def soft(self) -> Float64s:
+        """Where else nodes might belong, (n, m) in the order of the caller."""
+        from anchorot.align.graphs.score import candidates  # which loads SciPy's sparse matrices
+
+        found = candidates(self.problem, self.whole, self.kept, self.confidence, self.m)
+        return found.T if self.is_turned else found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class GraphAlignment(Correspondence):
     """Which node of one network is which of the other.
 
@@ -49,14 +48,15 @@ class GraphAlignment(Correspondence):
         Estimated chance that a node's match is the right one, and no twin of it; 0 without a match. The guide on
         networks says how it was set up, and how well it holds on other networks.
     objective : float
-        What was maximised: common edges, the products of their weights if they have some, and what features are worth.
-    starts : tuple of Start
-        All that was tried, best first; an `objective` is larger the better.
-    runner_up : GraphRival or None
-        Another answer with about as many common edges.
+        Edges, by the squares of their weights if they have some, that only one of the two networks has under the
+        matching, plus what features cost: 0 where the networks are isomorphic and the matching shows it.
+    candidates : tuple of Candidate
+        The matchings that were compared, best first. Their `differs` is the share of matched nodes that they match
+        differently, with no twin of their matches.
+    runner_up : Candidate or None
+        Another matching with about as many common edges.
     converged : bool
-        Whether the search ended because nothing better was to be expected: as many common edges as there can be, nearly
-        so, or two ways that led to the same answer.
+        Whether the search for the best matching stopped because no exchange of two nodes helped any more.
     twins : (ndarray of shape (n,), ndarray of shape (m,))
         Nodes of one network with the same number have the same neighbours (but for each other), types, features and
         loops, so that exchanging them changes nothing: no method can tell which is which.
@@ -65,21 +65,28 @@ class GraphAlignment(Correspondence):
     graphs : (csr_array of shape (n, n), csr_array of shape (m, m))
         Weights of the edges of both networks; symmetric unless `directed`.
     directed : bool
-    doubts : callable
-        What computes `soft`, which is as large as a plan, when that is asked for.
+    reliable : None
+        Not estimated for graphs.
     """
 
     matches: Int64s
     confidence: Float64s
     objective: float
-    starts: tuple[Start, ...]
-    runner_up: GraphRival | None
+    candidates: tuple[Candidate, ...]
+    runner_up: Candidate | None
     converged: bool
     twins: tuple[Int64s, Int64s]
     names: tuple[tuple[object, ...], tuple[object, ...]]
     graphs: tuple[csr_array, csr_array]
     directed: bool
-    doubts: Callable[[], Float64s] = field(repr=False)
+    _solved: SolvedGraphs = field(repr=False)
+    reliable: float | None = None
+
+    is_one_to_one = True
+    is_map = False
+    method = "align_graphs"
+    points_are = "nodes"
+    numbers = ("objective", "common_edges", "edge_correctness", "induced_conserved_structure", "s3")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -93,23 +100,26 @@ class GraphAlignment(Correspondence):
     @cached_property
     def plan(self) -> Float64s:
         """The matching as a plan, shape (n, m): each pair has the same mass, and all together 1."""
-        plan: Float64s = self._masses(soft=False).toarray()
+        plan: Float64s = self.masses(soft=False).toarray()
         return plan / max(1, int((self.matches >= 0).sum()))
 
-    @cached_property
-    def soft(self) -> Float64s:
+    def soft(self, candidate: Candidate | None = None) -> Any:
         """Where nodes might belong if all others stay, shape (n, m).
 
         Rows (columns if the first network is the larger) sum to 1: the match has its `confidence`, and other nodes
         share the rest by how many common edges an exchange would cost.
         """
-        return self.doubts()
+        return self._solved.soft() if candidate is None else super().soft(candidate)
+
+    def masses(self, soft: bool = True) -> Any:
+        """All of each node goes to its match: :meth:`soft` is as large as a plan, and is looked at on request only."""
+        return super().masses(soft=False)
 
     @cached_property
     def common(self) -> csr_array:
         """Sparse (n, n): 1 where an edge of the first network is one of the second too; symmetric unless directed."""
         first, second = (graph.astype(bool).astype(np.float64) for graph in self.graphs)
-        moved = self._masses(soft=False)
+        moved = self.masses(soft=False)
         return first.multiply(moved @ second @ moved.T).tocsr()
 
     @property
@@ -145,13 +155,10 @@ class GraphAlignment(Correspondence):
         -------
         float
         """
-        n, m = self.shape
-        goal = check_numbers(truth, "truth")
-        if goal.shape != (n,) or not ((goal >= -1) & (goal < m) & (goal == np.floor(goal))).all():
-            raise InputError(f"truth must be {n} integers from -1 to {m - 1}, but has shape {goal.shape}, or others")
+        goal = check_truth(truth, self.shape)
         counted = np.flatnonzero(goal >= 0)
-        right, found = goal[counted].astype(np.int64), self.matches[counted]
-        classes = self.twins[1] if up_to_twins else np.arange(m)
+        right, found = goal[counted], self.matches[counted]
+        classes = self.twins[1] if up_to_twins else np.arange(self.shape[1])
         return float(np.mean((found >= 0) & (classes[right] == classes[found]))) if len(counted) else float("nan")
 
     def _count(self, matrix: csr_array) -> int:
@@ -170,38 +177,17 @@ class GraphAlignment(Correspondence):
         used = np.flatnonzero(self.matches >= 0) if is_first else self.matches[self.matches >= 0]
         return self._count(self.graphs[0 if is_first else 1][used][:, used])
 
-    def __repr__(self) -> str:
-        n, m = self.shape
-        state = "" if self.converged else ", NOT converged"
-        return f"GraphAlignment({n} x {m} nodes, {self.common_edges} common edges, S3={self.s3:.4g}{state})"
-
-    def _repr_html_(self) -> str:
-        rival = self.runner_up
-        n, m = self.shape
-        matched = int((self.matches >= 0).sum())
-        facts = {
-            "nodes": f"{n} and {m}, {matched} matched",
-            "common edges": f"{self.common_edges}, {100 * self.edge_correctness:.4g} % of the smaller network's",
+    def _own_facts(self, full: bool) -> dict[str, str]:
+        said = {
+            "common edges": f"{self.common_edges}, {self.edge_correctness:.1%} of the smaller network's",
             "S3": f"{self.s3:.4g}",
-            "confidence": f"{self.confidence[self.matches >= 0].mean() if matched else 0:.3g} on average",
-            "runner-up": "none" if rival is None else f"{rival.objective:.6g}, differs on {100 * rival.differs:.3g} %",
-            "search": f"{'converged' if self.converged else 'NOT converged'}, best of {len(self.starts)} starts",
         }
-        return card("GraphAlignment", facts)
+        if full:
+            said["induced conserved structure"] = f"{self.induced_conserved_structure:.4g}"
+            sizes = np.bincount(self.twins[0])
+            said["nodes with twins"] = str(int(sizes[sizes > 1].sum()))
+        return said
 
 
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else float("nan")
-
-
-def rival_of(
-    best: Int64s, others: Sequence[tuple[Int64s, float]], twins: Int64s, least_objective: float, least_share: float
-) -> GraphRival | None:
-    """The best of other answers that has this objective at least and differs on more than a share of the nodes."""
-    kept = np.flatnonzero(best >= 0)
-    for matches, objective in others:
-        here, there = best[kept], matches[kept]
-        differs = float(np.mean((there < 0) | (twins[here] != twins[there]))) if len(kept) else 0.0
-        if objective >= least_objective and differs > least_share:
-            return GraphRival(matches, objective, differs)
-    return None

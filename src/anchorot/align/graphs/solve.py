@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import math
 import sys
-from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from anchorot._parallel import interruptible
-from anchorot._typing import Float64s, Int64s
+from anchorot._typing import Int64s
 from anchorot._validate import check_memory
-from anchorot.align.correspondence import Start
+from anchorot.align.correspondence import Candidate, excess_allowed, find_runner_up
 from anchorot.align.graphs.backend import Backend
 from anchorot.align.graphs.candidates import solve
 from anchorot.align.graphs.inputs import Networks
 from anchorot.align.graphs.problem import Problem
-from anchorot.align.graphs.result import GraphAlignment, rival_of
-from anchorot.align.graphs.score import candidates, chances
+from anchorot.align.graphs.result import GraphAlignment, SolvedGraphs
+from anchorot.align.graphs.score import chances
 from anchorot.align.graphs.symmetry import twin_classes
 from anchorot.io.safe_open import note
 
-AS_GOOD = 0.05  # of the best objective: a matching that has less by no more is about as good
-ANOTHER = 0.1  # of the nodes matched otherwise make another matching
+OBJECTIVE_ROUNDING = 1e-6  # of the objective without a common edge
 BYTES_PER_PAIR = 40  # of nodes, at the peak
 
 
@@ -48,7 +47,8 @@ def _align(
 ) -> GraphAlignment:
     """Align two networks, the smaller one first; `is_turned` says that the caller has it second."""
     n, m = networks.first.n, networks.second.n
-    hashes, unit = networks.hashes(), _unit(networks, problem)
+    hashes = networks.hashes()
+    unit, is_scaled = _unit(networks, problem)
     found = solve(problem, hashes, backend, rng)
     whole = found[0].matches
     chance = chances(problem, whole, hashes)
@@ -58,53 +58,74 @@ def _align(
     chance = np.where(best >= 0, chance, 0.0)
 
     twins = [twin_classes(side.weights, own[: side.n]) for side, own in zip(networks[:2], hashes, strict=True)]
-    others = [(_without_spare(one.matches, m), unit * one.value) for one in found[1:]]
-    least = unit * (found[0].value - AS_GOOD * problem.magnitude(whole))
-    rival = rival_of(best, others, twins[1], least, ANOTHER)
-    doubts = partial(_soft, problem, whole, best, chance, is_turned, m)  # as large as a plan, and not always asked for
+    solved = SolvedGraphs(problem, whole, np.flatnonzero(best >= 0), chance, m, is_turned)
+    alone = sum(_edge_weight(side.weights, is_scaled, problem.is_directed) for side in networks[:2])  # none is common
+    matchings = [best, *(_without_spare(one.matches, m) for one in found[1:])]
+    candidates = [
+        Candidate(
+            name=one.name,
+            objective=_without_rounding(alone - 2 * unit * one.value, alone),
+            seconds=one.seconds,
+            matches=_turned(own, None, m) if is_turned else own,
+            differs=_share_differing(best, own, twins[1]),
+            details={"n_iter": one.n_iter, "converged": one.is_finished},
+        )
+        for one, own in zip(found, matchings, strict=True)
+    ]
     if is_turned:
         chance = _turned(best, chance, m, 0.0)
         twins.reverse()
-        rival = rival and type(rival)(_turned(rival.matches, None, m), rival.objective, rival.differs)
-        best = _turned(best, None, m)
         networks = networks.turned()
     return GraphAlignment(
-        matches=best,
+        matches=candidates[0].matches,
         confidence=chance,
-        objective=unit * found[0].value,
-        starts=tuple(Start(one.name, unit * one.value, one.seconds, one.n_iter, one.is_finished) for one in found),
-        runner_up=rival,
-        converged=any(one.is_settled for one in found),
+        objective=candidates[0].objective,
+        candidates=tuple(candidates),
+        runner_up=find_runner_up(candidates, excess_allowed(candidates[0].objective, alone)),
+        converged=found[0].is_finished,
         twins=(twins[0], twins[1]),
         names=(networks.first.names, networks.second.names),
         graphs=(networks.first.weights, networks.second.weights),
         directed=networks.is_directed,
-        doubts=doubts,
+        _solved=solved,
     )
 
 
-def _soft(problem: Problem, whole: Int64s, best: Int64s, chance: Float64s, is_turned: bool, m: int) -> Float64s:
-    """(n, m), in the order of the caller: where else nodes might belong."""
-    found = candidates(problem, whole, np.flatnonzero(best >= 0), chance, m)
-    return found.T if is_turned else found
+def _edge_weight(weights: csr_array, is_scaled: bool, is_directed: bool) -> float:
+    """Sum of the squares of the weights of all edges, each counted once."""
+    largest = (float(weights.data.max(initial=0)) or 1.0) if is_scaled else 1.0
+    total, loops = (float(np.square(part / largest).sum()) for part in (weights.data, weights.diagonal()))
+    return total if is_directed else (total + loops) / 2
 
 
-def _unit(networks: Networks, problem: Problem) -> float:
-    """What an objective is multiplied with: edges are counted once, and by the weights that they were given with.
+def _without_rounding(objective: float, alone: float) -> float:
+    """An objective that is 0 but for the rounding of float32."""
+    return 0.0 if abs(objective) <= OBJECTIVE_ROUNDING * alone else objective
 
-    The largest weights are the unit where float64 does not hold the products of the given ones.
+
+def _share_differing(best: Int64s, other: Int64s, twins: Int64s) -> float:
+    """Share of the matched nodes whose other match is no twin of their match."""
+    kept = np.flatnonzero(best >= 0)
+    here, there = best[kept], other[kept]
+    return float(np.mean((there < 0) | (twins[here] != twins[there]))) if len(kept) else 0.0
+
+
+def _unit(networks: Networks, problem: Problem) -> tuple[float, bool]:
+    """What a value is multiplied with, and whether weights count as shares of the largest.
+
+    Edges are counted once, and by the weights that they were given with, unless float64 does not hold their squares.
     """
     once = 1.0 if problem.is_directed else 0.5
     x, y = (float(side.weights.data.max(initial=0)) or 1.0 for side in networks[:2])
-    unit = once * x * y
-    if sys.float_info.min <= unit and math.isfinite(unit * (1 + abs(problem.bound))):
-        return unit
+    least, most = (bound(x * x, y * y, x * y) for bound in (min, max))
+    if sys.float_info.min <= once * least and math.isfinite(most * (1 + problem.first.nnz + problem.second.nnz)):
+        return once * x * y, False
     note(
         "the objective",
-        f"is in units of the largest weights, {x:.3g} and {y:.3g}: their product is beyond float64; "
+        f"is in units of the largest weights, {x:.3g} and {y:.3g}: their squares are beyond float64; "
         "divide the weights by the largest to silence this",
     )
-    return once
+    return once, True
 
 
 def _without_spare(matches: Int64s, m: int) -> Int64s:

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot.align.correspondence import Alignment
 from anchorot.align.meshes.refine import ROUGH_SIZES, nearest_rows, refined
 from anchorot.align.meshes.score import distortion, local_misfits, misfits, orientation
 from anchorot.align.meshes.shape import Shape
 from anchorot.align.spaces.pipeline import align
+from anchorot.align.spaces.result import Alignment
 
 EVEN_WEIGHTS = (0.5, 2.0)  # of even signatures, where turns count 1
 SIMILAR_SIZES = ((6, 6, 6, 10, 14), (10, 10, 10, 14), (20, 20, 20))  # of eigenfunctions, before ROUGH_SIZES
@@ -49,7 +49,7 @@ LEADS = (
 )
 
 
-class Candidate(NamedTuple):
+class RoughMap(NamedTuple):
     """A map from the sample of one shape to vertices of the other."""
 
     name: str
@@ -63,14 +63,14 @@ class Pool:
     def __init__(self, first: Shape, second: Shape) -> None:
         self._weights = first.sample.mass / first.sample.mass.sum()
         self._sites = second.vertices
-        self.found: list[Candidate] = []
+        self.found: list[RoughMap] = []
         self._begin = time.perf_counter()
 
     def add(self, name: str, image: Int64s) -> None:
         """Add a map, unless one like it is there."""
         now = time.perf_counter()
         if all(differing(self._weights, self._sites, image, other.image) > SAME for other in self.found):
-            self.found.append(Candidate(name, image, now - self._begin))
+            self.found.append(RoughMap(name, image, now - self._begin))
         self._begin = now
 
 
@@ -79,7 +79,7 @@ def differing(weights: Float64s, sites: Float64s, image: Int64s, other: Int64s) 
     return float(weights @ (np.linalg.norm(sites[image] - sites[other], axis=1) > FAR))
 
 
-def candidates(first: Shape, second: Shape, mass: float | str | None, rng: RngLike, threads: int) -> list[Candidate]:
+def candidates(first: Shape, second: Shape, mass: float | str | None, rng: RngLike, threads: int) -> list[RoughMap]:
     """Make all candidates; those of parts (`mass`) from landmarks alone."""
     pool = Pool(first, second)
     _add_aligned(pool, first, second, mass, rng, threads)

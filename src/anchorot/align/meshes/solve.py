@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anchorot._typing import Int64s, RngLike
-from anchorot.align.meshes.candidates import Candidate, candidates, differing
+from anchorot.align.correspondence import Candidate, find_runner_up
+from anchorot.align.meshes.candidates import RoughMap, candidates, differing
 from anchorot.align.meshes.refine import MAX_SOURCES, fitted, sharpened, sharpened_image
-from anchorot.align.meshes.result import MeshAlignment, MeshCandidate
+from anchorot.align.meshes.result import MeshAlignment
 from anchorot.align.meshes.score import Scores, local_confidence, scores_of
 from anchorot.align.meshes.shape import Shape, in_own_unit, root_of_area, smoothed
 from anchorot.exceptions import InputError
@@ -20,15 +21,14 @@ from anchorot.io.meshes import Surface, open_mesh, surface_of
 from anchorot.io.safe_open import about
 
 N_FINALISTS = 5
-MIN_RIVAL_DIFFERENCE = 0.1  # of the surface goes elsewhere by another answer
-MIN_RIVAL_ODDS = 0.2  # of the chosen map's: what a runner-up must have
+MIN_RUNNER_UP_SHARE = 0.2  # of the chosen map's probability: what a runner-up must have
 MAX_SIZE_RATIO = 50.0  # of a mesh to its part, in roots of the area: a smaller one gets no landmark of 300
 
 
 class Judged(NamedTuple):
     """A candidate, what it looks like, and the match of every vertex."""
 
-    candidate: Candidate
+    candidate: RoughMap
     scores: Scores
     matches: Int64s
 
@@ -75,7 +75,7 @@ def _checked_ratio(ratio: float) -> float:
     return ratio
 
 
-def _sharpened(x: Shape, y: Shape, one: Candidate, is_part: bool) -> Judged:
+def _sharpened(x: Shape, y: Shape, one: RoughMap, is_part: bool) -> Judged:
     """Sharpen a candidate, on the whole surface unless that is large, and look at it again."""
     if len(x.vertices) > MAX_SOURCES:
         image = sharpened_image(x, y, one.image)
@@ -90,31 +90,29 @@ def _result(x: Shape, y: Shape, judged: list[Judged]) -> MeshAlignment:
     best = judged[0]
     weights = x.sample.mass / x.sample.mass.sum()
     table = [
-        MeshCandidate(
+        Candidate(
             name=one.candidate.name,
-            matches=_numbered(x, y, one.matches),
-            orientation=one.scores.orientation,
-            distortion=one.scores.distortion,
-            curvature=one.scores.curvature,
-            turns=one.scores.turns,
-            rigidity=one.scores.rigidity,
-            probability=_logistic(one.scores.log_odds),
-            differs=differing(weights, y.vertices, best.candidate.image, one.candidate.image),
+            objective=1 - _logistic(one.scores.log_odds),
             seconds=one.candidate.seconds,
+            matches=_numbered(x, y, one.matches),
+            differs=differing(weights, y.vertices, best.candidate.image, one.candidate.image),
+            details={
+                name: getattr(one.scores, name)
+                for name in ("orientation", "distortion", "curvature", "turns", "rigidity")
+            },
         )
         for one in judged
     ]
-    rivals = [one for one in table if one.differs > MIN_RIVAL_DIFFERENCE]
-    reliable = table[0].probability
-    local = local_confidence(x, y, best.candidate.image)
+    reliable = 1 - table[0].objective
     confidence = np.zeros(x.total)
-    confidence[x.kept] = reliable * local
+    confidence[x.kept] = reliable * local_confidence(x, y, best.candidate.image)
     return MeshAlignment(
         matches=table[0].matches,
         confidence=np.where(table[0].matches >= 0, confidence, 0.0),
         reliable=reliable,
+        objective=table[0].objective,
         candidates=tuple(table),
-        runner_up=next((one for one in rivals if one.probability > MIN_RIVAL_ODDS * reliable), None),
+        runner_up=find_runner_up(table, (1 - MIN_RUNNER_UP_SHARE) * reliable),
         n_second=y.total,
     )
 

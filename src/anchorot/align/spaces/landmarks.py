@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._html import card
 from anchorot._rescale import unit_of
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_overflow
-from anchorot.align.correspondence import Alignment, Correspondence, Start, differing
+from anchorot.align.correspondence import Candidate, Correspondence, excess_allowed, find_runner_up
+from anchorot.align.plans import share_differing
+from anchorot.align.spaces.result import Alignment
 from anchorot.align.spaces.score import NEIGHBOURS, DenseEvidence
 from anchorot.distances.landmarks import Distances, Landmarks, farthest
 from anchorot.exceptions import InputError
@@ -27,25 +29,7 @@ MIN_GAIN = 0.005  # of the discrepancy: what another round must gain
 Float32s = NDArray[np.float32]
 
 
-@dataclass(frozen=True, eq=False)
-class DenseRival:
-    """The other of two dense maps that were tried, as it was before landmarks moved.
-
-    Attributes
-    ----------
-    matches : ndarray of shape (n,)
-    discrepancy : float
-        As in `DenseAlignment`.
-    differs : float
-        Share of the first thing's points that it matches otherwise.
-    """
-
-    matches: Int64s = field(repr=False)
-    discrepancy: float
-    differs: float
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DenseAlignment(Correspondence):
     """Which point of a large thing is which of another.
 
@@ -54,34 +38,40 @@ class DenseAlignment(Correspondence):
     matches : ndarray of shape (n,)
         The match of every point of the first; -1 for points that take no part: of weight zero, or outside the largest
         component of a mesh. Several points may have one match.
-    discrepancy : float
+    objective : float
         Root mean square, over points and landmarks, of the difference between a point's distance to a landmark and
         its match's distance to the landmark's match. In the units of the distances.
+    candidates : tuple of Candidate
+        The maps that were compared, best first: the landmarks' alignment extended to all points, and its runner-up.
+    runner_up : Candidate or None
+        The other map, as it was before landmarks moved, if it is about as good.
+    converged : bool
+        Whether the landmarks' alignment converged, and landmarks stopped moving.
     landmarks : (ndarray of shape (k,), ndarray of shape (l,))
         The points of both sides that `alignment` is about.
     alignment : Alignment
-        Of the landmarks, with `value`, `bound`, `starts` and `runner_up`.
+        Of the landmarks, with `value`, `bound`, and `candidates` of its own.
     rounds : int
         How often all points were matched anew after landmarks had moved to where the others say they belong.
-    runner_up : DenseRival or None
-        If the landmarks' alignment has a runner-up, both are extended. This is the one of the larger discrepancy.
-    from_runner_up : bool
-        Whether it is the landmarks' runner-up that was kept.
     n_second : int
         Number of points of the second.
-    evidence : DenseEvidence
-        What `confidence` is computed from, when that is asked for.
+    reliable : None
+        Not estimated for spaces.
     """
 
     matches: Int64s
-    discrepancy: float
+    objective: float
+    candidates: tuple[Candidate, ...]
+    runner_up: Candidate | None
+    converged: bool
     landmarks: tuple[Int64s, Int64s]
     alignment: Alignment
     rounds: int
-    runner_up: DenseRival | None
-    from_runner_up: bool
     n_second: int
-    evidence: DenseEvidence = field(repr=False)
+    _evidence: DenseEvidence = field(repr=False)
+    reliable: float | None = None
+
+    method = "align, by landmarks"
 
     @cached_property
     def confidence(self) -> Float64s:
@@ -91,39 +81,19 @@ class DenseAlignment(Correspondence):
         point show: whether their neighbours stay neighbours, and whether other starts and other dense maps agree.
         `docs/alignment.md` says how well that holds on which data.
         """
-        return self.evidence.confidence()
+        return self._evidence.confidence()
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of points of either thing."""
         return len(self.matches), self.n_second
 
-    @property
-    def starts(self) -> tuple[Start, ...]:
-        """All that was tried for the landmarks, best first."""
-        return self.alignment.starts
-
-    @property
-    def converged(self) -> bool:
-        """Whether the landmarks' alignment did."""
-        return self.alignment.converged
-
-    def __repr__(self) -> str:
-        sizes = " x ".join(str(len(side)) for side in self.landmarks)
-        rival = ", with a runner-up" if self.runner_up is not None else ""
-        count = f"{len(self.matches)} -> {self.n_second} points, {sizes} landmarks"
-        return f"DenseAlignment({count}, discrepancy={self.discrepancy:.6g}{rival})"
-
-    def _repr_html_(self) -> str:
-        rival = self.runner_up
-        differs = None if rival is None else f"{rival.discrepancy:.6g}, differs on {100 * rival.differs:.3g} %"
-        facts = {
-            "points": f"{len(self.matches)} and {self.n_second}, {100 * np.mean(self.matches >= 0):.4g} % matched",
+    def _own_facts(self, full: bool) -> dict[str, str]:
+        return {
             "landmarks": " and ".join(str(len(side)) for side in self.landmarks),
-            "discrepancy": f"{self.discrepancy:.6g}",
-            "runner-up": differs or "none",
+            "mean difference of distances": f"{self.objective:.6g}",
+            "loss of the landmarks": f"{self.alignment.value:.6g}",
         }
-        return card("DenseAlignment", facts)
 
 
 class Measured:
@@ -209,34 +179,50 @@ class Pair(NamedTuple):
 def align_densely(
     x: Distances, y: Distances, n_landmarks: int, solve: Callable[[Space, Space], Alignment]
 ) -> DenseAlignment:
-    """Align landmarks by `solve`, then all points by their distances to them; keep the better of its two answers."""
+    """Align landmarks by `solve`, extend its alignment and its runner-up to all points, and keep the better map."""
     pair = Pair.of(x, y, n_landmarks)
     found = solve(pair.first.space, pair.second.space)
-    maps = [pair.map_from(one.matches) for one in (found, found.runner_up) if one is not None]
-    best, *others = sorted(maps, key=lambda one: one.discrepancy)
+    begin = time.perf_counter()
+    ends = [found.candidates[0], *([found.runner_up] if found.runner_up is not None else [])]
+    maps = [(pair.map_from(one.matches), one) for one in ends]
+    (best, source), *others = sorted(maps, key=lambda one: one[0].discrepancy)
     final, rounds = pair.refine(best)
     unit = pair.first.unit
+    seconds = time.perf_counter() - begin
 
     def number_all(matches: Int64s) -> Int64s:
         out = np.full(x.total, -1)
         out[x.kept] = y.kept[matches]
         return out
 
-    matches, is_runner_up = number_all(final.matches), best is not maps[0]
-    rivals = [
-        DenseRival(own, one.discrepancy * unit, differing(matches, own))
-        for own, one in ((number_all(one.matches), one) for one in others)
+    matches = number_all(final.matches)
+    candidates = [
+        Candidate(
+            name=start.name,
+            objective=one.discrepancy * unit,
+            seconds=start.seconds + seconds,
+            matches=own,
+            differs=share_differing(matches, own),
+            details={"rounds": count},
+        )
+        for one, start, count, own in (
+            (one, start, count, number_all(one.matches))
+            for one, start, count in ((final, source, rounds), *((one, start, 0) for one, start in others))
+        )
     ]
+    before = replace(candidates[0], objective=best.discrepancy * unit)  # landmarks had moved in neither map
+    excess = excess_allowed(before.objective, float(pair.first.rows.std()) * unit)
     return DenseAlignment(
         matches=matches,
-        discrepancy=final.discrepancy * unit,
+        objective=final.discrepancy * unit,
+        candidates=tuple(candidates),
+        runner_up=find_runner_up([before, *candidates[1:]], excess),
+        converged=found.converged and rounds < ROUNDS,
         landmarks=(x.kept[pair.first.chosen], y.kept[pair.second.chosen]),
         alignment=found,
         rounds=rounds,
-        runner_up=rivals[0] if rivals else None,
-        from_runner_up=is_runner_up,
         n_second=y.total,
-        evidence=_evidence(pair, found, is_runner_up, (best, final, others), matches),
+        _evidence=_evidence(pair, found, source is not ends[0], (best, final, [one for one, _ in others]), matches),
     )
 
 
@@ -249,7 +235,7 @@ def _evidence(
     count = min(NEIGHBOURS, len(rows))
     near = np.argpartition(rows, count - 1, axis=0)[:count]
     moved = ((np.abs(final.rows[:, one.matches] - final.rows[:, final.matches]).max(axis=0), one) for one in others)
-    shown, rival = found.evidence, found.runner_up if is_runner_up else None
+    shown, rival = found._evidence, found.runner_up if is_runner_up else None
     return DenseEvidence(
         matches=matches,
         costs=(rows[:, pair.first.chosen].astype(np.float64), final.rows[:, final.targets].astype(np.float64)),

@@ -23,11 +23,12 @@ from anchorot._validate import (
     check_rng,
     check_threads,
 )
-from anchorot.align.correspondence import Alignment, Start, matches_of, runner_up
+from anchorot.align.correspondence import Candidate, excess_allowed, find_runner_up
+from anchorot.align.plans import matches_of, share_differing
 from anchorot.align.spaces.landmarks import DenseAlignment, align_densely
+from anchorot.align.spaces.result import Alignment, HeavyProblem
 from anchorot.align.spaces.score import Evidence
 from anchorot.anchors.marking import needed_features
-from anchorot.distances.descent import COOL_TEMPERATURES, entropic_step, round_to_marginals
 from anchorot.distances.landmarks import Distances
 from anchorot.distances.lazy_distances import MeshDistances, PointDistances, distances_of
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
@@ -38,10 +39,7 @@ from anchorot.io.mesh_files import MESH_READERS
 from anchorot.io.names import ending_of
 from anchorot.space import Space, as_space
 
-MAX_RIVAL_EXCESS = 0.1  # of the best objective: an answer that is worse by no more is about as good,
-RIVAL_ROUNDING = 1e-3  # and so is one worse by no more than this share of the product plan's objective
 OBJECTIVE_ROUNDING = 1e-6  # of the product plan's objective: answers that differ by no more are equally good
-MIN_RIVAL_DIFFERENCE = 0.1  # of the points matched otherwise make another answer
 MAX_SIZE_RATIO = 1e6  # of the costs of two spaces: beyond, the loss keeps few digits of what depends on the matches
 
 
@@ -269,70 +267,64 @@ def _result(
     is_whole: bool,
 ) -> Alignment:
     """Put points of weight zero back, and everything into the units of the costs."""
-    inside = np.ix_(*kept)
 
     def in_units(number: float) -> float:
         return number * scale * scale  # in this order: 0 stays 0 where the square of the scale is infinite
 
-    def full(plan: Float64s) -> Float64s:
-        out = np.zeros((whole[0].n, whole[1].n))
-        out[inside] = plan
-        return out
-
-    def soften(plan: Float64s) -> Float64s:
-        return full(_soften(problem, plan[inside]))
-
-    problem = setting.exact()
-    product = float(problem.value_of_product(setting.x.weights, setting.y.weights))
-    room = max(MAX_RIVAL_EXCESS * found[0].objective, RIVAL_ROUNDING * (product - found[0].objective))
-    best, *others = (one._replace(plan=full(one.plan)) for one in found)
+    problem = HeavyProblem(setting.exact(), (kept[0], kept[1]), (whole[0].n, whole[1].n))
+    product = float(problem.problem.value_of_product(setting.x.weights, setting.y.weights))
     weights = tuple(space.weights for space in whole)
     if not is_whole:  # what each point may be matched with
         limits = Limits.of(setting.x, setting.y, 1.0)
         weights = tuple(_scatter(part[:-1], own, space.n) for part, own, space in zip(limits, kept, whole, strict=True))
-    value = in_units(plan_loss(setting.x.cost, setting.y.cost, found[0].plan))
-    sharp = [one for one in others if one.is_sharp]
-    rival = runner_up(best, sharp, weights[0], room, MIN_RIVAL_DIFFERENCE)
-    matches = matches_of(best.plan, weights[0])
+    found = [one._replace(plan=problem.full(one.plan)) for one in found]
+    all_matches = [matches_of(one.plan, weights[0]) for one in found]
+    best, matches = found[0], all_matches[0]
+    candidates = [
+        Candidate(
+            name=one.name,
+            objective=one.objective,
+            seconds=one.seconds,
+            matches=own,
+            differs=share_differing(matches, own),
+            details={"n_iter": one.n_iter, "converged": one.converged, "plan": one.plan},
+        )
+        for one, own in zip(found, all_matches, strict=True)
+    ]
+    sharp = [one for one, end in zip(candidates, found, strict=True) if end is best or end.is_sharp]
+    rival = find_runner_up(sharp, excess_allowed(best.objective, product))
     floor = best.objective + OBJECTIVE_ROUNDING * product
     evidence = Evidence(
         spaces=whole,
         matches=matches,
         mass=np.take_along_axis(best.plan, np.maximum(matches, 0)[:, None], axis=1)[:, 0],
-        others=tuple((matches_of(o.plan, weights[0]), (o.objective - best.objective) / (floor or 1.0)) for o in sharp),
+        others=tuple((one.matches, (one.objective - best.objective) / (floor or 1.0)) for one in sharp[1:]),
         features=setting.features,
         alpha=setting.alpha if setting.features is not None else 1.0,
         is_whole=is_whole,
     )
+    shown = {id(one): _without_plan(one, in_units(one.objective), one is rival) for one in candidates}
     return Alignment(
         plan=best.plan,
-        soft=soften(best.plan),
-        value=value,
+        value=in_units(plan_loss(setting.x.cost, setting.y.cost, best.plan[np.ix_(*kept)])),
         objective=in_units(best.objective),
-        starts=tuple(Start(one.name, in_units(one.objective), *one[4:]) for one in found),
-        runner_up=rival and replace(rival, objective=in_units(rival.objective), soft=soften(rival.plan)),
+        candidates=tuple(shown.values()),
+        runner_up=None if rival is None else shown[id(rival)],
         converged=best.converged,
         feature_scale=factor,
         weights=(weights[0], weights[1]),
-        evidence=evidence,
+        _evidence=evidence,
+        _problem=problem,
     )
+
+
+def _without_plan(one: Candidate, objective: float, is_runner_up: bool) -> Candidate:
+    """A candidate in the units of the costs; of all but the runner-up the matches are enough."""
+    kept = {name: value for name, value in one.details.items() if name != "plan" or is_runner_up}
+    return replace(one, objective=objective, details=kept)
 
 
 def _scatter(values: Float64s, places: Int64s, n: int) -> Float64s:
     out = np.zeros(n)
     out[places] = values
-    return out
-
-
-def _soften(problem: Quadratic, plan: Float64s) -> Float64s:
-    """Where a point might belong if all others stay: the entropic plan of the gradient at the last temperature."""
-    slope = problem.slope(plan)
-    a, b = plan.sum(axis=1), plan.sum(axis=0)
-    rows, columns = np.flatnonzero(a), np.flatnonzero(b)
-    inside = np.ix_(rows, columns)
-    part, _, _ = entropic_step(
-        slope[inside], COOL_TEMPERATURES[-1] * spread(slope), a[rows], b[columns], 0 * b[columns]
-    )
-    out = np.zeros_like(plan)
-    out[inside] = round_to_marginals(part, a[rows], b[columns])
     return out
