@@ -15,7 +15,7 @@ from anchorot._validate import uniform_weights
 from anchorot.align.embeddings.result import EmbeddingAlignment, check_embedding, unit_rows
 from anchorot.align.plans import encode_labels
 from anchorot.distances.landmarks import SpaceDistances
-from anchorot.distances.lazy_distances import MeshDistances, PointDistances, distances_of
+from anchorot.distances.lazy_distances import MeshDistances, PointDistances, distances_of, is_mesh
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry
 from anchorot.io.files import read
@@ -62,7 +62,7 @@ def drawable(thing: Any) -> Drawable:
         return thing
     if isinstance(thing, str | os.PathLike) and ending_of(Path(thing)) not in MESH_READERS:
         return read(thing)
-    if isinstance(thing, str | os.PathLike | tuple) or hasattr(thing, "faces"):
+    if isinstance(thing, str | os.PathLike) or is_mesh(thing):
         mesh = open_mesh(thing)
         vertices, faces = check_mesh(mesh.vertices, mesh.faces)
         return Whole(Geometry(np.arange(len(vertices)), len(vertices), vertices, faces=faces))

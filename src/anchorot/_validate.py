@@ -4,13 +4,13 @@ import math
 import operator
 import os
 import re
-from collections.abc import Hashable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._memory import free_memory
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.exceptions import InputError, MissingExtraError, first_line
 
@@ -34,12 +34,33 @@ LONGEST_VALUE = 60  # letters of a value in a message
 MOST_THREADS = 1024  # more than any machine has a use for; an answer does not depend on it
 
 
+def at_hand(values: Any) -> Any:
+    """Return an iterator, which can be gone through once only, as a list; all else as it is."""
+    return list(values) if isinstance(values, Iterator) else values
+
+
+def check_list(values: Any, name: str, one: str, several: str | None = None) -> list[Any]:
+    """Return a collection, which is gone through once, as a list of at least one; `one` is what it has."""
+    if getattr(values, "ndim", 1) == 0 or isinstance(values, str) or not _has_order(values):
+        raise InputError(f"{name} must be a list of {several or f'{one}s'}, but got {shown(values)}")
+    found = list(values)
+    if not found:
+        raise InputError(f"{name} is empty, but at least one {one} is needed")
+    return found
+
+
+def _has_order(values: Any) -> bool:
+    """Whether this can be gone through in an order that means something; entries on demand will do."""
+    is_collection = isinstance(values, Iterable) or hasattr(values, "__getitem__")
+    return is_collection and not isinstance(values, Mapping | set | frozenset)
+
+
 def as_array(values: Any, name: str) -> Any:
-    """Turn what holds values into an array: lists, data frames, and tensors on any device that need no gradient."""
+    """Turn what holds values into an array: lists, iterators, data frames, and tensors that need no gradient."""
     if np.ma.is_masked(values):
         raise InputError(f"{name} has masked entries, but all values are needed; fill them, or leave those points out")
     try:
-        return np.asarray(_on_host(values, name))
+        return np.asarray(_on_host(at_hand(values), name))
     except InputError:
         raise
     except (ValueError, TypeError, RuntimeError) as error:  # ragged nested lists, say
@@ -81,7 +102,7 @@ def point_values(values: Any, name: str) -> list[Any]:
         values = as_array(values, name)
     if getattr(values, "ndim", 1) != 1:
         raise InputError(f"{name} has shape {values.shape}, but one for each point is needed")
-    if isinstance(values, Mapping | set | frozenset) or not isinstance(values, Iterable):
+    if not _has_order(values):
         raise InputError(f"{name} must be one per point and in order, such as a list, but got {shown(values)}")
     return [plain_item(value) for value in values]
 
@@ -440,48 +461,3 @@ def device_names(device: object) -> list[str]:
     import torch
 
     return [f"cuda:{index}" for index in range(torch.cuda.device_count())]
-
-
-def free_memory() -> float:
-    """Return bytes: the least of what the machine, a container and a limit of the process leave; inf if none says."""
-    return min(_free_of_machine(), _free_of_container(), _free_of_process())
-
-
-def _free_of_machine() -> float:
-    for line in _lines("/proc/meminfo"):
-        if line.startswith("MemAvailable:"):
-            return 1024.0 * int(line.split()[1])
-    try:  # not on Linux: all that the machine has
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf
-
-
-def _free_of_container() -> float:
-    """Return what the control group leaves (version 2 or 1), files in its cache not counted: they make room."""
-    for folder, limit, used in (
-        ("/sys/fs/cgroup", "memory.max", "memory.current"),
-        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
-    ):
-        most, now = (next(iter(_lines(f"{folder}/{name}")), "") for name in (limit, used))
-        if most.isdigit() and now.isdigit():
-            cached = [line.split()[1] for line in _lines(f"{folder}/memory.stat") if "inactive_file" in line]
-            return float(int(most) - int(now) + max(map(int, cached), default=0))
-    return math.inf
-
-
-def _free_of_process() -> float:
-    try:
-        import resource
-    except ImportError:
-        return math.inf
-    most = resource.getrlimit(resource.RLIMIT_AS)[0]
-    pages = next(iter(_lines("/proc/self/statm")), "0").split()[0]
-    return math.inf if most == resource.RLIM_INFINITY else float(most - int(pages) * resource.getpagesize())
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text("ascii", "replace").splitlines()
-    except OSError:
-        return []

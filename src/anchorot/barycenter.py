@@ -14,6 +14,7 @@ from anchorot._typing import Float64s, RngLike
 from anchorot._validate import (
     check_choice,
     check_integer,
+    check_list,
     check_nonnegative,
     check_numbers,
     check_power,
@@ -171,9 +172,7 @@ def barycenter(
     tolerance = check_nonnegative(tolerance, "tolerance")
     if epsilon is not None and metric == "ae":
         raise InputError(f"metric 'ae' has no epsilon, but got epsilon={epsilon!r}; 'aw' has one")
-    if len(spaces) == 0:
-        raise InputError("spaces is empty, but at least one space is needed")
-    checked = [as_space(space) for space in spaces]
+    checked = [as_space(space) for space in check_list(spaces, "spaces", "space")]
     shares = uniform_weights(len(checked)) if weights is None else check_weights(weights, len(checked), "spaces")
     scale = float(np.mean([space.weights @ space.cost @ space.weights for space in checked])) or 1.0
     if epsilon is None:

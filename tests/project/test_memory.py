@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot import _validate
+from anchorot import _memory, _validate
 
 # The estimates are of the compiled kernels; NumPy's raise a MemoryError.
 pytestmark = pytest.mark.system
@@ -86,12 +86,12 @@ def test_the_least_of_all_limits_counts(monkeypatch):
         "/sys/fs/cgroup/memory.current": ["30000"],
         "/sys/fs/cgroup/memory.stat": ["anon 20000", "inactive_file 5000"],
     }
-    monkeypatch.setattr(_validate, "_lines", lambda path: files.get(path, []))
-    assert _validate.free_memory() == 15000
+    monkeypatch.setattr(_memory, "_lines", lambda path: files.get(path, []))
+    assert _memory.free_memory() == 15000
     files["/sys/fs/cgroup/memory.max"] = ["max"]
-    assert _validate.free_memory() == 50 * 1024
+    assert _memory.free_memory() == 50 * 1024
     monkeypatch.setattr("resource.getrlimit", lambda what: (7000, 8000))
-    assert _validate.free_memory() == 7000
+    assert _memory.free_memory() == 7000
 
 
 def test_work_that_would_not_fit_is_refused_before_compiled_code_ends_the_process():

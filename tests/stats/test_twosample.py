@@ -252,8 +252,8 @@ def test_method_is_chosen_by_size():
         (([[1.0, 2.0]], [[1.0]], [[0.5, 0.6]]), "weights must sum to 1"),
         (([ao.Space([[0.0]]), [1.0]], [[1.0]]), r"rows_x mixes spaces with others: rows_x\[1\] is a list"),
         (([ao.Space([[0.0]])], [ao.Space([[0.0]])], [[1.0]]), "spaces bring their own weights"),
-        ((3, [[1.0]]), "rows_x must be a list of measures or of spaces, but got 3"),
-        (([[1.0]], {"a": [1.0]}), "rows_y must be a list of measures or of spaces, but got {'a': "),
+        ((3, [[1.0]]), "rows_x must be a list of measures or spaces, but got 3"),
+        (([[1.0]], {"a": [1.0]}), "rows_y must be a list of measures or spaces, but got {'a': "),
     ],
 )
 def test_bad_collections_are_refused_in_one_line(arguments, message):

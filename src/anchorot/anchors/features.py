@@ -21,6 +21,7 @@ from anchorot._kernels.records import (
 )
 from anchorot._typing import Floats
 from anchorot._validate import (
+    check_list,
     check_memory,
     check_overflow,
     check_power,
@@ -159,6 +160,9 @@ class AnchorFeatures:
         >>> import anchorot as ao
         >>> two_graphs = ao.AnchorFeatures.of_rows([[1, 2, 2, 3], [2, 2, 2]])
         """
+        rows = check_list(rows, "rows", "measure")
+        if row_weights is not None:
+            row_weights = check_list(row_weights, "row_weights", "array of weights", "arrays of weights")
         measures = RaggedMeasures.of(rows, row_weights, "rows")
         mass = uniform_weights(len(rows)) if weights is None else check_weights(weights, len(rows), "rows")
         lengths = measures.lengths

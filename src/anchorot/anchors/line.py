@@ -109,8 +109,6 @@ class RaggedMeasures(NamedTuple):
     @classmethod
     def of(cls, rows: Sequence[ArrayLike], weights: Sequence[ArrayLike] | None, name: str) -> Self:
         """Check the values of each measure and their weights, if any; `name` is what messages call the rows."""
-        if len(rows) == 0:
-            raise InputError(f"{name} is empty, but at least one measure is needed")
         if weights is not None and len(weights) != len(rows):
             raise InputError(f"got {len(weights)} arrays of weights for the {len(rows)} measures of {name}")
         vectors = [check_vector(row, f"{name}[{i}]") for i, row in enumerate(rows)]

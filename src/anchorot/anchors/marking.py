@@ -14,7 +14,7 @@ import numpy as np
 
 from anchorot._rescale import unit_of
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_choice, check_finite_number, check_integer, check_rng, type_of
+from anchorot._validate import check_choice, check_finite_number, check_integer, check_list, check_rng, type_of
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
@@ -143,7 +143,8 @@ def feature_map(
     >>> ao.feature_map([x])
     FourierMap(dim=1, width=3.0, size=64, seed=0)
     """
-    return fit_map([features_of(space, f"spaces[{k}]") for k, space in enumerate(spaces)], kind, size, width, rng)
+    listed = check_list(spaces, "spaces", "space")
+    return fit_map([features_of(space, f"spaces[{k}]") for k, space in enumerate(listed)], kind, size, width, rng)
 
 
 def fit_map(features: Sequence[Float64s], kind: str, size: int, width: float | None, rng: RngLike) -> FeatureMap:

@@ -8,7 +8,7 @@ from importlib.resources import as_file, files
 import numpy as np
 
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_integer, check_rng
+from anchorot._validate import check_integer, check_list, check_rng
 from anchorot.datasets.collection import Dataset
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.files import read
@@ -86,7 +86,7 @@ def digits(classes: Iterable[int] = range(10), n_per_class: int = 20, rng: RngLi
     n_per_class, generator = check_integer(n_per_class, "n_per_class", 1), check_rng(rng)
     images, targets = load_digits(return_X_y=True)
     made = []
-    for digit in classes:
+    for digit in check_list(classes, "classes", "digit"):
         own = np.flatnonzero(targets == digit)
         if len(own) < n_per_class:
             raise InputError(f"there are {len(own)} images of the digit {digit!r}, but {n_per_class} are asked for")

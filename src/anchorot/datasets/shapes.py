@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import check_integer, check_rng
+from anchorot._validate import check_integer, check_list, check_rng
 from anchorot.datasets.collection import MADE, NO_LICENCE, Dataset
 from anchorot.exceptions import InputError
 from anchorot.io.graphs import from_graph
@@ -211,6 +211,7 @@ def figures(kinds: Sequence[str] = tuple(KINDS), n_poses: int = 5, n_points: int
     >>> ao.datasets.figures(["dog"], n_poses=2, n_points=60)
     Dataset(figures, 2 spaces of 60 points, 1 label; none needed: made)
     """
+    kinds = check_list(kinds, "kinds", "kind")
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
         raise InputError(f"kinds must be among {', '.join(KINDS)}, but got {unknown[0]!r}")

@@ -124,13 +124,18 @@ class PointDistances:
         return Space(cost, labels=index.tolist(), geometry=cloud(self._points, index), copy=False)
 
 
+def is_mesh(thing: Any) -> bool:
+    """Whether this is a mesh: an object with faces, or a pair (vertices, faces). Other tuples are rows."""
+    return hasattr(thing, "faces") or (isinstance(thing, tuple) and len(thing) == 2)
+
+
 def distances_of(thing: Any) -> Distances:
     """Turn what people have into distances: a space or cost matrix, a cloud (n, d), or a mesh."""
     if isinstance(thing, MeshDistances | PointDistances):
         return thing
     if isinstance(thing, Space):
         return SpaceDistances(thing)
-    if isinstance(thing, str | os.PathLike | tuple) or hasattr(thing, "faces"):
+    if isinstance(thing, str | os.PathLike) or is_mesh(thing):
         return MeshDistances(thing)
     array = check_numbers(thing, "an array")
     if array.ndim != 2:

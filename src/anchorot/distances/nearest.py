@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._html import card, rows
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_integer
+from anchorot._validate import check_integer, check_list
 from anchorot.anchors.line import step_distance
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.bounds import all_costs, first_cost, third_cost
@@ -131,7 +131,7 @@ def nearest_gw(
     >>> ao.nearest_gw(ao.from_points([[0], [1], [8]]), lines, k=2).index.tolist()
     [2, 1]
     """
-    k = check_integer(k, "k", 1)
+    k, spaces = check_integer(k, "k", 1), check_list(spaces, "spaces", "space")
     if k > len(spaces):
         raise InputError(f"k={k} nearest spaces are asked for, but there are only {len(spaces)}")
     x, *others = (heavy_part(as_space(s, robust=robust)) for s in [query, *spaces])

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from anchorot._typing import Float64s, RngLike
+from anchorot._validate import at_hand
 from anchorot.align.embeddings.pipeline import align_embeddings
 
 
@@ -75,7 +76,7 @@ class EmbeddingAligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Y : array_like of shape (m, e)
             The other embedding, in any order.
         """
-        points = validate_data(self, X, dtype=np.float64)
+        points = validate_data(self, at_hand(X), dtype=np.float64)
         self.alignment_ = align_embeddings(
             points, Y, metric=self.metric, n_landmarks=self.n_landmarks, rng=self.rng, device=self.device
         )
@@ -85,7 +86,7 @@ class EmbeddingAligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def transform(self, X: Any) -> Float64s:
         """Carry points (k, d) over to the target, (k, e)."""
         check_is_fitted(self)
-        return self.alignment_.transform(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.alignment_.transform(validate_data(self, at_hand(X), dtype=np.float64, reset=False))
 
     def inverse_transform(self, Y: Any) -> Float64s:
         """Carry points (k, e) of the target back, (k, d)."""

@@ -14,6 +14,7 @@ from anchorot.anchors.marking import MarksLike
 from anchorot.estimators.training import ComparesToTraining, check_energy_power, compare
 from anchorot.exceptions import InputError
 from anchorot.many.metrics import SQUARED
+from anchorot.many.spaces import check_collection
 
 ASYMMETRY = 1e-6  # of a matrix of energies, relative to the largest; float32 users exist
 
@@ -266,6 +267,7 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
 
     def diag(self, X: Any) -> Float64s:
         """Return the kernel of each space and itself."""
+        check_collection(X, "X")
         return np.ones(len(X))
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from anchorot._typing import Float64s, Int64s
+from anchorot._validate import at_hand
 from anchorot.anchors.marking import MarksLike
 from anchorot.estimators.training import PRECOMPUTED, ComparesToTraining
 from anchorot.many.metrics import METRICS
@@ -109,7 +110,7 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
         if self.spaces_ is not None:  # votes need no values among training spaces, only the number of these
             values = np.zeros(2 * (len(self.spaces_),))
         voters = KNeighborsClassifier(self.n_neighbors, weights=self.weights, metric=PRECOMPUTED)
-        self.neighbors_ = voters.fit(values, y)
+        self.neighbors_ = voters.fit(values, at_hand(y))
         self.classes_ = self.neighbors_.classes_
         return self
 

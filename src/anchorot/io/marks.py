@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s, RngLike
-from anchorot._validate import as_array, check_features, check_integer, check_rng, check_types
+from anchorot._validate import as_array, at_hand, check_features, check_integer, check_rng, check_types
 from anchorot.exceptions import InputError
 
 Types = str | Iterable[Hashable] | Mapping[Any, Hashable]
@@ -89,6 +89,7 @@ def given_marks(types: Iterable[Hashable] | None, features: ArrayLike | None, n:
 
 def marks_of(types: Types | None, features: Features | None, names: Sequence[Any], columns: Columns, of: str) -> Marks:
     """Check types and features of points that have `names`: given, by their names, or as names of columns."""
+    features = at_hand(features)
     if isinstance(types, str):
         types = _rows(_whole(columns.ids(types), types, names))
     elif isinstance(types, Mapping):

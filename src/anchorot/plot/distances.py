@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._layout import classical_mds
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_finite, check_numbers
+from anchorot._validate import check_finite, check_numbers, point_values
 from anchorot.exceptions import InputError
 from anchorot.plot.style import (
     GRID,
@@ -70,9 +70,8 @@ def distance_matrix(
     """
     square = _check_square(distances)
     count = len(square)
-    _check_length(groups, "groups", count)
-    _check_length(names, "names", count)
-    order, starts = _blocks([0] * count if groups is None else list(groups))
+    groups, names = _one_each(groups, "groups", count), _one_each(names, "names", count)
+    order, starts = _blocks([0] * count if groups is None else groups)
     ax = given_or_current(ax, 6.2, 5.2)
     image = ax.imshow(square[np.ix_(order, order)], cmap="magma_r", vmin=0, interpolation=sharpness(ax, count))
     hide_frame(ax)
@@ -132,12 +131,12 @@ def distance_map(
     """
     square = _check_square(distances)
     count = len(square)
-    for values, name in ((groups, "groups"), (names, "names"), (sizes, "sizes")):
-        _check_length(values, name, count)
+    groups, names = _one_each(groups, "groups", count), _one_each(names, "names", count)
+    areas = np.ones(count) if sizes is None else np.asarray(_one_each(sizes, "sizes", count))
     ax = given_or_current(ax, 6.4, 5.2)
     coordinates = classical_mds(square if squared else square**2)
     ordinary = 90 if count < 60 else 36
-    area = ordinary * np.asarray(sizes if sizes is not None else np.ones(count))
+    area = ordinary * areas
     of_group = ["" for _ in range(count)] if groups is None else [str(group) for group in groups]
     for index, name in enumerate(dict.fromkeys(of_group)):
         members = [i for i in range(count) if of_group[i] == name]
@@ -171,9 +170,14 @@ def _check_square(distances: ArrayLike) -> Float64s:
     return array
 
 
-def _check_length(values: Sequence[object] | None, name: str, count: int) -> None:
-    if values is not None and len(values) != count:
-        raise InputError(f"{name} has {len(values)} entries, but there are {count} spaces")
+def _one_each(values: Sequence[object] | None, name: str, count: int) -> list[Any] | None:
+    """Return what is given for each space, if it is, as a list."""
+    if values is None:
+        return None
+    listed = point_values(values, name)
+    if len(listed) != count:
+        raise InputError(f"{name} has {len(listed)} entries, but there are {count} spaces")
+    return listed
 
 
 def _blocks(groups: list[object]) -> tuple[Int64s, Int64s]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._layout import drawable
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import as_array, check_choice, check_numbers
+from anchorot._validate import as_array, at_hand, check_choice, check_numbers
 from anchorot.align.correspondence import Correspondence
 from anchorot.align.matching import match
 from anchorot.align.plans import check_plan
@@ -78,7 +78,7 @@ def matched_graphs(
     >>> ax = ao.plot.matched_graphs(path, path.take([2, 1, 0]), [2, 1, 0], highlight=[0])
     """
     left, right = drawable(x), drawable(y)
-    found = _check_match(plan_or_match, left.n, right.n)
+    found = _check_match(at_hand(plan_or_match), left.n, right.n)
     chosen = some_points(left.n) if highlight is None else _check_points(highlight, left.n)
     ax = given_or_current(ax, 8, 4.2)
     view_x, view_y = view(left), view(right)
@@ -133,8 +133,9 @@ def _check_match(plan_or_match: Correspondence | Transport | ArrayLike, n: int, 
 
 
 def _check_points(points: Sequence[int], n: int) -> Int64s:
-    index = np.asarray(points) if len(points) else np.empty(0, np.int64)
-    if index.ndim != 1 or index.dtype.kind not in "iu" or (index.size and (index.min() < 0 or index.max() >= n)):
+    index = as_array(points, "highlight")
+    is_whole = index.dtype.kind in "iu" or not index.size
+    if index.ndim != 1 or not is_whole or (index.size and (index.min() < 0 or index.max() >= n)):
         raise InputError(f"highlight must hold integers from 0 to {n - 1}, but got {points!r}")
     return index.astype(np.int64)
 

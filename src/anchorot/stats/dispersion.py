@@ -55,9 +55,11 @@ def _codes(labels: list[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
 
 
 def column_of(spaces: Any, values: Any, name: str) -> Any:
-    """Return the values, or the column of a cohort that is named instead of them."""
+    """Return the values as a list, or the column of a cohort that is named instead of them."""
+    if values is None:
+        return None
     if not isinstance(values, str) or not isinstance(spaces, Cohort):
-        return values
+        return point_values(values, name)
     if values not in spaces.metadata:
         known = ", ".join(spaces.metadata) or "none"
         raise InputError(f"{name}={values!r} is no column of the cohort's metadata, which are: {known}")

@@ -6,7 +6,7 @@ spaces, unless their anchors are to be pooled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Disconnected, Float64s, RngLike
-from anchorot._validate import check_choice, check_device, check_rng, check_threads, point_values, shown
+from anchorot._validate import (
+    at_hand,
+    check_choice,
+    check_device,
+    check_list,
+    check_rng,
+    check_threads,
+    point_values,
+    shown,
+)
 from anchorot.distances.w2_energy import GROUNDS
 from anchorot.exceptions import InputError
 from anchorot.io.graphs import n_kept, note_collection, single, table_space
@@ -103,6 +112,7 @@ def energy_distance(
     """
     check_choice(ground, "ground", GROUNDS)
     threads = check_threads(threads)
+    rows_x, rows_y, weights_x, weights_y = _listed(rows_x, rows_y, weights_x, weights_y)
     if _has_spaces(rows_x, rows_y, pooled):
         costs, labels = _space_distances(rows_x, rows_y, weights_x, weights_y, ground, threads, None, False)
         return float(matrix_energies(costs, labels[None])[0])
@@ -204,6 +214,8 @@ def energy_test(
     place = check_device(device)
     place = None if place == "cpu" else place  # where the kernels for the CPU are far faster
     threads, generator = check_threads(threads), check_rng(rng)
+    subjects = _known_subjects(rows_x, rows_y) if subjects is None else subjects
+    rows_x, rows_y, weights_x, weights_y = _listed(rows_x, rows_y, weights_x, weights_y)
     if _has_spaces(rows_x, rows_y, pooled):
         if method == "sweep":
             raise InputError("method='sweep' pools the anchors of spaces; give pooled=True too, or another method")
@@ -216,7 +228,7 @@ def energy_test(
         rounding = share * (float(measures.value.max()) - float(measures.value.min()))
     exchange = exchange_of(
         labels,
-        subjects=_join_sides(_known_subjects(rows_x, rows_y) if subjects is None else subjects, labels, "subjects"),
+        subjects=_join_sides(subjects, labels, "subjects"),
         strata=_join_sides(strata, labels, "strata"),
         within=within,
     )
@@ -327,6 +339,7 @@ def _join_sides(given: tuple[Names, Names] | None, labels: NDArray[np.uint8], na
     """Values of all items, from those of either side."""
     if given is None:
         return None
+    given = at_hand(given)
     if not isinstance(given, Sequence) or len(given) != 2:
         raise InputError(f"{name} must be two sequences, for rows_x and for rows_y, but got {shown(given)}")
     sides = [point_values(side, f"{name}[{k}]") for k, side in enumerate(given)]
@@ -366,11 +379,20 @@ def _pool(
     return x + y, np.repeat(np.array([1, 0], np.uint8), [x.n_items, y.n_items])
 
 
+def _listed(rows_x: Any, rows_y: Any, weights_x: Any, weights_y: Any) -> tuple[Any, ...]:
+    """Return both collections as lists, and their weights if they have any."""
+    rows = (
+        check_list(x, name, "measure", "measures or spaces") for x, name in ((rows_x, "rows_x"), (rows_y, "rows_y"))
+    )
+    weights = (
+        None if w is None else check_list(w, name, "array of weights", "arrays of weights")
+        for w, name in ((weights_x, "weights_x"), (weights_y, "weights_y"))
+    )
+    return *rows, *weights
+
+
 def _has_spaces(rows_x: Sequence[Any], rows_y: Sequence[Any], pooled: bool) -> bool:
     """Whether distances between spaces are asked for."""
-    for rows, name in ((rows_x, "rows_x"), (rows_y, "rows_y")):
-        if not hasattr(rows, "__len__") or isinstance(rows, Mapping):
-            raise InputError(f"{name} must be a list of measures or of spaces, but got {shown(rows)}")
     spaces = any(isinstance(item, Space) for rows in (rows_x, rows_y) for item in rows)
     if pooled and not spaces:
         raise InputError("pooled=True is for collections of spaces, but got measures")
@@ -400,7 +422,7 @@ def _space_distances(
     return np.sqrt(energies), np.repeat(np.array([1, 0], np.uint8), [len(rows_x), len(rows_y)])
 
 
-def _rounding_of_roots(spaces: list[Space], roots: Float64s, ground: str) -> float:
+def _rounding_of_roots(spaces: Sequence[Any], roots: Float64s, ground: str) -> float:
     """The most that rounding of two spaces' energy, a share of the range of their costs, leaves of its root."""
     exact = ground == "w1" and all(space.is_uniform for space in spaces)
     share = SQUARES_ROUNDING if exact else ROOTS_ROUNDING if ground == "w2" else HEIGHTS_ROUNDING

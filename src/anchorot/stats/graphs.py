@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_integer, check_nonnegative, check_rng, shown
+from anchorot._validate import check_integer, check_list, check_nonnegative, check_rng
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.anchors.marked import Parts, TypedFeatures, marked_features, part_averages, sorted_types
@@ -144,7 +144,7 @@ class GraphDistance:
         return GraphScore(scores[best], low, high, pvalue, best, scores, *sizes)
 
     def _describe(self, graphs: Sequence[Any], name: str) -> _Description:
-        graphs = list_of(graphs, name)
+        graphs = check_list(graphs, name, "graph")
         if len(graphs) < MIN_GRAPHS:
             raise InputError(f"{name} has {len(graphs)} graphs, but at least {MIN_GRAPHS} are needed")
         tables = tables_of(graphs, name)
@@ -204,20 +204,10 @@ def _energies(distances: Float64s, labels: NDArray[np.uint8]) -> Float64s:
 # -- what a graph looks like, as a distribution over its nodes ---------------------------------------------------------
 
 
-def list_of(graphs: Iterable[Any], name: str) -> list[Any]:
-    """Refuse what holds no graphs."""
-    if isinstance(graphs, Mapping) or not isinstance(graphs, Iterable):
-        raise InputError(f"{name} must be a list of graphs, but got {shown(graphs)}")
-    return list(graphs)
-
-
 def tables_of(graphs: Iterable[Any], name: str) -> list[EdgeTable]:
     """Read graphs of any library, or lists of edges; `name` is what messages call the collection."""
-    graphs = list_of(graphs, name)
-    if len(graphs) == 0:
-        raise InputError(f"{name} is empty, but at least one graph is needed")
     tables = []
-    for i, graph in enumerate(graphs):
+    for i, graph in enumerate(check_list(graphs, name, "graph")):
         try:
             tables.append(edge_table(graph, None, False))
         except InputError as error:

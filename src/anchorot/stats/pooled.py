@@ -161,9 +161,7 @@ def _number_values(ascending: Float64s, order: Int64s) -> tuple[Float64s, NDArra
 
 
 def check_spaces(items: Sequence[Any], weights: Sequence[ArrayLike] | None, name: str) -> None:
-    """Refuse collections of spaces that are empty, have weights beside their own, or hold other things."""
-    if len(items) == 0:
-        raise InputError(f"{name} is empty, but at least one space is needed")
+    """Refuse collections of spaces that have weights beside their own, or hold other things."""
     if weights is not None:
         raise InputError(f"spaces bring their own weights, but got weights for {name}")
     other = next((i for i, item in enumerate(items) if not isinstance(item, Space)), None)

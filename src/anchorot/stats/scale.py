@@ -15,7 +15,7 @@ from anchorot._html import card, line
 from anchorot._parallel import Threads
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
-from anchorot._validate import check_integer, check_overflow, check_rng, check_threads, check_values
+from anchorot._validate import check_integer, check_list, check_overflow, check_rng, check_threads, check_values
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.marked import (
     TypedFeatures,
@@ -245,13 +245,15 @@ def scale_test(
     >>> ao.scale_test(spaces, ["alone"] * 6 + ["paired"] * 6, rng=0)
     ScaleTest(pvalue=0.01082, most from 0.02 to 0.0272, at 5 %: 0.01967 to 0.0272; 32 bands, groups 'alone', 'paired')
     """
-    names, owners = column_of(spaces, labels, "labels"), subjects_of(spaces, subjects)
+    names, layers = column_of(spaces, labels, "labels"), column_of(spaces, strata, "strata")
+    owners = subjects_of(spaces, subjects)
+    spaces = check_list(spaces, "spaces", "space")
     seen = [heavy_part(as_space(space, robust=robust)) for space in spaces]
     groups, codes = check_groups(names, len(seen))
     exchange = exchange_of(
         codes.astype(np.min_scalar_type(len(groups))),
         subjects=owners,
-        strata=column_of(spaces, strata, "strata"),
+        strata=layers,
         within=within,
     )
     count = check_integer(n_resamples, "n_resamples", 1)
@@ -375,7 +377,7 @@ def _band_sums(
         check_overflow(found, 1)
         bands = np.diff(found, axis=2, prepend=0.0)
         above = bands > least + ENERGY_ROUNDING * found  # of which a band is a difference
-        return np.maximum(bands, 0.0).reshape(len(bands), -1), above.any(axis=0)
+        return np.maximum(bands, 0.0).reshape(len(bands), -1), np.logical_or.reduce(above, axis=0)
 
     n_pairs = count * (count - 1) // 2
     with progress_bar(n_pairs, "comparing", "pairs", progress) as advance, Threads(threads) as pool:

@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from anchorot._validate import check_integer, free_memory
+from anchorot._memory import free_memory
+from anchorot._validate import check_integer
 from anchorot.exceptions import InputError
 from anchorot.torch import _cuda
 from anchorot.torch._checks import check_alike, check_distances, check_points

@@ -30,13 +30,12 @@ from anchorot.align.spaces.result import Alignment, HeavyProblem
 from anchorot.align.spaces.score import Evidence
 from anchorot.anchors.marking import needed_features
 from anchorot.distances.landmarks import Distances
-from anchorot.distances.lazy_distances import MeshDistances, PointDistances, distances_of
+from anchorot.distances.lazy_distances import MeshDistances, PointDistances, distances_of, is_mesh
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
 from anchorot.distances.solver import MIN_SHARE, Found, Limits, Setting, chosen_starts, solve, solve_freely, unit_spaces
 from anchorot.exceptions import InputError, note_input
 from anchorot.io.files import read
 from anchorot.io.mesh_files import MESH_READERS
-from anchorot.io.names import ending_of
 from anchorot.space import Space, as_space
 
 OBJECTIVE_ROUNDING = 1e-6  # of the product plan's objective: answers that differ by no more are equally good
@@ -179,8 +178,9 @@ def _note_sizes(x: Space, y: Space) -> None:
 
 def _space_of(thing: Any, robust: bool) -> Space:
     """Turn what was given without landmarks into a space: files are read."""
-    if isinstance(thing, tuple | MeshDistances | PointDistances):
-        kind = "pair (vertices, faces)" if isinstance(thing, tuple) else type(thing).__name__
+    is_pair = isinstance(thing, tuple) and len(thing) == 2
+    if is_pair or isinstance(thing, MeshDistances | PointDistances):
+        kind = "pair (vertices, faces)" if is_pair else type(thing).__name__
         raise InputError(
             f"got a {kind}, but a Space is needed; from_mesh or from_points makes one, or give n_landmarks"
         )
@@ -190,7 +190,7 @@ def _space_of(thing: Any, robust: bool) -> Space:
 def _distances_of(thing: Any) -> Distances:
     """Turn what was given with landmarks into distances: files are read, meshes are not for here."""
     is_file = isinstance(thing, str | os.PathLike)
-    if isinstance(thing, tuple) or hasattr(thing, "faces") or (is_file and ending_of(Path(thing)) in MESH_READERS):
+    if is_mesh(thing) or (is_file and Path(thing).suffix.lower() in MESH_READERS):
         raise InputError("got a mesh: align_meshes(a, b) aligns meshes, and MeshDistances(mesh) makes distances of one")
     return distances_of(read(thing) if is_file else thing)
 
