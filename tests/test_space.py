@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 import anchorot as ao
 from anchorot._kernels.records import to_heights
 from tests import reference
-from tests.strategies import spaces
+from tests.strategies import spaces, with_a_light_point
 
 # -- what is accepted ----------------------------------------------------------------------------------------------
 
@@ -130,6 +130,12 @@ def test_labels_must_be_as_many_as_points():
 def test_ranks_agree_with_the_formula(x):
     np.testing.assert_array_equal(x.ranked().cost, reference.ranks(x.cost.tolist(), x.weights))
     np.testing.assert_array_equal(x.ranked().weights, x.weights)
+
+
+@given(spaces(), st.floats(-1e3, 1e3))
+def test_a_point_of_weight_zero_leaves_the_ranks_of_the_others(x, cost):
+    ranks = with_a_light_point(x, 0, cost).ranked().cost
+    np.testing.assert_array_equal(ranks[:-1, :-1], x.ranked().cost)
 
 
 def test_ranks_of_float32_costs():

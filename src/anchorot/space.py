@@ -156,8 +156,10 @@ class Space:
         """Return the robust representation: every cost replaced by its rank among all costs.
 
         ``p(i, j) = #{(k, l): cost[k, l] < cost[i, j]} / n**2`` (the paper's appendix, strict ``<``), so equal
-        costs stay equal, and no increasing map of the costs changes anything. Points of weight zero are not
-        counted. O(n² log n).
+        costs stay equal, and no increasing map of the costs changes anything. O(n² log n).
+
+        Ranks count points, not mass. Only points k, l of positive weight are counted, and n is their number: a point of
+        weight zero changes nothing. The paper's formula, taken literally, counts all points.
 
         Examples
         --------

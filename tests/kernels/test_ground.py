@@ -139,6 +139,15 @@ def test_threads_change_nothing():
 # -- what W_1 does not see -----------------------------------------------------------------------------------------
 
 
+def test_graphs_of_five_nodes_with_equal_anchors_differ_for_align_alone():
+    """K(2, 3) and the house: the smallest connected graphs that are not isomorphic but have equal anchors."""
+    x = ao.from_graph([(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4)])
+    y = ao.from_graph([(0, 1), (0, 3), (0, 4), (1, 2), (2, 3), (3, 4)])
+    assert [ao.anchor_energy(x, y, **how) for how in ({}, {"robust": True}, {"ground": "w2"})] == [0, 0, 0]
+    assert ao.anchor_wasserstein(x, y, epsilon=0).value == 0
+    assert ao.align(x, y).value > 0.1
+
+
 def test_two_graphs_of_six_nodes_are_told_apart_by_w2_alone():
     x, y = six_nodes()
     assert ao.anchor_energy(x, y) == ao.anchor_energy(x, y, robust=True) == 0
