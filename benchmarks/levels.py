@@ -2,10 +2,13 @@
 
     python benchmarks/levels.py levels [--repeats 1000]    how often nothing is rejected that should not be
     python benchmarks/levels.py power [--repeats 300]      differences between nested tissues, found by whom
+    python benchmarks/levels.py reaches [--repeats 150]    the same by marked AE up to REACH, and without a reach
+    python benchmarks/levels.py effects [--repeats 500]    how often the interval of an effect holds the true one
     python benchmarks/levels.py tissue FOLDER              the patients of pancreas_imc.npz in FOLDER, honestly
 
 A simulated image is a cloud of 24 points, whose size varies between patients and between the images of a patient; the
-intra-class correlation is that of the logarithm of the size. All cores are used; `--quick` is a smoke test.
+intra-class correlation is that of the logarithm of the size. "marked AE by patients" looks at distances up to REACH,
+which was chosen for these tissues. All cores are used; `--quick` is a smoke test.
 """
 
 import os
@@ -145,9 +148,47 @@ def levels(repeats: int) -> None:
     print(table(["design", "patients", "images", "rejected", "beside"], rows), flush=True)
 
 
+# -- effects ---------------------------------------------------------------------------------------------------------
+
+SHIFTS, EFFECT_IMAGES, SUBJECTS = (0.0, 1.0, 2.0, 4.0), (1, 4), (3, 4, 6, 8, 12, 20)
+
+
+def effect(job: tuple) -> tuple[float, float]:
+    """The interval of the energy between two groups of points in the plane; subjects vary as much as images do."""
+    shift, images, subjects, seed = job
+    rng = np.random.default_rng([seed, images, subjects, int(10 * shift), 6])
+    subject = np.repeat(np.arange(2 * subjects), images)
+    points = rng.normal(size=(2 * subjects, 2))[subject] + rng.normal(size=(len(subject), 2))
+    label = (subject >= subjects).astype(int)
+    points[:, 0] += shift * label
+    d = np.linalg.norm(points[:, None] - points, axis=2)
+    [pair] = ao.group_test(d, label, subjects=subject, n_resamples=1, rng=seed, **QUIET).pairs
+    return pair.low, pair.high
+
+
+def true_energy(shift: float, draws: int = 4_000_000) -> float:
+    """2 E|x - y| - E|x - x'| - E|y - y'| of points of different subjects."""
+    apart = 2 * np.random.default_rng(0).normal(size=(draws, 2))  # both coordinates have a variance of 2 on either side
+    moved = np.hypot(apart[:, 0] + shift, apart[:, 1])
+    return float(2 * (moved - np.hypot(*apart.T)).mean())
+
+
+def effects(repeats: int) -> None:
+    true = {shift: true_energy(shift) for shift in SHIFTS}
+    rows = []
+    for shift, images in itertools.product(SHIFTS, EFFECT_IMAGES):
+        cells = []
+        for subjects in SUBJECTS:
+            ends = np.array(in_workers(effect, [(shift, images, subjects, seed) for seed in range(repeats)]))
+            cells.append(f"{np.mean((ends[:, 0] <= true[shift]) & (true[shift] <= ends[:, 1])):.3f}")
+        rows.append([f"{shift:g}", str(images), *cells])
+    print(table(["shift", "images", *(f"{subjects} subjects" for subjects in SUBJECTS)], rows), flush=True)
+
+
 # -- power -----------------------------------------------------------------------------------------------------------
 
 REACHES = np.linspace(0.02, 0.4, 20)
+REACH = 0.2  # of marked AE: about the distances at which these tissues differ, known to whoever made them
 N_CELLS = 20  # of each type
 TYPES = np.repeat(list("ABC"), N_CELLS)
 PAIRS = list(itertools.combinations_with_replacement("ABC", 2))
@@ -227,13 +268,43 @@ def compared(job: tuple) -> list[bool]:
     spaces, subject = tissues(rng, patients, images, difference)
     label = (subject >= patients).astype(int)
     options = {"subjects": subject, "n_resamples": 199, "rng": seed, **QUIET}
-    d = ao.pairwise(spaces, marks="types", reach=0.2, n_jobs=1, **QUIET)
-    marked = ao.group_test(d, label, post_hoc=False, **options).pvalue
+    marked = marked_pvalue(spaces, label, REACH, options)
     scale = ao.scale_test(spaces, label, REACHES, marks="types", type_pairs=True, **options)
     u = np.array([l_statistics(space) for space in spaces])
     mixed = len(PAIRS) * min(mixed_model(column, subject, patients) for column in u.T)
     plain = len(PAIRS) * min(stats.ttest_ind(column[label == 0], column[label == 1]).pvalue for column in u.T)
     return [p <= LEVEL for p in (marked, scale.pvalue, float(scale.pair_pvalues.min()), mixed, plain)]
+
+
+def marked_pvalue(spaces: list[ao.Space], label: np.ndarray, reach: float | None, options: dict) -> float:
+    d = ao.pairwise(spaces, marks="types", reach=reach, n_jobs=1, **QUIET)
+    return ao.group_test(d, label, post_hoc=False, **options).pvalue
+
+
+def compared_reaches(job: tuple) -> list[bool]:
+    """Rejected by marked AE up to REACH, by marked AE without a reach, and by the mixed model."""
+    difference, patients, images, seed = job
+    rng = np.random.default_rng([seed, patients, images, DIFFERENCES.index(difference), 5])
+    spaces, subject = tissues(rng, patients, images, difference)
+    label = (subject >= patients).astype(int)
+    options = {"subjects": subject, "n_resamples": 199, "rng": seed, **QUIET}
+    u = np.array([l_statistics(space) for space in spaces])
+    mixed = len(PAIRS) * min(mixed_model(column, subject, patients) for column in u.T)
+    return [p <= LEVEL for p in (*(marked_pvalue(spaces, label, reach, options) for reach in (REACH, None)), mixed)]
+
+
+def reaches(repeats: int, first_seed: int = 10_000) -> None:
+    """On the cohorts of the experiment on patients, with its interval: Student's t of paired differences."""
+    rows = []
+    for difference in DIFFERENCES[1:]:
+        jobs = [(difference, 8, 4, seed) for seed in range(first_seed, first_seed + repeats)]
+        found = np.array(in_workers(compared_reaches, jobs))
+        gain = found[:, 1].astype(float) - found[:, 2]
+        low, high = stats.t.interval(0.95, repeats - 1, gain.mean(), stats.sem(gain))
+        shares = [share(int(column.sum()), repeats) for column in found.T]
+        rows.append([difference, *shares, f"{gain.mean():+.3f} ({low:+.3f} to {high:+.3f})"])
+    head = ["tissues", f"marked AE up to {REACH:g}", "marked AE, no reach", "mixed model", "no reach less mixed model"]
+    print(table(head, rows), flush=True)
 
 
 def power(repeats: int) -> None:
@@ -285,9 +356,15 @@ def real(folder: Path) -> None:
                 ]
                 for label in labels
             ]
-        ).sum(axis=0)
-        print(f"six patients against six, all {len(halves)} ways: by patients {share(int(rejected[0]), len(halves))}, "
-              f"by images {share(int(rejected[1]), len(halves))}")  # fmt: skip
+        )
+        # By patients it is 5 % by construction: every split is compared with the same 462.
+        stage_of = np.array([stage[owner == patient][0] for patient in range(12)])
+        is_balanced = [all((stage_of[list(own)] == one).sum() == 2 for one in set(stage)) for own in halves]
+        for which, kept in (("all", np.ones(len(halves), bool)), ("with two of every stage", np.array(is_balanced))):
+            by_patients, by_images = rejected[kept].sum(axis=0).tolist()
+            n = int(kept.sum())
+            print(f"six patients against six, {which}, {n} ways: by patients {share(by_patients, n)}, "
+                  f"by images {share(by_images, n)}")  # fmt: skip
     start = time.perf_counter()
     found = ao.scale_test(
         cohort,
@@ -310,7 +387,7 @@ def real(folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("levels", "power", "tissue"))
+    parser.add_argument("what", choices=("levels", "effects", "power", "reaches", "tissue"))
     parser.add_argument("folder", type=Path, nargs="?", help="where pancreas_imc.npz is")
     parser.add_argument("--repeats", type=int, help="of every cell")
     parser.add_argument("--quick", action="store_true", help="a few repeats of everything")
@@ -322,6 +399,10 @@ def main() -> None:
         real(options.folder)
     elif options.what == "levels":
         levels(repeats or 1000)
+    elif options.what == "effects":
+        effects(repeats or 500)
+    elif options.what == "reaches":
+        reaches(repeats or 150)
     else:
         power(repeats or 300)
     print(f"{time.perf_counter() - start:.0f} s")

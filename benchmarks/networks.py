@@ -10,8 +10,9 @@ Random graphs and their noise are those of arXiv 2510.03086 (n = 500), whose pub
 have degree 4, dense ones 80, regular ones 10. Edges of Erdős-Rényi graphs are lost with the chance that is the noise,
 and as many others appear; in regular ones pairs of edges exchange ends. "common" is the share of the planted common
 edges that a method finds (a better matching than the planted one is above 1), "right" the share of the nodes. Graphs
-have the seeds 100 to 104, which nothing was tuned on. Times are CPU seconds. Real networks: `graph_alignment` in the
-folder of data.
+have the seeds 100 to 104, which nothing was tuned on. "FAQ from convex" starts where 200 steps of the convex problem
+lead; on regular graphs that is the matrix of equal entries, so there it is plain FAQ. Times are CPU seconds. Real
+networks: `graph_alignment` in the folder of data.
 """
 
 import os

@@ -77,7 +77,7 @@ def run(study: Study) -> None:
     study.note(
         "Sparse graphs have degree 4, dense ones 80, regular ones 10. Edges of Erdős-Rényi graphs are lost with the "
         "chance that is the noise, and as many others appear; in regular ones pairs of edges exchange ends. FAQ is "
-        "SciPy's, from the barycenter and from 200 steps towards the convex optimum."
+        "SciPy's, from the barycenter and from 200 steps towards the convex optimum; on regular graphs the two agree."
     )
 
 
