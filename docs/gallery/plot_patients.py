@@ -82,7 +82,7 @@ bins = np.linspace(0, 1, 21)
 for (name, pvalues), color in zip(found.items(), ("#2f62ad", "#c9a227"), strict=True):
     left.hist(pvalues, bins=bins, color=color, alpha=0.6, label=name)
 left.axhline(5, color="#6b7280", lw=0.8, ls=":")
-left.set(xlabel="p-value of groups that mean nothing", ylabel="of 100")
+left.set(xlabel="p-value of arbitrary groups", ylabel="of 100")
 left.legend(frameon=False)
 left.spines[["top", "right"]].set_visible(False)
 ao.plot.scale_curve(scale, ax=right)

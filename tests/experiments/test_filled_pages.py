@@ -66,7 +66,7 @@ def test_pages_are_up_to_date():
 
 # What looks measured and is not: parameters, arithmetic, limits, and what others have published.
 TYPED = {
-    "README.md": ["25 %"],
+    "README.md": ["25 %", "76 %"],
     "docs/alignment.md": ["3 %", "8 %", "20 %", "35 %", "100 MB"],
     "docs/benchmarks.md": ["1 %", "0.01 and 0.001", "0.001"],
     "docs/faq.md": ["0.001", "80 %"],

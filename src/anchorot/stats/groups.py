@@ -54,8 +54,8 @@ class PairOfGroups:
         power, from pairs of different subjects (or items) alone: about 0, and as often below as above, for groups that
         do not differ. NaN where a group has one subject.
     low, high : float
-        The 95 % interval of it, from draws of subjects (or items) with replacement. Few subjects make it too short; of
-        fewer than three in a group there is none, NaN.
+        The 95 % interval of it, from draws of subjects (or items) with replacement. It is too short where groups differ
+        much and have few subjects, even with eight a side; of fewer than three in a group there is none, NaN.
     """
 
     first: Any
