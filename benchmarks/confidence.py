@@ -1,7 +1,6 @@
-"""Is `confidence` the share of right matches? Spaces with a known correspondence, of kinds that served no fit.
+"""Is `confidence` the share of right matches? Spaces with a known correspondence, of kinds that were held out.
 
     python benchmarks/confidence.py               kinds held out: AUC and calibration error, a few minutes on two cores
-    python benchmarks/confidence.py --fit         fit the constants of align/spaces/score.py anew, and print them
     python benchmarks/confidence.py --picture     also draw the reliability curves of docs/images/confidence.png
     python benchmarks/confidence.py --data FOLDER data sets elsewhere than in ../shared/data or ANCHOROT_DATA
 
@@ -10,6 +9,7 @@ right within the sampling radius of that: the largest distance of a vertex to th
 landmarks it is right within twice the landmarks' spacing, the largest distance of a point to one. The calibration error
 is the mean difference between confidence and the share of right matches over ten bins of confidence, weighted by the
 matches in them; points without a match are left out. Every kind has its own pairs, drawn by number, and counts alike.
+`benchmarks/calibrate.py` fits the coefficients.
 """
 
 import os
@@ -28,22 +28,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 import anchorot as ao
-from anchorot.align.spaces import score
-from anchorot.align.spaces.score import FACTORS, chances
+from anchorot.align.spaces.score import chances
 from drawn_pairs import DRAWN, Floats, Pair, distances, level, shuffled
 from measure import Row, table, write_results
+from networks import adjacency
 from problems import cell_problems, isometry_problems, scans, surface_costs
 
 DATA = Path(os.environ.get("ANCHOROT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 PAIRS = 30  # of each kind that can be drawn at will,
-FIT_PAIRS = 60  # and of those that serve the fit
+FIT_PAIRS = 60  # and of those that calibrate.py fits to
+NETWORKS = {"real": 5, "regular": 8, "caves": 8, "duplication": 8, "trees": 8}  # pairs of each kind
 SCAN_POINTS = 300
-RIDGE = 1e-5
 BINS = 10
 LARGEST_ERROR = 0.1
 MIN_SHOWN = 0.05  # of the matches are right in kinds that have a curve
@@ -138,11 +137,11 @@ def clouds_by_landmarks(folder: Path, kind: str, seed: int) -> "Judged":
     found = ao.align(ao.PointDistances(x), ao.PointDistances(y), n_landmarks=150)
     spacing = cdist(y, y[found.landmarks[1]]).min(axis=1).max()
     error = np.linalg.norm(y[found.matches] - y[np.argsort(order)], axis=1)
-    return Judged(found.confidence, error <= 2 * spacing, {})
+    return Judged(found.confidence, error <= 2 * spacing)
 
 
-def networks(folder: Path, kind: str, seed: int) -> "Judged":
-    """Networks of a kind that served no fit of theirs, with edges moved; or the real ones."""
+def network_pair(folder: Path, kind: str, seed: int) -> tuple[Floats, Floats, Floats]:
+    """Edges of networks of a kind held out from the fit, with edges moved, or of real ones; and the truth."""
     import networkx as nx
 
     rng = np.random.default_rng(seed)
@@ -171,12 +170,15 @@ def networks(folder: Path, kind: str, seed: int) -> "Judged":
         second = np.concatenate([first[~is_lost], drawn[drawn[:, 0] != drawn[:, 1]]])
     total = int(max(first.max(), second.max())) + 1
     order = rng.permutation(total)
-    sides = [nx.empty_graph(total) for _ in range(2)]
-    for side, edges in zip(sides, (first, order[second]), strict=True):
-        side.add_edges_from(edges.tolist())
-    found = ao.align_graphs(*sides, rng=0)
+    return first, order[second], order
+
+
+def judged_networks(folder: Path, kind: str, seed: int) -> "Judged":
+    """Both networks of a pair, aligned."""
+    first, second, truth = network_pair(folder, kind, seed)
+    found = ao.align_graphs(*(adjacency(edges, len(truth)) for edges in (first, second)), rng=0)
     kept = found.matches >= 0
-    return Judged(found.confidence[kept], (found.matches == order)[kept], {})
+    return Judged(found.confidence[kept], (found.matches == truth)[kept])
 
 
 def jobs(judge: Callable[[Path, str, int], "Judged"], kind: str, count: int) -> Callable[[Path], Iterator[Job]]:
@@ -194,11 +196,11 @@ HELD: dict[
     "digits by two networks": (lambda folder: digits(folder, "euclidean"), "mnist_100_per_class.npz", False),
     "digits by two networks, cosine": (lambda folder: digits(folder, "cosine"), "mnist_100_per_class.npz", False),
     "cells by two assays": (from_problems(cell_problems), "singlecell", False),
-    "networks: proteins, e-mails, school": (jobs(networks, "real", 5), "graph_alignment", False),
-    "networks: random regular": (jobs(networks, "regular", 8), "", False),
-    "networks: caves": (jobs(networks, "caves", 8), "", False),
-    "networks: duplication and divergence": (jobs(networks, "duplication", 8), "", False),
-    "networks: trees": (jobs(networks, "trees", 8), "", False),
+    "networks: proteins, e-mails, school": (jobs(judged_networks, "real", NETWORKS["real"]), "graph_alignment", False),
+    "networks: random regular": (jobs(judged_networks, "regular", NETWORKS["regular"]), "", False),
+    "networks: caves": (jobs(judged_networks, "caves", NETWORKS["caves"]), "", False),
+    "networks: duplication and divergence": (jobs(judged_networks, "duplication", NETWORKS["duplication"]), "", False),
+    "networks: trees": (jobs(judged_networks, "trees", NETWORKS["trees"]), "", False),
     "by landmarks: clouds": (jobs(clouds_by_landmarks, "", 20), "", False),
 }
 BARS = {"scans": 0.8, "clouds": 0.9, "digits": 0.9, "networks": 0.9}  # least AUC of kinds whose names begin so
@@ -208,41 +210,44 @@ BARS = {"scans": 0.8, "clouds": 0.9, "digits": 0.9, "networks": 0.9}  # least AU
 
 
 class Judged(NamedTuple):
-    """Matched points of one pair: their confidence, whether they are right, and what alignments of spaces show."""
+    """Matched points of one pair: their confidence, and whether they are right."""
 
     chance: Floats
     is_right: Floats
-    seen: dict[str, Floats]
+
+
+def aligned(pair: Pair) -> tuple[dict[str, Floats], Floats]:
+    """What the chances of all matches are computed from, and whether they are right."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of neighbours' graphs in several parts, say
+        found = ao.align(pair.first, pair.second, rng=0, mass=pair.mass)
+    rows = np.flatnonzero(found.matches >= 0)
+    return found._evidence.factors(rows), pair.is_right[rows, found.matches[rows]]
 
 
 def judged(pair: Pair | Job) -> Judged:
     if isinstance(pair, Job):
         return pair.judged()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of neighbours' graphs in several parts, say
-        found = ao.align(pair.first, pair.second, rng=0, mass=pair.mass)
-    rows = np.flatnonzero(found.matches >= 0)
-    seen = found._evidence.factors(rows)
-    return Judged(chances(seen), pair.is_right[rows, found.matches[rows]], seen)
+    seen, is_right = aligned(pair)
+    return Judged(chances(seen), is_right)
 
 
 def drawn(name: str, seed: int) -> Judged:
     return judged(DRAWN[name][0](np.random.default_rng([seed, *name.encode()])))
 
 
-def all_judged(folder: Path, is_fit: bool) -> dict[str, list[Judged]]:
-    """All pairs of the kinds that serve the fit, or of the others."""
+def all_judged(folder: Path) -> dict[str, list[Judged]]:
+    """All pairs of the kinds that are held out."""
     found: dict[str, list[Judged]] = {}
     with ProcessPoolExecutor() as pool:
-        for name, (_, serves) in DRAWN.items():
-            if serves == is_fit:
-                count = FIT_PAIRS if is_fit else PAIRS
-                found[name] = list(pool.map(drawn, [name] * count, range(count)))
+        for name, (_, serves_fit) in DRAWN.items():
+            if not serves_fit:
+                found[name] = list(pool.map(drawn, [name] * PAIRS, range(PAIRS)))
                 print(f"{name}: {len(found[name])} pairs", flush=True)
-        for name, (pairs, needed, serves) in HELD.items():
-            if serves == is_fit and not (folder / needed).exists():
+        for name, (pairs, needed, serves_fit) in HELD.items():
+            if not serves_fit and not (folder / needed).exists():
                 print(f"{name}: there is no {needed} in {folder}, left out")
-            elif serves == is_fit:
+            elif not serves_fit:
                 found[name] = list(pool.map(judged, pairs(folder)))
                 print(f"{name}: {len(found[name])} pairs", flush=True)
     return found
@@ -306,42 +311,13 @@ def draw(found: dict[str, list[Judged]]) -> None:
     figure.savefig(PICTURE, dpi=110)
 
 
-# -- the fit ---------------------------------------------------------------------------------------------------------
-
-
-def fit(found: dict[str, list[Judged]]) -> None:
-    """Print what alignments of spaces with nothing in common keep, and the factors of largest likelihood."""
-    alone = [one.seen for one in found["nothing in common"]]
-    ends = np.array([(1, np.log(seen["dimension"][0]), np.log(seen["points"][0])) for seen in alone])
-    by_chance = np.linalg.lstsq(ends, np.array([seen["kept neighbours"][0] for seen in alone]), rcond=None)[0]
-    score.BY_CHANCE = tuple(np.round(by_chance, 3).tolist())
-    seen = {name: np.concatenate([one.seen[name] for pairs in found.values() for one in pairs]) for name in alone[0]}
-    is_right = np.concatenate([joined(pairs)[1] for pairs in found.values()])
-    counts = [len(joined(pairs)[1]) for pairs in found.values()]
-    weights = np.repeat([1 / count / len(counts) for count in counts], counts)
-
-    def loss(factors: Floats) -> float:
-        FACTORS.update(zip(FACTORS, factors.tolist(), strict=True))
-        chance = chances(seen)
-        likely = np.log(np.clip(np.where(is_right, chance, 1 - chance), 1e-6, None))
-        return float(-(weights * likely).sum() + RIDGE * np.square(factors).sum())
-
-    best = np.round(minimize(loss, list(FACTORS.values()), method="L-BFGS-B").x, 2)
-    print(f"loss {loss(best):.4f}: {score.BY_CHANCE = }, {FACTORS = }")
-    print(table(rows_of({k: [one._replace(chance=chances(one.seen)) for one in v] for k, v in found.items()})))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fit", action="store_true", help="fit the factors, to the kinds that are for that")
     parser.add_argument("--picture", action="store_true", help="also draw the reliability curves")
     parser.add_argument("--write", action="store_true", help="also write RESULTS.md")
     parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER")
     options = parser.parse_args()
-    found = all_judged(options.data, options.fit)
-    if options.fit:
-        fit(found)
-        return
+    found = all_judged(options.data)
     print(table(rows_of(found)))
     if options.picture:
         draw(found)

@@ -4,10 +4,11 @@ With directions weighed so that what is left is alike in all of them, exp(-dista
 Gaussian noise, and its doubly stochastic form (Sinkhorn) the chance of a match if nothing else were known. A logistic
 function of four signs turns it into one that holds across kinds of data: that `share`; the `margin` to the nearest
 other point of either side, in units of the temperature; how much more is left than at the median match (`excess`, which
-varies as the root of the number of directions); and how many matches are the `nearest` points at all. The factors were
-fitted to 149 pairs of clouds of several spectra, dimensions (8 to 90) and noise, most with all objects in common; the
-signs were chosen by words and digits. The guide on embeddings has the figures, also of data that were looked at later,
-and says where the chance is far too low: between models that are unlike each other.
+varies as the root of the number of directions); and how many matches are the `nearest` points at all. The coefficients
+are in align/coefficients.toml, fitted to 149 pairs of clouds of several spectra, dimensions (8 to 90) and noise, most
+with all objects in common; no script fits them again. The signs were chosen by words and digits. The guide on
+embeddings has the figures, also of data that were looked at later, and says where the chance is far too low: between
+models that are unlike each other.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from anchorot._typing import Float64s, Floats, Int64s
+from anchorot.align.calibration import load
 from anchorot.align.correspondence import Candidate, excess_allowed, find_runner_up
 from anchorot.align.embeddings.pairs import TIE_TOLERANCE
 from anchorot.align.embeddings.refine import (
@@ -38,10 +40,9 @@ from anchorot.exceptions import InputError
 SOFT_BLUR = 4.0  # temperature of what is carried over: neighbours that are as good in kind have a say
 MAX_RIVALS = 2  # that are finished on all points
 UNRELATED_OBJECTIVE = 2.0  # mean squared distance of unrelated points, each of variance 1
-MIN_SHARE = 1e-4
-MAX_EXCESS = 5.0  # of a logarithm
+MIN_SHARE = 1e-4  # of a match, and of all others: keeps log-odds of shares within 9.2
+MAX_EXCESS = 5.0  # of a logarithm: more than 150 times the median is no worse
 MAX_SQUARED_DISTANCE = 1e3  # squared distance that is as good as infinite
-FACTORS = {"share": 0.238, "margin": 0.110, "excess": -0.157, "nearest": 4.66, "constant": -3.281}
 
 
 def answer(
@@ -147,7 +148,6 @@ def signs_of(found: Finished) -> tuple[dict[str, Any], Int64s]:
 def chances(found: Finished, rival: Int64s | None) -> Float64s:
     """(n,): estimated chance that a point's match is its partner; 0 without a match."""
     signs, ties = signs_of(found)
-    score = FACTORS["constant"] + sum(FACTORS[name] * value for name, value in signs.items())
     chance = np.zeros(len(found.matches))
-    chance[found.matches >= 0] = 1 / (1 + np.exp(-score)) / ties
+    chance[found.matches >= 0] = load("embeddings.match").probability(signs) / ties
     return chance if rival is None else np.where(rival == found.matches, chance, chance / 2)

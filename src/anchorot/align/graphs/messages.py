@@ -31,12 +31,16 @@ from anchorot._typing import Float32s, Float64s, Int32s
 from anchorot.align.graphs.backend import Backend
 from anchorot.align.graphs.problem import Problem
 
-KINDS = 8  # of edges, by the cycles through them
-CORRELATION = 0.4  # of the scores of a common edge
-CYCLE_WEIGHTS = (0.51, 0.30, 0.18)  # of cycles of 3, 4, 5 edges: of s = 0.65, s^k / (1 - s^2k)
-BLOCK_NUMBERS = 1 << 22  # of rows whose walks are counted at a time
-SCALINGS = 10
-STILL, SURE = 0.05, 0.4  # done when a step moves less of the plan's mass, and its rows' largest entries exceed that
+KINDS = 8  # of edges, by the cycles through them: a sparse network of 60 nodes still has some twenty edges of each
+SHARE = 0.65  # s: of the edges that are common, as the first schedule of the solver reckons with
+# Of cycles of 3, 4 and 5 edges, by their k = 2, 3 and 4 other edges: s^k / (1 - s^2k) for counts of correlation s^k.
+CYCLE_WEIGHTS = tuple(round(SHARE**k / (1 - SHARE ** (2 * k)), 2) for k in (2, 3, 4))
+CORRELATION = 0.4  # of the scores of a common edge in both networks: about s^2, that of its triangles
+BLOCK_NUMBERS = 1 << 22  # float32 numbers (16 MB) of rows whose walks are counted at a time
+SCALINGS = 10  # rounds that bring a plan's rows and columns nearly to their sums; every step scales anew
+# Done when a step moves less than this share of the plan's mass, and the largest entries of its rows exceed that on
+# average: a plan that is still flat moves slowly too.
+STILL, SURE = 0.05, 0.4
 
 
 class Schedule(NamedTuple):

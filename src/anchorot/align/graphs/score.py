@@ -4,10 +4,9 @@ The chance is that of the right neighbourhood, divided by the number of nodes in
 exchanges that cost nothing, or because refinement cannot tell nodes apart). The first is a logistic function of what
 the matching shows: how many common edges the next best exchange would cost (`margin`), margins and ties of the nodes
 that a node shares edges with, and how good the whole matching is: the `share` of edges that are common, and their
-`excess` over what networks of that degree with nothing in common would share. The factors were fitted to 330 pairs of
-random networks of six kinds (preferential attachment with and without triangles, small worlds, geometric, blocks,
-Erdős-Rényi; 60 to 320 nodes, degree 3 to 70, up to half of the edges lost and half as many added, some with nodes
-missing), and tried on other kinds; the guide on graphs has the figures.
+`excess` over what networks of that degree with nothing in common would share. The coefficients are in
+align/coefficients.toml; ``python benchmarks/calibrate.py --fit graphs`` draws the pairs of random networks and fits
+them, and the guide on graphs has figures for other kinds.
 """
 
 from typing import Any
@@ -16,21 +15,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from anchorot._typing import Float32s, Float64s, Int64s
+from anchorot.align.calibration import Logistic, load
 from anchorot.align.graphs.problem import Problem
 from anchorot.align.graphs.symmetry import Hashes, refined_colours
 
-NOTHING = 1e-4  # edges: what exchanges cost that cost nothing
-LARGEST_MARGIN = 10.0  # edges
-BY_CHANCE = 0.53, 0.148  # common edges for each node that are found between networks with nothing in common; per degree
-FACTORS = {
-    "margin": 2.03,
-    "margin nearby": 2.4,
-    "ties nearby": -1.4,
-    "excess": 14.79,
-    "degree": -4.14,
-    "share": 4.98,
-    "constant": -5.62,
-}
+TIE_TOLERANCE = 1e-4  # edges: an exchange that costs less costs nothing; sums of float32 weights are off by as much
+LARGEST_MARGIN = 10.0  # edges: margins of hubs grow with their degree, and would outweigh all others nearby
+MIN_DEGREE = 1e-3  # edges per node, where there are hardly any: its logarithm is a feature
+MIN_COMMON = 0.01  # common edges per node, likewise
 
 
 def togetherness(common: csr_array, steps: int = 8) -> Float64s:
@@ -47,30 +39,47 @@ def togetherness(common: csr_array, steps: int = 8) -> Float64s:
 
 def chances(problem: Problem, matches: Int64s, marks: tuple[Hashes, Hashes]) -> Float64s:
     """(n,): estimated chance that a node's match is the right one; `marks` are what nodes have besides edges."""
+    seen = observations(problem, matches, marks)
+    found: Float64s = load("graphs.match").probability(features_of(seen, load("graphs.by_chance"))) / seen["alike"]
+    return found
+
+
+def observations(problem: Problem, matches: Int64s, marks: tuple[Hashes, Hashes]) -> dict[str, Any]:
+    """What the chances are computed from: of every node, or of the whole; and the number of matches as good (`alike`).
+
+    Degrees and common edges are per node.
+    """
     common = problem.common(matches)
     edges = csr_array((np.ones(common.nnz), common.indices, common.indptr), shape=common.shape)
     change = np.maximum(changes_in_edges(problem, matches, common), -LARGEST_MARGIN)  # -inf for other kinds
     change[np.arange(problem.n), matches] = 0
-    is_tie = change >= -NOTHING
+    is_tie = change >= -TIE_TOLERANCE
     ties = is_tie.sum(axis=1)
     margin = -np.where(is_tie, -np.inf, change).max(axis=1)
     margin = np.minimum(np.where(np.isfinite(margin), margin, 0.0), LARGEST_MARGIN)
     around = np.maximum(edges.sum(axis=1), 1)
-    degree = max(1e-3, float(np.sqrt(problem.first.nnz / problem.n * problem.second.nnz / problem.m)))
-    excess = max(0.01, common.nnz / 2 / problem.n) / (BY_CHANCE[0] + BY_CHANCE[1] * degree)
-    seen: dict[str, Any] = {
-        "margin": np.log1p(margin),
-        "margin nearby": np.log1p(edges @ margin / around),
-        "ties nearby": edges @ np.log(ties) / around,
-        "excess": np.log(excess),
-        "degree": np.log(degree),
-        "share": common.nnz / max(1, min(problem.first.nnz, problem.second.nnz)),
-    }
-    score = FACTORS["constant"] + sum(FACTORS[name] * value for name, value in seen.items())
     sizes = [_class_sizes(side, own) for side, own in zip((problem.first, problem.second), marks, strict=True)]
-    alike = np.maximum(sizes[0], sizes[1][matches])
-    found: Float64s = 1 / (1 + np.exp(-score)) / np.maximum(ties, alike)
-    return found
+    return {
+        "margin": margin,
+        "margin nearby": edges @ margin / around,
+        "ties nearby": edges @ np.log(ties) / around,
+        "common edges": max(MIN_COMMON, common.nnz / 2 / problem.n),
+        "degree": max(MIN_DEGREE, float(np.sqrt(problem.first.nnz / problem.n * problem.second.nnz / problem.m))),
+        "share": common.nnz / max(1, min(problem.first.nnz, problem.second.nnz)),
+        "alike": np.maximum(ties, np.maximum(sizes[0], sizes[1][matches])),
+    }
+
+
+def features_of(seen: dict[str, Any], by_chance: Logistic) -> dict[str, Any]:
+    """What speaks for a match; `by_chance` gives common edges per node between networks with nothing in common."""
+    return {
+        "margin": np.log1p(seen["margin"]),
+        "margin nearby": np.log1p(seen["margin nearby"]),
+        "ties nearby": seen["ties nearby"],
+        "excess": np.log(seen["common edges"] / by_chance.score(seen)),
+        "degree": np.log(seen["degree"]),
+        "share": seen["share"],
+    }
 
 
 def candidates(problem: Problem, whole: Int64s, kept: Int64s, chance: Float64s, m: int) -> Float64s:

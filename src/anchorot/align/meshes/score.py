@@ -13,21 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from anchorot._typing import Float64s, Int64s
+from anchorot.align.calibration import load, sigmoid
 from anchorot.align.meshes.laplacian import face_normals
 from anchorot.align.meshes.shape import Shape
 
-REACHES = (0.1, 0.2)  # of neighbourhoods, where the area is 1
+REACHES = (0.1, 0.2)  # of neighbourhoods, in roots of the area: of a person, a hand and half an arm
 FINEST_CURVATURE, FIRST_TURN = 4, 7  # places in the rows of all signatures
-RIGID_WEIGHT, CURVATURE_WEIGHT = 5.0, 2.0  # in a place, where the squared difference of turns counts 1
-# Log-odds that a map is the right way round: constant, turns, curvature, rigidity. The slopes, but for a factor, were
-# set on a first study of 300 pairs (people, dogs, horses; none of the pairs that are reported); the factor and the
-# constant by a logistic regression on maps chosen in a second one, with candidates left out at random.
-RULE = (-8.95, 1.83, 12.2, -8.36)
+# In a place, where the mean squared difference of turns counts 1; set on the even pairs of remeshed people.
+RIGID_WEIGHT, CURVATURE_WEIGHT = 5.0, 2.0
 MIN_BALL_SIZE = 1e-6  # in squares of its reach: a smaller neighbourhood has one sampled point only
-MIRROR_PENALTY = 3.0  # less log-odds for a map that mirrors
-# Log-odds that a match is within 0.05 of the right one in a right map: constant, slope of the logarithm of the misfit
-# around it, and what is added to that. By a logistic regression on 60 000 points of the second study.
-CONFIDENCE_RULE = (-2.3, -1.84, 0.01)
+MIRROR_PENALTY = 3.0  # less log-odds for a map that mirrors: one pair of meshes in twenty, before anything is seen
+MISFIT_FLOOR = 0.01  # squared misfit, relative to a neighbourhood: smaller ones are no surer
 
 
 class Scores(NamedTuple):
@@ -41,18 +37,29 @@ class Scores(NamedTuple):
     mirrored_rigidity: float  # the same with reflections in place of rotations
 
     @property
+    def features(self) -> dict[str, float]:
+        """What speaks for the map; of one that mirrors, for its mirror image."""
+        sign, rigidity = (-1, self.mirrored_rigidity) if self.is_mirrored else (1, self.rigidity)
+        return {"turns": sign * self.turns, "curvature": self.curvature, "rigidity": rigidity}
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether most triangles are turned over."""
+        return self.orientation is not None and self.orientation < 0
+
+    @property
     def log_odds(self) -> float:
-        """How likely the map is right, by a rule that was fitted to maps whose truth is known.
+        """How likely the map is right, by a model that was fitted to maps whose truth is known.
 
         Of a map that mirrors, the same is asked about the mirror image, which must fit far better to be chosen.
         """
-        if self.orientation is not None and self.orientation < 0:
-            return self._rule(-self.turns, self.mirrored_rigidity) - MIRROR_PENALTY
-        return self._rule(self.turns, self.rigidity)
+        found: float = load("meshes.map").score(self.features)
+        return found - MIRROR_PENALTY if self.is_mirrored else found
 
-    def _rule(self, turns: float, rigidity: float) -> float:
-        constant, *slopes = RULE
-        return constant + slopes[0] * turns + slopes[1] * self.curvature + slopes[2] * rigidity
+    @property
+    def probability(self) -> float:
+        """The chance of these log-odds."""
+        return float(sigmoid(self.log_odds))
 
 
 def scores_of(first: Shape, second: Shape, image: Int64s) -> Scores:
@@ -140,7 +147,11 @@ def local_misfits(first: Shape, second: Shape, image: Int64s, reach: float) -> F
 
 def local_confidence(first: Shape, second: Shape, image: Int64s) -> Float64s:
     """Estimate, at every vertex, the chance that its match is near the right one, if the map is the right way round."""
-    constant, slope, offset = CONFIDENCE_RULE
+    chance: Float64s = load("meshes.match").probability(match_features(first, second, image))
+    return chance[first.rows.argmin(axis=0)]
+
+
+def match_features(first: Shape, second: Shape, image: Int64s) -> dict[str, Float64s]:
+    """What speaks for the matches around every landmark."""
     bent = np.mean([misfits(first, second, image, reach)[0] for reach in REACHES], axis=0)
-    odds = np.exp(constant + slope * np.log(np.maximum(bent, 0.0) + offset))
-    return (odds / (1 + odds))[first.rows.argmin(axis=0)]
+    return {"log misfit": np.log(np.maximum(bent, 0.0) + MISFIT_FLOOR)}

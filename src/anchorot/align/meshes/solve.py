@@ -92,7 +92,7 @@ def _result(x: Shape, y: Shape, judged: list[Judged]) -> MeshAlignment:
     table = [
         Candidate(
             name=one.candidate.name,
-            objective=1 - _logistic(one.scores.log_odds),
+            objective=1 - one.scores.probability,
             seconds=one.candidate.seconds,
             matches=_numbered(x, y, one.matches),
             differs=differing(weights, y.vertices, best.candidate.image, one.candidate.image),
@@ -115,10 +115,6 @@ def _result(x: Shape, y: Shape, judged: list[Judged]) -> MeshAlignment:
         runner_up=find_runner_up(table, (1 - MIN_RUNNER_UP_SHARE) * reliable),
         n_second=y.total,
     )
-
-
-def _logistic(value: float) -> float:
-    return 1 / (1 + float(np.exp(-value)))
 
 
 def _numbered(x: Shape, y: Shape, matches: Int64s) -> Int64s:

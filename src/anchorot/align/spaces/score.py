@@ -13,9 +13,10 @@ to their matches. Three things decide how likely a match is right:
 
 The chance is that of the point, times a logistic function of the others, divided by the number of answers that are as
 good: exchanges that cost nothing, points that are alike by symmetry, and other starts' answers by how much worse they
-are. FACTORS and BY_CHANCE were fitted by ``benchmarks/confidence.py --fit`` to pairs of spaces of seven kinds
-(Gaussian clouds, two views of clusters, bent surfaces, neighbours' graphs, nearly symmetric clouds, spaces with nothing
-in common, scans of one person); docs/alignment.md has how well that holds on other kinds.
+are. ``python benchmarks/calibrate.py --fit spaces`` fits the coefficients, which are in align/coefficients.toml, to
+pairs of spaces of seven kinds (Gaussian clouds, two views of clusters, bent surfaces, neighbours' graphs, nearly
+symmetric clouds, spaces with nothing in common, scans of one person); docs/alignment.md has how well that holds on
+other kinds.
 
 Of more points than a plan can hold, landmarks are judged, by their regions alone: a match is then right if it is within
 twice the landmarks' spacing of the true point, the largest distance of any point to a landmark.
@@ -28,19 +29,17 @@ from numpy.typing import NDArray
 
 from anchorot._rescale import in_unit_range
 from anchorot._typing import Float64s, Int64s
+from anchorot.align.calibration import Logistic, load
 from anchorot.space import Space, heavy_part
 
-NEIGHBOURS = 8
+NEIGHBOURS = 8  # points: few enough to be near among 40, and many enough for the share that is kept to say something
 MIN_ROUGHNESS = 1e-9  # of the mean of D, since copies have none
-ROUNDING = 1e-10  # of the mean of D: what exchanges cost that cost nothing
-ALIKE = 1e-7  # how far colours differ of points that are alike
-REFINEMENTS = 3  # of colours
-UNKNOWN_AGREEMENT = 0.5  # of starts, where there was but one
-FAILURE = 3.0  # a start whose objective is larger by a third counts half
-DECAY = 100.0  # an answer with an objective larger by a hundredth is as likely as 1 / e
-# Neighbours kept by alignments of spaces with nothing in common: constant, per log of dimension, per log of points.
-BY_CHANCE = (1.229, -0.214, -0.101)
-FACTORS = {"neighbours": 3.07, "agreement": 4.57, "kept beyond chance": 6.91, "constant": -6.21}
+ROUNDING = 1e-10  # of the mean of D: an exchange that costs less costs nothing; sums are off by less
+ALIKE = 1e-7  # colours, of unit size, that differ by less are equal: above what rounding changes
+REFINEMENTS = 3  # of colours, which then depend on costs three steps away
+UNKNOWN_AGREEMENT = 0.5  # share on which starts agree, where there was only one: neither for the match nor against it
+FAILURE = 3.0  # per relative excess of the objective: a start whose objective is larger by a third counts half
+DECAY = 100.0  # per relative excess: a result whose objective is larger by a hundredth is 1 / e times as likely
 
 Bools = NDArray[np.bool_]
 
@@ -118,10 +117,14 @@ def chances(seen: dict[str, Float64s]) -> Float64s:
 
 def region_chances(seen: dict[str, Float64s]) -> Float64s:
     """The chance that a match lies where it should, if perhaps not on the right point."""
-    expected = kept_by_chance(seen["dimension"], seen["points"])
-    seen = seen | {"kept beyond chance": seen["kept neighbours"] - expected, "constant": np.ones_like(expected)}
-    score = sum(factor * seen[name] for name, factor in FACTORS.items())
-    return np.asarray(1 / (1 + np.exp(-score)))
+    features = features_of(seen, load("spaces.by_chance"))
+    return np.asarray(load("spaces.match").probability(features))
+
+
+def features_of(seen: dict[str, Float64s], by_chance: Logistic) -> dict[str, Float64s]:
+    """What speaks for a match's region; `by_chance` gives the share of neighbours kept with nothing in common."""
+    sizes = {"log dimension": np.log(seen["dimension"]), "log points": np.log(seen["points"])}
+    return seen | {"kept beyond chance": seen["kept neighbours"] - np.clip(by_chance.score(sizes), 0, 1)}
 
 
 class _Judge:
@@ -223,12 +226,6 @@ def common_neighbours(first: Float64s, second: Float64s) -> tuple[Float64s, Floa
     sizes = np.sqrt((near.sum(axis=1) - 1.0) * (there.sum(axis=1) - 1.0))
     shares = np.divide(both.sum(axis=1) - 1.0, sizes, out=np.ones(len(first)), where=sizes > 0)
     return shares, both @ shares / both.sum(axis=1)
-
-
-def kept_by_chance(d: Float64s, n: Float64s) -> Float64s:
-    """The share of neighbours that alignments of spaces with nothing in common keep on average."""
-    constant, per_dimension, per_point = BY_CHANCE
-    return np.clip(constant + per_dimension * np.log(d) + per_point * np.log(n), 0, 1)
 
 
 def dimension(cost: Float64s) -> float:

@@ -1,0 +1,149 @@
+"""Pairs of networks that the confidence of `align_graphs` is fitted to, and others that it is reported on."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+from scipy.sparse import csr_array
+
+import anchorot as ao
+from anchorot.align.graphs.inputs import Networks
+from anchorot.align.graphs.score import features_of, observations
+from calibration import Fit, Floats, Job, Models, Seen, Task, fitted, joined, linear, weights_of
+from confidence import NETWORKS, network_pair
+from drawn_pairs import Rng, level
+from networks import adjacency
+
+PAIRS = 55  # of each kind
+STRANGERS = 10  # and of networks of that kind with nothing in common
+NOTHING = "nothing in common"
+
+
+def attached(rng: Rng, n: int, degree: float, seed: int) -> nx.Graph:
+    """Preferential attachment."""
+    return nx.barabasi_albert_graph(n, max(1, round(degree / 2)), seed=seed)
+
+
+def attached_in_triangles(rng: Rng, n: int, degree: float, seed: int) -> nx.Graph:
+    return nx.powerlaw_cluster_graph(n, max(1, round(degree / 2)), rng.uniform(0.2, 0.9), seed=seed)
+
+
+def small_world(rng: Rng, n: int, degree: float, seed: int) -> nx.Graph:
+    return nx.watts_strogatz_graph(n, 2 * max(1, round(degree / 2)), rng.uniform(0.05, 0.5), seed=seed)
+
+
+def geometric(rng: Rng, n: int, degree: float, seed: int) -> nx.Graph:
+    return nx.random_geometric_graph(n, np.sqrt(degree / (np.pi * n)), seed=seed)
+
+
+def blocks(rng: Rng, n: int, degree: float, seed: int) -> nx.Graph:
+    """Three to six communities, with four to twenty times as many edges within as between."""
+    k, ratio = int(rng.integers(3, 7)), rng.uniform(4, 20)
+    inside = min(0.9, degree / (n / k * (1 + (k - 1) / ratio)))
+    chances = np.full((k, k), inside / ratio) + (inside - inside / ratio) * np.eye(k)
+    return nx.stochastic_block_model(np.bincount(np.arange(n) % k).tolist(), chances.tolist(), seed=seed)
+
+
+def erdos_renyi(rng: Rng, n: int, degree: float, seed: int) -> nx.Graph:
+    return nx.gnp_random_graph(n, degree / n, seed=seed)
+
+
+KINDS: dict[str, Callable[[Rng, int, float, int], nx.Graph]] = {
+    "preferential attachment": attached,
+    "attachment in triangles": attached_in_triangles,
+    "small worlds": small_world,
+    "geometric": geometric,
+    "blocks": blocks,
+    "Erdos-Renyi": erdos_renyi,
+}
+
+
+def drawn_pair(kind: str, number: int, is_shared: bool) -> tuple[csr_array, csr_array, Floats]:
+    """A network of 60 to 320 nodes, and one made of it, or another of that kind; the truth is -1 where there is none.
+
+    The second has lost up to half of its edges, and got up to as many new ones. Every third first network lacks up to
+    a fifth of its nodes.
+    """
+    rng = np.random.default_rng([number, is_shared, *kind.encode()])
+    n = int(rng.integers(60, 321))
+    degree = min(level(rng, 3, 70), n / 3)
+    graphs = [KINDS[kind](rng, n, degree, int(rng.integers(2**31))) for _ in range(1 if is_shared else 2)]
+    first, second = (np.array(graph.edges()) for graph in (graphs[0], graphs[-1]))
+    order, truth = rng.permutation(n), np.full(n, -1)
+    if is_shared:
+        lost = rng.uniform(0, 0.5)
+        kept = second[rng.random(len(second)) >= lost]
+        second = np.concatenate([kept, rng.integers(0, n, (int(rng.uniform(0, lost) * len(second)), 2))])
+        truth = order
+    sides = adjacency(first, n), adjacency(order[second], n)
+    if rng.random() < 1 / 3:
+        left = np.sort(rng.permutation(n)[: n - int(rng.uniform(0, 0.2) * n)])
+        return sides[0][left][:, left], sides[1], truth[left]
+    return *sides, truth
+
+
+def observe_drawn(kind: str, number: int, is_shared: bool) -> Seen:
+    return observe(*drawn_pair(kind, number, is_shared))
+
+
+def observe_held(folder: Path, kind: str, number: int) -> Seen:
+    first, second, truth = network_pair(folder, kind, number)
+    return observe(*(adjacency(edges, len(truth)) for edges in (first, second)), truth)
+
+
+def observe(first: csr_array, second: csr_array, truth: Floats) -> Seen:
+    """Align two networks, of which the first is no larger, and look at all matches."""
+    networks = Networks.of((first, second), None, None, None, None, None)
+    matches = ao.align_graphs(first, second, rng=0).matches
+    return observations(networks.problem(), matches, networks.hashes()) | {"is_right": matches == truth}
+
+
+def jobs(folder: Path, is_fit: bool) -> Iterator[Job]:
+    if not is_fit:
+        for kind, count in NETWORKS.items():
+            if kind != "real" or (folder / "graph_alignment").exists():
+                yield from (Job(f"held out, {kind}", k, observe_held, (folder, kind, k)) for k in range(count))
+        return
+    for kind in KINDS:
+        yield from (Job(kind, k, observe_drawn, (kind, k, True)) for k in range(PAIRS))
+    strangers = [(kind, k, False) for k in range(STRANGERS) for kind in KINDS]
+    yield from (Job(NOTHING, k, observe_drawn, arguments) for k, arguments in enumerate(strangers))
+
+
+def fit(found: dict[str, list[Seen]]) -> dict[str, Fit]:
+    """Both models: `by_chance` from networks with nothing in common, `match` from all."""
+    alone = joined(found[NOTHING], ("degree", "common edges"))
+    by_chance = linear({"degree": alone["degree"]}, alone["common edges"])
+    seen = [one for pairs in found.values() for one in pairs]
+    known = [_features(one, by_chance) for one in seen]
+    total = joined(seen, ("is_right", "alike"))
+    weights = weights_of([sum(len(one["is_right"]) for one in pairs) for pairs in found.values()])
+    match = fitted(joined(known, known[0]), total["is_right"], weights, total["alike"])
+    return {
+        "match": Fit(match, len(seen), len(weights)),
+        "by_chance": Fit(by_chance, len(found[NOTHING]), len(found[NOTHING])),
+    }
+
+
+def _features(seen: Seen, by_chance: object) -> dict[str, Floats]:
+    """Features of all nodes, also of those features that all nodes share."""
+    return {name: np.broadcast_to(value, len(seen["is_right"])) for name, value in features_of(seen, by_chance).items()}
+
+
+def judge(pairs: list[Seen], models: Models) -> dict[str, tuple[Floats, Floats]]:
+    chances = [models["match"].probability(_features(one, models["by_chance"])) / one["alike"] for one in pairs]
+    return {"": (np.concatenate(chances), np.concatenate([one["is_right"] for one in pairs]))}
+
+
+TASK = Task(
+    jobs,
+    fit,
+    judge,
+    {
+        "match": "pairs of random networks of six kinds (preferential attachment with and without triangles, small "
+        "worlds, geometric, blocks, Erdos-Renyi; 60 to 320 nodes, degree 3 to 70, up to half of the edges lost and as "
+        "many added, a third with up to a fifth of the nodes missing), and pairs with nothing in common",
+        "by_chance": "pairs of random networks of these kinds with nothing in common, by least squares",
+    },
+)
