@@ -21,6 +21,9 @@ LAWS_OF_KERNELS += ["tests/search/test_embedding.py"]
 USERS_OF_KERNELS = ["tests/stats", "tests/distances/test_hostile_numbers.py"]
 USERS_OF_KERNELS += [f"tests/many/test_{name}.py" for name in ("pairwise", "marked_collections")]
 USERS_OF_KERNELS += [f"tests/search/test_{name}.py" for name in ("search", "marked_search")]
+# each package that we need, and that an extra brings, is used by one of these
+USERS_OF_PACKAGES = [f"tests/{name}" for name in ("cli", "distances", "io", "plot", "report", "search", "stats")]
+USERS_OF_PACKAGES += ["tests/surfaces", "tests/many/test_cluster.py", "tests/test_estimators.py"]
 # the README installs with --no-compile: each module is compiled when it is first imported, once if that may be kept
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -94,6 +97,23 @@ def tests_numpy(session: nox.Session) -> None:
     if os.environ.get("ANCHOROT_REQUIRE_ALL"):
         laws, few = LAWS_OF_KERNELS + USERS_OF_KERNELS, []
     session.run(PYTHON, "-m", "pytest", *PARALLEL, *few, *(session.posargs or laws), env={"ANCHOROT_KERNELS": "numpy"})
+
+
+@nox.session(python="3.11")
+def lowest(session: nox.Session) -> None:
+    """A sample of the tests, with the lowest versions that pyproject.toml allows; not run by default.
+
+    Packages that those need in turn are the newest. PyTorch, which is large, is left out.
+    """
+    extras = nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]
+    tools = [line for line in extras["test"] if not line.startswith(("anchorot", "torch"))]
+    session.install("uv")
+    session.run("python", "-m", "uv", "pip", "install", "--resolution", "lowest-direct", ".[all]", *tools)
+    session.run("python", "-m", "uv", "pip", "list")
+    # old packages are not made for the newest of others; scikit-learn 1.6 checks estimators only with the variable
+    lenient = ["-W", "ignore::DeprecationWarning"]
+    tests = session.posargs or USERS_OF_PACKAGES
+    session.run("python", "-m", "pytest", *PARALLEL, *lenient, *tests, env={"SCIPY_ARRAY_API": "1"})
 
 
 @nox.session(venv_backend="none")

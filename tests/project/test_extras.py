@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 import tomllib
 from importlib import metadata
@@ -83,6 +84,12 @@ def test_every_extra_that_is_missing_names_itself_in_one_line(folder):
         if not said.endswith(f" is not installed; get it with: pip install 'anchorot[{extra}]'") or "\n" in said
     }
     assert not unlike
+
+
+@pytest.mark.system
+def test_the_line_that_the_error_names_works_where_no_index_has_anchorot(tmp_path):
+    line = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "--no-deps", "anchorot[learn]"]
+    subprocess.run(line, cwd=tmp_path, check=True)  # no folder with a clone in it
 
 
 def test_that_law_knows_all_extras():
