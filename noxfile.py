@@ -23,7 +23,7 @@ USERS_OF_KERNELS += [f"tests/many/test_{name}.py" for name in ("pairwise", "mark
 USERS_OF_KERNELS += [f"tests/search/test_{name}.py" for name in ("search", "marked_search")]
 # each package that we need, and that an extra brings, is used by one of these
 USERS_OF_PACKAGES = [f"tests/{name}" for name in ("cli", "distances", "io", "plot", "report", "search", "stats")]
-USERS_OF_PACKAGES += ["tests/surfaces", "tests/many/test_cluster.py", "tests/test_estimators.py"]
+USERS_OF_PACKAGES += ["tests/align/meshes", "tests/many/test_cluster.py", "tests/test_estimators.py"]
 # the README installs with --no-compile: each module is compiled when it is first imported, once if that may be kept
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

@@ -119,6 +119,7 @@ def test_the_three_ways_out():
         ([(0, 1, -2.0)], {"weight": True}, "edge lengths must not be negative, but that from 0 to 1 is -2"),
         ([(0, 1, np.nan)], {"weight": True}, "edge lengths must be finite"),
         ([(0, 1, "far")], {"weight": True}, "edge lengths has dtype"),
+        ([(0, 1, [2, 3])], {"weight": True}, r"edge lengths have shape \(1, 2\), but a number for each of 1 edges"),
         ([(0, 1)], {"weight": True}, "the edges are pairs of nodes without one"),
         ([(0, 1), (1, 2, 3)], {}, "all be pairs, or all triples"),
         ([(0, 1, 2, 3)], {}, r"all be pairs, or all triples with a length, but got \(0, 1, 2, 3\)"),
@@ -236,7 +237,14 @@ def test_graphml(tmp_path):
         ("g.edgelist", "", {}, "g.edgelist: the file is empty"),
         ("g.edgelist", "# only a comment\n", {}, "g.edgelist: the file is empty"),
         ("g.edgelist", "a b\nc\n", {}, "line 2 of edges is 'c', but two nodes are needed"),
-        ("g.edgelist", "a b\n", {"weight": True}, "line 1 of numbers: could not convert"),
+        ("g.edgelist", "a b\n", {"weight": True}, "line 1 of edges is 'a b', but lengths are asked for"),
+        ("g.edgelist", "a b 1\nb c\nc d 2\n", {"weight": True}, "line 2 of edges is 'b c', but lengths are asked for"),
+        (
+            "g.gml",
+            "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 weight 1 weight 2 ] ]",
+            {"weight": True},
+            r"g.gml: edge lengths have shape \(1, 2\), but a number for each of 1 edges is needed",
+        ),
         ("g.edgelist", "a b\nc d\n", {}, "g.edgelist: the graph has 2 components"),
         (
             "g.edgelist",

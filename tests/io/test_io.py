@@ -229,6 +229,17 @@ def test_an_archive_that_claims_gigabytes_twice_over(tmp_path):
         ao.read(tmp_path / "x.npz")
 
 
+@pytest.mark.parametrize("options", [{}, {"n_neighbors": 2}], ids=str)
+def test_what_write_has_written_can_be_read_as_points(tmp_path, options):
+    rows = ao.from_points([[0.0, 1.0], [2.0, 0.0], [3.0, 3.0]], labels=["a", "b", "c"], types=["x", "y", "z"])
+    ao.write(rows, tmp_path / "x.npz")  # with a geometry
+    ao.write(ao.read(tmp_path / "x.npz"), tmp_path / "y.npz")  # and an origin
+    found = ao.read(tmp_path / "y.npz", kind="points", **options)
+    assert (found.labels, found.types) == (rows.labels, rows.types)
+    if not options:
+        np.testing.assert_array_equal(found.cost, ao.from_points(rows.cost).cost)
+
+
 def test_a_draw_of_points(tmp_path):
     whole = ao.Space(ao.from_points(np.random.default_rng(0).normal(size=(20, 2))).cost, labels=range(20))
     ao.write(whole, tmp_path / "x.npz")

@@ -31,7 +31,7 @@ from anchorot.io.names import READ_IN_PLACE, ending_of, full_ending, name_of
 from anchorot.io.options import ReadOptions, by_keywords
 from anchorot.io.points import cloud_space
 from anchorot.io.safe_open import about, listening, note
-from anchorot.io.stored import arrays_of, space_of
+from anchorot.io.stored import STORED, arrays_of, space_of
 from anchorot.provenance import Origin
 from anchorot.space import Space, as_space
 
@@ -297,8 +297,8 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
     if "V" in found:
         mesh = Mesh(found["V"], found["F"], name=file.name)
         return _mesh(mesh, options, found.get("types"), found.get("features"))
-    if options.kind == "points" and "cost" in found:
-        found["points"] = found.pop("cost")
+    if options.kind == "points" and "cost" in found:  # what is stored of a space goes with its costs
+        found = {"points" if name == "cost" else name: part for name, part in found.items() if name not in STORED}
     if "points" in found:
         how = options.point_metric, options.n_neighbors, options.disconnected
         return cloud_space(found.pop("points"), *how, **found, n_points=options.n_points, rng=options.rng)

@@ -19,6 +19,7 @@ from anchorot.io.names import ending_of
 from anchorot.io.safe_open import check_no_underscore, content_of, lines_of, numbers, reading, whole_number
 
 NO_PARENT = -1
+LONGEST_QUOTE = 60  # letters of a line in a message
 MOST_SAMPLES = 2**53  # identifiers beyond this are not exact in float64
 
 
@@ -30,7 +31,7 @@ def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None,
     rows = [line.replace(",", " ").split() for line in lines_of(file, limit, comment="#%")]
     short = next((i for i, row in enumerate(rows) if len(row) < 2), None)
     if short is not None:
-        raise InputError(f"line {short + 1} of edges is {' '.join(rows[short])!r}, but two nodes are needed")
+        raise InputError(f"line {short + 1} of edges is {_shown(rows[short])}, but two nodes are needed")
     n = _promised_nodes(rows)
     if n is not None:
         rows = rows[1:]
@@ -38,10 +39,13 @@ def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None,
     pairs_only = [i for i, row in enumerate(rows) if len(row) == 2]
     if len(rows) > 1 and pairs_only in ([0], [len(rows) - 1]):  # sizes that are not so, or half an edge
         odd = pairs_only[0]
-        raise InputError(f"line {odd + 1} of edges is {' '.join(rows[odd])!r}, but all others have a third word")
+        raise InputError(f"line {odd + 1} of edges is {_shown(rows[odd])}, but all others have a third word")
     lengths = None
     if weight:
-        lengths = numbers([row[2] if len(row) > 2 else "(no length)" for row in rows], None)[:, 0]
+        if pairs_only:
+            odd = pairs_only[0]
+            raise InputError(f"line {odd + 1} of edges is {_shown(rows[odd])}, but lengths are asked for")
+        lengths = numbers([row[2] for row in rows], None)[:, 0]
     if n is None:
         pairs = [(_name(row[0]), _name(row[1])) for row in rows]
         return edge_table(number_nodes(pairs, lengths, bool(directed), unused), weight, directed)
@@ -51,6 +55,11 @@ def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None,
     return edge_table(
         EdgeTable(n, edges - first, lengths, bool(directed), names, has_unused_lengths=unused), weight, directed
     )
+
+
+def _shown(row: list[str]) -> str:
+    """Return a line as a message quotes it."""
+    return repr(" ".join(row)[:LONGEST_QUOTE])
 
 
 def _promised_nodes(rows: list[list[str]]) -> int | None:

@@ -48,6 +48,11 @@ def edge_table(graph: Any, weight: str | bool | None, directed: bool | None) -> 
         first = make.edges[outside][0]
         raise InputError(f"an edge names the node {first}, but nodes go from 0 to {make.n - 1}")
     if make.lengths is not None:
+        if make.lengths.shape != (len(make.edges),):
+            shape = make.lengths.shape
+            raise InputError(
+                f"edge lengths have shape {shape}, but a number for each of {len(make.edges)} edges is needed"
+            )
         check_finite(make.lengths, "edge lengths")
         if (make.lengths < 0).any():
             first = int(np.argmax(make.lengths < 0))
