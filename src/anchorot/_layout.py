@@ -20,7 +20,7 @@ from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry
 from anchorot.io.files import read
 from anchorot.io.mesh_files import MESH_READERS
-from anchorot.io.meshes import check_mesh, open_mesh
+from anchorot.io.meshes import about_file, check_mesh, open_mesh
 from anchorot.io.names import ending_of
 from anchorot.provenance import Origin
 from anchorot.space import Space
@@ -64,7 +64,8 @@ def drawable(thing: Any) -> Drawable:
         return read(thing)
     if isinstance(thing, str | os.PathLike) or is_mesh(thing):
         mesh = open_mesh(thing)
-        vertices, faces = check_mesh(mesh.vertices, mesh.faces)
+        with about_file(thing):
+            vertices, faces = check_mesh(mesh.vertices, mesh.faces)
         return Whole(Geometry(np.arange(len(vertices)), len(vertices), vertices, faces=faces))
     source = distances_of(thing)
     if isinstance(source, MeshDistances | PointDistances):

@@ -106,6 +106,20 @@ def test_a_table_of_cells_as_old_files_have_it_is_one_clear_line(tmp_path):
         ao.read(path)
 
 
+@pytest.mark.parametrize(
+    ("thing", "message"),
+    [
+        ("cells.h5ad", "got a str, but an AnnData object is needed; anchorot.read reads .h5ad files"),
+        (PCA, "got an ndarray, but an AnnData object is needed"),
+        (None, "got a NoneType, but an AnnData object is needed"),
+    ],
+)
+def test_things_that_are_no_cells_are_one_clear_line(thing, message):
+    with pytest.raises(ao.InputError) as caught:
+        ao.from_cells(thing)
+    assert str(caught.value) == message
+
+
 def test_a_claim_of_gigabytes_is_refused(tmp_path):
     import h5py
 

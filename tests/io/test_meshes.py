@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
+from anchorot._scene import drawable
 from anchorot.io.geodesics import mesh_edges
 
 SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]), np.array([[0, 1, 2], [0, 2, 3]])
@@ -177,7 +178,7 @@ OFF = "OFF\n4 2 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n3 0 1 2\n3 0 2 3\n"
 )
 def test_bad_meshes_get_one_clear_line(tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
-    for read in (ao.read, ao.from_mesh):
+    for read in (ao.read, ao.from_mesh, ao.MeshDistances, drawable):
         with pytest.raises(ao.InputError, match=message) as caught:
             read(tmp_path / name)
         assert "\n" not in str(caught.value)

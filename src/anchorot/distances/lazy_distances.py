@@ -16,7 +16,7 @@ from anchorot.distances.landmarks import Distances, SpaceDistances
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry, cloud
 from anchorot.io.geodesics import ROWS
-from anchorot.io.meshes import open_mesh, surface_of
+from anchorot.io.meshes import about_file, open_mesh, surface_of
 from anchorot.io.points import check_points, distance_blocks
 from anchorot.space import Space, as_space
 
@@ -42,7 +42,9 @@ class MeshDistances:
 
     def __init__(self, mesh: Any, geodesic: str = "heat") -> None:
         check_choice(geodesic, "geodesic", tuple(ROWS))
-        self._surface = surface_of(open_mesh(mesh))
+        opened = open_mesh(mesh)
+        with about_file(mesh):
+            self._surface = surface_of(opened)
         self.kept = self._surface.kept
         self.total = len(self._surface.sites)
         self.row: Callable[[int], Float64s] = ROWS[geodesic](self._surface.vertices, self._surface.faces)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,6 +74,9 @@ def from_cells(
     >>> ao.from_cells(cells, types="kind")
     Space(n=3, uniform, float64, types=2)
     """
+    if not (hasattr(adata, "obsm") and hasattr(adata, "obs_names")):
+        hint = "; anchorot.read reads .h5ad files" if isinstance(adata, str | os.PathLike) else ""
+        raise InputError(f"got {type_of(adata)}, but an AnnData object is needed{hint}")
     _check_key(obsm, list(adata.obsm), adata.X is not None)
     values = adata.X if obsm is None else adata.obsm[obsm]
     names = [str(name) for name in adata.obs_names]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,8 +87,13 @@ def from_mesh(
     [[0.0, 2.0], [2.0, 0.0]]
     """
     found = open_mesh(mesh)
-    with about(Path(found.name)) if isinstance(mesh, str | os.PathLike) else nullcontext():
+    with about_file(mesh):
         return mesh_space(found, n_points, geodesic, rng, sampling, points=points, types=types, features=features)
+
+
+def about_file(mesh: Any) -> AbstractContextManager[None]:
+    """Begin the message of every `InputError` with the name of the file, if the mesh is one."""
+    return about(Path(mesh)) if isinstance(mesh, str | os.PathLike) else nullcontext()
 
 
 def open_mesh(mesh: Any) -> Mesh:
