@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot._scene import drawable
+from anchorot._layout import drawable
 from anchorot.io.geodesics import mesh_edges
 
 SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]), np.array([[0, 1, 2], [0, 2, 3]])
