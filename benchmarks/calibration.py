@@ -16,6 +16,7 @@ Floats = np.ndarray
 Seen = dict[str, Any]  # of one pair: what chances are computed from, and "is_right"
 Models = dict[str, Logistic]
 RIDGE = 1e-5  # times the sum of the squared coefficients, beside the mean negative log-likelihood: keeps them finite
+STOP = {"maxiter": 10_000, "ftol": 1e-15, "gtol": 1e-9}  # of L-BFGS-B: at a loss near 1, all digits that are stored
 MIN_CHANCE = 1e-6  # below it a chance counts as this one in the likelihood
 
 
@@ -87,7 +88,7 @@ def fitted(features: dict[str, Floats], is_right: Floats, weights: Floats, divis
         value = -(weights @ likely) + RIDGE * np.square(coefficients).sum()
         return float(value), 2 * RIDGE * coefficients - columns @ (weights * slope)
 
-    best = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B", options={"maxiter": 2000}).x
+    best = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B", options=STOP).x
     return Logistic(dict(zip(features, best[:-1].tolist(), strict=True)), float(best[-1]))
 
 

@@ -17,6 +17,7 @@ from networks import adjacency
 
 PAIRS = 55  # of each kind
 STRANGERS = 10  # and of networks of that kind with nothing in common
+MAX_EDGES = 3000  # of a network: the time of belief propagation grows with the square
 NOTHING = "nothing in common"
 
 
@@ -70,7 +71,7 @@ def drawn_pair(kind: str, number: int, is_shared: bool) -> tuple[csr_array, csr_
     """
     rng = np.random.default_rng([number, is_shared, *kind.encode()])
     n = int(rng.integers(60, 321))
-    degree = min(level(rng, 3, 70), n / 3)
+    degree = min(level(rng, 3, 70), n / 2, 2 * MAX_EDGES / n)
     graphs = [KINDS[kind](rng, n, degree, int(rng.integers(2**31))) for _ in range(1 if is_shared else 2)]
     first, second = (np.array(graph.edges()) for graph in (graphs[0], graphs[-1]))
     order, truth = rng.permutation(n), np.full(n, -1)
@@ -145,7 +146,7 @@ TASK = Task(
     judge,
     {
         "match": "pairs of random networks of six kinds (preferential attachment with and without triangles, small "
-        "worlds, geometric, blocks, Erdos-Renyi; 60 to 320 nodes, degree 3 to 70, up to half of the edges lost and as "
+        "worlds, geometric, blocks, Erdos-Renyi; 60 to 320 nodes, degree 3 to 55, up to half of the edges lost and as "
         "many added, a third with up to a fifth of the nodes missing), and pairs with nothing in common",
         "by_chance": "pairs of random networks of these kinds with nothing in common, by least squares",
     },
