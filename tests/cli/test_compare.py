@@ -49,6 +49,12 @@ def test_compare_by_every_metric(metric):
     assert (found["metric"], found["p"]) == (metric, METRICS[metric].power)
 
 
+def test_any_number_of_threads_gives_the_same_values():
+    few, many = (anchorot("compare", *PAIR, "--threads", count, "--json") for count in (1, 10**11))
+    few, many = (json.loads(result.stdout) for result in (few, many))
+    assert {**few, "seconds": None} == {**many, "seconds": None}
+
+
 def test_compare_one_of_both_forms():
     robust = json.loads(anchorot("compare", *PAIR, "--robust", "--json").stdout)
     plain = json.loads(anchorot("compare", *PAIR, "--no-robust", "--json").stdout)

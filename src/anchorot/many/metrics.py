@@ -13,7 +13,7 @@ import numpy as np
 
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_choice, check_nonnegative, check_power
+from anchorot._validate import check_choice, check_nonnegative, check_power, check_threads
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.line import StepFunction
 from anchorot.anchors.marked import marked_features
@@ -149,7 +149,7 @@ def metric_of(
     if epsilon is not None and not kind.has_epsilon:
         regularised = " and ".join(repr(other) for other, it in METRICS.items() if it.has_epsilon)
         raise InputError(f"metric {name!r} has no epsilon, but got epsilon={epsilon!r}; {regularised} have one")
-    power = kind.power if p is None else p
+    power, threads = kind.power if p is None else p, check_threads(threads)
     if ground != "w1" and is_w2(ground, alone=power == 1 and marking is None):
         if name != "ae":
             raise InputError(f"ground='w2' goes with metric 'ae', but got metric {name!r}")
