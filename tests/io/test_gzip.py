@@ -148,6 +148,15 @@ def test_a_small_file_that_unpacks_to_much_is_refused_at_the_limit(tmp_path, end
         ao.read(path, max_bytes="1MB")
 
 
+@pytest.mark.parametrize("ending", ["csv", "txt", "edgelist", "swc"])
+def test_a_packed_file_under_another_name_is_told_what_to_be_called(tmp_path, ending):
+    (tmp_path / f"x.{ending}").write_bytes(gzip.compress(b"0 1\n1 0\n"))
+    with pytest.raises(
+        ao.InputError, match=r"not a text file in UTF-8; it is compressed by gzip, so its name should end"
+    ):
+        ao.read(tmp_path / f"x.{ending}")
+
+
 @pytest.mark.parametrize("name", ["x.npz.gz", "x.h5ad.gz", "x.npy.gz", "x.mat.gz", "x.gz", "x.foo.gz"])
 def test_other_packed_files_are_refused_by_their_ending(tmp_path, name):
     (tmp_path / name).write_bytes(gzip.compress(b"0"))

@@ -166,6 +166,15 @@ def test_endless_gml_is_one_short_line(tmp_path, text):
     refused(tmp_path / "x.gml", r"^x\.gml: not a GML file that can be read .{1,330}$")
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="there is no /proc")
+@pytest.mark.parametrize("ending", ["csv", "txt", "off", "graphml", "npy", "csv.gz"])
+def test_errors_of_reading_name_the_file(tmp_path, ending):
+    path = tmp_path / f"x.{ending}"
+    path.symlink_to("/proc/self/mem")  # which opens, but has nothing at its begin
+    with pytest.raises((ao.InputError, OSError), match=rf"x\.{ending}"):
+        ao.read(path)
+
+
 def test_files_that_claim_to_be_empty_are_read_to_the_limit_only(tmp_path):
     (tmp_path / "endless.csv").symlink_to("/proc/self/maps")
     refused(tmp_path / "endless.csv", "the file takes", max_bytes=100)

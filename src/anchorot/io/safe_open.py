@@ -29,6 +29,7 @@ MIN_BYTES_PER_SECOND = 5e6  # and how fast larger ones must be read
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # which Windows lacks
 PIECE_BYTES = 1 << 20  # unpacked at a time
 GZIP_FILE = "a gzip file"
+GZIP_MAGIC = b"\x1f\x8b"
 TIMED_OUT = 1  # how a process ends that has taken longer
 READ = (str(Path(__file__).with_name("guarded_readers.py")), "read")
 _processes = Processes()
@@ -38,12 +39,16 @@ _heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
 
 @contextmanager
 def about(file: Path) -> Iterator[None]:
-    """Begin the message of every `InputError` with the name of the file that it is about, all in one line."""
+    """Begin the message of every `InputError` with the name of the file, in one line; let every `OSError` name it."""
     try:
         yield
     except InputError as error:
         said = " ".join(str(error).split())  # it may quote what is in the file
         raise InputError(f"{name_of(file)}: {said}") from None
+    except OSError as error:
+        if error.filename is not None or error.strerror is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(file)) from None  # of reading what was opened
 
 
 @contextmanager
@@ -169,10 +174,12 @@ def read_guarded(reader: str, file: Path, limit: int, **options: str) -> dict[st
 
 def lines_of(file: Path, limit: int, comment: str | None = None) -> list[str]:
     """Lines of a text file that are neither blank nor comments; a byte-order mark counts for nothing."""
+    content = content_of(file, limit)
     try:
-        text = content_of(file, limit).decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError("not a text file") from None
+        hint = "; it is compressed by gzip, so its name should end in .gz" if content.startswith(GZIP_MAGIC) else ""
+        raise InputError(f"not a text file in UTF-8{hint}") from None
     lines = [line for line in text.splitlines() if line.strip()]
     if comment is not None:
         lines = [line for line in lines if line.lstrip()[0] not in comment]
