@@ -15,6 +15,9 @@ from tests import reference
 from tests.align.graphs.test_pipeline import noisy, pairs_of_matrices
 from tests.strategies import examples
 
+# Small networks share as many edges by chance as they have.
+pytestmark = pytest.mark.filterwarnings("ignore:the matching is no better than chance")
+
 
 def ring_without_one_type(n, seed):
     """A ring, a shuffled ring, and types of which the second lacks one."""
@@ -95,7 +98,7 @@ def test_features_that_are_the_same_everywhere_change_no_match(seed):
     found = ao.align_graphs(first, second, features=(np.zeros(60), np.ones(60)), rng=0)  # each pair costs as much
     assert found.objective < 0
     np.testing.assert_array_equal(found.matches, plain.matches)
-    assert found.converged == plain.converged
+    assert found.is_settled == plain.converged
     assert (found.runner_up is None) == (plain.runner_up is None)
 
 

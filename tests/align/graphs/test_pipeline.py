@@ -14,6 +14,9 @@ import anchorot as ao
 from tests import reference
 from tests.strategies import examples
 
+# Small networks share as many edges by chance as they have.
+pytestmark = pytest.mark.filterwarnings("ignore:the matching is no better than chance")
+
 
 @st.composite
 def matrices(draw, most=7, directed=False, weighted=False):
@@ -139,7 +142,7 @@ def test_a_shuffled_copy_of_a_network_without_symmetries_is_found_exactly(seed, 
     order = rng.permutation(40)
     found = aligned(matrix, matrix[np.ix_(order, order)], directed)
     np.testing.assert_array_equal(order[found.matches], np.arange(40))
-    assert found.converged
+    assert found.is_settled
     assert found.s3 == 1
 
 
@@ -204,7 +207,7 @@ def test_nodes_without_edges_and_networks_without_any_are_aligned():
     assert found.common_edges == 0
     assert np.isnan(found.s3)
     assert len(set(found.twins[0])) == 1
-    assert found.converged
+    assert found.is_settled
     parts = nx.disjoint_union(lopsided(20, 2), nx.path_graph(3))
     parts.add_nodes_from(["alone", "too"])
     order = np.random.default_rng(1).permutation(25)

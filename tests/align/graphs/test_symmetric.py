@@ -7,6 +7,9 @@ import pytest
 import anchorot as ao
 from anchorot.align.graphs.symmetry import canonical_order
 
+# Small networks share as many edges by chance as they have.
+pytestmark = pytest.mark.filterwarnings("ignore:the matching is no better than chance")
+
 
 def shuffled(graph, seed):
     """The graph with its nodes renamed at random."""
@@ -46,7 +49,7 @@ def test_shuffled_copies_of_symmetric_networks_have_all_edges_in_common(name):
     for seed in range(4):
         found = ao.align_graphs(graph, shuffled(graph, seed), rng=seed)
         assert found.common_edges == graph.number_of_edges()
-        assert found.converged
+        assert found.is_settled
 
 
 @pytest.mark.parametrize("name", ["ring of 20", "ring of 30", "torus", "circulant", "prism"])

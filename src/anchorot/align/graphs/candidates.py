@@ -13,6 +13,7 @@ import numpy as np
 
 from anchorot._typing import Float32s, Int64s
 from anchorot.align.graphs.backend import Backend
+from anchorot.align.graphs.evidence import excess_evidence
 from anchorot.align.graphs.heat import anchor_costs
 from anchorot.align.graphs.messages import Conversation, Schedule, count_messages
 from anchorot.align.graphs.path import STAGES, STEPS, follow_path
@@ -47,6 +48,7 @@ class Found(NamedTuple):
     seconds: float
     n_iter: int
     is_finished: bool  # whether no exchange helps any more
+    is_vote: bool = False  # whether it began from another's matches
     is_settled: bool = False  # whether nothing better was to be expected after it
 
 
@@ -63,7 +65,11 @@ def solve(problem: Problem, marks: tuple[Hashes, Hashes], backend: Backend, rng:
     ordered = problem.reordered(*orders)
     everyone = np.arange(problem.n)
     if problem.n == problem.m and _is_best(ordered, everyone):  # isomorphic networks need no search
-        tried = [Found("refinement", everyone, ordered.value(everyone), time.perf_counter() - begin, 0, True, True)]
+        tried = [
+            Found(
+                "refinement", everyone, ordered.value(everyone), time.perf_counter() - begin, 0, True, is_settled=True
+            )
+        ]
     else:
         tried = search(ordered, backend, np.random.default_rng(seed))
     found = []
@@ -110,6 +116,8 @@ def is_settled(problem: Problem, found: list[Found], is_tied: bool) -> bool:
     if last.value < least:
         return False
     rivals = [one for one in found[:-1] if one.value >= least]
+    if last.is_vote and rivals and excess_evidence(problem, best.matches) < 0:
+        return False  # voters were wrong, and wrong again: their matches come from the matching that they agree with
     if not is_tied:
         return any(np.mean(one.matches == last.matches) > SAME for one in rivals)
     edges = problem.common(last.matches).astype(bool)
@@ -158,7 +166,8 @@ def _attempts(
         best = max(found, key=lambda one: one.value)
         vote = problem.padded_rows(votes(problem, best.matches, share, backend))
         doubting = SCHEDULES["messages, doubting"] if talk is not None else None
-        yield attempt(f"votes of {100 * share:.0f} %", (prior if talk is None else near) + VOTE * vote, doubting)
+        voted = attempt(f"votes of {100 * share:.0f} %", (prior if talk is None else near) + VOTE * vote, doubting)
+        yield voted._replace(is_vote=True)
 
 
 def _known(problem: Problem) -> Float32s:

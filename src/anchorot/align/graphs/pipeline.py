@@ -35,7 +35,8 @@ def align_graphs(
     one's, without training and without a parameter to choose. Several ways are tried, and the number of common edges
     chooses: belief propagation between pairs of edges; a path from a convex form of the problem to the concave one,
     from plans between anchors of heat kernels; and, where no two of them agree, the same again after the surest nodes
-    have voted.
+    have voted. Isomorphic networks are mostly solved at once, by refining the colours of nodes; where most nodes look
+    alike, as on a ring, a few are matched at random first, and the others by the heat that reaches them from these.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def align_graphs(
         Numbers of the nodes, comparable between the networks, by the same rule. A squared distance of average size
         costs as much as the edges of an average node are worth.
     seeds : iterable of pairs, optional
-        Nodes that are known to go together, by name: one of the first network and one of the second.
+        Nodes that are known to go together, by name: one of the first network and one of the second, of one type.
     weight : None, bool or str
         Edge attribute that says how strong an edge is, as in :func:`from_graph`. By default all edges count alike.
     directed : bool, optional
@@ -59,7 +60,7 @@ def align_graphs(
     rng : None, int or numpy.random.Generator
         Decides between matches that symmetry makes equal.
     threads : int
-        Threads for the kernels; the answer does not depend on it.
+        Threads for the kernels; the result does not depend on it.
     device : str, optional
         Where PyTorch (extra ``torch``) does the work, "cuda", say; assignments stay on the CPU.
 
@@ -67,7 +68,8 @@ def align_graphs(
     -------
     GraphAlignment
         With `matches`, `pairs()`, `common_edges`, `edge_correctness`, `s3`, a `confidence` for each node, `starts` and
-        more.
+        more. Where `reliable`, the estimated chance that the whole matching is better than chance, is below 0.5, there
+        is a `ConvergenceWarning`.
 
     Notes
     -----

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from anchorot.align.graphs.problem import Problem
 
 
+MIN_RELIABLE = 0.5  # below, common edges are no more than chance would find
+
+
 class SolvedGraphs(NamedTuple):
     """The problem that was solved, with the smaller network first, and its solution."""
 
@@ -57,6 +60,9 @@ class GraphAlignment(Correspondence):
         Another matching with about as many common edges.
     converged : bool
         Whether the search for the best matching stopped because no exchange of two nodes helped any more.
+    is_settled : bool
+        Whether nothing better was to be expected: as many common edges as there can be, nearly so, or two ways that led
+        to the same matching.
     twins : (ndarray of shape (n,), ndarray of shape (m,))
         Nodes of one network with the same number have the same neighbours (but for each other), types, features and
         loops, so that exchanging them changes nothing: no method can tell which is which.
@@ -65,8 +71,10 @@ class GraphAlignment(Correspondence):
     graphs : (csr_array of shape (n, n), csr_array of shape (m, m))
         Weights of the edges of both networks; symmetric unless `directed`.
     directed : bool
-    reliable : None
-        Not estimated for graphs.
+    reliable : float
+        Estimated chance that the common edges are more than a search would find between networks that have nothing in
+        common; features do not count. Below 0.5 the matching is no better than chance, and there is a
+        `ConvergenceWarning` unless it has as many common edges as there can be.
     """
 
     matches: Int64s
@@ -75,18 +83,26 @@ class GraphAlignment(Correspondence):
     candidates: tuple[Candidate, ...]
     runner_up: Candidate | None
     converged: bool
+    reliable: float
     twins: tuple[Int64s, Int64s]
     names: tuple[tuple[object, ...], tuple[object, ...]]
     graphs: tuple[csr_array, csr_array]
     directed: bool
     _solved: SolvedGraphs = field(repr=False)
-    reliable: float | None = None
 
     is_one_to_one = True
     is_map = False
     method = "align_graphs"
     points_are = "nodes"
-    numbers = ("objective", "common_edges", "edge_correctness", "induced_conserved_structure", "s3")
+    numbers = (
+        "objective",
+        "reliable",
+        "is_settled",
+        "common_edges",
+        "edge_correctness",
+        "induced_conserved_structure",
+        "s3",
+    )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -177,10 +193,21 @@ class GraphAlignment(Correspondence):
         used = np.flatnonzero(self.matches >= 0) if is_first else self.matches[self.matches >= 0]
         return self._count(self.graphs[0 if is_first else 1][used][:, used])
 
+    def verdict(self) -> tuple[str, bool]:
+        """Say whether the matching is better than chance, and whether that is a warning."""
+        text = f"The chance that this matching is better than chance is estimated at {self.reliable:.0%}."
+        if self.reliable >= MIN_RELIABLE:
+            return text, False
+        return (
+            f"{text} Networks with nothing in common would share as many edges; seeds, types or features may help.",
+            True,
+        )
+
     def _own_facts(self, full: bool) -> dict[str, str]:
         said = {
             "common edges": f"{self.common_edges}, {self.edge_correctness:.1%} of the smaller network's",
             "S3": f"{self.s3:.4g}",
+            "search": "settled" if self.is_settled else "NOT settled: a better matching may exist",
         }
         if full:
             said["induced conserved structure"] = f"{self.induced_conserved_structure:.4g}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from anchorot._typing import Int64s
 from anchorot._validate import check_memory
 from anchorot.align.correspondence import Candidate, excess_allowed, find_runner_up
 from anchorot.align.graphs.backend import Backend
-from anchorot.align.graphs.candidates import solve
+from anchorot.align.graphs.candidates import ROUNDING, solve
+from anchorot.align.graphs.evidence import reliability
 from anchorot.align.graphs.inputs import Networks
 from anchorot.align.graphs.problem import Problem
-from anchorot.align.graphs.result import GraphAlignment, SolvedGraphs
+from anchorot.align.graphs.result import MIN_RELIABLE, GraphAlignment, SolvedGraphs
 from anchorot.align.graphs.score import chances
 from anchorot.align.graphs.symmetry import twin_classes
+from anchorot.exceptions import ConvergenceWarning
 from anchorot.io.safe_open import note
 
 OBJECTIVE_ROUNDING = 1e-6  # of the objective without a common edge
@@ -39,13 +42,23 @@ def align_networks(
         from anchorot.align.graphs.device import Device
 
         backend = Device(device)
-    return interruptible(lambda: _align(ordered, problem, backend, rng, share, is_turned), problem.m)
+    found, is_best = interruptible(lambda: _align(ordered, problem, backend, rng, share, is_turned), problem.m)
+    if found.reliable < MIN_RELIABLE and problem.linear is None and not is_best:
+        text = (
+            "the matching is no better than chance: networks with nothing in common would share as many edges "
+            f"(reliable={found.reliable:.2g}); seeds, types or features may help"
+        )
+        warnings.warn(text, ConvergenceWarning, stacklevel=3)
+    return found
 
 
 def _align(
     networks: Networks, problem: Problem, backend: Backend, rng: np.random.Generator, share: float, is_turned: bool
-) -> GraphAlignment:
-    """Align two networks, the smaller one first; `is_turned` says that the caller has it second."""
+) -> tuple[GraphAlignment, bool]:
+    """Align two networks, the smaller one first; also return whether no matching can be worth more.
+
+    `is_turned` says that the caller has the smaller network second.
+    """
     n, m = networks.first.n, networks.second.n
     hashes = networks.hashes()
     unit, is_scaled = _unit(networks, problem)
@@ -76,19 +89,22 @@ def _align(
         chance = _turned(best, chance, m, 0.0)
         twins.reverse()
         networks = networks.turned()
-    return GraphAlignment(
+    result = GraphAlignment(
         matches=candidates[0].matches,
         confidence=chance,
         objective=candidates[0].objective,
         candidates=tuple(candidates),
         runner_up=find_runner_up(candidates, excess_allowed(candidates[0].objective, alone)),
         converged=found[0].is_finished,
+        is_settled=any(one.is_settled for one in found),
+        reliable=reliability(problem, whole),
         twins=(twins[0], twins[1]),
         names=(networks.first.names, networks.second.names),
         graphs=(networks.first.weights, networks.second.weights),
         directed=networks.is_directed,
         _solved=solved,
     )
+    return result, found[0].value >= problem.bound - ROUNDING * abs(problem.bound)
 
 
 def _edge_weight(weights: csr_array, is_scaled: bool, is_directed: bool) -> float:
