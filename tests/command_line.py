@@ -147,7 +147,7 @@ def write_inputs(folder, a="a.npy", b="b.npy"):
     spaces = [ao.from_points(rng.normal(size=(n, 2))) for n in (5, 4)]
     for name, space in zip((a, b), spaces, strict=True):
         np.save(folder / name, space.cost)
-    ao.SearchIndex.build(spaces, [a, b]).save(folder / "x.index")
+    ao.SearchIndex.build(spaces, ["old.npy", b]).save(folder / "x.index")
     return folder
 
 

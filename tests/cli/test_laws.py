@@ -113,8 +113,13 @@ def test_names_from_outside_give_no_orders_to_a_terminal(tmp_path, name):
     }
     words = RUNS[name].replace("a.npy", "\0" + "1.npy").replace("b.npy", "\0" + "2.npy").split()
     words = [*name.split(), *(word.replace("\0", HOSTILE) for word in words), *extras.get(name, [])]
-    for result in anchorot_each(words, [*words, "--json"], cwd=tmp_path):
-        assert (result.returncode, result.stderr) == (0, "")
+    first, second = anchorot_each(words, [*words, "--json"], cwd=tmp_path)
+    assert first.stderr == ""
+    assert ("a name stands for several spaces" if name == "search add" else "") in second.stderr
+    assert second.stderr.count("\n") == (name == "search add")
+    assert second.stderr.replace("\n", "").isprintable()
+    for result in (first, second):
+        assert result.returncode == 0
         assert result.stdout.replace("\n", "").isprintable(), repr(result.stdout)
 
 
