@@ -13,6 +13,7 @@ import tempfile
 from functools import cache, partial
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 import pytest
@@ -178,6 +179,7 @@ CASES = {
         for name in ("predict", "predict_proba", "kneighbors")
     },
     "AnchorProcessKernel.diag": (lambda X: ao.estimators.AnchorProcessKernel().diag(X), {"X": SPACES}),
+    "Correspondence.hits": (of_alignment("Alignment", "hits"), {"truth": list(range(20))}),
     "Correspondence.project": (of_alignment("Alignment", "project"), {"values": [p[0] for p in OTHERS]}),
     "Correspondence.transfer": (of_alignment("Alignment", "transfer"), {"labels": list("abcd" * 5)}),
     "EmbeddingAligner.fit": (aligner, {"X": POINTS, "Y": OTHERS}),
@@ -343,13 +345,15 @@ def plain(result):
     if isinstance(result, Axes):
         picture = io.BytesIO()
         result.figure.savefig(picture, format="raw", dpi=30)
+        plt.close(result.figure)
         return picture.getvalue()
     if isinstance(result, ao.Space):
         return [plain(part) for part in (result.cost, result.weights, result.types, result.features, result.labels)]
     if isinstance(result, list | tuple):
         return [plain(part) for part in result]
     if dataclasses.is_dataclass(result):
-        return {key: plain(part) for key, part in vars(result).items() if not callable(part) and key != "seconds"}
+        shown = {key: part for key, part in vars(result).items() if not key.startswith("_") and key != "seconds"}
+        return {key: plain(part) for key, part in shown.items() if not callable(part)}
     return result.toarray() if hasattr(result, "toarray") else result
 
 

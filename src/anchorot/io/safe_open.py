@@ -31,7 +31,7 @@ PIECE_BYTES = 1 << 20  # unpacked at a time
 GZIP_FILE = "a gzip file"
 GZIP_MAGIC = b"\x1f\x8b"
 TIMED_OUT = 1  # how a process ends that has taken longer
-READ = (str(Path(__file__).with_name("guarded_readers.py")), "read")
+READ = (str(Path(__file__).with_name("sandboxed_readers.py")), "read")
 _processes = Processes()
 atexit.register(_processes.end_all)
 _heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
@@ -154,7 +154,7 @@ def reading(kind: str) -> Iterator[None]:
 
 
 def read_guarded(reader: str, file: Path, limit: int, **options: str) -> dict[str, Any]:
-    """Return the arrays that one of the `guarded_readers` finds in a file; at most `limit` bytes of them."""
+    """Return the arrays that one of the `sandboxed_readers` finds in a file; at most `limit` bytes of them."""
     with opened(file) as handle:  # what the system has to say about the file is raised as it is
         seconds = MIN_SECONDS + os.fstat(handle.fileno()).st_size / MIN_BYTES_PER_SECOND
     request = {"reader": reader, "path": str(file.resolve()), "seconds": seconds, "limit": limit, "options": options}

@@ -83,6 +83,7 @@ class GraphAlignment(Correspondence):
     candidates: tuple[Candidate, ...]
     runner_up: Candidate | None
     converged: bool
+    is_settled: bool
     reliable: float
     twins: tuple[Int64s, Int64s]
     names: tuple[tuple[object, ...], tuple[object, ...]]

@@ -133,8 +133,8 @@ def _unit(networks: Networks, problem: Problem) -> tuple[float, bool]:
     """
     once = 1.0 if problem.is_directed else 0.5
     x, y = (float(side.weights.data.max(initial=0)) or 1.0 for side in networks[:2])
-    least, most = (bound(x * x, y * y, x * y) for bound in (min, max))
-    if sys.float_info.min <= once * least and math.isfinite(most * (1 + problem.first.nnz + problem.second.nnz)):
+    most = max(x * x, y * y) * (1 + problem.first.nnz + problem.second.nnz)
+    if sys.float_info.min <= once * x * y and math.isfinite(most):
         return once * x * y, False
     note(
         "the objective",
