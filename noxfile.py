@@ -19,8 +19,8 @@ LAWS_OF_KERNELS = ["tests/kernels", "tests/anchors", "tests/align/graphs/test_ke
 LAWS_OF_KERNELS += [f"tests/distances/test_{name}.py" for name in ("energy", "golden", "plan", "wasserstein")]
 LAWS_OF_KERNELS += ["tests/search/test_embedding.py"]
 USERS_OF_KERNELS = ["tests/stats", "tests/distances/test_hostile_numbers.py"]
-USERS_OF_KERNELS += [f"tests/many/test_{name}.py" for name in ("pairwise", "marked_collections")]
-USERS_OF_KERNELS += [f"tests/search/test_{name}.py" for name in ("search", "marked_search")]
+USERS_OF_KERNELS += [f"tests/many/test_{name}.py" for name in ("pairwise", "attribute_collections")]
+USERS_OF_KERNELS += [f"tests/search/test_{name}.py" for name in ("search", "attribute_search")]
 # each package that we need, and that an extra brings, is used by one of these
 USERS_OF_PACKAGES = [f"tests/{name}" for name in ("cli", "distances", "io", "plot", "report", "search", "stats")]
 USERS_OF_PACKAGES += ["tests/align/meshes", "tests/many/test_cluster.py", "tests/test_estimators.py"]

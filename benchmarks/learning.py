@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--n-points", type=int, default=100, help="vertices drawn of each mesh, at most")
     parser.add_argument("--geodesic", default="edge", help="how distances on meshes are measured")
     options = parser.parse_args()
-    warnings.simplefilter("ignore", ao.InputNote)
+    warnings.simplefilter("ignore", ao.InputWarning)
     lines: list[Iterator[str]] = []
     if options.only != "meshes":
         lines.append(neuron_table(options.folder))

@@ -2,13 +2,13 @@
 
     python benchmarks/levels.py levels [--repeats 1000]    how often nothing is rejected that should not be
     python benchmarks/levels.py power [--repeats 300]      differences between nested tissues, found by whom
-    python benchmarks/levels.py reaches [--repeats 150]    the same by marked AE up to REACH, and without a reach
+    python benchmarks/levels.py reaches [--repeats 150]    AE with attributes, up to REACH and to any distance
     python benchmarks/levels.py effects [--repeats 500]    how often the interval of an effect holds the true one
     python benchmarks/levels.py tissue FOLDER              the patients of pancreas_imc.npz in FOLDER, honestly
 
 A simulated image is a cloud of 24 points, whose size varies between patients and between the images of a patient; the
-intra-class correlation is that of the logarithm of the size. "marked AE by patients" looks at distances up to REACH,
-which was chosen for these tissues. All cores are used; `--quick` is a smoke test.
+intra-class correlation is that of the logarithm of the size. "AE with attributes by patients" looks at distances up to
+REACH, which was chosen for these tissues. All cores are used; `--quick` is a smoke test.
 """
 
 import os
@@ -122,7 +122,15 @@ def scaled(job: tuple) -> tuple[bool, bool]:
     spaces, subject = tissues(rng, patients, images, "none")
     label = (subject >= patients).astype(int)
     found = ao.scale_test(
-        spaces, label, REACHES, subjects=subject, marks="types", type_pairs=True, n_resamples=199, rng=seed, **QUIET
+        spaces,
+        label,
+        REACHES,
+        subjects=subject,
+        attributes="types",
+        type_pairs=True,
+        n_resamples=199,
+        rng=seed,
+        **QUIET,
     )
     return found.pvalue <= LEVEL, bool((found.pair_pvalues <= LEVEL).any())
 
@@ -188,7 +196,7 @@ def effects(repeats: int) -> None:
 # -- power -----------------------------------------------------------------------------------------------------------
 
 REACHES = np.linspace(0.02, 0.4, 20)
-REACH = 0.2  # of marked AE: about the distances at which these tissues differ, known to whoever made them
+REACH = 0.2  # of AE with attributes: about the distances at which these tissues differ, known to whoever made them
 N_CELLS = 20  # of each type
 TYPES = np.repeat(list("ABC"), N_CELLS)
 PAIRS = list(itertools.combinations_with_replacement("ABC", 2))
@@ -254,7 +262,7 @@ def mixed_model(values: np.ndarray, subject: np.ndarray, patients: int) -> float
 
 
 METHODS = (
-    "marked AE by patients",
+    "AE with attributes by patients",
     "scale_test, any",
     "types and distance",
     "L, mixed model, Holm",
@@ -269,20 +277,20 @@ def compared(job: tuple) -> list[bool]:
     label = (subject >= patients).astype(int)
     options = {"subjects": subject, "n_resamples": 199, "rng": seed, **QUIET}
     marked = marked_pvalue(spaces, label, REACH, options)
-    scale = ao.scale_test(spaces, label, REACHES, marks="types", type_pairs=True, **options)
+    scale = ao.scale_test(spaces, label, REACHES, attributes="types", type_pairs=True, **options)
     u = np.array([l_statistics(space) for space in spaces])
     mixed = len(PAIRS) * min(mixed_model(column, subject, patients) for column in u.T)
     plain = len(PAIRS) * min(stats.ttest_ind(column[label == 0], column[label == 1]).pvalue for column in u.T)
     return [p <= LEVEL for p in (marked, scale.pvalue, float(scale.pair_pvalues.min()), mixed, plain)]
 
 
-def marked_pvalue(spaces: list[ao.Space], label: np.ndarray, reach: float | None, options: dict) -> float:
-    d = ao.pairwise(spaces, marks="types", reach=reach, n_jobs=1, **QUIET)
+def marked_pvalue(spaces: list[ao.Space], label: np.ndarray, max_cost: float | None, options: dict) -> float:
+    d = ao.pairwise(spaces, attributes="types", max_cost=max_cost, n_jobs=1, **QUIET)
     return ao.group_test(d, label, post_hoc=False, **options).pvalue
 
 
 def compared_reaches(job: tuple) -> list[bool]:
-    """Rejected by marked AE up to REACH, by marked AE without a reach, and by the mixed model."""
+    """Rejected by AE with attributes up to REACH, by AE with attributes without a reach, and by the mixed model."""
     difference, patients, images, seed = job
     rng = np.random.default_rng([seed, patients, images, DIFFERENCES.index(difference), 5])
     spaces, subject = tissues(rng, patients, images, difference)
@@ -290,10 +298,12 @@ def compared_reaches(job: tuple) -> list[bool]:
     options = {"subjects": subject, "n_resamples": 199, "rng": seed, **QUIET}
     u = np.array([l_statistics(space) for space in spaces])
     mixed = len(PAIRS) * min(mixed_model(column, subject, patients) for column in u.T)
-    return [p <= LEVEL for p in (*(marked_pvalue(spaces, label, reach, options) for reach in (REACH, None)), mixed)]
+    return [
+        p <= LEVEL for p in (*(marked_pvalue(spaces, label, max_cost, options) for max_cost in (REACH, None)), mixed)
+    ]
 
 
-def reaches(repeats: int, first_seed: int = 10_000) -> None:
+def max_costs(repeats: int, first_seed: int = 10_000) -> None:
     """On the cohorts of the experiment on patients, with its interval: Student's t of paired differences."""
     rows = []
     for difference in DIFFERENCES[1:]:
@@ -303,7 +313,13 @@ def reaches(repeats: int, first_seed: int = 10_000) -> None:
         low, high = stats.t.interval(0.95, repeats - 1, gain.mean(), stats.sem(gain))
         shares = [share(int(column.sum()), repeats) for column in found.T]
         rows.append([difference, *shares, f"{gain.mean():+.3f} ({low:+.3f} to {high:+.3f})"])
-    head = ["tissues", f"marked AE up to {REACH:g}", "marked AE, no reach", "mixed model", "no reach less mixed model"]
+    head = [
+        "tissues",
+        f"AE with attributes up to {REACH:g}",
+        "AE with attributes, no max_cost",
+        "mixed model",
+        "no max_cost less mixed model",
+    ]
     print(table(head, rows), flush=True)
 
 
@@ -335,12 +351,13 @@ def real(folder: Path) -> None:
     case, stage = (np.array(cohort.metadata[name]) for name in ("case", "stage"))
     print(cohort)
     owner = np.unique(case, return_inverse=True)[1]
-    for marks, reach in (("types", 100.0), (None, 100.0)):
-        d = ao.pairwise(cohort, marks=marks, reach=reach, **QUIET)
+    for attributes, max_cost in (("types", 100.0), (None, 100.0)):
+        d = ao.pairwise(cohort, attributes=attributes, max_cost=max_cost, **QUIET)
         for power_ in (1.0, 0.5):
             options = {"power": power_, "n_resamples": 9999, "rng": 0, **QUIET}
             found, naive = (ao.group_test(d, stage, subjects=own, **options) for own in (case, None))
-            print(f"marks={marks}, power={power_}: {found.unit} p = {found.pvalue:.4f} of {found.n_assignments}, "
+            print(f"attributes={attributes}, power={power_}: {found.unit} p = {found.pvalue:.4f} of "
+                  f"{found.n_assignments}, "
                   f"share {found.share:.3f}; images permuted p = {naive.pvalue:.4f}")  # fmt: skip
             for pair in found.pairs:
                 print(f"  {pair.first} and {pair.second}: p = {pair.pvalue:.3f}, Holm {pair.adjusted_pvalue:.3f}, "
@@ -370,7 +387,7 @@ def real(folder: Path) -> None:
         cohort,
         stage,
         np.arange(10.0, 151.0, 10.0),
-        marks="types",
+        attributes="types",
         type_pairs=True,
         n_resamples=5774,
         rng=0,
@@ -387,7 +404,7 @@ def real(folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("levels", "effects", "power", "reaches", "tissue"))
+    parser.add_argument("what", choices=("levels", "effects", "power", "max_costs", "tissue"))
     parser.add_argument("folder", type=Path, nargs="?", help="where pancreas_imc.npz is")
     parser.add_argument("--repeats", type=int, help="of every cell")
     parser.add_argument("--quick", action="store_true", help="a few repeats of everything")
@@ -401,8 +418,8 @@ def main() -> None:
         levels(repeats or 1000)
     elif options.what == "effects":
         effects(repeats or 500)
-    elif options.what == "reaches":
-        reaches(repeats or 150)
+    elif options.what == "max_costs":
+        max_costs(repeats or 150)
     else:
         power(repeats or 300)
     print(f"{time.perf_counter() - start:.0f} s")

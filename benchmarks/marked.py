@@ -8,7 +8,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 
 import anchorot as ao
-from anchorot.anchors.marked import energy_profile
+from anchorot.anchors.attribute_features import energy_profile
 from energy import energy_of
 from measure import Row, at_most, cloud, table
 
@@ -27,7 +27,7 @@ def type_rows() -> list[Row]:
     for kinds in (1, 2, 4, 8):
         x, y = typed(LARGE, 1, kinds), typed(LARGE, 2, kinds)
         what = f"AE marked by {kinds} type{'s' * (kinds > 1)} over plain AE, n=m={LARGE}"
-        found.append(at_most(what, 1.5, energy_of(x, y, marks="types"), energy_of(x, y), repeat=25))
+        found.append(at_most(what, 1.5, energy_of(x, y, attributes="types"), energy_of(x, y), repeat=25))
     return found
 
 
@@ -37,10 +37,10 @@ def all_pairs(features: list[ao.AnchorFeatures]) -> list[float]:
 
 def pair_rows() -> list[Row]:
     spaces = [typed(SMALL, seed, TYPES) for seed in range(MANY)]
-    reach = max(float(space.cost.max()) for space in spaces)
+    max_cost = max(float(space.cost.max()) for space in spaces)
 
     def marked() -> list[float]:
-        return all_pairs([ao.AnchorFeatures.of(space, marks="types", reach=reach) for space in spaces])
+        return all_pairs([ao.AnchorFeatures.of(space, attributes="types", max_cost=max_cost) for space in spaces])
 
     def plain() -> list[float]:
         return all_pairs([ao.AnchorFeatures.of(space) for space in spaces])
@@ -49,21 +49,21 @@ def pair_rows() -> list[Row]:
     return [at_most(what, 3, marked, plain, repeat=5)]
 
 
-def reach_rows() -> list[Row]:
+def max_cost_rows() -> list[Row]:
     """All reaches of a curve in one pass, over the energy at the last of them."""
     x, y = typed(LARGE, 1, TYPES), typed(LARGE, 2, TYPES)
-    reach = max(float(x.cost.max()), float(y.cost.max()))
-    reaches = np.linspace(0, reach, 33)[1:]
-    return [reach_row(x, y, marks, reaches) for marks in (None, "types")]
+    max_cost = max(float(x.cost.max()), float(y.cost.max()))
+    max_costs = np.linspace(0, max_cost, 33)[1:]
+    return [max_cost_row(x, y, attributes, max_costs) for attributes in (None, "types")]
 
 
-def reach_row(x: ao.Space, y: ao.Space, marks: str | None, reaches: np.ndarray) -> Row:
-    fx, fy = (ao.AnchorFeatures.of(side, marks=marks, reach=float(reaches[-1])) for side in (x, y))
-    what = f"AE at {len(reaches)} reaches over AE at one, marks={marks}, n=m={LARGE}, from features"
-    return at_most(what, 6, lambda: energy_profile(fx, fy, reaches), lambda: fx.energy_to(fy), repeat=9)
+def max_cost_row(x: ao.Space, y: ao.Space, attributes: str | None, max_costs: np.ndarray) -> Row:
+    fx, fy = (ao.AnchorFeatures.of(side, attributes=attributes, max_cost=float(max_costs[-1])) for side in (x, y))
+    what = f"AE at {len(max_costs)} max_costs over AE at one, attributes={attributes}, n=m={LARGE}, from features"
+    return at_most(what, 6, lambda: energy_profile(fx, fy, max_costs), lambda: fx.energy_to(fy), repeat=9)
 
 
-ALL = (type_rows, pair_rows, reach_rows)
+ALL = (type_rows, pair_rows, max_cost_rows)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def against_rows() -> list[Row]:
 def tosca_rows(folder: Path) -> list[Row]:
     """The same on real shapes: 100 random vertices of each, with the distances along the surface between them."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ao.InputNote)  # some have several components
+        warnings.simplefilter("ignore", ao.InputWarning)  # some have several components
         files = sorted(folder.glob("*.mat"))
         spaces = [ao.read(file, n_points=POINTS, sampling="uniform", rng=seed) for seed, file in enumerate(files)]
     whose = f"{len(spaces)} TOSCA shapes"

@@ -21,7 +21,7 @@ def rows(folder: Path) -> list[Row]:
 
     def read(n_jobs: int, cache: bool) -> None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ao.InputNote)  # some have several components
+            warnings.simplefilter("ignore", ao.InputWarning)  # some have several components
             ao.pairwise(files, n_points=POINTS, rng=0, n_jobs=n_jobs, cache=cache)
 
     what = f"all pairs of {len(files)} meshes of TOSCA from their files, {POINTS} points each"

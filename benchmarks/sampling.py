@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--geodesic", default="heat", help="how distances on meshes are measured")
     parser.add_argument("--draws", type=int, default=4, help="draws of every mesh")
     options = parser.parse_args()
-    warnings.simplefilter("ignore", ao.InputNote)
+    warnings.simplefilter("ignore", ao.InputWarning)
     print(HEAD)
     with tempfile.TemporaryDirectory() as unpacked:
         collections = {

@@ -32,7 +32,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 import anchorot as ao
-from anchorot.anchors.marked import energy_profile
+from anchorot.anchors.attribute_features import energy_profile
 
 sys.path.append(str(Path(__file__).parents[1]))  # for where the data are
 from experiments.data import data_folder
@@ -76,9 +76,9 @@ def read(folder: Path) -> Collection:
     return Collection(found.name, [graph.toarray() for graph in found.graphs], spaces, heated, found.labels)
 
 
-def energies(collection: Collection, marks: str | None) -> Matrices:
+def energies(collection: Collection, attributes: str | None) -> Matrices:
     """Anchor Energies up to each of the reaches, all in one pass a pair."""
-    features = [ao.AnchorFeatures.of(space, marks=marks, reach=REACHES[-1]) for space in collection.spaces]
+    features = [ao.AnchorFeatures.of(space, attributes=attributes, max_cost=REACHES[-1]) for space in collection.spaces]
     curves = np.zeros((len(features), len(features), len(REACHES)))
     for i, x in enumerate(features):
         for j, y in enumerate(features[:i]):
@@ -86,9 +86,9 @@ def energies(collection: Collection, marks: str | None) -> Matrices:
     return list(np.moveaxis(curves, 2, 0))
 
 
-def heat_energies(collection: Collection, marks: str | None) -> Matrices:
+def heat_energies(collection: Collection, attributes: str | None) -> Matrices:
     """Anchor Energies of heat at each time, in units of their means, and their sum."""
-    found = [ao.pairwise(spaces, marks=marks, progress=False) for spaces in collection.heated]
+    found = [ao.pairwise(spaces, attributes=attributes, progress=False) for spaces in collection.heated]
     found = [matrix / matrix.mean() for matrix in found]
     return [*found, sum(found)]
 
@@ -219,7 +219,7 @@ def main() -> None:
     parser.add_argument("--only", metavar="NAME", help="one collection alone")
     parser.add_argument("--write", action="store_true", help="also write RESULTS.md")
     options = parser.parse_args()
-    warnings.simplefilter("ignore", ao.InputNote)
+    warnings.simplefilter("ignore", ao.InputWarning)
     warnings.simplefilter("ignore", ConvergenceWarning)
     lines = [HEAD]
     print(HEAD, flush=True)

@@ -84,7 +84,7 @@ def _mark_plane(ax: Axes, quantiles: np.ndarray) -> None:
 def scales() -> Figure:
     """Draw two tissues, mixed and with one type in clumps, and the distances at which eight of each differ."""
     tissues = ao.datasets.tissues(8, 80, 0.1, rng=4)
-    found = ao.scale_test(tissues, tissues.labels, marks="types", rng=0)
+    found = ao.scale_test(tissues, tissues.labels, attributes="types", rng=0)
     colours = dict(zip(("immune", "tumour", "stroma"), (*plot.PALETTE[1::-1], "#d1d5db"), strict=True))
     figure = plot.new_figure(12, 3.6)
     *places, curve = figure.subplots(1, 3, width_ratios=(1, 1, 1.7))

@@ -112,7 +112,7 @@ void bind_blocks(nb::module_& m) {
          Vector<double> out, int threads) {
         const LevelBlockArrays blocks_x(x), blocks_y(y);
         run([&] {
-          anchorot::block_profile(blocks_x.view(), blocks_y.view(), pairs_of(pairs), reaches_of(reaches), out.data(),
+          anchorot::block_profile(blocks_x.view(), blocks_y.view(), pairs_of(pairs), max_costs_of(reaches), out.data(),
                                   threads);
         });
       },
@@ -125,7 +125,7 @@ void bind_vectors(nb::module_& m) {
       [](const nb::tuple& x, const nb::tuple& y, Vector<const double> reaches, Vector<double> out, int threads) {
         const VectorLevelArrays levels_x(x), levels_y(y);
         run([&] {
-          anchorot::vector_profile(levels_x.view(), levels_y.view(), reaches_of(reaches), out.data(), threads);
+          anchorot::vector_profile(levels_x.view(), levels_y.view(), max_costs_of(reaches), out.data(), threads);
         });
       },
       "x"_a, "y"_a, "reaches"_a, "out"_a, "threads"_a);
@@ -255,7 +255,7 @@ void bind_events(nb::module_& m) {
       [](const nb::tuple& x, const nb::tuple& y, Vector<const double> reaches, Vector<double> out, int threads) {
         const EventArrays events_x(x), events_y(y);
         run([&] {
-          anchorot::sweep_profile(events_x.view(), events_y.view(), reaches_of(reaches), out.data(), threads);
+          anchorot::sweep_profile(events_x.view(), events_y.view(), max_costs_of(reaches), out.data(), threads);
         });
       },
       "x"_a, "y"_a, "reaches"_a, "out"_a, "threads"_a);

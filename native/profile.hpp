@@ -12,20 +12,20 @@ namespace anchorot {
 // Collects gaps from left to right. Between two reaches there is one sum, so that all take one pass.
 class Profile {
  public:
-  explicit Profile(const Reaches& reaches) : reaches_(reaches), between_(reaches.count, 0.0) {}
+  explicit Profile(const Reaches& reaches) : max_costs_(reaches), between_(reaches.count, 0.0) {}
 
   // A new pass, from the left.
   void restart() { at_ = 0; }
 
   // The integrand is `height` from `from` to `to`.
   void add(double from, double to, double height) {
-    while (at_ < reaches_.count) {
-      const double end = std::min(to, reaches_.reach[at_]);
+    while (at_ < max_costs_.count) {
+      const double end = std::min(to, max_costs_.reach[at_]);
       if (end > from) {
         between_[at_] += (end - from) * height;
         from = end;
       }
-      if (to < reaches_.reach[at_]) return;
+      if (to < max_costs_.reach[at_]) return;
       ++at_;
     }
   }
@@ -33,7 +33,7 @@ class Profile {
   const std::vector<double>& between() const { return between_; }
 
  private:
-  Reaches reaches_;
+  Reaches max_costs_;
   std::vector<double> between_;
   std::size_t at_ = 0;
 };

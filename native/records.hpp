@@ -48,7 +48,7 @@ class LevelBlockArrays {
 
 inline BlockPairs pairs_of(const Matrix<const std::int64_t>& pairs) { return {pairs.data(), pairs.shape(0)}; }
 
-inline Reaches reaches_of(const Vector<const double>& reaches) { return {reaches.data(), reaches.shape(0)}; }
+inline Reaches max_costs_of(const Vector<const double>& reaches) { return {reaches.data(), reaches.shape(0)}; }
 
 // VectorLevels(levels, anchor, vectors)
 class VectorLevelArrays {

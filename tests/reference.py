@@ -208,7 +208,7 @@ def cell_averages(cost, weights, x_edges, t_edges):
     return averages
 
 
-def marked_energy(x, y, reach):
+def attribute_energy(x, y, max_cost):
     """Squared distance of the kernel <phi, phi'> Σ_b s_b s'_b ∫ (reach - max(Q^b, Q'^b)) dt, from its definition.
 
     x and y are (costs, weights, vectors phi of the anchors, types b of what they see).
@@ -220,26 +220,26 @@ def marked_energy(x, y, reach):
             a[i] * b[j] * sum(u * v for u, v in zip(phi[i], phi2[j], strict=True)) * overlap
             for i in range(len(a))
             for j in range(len(b))
-            for overlap in [_overlap((cost[i], a, kinds), (cost2[j], b, kinds2), reach)]
+            for overlap in [_overlap((cost[i], a, kinds), (cost2[j], b, kinds2), max_cost)]
         )
 
     return 2 * (product(x, x) - 2 * product(x, y) + product(y, y))
 
 
-def _overlap(x, y, reach):
+def _overlap(x, y, max_cost):
     """Σ_b s_b s'_b ∫ (reach - max(Q^b(t), Q'^b(t))) dt of two rows of costs, cut at the reach."""
     total = 0
     for kind in set(x[2]) & set(y[2]):
         parts = []
         for row, weights, kinds in (x, y):
-            seen = [(min(c, reach), w) for c, w, k in zip(row, weights, kinds, strict=True) if k == kind and w > 0]
+            seen = [(min(c, max_cost), w) for c, w, k in zip(row, weights, kinds, strict=True) if k == kind and w > 0]
             parts.append((sorted(seen), sum(w for _, w in seen)))
         (left, s), (right, s2) = parts
         left, right = [(c, w / s) for c, w in left], [(c, w / s2) for c, w in right]
         while left and right:
             (a, wa), (b, wb) = left.pop(0), right.pop(0)
             moved = min(wa, wb)
-            total += s * s2 * moved * (reach - max(a, b))
+            total += s * s2 * moved * (max_cost - max(a, b))
             if wa > moved:
                 left.insert(0, (a, wa - moved))
             if wb > moved:

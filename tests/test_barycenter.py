@@ -138,21 +138,21 @@ def test_types_come_in_the_proportions_of_the_mean():
 
 def test_a_barycenter_of_one_typed_space_is_that_space():
     water = ao.Space([[0, 1, 1], [1, 0, 1.5], [1, 1.5, 0]], types=list("OHH"))
-    found = ao.barycenter([water], n_points=3, marks="types", rng=0, max_iter=150)
+    found = ao.barycenter([water], n_points=3, attributes="types", rng=0, max_iter=150)
     assert sorted(found.space.types) == ["H", "H", "O"]
-    assert ao.anchor_energy(found.space, water, marks="types", reach=1.5) == pytest.approx(found.loss, abs=1e-9)
+    assert ao.anchor_energy(found.space, water, attributes="types", max_cost=1.5) == pytest.approx(found.loss, abs=1e-9)
     assert found.loss < 1e-3
-    near = ao.barycenter([water], n_points=3, reach=1.2, rng=0, max_iter=50)
-    assert near.loss == pytest.approx(ao.anchor_energy(near.space, water, reach=1.2), abs=1e-9)
+    near = ao.barycenter([water], n_points=3, max_cost=1.2, rng=0, max_iter=50)
+    assert near.loss == pytest.approx(ao.anchor_energy(near.space, water, max_cost=1.2), abs=1e-9)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"marks": "features"}, "marks of a barycenter must be 'types' or None"),
-        ({"marks": "types"}, r"spaces\[0\] has no types"),
-        ({"reach": 1.0, "metric": "aw"}, "marks and reach go with metric='ae' and p=1"),
-        ({"reach": 1.0, "p": 2}, "marks and reach go with metric='ae' and p=1"),
+        ({"attributes": "features"}, "attributes of a barycenter must be 'types' or None"),
+        ({"attributes": "types"}, r"spaces\[0\] has no types"),
+        ({"max_cost": 1.0, "metric": "aw"}, "attributes and max_cost go with metric='ae' and p=1"),
+        ({"max_cost": 1.0, "p": 2}, "attributes and max_cost go with metric='ae' and p=1"),
     ],
 )
 def test_marks_that_a_barycenter_cannot_have(options, message):

@@ -141,7 +141,7 @@ def test_a_missing_extra_names_itself(monkeypatch, load, package, extra):
 def test_tissues_differ_in_who_is_near_whom_and_in_nothing_else():
     data = datasets.tissues(4, 90)
     assert all(Counter(space.types)["immune"] == 30 for space in data)
-    energies = ao.pairwise(data, marks="types", reach=0.1, progress=False)
+    energies = ao.pairwise(data, attributes="types", max_cost=0.1, progress=False)
     assert ao.group_test(energies, data.labels, rng=0).pvalue < 0.05
     assert ao.group_test(ao.pairwise(data, progress=False), data.labels, rng=0).pvalue > 0.05
 

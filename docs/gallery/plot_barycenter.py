@@ -26,9 +26,9 @@ def heart():
 def star():
     """Return points along a star of five points."""
     corners = np.arange(11) * np.pi / 5
-    reach = np.where(np.arange(11) % 2 == 0, 1.8, 0.75)
+    max_cost = np.where(np.arange(11) % 2 == 0, 1.8, 0.75)
     along = np.linspace(0, 10, n, endpoint=False)
-    return np.stack([np.interp(along, range(11), reach * wave(corners)) for wave in (np.cos, np.sin)], axis=1)
+    return np.stack([np.interp(along, range(11), max_cost * wave(corners)) for wave in (np.cos, np.sin)], axis=1)
 
 
 def drawn(outline):

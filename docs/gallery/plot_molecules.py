@@ -3,8 +3,9 @@ Molecules: structure and atoms together
 =======================================
 
 All 32 alcohols and ethers of the formula C₆H₁₄O have the same atoms and nearly the same skeletons. Whether the
-oxygen sits at an end (an alcohol) or inside (an ether) is nothing that paths alone can tell. With ``marks="types"``
-Anchor Energy asks each atom not only how far the others are, but which of them are carbon and which oxygen.
+oxygen sits at an end (an alcohol) or inside (an ether) is nothing that paths alone can tell. With
+``attributes="types"`` Anchor Energy asks each atom not only how far the others are, but which of
+them are carbon and which oxygen.
 """
 
 # %%
@@ -17,7 +18,7 @@ molecules = ao.datasets.isomers(6)
 labels = np.array(molecules.labels)
 energies = {
     "structure alone": ao.pairwise(molecules),
-    "structure and atoms": ao.pairwise(molecules, marks="types"),
+    "structure and atoms": ao.pairwise(molecules, attributes="types"),
 }
 molecules
 

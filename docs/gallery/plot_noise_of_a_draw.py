@@ -17,8 +17,8 @@ import anchorot as ao
 def torus(n, radius, rng):
     """Return the space of random points on a torus."""
     u, v = rng.uniform(0, 2 * np.pi, size=(2, n))
-    reach = 3 + radius * np.cos(v)
-    return ao.from_points(np.stack([reach * np.cos(u), reach * np.sin(u), radius * np.sin(v)], axis=1))
+    max_cost = 3 + radius * np.cos(v)
+    return ao.from_points(np.stack([max_cost * np.cos(u), max_cost * np.sin(u), radius * np.sin(v)], axis=1))
 
 
 sizes = (40, 80, 160, 320, 640)

@@ -46,7 +46,7 @@ cohort
 # %%
 # The cohort knows whose each image is, and the test permutes patients. All 462 ways to divide twelve patients into six
 # and six are gone through.
-distances = ao.pairwise(cohort, marks="types", reach=0.3, progress=False)
+distances = ao.pairwise(cohort, attributes="types", max_cost=0.3, progress=False)
 by_patient = ao.group_test(distances, cohort.metadata["group"], subjects=cohort.subjects, rng=0)
 by_image = ao.group_test(distances, cohort.metadata["group"], rng=0)
 print(f"{by_patient.unit} permuted: p = {by_patient.pvalue:.3f} of {by_patient.n_assignments} assignments")
@@ -70,10 +70,10 @@ for name, pvalues in found.items():
 # And if there is something to find? Treated patients now have more clumps. The light blue band says how far the curve
 # would move with other patients; `which` names the types and the distances.
 treated = ao.from_cohort(images(np.random.default_rng(3), more=0.6), **options)
-scale = ao.scale_test(treated, "group", np.arange(0.02, 0.52, 0.04), marks="types", type_pairs=True, rng=0)
+scale = ao.scale_test(treated, "group", np.arange(0.02, 0.52, 0.04), attributes="types", type_pairs=True, rng=0)
 for band in scale.which()[:3]:
     print(f"{band.first} and {band.second}, {band.low:.2f} to {band.high:.2f}: p = {band.pvalue:.3f}")
-effect = ao.group_test(treated, "group", marks="types", reach=0.3, rng=0).pairs[0]
+effect = ao.group_test(treated, "group", attributes="types", max_cost=0.3, rng=0).pairs[0]
 print(f"energy between the groups {effect.energy:.4f} ({effect.low:.4f} to {effect.high:.4f}), p = {effect.pvalue:.3f}")
 
 # %%

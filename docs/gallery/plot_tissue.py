@@ -14,7 +14,7 @@ import numpy as np
 import anchorot as ao
 
 tissues = ao.datasets.tissues(8)
-found = ao.scale_test(tissues, tissues.labels, marks="types", rng=0)
+found = ao.scale_test(tissues, tissues.labels, attributes="types", rng=0)
 found
 
 # %%

@@ -31,7 +31,7 @@ def methods() -> list[Method]:
     return [
         Method("AE", _energies),
         Method("robust AE", lambda spaces: _energies(spaces, robust=True)),
-        Method("marked AE", lambda spaces: _energies(spaces, marks="types")),
+        Method("marked AE", lambda spaces: _energies(spaces, attributes="types")),
         Method("AE, W2", lambda spaces: _energies(spaces, ground="w2")),
         Method("AE, W2 projected", _projected),
         Method("AW", _transports),

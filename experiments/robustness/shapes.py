@@ -57,7 +57,7 @@ class Mesh:
     def space(self, points: NDArray[np.int64]) -> ao.Space:
         """Return these vertices with distances along the surface."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ao.InputNote)  # small loose parts, as some TOSCA shapes have, are left out
+            warnings.simplefilter("ignore", ao.InputWarning)  # small loose parts are left out
             return ao.from_mesh((self.vertices, self.faces), points=points)
 
     def draw(self, n_points: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -131,7 +131,7 @@ def read_official(file: Path) -> Mesh:
 def _read(file: Path) -> Mesh:
     """Read a mesh file by anchorot."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ao.InputNote)  # some TOSCA shapes have small loose parts
+        warnings.simplefilter("ignore", ao.InputWarning)  # some TOSCA shapes have small loose parts
         geometry = ao.read(file, n_points=2, sampling="uniform", rng=0).geometry
     if geometry is None or geometry.positions is None or geometry.faces is None:
         raise ao.InputError(f"{file}: got no triangles, but a mesh is needed")

@@ -39,7 +39,7 @@ def read_shapes(
     paths = [path for _, path in chosen]
     spaces = []
     with warnings.catch_warnings(), progress_bar(len(paths), "measuring", "shapes") as advance:
-        warnings.simplefilter("ignore", ao.InputNote)  # crumbs beside the largest component of gorillas and seahorses
+        warnings.simplefilter("ignore", ao.InputWarning)  # of crumbs beside the largest component
         for path, child in zip(paths, rng.spawn(len(paths)), strict=True):
             space = ao.read(path, n_points=n_points, sampling="uniform", rng=child)
             spaces.append(space.take(child.permutation(space.n)))

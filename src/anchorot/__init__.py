@@ -29,10 +29,10 @@ from anchorot.align.scores import AlignmentScores, alignment_scores
 from anchorot.align.spaces.landmarks import DenseAlignment
 from anchorot.align.spaces.pipeline import align
 from anchorot.align.spaces.result import Alignment
+from anchorot.anchors.attributes import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.anchors.line import ot_1d
-from anchorot.anchors.marking import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
 from anchorot.barycenter import Barycenter, barycenter
 from anchorot.config import __version__, show_config
 from anchorot.distances.bounds import lower_bounds
@@ -44,7 +44,7 @@ from anchorot.distances.nearest import Neighbors, nearest_gw
 from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.w2_energy import projected_energy
 from anchorot.distances.wasserstein import Transport, anchor_wasserstein
-from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputNote, MissingExtraError
+from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputWarning, MissingExtraError
 from anchorot.geometry import Geometry
 from anchorot.io.cells import from_cells
 from anchorot.io.cohort import Cohort, from_cohort
@@ -95,7 +95,7 @@ __all__ = [
     "GraphSet",
     "Grid",
     "InputError",
-    "InputNote",
+    "InputWarning",
     "LinearMap",
     "MeshAlignment",
     "MeshDistances",

@@ -22,8 +22,8 @@ from anchorot._validate import (
     check_weights,
     uniform_weights,
 )
-from anchorot.anchors.marked import sorted_types
-from anchorot.anchors.marking import Marking, marking_of
+from anchorot.anchors.attribute_features import sorted_types
+from anchorot.anchors.attributes import AttributeRule, attribute_rule_of
 from anchorot.exceptions import InputError
 from anchorot.io.points import from_points
 from anchorot.many.metrics import WITH_GRADIENT
@@ -93,8 +93,8 @@ def barycenter(
     weights: ArrayLike | None = None,
     p: int = 1,
     epsilon: float | None = None,
-    marks: str | None = None,
-    reach: float | None = None,
+    attributes: str | None = None,
+    max_cost: float | None = None,
     optimizer: str = "adam",
     max_iter: int = 500,
     patience: int = 100,
@@ -125,9 +125,9 @@ def barycenter(
     epsilon : float >= 0, optional
         Strength of the entropic regularisation of "aw"; 0 is exact transport. By default 0 where all spaces are uniform
         and of `n_points` points, which is as quick; else 0.01 of the mean cost (to the power p).
-    marks : {"types"}, optional
+    attributes : {"types"}, optional
         For "ae", p = 1: the points have types too, in the proportions of the spaces' mean; see :func:`anchor_energy`.
-    reach : float, optional
+    max_cost : float, optional
         For "ae", p = 1: compare costs up to here; with marks by default the largest cost of the spaces.
     optimizer : {"adam", "lbfgs"}
         Adam's step falls to zero over `max_iter` iterations.
@@ -181,9 +181,11 @@ def barycenter(
     eps = check_nonnegative(epsilon, "epsilon")
     import anchorot.torch  # noqa: F401  # it says so where PyTorch is missing
 
-    marking = _check_marks(checked, marks, reach, metric, p)
-    types = None if marking is None or marking.marks is None else mean_types(checked, shares, n_points)
-    loss = barycenter_loss(checked, shares, metric, p, eps, marking, types, device)
+    attribute_rule = _check_attributes(checked, attributes, max_cost, metric, p)
+    types = (
+        None if attribute_rule is None or attribute_rule.attributes is None else mean_types(checked, shares, n_points)
+    )
+    loss = barycenter_loss(checked, shares, metric, p, eps, attribute_rule, types, device)
     generator = check_rng(rng)
     # the mean distance of two standard Gaussian points is about sqrt(2 dim)
     clouds = [abs(scale) / np.sqrt(2 * dim) * generator.normal(size=(n_points, dim)) for _ in range(restarts)]
@@ -201,16 +203,18 @@ def barycenter(
     return Barycenter(points, from_points(points, types=types), best.losses, best.loss, smallest, best.converged)
 
 
-def _check_marks(spaces: list[Space], marks: str | None, reach: float | None, metric: str, p: int) -> Marking | None:
-    if marks not in (None, "types"):
-        raise InputError(f"marks of a barycenter must be 'types' or None, but got {marks!r}")
-    marking = marking_of(spaces, marks, reach)
-    if marking is not None:
+def _check_attributes(
+    spaces: list[Space], attributes: str | None, max_cost: float | None, metric: str, p: int
+) -> AttributeRule | None:
+    if attributes not in (None, "types"):
+        raise InputError(f"attributes of a barycenter must be 'types' or None, but got {attributes!r}")
+    attribute_rule = attribute_rule_of(spaces, attributes, max_cost)
+    if attribute_rule is not None:
         if metric != "ae" or p != 1:
-            raise InputError(f"marks and reach go with metric='ae' and p=1, but got {metric!r} and p={p}")
+            raise InputError(f"attributes and max_cost go with metric='ae' and p=1, but got {metric!r} and p={p}")
         for k, space in enumerate(spaces):
-            marking.seen(space, robust=False, name=f"spaces[{k}]")
-    return marking
+            attribute_rule.seen(space, robust=False, name=f"spaces[{k}]")
+    return attribute_rule
 
 
 def mean_types(spaces: list[Space], shares: Float64s, n_points: int) -> tuple[Hashable, ...]:
@@ -233,7 +237,7 @@ def barycenter_loss(
     metric: str,
     p: int,
     epsilon: float,
-    marking: Marking | None,
+    attribute_rule: AttributeRule | None,
     types: tuple[Hashable, ...] | None,
     device: str,
 ) -> Loss:
@@ -255,7 +259,7 @@ def barycenter_loss(
         return [kinds.index(kind) for kind in of]
 
     own_types = None if types is None else torch.tensor(codes(types), device=device)
-    reach = None if marking is None else marking.reach
+    max_cost = None if attribute_rule is None else attribute_rule.max_cost
     groups = [
         (
             tensor([spaces[i].cost for i in members]),
@@ -270,7 +274,7 @@ def barycenter_loss(
         own, total = distances(points), points.new_zeros(())
         for costs, weights, share, both_types in groups:
             if metric == "ae":
-                distance = anchor_energy(own, costs, None, weights, p, types=both_types, reach=reach)
+                distance = anchor_energy(own, costs, None, weights, p, types=both_types, max_cost=max_cost)
             else:
                 distance = anchor_wasserstein(own, costs, None, weights, p, epsilon).value
             total = total + share @ distance

@@ -19,7 +19,7 @@ class ConvergenceWarning(UserWarning):
     """An iterative solver stopped before it converged; its result says ``converged=False``."""
 
 
-class InputNote(UserWarning):
+class InputWarning(UserWarning):
     """Something about an input that the caller should know, and that does not stop the work."""
 
 
@@ -36,11 +36,11 @@ class MissingExtraError(AnchorotError, ImportError):
 
 
 def note_input(text: str) -> None:
-    """Warn with an `InputNote` where anchorot was called."""
+    """Warn with an `InputWarning` where anchorot was called."""
     frame, count = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "anchorot":
         frame, count = frame.f_back, count + 1
-    warnings.warn(text, InputNote, stacklevel=count)
+    warnings.warn(text, InputWarning, stacklevel=count)
 
 
 def first_line(error: BaseException) -> str:

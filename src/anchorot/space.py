@@ -41,7 +41,7 @@ class Space:
     """A measured metric space: n points seen only through their costs to each other, and their weights.
 
     Row i of the cost matrix is the anchor i's view of the space: its costs to all points. Costs may be any finite
-    real numbers, symmetric or not, with anything on the diagonal; but an `InputNote` says so if they are negative or
+    real numbers, symmetric or not, with anything on the diagonal; but an `InputWarning` says so if they are negative or
     look like similarities.
 
     Parameters
@@ -53,9 +53,9 @@ class Space:
         legal and changes nothing. Weights up to 2**-63, about 1e-19, are taken for zero.
     types : iterable of n hashable objects, optional
         What kind of point each is: an atom, a cell type, a node's label. Types of two spaces are the same if they are
-        equal. Distances look at them if they are asked to (``marks="types"``).
+        equal. Distances look at them if they are asked to (``attributes="types"``).
     features : array_like of shape (n, d) or (n,), optional
-        Finite numbers that each point has besides its costs, for ``marks="features"``.
+        Finite numbers that each point has besides its costs, for ``attributes="features"``.
     labels : iterable of n objects, optional
         Names of the points.
     geometry : Geometry, optional
@@ -171,15 +171,15 @@ class Space:
         ranks = strict_ranks(self._cost) if self._weights.all() else self._ranks_among_heavy()
         return self._with(ranks)
 
-    def reaching(self, reach: float) -> Space:
-        """Return the same points with every cost above `reach` replaced by it: all that a local distance sees.
+    def reaching(self, max_cost: float) -> Space:
+        """Return the same points with every cost above `max_cost` replaced by it: all that a local distance sees.
 
         Costs of float32 become float64 where one is replaced: rounded to float32, a reach would be another number than
         the one that is given to spaces of float64, and that integrals end at.
         """
-        if float(self._cost.max()) <= reach:  # float32 would be compared with the reach rounded
+        if float(self._cost.max()) <= max_cost:  # float32 would be compared with the reach rounded
             return self
-        return self._with(np.minimum(self._cost, np.float64(reach)))
+        return self._with(np.minimum(self._cost, np.float64(max_cost)))
 
     def scaled(self, by: str = "mean") -> Space:
         """Return the same points with costs divided by their mean, median or maximum: a form that does not see size.

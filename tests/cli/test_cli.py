@@ -32,10 +32,10 @@ from tests.project.test_import import HEAVY
         (["compare", *PAIR, "--estimate", "--metric", "aw"], "--estimate works with --metric ae and --p 1 only"),
         (["compare", *PAIR, "--estimate", "--p", "2"], "--estimate works with --metric ae and --p 1 only"),
         (
-            ["compare", *PAIR, "--estimate", "--reach", "2"],
+            ["compare", *PAIR, "--estimate", "--max-cost", "2"],
             "--estimate works with --metric ae and --p 1 only, and not with --ground",
         ),
-        (["compare", *PAIR, "--marks", "types"], "has no types, but marks='types' needs one for each point"),
+        (["compare", *PAIR, "--attributes", "types"], "has no types, but attributes='types' needs one for each point"),
         (["match", *PAIR, "--plan", "aep", "--p", "2"], "the Anchor Energy Plan is the same for every p, but got p=2"),
         (["match", *PAIR, "--p", "2"], "--p cannot be combined with --plan align"),
         (["match", *PAIR, "--epsilon", "0.1"], "--epsilon cannot be combined with --plan align"),

@@ -148,7 +148,7 @@ def test_every_command_on_many_files_has_processes_read_them(tmp_path):
     ao.SearchIndex.build([ao.from_points([[0.0], [1.0]])]).save(tmp_path / "x.index")
     commands = [f"{name} {RUNS[name].replace('.npy', '.edgelist')} --no-cache --jobs" for name in MANY]
     commands.append("test a.edgelist --against b.edgelist --statistic degree --resamples 9 --jobs")
-    commands.append("pairwise a.edgelist b.edgelist --marks types --no-cache --jobs")
+    commands.append("pairwise a.edgelist b.edgelist --attributes types --no-cache --jobs")
     runs = [[*command.split(), jobs] for command in commands for jobs in (1, 2)]
     for words, result in zip(runs, anchorot_each(*runs, cwd=tmp_path, program=WHO_READS), strict=True):
         assert_one_line(result, "read by the process of the command" if words[-1] == 1 else "read by another process")

@@ -17,7 +17,7 @@ def energy(p=1, **given):
 
 
 def local(**given):
-    return lambda x, y, reach: ao.anchor_energy(x, y, reach=reach, **given)
+    return lambda x, y, max_cost: ao.anchor_energy(x, y, max_cost=max_cost, **given)
 
 
 def transport(p, epsilon=None, robust=False):
@@ -28,19 +28,19 @@ def bound(name, p):
     return lambda x, y, _: getattr(ao.lower_bounds(x, y, p), name)
 
 
-def embedded(reaches=False, **given):
+def embedded(max_costs=False, **given):
     """Twice the squared distance of vectors."""
 
-    def of(x, y, reach):
-        vectors = ao.embed([x, y], (8, 8), **options(**given, **({"reach": reach} if reaches else {})))
+    def of(x, y, max_cost):
+        vectors = ao.embed([x, y], (8, 8), **options(**given, **({"max_cost": max_cost} if max_costs else {})))
         return 2 * float(np.sum(np.subtract(*vectors, dtype=np.float64) ** 2))
 
     return of
 
 
-def all_pairs(reaches=False, **given):
-    def of(x, y, reach):
-        return ao.pairwise([x, y, x], **options(**given, **({"reach": reach} if reaches else {})))[0, 1]
+def all_pairs(max_costs=False, **given):
+    def of(x, y, max_cost):
+        return ao.pairwise([x, y, x], **options(**given, **({"max_cost": max_cost} if max_costs else {})))[0, 1]
 
     return of
 
@@ -48,7 +48,7 @@ def all_pairs(reaches=False, **given):
 def shares(**given):
     """Of the dispersion at every distance, what lies between two groups."""
 
-    def of(x, y, reach):
+    def of(x, y, max_cost):
         test = ao.scale_test([x, y, x, y], "abab", rng=0, n_resamples=9, progress=False, **given)
         return test.share
 
@@ -63,16 +63,16 @@ DISTANCES = {
     **{f"AE_{p} by a sweep": Distance(energy(p, method="sweep"), p) for p in (1, 2, 3)},
     "AE of ranks": Distance(energy(robust=True), 0),
     "AE of ranks by W2": Distance(energy(robust=True, ground="w2"), 0),
-    "AE of types and ranks": Distance(energy(robust=True, marks="types"), 0),
+    "AE of types and ranks": Distance(energy(robust=True, attributes="types"), 0),
     "AE by W2": Distance(energy(ground="w2")),
-    "AE of types": Distance(energy(marks="types")),
-    "AE of features": Distance(energy(marks="features")),
+    "AE of types": Distance(energy(attributes="types")),
+    "AE of features": Distance(energy(attributes="features")),
     "local AE": Distance(local()),
     "local AE by a sweep": Distance(local(method="sweep")),
-    "local AE of types": Distance(local(marks="types")),
-    "local AE of types by a sweep": Distance(local(marks="types", method="sweep")),
-    "local AE of features": Distance(local(marks=LINEAR)),
-    "local AE of features by a sweep": Distance(local(marks=LINEAR, method="sweep")),
+    "local AE of types": Distance(local(attributes="types")),
+    "local AE of types by a sweep": Distance(local(attributes="types", method="sweep")),
+    "local AE of features": Distance(local(attributes=LINEAR)),
+    "local AE of features by a sweep": Distance(local(attributes=LINEAR, method="sweep")),
     "AE, projected": Distance(lambda x, y, _: ao.projected_energy(x, y, rng=0).value),
     **{
         f"expected cost, p={p}": Distance(
@@ -94,16 +94,16 @@ DISTANCES = {
     "energy distance": Distance(lambda x, y, _: ao.energy_distance([x], [y], pooled=True)),
     "energy distance by W2": Distance(lambda x, y, _: ao.energy_distance([x], [y], ground="w2", pooled=True)),
     "all pairs": Distance(all_pairs()),
-    "all local pairs": Distance(all_pairs(reaches=True)),
-    "all local pairs of types": Distance(all_pairs(reaches=True, marks="types")),
-    "all pairs of features": Distance(all_pairs(marks=LINEAR)),
+    "all local pairs": Distance(all_pairs(max_costs=True)),
+    "all local pairs of types": Distance(all_pairs(max_costs=True, attributes="types")),
+    "all pairs of features": Distance(all_pairs(attributes=LINEAR)),
     "all pairs by AW": Distance(all_pairs(metric="aw", p=2), 2, **ENTROPIC),
     "all pairs by TLB": Distance(all_pairs(metric="tlb")),
     "shares by distance": Distance(shares(), 0),
-    "shares of types by distance": Distance(shares(marks="types"), 0),
+    "shares of types by distance": Distance(shares(attributes="types"), 0),
     "vectors": Distance(embedded(), **SINGLE),
-    "local vectors": Distance(embedded(reaches=True), **SINGLE),
-    "local vectors of types": Distance(embedded(reaches=True, marks="types"), **SINGLE),
+    "local vectors": Distance(embedded(max_costs=True), **SINGLE),
+    "local vectors of types": Distance(embedded(max_costs=True, attributes="types"), **SINGLE),
 }
 EVERY = pytest.mark.parametrize("distance", DISTANCES.values(), ids=DISTANCES.keys())
 

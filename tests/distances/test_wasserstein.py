@@ -258,7 +258,7 @@ def test_nothing_becomes_nan(name, epsilon):
     x, y = EXTREMES[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", ao.InputNote)  # some look like similarities
+        warnings.simplefilter("ignore", ao.InputWarning)  # some look like similarities
         found = ao.anchor_wasserstein(x, y, epsilon=epsilon)
     assert found.converged
     assert np.isfinite([found.value, found.cost]).all()

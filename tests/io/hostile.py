@@ -107,12 +107,12 @@ def check_unit(distance):
         value = distance.of(x, y, REACH)
         for power in (distance.power, -distance.power):
             scaled = [with_costs(side, np.ldexp(side.cost, power)) for side in (x, y)]
-            reach, grown = float(np.ldexp(REACH, power)), distance.degree * power
+            max_cost, grown = float(np.ldexp(REACH, power)), distance.degree * power
             if grown > 1000:
                 with pytest.raises(ao.InputError, match="range of float64"):
-                    distance.of(*scaled, reach)
+                    distance.of(*scaled, max_cost)
             else:
-                assert_close(distance.of(*scaled, reach), np.ldexp(value, grown), distance.tolerance)
+                assert_close(distance.of(*scaled, max_cost), np.ldexp(value, grown), distance.tolerance)
 
 
 def check_equal_spaces(distance):

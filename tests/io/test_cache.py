@@ -96,7 +96,7 @@ def reading_nothing(monkeypatch):
     monkeypatch.setattr("anchorot.io.files._read", lambda *_: pytest.fail("the file was read again"))
 
 
-@pytest.mark.filterwarnings("ignore::anchorot.InputNote")
+@pytest.mark.filterwarnings("ignore::anchorot.InputWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_cached_is_what_is_read_to_the_bit(folder, tmp_path, monkeypatch, kind):
     make, name, options = KINDS[kind]
@@ -224,7 +224,7 @@ def test_what_was_noted_is_noted_again_under_the_new_name(folder, tmp_path):
     for name in ("x.off", "y.off"):
         if name != path.name:
             shutil.copy(path, tmp_path / name)
-        with pytest.warns(ao.InputNote, match=f"^{name} has 2 components; the largest is kept, 4 of 7 vertices$"):
+        with pytest.warns(ao.InputWarning, match=f"^{name} has 2 components; the largest is kept, 4 of 7 vertices$"):
             ao.read(tmp_path / name, geodesic="edge", cache=True)
     assert len(list(folder.glob("*.space"))) == 1
 

@@ -148,7 +148,7 @@ def loses_nothing_but_digits(content, cut):
     return not re.search(rb"[\s,]", content[cut:].strip()) and loses_lines_or_digits(content, cut)
 
 
-@pytest.mark.filterwarnings("ignore::anchorot.InputNote")  # of a cut mesh parts are left out
+@pytest.mark.filterwarnings("ignore::anchorot.InputWarning")  # of a cut mesh parts are left out
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_that_is_cut_is_refused_or_read_as_its_whole_lines(tmp_path, kind):
     name, make, options = KINDS[kind]

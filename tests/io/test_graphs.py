@@ -101,7 +101,7 @@ def test_a_graph_in_parts_is_an_error_that_names_them_and_the_ways_out():
         ao.from_graph(many)
 
 
-@pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputNote")
+@pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputWarning")
 def test_the_three_ways_out():
     assert ao.from_graph(TWO_PARTS, disconnected="largest").labels == (0, 1, 2)
     assert [part.labels for part in ao.from_graph(TWO_PARTS, disconnected="split")] == [(0, 1, 2), (3, 4)]
@@ -158,7 +158,7 @@ def test_a_sparse_matrix_whose_coordinates_lead_out_of_it():
         ao.from_graph(graph)
 
 
-@pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputNote")
+@pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputWarning")
 def test_node_weights_follow_their_nodes():
     x = ao.from_graph(TWO_PARTS, disconnected="largest", weights=[0.1, 0.1, 0.3, 0.25, 0.25])
     np.testing.assert_allclose(x.weights, [0.2, 0.2, 0.6])
@@ -173,7 +173,7 @@ def test_a_sample_of_nodes_keeps_the_paths_through_all():
     assert ao.from_graph(g, n_points=12, rng=3).labels == part.labels != ao.from_graph(g, n_points=12, rng=4).labels
 
 
-@pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputNote")
+@pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputWarning")
 def test_edges_are_kept_for_pictures():
     x = ao.from_graph(TWO_PARTS, disconnected=9)
     assert x.geometry.edges.tolist() == [list(edge) for edge in TWO_PARTS]
@@ -326,28 +326,30 @@ def test_the_authors_graphs(data):
 
 
 def test_nodes_outside_the_largest_component_are_reported():
-    with pytest.warns(ao.InputNote, match=r"^the graph is not connected; the largest part is kept, 3 of 5 nodes$"):
+    with pytest.warns(ao.InputWarning, match=r"^the graph is not connected; the largest part is kept, 3 of 5 nodes$"):
         ao.from_graph(TWO_PARTS, disconnected="largest")
-    with pytest.warns(ao.InputNote, match="3 of 5 nodes"):
+    with pytest.warns(ao.InputWarning, match="3 of 5 nodes"):
         ao.from_graph(TWO_PARTS, disconnected="largest", n_points=2, rng=0)
 
 
 def test_nodes_of_files_are_reported_with_the_name_of_the_file(tmp_path):
     file = tmp_path / "two.edgelist"
     file.write_text("a b\nb c\nd e\n")
-    with pytest.warns(ao.InputNote, match=r"^two.edgelist is not connected; the largest part is kept, 3 of 5 nodes$"):
+    with pytest.warns(
+        ao.InputWarning, match=r"^two.edgelist is not connected; the largest part is kept, 3 of 5 nodes$"
+    ):
         ao.read(file, disconnected="largest")
 
 
 def test_nodes_of_a_collection_are_reported_once():
     whole, parts = (adjacency(n, np.array(edges), None, directed=False) for n, edges in GRAPHS)
     collection = ao.GraphSet("TOY", (whole, parts, parts), None)
-    with pytest.warns(ao.InputNote) as caught:
+    with pytest.warns(ao.InputWarning) as caught:
         spaces = collection.spaces("largest")
     assert [len(space) for space in spaces] == [2, 3, 3]
     said = "TOY has 2 of 3 graphs that are not connected; the largest part of each is kept, 8 of 12 nodes"
     assert [str(warning.message) for warning in caught] == [said]
-    with pytest.warns(ao.InputNote, match=r"^graphs_a has 2 of 3 graphs that are not connected"):
+    with pytest.warns(ao.InputWarning, match=r"^graphs_a has 2 of 3 graphs that are not connected"):
         ao.graph_model_test(collection, [whole] * 3, "anchors", disconnected="largest", rng=0, progress=False)
 
 
@@ -421,7 +423,7 @@ def test_graphs_in_parts_are_refused_or_given_a_cost_but_heat_needs_neither():
     with pytest.raises(ao.InputError, match="2 components"):
         ao.from_graph(parts, cost="resistance")
     assert ao.from_graph(parts, cost="resistance", disconnected=9).cost.tolist()[0] == [0, 1, 9, 9]
-    with pytest.warns(ao.InputNote, match="2 of 4 nodes"):
+    with pytest.warns(ao.InputWarning, match="2 of 4 nodes"):
         assert ao.from_graph(parts, cost="heat", disconnected="largest").n == 2
 
 

@@ -121,7 +121,7 @@ def test_edges_are_exchanged_until_the_surface_is_delaunay_and_as_large_as_befor
     assert (total[number // 3 != sides.twin // 3] >= MIN_COTANGENTS).all()
 
 
-@pytest.mark.filterwarnings("ignore::anchorot.InputNote")
+@pytest.mark.filterwarnings("ignore::anchorot.InputWarning")
 @examples(60)
 @given(st.integers(2, 20), st.integers(1, 40), st.sampled_from([1.0, 1e-200, 1e150]), st.integers(0, 3), SEEDS)
 def test_any_faces_give_finite_distances(n, count, size, flat, seed):

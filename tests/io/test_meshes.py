@@ -105,8 +105,8 @@ def test_farthest_points_are_the_farthest():
     x = ao.from_mesh(icosphere(2), geodesic="edge")
     chosen = ao.from_mesh(icosphere(2), 20, "edge", rng=5, sampling="farthest").labels
     for k in range(1, 20):
-        reach = x.cost[list(chosen[:k])].min(axis=0)
-        assert reach[chosen[k]] == pytest.approx(reach.max())
+        max_cost = x.cost[list(chosen[:k])].min(axis=0)
+        assert max_cost[chosen[k]] == pytest.approx(max_cost.max())
 
 
 def test_vertices_on_one_spot_are_taken_once():
@@ -119,7 +119,7 @@ def test_vertices_on_one_spot_are_taken_once():
 def test_the_largest_component_is_kept_with_a_note():
     vertices, faces = icosphere(1)
     both = np.concatenate([SQUARE[0] + 9, vertices]), np.concatenate([SQUARE[1], faces + 4])
-    with pytest.warns(ao.InputNote, match="the mesh has 2 components; the largest is kept, 42 of 46 vertices"):
+    with pytest.warns(ao.InputWarning, match="the mesh has 2 components; the largest is kept, 42 of 46 vertices"):
         x = ao.from_mesh(both, geodesic="edge")
     assert x.labels == tuple(range(4, 46))
     np.testing.assert_array_equal(x.cost, ao.from_mesh((vertices, faces), geodesic="edge").cost)
@@ -230,7 +230,7 @@ def test_exact_refuses_what_would_crash_it():
     assert ao.from_mesh(fan, geodesic="edge").n == ao.from_mesh(fan, geodesic="heat").n == 5
 
 
-@pytest.mark.filterwarnings("ignore::anchorot.InputNote")
+@pytest.mark.filterwarnings("ignore::anchorot.InputWarning")
 @pytest.mark.parametrize("geodesic", ["edge", "heat", "exact"])
 @pytest.mark.parametrize("faces", [[[1, 1, 1]], [[0, 0, 0]], [[0, 0, 1]], [[0, 1, 2], [2, 2, 2]]])
 def test_faces_of_one_or_two_vertices_are_no_crash(geodesic, faces):
@@ -262,7 +262,7 @@ def test_tosca_shapes(data):
     x = ao.read(folder / "cat0.mat", n_points=50, rng=0)
     assert x.n == 50
     assert x.geometry.n_sites == 3400
-    with pytest.warns(ao.InputNote, match=r"gorilla0\.mat has 24 components; the largest is kept, 1910 of 2046"):
+    with pytest.warns(ao.InputWarning, match=r"gorilla0\.mat has 24 components; the largest is kept, 1910 of 2046"):
         ao.read(folder / "gorilla0.mat", n_points=10)
     with pytest.raises(ao.InputError, match=r"michael0\.mat: exact geodesics need a surface, but 2 edges"):
         ao.read(folder / "michael0.mat", n_points=10, geodesic="exact")

@@ -33,7 +33,7 @@ def noted(attempt, *arguments, **options):
         warnings.simplefilter("always")
         attempt(*arguments, **options)
     assert len(found) <= 1
-    assert all(each.category is ao.InputNote and each.filename == __file__ for each in found)
+    assert all(each.category is ao.InputWarning and each.filename == __file__ for each in found)
     return str(found[0].message) if found else None
 
 
@@ -238,7 +238,7 @@ def test_costs_that_are_well_are_not_talked_about(cost):
 
 
 def test_what_was_noted_once_is_not_noted_of_what_is_made_of_it():
-    with pytest.warns(ao.InputNote):
+    with pytest.warns(ao.InputWarning):
         x = ao.Space(np.corrcoef(POINTS))
     assert (
         noted(lambda: (x.take([2, 0]), x.sample(3, rng=0), x.ranked(), x.scaled("max"), ao.anchor_energy(x, x))) is None
@@ -322,7 +322,7 @@ def test_what_is_advised_of_a_graph_in_parts_works_where_it_is_said(tmp_path):
         for way in ("largest", "split"):
             if f"'{way}'" in told:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ao.InputNote)
+                    warnings.simplefilter("ignore", ao.InputWarning)
                     make(disconnected=way)
         make(disconnected=9.0)
 

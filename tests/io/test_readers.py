@@ -47,7 +47,7 @@ def meshes(tmp_path):
 
 
 @pytest.mark.system
-@pytest.mark.filterwarnings("ignore::anchorot.InputNote")
+@pytest.mark.filterwarnings("ignore::anchorot.InputWarning")
 def test_a_process_reads_what_is_read_here(pool, tmp_path, monkeypatch):
     paths = [grid_mesh(tmp_path / "x.off"), two_components(tmp_path / "y.off")]
     wanted = [ao.read(path, geodesic="edge") for path in paths]
@@ -73,7 +73,7 @@ def test_notes_and_errors_of_a_process_are_those_of_reading_here(pool, tmp_path)
     path = two_components(tmp_path / "y.off")
     path.write_text(path.read_text() + "#\n" * 5000)
     for options in (EDGE, KEPT, KEPT):  # read, read and kept, taken from the cache
-        with pytest.warns(ao.InputNote, match=r"^y\.off has 2 components"):
+        with pytest.warns(ao.InputWarning, match=r"^y\.off has 2 components"):
             pool.read(Unread(path, options))
     assert cache.cache_info().n_spaces == 1
     (tmp_path / "bad.off").write_text("OFF\n1 1 0\n0 0 0\n3 0 1 2\n")

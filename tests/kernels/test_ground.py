@@ -219,10 +219,10 @@ def test_robust_projections_are_those_of_ranks():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"p": 2}, "ground='w2' goes with p=1 and method='auto' only, and with neither marks nor reach"),
+        ({"p": 2}, "ground='w2' goes with p=1 and method='auto' only, and with neither attributes nor max_cost"),
         ({"method": "sweep"}, "ground='w2' goes with p=1 and method='auto' only"),
-        ({"marks": "types"}, "with neither marks nor reach"),
-        ({"reach": 1.0}, "with neither marks nor reach"),
+        ({"attributes": "types"}, "with neither attributes nor max_cost"),
+        ({"max_cost": 1.0}, "with neither attributes nor max_cost"),
     ],
 )
 def test_options_that_do_not_go_with_w2_get_one_clear_line(options, message):

@@ -143,9 +143,9 @@ def test_folders_that_are_something_else_are_refused(tmp_path):
 
 def test_skipped_spaces_are_part_of_the_run(tmp_path):
     many = [*clouds(4), tmp_path / "late.npy"]
-    with pytest.warns(ao.InputNote, match="1 of 5 spaces"):
+    with pytest.warns(ao.InputWarning, match="1 of 5 spaces"):
         found = ao.pairwise(many, errors="skip", checkpoint=tmp_path / "run")
-    with pytest.warns(ao.InputNote, match="1 of 5 spaces"):
+    with pytest.warns(ao.InputWarning, match="1 of 5 spaces"):
         np.testing.assert_array_equal(ao.pairwise(many, errors="skip", checkpoint=tmp_path / "run"), found)
     np.save(tmp_path / "late.npy", np.eye(3))
     with pytest.raises(ao.InputError, match=r"the first spaces\[4\]"):

@@ -222,16 +222,16 @@ def test_files_are_embedded_elsewhere_as_here(cluster, tmp_path, monkeypatch, gr
     np.testing.assert_array_equal(ao.embed(names, grid, rng=3, client=cluster.client(), **READING), wanted)
 
 
-@pytest.mark.parametrize("marks", ["types", "features"])
+@pytest.mark.parametrize("attributes", ["types", "features"])
 @pytest.mark.parametrize("robust", [False, True])
-def test_marks_are_embedded_elsewhere_as_here(cluster, marks, robust):
+def test_marks_are_embedded_elsewhere_as_here(cluster, attributes, robust):
     cluster.add_worker()
     rng = np.random.default_rng(0)
     many = [
         ao.Space(x.cost, types=rng.choice(["a", "b", "c"], x.n).tolist(), features=rng.normal(size=(x.n, 2)))
         for x in clouds(5)
     ]
-    how = {"marks": marks, "robust": robust, "rng": 2}
+    how = {"attributes": attributes, "robust": robust, "rng": 2}
     np.testing.assert_array_equal(ao.embed(many, (3, 4), client=cluster.client(), **how), ao.embed(many, (3, 4), **how))
 
 
@@ -244,7 +244,7 @@ def test_files_are_converted_elsewhere_as_here(cluster, tmp_path, monkeypatch):
     how = {**READING, "rng": 3, "disconnected": "largest", "errors": "skip"}
     told = {}
     for folder, client in (("here", None), ("there", cluster.client())):
-        with pytest.warns(ao.InputNote) as notes:
+        with pytest.warns(ao.InputWarning) as notes:
             written = ao.convert(names, folder, client=client, **how)
         told[folder] = sorted(str(note.message) for note in notes)
         assert [None if file is None else file.parent.name for file in written] == [folder] * 4 + [None] * 2 + [folder]

@@ -71,7 +71,7 @@ def test_bad_files_are_skipped_and_told_or_raised(tmp_path, mixed):
     paths = [mixed[1], tmp_path / "bad.off", tmp_path / "missing.off", mixed[2]]
     with pytest.raises(ao.InputError, match=r"^bad\.off: "):
         ao.convert(paths, tmp_path / "one")
-    with pytest.warns(ao.InputNote, match=r"^2 of 4 files were not converted: bad\.off: .* \(and 1 more\)$"):
+    with pytest.warns(ao.InputWarning, match=r"^2 of 4 files were not converted: bad\.off: .* \(and 1 more\)$"):
         written = ao.convert(paths, tmp_path / "two", errors="skip")
     assert [None if file is None else file.name for file in written] == ["cell.npz", None, None, "cloud.npz"]
     assert sorted(file.name for file in (tmp_path / "two").iterdir()) == ["cell.npz", "cloud.npz"]

@@ -21,7 +21,7 @@ def test_a_damaged_tile_is_computed_again(tmp_path, place):
     content = bytearray(path.read_bytes())
     content[place] ^= 1
     path.write_bytes(content)
-    with pytest.warns(ao.InputNote, match=f"{re.escape(str(path))}: the file is damaged") as told:
+    with pytest.warns(ao.InputWarning, match=f"{re.escape(str(path))}: the file is damaged") as told:
         found = ao.pairwise(clouds(), checkpoint=tmp_path / "run")
     assert told[0].filename == __file__
     np.testing.assert_array_equal(found, expected)
@@ -33,7 +33,7 @@ def test_a_tile_cut_short_is_computed_again(tmp_path, length):
     expected = ao.pairwise(clouds(), checkpoint=tmp_path / "run", tile=4)
     path = tiles_of(tmp_path / "run")[1]
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.warns(ao.InputNote, match="damaged"):
+    with pytest.warns(ao.InputWarning, match="damaged"):
         np.testing.assert_array_equal(ao.pairwise(clouds(), checkpoint=tmp_path / "run"), expected)
 
 
@@ -80,7 +80,7 @@ def test_a_tile_that_no_run_can_have_written_is_computed_again_though_its_seal_f
 
     assert sealed(path.read_bytes()[:-32]) == path.read_bytes()
     path.write_bytes(sealed(CRAFTED[what]))
-    with pytest.warns(ao.InputNote, match="damaged"):
+    with pytest.warns(ao.InputWarning, match="damaged"):
         np.testing.assert_array_equal(ao.pairwise(clouds(), checkpoint=tmp_path / "run"), expected)
 
 
@@ -90,5 +90,5 @@ def test_tiles_of_other_runs_and_other_places_are_not_taken(tmp_path):
     name = tiles_of(tmp_path / "run")[1].name
     for stranger in (tmp_path / "other" / name, tiles_of(tmp_path / "run")[2]):
         (tmp_path / "run" / name).write_bytes(stranger.read_bytes())
-        with pytest.warns(ao.InputNote, match="damaged"):
+        with pytest.warns(ao.InputWarning, match="damaged"):
             np.testing.assert_array_equal(ao.pairwise(clouds(), checkpoint=tmp_path / "run"), expected)

@@ -55,11 +55,11 @@ def test_uniform_spaces_have_the_bits_of_the_native_kernels(device, many, robust
 def test_any_weights_have_the_values_of_the_cpu(device, many, others, data):
     p, robust = data.draw(st.sampled_from([1, 1, 2])), data.draw(st.booleans())
     found, expected = on_both(device, many, others, p=p, robust=robust)
-    reach = max(1.0, *(float(np.abs(x.cost).max()) ** p for x in (*many, *others)))
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14 * reach)
+    max_cost = max(1.0, *(float(np.abs(x.cost).max()) ** p for x in (*many, *others)))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14 * max_cost)
 
 
-@pytest.mark.parametrize("options", [{}, {"robust": True}, {"p": 2}, {"reach": 1.5}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"robust": True}, {"p": 2}, {"max_cost": 1.5}], ids=str)
 def test_spaces_of_all_sizes_weights_and_types_mix(device, options):
     found, expected = on_both(device, clouds((*SIZES, 1)), **options)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
@@ -149,7 +149,7 @@ def test_batches_change_no_bit_of_vectors(device, monkeypatch):
 
 def test_bad_spaces_are_skipped(device):
     many = [*clouds(SIZES[:3]), np.ones((2, 3)), *clouds(SIZES[:2], seed=1)]
-    with pytest.warns(ao.InputNote, match="1 of 6 spaces"):
+    with pytest.warns(ao.InputWarning, match="1 of 6 spaces"):
         found = ao.pairwise(many, device=device, errors="skip")
     assert np.isnan(found[3]).all()
     assert np.isnan(found[:, 3]).all()
@@ -234,7 +234,7 @@ def test_what_is_stopped_leaves_no_numbers(device):
         ({"metric": "tlb"}, "metric 'tlb'"),
         ({"p": 3}, "p=3"),
         ({"ground": "w2"}, "ground='w1' only, but got ground='w2'"),
-        ({"marks": "types", "reach": 1.0}, "marks='types'"),
+        ({"attributes": "types", "max_cost": 1.0}, "attributes='types'"),
         ({"client": "any"}, "client and device exclude each other"),
         ({"backend": "processes"}, "devices are fed by threads, but got backend='processes'"),
     ],
@@ -248,8 +248,8 @@ def test_what_devices_do_not_compute_is_refused_in_one_line(device, options, mes
 
 
 def test_vectors_of_marks_are_refused_in_one_line(device):
-    with pytest.raises(ao.InputError, match="device cannot be combined with marks, reach") as caught:
-        ao.embed(clouds(2), reach=1.0, device=device)
+    with pytest.raises(ao.InputError, match="device cannot be combined with attributes, max_cost") as caught:
+        ao.embed(clouds(2), max_cost=1.0, device=device)
     assert "\n" not in str(caught.value)
 
 
@@ -292,7 +292,7 @@ def test_bounds_rule_out_pairs_on_a_device_too(device):
 
 
 @pytest.mark.usefixtures("with_bounds")
-@pytest.mark.parametrize("options", [{}, {"p": 2}, {"reach": 1.5}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"p": 2}, {"max_cost": 1.5}], ids=str)
 def test_neighbours_of_any_spaces_are_those_of_the_cpu(device, options):
     found, _ = assert_nearest_on_both(device, clouds((*SIZES, 1)), k=1, tile=4, **options)
     assert (found.n_exact < 7 * 6) == ("p" not in options)  # by bounds, with weights too
@@ -322,7 +322,7 @@ def test_products_in_less_than_float32_are_no_bounds(device):
 @pytest.mark.usefixtures("with_bounds")
 def test_bad_spaces_have_no_neighbours_on_a_device(device):
     many = [np.zeros((2, 3)), *clouds(6, weighted=False)]
-    with pytest.warns(ao.InputNote):
+    with pytest.warns(ao.InputWarning):
         found, _ = assert_nearest_on_both(device, many, k=6, errors="skip", tile=4)
     assert (found.index[0] == -1).all()
     assert 0 not in found.index

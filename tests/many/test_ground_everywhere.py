@@ -56,7 +56,7 @@ def test_checkpoints_of_one_ground_do_not_serve_the_other(tmp_path):
     [
         ({"metric": "aw"}, "ground='w2' goes with metric 'ae', but got metric 'aw'"),
         ({"p": 2}, "ground='w2' goes with p=1"),
-        ({"reach": 1.0}, "neither marks nor reach"),
+        ({"max_cost": 1.0}, "neither attributes nor max_cost"),
     ],
 )
 def test_what_does_not_go_with_w2_is_refused(options, message):
@@ -167,4 +167,4 @@ def test_unknown_grounds_and_estimates_of_w2_are_refused_in_one_line(graph_files
     assert "is not one of w1, w2" in anchorot("compare", *graph_files, "--ground", "w3").stderr
     refused = anchorot("compare", *graph_files, "--ground", "w2", "--estimate")
     assert refused.returncode == 2
-    assert "and not with --ground, --marks or --reach" in refused.stderr
+    assert "and not with --ground, --attributes or --max-cost" in refused.stderr

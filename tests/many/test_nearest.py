@@ -85,9 +85,9 @@ def test_of_two_weighted_spaces_the_earlier_one_comes_first(monkeypatch):
         {"metric": "aw", "epsilon": 0.1},
         {"metric": "slb"},
         {"metric": "tlb"},
-        {"reach": 1.0},
+        {"max_cost": 1.0},
         {"ground": "w2"},
-        {"marks": "types"},
+        {"attributes": "types"},
     ],
     ids=str,
 )
@@ -198,7 +198,7 @@ def test_a_cluster_changes_no_bit(tmp_path):
         ):
             wanted = ao.pairwise(many, k=3, n_jobs=1, **options)
             assert_same_neighbors(ao.pairwise(many, k=3, client=client, **options), wanted)
-        with pytest.warns(ao.InputNote):
+        with pytest.warns(ao.InputWarning):
             found = ao.pairwise([*many, bad], k=3, client=client, errors="skip", checkpoint=tmp_path / "run", tile=4)
     assert_same_neighbors(found, bad_last(ao.pairwise(many, k=3, n_jobs=1)))
 
@@ -304,9 +304,9 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_neighbours(tmp_path):
 @pytest.mark.parametrize("p", [1, 2])
 def test_bad_spaces_have_no_neighbours_and_are_nobodys(p):
     many = [*clouds(5), np.zeros((2, 3))]
-    with pytest.warns(ao.InputNote, match="1 of 6 spaces"):
+    with pytest.warns(ao.InputWarning, match="1 of 6 spaces"):
         distances = ao.pairwise(many, p=p, errors="skip")
-    with pytest.warns(ao.InputNote, match="1 of 6 spaces"):
+    with pytest.warns(ao.InputWarning, match="1 of 6 spaces"):
         found = ao.pairwise(many, k=5, p=p, errors="skip", tile=4)
     assert_nearest(found, distances)
     assert (found.index[-1] == -1).all()

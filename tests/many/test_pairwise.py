@@ -231,7 +231,7 @@ def test_pairs_without_a_value_are_nan_and_counted_once(equal_sizes_fail, tmp_pa
     for _ in range(2):  # computed, then read
         with pytest.warns(match="cannot be used|have no value") as told:
             found = ao.pairwise(many, errors="skip", checkpoint=tmp_path / "run", **options)
-        assert [warning.category for warning in told] == [ao.InputNote, ao.ConvergenceWarning]
+        assert [warning.category for warning in told] == [ao.InputWarning, ao.ConvergenceWarning]
         assert str(told[1].message).startswith("3 pairs have no value and are NaN")
         assert told[1].filename == __file__
         failed = np.zeros((7, 7), bool)
@@ -317,7 +317,7 @@ def test_a_bad_space_is_named(tmp_path, n_jobs):
 def test_bad_spaces_can_be_skipped(tmp_path, options):
     many = with_bad_ones(tmp_path)
     good = [i for i in range(8) if i not in (3, 6)]
-    with pytest.warns(ao.InputNote, match=r"2 of 8 spaces cannot be used .*spaces\[3\] \(.*\(and 1 more\)") as told:
+    with pytest.warns(ao.InputWarning, match=r"2 of 8 spaces cannot be used .*spaces\[3\] \(.*\(and 1 more\)") as told:
         found = ao.pairwise(many, errors="skip", **options)
     assert told[0].filename == __file__
     assert np.isnan(found[[3, 6]]).all()
@@ -331,7 +331,7 @@ def test_notes_of_skipped_files_arrive_whatever_threads_read_them(tmp_path):
         (tmp_path / f"{number:02d}.graphml").write_text("<graphml")
     before = list(warnings.filters)
     for _ in range(6):
-        with pytest.warns(ao.InputNote, match="20 of 40 spaces cannot be used"):
+        with pytest.warns(ao.InputWarning, match="20 of 40 spaces cannot be used"):
             ao.pairwise(sorted(tmp_path.iterdir()), errors="skip", n_jobs=4, tile=1)
     assert warnings.filters == before
 
@@ -352,7 +352,7 @@ def test_pairwise_leaves_the_filters_of_warnings_alone():
 
 def test_a_bad_other_can_be_skipped(tmp_path):
     many = with_bad_ones(tmp_path)
-    with pytest.warns(ao.InputNote, match=r"1 of 5 spaces cannot be used .*others\[1\]"):
+    with pytest.warns(ao.InputWarning, match=r"1 of 5 spaces cannot be used .*others\[1\]"):
         found = ao.pairwise(many[:3], many[2:4], errors="skip")
     assert np.isnan(found[:, 1]).all()
     assert np.isfinite(found[:, 0]).all()

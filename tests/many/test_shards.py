@@ -189,7 +189,7 @@ def test_a_tile_that_two_jobs_compute_does_no_harm_and_is_noted(tmp_path, monkey
         return found
 
     monkeypatch.setattr(Job, "compute", compute)
-    with pytest.warns(ao.InputNote, match="1 tiles were computed by two jobs") as told:
+    with pytest.warns(ao.InputWarning, match="1 tiles were computed by two jobs") as told:
         found = run_shard(tmp_path / "run", 0, 2)
     assert told[0].filename == __file__
     assert_assembled_once([found])
@@ -198,7 +198,7 @@ def test_a_tile_that_two_jobs_compute_does_no_harm_and_is_noted(tmp_path, monkey
 def test_a_damaged_tile_is_computed_by_who_assembles(tmp_path, computed):
     ao.pairwise(MANY, checkpoint=tmp_path, tile=4, n_jobs=1)
     tiles_of(tmp_path)[5].write_bytes(b"damaged")
-    with pytest.warns(ao.InputNote, match="the file is damaged"):
+    with pytest.warns(ao.InputWarning, match="the file is damaged"):
         assert_assembled_once([run_shard(tmp_path, 1, 2)])
 
 
@@ -222,7 +222,9 @@ def test_a_damaged_tile_is_computed_by_who_assembles(tmp_path, computed):
 def test_bad_shards_are_refused_before_any_work(tmp_path, monkeypatch, change, message):
     monkeypatch.setattr(Inputs, "load", None)
     with pytest.raises(ao.InputError, match=message):
-        ao.pairwise(MANY, **{"checkpoint": tmp_path / "run", "shard": (0, 2), "reach": 1.0, "marks": "types", **change})
+        ao.pairwise(
+            MANY, **{"checkpoint": tmp_path / "run", "shard": (0, 2), "max_cost": 1.0, "attributes": "types", **change}
+        )
     assert not (tmp_path / "run").exists()
 
 

@@ -27,9 +27,9 @@ def test_processes_give_the_same_bits(tmp_path):
     many = [*clouds(5), tmp_path / "missing.npy"]
     np.save(tmp_path / "there.npy", clouds(1, seed=3)[0].cost)
     many.append(tmp_path / "there.npy")
-    with pytest.warns(ao.InputNote, match="1 of 7"):
+    with pytest.warns(ao.InputWarning, match="1 of 7"):
         expected = ao.pairwise(many, metric="slb", errors="skip", n_jobs=1)
-    with pytest.warns(ao.InputNote, match="1 of 7"):
+    with pytest.warns(ao.InputWarning, match="1 of 7"):
         found = ao.pairwise(many, metric="slb", errors="skip", n_jobs=2, backend="processes", tile=2)
     np.testing.assert_array_equal(found, expected)
 
@@ -152,9 +152,9 @@ def test_a_cluster_gives_the_same_bits(client, tmp_path):
     np.save(tmp_path / "there.npy", clouds(1, seed=3)[0].cost)
     many.append(tmp_path / "there.npy")
     for others in (None, clouds(3, seed=1)):
-        with pytest.warns(ao.InputNote, match="1 of "):
+        with pytest.warns(ao.InputWarning, match="1 of "):
             expected = ao.pairwise(many, others, errors="skip")
-        with pytest.warns(ao.InputNote, match="1 of "):
+        with pytest.warns(ao.InputWarning, match="1 of "):
             found = ao.pairwise(many, others, errors="skip", client=client, tile=2)
         np.testing.assert_array_equal(found, expected)
     with pytest.raises(ao.InputError, match=r"spaces\[6\] \(.*missing.npy\): No such file"):
@@ -167,7 +167,7 @@ def test_what_is_noted_about_files_is_told_once_by_a_cluster_too(client, tmp_pat
     for path in paths:
         path.write_text("0 1\n1 2\n3 4\n")
     for others in (None, client):
-        with pytest.warns(ao.InputNote) as notes:
+        with pytest.warns(ao.InputWarning) as notes:
             ao.pairwise(paths, disconnected="largest", client=others, tile=2)
         told = sorted(str(note.message) for note in notes)
         assert [text.split()[0] for text in told] == ["0.edgelist", "1.edgelist", "2.edgelist"]

@@ -63,8 +63,8 @@ RINGS = [[(i, (i + 1) % n) for i in range(n)] for n in (5, 6, 7, 8)]
 STARS = [[(0, i) for i in range(1, n)] for n in (5, 6, 7, 8)]
 PATH = [(i, i + 1) for i in range(5)]
 TWO = {"x": LINE, "y": TRIANGLE}
-MARKS = {"weights": [0.25, 0.5, 0.25], "types": [1, 2, 2], "features": [1.0, 2.0, 3.0]}
-NAMED = {**MARKS, "labels": ["a", "b", "c"]}
+ATTRIBUTES = {"weights": [0.25, 0.5, 0.25], "types": [1, 2, 2], "features": [1.0, 2.0, 3.0]}
+NAMED = {**ATTRIBUTES, "labels": ["a", "b", "c"]}
 VERTICES, FACES = [[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]]
 DISTANCES = ((np.arange(6.0)[:, None] - np.arange(6)) ** 2).tolist()
 TABLE = {"slide": list("aabb"), "u": [0.0, 1, 0, 3], "v": [1.0, 1, 0, 1], "size": [1.0, 2, 3, 4]}
@@ -297,7 +297,7 @@ CASES = {
     "plan": (ao.plot.plan, {"plan": [[0.4, 0.1], [0.3, 0.2]]}),
     "projected_energy": (partial(ao.projected_energy, rng=0), TWO),
     "read": (table, {"columns": ["u", "v"], "features": ["size"]}),
-    "scale_test": (partial(ao.scale_test, **TESTED), {"spaces": SPACES, "reaches": [0.5, 1.0, 2.0], **ITEMS}),
+    "scale_test": (partial(ao.scale_test, **TESTED), {"spaces": SPACES, "max_costs": [0.5, 1.0, 2.0], **ITEMS}),
     "shape": (ao.plot.shape, {"space": LINE, "values": [0.0, 1, 2]}),
     "write": (
         lambda space: in_folder(lambda folder: ao.write(space, folder / "x.npz") or ao.read(folder / "x.npz").cost),

@@ -25,7 +25,7 @@ SKETCHES = (
     "formats",
     "gpu",
     "learning",
-    "marks",
+    "attributes",
     "native",
     "scale",
     "stability",

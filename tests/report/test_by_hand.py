@@ -39,7 +39,7 @@ def tab_to(page, element):
         if focused(page) == element:
             return
         page.press("TAB")
-    raise AssertionError(f"the tab key does not reach {element}")
+    raise AssertionError(f"the tab key does not max_cost {element}")
 
 
 def test_a_button_shows_the_mass_of_the_runner_up_and_back(driver, tmp_path):

@@ -208,12 +208,12 @@ def test_on_a_map_of_surfaces_colours_stay_and_can_show_confidence(driver, tmp_p
     page = opened(driver, tmp_path, MESH, MESH, mesh_map())
     before = [surface_colours(page, side) for side in (0, 1)]
     page.find(0, "7")
-    marks = "return document.getElementById(`plot-${arguments[0]}`).data[2].x.length"
-    page.wait(lambda: [page.run(marks, side) for side in (0, 1)] == [1, 1])
+    attributes = "return document.getElementById(`plot-${arguments[0]}`).data[2].x.length"
+    page.wait(lambda: [page.run(attributes, side) for side in (0, 1)] == [1, 1])
     assert [surface_colours(page, side) for side in (0, 1)] == before
     assert page.table()[0][-1] == f"{100 * mesh_map().confidence[7]:.3g} %"
     page.find(1, "3")
-    page.wait(lambda: [page.run(marks, side) for side in (0, 1)] == [4, 1])
+    page.wait(lambda: [page.run(attributes, side) for side in (0, 1)] == [4, 1])
     page.run(CHOOSE, "confidence")
     page.wait(lambda: surface_colours(page, 0) != before[0] and surface_colours(page, 1) != before[1])
     assert page.driver.find_element("id", "sure-scale").is_displayed()

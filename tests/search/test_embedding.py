@@ -9,8 +9,8 @@ import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot._kernels import numpy as numpy_grid
 from anchorot._kernels.records import GridSpec
+from anchorot.anchors.attribute_features import plain_averages
 from anchorot.anchors.encoder import Encoder, cell_vector
-from anchorot.anchors.marked import plain_averages
 from tests import reference
 from tests.strategies import clouds, scale_of, spaces
 

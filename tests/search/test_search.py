@@ -140,9 +140,9 @@ def test_no_vector_within_reach_is_missed(directly, monkeypatch):
     every, half = np.ones(12_000, np.bool_), np.arange(12_000) % 2 == 0
     for alive in (every, half) if directly else (every,):
         for rank in (5, 50, 500):
-            reach = np.sort(distances[alive])[rank]
-            wanted = set(np.flatnonzero(alive & (distances <= reach)).tolist())
-            found = set(vectors.within(array[0], reach, alive).tolist())
+            max_cost = np.sort(distances[alive])[rank]
+            wanted = set(np.flatnonzero(alive & (distances <= max_cost)).tolist())
+            found = set(vectors.within(array[0], max_cost, alive).tolist())
             assert wanted <= found <= set(np.flatnonzero(alive).tolist())
             places, others = vectors.nearest(array[0], rank, alive)
             assert alive[places].all()

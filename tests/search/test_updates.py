@@ -81,8 +81,8 @@ def test_types_are_told_apart_in_every_piece(tmp_path):
     many = [
         ao.from_points(rng.normal(size=(6, 2)), types=list("aabbcc")[: 6 - k % 2] + ["b"] * (k % 2)) for k in range(16)
     ]
-    index = ao.SearchIndex.build(many, marks="types", grid=(4, 4), path=tmp_path / "x")
-    right = ao.SearchIndex.build(many, marks="types", grid=(4, 4))
+    index = ao.SearchIndex.build(many, attributes="types", grid=(4, 4), path=tmp_path / "x")
+    right = ao.SearchIndex.build(many, attributes="types", grid=(4, 4))
     index.add(many[:2])
     right.add(many[:2])
     assert pairs(index.query(many[4], 9)) == pairs(right.query(many[4], 9))
@@ -154,7 +154,7 @@ def test_room_of_what_was_removed_is_used_by_what_is_added(tmp_path):
 
 
 def test_spaces_of_one_name_are_removed_together():
-    with pytest.warns(ao.InputNote, match="'cat' for 2"):
+    with pytest.warns(ao.InputWarning, match="'cat' for 2"):
         index = ao.SearchIndex.build(clouds(4), ["cat", "dog", "cat", "cow"])
     index.remove("cat")
     assert index.ids.tolist() == [1, 3]
@@ -394,13 +394,13 @@ for x in clouds(15, seed=start):
 def test_a_name_that_several_spaces_have_is_noted_where_it_is_given():
     many = clouds(5)
     with pytest.warns(
-        ao.InputNote, match=r"^2 names stand for several spaces of the index: 'b' for 3, \.\.\.;"
+        ao.InputWarning, match=r"^2 names stand for several spaces of the index: 'b' for 3, \.\.\.;"
     ) as caught:
         index = ao.SearchIndex.build(many, ["b", "a", "b", "b", "a"])
     assert [warning.filename for warning in caught] == [__file__]
-    with pytest.warns(ao.InputNote, match=r"^a name stands for several spaces of the index: 'a' for 3;"):
+    with pytest.warns(ao.InputWarning, match=r"^a name stands for several spaces of the index: 'a' for 3;"):
         index.add(many[:2], ["c", "a"])
-    with pytest.warns(ao.InputNote, match=r"^a name stands for several spaces of the index: 'd' for 2;"):
+    with pytest.warns(ao.InputWarning, match=r"^a name stands for several spaces of the index: 'd' for 2;"):
         index.add(many[:2], ["d", "d"])
     index.remove(["a", "d"])
     assert len(index) == 4

@@ -297,9 +297,12 @@ def test_a_cohort_brings_its_subjects():
     assert own[3:6].subjects == (1, 1, 1)
     assert repr(own).startswith("Cohort(24 samples from 8 subjects of 12")
     options = {"rng": 0, "progress": False}
-    found = ao.group_test(own, "stage", marks="types", reach=0.5, **options)
+    found = ao.group_test(own, "stage", attributes="types", max_cost=0.5, **options)
     by_hand = ao.group_test(
-        ao.pairwise(own, marks="types", reach=0.5), own.metadata["stage"], subjects=own.metadata["patient"], **options
+        ao.pairwise(own, attributes="types", max_cost=0.5),
+        own.metadata["stage"],
+        subjects=own.metadata["patient"],
+        **options,
     )
     assert (found.unit, found.n_assignments) == ("subjects", 35)
     assert (found.pvalue, found.statistic) == (by_hand.pvalue, by_hand.statistic)
@@ -313,7 +316,7 @@ def test_samples_of_one_subject_that_nobody_named_are_noted():
     plain = cohort()
     for test in (ao.group_test, lambda *a, **o: ao.scale_test(*a, [0.3, 0.6], **o)):
         with pytest.warns(
-            ao.InputNote, match=r"24 samples .* 'patient' has 8 values; give from_cohort\(..., subject='patient'"
+            ao.InputWarning, match=r"24 samples .* 'patient' has 8 values; give from_cohort\(..., subject='patient'"
         ):
             assert test(plain, "stage", rng=0, progress=False).unit == "items"
     named = ao.group_test(plain, "stage", subjects="patient", rng=0, progress=False)
@@ -344,29 +347,33 @@ def typed(seed, count=12, close=False):
 def test_type_pairs_sum_up_to_the_whole_band():
     spaces = [typed(seed, close=seed > 4) for seed in range(9)]
     found = ao.scale_test(
-        spaces, [0] * 5 + [1] * 4, [0.1, 0.4, 1.0], marks="types", type_pairs=True, n_resamples=49, rng=0
+        spaces, [0] * 5 + [1] * 4, [0.1, 0.4, 1.0], attributes="types", type_pairs=True, n_resamples=49, rng=0
     )
-    plain = ao.scale_test(spaces, [0] * 5 + [1] * 4, [0.1, 0.4, 1.0], marks="types", n_resamples=49, rng=0)
+    plain = ao.scale_test(spaces, [0] * 5 + [1] * 4, [0.1, 0.4, 1.0], attributes="types", n_resamples=49, rng=0)
     assert np.array_equal(found.share, plain.share)
     assert found.pairs == (("A", "A"), ("A", "B"), ("A", "C"), ("B", "B"), ("B", "C"), ("C", "C"))
     assert found.pair_shares.shape == found.pair_pvalues.shape == (6, 3)
     assert (found.pair_pvalues >= 1 / 50).all()
-    from anchorot.anchors.marked import energy_profile, marked_features, pair_profiles
-    from anchorot.anchors.marking import marking_of
+    from anchorot.anchors.attribute_features import attribute_features, energy_profile, pair_profiles
+    from anchorot.anchors.attributes import attribute_rule_of
 
-    marking = marking_of(spaces, "types", 1.0)
+    attribute_rule = attribute_rule_of(spaces, "types", 1.0)
     weighted = ao.Space(spaces[0].cost, np.random.default_rng(0).dirichlet(np.full(36, 9.0)), types=spaces[0].types)
     fewer = ao.Space(spaces[1].cost[:20, :20], types=spaces[1].types[:20])
-    features = [marked_features(space, marking, robust=False) for space in (spaces[0], spaces[8], weighted, fewer)]
-    reaches = np.array([0.1, 0.4, 1.0])
+    features = [
+        attribute_features(space, attribute_rule, robust=False) for space in (spaces[0], spaces[8], weighted, fewer)
+    ]
+    max_costs = np.array([0.1, 0.4, 1.0])
     for x, y in ((0, 1), (0, 2), (2, 3), (3, 0)):
-        parts = pair_profiles(features[x], features[y], reaches, tuple("ABC"))
-        assert parts.sum(axis=0) == pytest.approx(energy_profile(features[x], features[y], reaches))
+        parts = pair_profiles(features[x], features[y], max_costs, tuple("ABC"))
+        assert parts.sum(axis=0) == pytest.approx(energy_profile(features[x], features[y], max_costs))
 
 
 def test_the_types_that_are_close_are_named():
     spaces = [typed(seed, close=seed > 7) for seed in range(16)]
-    found = ao.scale_test(spaces, np.repeat([0, 1], 8), [0.05, 0.1, 0.3, 0.8], marks="types", type_pairs=True, rng=0)
+    found = ao.scale_test(
+        spaces, np.repeat([0, 1], 8), [0.05, 0.1, 0.3, 0.8], attributes="types", type_pairs=True, rng=0
+    )
     assert (found.which()[0].first, found.which()[0].second) == ("A", "B")
     assert found.which()[0].low < 0.1
     assert {(band.first, band.second) for band in found.which()} == {("A", "B")}
@@ -374,7 +381,7 @@ def test_the_types_that_are_close_are_named():
 
 
 def test_type_pairs_need_types():
-    with pytest.raises(ao.InputError, match="type_pairs=True needs marks='types'"):
+    with pytest.raises(ao.InputError, match="type_pairs=True needs attributes='types'"):
         ao.scale_test(CLOUDS, TWO, [1.0], type_pairs=True)
 
 

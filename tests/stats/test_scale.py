@@ -50,14 +50,14 @@ def two(count):
     return np.repeat(["a", "b"], count)
 
 
-@pytest.mark.parametrize("marks", [None, "types"])
-def test_every_band_is_a_group_test_of_its_part_of_the_energy(marks):
+@pytest.mark.parametrize("attributes", [None, "types"])
+def test_every_band_is_a_group_test_of_its_part_of_the_energy(attributes):
     spaces = tissues(0, "mixed", "segregated", count=4, n=20)
-    reaches = np.array([0.2, 0.5, 0.9])
-    found = ao.scale_test(spaces, two(4), reaches, marks=marks, n_resamples=9, rng=0)
+    max_costs = np.array([0.2, 0.5, 0.9])
+    found = ao.scale_test(spaces, two(4), max_costs, attributes=attributes, n_resamples=9, rng=0)
     below = 0.0
-    for k, reach in enumerate(reaches):
-        upto = energies(spaces, marks=marks, reach=reach)
+    for k, max_cost in enumerate(max_costs):
+        upto = energies(spaces, attributes=attributes, max_cost=max_cost)
         band = ao.group_test(upto - below, two(4), n_resamples=9, rng=0, post_hoc=False)
         below = upto
         f = np.append(band.statistic, band.null)
@@ -71,8 +71,10 @@ def test_every_band_is_a_group_test_of_its_part_of_the_energy(marks):
 def test_one_band_is_a_group_test():
     spaces = tissues(1, "mixed", "segregated", count=5, n=20)
     far = max(float(x.cost.max()) for x in spaces)
-    found = ao.scale_test(spaces, two(5), [far], marks="types", n_resamples=99, rng=3)
-    whole = ao.group_test(energies(spaces, marks="types", reach=far), two(5), n_resamples=99, rng=3, post_hoc=False)
+    found = ao.scale_test(spaces, two(5), [far], attributes="types", n_resamples=99, rng=3)
+    whole = ao.group_test(
+        energies(spaces, attributes="types", max_cost=far), two(5), n_resamples=99, rng=3, post_hoc=False
+    )
     assert found.pvalue == whole.pvalue == found.pvalues[0] == found.adjusted_pvalues[0]
 
 
@@ -104,7 +106,7 @@ def test_the_distance_of_pairs_is_found(gap):
     assert found.pvalue <= 0.05
     low, high = found.band
     assert gap == pytest.approx(low, rel=0.25)
-    assert found.reach == high
+    assert found.max_cost == high
     assert found.where()[0][0] == pytest.approx(gap)
 
 
@@ -112,9 +114,9 @@ def test_the_distance_of_pairs_is_found(gap):
 def test_clumps_of_a_type_are_found_at_their_scale(radius):
     """Anywhere the same positions; neighbours of one's own type are more, up to about the width of a clump."""
     spaces = tissues(4, "mixed", radius)
-    found = ao.scale_test(spaces, two(8), marks="types", rng=0)
+    found = ao.scale_test(spaces, two(8), attributes="types", rng=0)
     assert found.pvalue <= 0.05
-    assert radius / 3 <= found.reach <= 2 * radius
+    assert radius / 3 <= found.max_cost <= 2 * radius
     assert max(high for _, high in found.where()) <= 4 * radius
     assert ao.scale_test(spaces, two(8), rng=0).pvalue > 0.05
 
@@ -137,9 +139,9 @@ def test_marks_tell_mixed_from_segregated_tissue_where_costs_cannot():
     rejected = {None: 0, "types": 0}
     for seed in range(10):
         spaces = tissues(seed, "mixed", "segregated", count=8, n=24)
-        for marks in rejected:
-            d = energies(spaces, marks=marks, reach=1.5)
-            rejected[marks] += ao.group_test(d, two(8), n_resamples=99, rng=seed, post_hoc=False).pvalue <= 0.05
+        for attributes in rejected:
+            d = energies(spaces, attributes=attributes, max_cost=1.5)
+            rejected[attributes] += ao.group_test(d, two(8), n_resamples=99, rng=seed, post_hoc=False).pvalue <= 0.05
     assert rejected["types"] >= 9
     assert rejected[None] <= 3
 
@@ -150,14 +152,14 @@ def level_of(pvalue, repetitions):
     assert low <= rejected <= high
 
 
-@pytest.mark.parametrize(("test", "marks"), [("scale", None), ("scale", "types"), ("groups", "types")])
-def test_level(test, marks):
+@pytest.mark.parametrize(("test", "attributes"), [("scale", None), ("scale", "types"), ("groups", "types")])
+def test_level(test, attributes):
     def pvalue(seed):
         spaces = [ao.Space(cost, types=list("aaabbb")) for cost in lines(seed, n=6, count=8)]
         if test == "scale":
-            found = ao.scale_test(spaces, two(4), [0.1, 0.3, 0.6, 1.0], marks=marks, n_resamples=19, rng=seed)
+            found = ao.scale_test(spaces, two(4), [0.1, 0.3, 0.6, 1.0], attributes=attributes, n_resamples=19, rng=seed)
         else:
-            d = energies(spaces, marks=marks, reach=1.0)
+            d = energies(spaces, attributes=attributes, max_cost=1.0)
             found = ao.group_test(d, two(4), n_resamples=19, rng=seed, post_hoc=False)
         return found.pvalue
 
@@ -170,8 +172,8 @@ def test_level_with_marks(test):
     def pvalue(seed):
         spaces = tissues(seed, "mixed", count=12, n=30)
         if test == "scale":
-            return ao.scale_test(spaces, two(6), marks="types", n_resamples=199, rng=seed).pvalue
-        d = energies(spaces, marks="types", reach=1.5)
+            return ao.scale_test(spaces, two(6), attributes="types", n_resamples=199, rng=seed).pvalue
+        d = energies(spaces, attributes="types", max_cost=1.5)
         return ao.group_test(d, two(6), n_resamples=199, rng=seed, post_hoc=False).pvalue
 
     level_of(pvalue, 400)
@@ -192,7 +194,7 @@ def test_the_order_of_spaces_changes_no_share():
 
 def test_threads_change_nothing():
     spaces = tissues(6, "mixed", "segregated", count=4, n=20)
-    one, three = (ao.scale_test(spaces, two(4), marks="types", n_resamples=9, rng=0, threads=k) for k in (1, 3))
+    one, three = (ao.scale_test(spaces, two(4), attributes="types", n_resamples=9, rng=0, threads=k) for k in (1, 3))
     assert np.array_equal(one.share, three.share)
     assert np.array_equal(one.null, three.null)
 
@@ -233,27 +235,29 @@ def test_spaces_that_are_all_alike_differ_nowhere():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("marks", [None, "types", ao.LinearMap(2)])
-def test_the_order_of_points_is_no_difference(weighted, marks):
+@pytest.mark.parametrize("attributes", [None, "types", ao.LinearMap(2)])
+def test_the_order_of_points_is_no_difference(weighted, attributes):
     """Energies between relabelled copies are what rounding leaves, from which no test may conclude."""
-    found = ao.scale_test(relabelled_copies(weighted), two(4), [1.0, 2.0, 8.0], marks=marks, rng=0, n_resamples=99)
+    found = ao.scale_test(
+        relabelled_copies(weighted), two(4), [1.0, 2.0, 8.0], attributes=attributes, rng=0, n_resamples=99
+    )
     assert found.pvalue == 1
     assert found.where() == []
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("marks", [None, "types", ao.LinearMap(1)])
-def test_a_farther_reach_changes_no_band_before_it(marks, weighted):
+@pytest.mark.parametrize("attributes", [None, "types", ao.LinearMap(1)])
+def test_a_farther_reach_changes_no_band_before_it(attributes, weighted):
     rng = np.random.default_rng(0)
     spaces = [
         ao.Space(x.cost, rng.dirichlet(np.full(x.n, 9.0)) if weighted else None, types=x.types, features=x.types)
         for x in tissues(0, "mixed", "segregated", count=4, n=20)
     ]
     near = [0.2, 0.5, 1.5]
-    found = ao.scale_test(spaces, two(4), near, marks=marks, n_resamples=9, rng=0)
+    found = ao.scale_test(spaces, two(4), near, attributes=attributes, n_resamples=9, rng=0)
     assert (found.share > 0).all()
     for far in (1e6, 1e12, 1e14, 1e100):
-        farther = ao.scale_test(spaces, two(4), [*near, far], marks=marks, n_resamples=9, rng=0)
+        farther = ao.scale_test(spaces, two(4), [*near, far], attributes=attributes, n_resamples=9, rng=0)
         assert farther.share[:3] == pytest.approx(found.share, rel=1e-12)
         assert farther.pvalues[:3].tolist() == found.pvalues.tolist()
 
@@ -292,9 +296,9 @@ def test_reaches_below_all_costs_show_nothing():
 
 def test_energies_beyond_floats_are_one_clear_line():
     far = [np.array([[0.0, big], [big, 0.0]]) for big in (-1.7e308, 1.7e308, -1.7e308, 1.7e308)]
-    for reaches in (None, [1e307, 1.7e308]):
+    for max_costs in (None, [1e307, 1.7e308]):
         with pytest.raises(ao.InputError, match="exceed the range of float64"):
-            ao.scale_test(far, [0, 0, 1, 1], reaches, rng=0)
+            ao.scale_test(far, [0, 0, 1, 1], max_costs, rng=0)
 
 
 def test_weights_and_features_are_taken():
@@ -305,19 +309,19 @@ def test_weights_and_features_are_taken():
         features = rng.normal(size=12) + shift * (points[:, 0] > 0.5)
         weights = rng.dirichlet(np.full(12, 5.0))
         spaces.append(ao.Space(ao.from_points(points).cost, weights, features=features))
-    found = ao.scale_test(spaces, two(5), [0.5, 1.0], marks=ao.feature_map(spaces, size=8), rng=0, n_resamples=99)
+    found = ao.scale_test(spaces, two(5), [0.5, 1.0], attributes=ao.feature_map(spaces, size=8), rng=0, n_resamples=99)
     assert found.pvalue <= 0.05
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"reaches": [1.0, 1.0]}, "reaches must ascend"),
-        ({"reaches": []}, r"reaches has shape \(0,\)"),
-        ({"reaches": [1.0, np.nan]}, "reaches must be finite"),
+        ({"max_costs": [1.0, 1.0]}, "max_costs must ascend"),
+        ({"max_costs": []}, r"max_costs has shape \(0,\)"),
+        ({"max_costs": [1.0, np.nan]}, "max_costs must be finite"),
         ({"labels": [0, 1]}, "there are 2 labels, but 12 spaces"),
         ({"labels": ["a"] * 12}, "all labels are 'a'"),
-        ({"marks": "types"}, r"spaces\[0\] has no types"),
+        ({"attributes": "types"}, r"spaces\[0\] has no types"),
         ({"n_resamples": 0}, "n_resamples must be"),
     ],
 )

@@ -22,8 +22,8 @@ REGION = re.compile(r"(?<=<!-- backends -->\n).*?(?=<!-- /backends -->)", re.DOT
 
 FUNCTIONS = ("anchor_energy", "anchor_wasserstein", "anchor_energy_plan", "align", "pairwise", "energy_test", "embed")
 ON_TENSORS = ("anchor_energy", "anchor_wasserstein", "anchor_energy_plan", "align")  # those of anchorot.torch
-ASPECTS = ("uniform", "weights", "p", "ranks", "types", "features", "reach", "w2", "gradients")
-HEADINGS = ("uniform", "weights", "p ≥ 3", "ranks", "types", "features", "reach", "W2", "gradients")
+ASPECTS = ("uniform", "weights", "p", "ranks", "types", "features", "max_cost", "w2", "gradients")
+HEADINGS = ("uniform", "weights", "p ≥ 3", "ranks", "types", "features", "max_cost", "W2", "gradients")
 SERVED, NOT_SERVED = "✓", "—"
 BOTH = "costs, weights"  # what gradients reach
 
@@ -33,7 +33,7 @@ ON_CUDA = {
     "anchor_wasserstein": dict.fromkeys(("uniform", "weights", "p", "ranks"), SERVED) | {"gradients": BOTH},
     "anchor_energy_plan": dict.fromkeys(("uniform", "weights", "ranks"), SERVED),
     "align": dict.fromkeys(("uniform", "weights", "ranks", "features"), SERVED),
-    "pairwise": dict.fromkeys(("uniform", "weights", "ranks", "reach"), SERVED),
+    "pairwise": dict.fromkeys(("uniform", "weights", "ranks", "max_cost"), SERVED),
     "energy_test": dict.fromkeys(("uniform", "weights", "w2"), SERVED),
     "embed": dict.fromkeys(("uniform", "weights", "ranks"), SERVED),
 }
@@ -49,9 +49,9 @@ PLAIN = ao.feature_map([ao.Space(COSTS[0], features=FEATURES[0])], "linear")
 OPTIONS = {
     "p": {"p": 3},
     "ranks": {"robust": True},
-    "types": {"marks": "types"},
-    "features": {"marks": PLAIN},
-    "reach": {"reach": 1.0},
+    "types": {"attributes": "types"},
+    "features": {"attributes": PLAIN},
+    "max_cost": {"max_cost": 1.0},
     "w2": {"ground": "w2"},
 }
 

@@ -102,5 +102,5 @@ def test_projections_of_batches_have_a_value_each():
 def test_what_does_not_go_with_w2_is_refused():
     with pytest.raises(ao.InputError, match="ground='w2' goes with p=1"):
         aot.anchor_energy(torch.eye(3), torch.eye(3), p=2, ground="w2")
-    with pytest.raises(ao.InputError, match="neither marks nor reach"):
-        aot.anchor_energy(torch.eye(3), torch.eye(3), reach=1.0, ground="w2")
+    with pytest.raises(ao.InputError, match="neither attributes nor max_cost"):
+        aot.anchor_energy(torch.eye(3), torch.eye(3), max_cost=1.0, ground="w2")

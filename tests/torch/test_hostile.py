@@ -33,18 +33,20 @@ def tensors(x, y, device, wanted=""):
     return *costs, *weights
 
 
-def marks_of(x, y, marks):
-    if marks == "types":
+def attributes_of(x, y, attributes):
+    if attributes == "types":
         return {"types": tuple(torch.tensor([ord(kind) for kind in side.types]) for side in (x, y))}
-    return {"features": tuple(torch.tensor(side.features) for side in (x, y))} if marks else {}
+    return {"features": tuple(torch.tensor(side.features) for side in (x, y))} if attributes else {}
 
 
-def energy(p=1, *, reaches=False, marks=None, wanted="", **given):
+def energy(p=1, *, max_costs=False, attributes=None, wanted="", **given):
     """Anchor Energy of tensors: with marks, up to the reach, and with the gradients that are wanted."""
 
-    def of(x, y, reach, device="cpu"):
-        local = {"reach": reach} if reaches else {}
-        found = aot.anchor_energy(*tensors(x, y, device, wanted), p, **marks_of(x, y, marks), **local, **given)
+    def of(x, y, max_cost, device="cpu"):
+        local = {"max_cost": max_cost} if max_costs else {}
+        found = aot.anchor_energy(
+            *tensors(x, y, device, wanted), p, **attributes_of(x, y, attributes), **local, **given
+        )
         return float(found.detach())
 
     return of
@@ -64,14 +66,18 @@ def ranks(x, y, _, device="cpu"):
     return aot.ranks(cost, weights).cpu().double().numpy()[np.ix_(x.weights > 0, x.weights > 0)]
 
 
-def loss(metric, p=1, **marks):
+def loss(metric, p=1, **attributes):
     """Of points on a line, as a barycenter of both spaces that is looked for."""
 
-    def of(x, y, reach, device="cpu"):
+    def of(x, y, max_cost, device="cpu"):
         points = torch.tensor([[0.0], [1.0], [3.0], [4.0]], dtype=torch.float64, device=device)
-        marking = ao.anchors.marking.marking_of((x, y), reach=reach, **marks) if marks else None
-        types = tuple("abca") if marks.get("marks") else None
-        return float(barycenter_loss([x, y], np.array([0.3, 0.7]), metric, p, 0.1, marking, types, device)(points))
+        attribute_rule = (
+            ao.anchors.attributes.attribute_rule_of((x, y), max_cost=max_cost, **attributes) if attributes else None
+        )
+        types = tuple("abca") if attributes.get("attributes") else None
+        return float(
+            barycenter_loss([x, y], np.array([0.3, 0.7]), metric, p, 0.1, attribute_rule, types, device)(points)
+        )
 
     return of
 
@@ -82,28 +88,30 @@ DISTANCES = {
     **{f"AE_{p}": Distance(energy(p), p) for p in (1, 2, 3)},
     **{f"AE_{p} with gradients": Distance(energy(p, wanted="costs"), p) for p in (1, 2, 3)},
     "AE by W2": Distance(energy(ground="w2")),
-    "AE of types": Distance(energy(marks="types")),
-    "AE of features": Distance(energy(marks="features")),
-    "local AE": Distance(energy(reaches=True)),
-    "local AE with gradients": Distance(energy(reaches=True, wanted="costs")),
-    "local AE of types": Distance(energy(reaches=True, marks="types")),
-    "local AE of features": Distance(energy(reaches=True, marks="features")),
+    "AE of types": Distance(energy(attributes="types")),
+    "AE of features": Distance(energy(attributes="features")),
+    "local AE": Distance(energy(max_costs=True)),
+    "local AE with gradients": Distance(energy(max_costs=True, wanted="costs")),
+    "local AE of types": Distance(energy(max_costs=True, attributes="types")),
+    "local AE of features": Distance(energy(max_costs=True, attributes="features")),
     **{f"AW_{p}": Distance(transport(p), p, **ENTROPIC) for p in (1, 2)},
     **{f"AW_{p}, exact": Distance(transport(p, 0), p) for p in (1, 2)},
     "plan": Distance(plan, 0, is_zero_for_equals=False),
     "ranks": Distance(ranks, 0, is_zero_for_equals=False),
     "barycenter by AE": Distance(loss("ae"), **GIVEN),
-    "barycenter by AE of types": Distance(loss("ae", marks="types"), **GIVEN),
+    "barycenter by AE of types": Distance(loss("ae", attributes="types"), **GIVEN),
     "barycenter by AW": Distance(loss("aw"), **GIVEN),
 }
 OF_ARRAYS = {
     **{f"AE_{p}": lambda x, y, _, p=p: ao.anchor_energy(x, y, p) for p in (1, 2, 3)},
     "AE by W2": lambda x, y, _: ao.anchor_energy(x, y, ground="w2"),
-    "AE of types": lambda x, y, _: ao.anchor_energy(x, y, marks="types"),
-    "AE of features": lambda x, y, _: ao.anchor_energy(x, y, marks=ao.LinearMap(1)),
-    "local AE": lambda x, y, reach: ao.anchor_energy(x, y, reach=reach),
-    "local AE of types": lambda x, y, reach: ao.anchor_energy(x, y, reach=reach, marks="types"),
-    "local AE of features": lambda x, y, reach: ao.anchor_energy(x, y, reach=reach, marks=ao.LinearMap(1)),
+    "AE of types": lambda x, y, _: ao.anchor_energy(x, y, attributes="types"),
+    "AE of features": lambda x, y, _: ao.anchor_energy(x, y, attributes=ao.LinearMap(1)),
+    "local AE": lambda x, y, max_cost: ao.anchor_energy(x, y, max_cost=max_cost),
+    "local AE of types": lambda x, y, max_cost: ao.anchor_energy(x, y, max_cost=max_cost, attributes="types"),
+    "local AE of features": lambda x, y, max_cost: ao.anchor_energy(
+        x, y, max_cost=max_cost, attributes=ao.LinearMap(1)
+    ),
     **{f"AW_{p}": lambda x, y, _, p=p: ao.anchor_wasserstein(x, y, p).cost for p in (1, 2)},
     **{f"AW_{p}, exact": lambda x, y, _, p=p: ao.anchor_wasserstein(x, y, p, 0).cost for p in (1, 2)},
     "plan": lambda x, y, _: ao.anchor_energy_plan(x, y),
@@ -145,15 +153,15 @@ def test_a_point_of_no_weight_changes_nothing(device, name):
 
 
 @pytest.mark.parametrize("wanted", ["costs", "weights"])
-@pytest.mark.parametrize("marks", [None, "types", "features", "w2"])
-def test_a_point_of_no_weight_changes_no_gradient(marks, wanted):
+@pytest.mark.parametrize("attributes", [None, "types", "features", "w2"])
+def test_a_point_of_no_weight_changes_no_gradient(attributes, wanted):
     for x, y in hostile.pairs():
         larger = hostile.with_a_point_of_no_weight(x, 1e3)
         found = []
         for side in (x, larger):
             cost, other, weights, others = tensors(side, y, "cpu", wanted)
             weights = torch.tensor(side.weights, requires_grad=wanted == "weights")
-            given = {"ground": "w2"} if marks == "w2" else marks_of(side, y, marks)
+            given = {"ground": "w2"} if attributes == "w2" else attributes_of(side, y, attributes)
             value = aot.anchor_energy(cost, other, weights, others, **given)
             gradient = torch.autograd.grad(value, cost if wanted == "costs" else weights)[0].numpy()
             heavy = np.flatnonzero(side.weights)
@@ -211,7 +219,7 @@ TAKE_ARRAYS = {
     "energy test": lambda t: ao.energy_test(t, t),
     "group test": lambda t: ao.group_test(t, [0, 0, 1, 1]),
     "scale test": lambda t: ao.scale_test([t] * 4, [0, 0, 1, 1]),
-    "reaches": lambda t: ao.scale_test([MATRIX] * 4, [0, 0, 1, 1], t[0]),
+    "max_costs": lambda t: ao.scale_test([MATRIX] * 4, [0, 0, 1, 1], t[0]),
     "barycenter": lambda t: ao.barycenter([t], 3),
     "start of a barycenter": lambda t: ao.barycenter([MATRIX], 4, 4, start=t),
     "embed": lambda t: ao.embed([t]),

@@ -66,31 +66,31 @@ def sweep_energies(xs: list[Events], ys: list[Events], counts: Int64s) -> Float6
     return out
 
 
-def block_energies(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, reach: float, threads: int) -> Float64s:
+def block_energies(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_cost: float, threads: int) -> Float64s:
     """Energy of every pair of blocks up to the reach."""
     out = np.empty(len(pairs))
-    _native.block_energies(x, y, pairs, reach, out, threads)
+    _native.block_energies(x, y, pairs, max_cost, out, threads)
     return out
 
 
-def block_profile(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, reaches: Float64s, threads: int) -> Float64s:
+def block_profile(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, threads: int) -> Float64s:
     """Energy of all pairs of blocks together up to each reach."""
-    out = np.empty(len(reaches))
-    _native.block_profile(x, y, pairs, reaches, out, threads)
+    out = np.empty(len(max_costs))
+    _native.block_profile(x, y, pairs, max_costs, out, threads)
     return out
 
 
-def vector_profile(x: VectorLevels, y: VectorLevels, reaches: Float64s, threads: int) -> Float64s:
+def vector_profile(x: VectorLevels, y: VectorLevels, max_costs: Float64s, threads: int) -> Float64s:
     """Energy of two collections of vectors up to each reach."""
-    out = np.empty(len(reaches))
-    _native.vector_profile(x, y, reaches, out, threads)
+    out = np.empty(len(max_costs))
+    _native.vector_profile(x, y, max_costs, out, threads)
     return out
 
 
-def sweep_profile(x: Events, y: Events, reaches: Float64s, threads: int) -> Float64s:
+def sweep_profile(x: Events, y: Events, max_costs: Float64s, threads: int) -> Float64s:
     """Energy of two collections of weighted measures up to each reach."""
-    out = np.empty(len(reaches))
-    _native.sweep_profile(x, y, reaches, out, threads)
+    out = np.empty(len(max_costs))
+    _native.sweep_profile(x, y, max_costs, out, threads)
     return out
 
 

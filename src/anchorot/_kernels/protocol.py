@@ -49,16 +49,18 @@ class Kernels(Protocol):
         All are of one type of numbers. What is not asked for is NaN.
         """
 
-    def block_energies(self, x: LevelBlocks, y: LevelBlocks, pairs: Int64s, reach: float, threads: int) -> Float64s:
+    def block_energies(self, x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_cost: float, threads: int) -> Float64s:
         """(pairs,): 2 ∬ D² up to the reach, D the mass of the numbers up to x in block pairs[k, 0] less [k, 1].
 
         A pair's block -1 is one without numbers.
         """
 
-    def block_profile(self, x: LevelBlocks, y: LevelBlocks, pairs: Int64s, reaches: Float64s, threads: int) -> Float64s:
+    def block_profile(
+        self, x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, threads: int
+    ) -> Float64s:
         """(reaches,): the sum of `block_energies` up to each of the ascending reaches, in one pass."""
 
-    def vector_profile(self, x: VectorLevels, y: VectorLevels, reaches: Float64s, threads: int) -> Float64s:
+    def vector_profile(self, x: VectorLevels, y: VectorLevels, max_costs: Float64s, threads: int) -> Float64s:
         """(reaches,): 2 ∬ |D|² up to each of the ascending reaches, D the sum of the vectors up to x, in one pass."""
 
     def l1_costs(self, x: Float64s, y: Float64s, threads: int) -> Float64s:
@@ -89,7 +91,7 @@ class Kernels(Protocol):
     def sweep_energies(self, xs: list[Events], ys: list[Events], counts: Int64s) -> Float64s:
         """(xs, ys): the same of the first counts[j] of xs to every ys[j], as `level_energies` does."""
 
-    def sweep_profile(self, x: Events, y: Events, reaches: Float64s, threads: int) -> Float64s:
+    def sweep_profile(self, x: Events, y: Events, max_costs: Float64s, threads: int) -> Float64s:
         """(reaches,): Anchor Energy (p = 1) of what lies up to each of the ascending reaches."""
 
     def level_sweep_energy(self, moves: LevelMoves, signed_mass: Float64s, p: int, threads: int) -> float:

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
+from anchorot.anchors.attribute_features import plain_averages
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
-from anchorot.anchors.marked import plain_averages
 from anchorot.exceptions import InputError
 
 CELL_DETAIL = 4  # finer cells per cell, each way, of equal cells; more bound hardly better
@@ -216,8 +216,8 @@ class Sketches(NamedTuple):
     def largest_gaps(self, limits: Float64s, radius: float) -> NDArray[np.float32]:
         """Gaps that none exceeds whose energy is within the limit of its row, where columns have such radii at most."""
         with np.errstate(over="ignore"):
-            reach = (np.sqrt(limits / self.scale) + self.radii + radius) * SLACK
-            most = np.nextafter((reach**2 - self.norms).astype(np.float32), np.float32(np.inf))
+            max_cost = (np.sqrt(limits / self.scale) + self.radii + radius) * SLACK
+            most = np.nextafter((max_cost**2 - self.norms).astype(np.float32), np.float32(np.inf))
         return np.minimum(most, LARGEST_GAP)
 
     def largest_gap(self, values: Float64s, radius: float) -> float:
@@ -245,8 +245,8 @@ def rounding_radius(features: AnchorFeatures, grid: Grid) -> float:
     up to 1, so that r_x is less than MIN_RADIUS.
     """
     low, high = features.span
-    reach = (max(high, grid.high) - min(low, grid.low)) / (grid.high - grid.low)
-    return min(MIN_RADIUS + math.sqrt(AE_ERROR * reach), MAX_RADIUS)
+    max_cost = (max(high, grid.high) - min(low, grid.low)) / (grid.high - grid.low)
+    return min(MIN_RADIUS + math.sqrt(AE_ERROR * max_cost), MAX_RADIUS)
 
 
 def check_cells(grid: Grid) -> None:

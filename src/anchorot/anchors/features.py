@@ -29,8 +29,8 @@ from anchorot._validate import (
     check_weights,
     uniform_weights,
 )
+from anchorot.anchors.attributes import AttributeRule, AttributesLike, attribute_rule_of
 from anchorot.anchors.line import RaggedMeasures, StepFunction, level_steps, step_distance
-from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
@@ -53,7 +53,7 @@ class AnchorFeatures:
         None unless all anchors and all their points weigh the same.
     robust : bool
         Whether the costs were replaced by their ranks.
-    marking : Marking or None
+    attribute_rule : AttributeRule or None
         Up to which cost they see, and what tells points apart besides; None if costs are all, without a limit.
     is_mean_only : bool
         Whether the mean quantile function is all that was kept, which serves p = 2 only.
@@ -76,11 +76,11 @@ class AnchorFeatures:
         events: Events | None = None,
         mean_quantile: StepFunction | None = None,
         robust: bool = False,
-        marking: Marking | None = None,
+        attribute_rule: AttributeRule | None = None,
     ) -> None:
         self.levels = levels
         self.robust = robust
-        self.marking = marking
+        self.attribute_rule = attribute_rule
         self.is_mean_only = levels is None and events is None
         if events is not None:
             self.events = events  # fills the cached properties of these names
@@ -94,8 +94,8 @@ class AnchorFeatures:
         *,
         robust: bool = False,
         mean_only: bool = False,
-        marks: MarksLike = None,
-        reach: float | None = None,
+        attributes: AttributesLike = None,
+        max_cost: float | None = None,
         threads: int = 1,
     ) -> AnchorFeatures:
         """Features of a space, or of the uniform space of a cost matrix. O(n² log n) time, O(n²) memory.
@@ -107,11 +107,11 @@ class AnchorFeatures:
             Use ranks instead of costs, see :meth:`Space.ranked`.
         mean_only : bool
             Keep the mean quantile function only, n numbers instead of n² for a uniform space: all that p = 2 needs.
-        marks : {"types"} or FeatureMap, optional
+        attributes : {"types"} or FeatureMap, optional
             What tells points apart besides their costs, see :func:`~anchorot.anchor_energy`. Features that are compared
-            must have one `reach` and, for features of points, one :func:`~anchorot.feature_map`; so give them.
-        reach : float, optional
-            Costs above it count as it does. Needed with `marks`.
+            must have one `max_cost` and, for features of points, one :func:`~anchorot.feature_map`; so give them.
+        max_cost : float, optional
+            Costs above it count as it does. Needed with `attributes`.
         threads : int
             Threads to sort with; the answer does not depend on it.
 
@@ -122,8 +122,8 @@ class AnchorFeatures:
         [[0.0, 0.0], [1.0, 3.0]]
         """
         threads = check_threads(threads)
-        if marks is not None or reach is not None:
-            return _marked(x, marks, reach, robust, mean_only, threads)
+        if attributes is not None or max_cost is not None:
+            return _with_attributes(x, attributes, max_cost, robust, mean_only, threads)
         space = heavy_part(as_space(x, robust=robust))
         check_memory(space.n, 8 if space.is_uniform else 24, "features of")
         if space.is_uniform:
@@ -290,17 +290,22 @@ class AnchorFeatures:
         return f"AnchorFeatures({kept}, robust={self.robust})"
 
 
-def _marked(
-    x: Space | ArrayLike, marks: MarksLike, reach: float | None, robust: bool, mean_only: bool, threads: int
+def _with_attributes(
+    x: Space | ArrayLike,
+    attributes: AttributesLike,
+    max_cost: float | None,
+    robust: bool,
+    mean_only: bool,
+    threads: int,
 ) -> AnchorFeatures:
-    from anchorot.anchors.marked import marked_features  # which builds on this module
+    from anchorot.anchors.attribute_features import attribute_features  # which builds on this module
 
-    if mean_only or reach is None or marks == "features":
+    if mean_only or max_cost is None or attributes == "features":
         raise InputError(
-            "features with marks or a reach need a reach, whole anchors (mean_only=False) and, for marks of features, "
-            f"a feature_map(...); but got marks={marks!r}, reach={reach!r}, mean_only={mean_only}"
+            "features with attributes or a max_cost need a max_cost, whole anchors (mean_only=False) and, of features, "
+            f"a feature_map(...); but got attributes={attributes!r}, max_cost={max_cost!r}, mean_only={mean_only}"
         )
-    return marked_features(x, marking_of((x,), marks, reach), robust=robust, threads=threads)
+    return attribute_features(x, attribute_rule_of((x,), attributes, max_cost), robust=robust, threads=threads)
 
 
 def as_features(

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from anchorot._kernels.records import GridSpec
 from anchorot._validate import check_integer
+from anchorot.anchors.attributes import Outline
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.marking import Outline
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 
@@ -57,13 +57,13 @@ class Grid:
         shape: tuple[int, int] = (32, 32),
         *,
         robust: bool = False,
-        reach: float | None = None,
+        max_cost: float | None = None,
     ) -> Self:
         """Grid over the range of all costs of the spaces, up to a reach; of ranks, if `robust`, over [0, 1]."""
         low, high = (0.0, 1.0) if robust else span_of_all(map(_span, spaces))
-        if reach is None:
+        if max_cost is None:
             return cls.over((low, high), shape)
-        return cls(shape, low if reach - low > MIN_RANGE else reach - max(abs(reach), 1.0), reach)
+        return cls(shape, low if max_cost - low > MIN_RANGE else max_cost - max(abs(max_cost), 1.0), max_cost)
 
     @classmethod
     def over(cls, span: tuple[float, float], shape: tuple[int, int]) -> Self:

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 import anchorot as ao
-from anchorot.anchors.marking import marking_of
+from anchorot.anchors.attributes import attribute_rule_of
 from anchorot.cli.options import (
     EpsilonOption,
     GroundOption,
@@ -39,8 +39,8 @@ def compare(
     p: POption = None,
     epsilon: EpsilonOption = None,
     ground: GroundOption = "w1",
-    marks: MarksOption = None,
-    reach: ReachOption = None,
+    attributes: MarksOption = None,
+    max_cost: ReachOption = None,
     estimate: Annotated[
         bool,
         typer.Option(
@@ -57,18 +57,18 @@ def compare(
     """Distance between two spaces, by their costs and by the ranks of these (robust), with the time of each step."""
     forms = (False, True) if robust is None else (robust,)
     plain_metrics = [metric_of(metric, p, is_robust, epsilon, ground=ground, threads=threads) for is_robust in forms]
-    others = ground != "w1" or marks is not None or reach is not None
+    others = ground != "w1" or attributes is not None or max_cost is not None
     if estimate and ((metric, plain_metrics[0].options["p"]) != ("ae", 1) or others):
         raise ao.InputError(
-            "--estimate works with --metric ae and --p 1 only, and not with --ground, --marks or --reach"
+            "--estimate works with --metric ae and --p 1 only, and not with --ground, --attributes or --max-cost"
         )
     reading = _independent(reading) if estimate else reading
     stopwatch = Stopwatch()
     x, y = read_both(a, b, reading, stopwatch)
-    markings = [marking_of((x, y), marks, reach, robust=is_robust) for is_robust in forms]
+    attribute_rules = [attribute_rule_of((x, y), attributes, max_cost, robust=is_robust) for is_robust in forms]
     metrics = [
-        metric_of(metric, p, is_robust, epsilon, ground=ground, marking=marking, threads=threads)
-        for is_robust, marking in zip(forms, markings, strict=True)
+        metric_of(metric, p, is_robust, epsilon, ground=ground, attribute_rule=attribute_rule, threads=threads)
+        for is_robust, attribute_rule in zip(forms, attribute_rules, strict=True)
     ]
     values: dict[str, float] = {}
     for chosen in metrics:
@@ -78,7 +78,7 @@ def compare(
     estimates = _estimates(x, y, metrics if estimate else [], reading["rng"], threads, stopwatch)
     if as_json:
         how = {name: metrics[0].options[name] for name in ("metric", "p", "epsilon")}
-        how |= {"ground": ground, "marks": marks, "reach": reach}
+        how |= {"ground": ground, "attributes": attributes, "max_cost": max_cost}
         shown = {name: _described(found) for name, found in estimates.items()}
         sizes = {"n": x.n, "m": y.n}
         print_json({"a": str(a), "b": str(b), **sizes, **how, **values, **shown, "seconds": stopwatch.seconds})

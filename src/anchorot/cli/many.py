@@ -63,8 +63,8 @@ def pairwise(
     p: POption = None,
     epsilon: EpsilonOption = None,
     ground: GroundOption = "w1",
-    marks: MarksOption = None,
-    reach: ReachOption = None,
+    attributes: MarksOption = None,
+    max_cost: ReachOption = None,
     jobs: JobsOption = -1,
     checkpoint: Annotated[
         Path | None,
@@ -110,8 +110,8 @@ def pairwise(
             unread_all(sources, reading),
             **options,
             k=nearest,
-            marks=marks,
-            reach=reach,
+            attributes=attributes,
+            max_cost=max_cost,
             n_jobs=jobs,
             client=client,
             device=device.split(",") if device and "," in device else device,
@@ -123,7 +123,7 @@ def pairwise(
     if found is None:
         _say_what_is_left(shard, checkpoint, output, seconds, as_json)
         return
-    options |= {} if marks is None and reach is None else {"marks": marks, "reach": reach}
+    options |= {} if attributes is None and max_cost is None else {"attributes": attributes, "max_cost": max_cost}
     arrays: dict[str, Any] = {"distances": found}
     if isinstance(found, ao.Neighbors):
         arrays = {"index": found.index, "value": found.value}
@@ -256,8 +256,8 @@ def embed(
     cells: Annotated[int, typer.Option(help="Cells each way; a vector has the square of this number.", min=1)] = 32,
     robust: Annotated[bool, typer.Option("--robust", help="Embed ranks of costs.")] = False,
     ground: GroundOption = "w1",
-    marks: MarksOption = None,
-    reach: ReachOption = None,
+    attributes: MarksOption = None,
+    max_cost: ReachOption = None,
     jobs: JobsOption = -1,
     dask: DaskOption = None,
     device: Annotated[
@@ -271,10 +271,16 @@ def embed(
     outputs = Outputs(*files)
     outputs.announce(output, ".npz", ".csv")
     sources = find_sources(files)
-    options = {"cells": cells, "robust": robust, "ground": ground, "marks": marks, "reach": reach}
+    options = {"cells": cells, "robust": robust, "ground": ground, "attributes": attributes, "max_cost": max_cost}
     start = time.perf_counter()
     with dask_client(dask) as client, doing(f"embedding {len(sources)} spaces", ", or take fewer --jobs"):
-        how = {"robust": robust, "ground": ground, "marks": marks, "reach": reach, "rng": reading["rng"]}
+        how = {
+            "robust": robust,
+            "ground": ground,
+            "attributes": attributes,
+            "max_cost": max_cost,
+            "rng": reading["rng"],
+        }
         entries: list[Any] = list(unread_all(sources, reading))
         vectors = ao.embed(entries, (cells, cells), **how, n_jobs=jobs, client=client, device=device)
     seconds = time.perf_counter() - start

@@ -233,7 +233,7 @@ def _read(
         f"{path.name} has {count} vertices, of which {LARGE_MESH} are kept, since {reasons[0]}; "
         "use --n-points to keep more or fewer"
     )
-    warnings.warn(text, ao.InputNote, stacklevel=2)
+    warnings.warn(text, ao.InputWarning, stacklevel=2)
     sides = []
     for name, path, size in zip(("read_a", "read_b"), (a, b), sizes, strict=True):
         with stopwatch(name, f"reading {path.name}"):

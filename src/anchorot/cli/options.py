@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from anchorot.anchors.marking import MARKS
+from anchorot.anchors.attributes import ATTRIBUTES
 from anchorot.distances.w2_energy import GROUNDS
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.options import NEUTRAL_OPTIONS, SEED, ReadOptions
@@ -175,8 +175,8 @@ def _checked_plan(value: str) -> str:
     return _checked(tuple(PLANS))("aep" if value == "ae" else value)
 
 
-def _checked_marks(value: str | None) -> str | None:
-    return None if value is None else _checked(MARKS)(value)
+def _checked_attributes(value: str | None) -> str | None:
+    return None if value is None else _checked(ATTRIBUTES)(value)
 
 
 def _powers() -> str:
@@ -204,7 +204,7 @@ MarksOption = Annotated[
     str | None,
     typer.Option(
         metavar="[types|features]",
-        callback=_checked_marks,
+        callback=_checked_attributes,
         help="For ae: also compare the types or features of points, if the files have them.",
         show_default=False,
     ),

@@ -40,10 +40,10 @@ def build(
     robust: Annotated[bool, typer.Option("--robust", help="Compare ranks of costs.")] = False,
     cells: Annotated[int, typer.Option(help="Cells each way: more take memory, and save work in queries.", min=2)] = 16,
     jobs: JobsOption = -1,
-    marks: Annotated[
+    attributes: Annotated[
         str | None, typer.Option(metavar="[types]", help="Tell points apart by their types too.", show_default=False)
     ] = None,
-    reach: ReachOption = None,
+    max_cost: ReachOption = None,
     dask: DaskOption = None,
     as_json: JsonOption = False,
     *,
@@ -54,7 +54,7 @@ def build(
     start = time.perf_counter()
     sources = find_sources(files)
     names = [source.name for source in sources]
-    how: dict[str, Any] = {"robust": robust, "marks": marks, "reach": reach}
+    how: dict[str, Any] = {"robust": robust, "attributes": attributes, "max_cost": max_cost}
     options = {**how, "grid": (cells, cells), "path": output}
     with dask_client(dask) as client, doing(f"building an index of {len(sources)} spaces"):
         if client is not None:

@@ -13,8 +13,8 @@ from anchorot.exceptions import InputError
 from anchorot.io.files import ENDINGS, Readers, Unread, UnreadGraph
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable
-from anchorot.io.graph_sets import GraphSet, is_gin_file, is_tu_folder, marks_in, read_gin, read_tu
-from anchorot.io.graphs import n_connected, node_marks, note_collection, single, table_space
+from anchorot.io.graph_sets import GraphSet, attributes_in, is_gin_file, is_tu_folder, read_gin, read_tu
+from anchorot.io.graphs import n_connected, node_attributes, note_collection, single, table_space
 from anchorot.io.names import ending_of, stem_of
 from anchorot.io.options import ReadOptions
 from anchorot.provenance import Origin
@@ -46,10 +46,10 @@ class Source:
         asked = {name: reading[name] for name in ("types", "features") if reading[name] is not None}
         options = {name: reading[name] for name in ("disconnected", "n_points", "rng")}
         try:
-            marks = node_marks(self.content, **(marks_in(self.content) | asked))
+            attributes = node_attributes(self.content, **(attributes_in(self.content) | asked))
             said = ReadOptions(**reading)
             cost = GraphCost.of(said.costs, said.time)
-            found = single(table_space(self.content, **options, cost=cost, marks=marks))
+            found = single(table_space(self.content, **options, cost=cost, attributes=attributes))
             return found.coming_from(Origin(str(self.path), said.record))
         except InputError as error:
             raise InputError(f"{self.name}: {error}") from None

@@ -35,8 +35,8 @@ def sphere(n: int, rng: Rng) -> Float64s:
 def torus(n: int, rng: Rng) -> Float64s:
     """Random points on a torus of radii 3 and 0.5."""
     u, v = rng.uniform(0, 2 * np.pi, size=(2, n))
-    reach = 3 + 0.5 * np.cos(v)
-    return np.stack([reach * np.cos(u), reach * np.sin(u), 0.5 * np.sin(v)], axis=1)
+    max_cost = 3 + 0.5 * np.cos(v)
+    return np.stack([max_cost * np.cos(u), max_cost * np.sin(u), 0.5 * np.sin(v)], axis=1)
 
 
 def spring(n: int, rng: Rng) -> Float64s:

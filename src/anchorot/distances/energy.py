@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from anchorot._typing import RngLike
 from anchorot._validate import check_choice, check_overflow, check_power, check_threads
+from anchorot.anchors.attribute_features import attribute_features, settle_attributes
+from anchorot.anchors.attributes import AttributeRule, AttributesLike
 from anchorot.anchors.features import AnchorFeatures, as_features
-from anchorot.anchors.marked import marked_features, settle_marking
-from anchorot.anchors.marking import Marking, MarksLike
 from anchorot.distances.w2_energy import ground_rows, is_w2, rows_energy
 from anchorot.exceptions import InputError
 from anchorot.space import Space
@@ -26,8 +26,8 @@ def anchor_energy(
     method: str = "auto",
     *,
     ground: str = "w1",
-    marks: MarksLike = None,
-    reach: float | None = None,
+    attributes: AttributesLike = None,
+    max_cost: float | None = None,
     rng: RngLike = 0,
     threads: int = 1,
 ) -> float:
@@ -55,7 +55,7 @@ def anchor_energy(
     a squared distance too, and 0 only where both spaces have the same anchors with the same masses. It takes O(n³)
     time; :func:`projected_energy` estimates it in O(n²).
 
-    With `marks` it tells points apart by more than their costs. Anchors and what they see are split by type,
+    With `attributes` it tells points apart by more than their costs. Anchors and what they see are split by type,
 
     .. math:: F_{cb}(x, t) = s_b \sum_{i \in c} a_i [Q_i^b(t) \le x], \quad
         AE = \sum_{c, b} 2 \iint_{x \le R} (F_{cb} - G_{cb})^2 dx\, dt
@@ -79,12 +79,12 @@ def anchor_energy(
         - "auto": "sort" where it applies, else "sweep".
     ground : {"w1", "w2"}
         The distance between anchors: OT_p, or the unsquared W_2. The latter goes with p=1, method="auto" and spaces,
-        not with `marks`, `reach` or :class:`AnchorFeatures`.
-    marks : {"types", "features"}, FeatureMap, optional
+        not with `attributes`, `max_cost` or :class:`AnchorFeatures`.
+    attributes : {"types", "features"}, FeatureMap, optional
         Tell points apart by :attr:`Space.types` or by :attr:`Space.features`, these through random Fourier features
         of the median width or through a given :func:`feature_map`. p = 1 only. Types are the same if they are equal; a
         type that one of the spaces lacks has no mass there.
-    reach : float, optional
+    max_cost : float, optional
         Compare costs up to here: every cost above counts as this one. A local distance, growing with the reach; p = 1
         only. By default there is no limit; with marks, whose masses may differ, it is the largest cost of both spaces.
         Give the same reach to all pairs of a collection (:func:`pairwise` does): only then is AE one squared distance.
@@ -109,7 +109,7 @@ def anchor_energy(
     >>> ao.anchor_energy(line, line)
     0.0
     >>> in_the_middle, at_the_end = ao.Space(line, types=list("HOH")), ao.Space(line, types=list("OHH"))
-    >>> round(ao.anchor_energy(in_the_middle, at_the_end, marks="types"), 6)
+    >>> round(ao.anchor_energy(in_the_middle, at_the_end, attributes="types"), 6)
     0.271605
 
     Two graphs of six nodes whose anchors differ, but agree level by level:
@@ -127,11 +127,11 @@ def anchor_energy(
     p = check_power(p)
     threads = check_threads(threads)
     check_choice(method, "method", METHODS)
-    if is_w2(ground, alone=p == 1 and method == "auto" and marks is None and reach is None):
+    if is_w2(ground, alone=p == 1 and method == "auto" and attributes is None and max_cost is None):
         return rows_energy(ground_rows(x, robust, threads), ground_rows(y, robust, threads), threads)
-    marking = settle_marking((x, y), marks, reach, robust=robust, rng=rng)
-    if marking is not None:
-        return _marked_energy(x, y, marking, p, robust, method, threads)
+    attribute_rule = settle_attributes((x, y), attributes, max_cost, robust=robust, rng=rng)
+    if attribute_rule is not None:
+        return _attribute_energy(x, y, attribute_rule, p, robust, method, threads)
     mean_only = p == 2 and method == "auto"
     fx, fy = (as_features(s, robust=robust, threads=threads, mean_only=mean_only) for s in (x, y))
     if method == "sweep":
@@ -141,11 +141,14 @@ def anchor_energy(
     return fx.energy_to(fy, p, threads=threads)
 
 
-def _marked_energy(x: Any, y: Any, marking: Marking, p: int, robust: bool, method: str, threads: int) -> float:
+def _attribute_energy(
+    x: Any, y: Any, attribute_rule: AttributeRule, p: int, robust: bool, method: str, threads: int
+) -> float:
     if p != 1:
-        raise InputError(f"marks and reach go with p=1, but got p={p}")
+        raise InputError(f"attributes and max_cost go with p=1, but got p={p}")
     fx, fy = (
-        marked_features(side, marking, robust=robust, threads=threads, name=name) for side, name in ((x, "x"), (y, "y"))
+        attribute_features(side, attribute_rule, robust=robust, threads=threads, name=name)
+        for side, name in ((x, "x"), (y, "y"))
     )
     return fx.sweep_energy_to(fy, threads=threads) if method == "sweep" else fx.energy_to(fy, threads=threads)
 

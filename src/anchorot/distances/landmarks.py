@@ -87,13 +87,13 @@ def farthest(source: Distances, k: int, unit: float) -> Landmarks:
     n = len(source.kept)
     check_memory(n, BYTES_PER_DISTANCE * min(k, n) / n, "distances to landmarks of")
     found = Landmarks(source, np.arange(min(k, n)), np.empty((min(k, n), n), np.float32), unit)
-    reach = np.full(n, np.inf)
+    max_cost = np.full(n, np.inf)
     point = int(np.argmax(source.row(source.begin)))
     for place in range(len(found.chosen)):
         point = place if k >= n else point
         found.chosen[place] = point
         found.rows[place] = found.rows_of(found.chosen[place : place + 1])[0]
-        reach = np.minimum(reach, found.rows[place])
-        reach[point] = -np.inf  # never twice, even where points lie on one spot
-        point = int(np.argmax(reach))
+        max_cost = np.minimum(max_cost, found.rows[place])
+        max_cost[point] = -np.inf  # never twice, even where points lie on one spot
+        point = int(np.argmax(max_cost))
     return found

@@ -27,7 +27,7 @@ class MeshDistances:
     Parameters
     ----------
     mesh : path, trimesh.Trimesh, or pair of arrays
-        As in :func:`from_mesh`. Of several components the largest is kept, with an `InputNote`.
+        As in :func:`from_mesh`. Of several components the largest is kept, with an `InputWarning`.
     geodesic : {"heat", "edge"}
         How distances are measured, see :func:`from_mesh`. "heat" factorises a matrix once and then solves once for
         every row.

@@ -33,14 +33,14 @@ class StartingPlan(NamedTuple):
 
 RANGES = {  # name of a start: share of all costs that anchors see, blur, temperatures
     "near": (0.1, LITTLE_BLUR, ()),
-    "near, annealed": (0.1, BLUR, COOL_TEMPERATURES),
+    "near_annealed": (0.1, BLUR, COOL_TEMPERATURES),
     "middle": (0.5, BLUR, COOL_TEMPERATURES),
     "aw": (1.0, BLUR, COOL_TEMPERATURES),
 }
 STARTS = (*RANGES, "aep", "product", "pinned")
-ANCHOR_STARTS = ("near", "near, annealed", "middle", "product")  # what start="anchors" tries
+ANCHOR_STARTS = ("near", "near_annealed", "middle", "product")  # what start="anchors" tries
 LAST_RESORT = "product"  # of many points: the longest to anneal, and tried if no two others agree
-LARGE_STARTS = ("near, annealed", LAST_RESORT)  # beside landmarks, where points are many
+LARGE_STARTS = ("near_annealed", LAST_RESORT)  # beside landmarks, where points are many
 LEVELS = 512  # quantiles of a weighted anchor that do for a start
 MIN_CERTAINTY = 0.7  # Σ of squared shares of a point's mass: from here on it has one match
 MAX_PINS = 6  # points that are pinned to a match before the others' are clear
@@ -73,8 +73,8 @@ def _starting_plan(name: str, x: Space, y: Space, costs: Callable[[float], Float
 def anchor_costs(x: Space, y: Space, share: float, threads: int) -> Float64s:
     """Transport costs between anchors that see costs up to a quantile of all, the rest as far as that."""
     if share < 1:
-        reach = np.quantile(np.concatenate([x.cost.ravel(), y.cost.ravel()]), share)
-        x, y = (Space(np.minimum(space.cost, reach), space.weights, copy=False) for space in (x, y))
+        max_cost = np.quantile(np.concatenate([x.cost.ravel(), y.cost.ravel()]), share)
+        x, y = (Space(np.minimum(space.cost, max_cost), space.weights, copy=False) for space in (x, y))
     rows = [AnchorRows.of(space, threads) for space in (x, y)]
     if max(x.n, y.n) > LEVELS and any(own.quantiles is None for own in rows):
         rows = [_sampled(own) for own in rows]

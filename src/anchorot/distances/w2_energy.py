@@ -36,7 +36,7 @@ from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
 GROUNDS = ("w1", "w2")
-NOT_WITH_W2 = "ground='w2' goes with p=1 and method='auto' only, and with neither marks nor reach"
+NOT_WITH_W2 = "ground='w2' goes with p=1 and method='auto' only, and with neither attributes nor max_cost"
 MOST_LEVELS = 4  # times the steps of a measure: with more levels in common, merges of two measures take less time
 ROWS = 64  # that are merged with all others at a time
 FOLDED = math.sqrt(math.pi / 2)  # 1 / E|N(0, 1)|

@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter,
 
 from anchorot._typing import Float64s
 from anchorot._validate import check_choice, check_integer, check_nonnegative
-from anchorot.anchors.marking import MarksLike
+from anchorot.anchors.attributes import AttributesLike
 from anchorot.estimators.training import ComparesToTraining, check_energy_power, compare
 from anchorot.exceptions import InputError
 from anchorot.many.metrics import SQUARED
@@ -47,10 +47,10 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
         Power of the costs. For p >= 3 the Anchor Energy is no squared distance and gives no kernel.
     ground : {"w1", "w2"}
         The distance between anchors, see :func:`~anchorot.anchor_energy`; "w2" goes with p = 1 and without marks.
-    marks : {"types", "features"}, FeatureMap, optional
+    attributes : {"types", "features"}, FeatureMap, optional
         Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes (reach,
-        map of features) is learnt from the training spaces, and kept in `marking_`.
-    reach : float, optional
+        map of features) is learnt from the training spaces, and kept in `attribute_rule_`.
+    max_cost : float, optional
         Compare costs up to here; with marks by default the largest cost of the training spaces.
     n_jobs : int, optional
         Number of threads; -1 for one per core (inside joblib's workers for 1), None for 1.
@@ -95,8 +95,8 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
         robust: bool = False,
         p: int = 1,
         ground: str = "w1",
-        marks: MarksLike = None,
-        reach: float | None = None,
+        attributes: AttributesLike = None,
+        max_cost: float | None = None,
         n_jobs: int | None = -1,
     ) -> None:
         self.kind = kind
@@ -106,8 +106,8 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
         self.robust = robust
         self.p = p
         self.ground = ground
-        self.marks = marks
-        self.reach = reach
+        self.attributes = attributes
+        self.max_cost = max_cost
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -208,10 +208,10 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         Power of the costs.
     ground : {"w1", "w2"}
         The distance between anchors, see :func:`~anchorot.anchor_energy`; "w2" goes with p = 1 and without marks.
-    marks : {"types"} or FeatureMap, optional
+    attributes : {"types"} or FeatureMap, optional
         Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`; a kernel is called with
-        ever other spaces, so that `reach` and the map of features must be given.
-    reach : float, optional
+        ever other spaces, so that `max_cost` and the map of features must be given.
+    max_cost : float, optional
         Compare costs up to here.
     n_jobs : int, optional
         Number of threads; -1 for one per core (inside joblib's workers for 1), None for 1.
@@ -237,8 +237,8 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         robust: bool = False,
         p: int = 1,
         ground: str = "w1",
-        marks: MarksLike = None,
-        reach: float | None = None,
+        attributes: AttributesLike = None,
+        max_cost: float | None = None,
         n_jobs: int | None = -1,
     ) -> None:
         self.gamma = gamma
@@ -246,8 +246,8 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         self.robust = robust
         self.p = p
         self.ground = ground
-        self.marks = marks
-        self.reach = reach
+        self.attributes = attributes
+        self.max_cost = max_cost
         self.n_jobs = n_jobs
 
     @property
@@ -284,10 +284,10 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         return known
 
     def _options(self) -> dict[str, Any]:
-        if self.marks == "features" or (self.marks is not None and self.reach is None):
+        if self.attributes == "features" or (self.attributes is not None and self.max_cost is None):
             raise InputError(
-                "a kernel of marks needs a reach and, for features, a feature_map(...) that stay the same; "
-                f"but got marks={self.marks!r}, reach={self.reach!r}"
+                "a kernel of attributes needs a max_cost and, for features, a feature_map(...) that stay the same; "
+                f"but got attributes={self.attributes!r}, max_cost={self.max_cost!r}"
             )
-        marked = {"ground": self.ground, "marks": self.marks, "reach": self.reach}
+        marked = {"ground": self.ground, "attributes": self.attributes, "max_cost": self.max_cost}
         return {"p": check_energy_power(self.p), "robust": self.robust, "n_jobs": self.n_jobs, **marked}

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import at_hand
-from anchorot.anchors.marking import MarksLike
+from anchorot.anchors.attributes import AttributesLike
 from anchorot.estimators.training import PRECOMPUTED, ComparesToTraining
 from anchorot.many.metrics import METRICS
 
@@ -35,10 +35,10 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
         Options of the metric, see :func:`~anchorot.pairwise`.
     ground : {"w1", "w2"}
         For "ae": the distance between anchors, see :func:`~anchorot.anchor_energy`.
-    marks : {"types", "features"}, FeatureMap, optional
+    attributes : {"types", "features"}, FeatureMap, optional
         For "ae": tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes
-        (reach, map of features) is learnt from the training spaces, and kept in `marking_`.
-    reach : float, optional
+        (reach, map of features) is learnt from the training spaces, and kept in `attribute_rule_`.
+    max_cost : float, optional
         For "ae": compare costs up to here; with marks by default the largest cost of the training spaces.
     n_jobs : int, optional
         Number of workers; -1 for one per core (inside joblib's workers for 1), None for 1.
@@ -83,8 +83,8 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
         p: int | None = None,
         epsilon: float | None = None,
         ground: str = "w1",
-        marks: MarksLike = None,
-        reach: float | None = None,
+        attributes: AttributesLike = None,
+        max_cost: float | None = None,
         n_jobs: int | None = -1,
     ) -> None:
         self.n_neighbors = n_neighbors
@@ -94,8 +94,8 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
         self.p = p
         self.epsilon = epsilon
         self.ground = ground
-        self.marks = marks
-        self.reach = reach
+        self.attributes = attributes
+        self.max_cost = max_cost
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any) -> Self:

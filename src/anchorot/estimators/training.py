@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from anchorot._typing import Float64s
 from anchorot._validate import check_choice
-from anchorot.anchors.marked import settle_marking
-from anchorot.anchors.marking import MarksLike
+from anchorot.anchors.attribute_features import settle_attributes
+from anchorot.anchors.attributes import AttributesLike
 from anchorot.exceptions import InputError
 from anchorot.many.metrics import metric_of
 from anchorot.many.pairwise import pairwise
@@ -53,8 +53,8 @@ class ComparesToTraining:
     p: int | None
     epsilon: float | None = None
     ground: str = "w1"
-    marks: MarksLike = None
-    reach: float | None = None
+    attributes: AttributesLike = None
+    max_cost: float | None = None
     n_jobs: int | None
     _metrics: tuple[str, ...]
 
@@ -84,8 +84,10 @@ class ComparesToTraining:
                 "a matrix of values between them goes with metric='precomputed'"
             )
         self.spaces_ = load_spaces(X)
-        self.marking_ = settle_marking(self.spaces_, self.marks, self.reach, robust=self.robust)
-        chosen = metric_of(metric, self.p, self.robust, self.epsilon, ground=self.ground, marking=self.marking_)
+        self.attribute_rule_ = settle_attributes(self.spaces_, self.attributes, self.max_cost, robust=self.robust)
+        chosen = metric_of(
+            metric, self.p, self.robust, self.epsilon, ground=self.ground, attribute_rule=self.attribute_rule_
+        )
         if metric == "ae":
             check_energy_power(self.p)
         if metric == "ae" and self.ground == "w1":  # sort once
@@ -105,7 +107,7 @@ class ComparesToTraining:
 
     def _options(self) -> dict[str, Any]:
         shared = {"p": self.p, "robust": self.robust, "epsilon": self.epsilon}
-        return shared | {"ground": self.ground, "marks": self.marking_}
+        return shared | {"ground": self.ground, "attributes": self.attribute_rule_}
 
     def _checked(self, X: Any, reset: bool) -> Float64s:
         return validate_data(self, X, reset=reset, dtype=np.float64, ensure_non_negative=True)

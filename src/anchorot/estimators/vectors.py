@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from anchorot._typing import RngLike
+from anchorot.anchors.attribute_features import parts_of, settle_attributes
+from anchorot.anchors.attributes import AttributesLike
 from anchorot.anchors.grid import Grid, check_shape
-from anchorot.anchors.marked import parts_of, settle_marking
-from anchorot.anchors.marking import MarksLike
 from anchorot.distances.w2_energy import is_w2
 from anchorot.estimators.training import load_spaces
 from anchorot.search.embedding import Embedding
@@ -36,11 +36,11 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     rng : None, int or numpy.random.Generator
         For the projections of "w2", which are drawn when fitting; by default the same every time, as by
         :func:`~anchorot.embed`: vectors of separate fits compare.
-    marks : {"types", "features"}, FeatureMap, optional
+    attributes : {"types", "features"}, FeatureMap, optional
         Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes (reach,
-        map of features) is learnt from the training spaces, and kept in `marking_`; types
+        map of features) is learnt from the training spaces, and kept in `attribute_rule_`; types
         that no training space has are left out.
-    reach : float, optional
+    max_cost : float, optional
         Compare costs up to here; with marks by default the largest cost of the training spaces.
     low, high : float, optional
         Ends of the range of costs; by default the smallest and the largest cost of the training spaces (of ranks 0 and
@@ -50,7 +50,7 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ----------
     grid_ : Grid
         The cells in use. A row of the result reshaped to ``grid_.shape`` has x along its first axis.
-    marking_, parts_
+    attribute_rule_, parts_
         How marks count, and of which parts a vector consists.
     projections_
         What "w2" projects on, else None.
@@ -75,8 +75,8 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         high: float | None = None,
         ground: str = "w1",
         rng: RngLike = 0,
-        marks: MarksLike = None,
-        reach: float | None = None,
+        attributes: AttributesLike = None,
+        max_cost: float | None = None,
     ) -> None:
         self.grid = grid
         self.robust = robust
@@ -84,8 +84,8 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.high = high
         self.ground = ground
         self.rng = rng
-        self.marks = marks
-        self.reach = reach
+        self.attributes = attributes
+        self.max_cost = max_cost
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -102,12 +102,12 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             Not used.
         """
         shape = check_shape(self.grid)
-        projected = is_w2(self.ground, alone=self.marks is None and self.reach is None)
+        projected = is_w2(self.ground, alone=self.attributes is None and self.max_cost is None)
         spaces = load_spaces(X)
-        self.marking_ = settle_marking(spaces, self.marks, self.reach, robust=self.robust)
-        self.parts_ = parts_of(spaces, self.marking_)
-        reach = None if self.marking_ is None else self.marking_.reach
-        learnt = Grid.around(spaces, shape, robust=self.robust, reach=reach)
+        self.attribute_rule_ = settle_attributes(spaces, self.attributes, self.max_cost, robust=self.robust)
+        self.parts_ = parts_of(spaces, self.attribute_rule_)
+        max_cost = None if self.attribute_rule_ is None else self.attribute_rule_.max_cost
+        learnt = Grid.around(spaces, shape, robust=self.robust, max_cost=max_cost)
         low = learnt.low if self.low is None else self.low
         high = learnt.high if self.high is None else self.high
         self.grid_ = Grid(shape, low, high)
@@ -118,5 +118,5 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the vectors of N spaces, float32 of shape (N, cells)."""
         check_is_fitted(self)
-        embedding = self.projections_ or Embedding(self.grid_, self.robust, self.marking_, self.parts_)
+        embedding = self.projections_ or Embedding(self.grid_, self.robust, self.attribute_rule_, self.parts_)
         return np.stack([embedding(x, k) for k, x in enumerate(load_spaces(X))])

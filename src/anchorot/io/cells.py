@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import as_array, check_numbers, equals_itself, type_of
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.marks import Columns, Marks, draw_points, marks_of
+from anchorot.io.attributes import Columns, Marks, attributes_of, draw_points
 from anchorot.io.points import check_points, from_neighbors, from_points
 from anchorot.io.safe_open import check_limit, read_guarded, reading
 from anchorot.space import Space
@@ -80,8 +80,8 @@ def from_cells(
     _check_key(obsm, list(adata.obsm), adata.X is not None)
     values = adata.X if obsm is None else adata.obsm[obsm]
     names = [str(name) for name in adata.obs_names]
-    marks = marks_of(types, features, names, columns_of_cells(adata), "adata")
-    return cell_space(values, names, marks, metric, n_neighbors, disconnected, n_points, rng)
+    attributes = attributes_of(types, features, names, columns_of_cells(adata), "adata")
+    return cell_space(values, names, attributes, metric, n_neighbors, disconnected, n_points, rng)
 
 
 class Cells(NamedTuple):
@@ -141,7 +141,7 @@ def _assembled(found: dict[str, Any]) -> Any:
 def cell_space(
     values: Any,
     names: list[str],
-    marks: Marks,
+    attributes: Marks,
     metric: str,
     n_neighbors: int | None,
     disconnected: Disconnected | Literal["split"],
@@ -161,15 +161,15 @@ def cell_space(
             n_neighbors,
             metric,
             disconnected,
-            types=marks.types,
-            features=marks.features,
+            types=attributes.types,
+            features=attributes.features,
             labels=names,
             n_points=n_points,
             rng=rng,
         )
     kept = draw_points(np.arange(len(names)), n_points, rng)  # before a sparse array is made dense
     rows = values if len(kept) == len(names) else _take_rows(values, kept)
-    return from_points(_dense(rows, limit), metric, **marks.of(kept), labels=[names[i] for i in kept])
+    return from_points(_dense(rows, limit), metric, **attributes.of(kept), labels=[names[i] for i in kept])
 
 
 def _take_rows(values: Any, kept: Int64s) -> Any:

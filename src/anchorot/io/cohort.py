@@ -15,8 +15,8 @@ import numpy as np
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_bytes, check_rng, equals_itself
 from anchorot.exceptions import InputError
+from anchorot.io.attributes import Columns, attributes_of, check_length, column_names, numbers_of
 from anchorot.io.cells import columns_of_cells, columns_of_frame, h5ad_arrays, stored_columns
-from anchorot.io.marks import Columns, check_length, column_names, marks_of, numbers_of
 from anchorot.io.matrices import SEPARATORS, named_columns
 from anchorot.io.names import ending_of
 from anchorot.io.points import cloud_space
@@ -192,9 +192,9 @@ class _Making(NamedTuple):
     disconnected: Disconnected
     rng: np.random.Generator
 
-    def space(self, x: Float64s, marks: dict[str, Any], names: list[Any], rng: np.random.Generator) -> Space:
+    def space(self, x: Float64s, attributes: dict[str, Any], names: list[Any], rng: np.random.Generator) -> Space:
         """Make the space of a sample's points."""
-        options: dict[str, Any] = {**marks, "labels": names, "n_points": self.n_points, "rng": rng}
+        options: dict[str, Any] = {**attributes, "labels": names, "n_points": self.n_points, "rng": rng}
         found = cloud_space(x, self.metric, self.n_neighbors, self.disconnected, **options)
         if isinstance(found, list):
             raise InputError(
@@ -231,13 +231,13 @@ def _rows_of_file(file: Path, asked: _Asked, limit: int) -> _Rows:
 def _cohort(rows: _Rows, asked: _Asked, making: _Making) -> Cohort:
     codes, samples = _samples(rows, asked.sample)
     x = _positions(rows, asked.points)
-    marks = marks_of(asked.types, asked.features or None, rows.names, rows.columns, "the table")
+    attributes = attributes_of(asked.types, asked.features or None, rows.names, rows.columns, "the table")
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     children = making.rng.spawn(len(samples))
     spaces = []
     for name, own, child in zip(samples, members, children, strict=True):
         try:
-            spaces.append(making.space(x[own], marks.of(own), [rows.names[i] for i in own], child))
+            spaces.append(making.space(x[own], attributes.of(own), [rows.names[i] for i in own], child))
         except InputError as error:
             raise InputError(f"the sample {name!r}: {error}") from None
     others = [name for name in rows.described if name not in asked.of_points]

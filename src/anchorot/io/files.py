@@ -16,14 +16,14 @@ from anchorot._typing import Float64s
 from anchorot._validate import doubt_of_cost
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
+from anchorot.io.attributes import Features, Types, attributes_of, draw_points
 from anchorot.io.cache import is_costly, kept_space, through_cache
 from anchorot.io.cells import Cells, cell_space, read_h5ad
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_files import NETWORKX_READERS, read_edge_list, read_networkx, read_swc
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graph_sets import is_gin_file, is_tu_folder
-from anchorot.io.graphs import node_marks, note_unseen, single, table_space
-from anchorot.io.marks import Features, Types, draw_points, marks_of
+from anchorot.io.graphs import node_attributes, note_unseen, single, table_space
 from anchorot.io.matrices import MATRIX_READERS
 from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
 from anchorot.io.meshes import mesh_space
@@ -261,12 +261,12 @@ def _edges_of(file: Path, options: ReadOptions) -> tuple[EdgeTable, Float64s | N
 
 
 def _graph(table: EdgeTable, positions: Float64s | None, options: ReadOptions) -> Space | list[Space]:
-    marks = node_marks(table, options.types, options.features)
+    attributes = node_attributes(table, options.types, options.features)
     return table_space(
         table,
         options.disconnected,
         cost=GraphCost.of(options.costs, options.time),
-        marks=marks,
+        attributes=attributes,
         n_points=options.n_points,
         rng=options.rng,
         positions=positions,
@@ -277,7 +277,7 @@ def _cells(cells: Cells, options: ReadOptions) -> Space | list[Space]:
     return cell_space(
         cells.values,
         cells.names,
-        marks_of(options.types, options.features, cells.names, cells.columns, "the file"),
+        attributes_of(options.types, options.features, cells.names, cells.columns, "the file"),
         options.point_metric,
         options.n_neighbors,
         options.disconnected,

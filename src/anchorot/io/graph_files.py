@@ -12,9 +12,9 @@ import numpy as np
 
 from anchorot._typing import Float64s, Int64s
 from anchorot.exceptions import InputError, MissingExtraError
+from anchorot.io.attributes import Columns
 from anchorot.io.geodesics import adjacency, components
 from anchorot.io.graph_inputs import EdgeTable, edge_table, number_nodes
-from anchorot.io.marks import Columns
 from anchorot.io.names import ending_of
 from anchorot.io.safe_open import check_no_underscore, content_of, lines_of, numbers, reading, whole_number
 

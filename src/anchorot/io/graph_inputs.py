@@ -19,7 +19,7 @@ from anchorot._validate import (
     type_of,
 )
 from anchorot.exceptions import InputError, first_line
-from anchorot.io.marks import Columns
+from anchorot.io.attributes import Columns
 
 NO_ATTRIBUTES = Columns("node attribute")
 DENSE_ADVICE = "got a square array, but edges are needed; for a dense matrix pass scipy.sparse.csr_array(matrix)"

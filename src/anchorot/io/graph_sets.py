@@ -14,11 +14,11 @@ import numpy as np
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_bytes, check_finite, check_rng
 from anchorot.exceptions import InputError
+from anchorot.io.attributes import Columns
 from anchorot.io.geodesics import adjacency
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable, edge_table
-from anchorot.io.graphs import n_kept, node_marks, note_collection, single, table_space
-from anchorot.io.marks import Columns
+from anchorot.io.graphs import n_kept, node_attributes, note_collection, single, table_space
 from anchorot.io.names import GZIP, stem_of
 from anchorot.io.safe_open import MAX_BYTES, about, check_no_underscore, head_of, lines_of, numbers, whole_number
 from anchorot.space import Space
@@ -79,9 +79,9 @@ class GraphSet(Sequence["csr_array"]):
     def table(self, place: int) -> EdgeTable:
         """Return a graph with its node attributes ``label`` (types) and ``attributes`` (features), if it has them."""
         own = {
-            name: marks[place]
-            for name, marks in (("label", self.types), ("attributes", self.features))
-            if marks is not None
+            name: attributes[place]
+            for name, attributes in (("label", self.types), ("attributes", self.features))
+            if attributes is not None
         }
         return replace(edge_table(self.graphs[place], None, None), columns=Columns("node attribute", own))
 
@@ -119,8 +119,10 @@ class GraphSet(Sequence["csr_array"]):
         made = []
         for number, table in enumerate(tables, start=1):
             try:
-                marks = node_marks(table, **marks_in(table))
-                found = table_space(table, disconnected, cost=how, marks=marks, n_points=n_points, rng=generator)
+                attributes = node_attributes(table, **attributes_in(table))
+                found = table_space(
+                    table, disconnected, cost=how, attributes=attributes, n_points=n_points, rng=generator
+                )
                 made.append(single(found))
             except InputError as error:
                 raise InputError(f"{self.name}/{number}: {error}") from None
@@ -128,7 +130,7 @@ class GraphSet(Sequence["csr_array"]):
         return made
 
 
-def marks_in(table: EdgeTable) -> dict[str, Any]:
+def attributes_in(table: EdgeTable) -> dict[str, Any]:
     """Return which node attributes of a collection's graph are its types and features."""
     names = (("types", "label"), ("features", "attributes"))
     return {mark: name for mark, name in names if name in table.columns}
@@ -196,10 +198,10 @@ def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
     if labels is not None and len(labels) != len(graphs):
         raise InputError(f"{label_file.name}: {len(labels)} classes, but there are {len(graphs)} graphs")
     cuts = first_node[1:]
-    return GraphSet(name, tuple(graphs), labels, *_node_marks(place, len(graph_of), cuts))
+    return GraphSet(name, tuple(graphs), labels, *_node_attributes(place, len(graph_of), cuts))
 
 
-def _node_marks(
+def _node_attributes(
     place: Path, n: int, cuts: Int64s
 ) -> tuple[tuple[tuple[Hashable, ...], ...] | None, tuple[Float64s, ...] | None]:
     """Read what a TU collection has of its nodes: labels and attributes, by graph."""

@@ -12,10 +12,10 @@ from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_nonnegative, check_rng, check_weights
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry, renumber
+from anchorot.io.attributes import NO_MARKS, Features, Marks, Types, attributes_of, draw_points
 from anchorot.io.geodesics import adjacency, components
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable, edge_table
-from anchorot.io.marks import NO_MARKS, Features, Marks, Types, draw_points, marks_of
 from anchorot.io.safe_open import note
 from anchorot.space import Space
 
@@ -83,8 +83,8 @@ def from_graph(
         and resistance take these numbers for strengths: what is strong is near.
     disconnected : {"error", "largest", "split"} or float
         What to do if some nodes cannot be reached from others: refuse; keep the largest (if directed: strongly)
-        connected component, with an `InputNote` that says how many nodes that are; return a list with a space for every
-        component, the largest first; or give unreachable pairs this finite cost. With heat nothing is refused.
+        connected component, with an `InputWarning` that says how many nodes that are; return a list with a space for
+        every component, the largest first; or give unreachable pairs this finite cost. With heat nothing is refused.
     cost : {"paths", "heat", "resistance"}
         Lengths of shortest paths; heat that has not arrived, :math:`1 - \sqrt{K_t(i, j)}` with the heat kernel
         :math:`K_t = e^{-tL}` of the normalised Laplacian; or the effective resistance of a network of conductors. One
@@ -132,13 +132,13 @@ def from_graph(
     """
     how = GraphCost.of(cost, time)
     table = edge_table(graph, weight, directed)
-    marks = node_marks(table, types, features)
+    attributes = node_attributes(table, types, features)
     found = table_space(
         table,
         disconnected,
         cost=how,
         weights=weights,
-        marks=marks,
+        attributes=attributes,
         n_points=n_points,
         rng=rng,
         another_way="disconnected='split', cost='heat'",
@@ -188,9 +188,9 @@ def n_connected(table: EdgeTable) -> int:
     return len(components(graph, directed=table.directed)[0])
 
 
-def node_marks(table: EdgeTable, types: Types | None = None, features: Features | None = None) -> Marks:
+def node_attributes(table: EdgeTable, types: Types | None = None, features: Features | None = None) -> Marks:
     """Check types and features of all nodes of a graph."""
-    return marks_of(types, features, table.names, table.columns, "the graph")
+    return attributes_of(types, features, table.names, table.columns, "the graph")
 
 
 def table_space(
@@ -199,7 +199,7 @@ def table_space(
     *,
     cost: GraphCost = GraphCost(),  # noqa: B008  # frozen
     weights: ArrayLike | None = None,
-    marks: Marks = NO_MARKS,
+    attributes: Marks = NO_MARKS,
     n_points: int | None = None,
     rng: RngLike = None,
     positions: Float64s | None = None,
@@ -232,7 +232,7 @@ def table_space(
             edges=renumber(table.edges, nodes, table.n),
         )
         mass = None if shares is None else _restricted(shares[kept])
-        return Space(costs, mass, **marks.of(kept), labels=labels, geometry=geometry, copy=False)
+        return Space(costs, mass, **attributes.of(kept), labels=labels, geometry=geometry, copy=False)
 
     if disconnected == "split":
         return [space_of(part) for part in parts]

@@ -15,16 +15,16 @@ import numpy as np
 
 from anchorot._typing import Float64s
 from anchorot.exceptions import InputError
-from anchorot.io.marks import Columns, marks_of
+from anchorot.io.attributes import Columns, attributes_of
 from anchorot.io.names import ending_of
 from anchorot.io.options import ReadOptions
 from anchorot.io.safe_open import check_limit, check_no_underscore, lines_of, numbers, opened, reading, whole_number
 from anchorot.io.stored import STORED
 
 FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold, and what goes with each:
-MARKS = {"types", "features"}
-POINTWISE = MARKS | {"weights", "labels"}
-EXTRAS = {"cost": POINTWISE | STORED, "points": POINTWISE, "V": MARKS, "F": MARKS}  # others are left alone
+ATTRIBUTES = {"types", "features"}
+POINTWISE = ATTRIBUTES | {"weights", "labels"}
+EXTRAS = {"cost": POINTWISE | STORED, "points": POINTWISE, "V": ATTRIBUTES, "F": ATTRIBUTES}  # others are left alone
 PIECE_BYTES = 1 << 24  # bytes read at a time
 _PARSING = threading.Lock()  # headers are Python literals, which CPython 3.11 parses wrongly in two threads at once
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -58,7 +58,7 @@ def arrays_in(handle: BinaryIO, options: ReadOptions) -> dict[str, Any]:
     rows = next(found[name] for name in ("cost", "points", "V") if name in found)
     for name in {"types", "labels"} & set(found):
         found[name] = _names(found[name], name, rows)
-    return found | named_marks(rows, Columns("array", arrays), options) if options.wanted else found
+    return found | named_attributes(rows, Columns("array", arrays), options) if options.wanted else found
 
 
 def members_of(file: Path) -> set[str]:
@@ -111,13 +111,13 @@ def read_npy(file: Path, options: ReadOptions) -> dict[str, Any]:
         size = os.fstat(handle.fileno()).st_size
         check_limit(size, "the file", options.limit)
         found = _array(handle, size, "the array")
-    return {"cost": found, **named_marks(found, Columns("column"), options)}
+    return {"cost": found, **named_attributes(found, Columns("column"), options)}
 
 
 def read_txt(file: Path, options: ReadOptions) -> dict[str, Any]:
     """Matrix of numbers separated by blanks, or the format of the authors' program."""
     found = _matrix_of(lines_of(file, options.limit))
-    return found | named_marks(found["cost"], Columns("column"), options)
+    return found | named_attributes(found["cost"], Columns("column"), options)
 
 
 def _matrix_of(lines: list[str]) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def read_table(file: Path, options: ReadOptions) -> dict[str, Any]:
     first = lines[0].split(separator)
     if all(_is_number(cell) for cell in first):
         cost = numbers(lines, separator)
-        return {"cost": cost, **named_marks(cost, Columns("column"), options)}
+        return {"cost": cost, **named_attributes(cost, Columns("column"), options)}
     return _found(_parsed(lines, separator, asked), options)
 
 
@@ -184,7 +184,7 @@ def _found(table: Table, options: ReadOptions) -> dict[str, Any]:
     cost = np.stack([_numbers(wanted[name], name, table) for name in taken], axis=1)
     named = {name: cells for name, cells in table.columns.items() if table.header}
     columns = _columns(named, options.wanted)
-    found: dict[str, Any] = {"cost": cost, **named_marks(cost, columns, options, table.labels)}
+    found: dict[str, Any] = {"cost": cost, **named_attributes(cost, columns, options, table.labels)}
     if table.labels is not None:
         found["labels"] = table.labels
     elif options.kind in (None, "cost") and cost.shape[0] == cost.shape[1]:
@@ -192,13 +192,13 @@ def _found(table: Table, options: ReadOptions) -> dict[str, Any]:
     return found
 
 
-def named_marks(
+def named_attributes(
     rows: Any, columns: Columns, options: ReadOptions, names: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Types and features that the options name, of as many points as there are rows."""
     count = len(rows) if np.ndim(rows) else 0
-    marks = marks_of(options.types, options.features, names or range(count), columns, "the file")
-    both = {"types": marks.types, "features": marks.features}
+    attributes = attributes_of(options.types, options.features, names or range(count), columns, "the file")
+    both = {"types": attributes.types, "features": attributes.features}
     return {name: values for name, values in both.items() if values is not None}
 
 

@@ -23,8 +23,8 @@ from anchorot._validate import (
 )
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry, renumber
+from anchorot.io.attributes import NO_MARKS, Features, Marks, Types, attributes_of, draw_points
 from anchorot.io.geodesics import GEODESICS, OUT_OF_RANGE, adjacency, components, edge_graph, mesh_edges
-from anchorot.io.marks import NO_MARKS, Features, Marks, Types, draw_points, marks_of
 from anchorot.io.mesh_files import MESH_READERS, Mesh, as_indices, read_mesh, vertex_columns
 from anchorot.io.names import ending_of, name_of
 from anchorot.io.options import SAMPLINGS
@@ -75,7 +75,7 @@ def from_mesh(
     -------
     Space
         The labels are the numbers of the vertices. If a mesh has several components, only the largest is kept, with an
-        `InputNote`.
+        `InputWarning`.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class Surface(NamedTuple):
     corners: Int64s  # (F, 3): all its faces
     kept: Int64s  # the component's vertices
     faces: Int64s  # the component's faces, by places in `kept`
-    marks: Marks = NO_MARKS  # of all vertices of the mesh
+    attributes: Marks = NO_MARKS  # of all vertices of the mesh
 
     @property
     def vertices(self) -> Float64s:
@@ -131,18 +131,18 @@ class Surface(NamedTuple):
         """The space of some of the component's vertices, given their costs."""
         chosen = self.kept[index]
         geometry = Geometry(chosen, len(self.sites), self.sites, faces=self.corners)
-        return Space(cost, **self.marks.of(chosen), labels=chosen.tolist(), geometry=geometry, copy=False)
+        return Space(cost, **self.attributes.of(chosen), labels=chosen.tolist(), geometry=geometry, copy=False)
 
 
 def surface_of(mesh: Mesh, types: Types | None = None, features: Features | None = None) -> Surface:
     """Check a mesh, and keep its largest component."""
     sites, corners = check_mesh(mesh.vertices, mesh.faces)
-    marks = marks_of(types, features, range(len(sites)), mesh.columns, "the mesh")
+    attributes = attributes_of(types, features, range(len(sites)), mesh.columns, "the mesh")
     kept = _largest_component(sites, corners, mesh.name)
     inner = _distinct(renumber(corners, kept, len(sites)))
     if len(inner) == 0:
         raise InputError("no face of the mesh joins different vertices, so there is no surface to measure along")
-    return Surface(sites, corners, kept, inner, marks)
+    return Surface(sites, corners, kept, inner, attributes)
 
 
 def mesh_space(
@@ -238,9 +238,9 @@ def _farthest(surface: Surface, count: int, rng: np.random.Generator) -> Int64s:
     graph = edge_graph(surface.vertices, surface.faces)
     chosen = np.empty(count, np.int64)
     chosen[0] = rng.integers(n)
-    reach = np.full(n, np.inf)
+    max_cost = np.full(n, np.inf)
     for k in range(1, count):
-        reach = np.minimum(reach, dijkstra(graph, indices=chosen[k - 1], limit=reach.max()))
-        reach[chosen[k - 1]] = -1.0  # never twice, even where vertices lie on one spot
-        chosen[k] = np.argmax(reach)
+        max_cost = np.minimum(max_cost, dijkstra(graph, indices=chosen[k - 1], limit=max_cost.max()))
+        max_cost[chosen[k - 1]] = -1.0  # never twice, even where vertices lie on one spot
+        chosen[k] = np.argmax(max_cost)
     return chosen

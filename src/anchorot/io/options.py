@@ -17,8 +17,8 @@ import numpy as np
 from anchorot._typing import Disconnected, RngLike
 from anchorot._validate import check_bytes, check_choice, check_rng
 from anchorot.exceptions import InputError
+from anchorot.io.attributes import column_names
 from anchorot.io.geodesics import COSTS, GEODESICS
-from anchorot.io.marks import column_names
 from anchorot.io.safe_open import MAX_BYTES
 
 KINDS = ("cost", "points", "graph")

@@ -22,9 +22,9 @@ from anchorot._validate import (
 )
 from anchorot.exceptions import InputError, first_line
 from anchorot.geometry import cloud
+from anchorot.io.attributes import draw_points, given_attributes
 from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.graphs import table_space
-from anchorot.io.marks import draw_points, given_marks
 from anchorot.space import Space
 
 # how distances grow with the unit of the points: some as it, some as its square, some not at all
@@ -93,7 +93,7 @@ def from_points(
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise InputError(f"dtype must be float64 or float32, but got {np.dtype(dtype)}")
     named = None if labels is None else check_labels(labels, len(everything), "there are")
-    marks = given_marks(types, features, len(everything), "points")
+    attributes = given_attributes(types, features, len(everything), "points")
     shares = None if weights is None else check_weights(weights, len(everything), "points")
     kept = draw_points(np.arange(len(everything)), n_points, rng, shares)
     x = everything[kept]
@@ -105,7 +105,7 @@ def from_points(
         _check_range(block, cost[start : start + len(block)])
     mass = None if shares is None else shares[kept] / shares[kept].sum()
     names = None if named is None else [named[i] for i in kept]
-    return Space(cost, mass, **marks.of(kept), labels=names, geometry=cloud(everything, kept), copy=False)
+    return Space(cost, mass, **attributes.of(kept), labels=names, geometry=cloud(everything, kept), copy=False)
 
 
 def cloud_space(
@@ -250,7 +250,7 @@ def from_neighbors(
     k = check_integer(n_neighbors, "n_neighbors", 1)
     if k >= len(x):
         raise InputError(f"n_neighbors must be below the number of points, but got {k} for {len(x)} points")
-    marks = given_marks(types, features, len(x), "points")
+    attributes = given_attributes(types, features, len(x), "points")
     edges, lengths = _nearest(x, k, metric)
     labels = row_names(points) if labels is None else labels
     names = tuple(range(len(x))) if labels is None else check_labels(labels, len(x), "there are")
@@ -261,7 +261,7 @@ def from_neighbors(
         table,
         disconnected,
         weights=weights,
-        marks=marks,
+        attributes=attributes,
         n_points=n_points,
         rng=rng,
         positions=positions,

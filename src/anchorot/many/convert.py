@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anchorot._validate import check_choice
-from anchorot.exceptions import InputError, InputNote
+from anchorot.exceptions import InputError, InputWarning
 from anchorot.io.atomic import replacing
 from anchorot.io.files import Unread
 from anchorot.io.names import stem_of
@@ -63,7 +63,7 @@ def convert(
         Show a bar, on a terminal or in a notebook.
     errors : {"raise", "skip"}
         What to do about a file that cannot be read: raise its error (what is written stays), or go on without it, and
-        warn with an `InputNote`.
+        warn with an `InputWarning`.
     **reading
         Options of :func:`read`, such as ``n_points=200``. The seed of draws, 0 unless another is given, is recorded in
         the files; with ``rng=None`` one is drawn for all of them. ``cache=False`` reads without the user's cache.
@@ -121,7 +121,7 @@ def convert_all(
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         text = f"{len(problems)} of {len(entries)} files were not converted: {problems[0]}{more}"
-        warnings.warn(text, InputNote, stacklevel=3)
+        warnings.warn(text, InputWarning, stacklevel=3)
     return [None if isinstance(each, Exception) else each for each in written]
 
 

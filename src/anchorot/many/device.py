@@ -42,8 +42,10 @@ def check_for_device(metric: Metric) -> None:
         raise InputError(f"devices compute metric 'ae' with p = 1 or 2, but got {found}; leave device out")
     if "ground" in options:
         raise InputError("devices compute ground='w1' only, but got ground='w2'; leave device out")
-    if options.get("marks") is not None:
-        raise InputError(f"devices do not see marks, but got marks={options['marks']!r}; leave device out")
+    if options.get("attributes") is not None:
+        raise InputError(
+            f"devices do not see attributes, but got attributes={options['attributes']!r}; leave device out"
+        )
 
 
 class DeviceWorkers(ThreadWorkers):

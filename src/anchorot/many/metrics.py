@@ -14,10 +14,10 @@ import numpy as np
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_nonnegative, check_power, check_threads
+from anchorot.anchors.attribute_features import attribute_features
+from anchorot.anchors.attributes import AttributeRule
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.line import StepFunction
-from anchorot.anchors.marked import marked_features
-from anchorot.anchors.marking import Marking
 from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.bounds import all_costs, check_bound_power, second_bound, third_bound
 from anchorot.distances.gromov import Search, check_gromov_epsilon, gromov_transport, gromov_wasserstein
@@ -141,7 +141,7 @@ def metric_of(
     epsilon: float | None = None,
     *,
     ground: str = "w1",
-    marking: Marking | None = None,
+    attribute_rule: AttributeRule | None = None,
     threads: int = 1,
 ) -> Metric:
     """Return the metric of that name; None stands for the default of its public function, threads change no value."""
@@ -150,14 +150,16 @@ def metric_of(
         regularised = " and ".join(repr(other) for other, it in METRICS.items() if it.has_epsilon)
         raise InputError(f"metric {name!r} has no epsilon, but got epsilon={epsilon!r}; {regularised} have one")
     power, threads = kind.power if p is None else p, check_threads(threads)
-    if ground != "w1" and is_w2(ground, alone=power == 1 and marking is None):
+    if ground != "w1" and is_w2(ground, alone=power == 1 and attribute_rule is None):
         if name != "ae":
             raise InputError(f"ground='w2' goes with metric 'ae', but got metric {name!r}")
         return _ground_ae(bool(robust), threads)
-    if marking is not None:
+    if attribute_rule is not None:
         if name != "ae" or power != 1:
-            raise InputError(f"marks and reach go with metric 'ae' and p=1, but got metric {name!r} and p={power!r}")
-        return _marked_ae(marking, bool(robust), threads)
+            raise InputError(
+                f"attributes and max_cost go with metric 'ae' and p=1, but got metric {name!r} and p={power!r}"
+            )
+        return _marked_ae(attribute_rule, bool(robust), threads)
     return kind.make(power, bool(robust), epsilon, threads)
 
 
@@ -190,10 +192,10 @@ def _ae(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
     )
 
 
-def _marked_ae(marking: Marking, robust: bool, threads: int) -> Metric:
+def _marked_ae(attribute_rule: AttributeRule, robust: bool, threads: int) -> Metric:
     plain = _ae(1, robust, None, threads)
-    prepare = partial(marked_features, marking=marking, robust=robust, threads=threads)
-    return replace(plain, options=plain.options | marking.describe(), prepare=prepare, compare_many=None)
+    prepare = partial(attribute_features, attribute_rule=attribute_rule, robust=robust, threads=threads)
+    return replace(plain, options=plain.options | attribute_rule.describe(), prepare=prepare, compare_many=None)
 
 
 def _ground_ae(robust: bool, threads: int) -> Metric:

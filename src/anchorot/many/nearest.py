@@ -164,7 +164,7 @@ def promising(gaps: NDArray[np.float32], largest: Callable[[], float], first: in
 def has_bounds(metric: Metric) -> bool:
     """Whether vectors bound what spaces are compared by."""
     options = metric.options
-    is_plain = "ground" not in options and options.get("marks") is None
+    is_plain = "ground" not in options and options.get("attributes") is None
     return options["metric"] == "ae" and options["p"] == 1 and is_plain
 
 
@@ -190,11 +190,11 @@ def learn_encoder(inputs: Inputs, metric: Metric, n_jobs: int, client: Any) -> E
     entries: Any = _Sample(inputs, indices)
     if all(isinstance(side, list | tuple | np.ndarray | None) for side in (inputs.spaces, inputs.others)):
         entries = list(entries)  # so that a task on a cluster takes along no more than its own
-    robust, reach = metric.options["robust"], metric.options.get("reach")
+    robust, max_cost = metric.options["robust"], metric.options.get("max_cost")
     with open_spaces(replace(inputs, spaces=entries, others=None, n=len(indices), m=None), n_jobs, client) as some:
         outlines = Outlines(some, robust=robust, skip=True, progress=False)
         try:
-            grid = Grid.around(outlines, CELLS, robust=robust, reach=reach)
+            grid = Grid.around(outlines, CELLS, robust=robust, max_cost=max_cost)
         except InputError:  # no good spaces, or costs that are too large for vectors
             return None
         found = each_space(some, partial(_details, metric, grid), "learning", skip=True, progress=False)

@@ -16,11 +16,11 @@ from anchorot._parallel import is_pool_worker, n_workers
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s
 from anchorot._validate import check_bytes, check_choice, check_integer, device_names
+from anchorot.anchors.attribute_features import settle_attributes
+from anchorot.anchors.attributes import AttributeRule, AttributesLike, attribute_rule_of
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.marked import settle_marking
-from anchorot.anchors.marking import Marking, MarksLike, marking_of
 from anchorot.distances.nearest import Neighbors
-from anchorot.exceptions import ConvergenceWarning, InputError, InputNote
+from anchorot.exceptions import ConvergenceWarning, InputError, InputWarning
 from anchorot.io.options import check_keywords
 from anchorot.many.job import Job, Preparation, ProcessWorkers, SpaceSummary, ThreadWorkers, summarise
 from anchorot.many.metrics import metric_of
@@ -94,8 +94,8 @@ def pairwise(
     robust: bool = False,
     epsilon: float | None = None,
     ground: str = "w1",
-    marks: MarksLike = None,
-    reach: float | None = None,
+    attributes: AttributesLike = None,
+    max_cost: float | None = None,
     n_jobs: int = -1,
     backend: str | None = None,
     client: Client | None = None,
@@ -132,8 +132,8 @@ def pairwise(
     k : int, optional
         Return the k nearest of each space instead, among `others` or among all other `spaces`: what the matrix would
         say, to the last bit, equally near ones by their order, in memory for N k values. For "ae" with p = 1, without
-        `marks` and with ``ground="w1"``, vectors of 512 numbers bound most pairs and only the rest is compared; for
-        anything else every pair is, from either of its ends. To fit these vectors, up to 512 spaces are loaded once
+        `attributes` and with ``ground="w1"``, vectors of 512 numbers bound most pairs and only the rest is compared;
+        for anything else every pair is, from either of its ends. To fit these vectors, up to 512 spaces are loaded once
         more at first.
     p : int, optional
         Power of the costs: 1 by default for "ae" and "aw" (64 at most), 2 for the bounds, always 2 for "gw".
@@ -144,9 +144,9 @@ def pairwise(
         "gw" 0. Above 0 a space is not at 0 from itself, and the diagonal says how far.
     ground : {"w1", "w2"}
         For "ae": the distance between anchors, see :func:`anchor_energy`. With "w2" a pair takes O(n³) time.
-    marks : {"types", "features"}, FeatureMap, optional
+    attributes : {"types", "features"}, FeatureMap, optional
         For "ae": tell points apart by their types or features too, see :func:`anchor_energy`.
-    reach : float, optional
+    max_cost : float, optional
         For "ae": compare costs up to here. With marks it is by default the largest cost of all spaces. To find that,
         and to fit a map of features, all spaces are loaded once more before pairs are compared, unless both are given.
     n_jobs : int
@@ -160,8 +160,8 @@ def pairwise(
         time only.
     device : str or list of str, optional
         Compare on CUDA devices: "cuda" for all there are, "cuda:1" for one, or a list; "cpu" is the same as
-        None. For "ae" with p = 1 or 2 and without `marks`. Spaces are prepared here, by `n_jobs` threads. Values of
-        uniform spaces with p = 1 are those of the native kernels to the last bit, others to 1e-12. Needs the extra
+        None. For "ae" with p = 1 or 2 and without `attributes`. Spaces are prepared here, by `n_jobs` threads. Values
+        of uniform spaces with p = 1 are those of the native kernels to the last bit, others to 1e-12. Needs the extra
         ``torch``.
     progress : bool
         Show a bar, on a terminal or in a notebook.
@@ -174,7 +174,7 @@ def pairwise(
         tiles of jobs that were killed. It does not wait for jobs that are still at work. ``(0, 1)`` is an ordinary run.
     errors : {"raise", "skip"}
         What to do about a space that cannot be read or prepared: raise an `InputError` that names it, or leave NaN in
-        its row and column, go on, and warn with an `InputNote`. With `k` it is nobody's neighbour, and its own have
+        its row and column, go on, and warn with an `InputWarning`. With `k` it is nobody's neighbour, and its own have
         index -1 and value NaN.
     memory : int or str
         Bytes of prepared spaces to keep, as in ``"500MB"``; shared by the workers of this machine. Spaces that do not
@@ -218,8 +218,8 @@ def pairwise(
     shard = None if shard is None else _check_shard(shard, folder, client, out)
     devices = [] if device is None else _devices(device, backend, client)
     how = {"skip": errors == "skip", "progress": progress}
-    marking = _marking(inputs, marks, reach, robust, n_jobs, client, **how)
-    chosen = metric_of(metric, p, robust, epsilon, ground=ground, marking=marking)
+    attribute_rule = _attribute_rule(inputs, attributes, max_cost, robust, n_jobs, client, **how)
+    chosen = metric_of(metric, p, robust, epsilon, ground=ground, attribute_rule=attribute_rule)
     count = None if k is None else check_k(k, inputs)
     encoder = None if count is None else learn_encoder(inputs, chosen, n_jobs, client)
     least = chosen.side if encoder is None else STRIP_ROWS
@@ -272,17 +272,23 @@ def pairwise(
     return result
 
 
-def _marking(
-    inputs: Inputs, marks: MarksLike, reach: float | None, robust: bool, n_jobs: int, client: Any, **how: bool
-) -> Marking | None:
+def _attribute_rule(
+    inputs: Inputs,
+    attributes: AttributesLike,
+    max_cost: float | None,
+    robust: bool,
+    n_jobs: int,
+    client: Any,
+    **how: bool,
+) -> AttributeRule | None:
     """Return how to look at all spaces, going through them if that is needed."""
     prepared = [x for x in inputs.listed() if isinstance(x, AnchorFeatures)]
     if prepared:
-        return settle_marking(prepared[:1], marks, reach)
-    if marks is None and reach is None:
+        return settle_attributes(prepared[:1], attributes, max_cost)
+    if attributes is None and max_cost is None:
         return None
     with open_spaces(inputs, n_jobs, client) as spaces:
-        return marking_of(Outlines(spaces, robust=robust, **how), marks, reach, robust=robust)
+        return attribute_rule_of(Outlines(spaces, robust=robust, **how), attributes, max_cost, robust=robust)
 
 
 def _result(out: Float64s | None, inputs: Inputs, k: int | None) -> Float64s:
@@ -369,7 +375,7 @@ def _prepare(workers: Workers, skip: bool, progress: bool) -> list[SpaceSummary]
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         text = f"{len(problems)} of {len(found)} spaces cannot be used and have NaN for values: {problems[0]}{more}"
-        warnings.warn(text, InputNote, stacklevel=3)
+        warnings.warn(text, InputWarning, stacklevel=3)
     summaries = (found[index] for index in range(len(found)))
     return [SpaceSummary(0, None, str(each)) if isinstance(each, Exception) else each for each in summaries]
 

@@ -35,7 +35,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Self
 
 from anchorot._progress import progress_bar
-from anchorot.exceptions import InputError, InputNote
+from anchorot.exceptions import InputError, InputWarning
 from anchorot.io.atomic import replacing
 from anchorot.io.safe_open import opened, own_file_exists
 from anchorot.many.job import SpaceSummary, ThreadWorkers
@@ -206,7 +206,7 @@ class Shard(Claims):
                     break
         if n_repeated:
             text = f"{n_repeated} tiles were computed by two jobs: one of them showed no sign of life for too long"
-            warnings.warn(text, InputNote, stacklevel=3)
+            warnings.warn(text, InputWarning, stacklevel=3)
         while not self._store.missing(todo):
             if self.take(self._store.assembled):
                 return True

@@ -17,8 +17,8 @@ from anchorot._parallel import Threads, n_workers
 from anchorot._progress import progress_bar
 from anchorot._typing import RngLike
 from anchorot._validate import type_of
+from anchorot.anchors.attributes import Outline
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.marking import Outline
 from anchorot.exceptions import InputError, find_shortage
 from anchorot.io.cache import READERS
 from anchorot.io.files import Readers, Unread, read
@@ -209,7 +209,7 @@ def digest(space: Space | AnchorFeatures) -> str:
         kind += "" if space.types is None else f" of types {space.types!r}"
         arrays += [] if space.features is None else [space.features]
     else:
-        about = "" if space.marking is None else f", {space!r} of {getattr(space, 'alphabet', None)!r}"
+        about = "" if space.attribute_rule is None else f", {space!r} of {getattr(space, 'alphabet', None)!r}"
         kind, arrays = f"features, robust={space.robust}{about}", space.arrays()
     state = blake2b(kind.encode(), digest_size=16)
     for array in arrays:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anchorot._typing import Float64s
-from anchorot.exceptions import InputError, InputNote
+from anchorot.exceptions import InputError, InputWarning
 from anchorot.io.atomic import remove_stale, replacing
 from anchorot.io.safe_open import opened
 
@@ -175,7 +175,7 @@ class Checkpoint:
         except FileNotFoundError:
             return None
         if found is None:
-            warnings.warn(f"{path}: the file is damaged; the tile is computed again", InputNote, stacklevel=4)
+            warnings.warn(f"{path}: the file is damaged; the tile is computed again", InputWarning, stacklevel=4)
         return found
 
     def write(self, tile: Tile, found: TileValues) -> None:

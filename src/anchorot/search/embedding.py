@@ -15,10 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._kernels.records import GridSpec
 from anchorot._typing import Floats, RngLike
 from anchorot._validate import check_device, check_room
+from anchorot.anchors.attribute_features import (
+    Parts,
+    attribute_features,
+    part_averages,
+    parts_of,
+    plain_averages,
+    settle_attributes,
+)
+from anchorot.anchors.attributes import AttributeRule, AttributesLike
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.grid import Grid, check_shape
-from anchorot.anchors.marked import Parts, marked_features, part_averages, parts_of, plain_averages, settle_marking
-from anchorot.anchors.marking import Marking, MarksLike
 from anchorot.distances.w2_energy import is_w2
 from anchorot.exceptions import InputError
 from anchorot.io.options import check_keywords
@@ -38,8 +45,8 @@ def embed(
     *,
     robust: bool = False,
     ground: str = "w1",
-    marks: MarksLike = None,
-    reach: float | None = None,
+    attributes: AttributesLike = None,
+    max_cost: float | None = None,
     rng: RngLike = 0,
     n_jobs: int = -1,
     client: Client | None = None,
@@ -80,8 +87,8 @@ def embed(
     robust : bool
         Embed the ranks of the costs (:meth:`Space.ranked`).
     ground : {"w1", "w2"}
-        The distance between anchors. The latter goes with spaces, without `marks` and `reach`. Vectors of one `rng` and
-        one range of costs can be compared.
+        The distance between anchors. The latter goes with spaces, without `attributes` and `max_cost`. Vectors of one
+        `rng` and one range of costs can be compared.
     marks, reach, rng
         See :func:`anchor_energy`. The reach of marks is by default the largest cost of all spaces; a `Grid` must not go
         beyond it. For K types there are K² parts, in the order of the sorted types of all spaces, first the anchor's.
@@ -94,7 +101,7 @@ def embed(
         through to the second. Losing workers costs time only.
     device : str, optional
         A CUDA device that sorts and averages the uniform spaces, such as "cuda"; "cpu" means no device. The vectors
-        are those of the native kernels to the last bit. Not with `marks`, `reach`, `client` or W2. Needs the
+        are those of the native kernels to the last bit. Not with `attributes`, `max_cost`, `client` or W2. Needs the
         extra ``torch``.
     progress : bool
         Show a bar, if standard error is a terminal.
@@ -114,27 +121,27 @@ def embed(
     >>> round(2 * float(((e[0] - e[1]) ** 2).sum()), 6)  # of an Anchor Energy of 0.296296
     0.296296
     """
-    by_w2 = is_w2(ground, alone=marks is None and reach is None)
+    by_w2 = is_w2(ground, alone=attributes is None and max_cost is None)
     on_device = check_device(device) not in (None, "cpu")
-    if on_device and (by_w2 or client is not None or marks is not None or reach is not None):
-        raise InputError("device cannot be combined with marks, reach, client or ground='w2'")
+    if on_device and (by_w2 or client is not None or attributes is not None or max_cost is not None):
+        raise InputError("device cannot be combined with attributes, max_cost, client or ground='w2'")
     check_keywords("embed", reading)
     inputs = Inputs.of(spaces, None, least=0, seed=rng, **reading)
     with open_spaces(inputs, n_jobs, client) as opened:
-        outlines = Outlines(opened, robust=robust and marks is not None, progress=progress)
+        outlines = Outlines(opened, robust=robust and attributes is not None, progress=progress)
         if by_w2:
             grid = grid if isinstance(grid, Grid) else Grid.around(outlines, check_shape(grid), robust=robust)
             return _embed(opened, Projections(grid.shape, grid.low, grid.high, robust, rng), progress)
         prepared = [x for x in inputs.listed() if isinstance(x, AnchorFeatures)]
-        marking = settle_marking(prepared or outlines, marks, reach, robust=robust, rng=rng)
+        attribute_rule = settle_attributes(prepared or outlines, attributes, max_cost, robust=robust, rng=rng)
         if not isinstance(grid, Grid):
-            limit = None if marking is None else marking.reach
-            grid = Grid.around(outlines, check_shape(grid), robust=robust, reach=limit)
+            limit = None if attribute_rule is None else attribute_rule.max_cost
+            grid = Grid.around(outlines, check_shape(grid), robust=robust, max_cost=limit)
         if on_device:
             check_vectors(len(inputs), math.prod(grid.shape))
             loaded = (inputs.load(k) for k in range(len(inputs)))
             return embed_on_device(loaded, len(inputs), grid.cells, grid.cell_area, robust, str(device))
-        return _embed(opened, Embedding(grid, robust, marking, parts_of(outlines, marking)), progress)
+        return _embed(opened, Embedding(grid, robust, attribute_rule, parts_of(outlines, attribute_rule)), progress)
 
 
 @dataclass(frozen=True)
@@ -143,13 +150,13 @@ class Embedding:
 
     grid: Grid
     robust: bool
-    marking: Marking | None
+    attribute_rule: AttributeRule | None
     parts: Parts
 
     def __post_init__(self) -> None:
-        marking, end = self.marking, self.grid.high
-        if marking is not None and marking.marks is not None and end > marking.reach:
-            raise InputError(f"the grid ends at {end}, beyond the reach {marking.reach}; end it there")
+        attribute_rule, end = self.attribute_rule, self.grid.high
+        if attribute_rule is not None and attribute_rule.attributes is not None and end > attribute_rule.max_cost:
+            raise InputError(f"the grid ends at {end}, beyond the max_cost {attribute_rule.max_cost}; end it there")
 
     @property
     def size(self) -> int:
@@ -158,7 +165,7 @@ class Embedding:
 
     def __call__(self, x: Any, index: int) -> NDArray[np.float32]:
         """The vector of a space."""
-        features = marked_features(x, self.marking, robust=self.robust, name=f"spaces[{index}]")
+        features = attribute_features(x, self.attribute_rule, robust=self.robust, name=f"spaces[{index}]")
         return (np.sqrt(self.grid.cell_area) * part_averages(features, self.grid.cells, self.parts)).astype(np.float32)
 
 

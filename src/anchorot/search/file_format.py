@@ -103,7 +103,7 @@ class Header:
         """The header as a file has it, without directions."""
         grid, directions = self.encoder.grid, self.encoder.directions
         about = {"shape": grid.shape, "low": grid.low, "high": grid.high, "robust": self.view.robust}
-        about |= {"marking": self.view.to_header(), "widths": None if directions is None else directions.widths}
+        about |= {"attribute_rule": self.view.to_header(), "widths": None if directions is None else directions.widths}
         return json.dumps(about | {field: getattr(self, field) for field in PLAIN_FIELDS}).encode()
 
     @classmethod
@@ -123,7 +123,7 @@ class Header:
         if plain["next_id"] > MAX_ID or type(found.get("robust")) is not bool:
             refuse(name, f"its header says next_id={plain['next_id']} and robust={found.get('robust')!r}")
         try:
-            view = view_from_header(found.get("marking"), found["robust"])
+            view = view_from_header(found.get("attribute_rule"), found["robust"])
         except (ValueError, AttributeError) as error:
             refuse(name, f"its header says that points are distinguished by {error}")
         encoder = _checked_encoder(_checked_grid(found, name), found.get("widths"), directions, name)

@@ -87,8 +87,8 @@ class SearchIndex:
         *,
         grid: tuple[int, int] | Grid = (16, 16),
         robust: bool = False,
-        marks: str | None = None,
-        reach: float | None = None,
+        attributes: str | None = None,
+        max_cost: float | None = None,
         path: PathLike | None = None,
         n_jobs: int = -1,
         client: Client | None = None,
@@ -107,11 +107,11 @@ class SearchIndex:
             numbers per cell: more cells are more memory and fewer exact evaluations.
         robust : bool
             Compare the ranks of the costs (:meth:`Space.ranked`).
-        marks : {"types"}, optional
+        attributes : {"types"}, optional
             Tell points apart by their types too, see :func:`anchor_energy`. Spaces are then gone through several times
             (and kept, if they are no sequence), and a vector has these cells for every pair of types. Types that the
             index lacks are legal in queries, but not in spaces that are added.
-        reach : float, optional
+        max_cost : float, optional
             Compare costs up to here; with marks by default the largest cost of all spaces.
         path : path, optional
             A file to write the index to, while spaces are read, so that neither spaces nor features have to fit into
@@ -137,13 +137,15 @@ class SearchIndex:
             replaceable(path)  # else say so before any work
         _note_repeated(labels or ())
         shape = grid.shape if isinstance(grid, Grid) else check_shape(grid)
-        if marks is not None and not isinstance(spaces, Sequence):
+        if attributes is not None and not isinstance(spaces, Sequence):
             spaces = list(spaces)
         loader = SpaceLoader(spaces, reading, n_jobs=n_jobs)
-        view = choose_view(loader, marks, reach, robust=robust)
+        view = choose_view(loader, attributes, max_cost, robust=robust)
         if view.has_types:
             if isinstance(grid, Grid):
-                raise InputError("with marks='types' the grid follows from the costs; give the numbers of cells alone")
+                raise InputError(
+                    "with attributes='types' the grid follows from the costs; give the numbers of cells alone"
+                )
             shape = len(view.alphabet) ** 2 * shape[0], shape[1]
         cells = grid if isinstance(grid, Grid) else shape
         if client is not None:
@@ -306,7 +308,7 @@ class SearchIndex:
         Parameters
         ----------
         x : Space, AnchorFeatures, array_like or path
-            A file is read as those of the index were (`reading`); of a space that was read otherwise an `InputNote`
+            A file is read as those of the index were (`reading`); of a space that was read otherwise an `InputWarning`
             says so.
         k : int
             How many; at most ``len(index)``.

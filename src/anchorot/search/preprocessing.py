@@ -15,18 +15,18 @@ import numpy as np
 
 from anchorot._kernels import kernels
 from anchorot._kernels.records import Events
-from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.marked import (
+from anchorot.anchors.attribute_features import (
     Alphabet,
     TypedFeatures,
+    attribute_features,
     block_pairs,
     empty_events,
-    marked_features,
     parts_of,
     sorted_types,
     sum_energies,
 )
-from anchorot.anchors.marking import Marking, MarksLike, marking_of
+from anchorot.anchors.attributes import AttributeRule, AttributesLike, attribute_rule_of
+from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
 from anchorot.space import as_space, heavy_part
 
@@ -41,7 +41,7 @@ class View:
     ----------
     robust : bool
         Whether costs are replaced by their ranks.
-    marking : Marking or None
+    attribute_rule : AttributeRule or None
         Up to which cost, and whether types count.
     low : float
         The least cost, where the functions of types begin.
@@ -50,14 +50,14 @@ class View:
     """
 
     robust: bool
-    marking: Marking | None = None
+    attribute_rule: AttributeRule | None = None
     low: float = 0.0
     alphabet: Alphabet = ()
 
     @property
     def has_types(self) -> bool:
         """Whether types count."""
-        return self.marking is not None and self.marking.marks == "types"
+        return self.attribute_rule is not None and self.attribute_rule.attributes == "types"
 
     @property
     def scale(self) -> float:
@@ -66,7 +66,7 @@ class View:
 
     def features(self, x: Any, name: str = "the space") -> AnchorFeatures:
         """Plain features of a space to be kept; its types must be known."""
-        found = marked_features(x, self.marking, robust=self.robust, name=name)
+        found = attribute_features(x, self.attribute_rule, robust=self.robust, name=name)
         if not isinstance(found, TypedFeatures):
             return found
         unknown = set(found.alphabet) - set(self.alphabet)
@@ -76,65 +76,67 @@ class View:
 
     def query(self, x: Any) -> tuple[AnchorFeatures, float]:
         """Plain features of a space to look for, and the energy that its other types add to every answer."""
-        found = marked_features(x, self.marking, robust=self.robust)
+        found = attribute_features(x, self.attribute_rule, robust=self.robust)
         if not isinstance(found, TypedFeatures):
             return found, 0.0
-        none = empty_events(found.reach)
+        none = empty_events(found.max_cost)
         others = [own for own, part in block_pairs(found.alphabet, self.alphabet).tolist() if part < 0]
         added = sum_energies(kernels.sweep_energy(found.block_events[own], none, 1) for own in others)
         return self._side_by_side(found, "the space"), added
 
     def _side_by_side(self, features: TypedFeatures, name: str) -> AnchorFeatures:
-        least, reach = features.span
+        least, max_cost = features.span
         if least < self.low:
             raise InputError(f"{name} has a cost of {least}, below {self.low}, the least of the index; build it again")
         own_of = {part: own for own, part in block_pairs(features.alphabet, self.alphabet).tolist()}
         count, rows, joined = len(self.alphabet) ** 2, 0, []
         for part in range(count):
             own = own_of.get(part, -1)
-            position, row, jump, mass = features.block_events[own] if own >= 0 else empty_events(reach)
-            place = (position - self.low) + part * (reach - self.low)
+            position, row, jump, mass = features.block_events[own] if own >= 0 else empty_events(max_cost)
+            place = (position - self.low) + part * (max_cost - self.low)
             # Rounding may move the end of a part beyond the start of the next.
-            place = np.minimum(place, (part + 1) * (reach - self.low))
+            place = np.minimum(place, (part + 1) * (max_cost - self.low))
             joined.append(Events(place, row + np.uint32(rows), jump, np.maximum(mass, 0.0) / count))
             rows += len(mass)
         return AnchorFeatures(events=Events(*map(np.concatenate, zip(*joined, strict=True))), robust=self.robust)
 
     def to_header(self) -> dict[str, Any] | None:
         """As plain values, for the header of a file."""
-        if self.marking is None:
+        if self.attribute_rule is None:
             return None
-        about = {"marks": self.marking.marks, "reach": self.marking.reach}
+        about = {"attributes": self.attribute_rule.attributes, "max_cost": self.attribute_rule.max_cost}
         return about | ({"low": self.low, "types": list(self.alphabet)} if self.has_types else {})
 
 
-def choose_view(spaces: Iterable[Any], marks: MarksLike, reach: float | None, *, robust: bool) -> View:
+def choose_view(spaces: Iterable[Any], attributes: AttributesLike, max_cost: float | None, *, robust: bool) -> View:
     """Return how an index of these spaces looks at them; they are gone through, several times, if types count."""
-    if marks not in (None, "types"):
-        raise InputError(f"an index takes marks='types' or None, but got {marks!r}; embed() takes features too")
-    marking = marking_of(spaces, marks, reach, robust=robust)
-    if marking is None or marking.marks is None:
-        return View(robust, marking)
-    alphabet = parts_of(spaces, marking).alphabet
+    if attributes not in (None, "types"):
+        raise InputError(
+            f"an index takes attributes='types' or None, but got {attributes!r}; embed() takes features too"
+        )
+    attribute_rule = attribute_rule_of(spaces, attributes, max_cost, robust=robust)
+    if attribute_rule is None or attribute_rule.attributes is None:
+        return View(robust, attribute_rule)
+    alphabet = parts_of(spaces, attribute_rule).alphabet
     if not _are_plain(alphabet):
         raise InputError(f"types of an index are texts or numbers, at most {MOST_TYPES}, but got {len(alphabet)} types")
     least = 0.0 if robust else min((float(heavy_part(as_space(x)).cost.min()) for x in spaces), default=0.0)
-    return View(robust, marking, min(0.0, least), alphabet)
+    return View(robust, attribute_rule, min(0.0, least), alphabet)
 
 
 def view_from_header(about: Any, robust: bool) -> View:
     """The view that the header of a file describes; a ValueError if it is none."""
     if about is None:
         return View(robust)
-    marks, reach = about.get("marks"), about.get("reach")
-    if marks not in (None, "types") or not _is_number(reach):
-        raise ValueError(f"marks={marks!r}, reach={reach!r}")
-    if marks is None:
-        return View(robust, Marking(None, reach))
+    attributes, max_cost = about.get("attributes"), about.get("max_cost")
+    if attributes not in (None, "types") or not _is_number(max_cost):
+        raise ValueError(f"attributes={attributes!r}, max_cost={max_cost!r}")
+    if attributes is None:
+        return View(robust, AttributeRule(None, max_cost))
     low, alphabet = about.get("low"), about.get("types")
     if not _is_number(low) or not isinstance(alphabet, list) or not _are_plain(alphabet):
         raise ValueError(f"low={low!r} and {alphabet!r} as types")
-    return View(robust, Marking("types", reach), low, sorted_types(alphabet))
+    return View(robust, AttributeRule("types", max_cost), low, sorted_types(alphabet))
 
 
 def _are_plain(alphabet: Iterable[Hashable]) -> bool:

@@ -60,9 +60,9 @@ class VectorIndex:
         others = np.inf if count == n_alive else float(squares[0, -1])
         return places[0], np.sqrt(max(others - self._error, 0.0))
 
-    def within(self, vector: NDArray[np.float32], reach: float, alive: NDArray[np.bool_]) -> Int64s:
-        """The places of all vectors that are no further away than `reach`, and perhaps of some that are."""
-        limit = np.float32(min(reach**2 * (1 + 1e-6) + self._error, 1e9))
+    def within(self, vector: NDArray[np.float32], max_cost: float, alive: NDArray[np.bool_]) -> Int64s:
+        """The places of all vectors that are no further away than `max_cost`, and perhaps of some that are."""
+        limit = np.float32(min(max_cost**2 * (1 + 1e-6) + self._error, 1e9))
         return self._index.range_search(vector[None], limit, params=self._only(alive))[2]
 
     def distances(self, vector: NDArray[np.float32], places: Int64s) -> Float64s:
@@ -298,10 +298,10 @@ class _Query:
 
     def _others(self, segment: Segment, seen: Int64s, distance: float) -> Int64s:
         """Places that were not seen yet, all of them at least at a distance, and may be among the nearest."""
-        reach = np.sqrt(self._limit / self._scale) + self._radius + segment.entries["radius"].max()
-        if distance > reach:
+        max_cost = np.sqrt(self._limit / self._scale) + self._radius + segment.entries["radius"].max()
+        if distance > max_cost:
             return np.empty(0, np.int64)
-        return np.setdiff1d(segment.vectors.within(self._vector, reach, segment.alive), seen, assume_unique=True)
+        return np.setdiff1d(segment.vectors.within(self._vector, max_cost, segment.alive), seen, assume_unique=True)
 
     def _bounds(self, segment: Segment, places: Int64s) -> Float64s:
         """Lower bounds of the computed AE: `scale` times the square of the vectors' distance, less the two radii."""

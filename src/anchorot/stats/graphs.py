@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer, check_list, check_nonnegative, check_rng
+from anchorot.anchors.attribute_features import Parts, TypedFeatures, attribute_features, part_averages, sorted_types
+from anchorot.anchors.attributes import AttributeRule
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
-from anchorot.anchors.marked import Parts, TypedFeatures, marked_features, part_averages, sorted_types
-from anchorot.anchors.marking import Marking
 from anchorot.exceptions import InputError
 from anchorot.io.geodesics import adjacency
 from anchorot.io.graph_inputs import EdgeTable, edge_table
@@ -148,12 +148,12 @@ class GraphDistance:
         if len(graphs) < MIN_GRAPHS:
             raise InputError(f"{name} has {len(graphs)} graphs, but at least {MIN_GRAPHS} are needed")
         tables = tables_of(graphs, name)
-        marking = None if self.types is None else Marking("types", 1.0)
+        attribute_rule = None if self.types is None else AttributeRule("types", 1.0)
         anchors = []
         for i, graph in enumerate(graphs):
             try:
                 space = from_graph(graph, weight=False, cost="heat", time=self.time, types=self.types)
-                anchors.append(marked_features(space, marking, robust=False))
+                anchors.append(attribute_features(space, attribute_rule, robust=False))
             except InputError as error:
                 raise InputError(f"{name}[{i}]: {error}") from None
         return _Description(anchors, degrees(tables), clustering(tables))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._html import rows
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_finite, check_nonnegative, check_rng, check_square
-from anchorot.anchors.marking import MarksLike
+from anchorot.anchors.attributes import AttributesLike
 from anchorot.exceptions import InputError
 from anchorot.io.cohort import Cohort
 from anchorot.many.pairwise import pairwise
@@ -125,8 +125,8 @@ def group_test(
     within: bool = False,
     power: float = 1.0,
     post_hoc: bool = True,
-    marks: MarksLike = None,
-    reach: float | None = None,
+    attributes: AttributesLike = None,
+    max_cost: float | None = None,
     n_resamples: int = 999,
     rng: RngLike = None,
     stop_after: int | None = None,
@@ -185,7 +185,7 @@ def group_test(
 
     Warns
     -----
-    InputNote
+    InputWarning
         If a cohort seems to have several samples of one subject, and nobody said so.
 
     Notes
@@ -211,7 +211,7 @@ def group_test(
         column_of(distances, strata, "strata"),
     )
     generator = check_rng(rng)
-    matrix = _check_distances(_distances(distances, marks, reach, progress))
+    matrix = _check_distances(_distances(distances, attributes, max_cost, progress))
     strength = check_nonnegative(power, "power")
     if strength == 0:
         raise InputError("power must be positive, but got 0")
@@ -265,11 +265,13 @@ def group_test(
     )
 
 
-def _distances(given: ArrayLike | Cohort, marks: MarksLike, reach: float | None, progress: bool) -> ArrayLike:
+def _distances(
+    given: ArrayLike | Cohort, attributes: AttributesLike, max_cost: float | None, progress: bool
+) -> ArrayLike:
     if isinstance(given, Cohort):
-        return pairwise(given, marks=marks, reach=reach, progress=progress)
-    if marks is not None or reach is not None:
-        raise InputError("marks and reach are of a cohort, but got distances; give them to `pairwise`")
+        return pairwise(given, attributes=attributes, max_cost=max_cost, progress=progress)
+    if attributes is not None or max_cost is not None:
+        raise InputError("attributes and max_cost are of a cohort, but got distances; give them to `pairwise`")
     return given
 
 

@@ -16,16 +16,16 @@ from anchorot._parallel import Threads
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_integer, check_list, check_overflow, check_rng, check_threads, check_values
-from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.marked import (
+from anchorot.anchors.attribute_features import (
     TypedFeatures,
     VectorFeatures,
+    attribute_features,
     energy_profile,
-    marked_features,
     pair_profiles,
     sorted_types,
 )
-from anchorot.anchors.marking import MarksLike, marking_of
+from anchorot.anchors.attributes import AttributesLike, attribute_rule_of
+from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 from anchorot.stats.dispersion import (
@@ -121,7 +121,7 @@ class ScaleTest(PermutationTest):
         return float(self.edges[place]), float(self.edges[place + 1])
 
     @property
-    def reach(self) -> float:
+    def max_cost(self) -> float:
         """How far one must see for the distances at which the groups differ most."""
         return self.band[1]
 
@@ -168,12 +168,12 @@ class ScaleTest(PermutationTest):
 def scale_test(
     spaces: Sequence[Space | ArrayLike],
     labels: Sequence[Any] | NDArray[Any] | str,
-    reaches: ArrayLike | None = None,
+    max_costs: ArrayLike | None = None,
     *,
     subjects: Sequence[Any] | NDArray[Any] | str | None = None,
     strata: Sequence[Any] | NDArray[Any] | str | None = None,
     within: bool = False,
-    marks: MarksLike = None,
+    attributes: AttributesLike = None,
     type_pairs: bool = False,
     robust: bool = False,
     n_resamples: int = 999,
@@ -187,14 +187,14 @@ def scale_test(
 
     .. math:: AE(R_k) - AE(R_{k - 1}) = 2 \int_{R_{k-1}}^{R_k} \int_0^1 |F(x, t) - G(x, t)|^2 dt\, dx,
 
-    is a squared distance of its own: of how many points (of which types, with `marks`) the points of a space have
+    is a squared distance of its own: of how many points (of which types, with `attributes`) the points of a space have
     within x, for x in that band. For each band the share of the dispersion that lies between the groups,
     :math:`1 - W / T` as in :func:`group_test`, is compared with its values under permuted labels. The same
     permutations serve all bands: shares are standardised by their mean and deviation under permutation, which makes
     bands of many and of few points comparable, and the largest of all bands is what p-values are adjusted by.
 
     Bands tell more than energies up to a reach, which stay large beyond the distance at which spaces differ; for one
-    reach alone use ``group_test(pairwise(spaces, reach=...), labels)``.
+    reach alone use ``group_test(pairwise(spaces, max_cost=...), labels)``.
 
     Parameters
     ----------
@@ -203,14 +203,14 @@ def scale_test(
         The group of each space; as for :func:`group_test`.
     subjects, strata, within
         Whose each space is, and who is exchangeable; as for :func:`group_test`.
-    reaches : array_like of shape (K,), optional
+    max_costs : array_like of shape (K,), optional
         Ascending: where the bands end. The first begins at the least cost of all spaces. By default there are 32, of
         costs that occur, denser where distances are short; the last is the largest cost. If fewer than that many costs
         occur, as in graphs, all are taken.
-    marks : {"types", "features"}, FeatureMap, optional
+    attributes : {"types", "features"}, FeatureMap, optional
         As for :func:`anchor_energy`.
     type_pairs : bool
-        With ``marks="types"``: also say of which types, by the part of the energy that every two types have. Its
+        With ``attributes="types"``: also say of which types, by the part of the energy that every two types have. Its
         p-values are adjusted for all pairs of types and all bands together.
     robust : bool
         Compare ranks of costs; reaches are ranks too, from 0 to 1.
@@ -226,8 +226,8 @@ def scale_test(
     Returns
     -------
     ScaleTest
-        With `.pvalue`, `.reach` (where they differ most), `.where()` (all distances at which they differ), `.which()`
-        (of which types too); to be drawn by :func:`anchorot.plot.scale_curve`.
+        With `.pvalue`, `.max_cost` (where they differ most), `.where()` (all distances at which they differ),
+        `.which()` (of which types too); to be drawn by :func:`anchorot.plot.scale_curve`.
 
     Notes
     -----
@@ -258,9 +258,11 @@ def scale_test(
     )
     count = check_integer(n_resamples, "n_resamples", 1)
     threads, generator = check_threads(threads), check_rng(rng)
-    ends = _default_reaches(seen) if reaches is None else _check_reaches(reaches)
-    marking = marking_of(spaces, marks, float(ends[-1]), robust=robust)
-    features = [marked_features(space, marking, robust=robust, name=f"spaces[{i}]") for i, space in enumerate(spaces)]
+    ends = _default_max_costs(seen) if max_costs is None else _check_max_costs(max_costs)
+    attribute_rule = attribute_rule_of(spaces, attributes, float(ends[-1]), robust=robust)
+    features = [
+        attribute_features(space, attribute_rule, robust=robust, name=f"spaces[{i}]") for i, space in enumerate(spaces)
+    ]
     start = min(float(ends[0]), min(float(space.cost.min()) for space in seen))
     alphabet = _alphabet(features) if type_pairs else ()
     least = _rounding(features, ends, start, max(float(space.cost.max()) for space in seen))
@@ -298,7 +300,7 @@ def scale_test(
 def _alphabet(features: Sequence[AnchorFeatures]) -> tuple[Hashable, ...]:
     """All types that occur."""
     if not all(isinstance(own, TypedFeatures) for own in features):
-        raise InputError("type_pairs=True needs marks='types'")
+        raise InputError("type_pairs=True needs attributes='types'")
     return sorted_types(kind for own in features if isinstance(own, TypedFeatures) for kind in own.alphabet)
 
 
@@ -311,16 +313,16 @@ def _pair_facts(alphabet: tuple[Hashable, ...], shares: Float64s, adjusted: Floa
     }
 
 
-def _check_reaches(reaches: ArrayLike) -> Float64s:
-    ends = check_values(reaches, "reaches")
+def _check_max_costs(max_costs: ArrayLike) -> Float64s:
+    ends = check_values(max_costs, "max_costs")
     if (np.diff(ends) <= 0).any():
         raise InputError(
-            "reaches must ascend, but got one that is not above the one before it; give np.unique(reaches)"
+            "max_costs must ascend, but got one that is not above the one before it; give np.unique(max_costs)"
         )
     return ends
 
 
-def _default_reaches(spaces: Sequence[Space]) -> Float64s:
+def _default_max_costs(spaces: Sequence[Space]) -> Float64s:
     """Quantiles of the costs between different points, all spaces weighing the same.
 
     Levels are squares: in the plane, where the number of neighbours grows with the square of their distance, the bands
@@ -350,7 +352,7 @@ def _other_costs(space: Space) -> Floats:
 
 def _band_sums(
     features: Sequence[AnchorFeatures],
-    reaches: Float64s,
+    max_costs: Float64s,
     alphabet: tuple[Hashable, ...],
     unit: Int64s,
     least: Float64s,
@@ -364,16 +366,16 @@ def _band_sums(
     """
     count, n_units = len(features), int(unit.max()) + 1
     parts = 1 + len(alphabet) * (len(alphabet) + 1) // 2 * bool(alphabet)
-    sums = np.zeros((n_units * (n_units + 1) // 2, parts * len(reaches)))
+    sums = np.zeros((n_units * (n_units + 1) // 2, parts * len(max_costs)))
 
-    has_energy = np.zeros((parts, len(reaches)), bool)
+    has_energy = np.zeros((parts, len(max_costs)), bool)
 
     def compare(i: int) -> tuple[Float64s, NDArray[np.bool_]]:
-        found = np.empty((count - i - 1, parts, len(reaches)))
+        found = np.empty((count - i - 1, parts, len(max_costs)))
         for k, other in enumerate(features[i + 1 :]):
-            found[k, 0] = energy_profile(features[i], other, reaches)
+            found[k, 0] = energy_profile(features[i], other, max_costs)
             if alphabet:
-                found[k, 1:] = pair_profiles(features[i], other, reaches, alphabet)
+                found[k, 1:] = pair_profiles(features[i], other, max_costs, alphabet)
         check_overflow(found, 1)
         bands = np.diff(found, axis=2, prepend=0.0)
         above = bands > least + ENERGY_ROUNDING * found  # of which a band is a difference
@@ -389,17 +391,17 @@ def _band_sums(
     return sums.T * has_energy.reshape(-1, 1)
 
 
-def _rounding(features: Sequence[AnchorFeatures], reaches: Float64s, start: float, largest: float) -> Float64s:
+def _rounding(features: Sequence[AnchorFeatures], max_costs: Float64s, start: float, largest: float) -> Float64s:
     """What rounding may leave of the energy of a band, which depends on costs up to its end and on no other band.
 
     2 |F - G|² is at most 8 |F|², and |F| is 1 but of vectors.
     """
     vectors = [own.vectors for own in features if isinstance(own, VectorFeatures)]
     most = 8 * max((float(np.linalg.norm(own, axis=1).sum()) ** 2 for own in vectors), default=1.0)
-    near = np.minimum(reaches, max(largest, start))
+    near = np.minimum(max_costs, max(largest, start))
     # term by term: the difference may be beyond the range of floats
     near_rounding = ENERGY_ROUNDING * near - ENERGY_ROUNDING * start
-    return most * (near_rounding + FAR_ROUNDING * reaches - FAR_ROUNDING * start)
+    return most * (near_rounding + FAR_ROUNDING * max_costs - FAR_ROUNDING * start)
 
 
 def _square(lower: Float64s) -> Float64s:

@@ -43,7 +43,7 @@ CANDIDATES = 12  # of a point
 LEVELS = 512
 MOST_LEVELS = 1024  # all of them, up to here
 # What start="anchors" tries. The one that is not annealed comes last: by then it shows whether it is worth its swaps.
-ANCHOR_STARTS = ("middle", "near, annealed", "product", "near")
+ANCHOR_STARTS = ("middle", "near_annealed", "product", "near")
 STARTS = (*RANGES, "product")
 MAX_HOST_POINTS = 500  # up to here the CPU is as quick
 MAX_DOUBLE_POINTS = 4096  # up to here a device sharpens in float64
@@ -141,8 +141,8 @@ class Anchors:
         place = share * (self._all.shape[1] - 1)
         low = int(place)
         high = min(low + 1, self._all.shape[1] - 1)
-        reach = torch.lerp(self._all[:, low], self._all[:, high], place - low)[:, None, None]
-        x, y = (torch.minimum(rows, reach) for rows in self._rows)
+        max_cost = torch.lerp(self._all[:, low], self._all[:, high], place - low)[:, None, None]
+        x, y = (torch.minimum(rows, max_cost) for rows in self._rows)
         return torch.cdist(x, y, p=1) / x.shape[-1]
 
 

@@ -49,8 +49,8 @@ def pair_energies(x: PackedSpaces, y: PackedSpaces, stopped: Stopped) -> Float64
     for rows, columns, events_x, events_y in _swept(x, y):
         out[np.ix_(rows, columns)] = sweep_energies(events_x, events_y, stopped).numpy(force=True)
     with np.errstate(over="ignore"):  # beyond the range of floats, as it is for the other kernels
-        reach = np.maximum.outer(x.spans[:, 1], y.spans[:, 1]) - np.minimum.outer(x.spans[:, 0], y.spans[:, 0])
-    out[np.isinf(reach)] = np.inf
+        max_cost = np.maximum.outer(x.spans[:, 1], y.spans[:, 1]) - np.minimum.outer(x.spans[:, 0], y.spans[:, 0])
+    out[np.isinf(max_cost)] = np.inf
     return out
 
 

@@ -190,23 +190,23 @@ class _Weights:
 
     def add(self, part: _Stretches) -> None:
         """Add what some stretches contribute."""
-        marks = self.sweep.empty(3, part.z.numel(), dtype=torch.int64).zero_()
-        self._add_turns(part, marks)
-        self._add_rests(part, marks)
+        attributes = self.sweep.empty(3, part.z.numel(), dtype=torch.int64).zero_()
+        self._add_turns(part, attributes)
+        self._add_rests(part, attributes)
 
-    def _add_turns(self, part: _Stretches, marks: Tensor) -> None:
+    def _add_turns(self, part: _Stretches, attributes: Tensor) -> None:
         sweep, size = self.sweep, short(self.sweep.size)
         turns = sweep.empty(3, part.places, dtype=torch.int64).zero_()
         events = part.lower, part.upper, part.masses, part.left, part.tags, sweep.first
         steps = part.places, part.z.numel(), part.begin, size, short(sweep.rows)
-        sweep.each("turn_events", part.places, *events, part.z, part.d, part.primitive, turns, marks, *steps)
+        sweep.each("turn_events", part.places, *events, part.z, part.d, part.primitive, turns, attributes, *steps)
         known = sweep.when, sweep.order, sweep.first, turns
         sweep.each("collect_turns", part.places, *known, *self.turns, part.places, part.begin, size, sweep.events)
 
-    def _add_rests(self, part: _Stretches, marks: Tensor) -> None:
+    def _add_rests(self, part: _Stretches, attributes: Tensor) -> None:
         sweep = self.sweep
         rests = sweep.empty(2, part.z.numel())
-        known = sweep.when, sweep.first, part.z, part.z_tags, part.d, part.primitive, marks
+        known = sweep.when, sweep.first, part.z, part.z_tags, part.d, part.primitive, attributes
         sweep.launch("rest_rows", part.count, *known, *rests, part.z.numel(), part.begin, *sweep.sizes)
         found = *self.rests, *self.last_rests, sweep.total, part.begin, part.end, *sweep.sizes
         sweep.each("collect_rests", sweep.total, sweep.of_rank, sweep.of_event, *rests, *found)

@@ -155,7 +155,7 @@ def align(
         The points' own features, as in :func:`anchorot.align`.
     alpha : float in [0, 1]
         Share of the structure where there are features.
-    start : {"anchors", "near", "near, annealed", "middle", "aw", "product"}
+    start : {"anchors", "near", "near_annealed", "middle", "aw", "product"}
         "anchors" tries several and keeps the best for each of the batch. Unlike :func:`anchorot.align` it does not
         look for symmetries to break.
 

@@ -38,7 +38,7 @@ def anchor_energy(
     ground: str = "w1",
     types: tuple[Tensor, Tensor] | None = None,
     features: tuple[Tensor, Tensor] | None = None,
-    reach: float | None = None,
+    max_cost: float | None = None,
 ) -> Tensor:
     r"""Anchor Energy between batches of spaces, exactly and differentiably.
 
@@ -65,7 +65,7 @@ def anchor_energy(
     features : (tensor of shape (..., n, d), tensor of shape (..., m, d)), optional
         A vector for every point, which its anchor weighs (already mapped: see :func:`anchorot.feature_map`); gradients
         reach them. p = 1 only, and not together with types.
-    reach : float, optional
+    max_cost : float, optional
         Compare costs up to here; with types or features by default the largest cost of both batches, a constant for
         gradients. p = 1 only.
 
@@ -101,23 +101,23 @@ def anchor_energy(
     x, y, a, b = check_spaces(cost_x, cost_y, weights_x, weights_y)
     batch, n, m = x.shape[:-2], x.shape[-1], y.shape[-1]
     x, y, dtype = heavy_costs(x, a), heavy_costs(y, b), x.dtype
-    is_marked = types is not None or features is not None or reach is not None
-    if is_w2(ground, alone=p == 1 and not is_marked):
+    has_attributes = types is not None or features is not None or max_cost is not None
+    if is_w2(ground, alone=p == 1 and not has_attributes):
         energies = [ground_energy(*entry) for entry in entries(x, y, a, b)]
         return _in_range(torch.stack(energies).to(dtype), p).view(batch)
-    if is_marked:
+    if has_attributes:
         if p != 1:
-            raise InputError(f"types, features and reach go with p=1, but got p={p}")
+            raise InputError(f"types, features and max_cost go with p=1, but got p={p}")
         if types is not None and features is not None:
             raise InputError("got types and features, but points are told apart by one of them; leave the other out")
-        if reach is None:
+        if max_cost is None:
             limit = max(float(cost_span(*side)[1].max()) for side in ((x, a), (y, b)))
         else:
-            limit = check_finite_number(reach, "reach")
+            limit = check_finite_number(max_cost, "max_cost")
         x, y = (cost.double().clamp(max=limit) for cost in (x, y))  # float32 would round the reach to another one
-        marks = marks_of(x, y, types, features)
-        if marks is not None:
-            return _in_range(marked_energy(x, y, a, b, marks, limit).to(dtype), p)
+        attributes = attributes_of(x, y, types, features)
+        if attributes is not None:
+            return _in_range(attribute_energy(x, y, a, b, attributes, limit).to(dtype), p)
     x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
     if is_uniform(a) and is_uniform(b):
         return _in_range(_uniform_energy(x, y, p).to(dtype), p).view(batch)
@@ -195,7 +195,7 @@ class Marks(NamedTuple):
     are_types: bool
 
 
-def marks_of(
+def attributes_of(
     x: Tensor, y: Tensor, types: tuple[Tensor, Tensor] | None, features: tuple[Tensor, Tensor] | None
 ) -> Marks | None:
     """Return the marks of two batches of costs, one for every point of every entry; None if there are none."""
@@ -222,19 +222,21 @@ def marks_of(
     return Marks(sides[0], sides[1], types is not None)
 
 
-def marked_energy(x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None, marks: Marks, reach: float) -> Tensor:
+def attribute_energy(
+    x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None, attributes: Marks, max_cost: float
+) -> Tensor:
     """Marked energy of every entry of two batches of float64 costs up to the reach."""
     uniform = is_uniform(a) and is_uniform(b)
     a, b = or_uniform(a, x), or_uniform(b, y)
     batch = x.shape[:-2]
-    flat = [t.reshape(-1, *t.shape[len(batch) :]) for t in (x, a, marks.x, y, b, marks.y)]
+    flat = [t.reshape(-1, *t.shape[len(batch) :]) for t in (x, a, attributes.x, y, b, attributes.y)]
     energies = []
     for cost_x, w_x, mark_x, cost_y, w_y, mark_y in zip(*flat, strict=True):
-        if marks.are_types:
+        if attributes.are_types:
             pairs = list(type_blocks((cost_x, w_x, mark_x), (cost_y, w_y, mark_y)))
         else:
             pairs = [(_whole(cost_x, w_x, mark_x), _whole(cost_y, w_y, mark_y))]
-        energies.append(torch.stack([block_energy(*pair, reach, uniform=uniform) for pair in pairs]).sum())
+        energies.append(torch.stack([block_energy(*pair, max_cost, uniform=uniform) for pair in pairs]).sum())
     return torch.stack(energies).view(batch)
 
 
@@ -242,12 +244,13 @@ def _whole(cost: Tensor, weights: Tensor, vectors: Tensor) -> Block:
     return Block(cost, weights, weights[:, None] * vectors.double())
 
 
-def block_energy(x: Block, y: Block, reach: float, *, uniform: bool) -> Tensor:
+def block_energy(x: Block, y: Block, max_cost: float, *, uniform: bool) -> Tensor:
     """Energy between two blocks, one of which may have no anchors; all weights are alike if `uniform`."""
     if uniform:
-        return _merged_energy(x, y, reach)
+        return _merged_energy(x, y, max_cost)
     parts = [
-        _rows_energy(*_complete_masses(x, k, reach), *_complete_masses(y, k, reach)) for k in range(x.mass.shape[1])
+        _rows_energy(*_complete_masses(x, k, max_cost), *_complete_masses(y, k, max_cost))
+        for k in range(x.mass.shape[1])
     ]
     return torch.stack(parts).sum()
 
@@ -271,7 +274,7 @@ def _block(cost: Tensor, weights: Tensor, types: Tensor, anchor: int, seen: int)
     return Block(cost[rows][:, columns], shares, (weights[rows] * total)[:, None])
 
 
-def _merged_energy(x: Block, y: Block, reach: float) -> Tensor:
+def _merged_energy(x: Block, y: Block, max_cost: float) -> Tensor:
     (n, levels_x), (m, levels_y) = x.cost.shape, y.cost.shape
     side, _ = segments(levels_x, levels_y, x.cost.device)
     of_x, of_y = (block.cost.sort(dim=-1).values.mT for block in (x, y))
@@ -279,14 +282,14 @@ def _merged_energy(x: Block, y: Block, reach: float) -> Tensor:
     if n + m == 0:
         return x.mass.sum() + y.mass.sum()
     d = torch.cat([x.mass, -y.mass])[order].cumsum(dim=-2)
-    gaps = torch.diff(z, dim=-1, append=z.new_full((len(z), 1), reach))
+    gaps = torch.diff(z, dim=-1, append=z.new_full((len(z), 1), max_cost))
     return 2 * (side.width[:, None] * gaps * (d * d).sum(dim=-1)).sum()
 
 
-def _complete_masses(block: Block, coordinate: int, reach: float) -> tuple[Tensor, Tensor, Tensor]:
+def _complete_masses(block: Block, coordinate: int, max_cost: float) -> tuple[Tensor, Tensor, Tensor]:
     """Costs, weights and masses of one coordinate, with one more anchor at the reach that makes all masses sum to 0."""
     mass = block.mass[:, coordinate]
-    last = block.cost.new_full((1, block.cost.shape[1]), reach)
+    last = block.cost.new_full((1, block.cost.shape[1]), max_cost)
     return torch.cat([block.cost, last]), block.weights, torch.cat([mass, -mass.sum()[None]])
 
 

@@ -134,7 +134,7 @@ def test_weights_whose_products_no_float_holds_are_aligned_as_others(scale):
         return ao.align_graphs(edges, edges, weight=True, rng=0)
 
     plain = aligned(1.0)
-    with pytest.warns(ao.InputNote, match="objective is in units of the largest weights"):
+    with pytest.warns(ao.InputWarning, match="objective is in units of the largest weights"):
         found = aligned(scale)
     np.testing.assert_array_equal(found.matches, plain.matches)
     assert found.objective == pytest.approx(plain.objective / 4)

@@ -224,9 +224,9 @@ def test_cycles_through_edges_are_counted():
 
 def test_an_order_of_their_own_is_that_of_copies_too():
     matrix = network(30, 3, 0.15, weighted=True)
-    marks = np.zeros(30, np.uint64)
+    attributes = np.zeros(30, np.uint64)
     order = np.random.default_rng(0).permutation(30)
-    one, other = (canonical_order(m, marks, np.random.default_rng(0)) for m in (matrix, matrix[order][:, order]))
+    one, other = (canonical_order(m, attributes, np.random.default_rng(0)) for m in (matrix, matrix[order][:, order]))
     np.testing.assert_array_equal(order[other], one)
 
 

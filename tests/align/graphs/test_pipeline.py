@@ -321,7 +321,7 @@ def test_twins_are_nodes_that_can_be_exchanged():
     for graph in (star, clique, nx.karate_club_graph()):
         matrix = nx.to_numpy_array(graph, weight=None)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ao.InputNote)
+            warnings.simplefilter("ignore", ao.InputWarning)
             classes = ao.align_graphs(graph, graph, rng=0).twins[0]
         for i, k in itertools.combinations(range(len(matrix)), 2):
             order = np.arange(len(matrix))
@@ -394,7 +394,7 @@ def test_bad_input_is_refused_in_one_line(name):
 
 
 def test_weights_that_are_not_used_are_noted():
-    with pytest.warns(ao.InputNote, match="the first graph has edges with weights"):
+    with pytest.warns(ao.InputWarning, match="the first graph has edges with weights"):
         ao.align_graphs([(0, 1, 2.0)], [(0, 1)])
 
 

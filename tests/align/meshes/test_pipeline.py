@@ -193,7 +193,7 @@ def test_of_a_shape_with_two_like_sides_left_is_matched_with_left():
 
 
 @pytest.mark.system
-@pytest.mark.filterwarnings("ignore::anchorot.InputNote")
+@pytest.mark.filterwarnings("ignore::anchorot.InputWarning")
 def test_vertices_outside_the_largest_component_have_no_match():
     vertices, faces = bumpy()
     island = np.concatenate([vertices[:3] + 9, vertices]), np.concatenate([[[0, 1, 2]], faces + 3])

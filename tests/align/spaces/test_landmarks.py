@@ -54,7 +54,7 @@ def test_wrong_vertices_get_one_clear_line(options, message):
         ao.from_mesh(bumpy(2), geodesic="edge", **options)
 
 
-@pytest.mark.filterwarnings("ignore::anchorot.InputNote")
+@pytest.mark.filterwarnings("ignore::anchorot.InputWarning")
 def test_vertices_of_another_component_cannot_be_chosen():
     vertices, faces = bumpy(1)
     island = np.concatenate([vertices, vertices[:3] + 9]), np.concatenate([faces, [[42, 43, 44]]])
@@ -75,8 +75,8 @@ def test_landmarks_do_not_depend_on_numbers_and_each_is_the_farthest():
     first, second = (farthest(ao.MeshDistances(m, "edge"), 20, 1.0) for m in (mesh, other))
     np.testing.assert_array_equal(truth[first.chosen], second.chosen)
     for k in range(1, 20):
-        reach = first.rows[:k].min(axis=0)
-        assert reach[first.chosen[k]] == reach.max()
+        max_cost = first.rows[:k].min(axis=0)
+        assert max_cost[first.chosen[k]] == max_cost.max()
 
 
 def test_the_nearest_vector_is_that_of_all_distances():
@@ -143,7 +143,7 @@ def test_landmarks_that_move_lower_the_discrepancy():
     assert apart < 0.05 * np.ptp(other[0], axis=0).max()
 
 
-@pytest.mark.filterwarnings("ignore::anchorot.InputNote")
+@pytest.mark.filterwarnings("ignore::anchorot.InputWarning")
 def test_points_that_take_no_part_have_no_match():
     vertices, faces = bumpy(2)
     island = np.concatenate([vertices[:3] + 9, vertices]), np.concatenate([[[0, 1, 2]], faces + 3])

@@ -138,12 +138,12 @@ def soft_plans(*kinds):
 
 def test_two_answers_of_the_same_landmarks_confirm_nothing():
     landmarks = ("landmarks", 1.0, None), ("landmarks, otherwise", 1.0, 0)
-    assert not solver._agree(soft_plans(*landmarks, ("near, annealed", 2.0, None)))
-    assert solver._agree(soft_plans(*landmarks, ("near, annealed", 1.0, 1)))
+    assert not solver._agree(soft_plans(*landmarks, ("near_annealed", 2.0, None)))
+    assert solver._agree(soft_plans(*landmarks, ("near_annealed", 1.0, 1)))
 
 
 def test_a_plan_found_twice_confirms_nothing_if_another_is_better():
-    worse = ("landmarks", 2.0, None), ("near, annealed", 2.0, 0)
+    worse = ("landmarks", 2.0, None), ("near_annealed", 2.0, 0)
     assert solver._agree(soft_plans(*worse))
     assert not solver._agree(soft_plans(*worse, ("landmarks, otherwise", 1.0, None)))
 

@@ -156,7 +156,7 @@ def test_the_value_is_between_the_bound_and_that_of_every_start(n, m, weighted):
     assert found.bound <= found.value
     assert found.value == pytest.approx(naive_loss(x.cost, y.cost, found.plan), rel=1e-9)
     assert all(found.objective <= start.objective for start in found.candidates)
-    for name in ("near", "near, annealed", "middle", "product"):
+    for name in ("near", "near_annealed", "middle", "product"):
         assert found.value <= ao.align(x, y, start=name).value * (1 + 1e-9)
     np.testing.assert_allclose(found.plan.sum(axis=1), x.weights, atol=1e-9)
     np.testing.assert_allclose(found.plan.sum(axis=0), y.weights, atol=1e-9)
@@ -410,7 +410,7 @@ def test_marks_align_by_the_features_that_the_spaces_have():
     ring = ao.from_points([[np.cos(t), np.sin(t)] for t in np.arange(9) / 9 * 2 * np.pi])
     order, own = np.random.default_rng(0).permutation(9), np.arange(9.0)[:, None]
     x, y = ao.Space(ring.cost, features=own), ao.Space(ring.take(order).cost, features=own[order])
-    found, given = ao.align(x, y, marks="features", rng=0), ao.align(x, y, features=(own, own[order]), rng=0)
+    found, given = ao.align(x, y, attributes="features", rng=0), ao.align(x, y, features=(own, own[order]), rng=0)
     assert order[found.matches].tolist() == list(range(9))
     np.testing.assert_array_equal(found.plan, given.plan)
     assert found.feature_scale == given.feature_scale > 0
@@ -419,10 +419,13 @@ def test_marks_align_by_the_features_that_the_spaces_have():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"marks": "features"}, "y has no features, but marks='features' needs some for each point"),
-        ({"marks": "types"}, r"marks of align must be 'features' or None, but got 'types'"),
-        ({"marks": "features", "features": (np.zeros(3), np.zeros(3))}, "marks and features exclude each other"),
-        ({"marks": "features", "n_landmarks": 2}, "n_landmarks is for costs alone"),
+        ({"attributes": "features"}, "y has no features, but attributes='features' needs some for each point"),
+        ({"attributes": "types"}, r"attributes of align must be 'features' or None, but got 'types'"),
+        (
+            {"attributes": "features", "features": (np.zeros(3), np.zeros(3))},
+            "attributes and features exclude each other",
+        ),
+        ({"attributes": "features", "n_landmarks": 2}, "n_landmarks is for costs alone"),
     ],
 )
 def test_marks_that_cannot_be_used_are_refused(options, message):

@@ -77,7 +77,7 @@ def test_costs_of_sizes_that_cannot_be_compared_are_noted(scale, options):
     pytest.importorskip("ot")
     x, y = grid(20, 2), grid(16, 3)
     for pair in ((x * scale, y), (x, y * scale)):
-        with pytest.warns(ao.InputNote, match="the costs of x vary .* times as much as those of y"):
+        with pytest.warns(ao.InputWarning, match="the costs of x vary .* times as much as those of y"):
             ao.align(*pair, **options)
     plain, ranked = (ao.align(cost, y, robust=True) for cost in (x, x * scale))
     np.testing.assert_array_equal(ranked.matches, plain.matches)

@@ -189,13 +189,13 @@ def sweep_energy(x: Events, y: Events, threads: int) -> float:
     )
 
 
-def sweep_profile(x: Events, y: Events, reaches: Float64s, threads: int) -> Float64s:
+def sweep_profile(x: Events, y: Events, max_costs: Float64s, threads: int) -> Float64s:
     """Sweep up to each reach: what lies beyond it is as good as at it."""
 
-    def short(side: Events, reach: float) -> Events:
-        return side._replace(position=np.minimum(side.position, reach))
+    def short(side: Events, max_cost: float) -> Events:
+        return side._replace(position=np.minimum(side.position, max_cost))
 
-    return np.array([sweep_energy(short(x, reach), short(y, reach), threads) for reach in reaches])
+    return np.array([sweep_energy(short(x, max_cost), short(y, max_cost), threads) for max_cost in max_costs])
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -205,20 +205,20 @@ def level_sweep_energy(moves: LevelMoves, signed_mass: Float64s, p: int, threads
     return block_sweep(time, row, before, after, start, signed_mass, p, span=(0.0, 1.0))
 
 
-def block_energies(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, reach: float, threads: int) -> Float64s:
+def block_energies(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_cost: float, threads: int) -> Float64s:
     """Energy of every pair of blocks up to the reach."""
-    return np.array([_pair_profile(x, y, pair, np.array([reach]))[0] for pair in pairs])
+    return np.array([_pair_profile(x, y, pair, np.array([max_cost]))[0] for pair in pairs])
 
 
-def block_profile(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, reaches: Float64s, threads: int) -> Float64s:
+def block_profile(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, threads: int) -> Float64s:
     """Energy of all pairs of blocks together up to each reach."""
-    return np.sum([_pair_profile(x, y, pair, reaches) for pair in pairs], axis=0)
+    return np.sum([_pair_profile(x, y, pair, max_costs) for pair in pairs], axis=0)
 
 
-def vector_profile(x: VectorLevels, y: VectorLevels, reaches: Float64s, threads: int) -> Float64s:
+def vector_profile(x: VectorLevels, y: VectorLevels, max_costs: Float64s, threads: int) -> Float64s:
     """Energy of two collections of vectors up to each reach."""
     vectors = np.concatenate([x.vectors, -y.vectors])
-    total = np.zeros(len(reaches))
+    total = np.zeros(len(max_costs))
     at_x, at_y, width = common_segments(len(x.levels), len(y.levels))
     for block in blocks_of(len(width), (x.levels.shape[1] + y.levels.shape[1]) * x.vectors.shape[1]):
         merged = np.concatenate([x.levels[at_x[block]], y.levels[at_y[block]]], axis=1)
@@ -226,21 +226,21 @@ def vector_profile(x: VectorLevels, y: VectorLevels, reaches: Float64s, threads:
         order = np.argsort(merged, axis=1, kind="stable")
         d = np.cumsum(vectors[np.take_along_axis(anchor, order, axis=1)], axis=1)
         places = np.take_along_axis(merged, order, axis=1)
-        total += _up_to(reaches, places, np.einsum("ijk,ijk->ij", d, d), width[block])
+        total += _up_to(max_costs, places, np.einsum("ijk,ijk->ij", d, d), width[block])
     return total
 
 
-def _pair_profile(x: LevelBlocks, y: LevelBlocks, pair: Int64s, reaches: Float64s) -> Float64s:
+def _pair_profile(x: LevelBlocks, y: LevelBlocks, pair: Int64s, max_costs: Float64s) -> Float64s:
     (levels_x, mass_x), (levels_y, mass_y) = _block(x, pair[0]), _block(y, pair[1])
     n, m = levels_x.shape[1], levels_y.shape[1]
-    total = np.zeros(len(reaches))
+    total = np.zeros(len(max_costs))
     at_x, at_y, width = common_segments(len(levels_x), len(levels_y))
     for block in blocks_of(len(width), n + m):
         merged = np.concatenate([levels_x[at_x[block]], levels_y[at_y[block]]], axis=1)
         order = np.argsort(merged, axis=1, kind="stable")
         taken_x = np.cumsum(order < n, axis=1)
         d = taken_x * mass_x - (np.arange(1, n + m + 1) - taken_x) * mass_y
-        total += _up_to(reaches, np.take_along_axis(merged, order, axis=1), d * d, width[block])
+        total += _up_to(max_costs, np.take_along_axis(merged, order, axis=1), d * d, width[block])
     return total
 
 
@@ -253,13 +253,13 @@ def _block(blocks: LevelBlocks, index: int) -> tuple[Float64s, float]:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # as in C++, what overflows is infinite or NaN; callers refuse it
-def _up_to(reaches: Float64s, places: Float64s, squares: Float64s, width: Float64s) -> Float64s:
+def _up_to(max_costs: Float64s, places: Float64s, squares: Float64s, width: Float64s) -> Float64s:
     """Twice the integrals up to each reach: after places[s, k] the integrand is squares[s, k], up to the next place."""
     if places.shape[1] == 0:
-        return np.zeros(len(reaches))
+        return np.zeros(len(max_costs))
     found = []
-    for reach in reaches:
-        ends = np.minimum(np.append(places[:, 1:], np.full((len(places), 1), reach), axis=1), reach)
+    for max_cost in max_costs:
+        ends = np.minimum(np.append(places[:, 1:], np.full((len(places), 1), max_cost), axis=1), max_cost)
         found.append(2 * float(width @ np.sum(np.maximum(ends - places, 0) * squares, axis=1)))
     return np.array(found)
 

@@ -113,10 +113,10 @@ def block_sweep(
     float
         Infinite if it, the span or the range of the values is beyond the range of floats.
     """
-    reach = span_of(start, after)
-    if np.inf in (reach, span_of(np.array(span))):
+    max_cost = span_of(start, after)
+    if np.inf in (max_cost, span_of(np.array(span))):
         return np.inf
-    scale = scale_of(reach)
+    scale = scale_of(max_cost)
     z, before, after = (np.ldexp(values, -scale) for values in (start, before, after))
     total = 0.0
     here = span[0]

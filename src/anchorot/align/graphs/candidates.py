@@ -23,8 +23,8 @@ from anchorot.align.graphs.refine import finish
 from anchorot.align.graphs.score import togetherness
 from anchorot.align.graphs.symmetry import Hashes, canonical_order
 
-SCHEDULES = {"messages": Schedule(0.65, 0.7, 1.1), "messages, doubting": Schedule(0.5, 0.8, 1.2)}
-SHARPNESS = {"path": 10.0, "path, soft start": 1.0}  # of the anchors' costs, in their standard deviations
+SCHEDULES = {"messages": Schedule(0.65, 0.7, 1.1), "messages_doubting": Schedule(0.5, 0.8, 1.2)}
+SHARPNESS = {"path": 10.0, "path_soft_start": 1.0}  # of the anchors' costs, in their standard deviations
 MAX_MESSAGES = 160_000_000  # 1.3 GB; beyond, the path is faster, on a device too, and as good
 SHARES = (0.3, 0.5, 0.7)  # of the nodes that vote, in rounds of the chain
 VOTE = 2.0  # weight of a vote, in standard deviations, beside that of anchors
@@ -52,14 +52,16 @@ class Found(NamedTuple):
     is_settled: bool = False  # whether nothing better was to be expected after it
 
 
-def solve(problem: Problem, marks: tuple[Hashes, Hashes], backend: Backend, rng: np.random.Generator) -> list[Found]:
+def solve(
+    problem: Problem, attributes: tuple[Hashes, Hashes], backend: Backend, rng: np.random.Generator
+) -> list[Found]:
     """All that was tried, the best first.
 
-    Nodes are brought to an order of their own first, so that names change nothing but where nodes are alike. `marks`
-    are what nodes have besides edges.
+    Nodes are brought to an order of their own first, so that names change nothing but where nodes are alike.
+    `attributes` are what nodes have besides edges.
     """
     begin = time.perf_counter()
-    sides = zip((problem.first, problem.second), marks, strict=True)
+    sides = zip((problem.first, problem.second), attributes, strict=True)
     seed = int(rng.integers(2**63))  # one for both, so that nodes that are alike have no order of their own
     orders = [canonical_order(matrix, own, np.random.default_rng(seed)) for matrix, own in sides]
     ordered = problem.reordered(*orders)
@@ -165,7 +167,7 @@ def _attempts(
     for share in SHARES:
         best = max(found, key=lambda one: one.value)
         vote = problem.padded_rows(votes(problem, best.matches, share, backend))
-        doubting = SCHEDULES["messages, doubting"] if talk is not None else None
+        doubting = SCHEDULES["messages_doubting"] if talk is not None else None
         voted = attempt(f"votes of {100 * share:.0f} %", (prior if talk is None else near) + VOTE * vote, doubting)
         yield voted._replace(is_vote=True)
 

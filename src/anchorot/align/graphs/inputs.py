@@ -17,11 +17,11 @@ from anchorot._validate import plain_item
 from anchorot.align.graphs.problem import Problem
 from anchorot.align.graphs.symmetry import Hashes, bits, mixed
 from anchorot.exceptions import InputError
+from anchorot.io.attributes import Marks, column_names
 from anchorot.io.files import read_edges
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable, edge_table
-from anchorot.io.graphs import node_marks
-from anchorot.io.marks import Marks, column_names
+from anchorot.io.graphs import node_attributes
 from anchorot.io.options import ReadOptions
 from anchorot.io.safe_open import about, note
 
@@ -36,7 +36,7 @@ class Network(NamedTuple):
 
     weights: csr_array
     names: tuple[object, ...]
-    marks: Marks
+    attributes: Marks
 
     @property
     def n(self) -> int:
@@ -73,9 +73,9 @@ class Networks(NamedTuple):
                     which,
                     "has edges with weights, which are not used; weight=True uses them, weight=False silences this",
                 )
-            sides.append(Network(_weights(table, is_directed), table.names, node_marks(table, kinds, numbers)))
+            sides.append(Network(_weights(table, is_directed), table.names, node_attributes(table, kinds, numbers)))
         first, second = sides
-        widths = [None if side.marks.features is None else side.marks.features.shape[1] for side in sides]
+        widths = [None if side.attributes.features is None else side.attributes.features.shape[1] for side in sides]
         if widths[0] != widths[1] and None not in widths:
             raise InputError(
                 f"features have {widths[0]} and {widths[1]} columns, but both graphs need the same number of columns"
@@ -108,7 +108,7 @@ class Networks(NamedTuple):
         kinds = self._kinds()
         for side, network in enumerate(self[:2]):
             known = mixed(bits(network.weights.diagonal()))
-            for column in () if network.marks.features is None else network.marks.features.T:
+            for column in () if network.attributes.features is None else network.attributes.features.T:
                 known = mixed(known + bits(column))
             if kinds is not None:
                 known = np.append(known, np.zeros(len(kinds[side]) - network.n, np.uint64))
@@ -117,7 +117,7 @@ class Networks(NamedTuple):
         return found[0], found[1]
 
     def _type_codes(self) -> list[Int64s] | None:
-        kinds = [side.marks.types for side in self[:2]]
+        kinds = [side.attributes.types for side in self[:2]]
         if kinds[0] is None or kinds[1] is None:
             return None
         number = {kind: code for code, kind in enumerate(dict.fromkeys(sorted([*kinds[0], *kinds[1]], key=repr)))}
@@ -137,7 +137,7 @@ class Networks(NamedTuple):
 
     def _worth(self, weights: list[csr_array]) -> Float32s | None:
         """Squared distances of features: an average one costs as much as the edges of an average node are worth."""
-        given = [side.marks.features for side in self[:2]]
+        given = [side.attributes.features for side in self[:2]]
         if given[0] is None or given[1] is None:
             return None
         from scipy.spatial.distance import cdist
@@ -181,10 +181,10 @@ def _pair(given: Any, name: str) -> tuple[Any, Any]:
 
 
 def _check_types_of_seeds(seeds: Int64s, first: Network, second: Network) -> None:
-    if first.marks.types is None or second.marks.types is None:
+    if first.attributes.types is None or second.attributes.types is None:
         return
     for i, j in seeds:
-        kinds = first.marks.types[i], second.marks.types[j]
+        kinds = first.attributes.types[i], second.attributes.types[j]
         if kinds[0] != kinds[1]:
             raise InputError(
                 f"seeds has the pair {(first.names[i], second.names[j])!r} of types {kinds[0]!r} and {kinds[1]!r}, "

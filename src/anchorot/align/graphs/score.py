@@ -37,14 +37,14 @@ def togetherness(common: csr_array, steps: int = 8) -> Float64s:
     return sure
 
 
-def chances(problem: Problem, matches: Int64s, marks: tuple[Hashes, Hashes]) -> Float64s:
-    """(n,): estimated chance that a node's match is the right one; `marks` are what nodes have besides edges."""
-    seen = observations(problem, matches, marks)
+def chances(problem: Problem, matches: Int64s, attributes: tuple[Hashes, Hashes]) -> Float64s:
+    """(n,): estimated chance that a node's match is the right one; `attributes` are what nodes have besides edges."""
+    seen = observations(problem, matches, attributes)
     found: Float64s = load("graphs.match").probability(features_of(seen, load("graphs.by_chance"))) / seen["alike"]
     return found
 
 
-def observations(problem: Problem, matches: Int64s, marks: tuple[Hashes, Hashes]) -> dict[str, Any]:
+def observations(problem: Problem, matches: Int64s, attributes: tuple[Hashes, Hashes]) -> dict[str, Any]:
     """What the chances are computed from: of every node, or of the whole; and the number of matches as good (`alike`).
 
     Degrees and common edges are per node.
@@ -58,7 +58,7 @@ def observations(problem: Problem, matches: Int64s, marks: tuple[Hashes, Hashes]
     margin = -np.where(is_tie, -np.inf, change).max(axis=1)
     margin = np.minimum(np.where(np.isfinite(margin), margin, 0.0), LARGEST_MARGIN)
     around = np.maximum(edges.sum(axis=1), 1)
-    sizes = [_class_sizes(side, own) for side, own in zip((problem.first, problem.second), marks, strict=True)]
+    sizes = [_class_sizes(side, own) for side, own in zip((problem.first, problem.second), attributes, strict=True)]
     return {
         "margin": margin,
         "margin nearby": edges @ margin / around,
@@ -106,7 +106,7 @@ def changes_in_edges(problem: Problem, matches: Int64s, common: csr_array) -> Fl
     return problem.changes_by_swap(matches) / np.float32(mean * (1 if problem.is_directed else 2))
 
 
-def _class_sizes(matrix: csr_array, marks: Hashes) -> Int64s:
+def _class_sizes(matrix: csr_array, attributes: Hashes) -> Int64s:
     """(n,): of every node, how many have its colour."""
-    _, number, count = np.unique(refined_colours(matrix, marks), return_inverse=True, return_counts=True)
+    _, number, count = np.unique(refined_colours(matrix, attributes), return_inverse=True, return_counts=True)
     return count[number]

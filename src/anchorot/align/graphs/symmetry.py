@@ -18,18 +18,18 @@ REFINEMENTS = 12  # rounds, after which a node's colour has seen all of most net
 MAX_SPLITS = 300  # nodes that are given a colour of their own; a symmetry that needs more is rare
 
 
-def canonical_order(matrix: csr_array, marks: Hashes, rng: np.random.Generator) -> Int64s:
+def canonical_order(matrix: csr_array, attributes: Hashes, rng: np.random.Generator) -> Int64s:
     """Nodes by their place in the network: copies of a network whose nodes all differ are brought to the same order.
 
     So are copies of one in which most nodes are alike by symmetry. Other nodes of one colour stand in random order.
     """
-    colours = refined_colours(matrix, marks)
+    colours = refined_colours(matrix, attributes)
     if 2 * len(np.unique(colours)) < len(colours):
-        colours = _split_colours(matrix, marks, rng)
+        colours = _split_colours(matrix, attributes, rng)
     return np.lexsort((rng.permutation(len(colours)), colours))
 
 
-def _split_colours(matrix: csr_array, marks: Hashes, rng: np.random.Generator) -> Hashes:
+def _split_colours(matrix: csr_array, attributes: Hashes, rng: np.random.Generator) -> Hashes:
     """Colours of nodes after symmetries are broken: a node of the largest class gets its own colour, and so on.
 
     Where a symmetry exchanges all nodes of a class, it makes no difference which of them that is. Refinement does not
@@ -38,7 +38,9 @@ def _split_colours(matrix: csr_array, marks: Hashes, rng: np.random.Generator) -
     from scipy.sparse.csgraph import connected_components
 
     part = connected_components(matrix, directed=False)[1]
-    known = mixed(mixed(marks + np.bincount(part)[part].astype(np.uint64)) + _ranks(twin_classes(matrix, marks)))
+    known = mixed(
+        mixed(attributes + np.bincount(part)[part].astype(np.uint64)) + _ranks(twin_classes(matrix, attributes))
+    )
     colours = _stable_colours(matrix, refined_colours(matrix, known))
     for _ in range(MAX_SPLITS):
         _, number, count = np.unique(colours, return_inverse=True, return_counts=True)
@@ -60,12 +62,12 @@ def _ranks(classes: Int64s) -> Hashes:
     return ranks
 
 
-def refined_colours(matrix: csr_array, marks: Hashes) -> Hashes:
+def refined_colours(matrix: csr_array, attributes: Hashes) -> Hashes:
     """Colours of nodes: marks, degrees and short cycles, refined by those of neighbours (Weisfeiler and Leman)."""
     pattern = csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
     walks = pattern @ pattern  # whole numbers below 2^53: exact
     squares, triangles = (walks.multiply(other).sum(axis=1).astype(np.uint64) for other in (walks, pattern))
-    colour = mixed(squares + mixed(triangles + mixed(marks)))
+    colour = mixed(squares + mixed(triangles + mixed(attributes)))
     sides = matrix, matrix.T.tocsr()
     for _ in range(REFINEMENTS):
         colour = _refined(colour, sides)
@@ -90,7 +92,7 @@ def _refined(colour: Hashes, sides: tuple[csr_array, csr_array]) -> Hashes:
     return mixed(colour + seen)
 
 
-def twin_classes(matrix: csr_array, marks: Hashes) -> Int64s:
+def twin_classes(matrix: csr_array, attributes: Hashes) -> Int64s:
     """(n,): nodes of one number have equal marks and the same neighbours, but for each other: they can be exchanged."""
     from scipy.sparse.csgraph import connected_components
 
@@ -100,7 +102,7 @@ def twin_classes(matrix: csr_array, marks: Hashes) -> Int64s:
     tails, heads, weights = *(axis[is_edge] for axis in entries.coords), entries.data[is_edge]
     name = mixed(np.arange(n, dtype=np.uint64))
     said, turn = bits(weights), np.uint64(3)
-    key = mixed(marks + mixed(bits(matrix.diagonal())))
+    key = mixed(attributes + mixed(bits(matrix.diagonal())))
     np.add.at(key, tails, mixed(name[heads] + said))
     np.add.at(key, heads, turn * mixed(name[tails] + said))
     _, first, number = np.unique(key, return_index=True, return_inverse=True)

@@ -119,9 +119,9 @@ class Measured:
         first, second = cls(x), cls(y)
         rows = first.row(first.begin), second.row(second.begin)
         first._origin = second._origin = min(float(row.min()) for row in rows)
-        reach = max(float(row.max()) for row in rows) - first._origin
-        check_overflow(reach, 1)
-        return first, second, unit_of(reach)
+        max_cost = max(float(row.max()) for row in rows) - first._origin
+        check_overflow(max_cost, 1)
+        return first, second, unit_of(max_cost)
 
 
 class Map(NamedTuple):

@@ -28,7 +28,7 @@ from anchorot.align.plans import matches_of, share_differing
 from anchorot.align.spaces.landmarks import DenseAlignment, align_densely
 from anchorot.align.spaces.result import Alignment, HeavyProblem
 from anchorot.align.spaces.score import Evidence
-from anchorot.anchors.marking import needed_features
+from anchorot.anchors.attributes import needed_features
 from anchorot.distances.landmarks import Distances
 from anchorot.distances.lazy_distances import MeshDistances, PointDistances, distances_of, is_mesh
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
@@ -56,7 +56,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     *,
     start: str | ArrayLike = "anchors",
     features: tuple[ArrayLike, ArrayLike] | None = None,
-    marks: str | None = None,
+    attributes: str | None = None,
     alpha: float = 0.5,
     mass: float | str | None = None,
     robust: bool = False,
@@ -84,10 +84,10 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     start : str, or array_like of shape (n, m)
         Where to begin; a plan, or any name but the first, begins there only.
 
-        - "anchors": "near", "near, annealed", "middle" and "product", and where most anchors tie, "pinned"; the best is
-          kept. With more than 800 points: landmarks' answers, "near, annealed", and "product" if these do not agree.
+        - "anchors": "near", "near_annealed", "middle" and "product", and where most anchors tie, "pinned"; the best is
+          kept. With more than 800 points: landmarks' answers, "near_annealed", and "product" if these do not agree.
         - "near", "middle", "aw": a plan between anchors that see the nearest tenth of all costs, the nearest half, or
-          all. "near" is sharpened at once, "near, annealed" is the same plan with more blur, annealed.
+          all. "near" is sharpened at once, "near_annealed" is the same plan with more blur, annealed.
         - "aep": the plan of :func:`anchor_energy_plan`. "product": the product of the weights.
         - "pinned": a plan between whole anchors after a few undecided points were matched at random, so that costs to
           these tell the others apart: for symmetric spaces.
@@ -95,7 +95,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
         The points' own features, comparable between the spaces. Squared distances between them join the objective
         (fused Gromov-Wasserstein), scaled so that both parts vary equally over the plans; `feature_scale` of the result
         says by how much.
-    marks : {"features"}, optional
+    attributes : {"features"}, optional
         Take the spaces' own features, :attr:`Space.features`, as `features`.
     alpha : float in [0, 1]
         Share of the structure where there are features: 1 is structure alone, 0 features alone.
@@ -142,9 +142,9 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     device, generator = check_device(device), check_rng(rng)
     if n_landmarks is not None:
         count = check_integer(n_landmarks, "n_landmarks", 2)
-        if any(given is not None for given in (features, marks, mass)) or robust or not isinstance(start, str):
+        if any(given is not None for given in (features, attributes, mass)) or robust or not isinstance(start, str):
             raise InputError(
-                "n_landmarks is for costs alone: leave out features, marks, mass, robust and a start that is a plan"
+                "n_landmarks is for costs alone: leave out features, attributes, mass, robust and a plan as start"
             )
         solve_landmarks = partial(align, start=start, rng=generator, threads=threads, device=device)
         return interruptible(lambda: align_densely(_distances_of(x), _distances_of(y), count, solve_landmarks))
@@ -153,7 +153,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     kept = [np.flatnonzero(space.weights) for space in whole]
     (unit_x, unit_y), scale = unit_spaces(*whole)
     _note_sizes(unit_x, unit_y)
-    features = features if marks is None else _own_features(marks, features, *whole)
+    features = features if attributes is None else _own_features(attributes, features, *whole)
     costs, factor = (None, 0.0) if features is None else _feature_costs(features, kept, whole, (unit_x, unit_y))
     setting = Setting(unit_x, unit_y, costs, _check_share(alpha, "alpha"), threads, device)
 
@@ -190,7 +190,7 @@ def _space_of(thing: Any, robust: bool) -> Space:
 def _distances_of(thing: Any) -> Distances:
     """Turn what was given with landmarks into distances: files are read, meshes are not for here."""
     is_file = isinstance(thing, str | os.PathLike)
-    if is_mesh(thing) or (is_file and Path(thing).suffix.lower() in MESH_READERS):
+    if is_mesh(thing) or (is_file and ending_of(Path(thing)) in MESH_READERS):
         raise InputError("got a mesh: align_meshes(a, b) aligns meshes, and MeshDistances(mesh) makes distances of one")
     return distances_of(read(thing) if is_file else thing)
 
@@ -233,13 +233,13 @@ def _feature_costs(
 
 
 def _own_features(
-    marks: str, features: tuple[ArrayLike, ArrayLike] | None, x: Space, y: Space
+    attributes: str, features: tuple[ArrayLike, ArrayLike] | None, x: Space, y: Space
 ) -> tuple[ArrayLike, ArrayLike]:
     """Return the features that the spaces have, where these are asked for."""
-    if marks != "features":
-        raise InputError(f"marks of align must be 'features' or None, but got {marks!r}")
+    if attributes != "features":
+        raise InputError(f"attributes of align must be 'features' or None, but got {attributes!r}")
     if features is not None:
-        raise InputError("marks and features exclude each other; leave one of them out")
+        raise InputError("attributes and features exclude each other; leave one of them out")
     return needed_features(x.features, "x"), needed_features(y.features, "y")
 
 

@@ -168,12 +168,12 @@ class _Judge:
         """(p,): how many points symmetry makes alike, of either space, wherever these are more."""
         found = []
         for side, (space, cost) in enumerate(zip(self._spaces, self._costs, strict=True)):
-            marks = [space.weights / space.weights.max()]
+            attributes = [space.weights / space.weights.max()]
             if self._features is not None:  # points with the same costs to the features of the other side's points
                 there = np.random.default_rng(0).normal(size=self._features.shape[1 - side])
                 costs = self._features / (float(self._features.max()) or 1.0)
-                marks.append(np.tensordot(np.cos(costs), there, (1 - side, 0)) / self._features.shape[1 - side])
-            found.append(orbit_sizes(cost, marks))
+                attributes.append(np.tensordot(np.cos(costs), there, (1 - side, 0)) / self._features.shape[1 - side])
+            found.append(orbit_sizes(cost, attributes))
         return np.maximum(found[0][self.rows], found[1][self.columns])
 
     def _to_matched(self, own: Int64s, other: Int64s, *, back: bool = False) -> tuple[Float64s, Float64s]:
@@ -256,7 +256,7 @@ def other_starts(matches: Int64s, others: tuple[tuple[Int64s, float], ...], rows
     return agreed / total if others else UNKNOWN_AGREEMENT, answers
 
 
-def orbit_sizes(cost: Float64s, marks: list[Float64s]) -> Int64s:
+def orbit_sizes(cost: Float64s, attributes: list[Float64s]) -> Int64s:
     """(n,): how many points are alike, so that refinement (Weisfeiler and Leman) cannot tell them apart.
 
     Colours are means of smooth functions of costs and of the colours of the points there, so that rounding changes them
@@ -267,7 +267,7 @@ def orbit_sizes(cost: Float64s, marks: list[Float64s]) -> Int64s:
     waves = [np.cos(rate * cost) for rate in (1.3, 3.7, 9.1)]
     if not np.array_equal(cost, cost.T):
         waves.append(np.cos(2.3 * cost.T))
-    colours = [*marks, np.cos(cost.diagonal())]
+    colours = [*attributes, np.cos(cost.diagonal())]
     for _ in range(REFINEMENTS):
         mixed = np.sum([np.cos(5 * colour + place) for place, colour in enumerate(colours)], axis=0)
         colours += [wave @ mixed / len(cost) for wave in waves]

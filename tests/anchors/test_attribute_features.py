@@ -6,8 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.anchors.marked import energy_profile, marked_features
-from anchorot.anchors.marking import marking_of
+from anchorot.anchors.attribute_features import attribute_features, energy_profile
+from anchorot.anchors.attributes import attribute_rule_of
 from tests import reference
 from tests.strategies import costs, scale_of, spaces, weight_vectors
 
@@ -47,12 +47,12 @@ def one_hot(types, alphabet):
 @FEW
 @given(typed_spaces(), typed_spaces(), METHODS, st.floats(-3, 5))
 def test_types_agree_with_the_formula(x, y, method, over):
-    reach = largest(x, y) + over
+    max_cost = largest(x, y) + over
     alphabet = sorted(set(x.types) | set(y.types))
     sides = [(side.cost, side.weights, one_hot(side.types, alphabet), side.types) for side in (x, y)]
-    naive = reference.marked_energy(*sides, reach)
-    found = ao.anchor_energy(x, y, marks="types", reach=reach, method=method)
-    rounding = 1e-15 * abs(reach)  # of the reference, which adds up areas below the reach
+    naive = reference.attribute_energy(*sides, max_cost)
+    found = ao.anchor_energy(x, y, attributes="types", max_cost=max_cost, method=method)
+    rounding = 1e-15 * abs(max_cost)  # of the reference, which adds up areas below the reach
     assert found == pytest.approx(naive, rel=1e-9, abs=1e-9 * scale_of(x, y) + rounding)
 
 
@@ -60,17 +60,17 @@ def test_types_agree_with_the_formula(x, y, method, over):
 @given(typed_spaces(), typed_spaces(), METHODS, st.sampled_from(["linear", "fourier", "onehot"]))
 def test_features_agree_with_the_formula(x, y, method, kind):
     phi = ao.feature_map([x, y], kind, size=6)
-    reach = largest(x, y)
+    max_cost = largest(x, y)
     sides = [(side.cost, side.weights, phi(side.features), ["any"] * side.n) for side in (x, y)]
-    naive = reference.marked_energy(*sides, reach)
-    alike(ao.anchor_energy(x, y, marks=phi, method=method), naive, x, y)
+    naive = reference.attribute_energy(*sides, max_cost)
+    alike(ao.anchor_energy(x, y, attributes=phi, method=method), naive, x, y)
 
 
 @FEW
 @given(spaces(), spaces(), METHODS)
 def test_one_type_everywhere_is_no_type(x, y, method):
     marked = [with_types(side, ["same"] * side.n) for side in (x, y)]
-    alike(ao.anchor_energy(*marked, marks="types", method=method), ao.anchor_energy(x, y, method=method), x, y)
+    alike(ao.anchor_energy(*marked, attributes="types", method=method), ao.anchor_energy(x, y, method=method), x, y)
 
 
 @FEW
@@ -78,7 +78,7 @@ def test_one_type_everywhere_is_no_type(x, y, method):
 def test_equal_features_everywhere_are_no_features(x, y, kind):
     marked = [ao.Space(side.cost, side.weights, features=np.ones((side.n, 2))) for side in (x, y)]
     phi = ao.feature_map(marked, kind)
-    alike(ao.anchor_energy(*marked, marks=phi), ao.anchor_energy(x, y), x, y)
+    alike(ao.anchor_energy(*marked, attributes=phi), ao.anchor_energy(x, y), x, y)
 
 
 @given(typed_spaces(), typed_spaces(), st.sampled_from([1, 2, 3]), st.booleans())
@@ -92,8 +92,8 @@ def test_types_and_features_count_only_if_they_are_asked_for(x, y, p, robust):
 @given(spaces(), spaces(), METHODS)
 def test_a_reach_beyond_all_costs_changes_nothing(x, y, method):
     energy = ao.anchor_energy(x, y, method=method)
-    assert ao.anchor_energy(x, y, method=method, reach=largest(x, y)) == energy
-    assert ao.anchor_energy(x, y, method=method, reach=largest(x, y) + 7) == energy
+    assert ao.anchor_energy(x, y, method=method, max_cost=largest(x, y)) == energy
+    assert ao.anchor_energy(x, y, method=method, max_cost=largest(x, y) + 7) == energy
 
 
 FAR_BELOW_ZERO = [ao.Space([[-2.0]], types=[kind], features=[[size, 1.0]]) for kind, size in (("a", 0.0), ("b", 1.0))]
@@ -102,11 +102,11 @@ FAR_BELOW_ZERO = [ao.Space([[-2.0]], types=[kind], features=[[size, 1.0]]) for k
 @FEW
 @given(typed_spaces(), typed_spaces(), st.sampled_from([None, "types", "linear"]), st.booleans())
 @example(*FAR_BELOW_ZERO, "types", False)
-def test_energy_grows_with_the_reach(x, y, marks, robust):
-    marks = ao.feature_map([x, y], marks) if marks == "linear" else marks
+def test_energy_grows_with_the_reach(x, y, attributes, robust):
+    attributes = ao.feature_map([x, y], attributes) if attributes == "linear" else attributes
     near, far = (0.0, 1.0) if robust else (min(float(x.cost.min()), float(y.cost.min())), largest(x, y))
-    reaches = np.linspace(near - 1.5, far, 6)
-    energies = [ao.anchor_energy(x, y, robust=robust, marks=marks, reach=r) for r in reaches]
+    max_costs = np.linspace(near - 1.5, far, 6)
+    energies = [ao.anchor_energy(x, y, robust=robust, attributes=attributes, max_cost=r) for r in max_costs]
     assert energies[0] >= 0
     assert (np.diff(energies) >= -1e-12 * scale_of(x, y)).all()
 
@@ -121,7 +121,10 @@ def test_what_is_alike_beyond_all_costs_adds_nothing_however_far_one_looks(weigh
         weights = rng.dirichlet(np.ones(n)) if weighted else None
         sides.append(ao.Space(ao.from_points(rng.normal(size=(n, 2))).cost, weights, features=np.ones(n)))
     phi = ao.feature_map(sides, "linear")
-    near, far = (ao.anchor_energy(*sides, marks=phi, reach=reach, method=method) for reach in (largest(*sides), 1e14))
+    near, far = (
+        ao.anchor_energy(*sides, attributes=phi, max_cost=max_cost, method=method)
+        for max_cost in (largest(*sides), 1e14)
+    )
     assert far == pytest.approx(near, rel=1e-9)
 
 
@@ -133,10 +136,10 @@ def test_what_is_alike_beyond_all_costs_adds_nothing_however_far_one_looks(weigh
     METHODS,
     st.floats(-3, 5) | st.sampled_from([-1e-5, 1e-5, -1e-9]),
 )
-def test_single_precision_sees_exactly_as_far_as_double(x, y, marks, method, over):
+def test_single_precision_sees_exactly_as_far_as_double(x, y, attributes, method, over):
     """The reach is one number for costs of any precision: rounded up, it would lie beyond the end of the integral."""
-    marks = ao.feature_map([x, y], marks) if marks == "linear" else marks
-    options = {"marks": marks, "reach": largest(x, y) + over, "method": method}
+    attributes = ao.feature_map([x, y], attributes) if attributes == "linear" else attributes
+    options = {"attributes": attributes, "max_cost": largest(x, y) + over, "method": method}
     single = [with_costs(side, side.cost.astype(np.float32)) for side in (x, y)]
     wanted = ao.anchor_energy(x, y, **options)
     for sides in (single, (single[0], y), (x, single[1])):
@@ -147,14 +150,14 @@ def test_single_precision_sees_exactly_as_far_as_double(x, y, marks, method, ove
 
 @FEW
 @given(typed_spaces(), typed_spaces(), st.sampled_from([None, "types", "linear"]))
-def test_all_reaches_at_once_are_each_by_itself(x, y, marks):
-    marks = ao.feature_map([x, y], marks) if marks == "linear" else marks
-    reaches = np.unique(np.linspace(-1.5, largest(x, y) + 1, 7))
-    marking = marking_of((x, y), marks, reaches[-1])
-    fx, fy = (marked_features(side, marking, robust=False) for side in (x, y))
-    profile = energy_profile(fx, fy, reaches)
-    for reach, energy in zip(reaches, profile, strict=True):
-        alike(energy, ao.anchor_energy(x, y, marks=marks, reach=reach), x, y)
+def test_all_reaches_at_once_are_each_by_itself(x, y, attributes):
+    attributes = ao.feature_map([x, y], attributes) if attributes == "linear" else attributes
+    max_costs = np.unique(np.linspace(-1.5, largest(x, y) + 1, 7))
+    attribute_rule = attribute_rule_of((x, y), attributes, max_costs[-1])
+    fx, fy = (attribute_features(side, attribute_rule, robust=False) for side in (x, y))
+    profile = energy_profile(fx, fy, max_costs)
+    for max_cost, energy in zip(max_costs, profile, strict=True):
+        alike(energy, ao.anchor_energy(x, y, attributes=attributes, max_cost=max_cost), x, y)
 
 
 @FEW
@@ -162,20 +165,20 @@ def test_all_reaches_at_once_are_each_by_itself(x, y, marks):
 def test_other_names_for_types_on_both_sides_change_nothing(x, y, method):
     names = {"a": 7, "b": (1, 2), "c": "z"}
     renamed = [with_types(side, [names[kind] for kind in side.types]) for side in (x, y)]
-    energy = ao.anchor_energy(x, y, marks="types", method=method)
-    assert ao.anchor_energy(*renamed, marks="types", method=method) == energy
+    energy = ao.anchor_energy(x, y, attributes="types", method=method)
+    assert ao.anchor_energy(*renamed, attributes="types", method=method) == energy
 
 
 @FEW
 @given(typed_spaces(), typed_spaces(), st.randoms())
 def test_relabelling_points_changes_nothing(x, y, random):
     order = random.sample(range(x.n), x.n)
-    alike(ao.anchor_energy(x.take(order), y, marks="types"), ao.anchor_energy(x, y, marks="types"), x, y)
+    alike(ao.anchor_energy(x.take(order), y, attributes="types"), ao.anchor_energy(x, y, attributes="types"), x, y)
 
 
 @FEW
 @given(typed_spaces(), typed_spaces(), st.sampled_from(["types", "features"]))
-def test_splitting_a_point_changes_nothing(x, y, marks):
+def test_splitting_a_point_changes_nothing(x, y, attributes):
     twice = np.append(np.arange(x.n), 0)
     weights = x.weights[twice]
     weights[[0, -1]] /= 2
@@ -185,15 +188,15 @@ def test_splitting_a_point_changes_nothing(x, y, marks):
         types=[x.types[i] for i in twice],
         features=x.features[twice],
     )
-    phi = marks if marks == "types" else ao.feature_map([x, y])
-    alike(ao.anchor_energy(split, y, marks=phi), ao.anchor_energy(x, y, marks=phi), x, y)
+    phi = attributes if attributes == "types" else ao.feature_map([x, y])
+    alike(ao.anchor_energy(split, y, attributes=phi), ao.anchor_energy(x, y, attributes=phi), x, y)
 
 
 @FEW
 @given(st.lists(typed_spaces(uniform=True, kinds="abcd"), min_size=3, max_size=5))
 def test_energies_of_a_collection_are_squared_distances(found):
-    reach = largest(*found)
-    d = np.array([[ao.anchor_energy(x, y, marks="types", reach=reach) for y in found] for x in found])
+    max_cost = largest(*found)
+    d = np.array([[ao.anchor_energy(x, y, attributes="types", max_cost=max_cost) for y in found] for x in found])
     assert (np.diag(d) == 0).all()
     centre = np.eye(len(d)) - 1 / len(d)
     gram = -centre @ d @ centre / 2
@@ -206,9 +209,9 @@ def test_the_scale_of_features_changes_nothing(power):
     cost, features = ao.from_points(rng.normal(size=(12, 2))).cost, rng.integers(-8, 8, (12, 2)) / 8
     x, y = (ao.Space(cost, features=f) for f in (features, features[::-1]))
     scaled = [ao.Space(cost, features=np.ldexp(f, power)) for f in (features, features[::-1])]
-    energy = ao.anchor_energy(x, y, marks="features")
+    energy = ao.anchor_energy(x, y, attributes="features")
     assert energy > 0.01
-    assert ao.anchor_energy(*scaled, marks="features") == pytest.approx(energy, rel=1e-9)
+    assert ao.anchor_energy(*scaled, attributes="features") == pytest.approx(energy, rel=1e-9)
 
 
 @pytest.mark.parametrize("weights", [None, [0.3, 0.3, 0.2, 0.2]])
@@ -217,31 +220,37 @@ def test_weighted_energies_beyond_floats_are_one_clear_line(weights, types):
     far = np.where(np.eye(4) == 1, -1.5e308, 1.5e308)
     x = ao.Space(far, weights, types=list(types), features=9 * np.eye(4))
     y = ao.Space(np.full((4, 4), -1.5e308), weights, types=list("cccc"), features=7 * np.eye(4))
-    for marks in ("types", ao.LinearMap(4)):
+    for attributes in ("types", ao.LinearMap(4)):
         with pytest.raises(ao.InputError, match="exceed the range of float64"):
-            ao.anchor_energy(x, y, marks=marks, reach=1.7e308)
+            ao.anchor_energy(x, y, attributes=attributes, max_cost=1.7e308)
 
 
 def test_where_an_atom_is_matters_only_to_marks():
     line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
     middle, end = ao.Space(line, types=list("HOH")), ao.Space(line, types=list("OHH"))
     assert ao.anchor_energy(middle, end) == 0
-    assert ao.anchor_energy(middle, end, marks="types") > 0.1
+    assert ao.anchor_energy(middle, end, attributes="types") > 0.1
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda x, y: ao.anchor_energy(x, y, marks="types"), "y has no types, but marks='types' needs one for each"),
-        (lambda x, y: ao.anchor_energy(x, y, marks="features"), r"spaces\[1\] has no features"),
-        (lambda x, y: ao.anchor_energy(x, x, marks="colour"), "marks must be 'types', 'features', a feature map"),
-        (lambda x, y: ao.anchor_energy(x, x, 2, marks="types"), "marks and reach go with p=1"),
-        (lambda x, y: ao.anchor_energy(x, x, 2, reach=1), "marks and reach go with p=1"),
-        (lambda x, y: ao.anchor_energy(x, x, reach=np.inf), "reach must be a finite number"),
-        (lambda x, y: ao.AnchorFeatures.of(x, marks="types"), "need a reach"),
         (
-            lambda x, y: ao.anchor_energy(ao.AnchorFeatures.of(x, reach=1), x, reach=2),
-            "the features were made for .*reach=1.*, but marks=None, reach=2 is asked for",
+            lambda x, y: ao.anchor_energy(x, y, attributes="types"),
+            "y has no types, but attributes='types' needs one for each",
+        ),
+        (lambda x, y: ao.anchor_energy(x, y, attributes="features"), r"spaces\[1\] has no features"),
+        (
+            lambda x, y: ao.anchor_energy(x, x, attributes="colour"),
+            "attributes must be 'types', 'features', a feature map",
+        ),
+        (lambda x, y: ao.anchor_energy(x, x, 2, attributes="types"), "attributes and max_cost go with p=1"),
+        (lambda x, y: ao.anchor_energy(x, x, 2, max_cost=1), "attributes and max_cost go with p=1"),
+        (lambda x, y: ao.anchor_energy(x, x, max_cost=np.inf), "max_cost must be a finite number"),
+        (lambda x, y: ao.AnchorFeatures.of(x, attributes="types"), "need a max_cost"),
+        (
+            lambda x, y: ao.anchor_energy(ao.AnchorFeatures.of(x, max_cost=1), x, max_cost=2),
+            "the features were made for .*max_cost=1.*, but attributes=None, max_cost=2 is asked for",
         ),
         (lambda x, y: ao.feature_map([x], size=3), "size must be even"),
         (lambda x, y: ao.feature_map([x], width=-1), "width must be a positive number"),
@@ -255,19 +264,19 @@ def test_bad_marks_are_one_clear_line(call, said):
 
 @FEW
 @given(typed_spaces(), typed_spaces(), st.sampled_from([None, "types"]))
-def test_features_made_once_give_the_same_bits(x, y, marks):
-    fx, fy = (ao.AnchorFeatures.of(side, marks=marks, reach=2.0) for side in (x, y))
-    energy = ao.anchor_energy(x, y, marks=marks, reach=2.0)
-    assert ao.anchor_energy(fx, fy, marks=marks, reach=2.0) == energy
+def test_features_made_once_give_the_same_bits(x, y, attributes):
+    fx, fy = (ao.AnchorFeatures.of(side, attributes=attributes, max_cost=2.0) for side in (x, y))
+    energy = ao.anchor_energy(x, y, attributes=attributes, max_cost=2.0)
+    assert ao.anchor_energy(fx, fy, attributes=attributes, max_cost=2.0) == energy
     assert ao.anchor_energy(fx, fy) == energy
     assert ao.anchor_energy(fx, y) == energy
 
 
-def test_marked_energies_beyond_floats_are_one_clear_line():
+def test_attribute_features_energies_beyond_floats_are_one_clear_line():
     far = [ao.Space([[0, big], [big, 0]], types=["a", "b"], features=[1, 2]) for big in (-1.7e308, 1.7e308)]
-    for marks in ("types", "features"):
+    for attributes in ("types", "features"):
         with pytest.raises(ao.InputError, match="exceed the range of float64"):
-            ao.anchor_energy(*far, marks=marks)
+            ao.anchor_energy(*far, attributes=attributes)
 
 
 def test_threads_change_nothing():
@@ -278,6 +287,6 @@ def test_threads_change_nothing():
         made.append(ao.Space(ao.from_points(points).cost, weights, types=rng.integers(0, 3, n), features=points))
     for x in made:
         for y in made:
-            for marks in ("types", ao.LinearMap(2), None):
-                one, two = (ao.anchor_energy(x, y, marks=marks, reach=2.0, threads=k) for k in (1, 2))
+            for attributes in ("types", ao.LinearMap(2), None):
+                one, two = (ao.anchor_energy(x, y, attributes=attributes, max_cost=2.0, threads=k) for k in (1, 2))
                 assert one == two

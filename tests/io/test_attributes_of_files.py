@@ -313,7 +313,7 @@ def test_a_part_of_a_collection_that_is_no_space_is_named(tmp_path):
     folder = tu_folder(tmp_path, A="1, 2\n2, 1\n", node_labels="4\n5\n6\n4\n7\n")
     with pytest.raises(ao.InputError, match="TOY/2: the graph has 2 components"):
         ao.read_tu(folder).spaces()
-    with pytest.warns(ao.InputNote, match="TOY has 1 of 3 graphs that are not connected"):
+    with pytest.warns(ao.InputWarning, match="TOY has 1 of 3 graphs that are not connected"):
         assert [space.types for space in ao.read_tu(folder).spaces("largest")] == [(4, 5), (6,), (7,)]
 
 
@@ -366,7 +366,7 @@ def test_matrices_of_the_authors_are_no_collections(tmp_path, text):
     assert ao.read(tmp_path / "x.txt").n == int(text[0])
 
 
-@pytest.mark.filterwarnings("ignore:ENZYMES has 31 of 600 graphs that are not connected:anchorot.InputNote")
+@pytest.mark.filterwarnings("ignore:ENZYMES has 31 of 600 graphs that are not connected:anchorot.InputWarning")
 def test_real_collections_have_types(data):
     enzymes = ao.read_tu(data / "tu" / "ENZYMES")
     assert repr(enzymes) == "GraphSet(ENZYMES, 600 graphs, 6 classes, 3 types, features of length 18)"

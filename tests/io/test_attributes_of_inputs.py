@@ -20,7 +20,7 @@ VALUES = np.stack([np.arange(24.0), np.arange(24.0) ** 2], axis=1)
 SEED = st.integers(0, 2**16)
 
 
-def assert_marked(space, numbers, kinds=KINDS, values=VALUES):
+def assert_attributes(space, numbers, kinds=KINDS, values=VALUES):
     """The points of a space have the types and features that the things of these numbers have."""
     assert space.types == tuple(kinds[i] for i in numbers)
     np.testing.assert_array_equal(space.features, np.asarray(values)[numbers])
@@ -57,34 +57,34 @@ HEIGHTS = np.asarray(BALL.vertices)[:, 2]
 @given(SEED)
 def test_marks_follow_the_points_that_are_drawn(seed):
     plain = {"n_points": 7, "rng": seed}
-    marks = {"types": KINDS, "features": VALUES}
+    attributes = {"types": KINDS, "features": VALUES}
     number = list(range(24))
     for make in (
         lambda **more: ao.from_points(POINTS, labels=number, **more),
         lambda **more: ao.from_neighbors(POINTS, 5, "euclidean", 9.0, labels=number, **more),
         lambda **more: ao.from_graph(attributed(), disconnected=9.0, **more),
     ):
-        found = make(**plain, **marks)
-        assert_marked(found, list(found.labels))
+        found = make(**plain, **attributes)
+        assert_attributes(found, list(found.labels))
         assert_same_but_for_marks(make(**plain), found)
     named = ao.from_cells(cells(), types="kind", features=["depth", "area"], **plain)
-    assert_marked(named, [int(label[4:]) for label in named.labels])
+    assert_attributes(named, [int(label[4:]) for label in named.labels])
     assert_same_but_for_marks(ao.from_cells(cells(), **plain), named)
     walked = ao.from_cells(cells(), n_neighbors=4, disconnected=9.0, types="kind", features="both", **plain)
-    assert_marked(walked, [int(label[4:]) for label in walked.labels])
+    assert_attributes(walked, [int(label[4:]) for label in walked.labels])
     for sampling in ("uniform", "farthest"):
         mesh = ao.from_mesh(BALL, 9, "edge", seed, sampling=sampling, types=CORNERS, features=HEIGHTS)
-        assert_marked(mesh, list(mesh.labels), CORNERS, HEIGHTS[:, None])
+        assert_attributes(mesh, list(mesh.labels), CORNERS, HEIGHTS[:, None])
         assert_same_but_for_marks(ao.from_mesh(BALL, 9, "edge", seed, sampling=sampling), mesh)
 
 
-@pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputNote")
+@pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputWarning")
 def test_marks_follow_the_parts_of_a_graph():
     options = {"types": "kind", "features": ["depth", "area"]}
     largest = ao.from_graph(attributed(), disconnected="largest", **options)
-    assert_marked(largest, range(16))
+    assert_attributes(largest, range(16))
     for part in ao.from_graph(attributed(), disconnected="split", n_points=5, rng=1, **options):
-        assert_marked(part, list(part.labels))
+        assert_attributes(part, list(part.labels))
 
 
 @settings(max_examples=10, deadline=None)
@@ -93,30 +93,30 @@ def test_marks_follow_their_nodes_under_new_names(order):
     graph = attributed(dict(enumerate(order)))
     back = {name: i for i, name in enumerate(order)}
     found = ao.from_graph(graph, disconnected=9.0, types="kind", features="both")
-    assert_marked(found, [back[label] for label in found.labels])
+    assert_attributes(found, [back[label] for label in found.labels])
     mapped = ao.from_graph(
         list(graph.edges),
         disconnected=9.0,
         types={name: KINDS[i] for name, i in back.items()},
         features={name: VALUES[i] for name, i in back.items()},
     )
-    assert_marked(mapped, [back[label] for label in mapped.labels])
+    assert_attributes(mapped, [back[label] for label in mapped.labels])
 
 
 def test_every_make_of_graph_takes_marks():
     graph = attributed()
     other = igraph.Graph(24, list(graph.edges), vertex_attrs={"kind": KINDS, "depth": VALUES[:, 0].tolist()})
     found = ao.from_graph(other, disconnected=9, types="kind", features="depth")
-    assert_marked(found, range(24), values=VALUES[:, :1])
+    assert_attributes(found, range(24), values=VALUES[:, :1])
     matrix = sp.csr_array(nx.to_scipy_sparse_array(graph))
     for same in (matrix, list(graph.edges)):
-        assert_marked(ao.from_graph(same, disconnected=9, types=KINDS, features=VALUES), range(24))
+        assert_attributes(ao.from_graph(same, disconnected=9, types=KINDS, features=VALUES), range(24))
 
 
 def test_marks_follow_the_component_and_the_vertices_that_are_named():
     two = trimesh.util.concatenate([trimesh.creation.box(), BALL])
     kinds = [f"v{i}" for i in range(50)]
-    with pytest.warns(ao.InputNote):
+    with pytest.warns(ao.InputWarning):
         found = ao.from_mesh(two, geodesic="edge", points=[49, 8, 20], types=kinds, features=np.arange(50))
     assert found.types == ("v49", "v8", "v20")
     assert found.features.ravel().tolist() == [49, 8, 20]

@@ -14,7 +14,7 @@ CUDA = [
 DEVICES = ["cpu", pytest.param("cuda", marks=CUDA)]
 
 
-def marked_spaces(weighted, seed=0, sizes=(7, 9), kinds=3):
+def attribute_spaces(weighted, seed=0, sizes=(7, 9), kinds=3):
     rng = np.random.default_rng(seed)
     made = []
     for n in sizes:
@@ -30,64 +30,66 @@ def tensors(x, device="cpu"):
     return cost, weights, torch.tensor(x.types, device=device), torch.tensor(x.features, device=device)
 
 
-def torch_energy(x, y, marks, reach, device="cpu"):
+def torch_energy(x, y, attributes, max_cost, device="cpu"):
     (cx, a, tx, fx), (cy, b, ty, fy) = tensors(x, device), tensors(y, device)
-    given = {"types": (tx, ty)} if marks == "types" else {"features": (fx, fy)} if marks == "features" else {}
-    return aot.anchor_energy(cx, cy, a, b, **given, reach=reach)
+    given = {"types": (tx, ty)} if attributes == "types" else {"features": (fx, fy)} if attributes == "features" else {}
+    return aot.anchor_energy(cx, cy, a, b, **given, max_cost=max_cost)
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("marks", ["types", "features", None])
-@pytest.mark.parametrize("reach", [1.3, 20.0])
-def test_tensors_agree_with_spaces(device, weighted, marks, reach):
+@pytest.mark.parametrize("attributes", ["types", "features", None])
+@pytest.mark.parametrize("max_cost", [1.3, 20.0])
+def test_tensors_agree_with_spaces(device, weighted, attributes, max_cost):
     for kinds in (1, 3, 5):
-        x, y = marked_spaces(weighted, kinds, kinds=kinds)
-        phi = ao.LinearMap(3) if marks == "features" else marks
-        expected = ao.anchor_energy(x, y, marks=phi, reach=reach)
-        assert float(torch_energy(x, y, marks, reach, device)) == pytest.approx(expected, rel=1e-10, abs=1e-13)
-        assert float(torch_energy(x, x, marks, reach, device)) == pytest.approx(0, abs=1e-12)
+        x, y = attribute_spaces(weighted, kinds, kinds=kinds)
+        phi = ao.LinearMap(3) if attributes == "features" else attributes
+        expected = ao.anchor_energy(x, y, attributes=phi, max_cost=max_cost)
+        assert float(torch_energy(x, y, attributes, max_cost, device)) == pytest.approx(expected, rel=1e-10, abs=1e-13)
+        assert float(torch_energy(x, x, attributes, max_cost, device)) == pytest.approx(0, abs=1e-12)
 
 
 def test_the_reach_of_marks_is_the_largest_cost_by_default():
-    x, y = marked_spaces(weighted=False)
-    expected = ao.anchor_energy(x, y, marks="types")
+    x, y = attribute_spaces(weighted=False)
+    expected = ao.anchor_energy(x, y, attributes="types")
     assert float(torch_energy(x, y, "types", None)) == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_batches_are_their_entries(weighted):
-    pairs = [marked_spaces(weighted, seed) for seed in range(3)]
+    pairs = [attribute_spaces(weighted, seed) for seed in range(3)]
     sides = [[tensors(pair[side]) for pair in pairs] for side in (0, 1)]
     (cx, a, tx, _), (cy, b, ty, _) = (tuple(torch.stack(part) for part in zip(*side, strict=True)) for side in sides)
-    together = aot.anchor_energy(cx, cy, a, b, types=(tx, ty), reach=2.0)
+    together = aot.anchor_energy(cx, cy, a, b, types=(tx, ty), max_cost=2.0)
     each = [float(torch_energy(*pair, "types", 2.0)) for pair in pairs]
     assert together.tolist() == pytest.approx(each, rel=1e-12)
-    shared = aot.anchor_energy(cx, cy, a, b, types=(tx[0], ty[0]), reach=2.0)
+    shared = aot.anchor_energy(cx, cy, a, b, types=(tx[0], ty[0]), max_cost=2.0)
     assert float(shared[0]) == pytest.approx(each[0], rel=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("marks", ["types", "features", None])
-def test_gradients_agree_with_finite_differences(weighted, marks):
-    x, y = marked_spaces(weighted, sizes=(3, 4), kinds=2)
+@pytest.mark.parametrize("attributes", ["types", "features", None])
+def test_gradients_agree_with_finite_differences(weighted, attributes):
+    x, y = attribute_spaces(weighted, sizes=(3, 4), kinds=2)
     (cx, a, tx, fx), (cy, b, ty, fy) = tensors(x), tensors(y)
 
     def energy(cx, cy, a, fx):
-        given = {"types": (tx, ty)} if marks == "types" else {"features": (fx, fy)} if marks == "features" else {}
+        given = (
+            {"types": (tx, ty)} if attributes == "types" else {"features": (fx, fy)} if attributes == "features" else {}
+        )
         weights = (a / a.sum(), b) if weighted else (None, None)
-        return aot.anchor_energy(cx, cy, *weights, **given, reach=2.1)
+        return aot.anchor_energy(cx, cy, *weights, **given, max_cost=2.1)
 
     torch.manual_seed(0)  # costs without ties, where there is a gradient
     inputs = [(2.5 * torch.rand_like(cost)).requires_grad_() for cost in (cx, cy)]
-    inputs += [a.clone().requires_grad_(weighted), fx.clone().requires_grad_(marks == "features")]
+    inputs += [a.clone().requires_grad_(weighted), fx.clone().requires_grad_(attributes == "features")]
     assert torch.autograd.gradcheck(energy, inputs, eps=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"p": 2, "reach": 1.0}, "types, features and reach go with p=1, but got p=2"),
+        ({"p": 2, "max_cost": 1.0}, "types, features and max_cost go with p=1, but got p=2"),
         ({"types": torch.zeros(3)}, "types must be two tensors"),
         (
             {"types": (torch.zeros(3), torch.zeros(3))},
@@ -99,7 +101,7 @@ def test_gradients_agree_with_finite_differences(weighted, marks):
             {"types": (torch.zeros(3).int(),) * 2, "features": (torch.zeros(3, 2),) * 2},
             "got types and features, but points are told apart by one of them",
         ),
-        ({"reach": float("nan")}, "reach must be a finite number"),
+        ({"max_cost": float("nan")}, "max_cost must be a finite number"),
     ],
 )
 def test_bad_marks_are_one_clear_line(options, said):

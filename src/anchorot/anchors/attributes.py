@@ -21,7 +21,7 @@ from anchorot.space import Space, as_space, heavy_part
 KINDS = ("fourier", "linear", "onehot")
 MOST_POOLED = 1000  # points whose distances are looked at for the median
 MOST_CATEGORIES = 256
-MARKS = ("types", "features")
+ATTRIBUTES = ("types", "features")
 FOURIER_SIZE = 64  # of Fourier vectors
 
 
@@ -113,7 +113,7 @@ def feature_map(
     width: float | None = None,
     rng: RngLike = 0,
 ) -> FeatureMap:
-    """Fit a feature map to the points of all spaces, for ``marks=``: what is compared must be mapped alike.
+    """Fit a feature map to the points of all spaces, for ``attributes=``: what is compared must be mapped alike.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def needed_features(features: Float64s | None, name: str) -> Float64s:
     """Refuse the features of a space that has none."""
     if features is None:
         raise InputError(
-            f"{name} has no features, but marks='features' needs some for each point; give Space(features=...)"
+            f"{name} has no features, but attributes='features' needs some for each point; give Space(features=...)"
         )
     return features
 
@@ -234,27 +234,27 @@ MAPS = (FourierMap, LinearMap, OneHotMap)
 
 
 @dataclass(frozen=True)
-class Marking:
+class AttributeRule:
     """One way to look at all spaces of a comparison.
 
     Attributes
     ----------
-    marks : {"types", "features"} or None
+    attributes : {"types", "features"} or None
         What tells points apart besides their costs.
-    reach : float
+    max_cost : float
         Costs above it count as it does.
     phi : FeatureMap or None
         How features count, if they do.
     """
 
-    marks: str | None
-    reach: float
+    attributes: str | None
+    max_cost: float
     phi: FeatureMap | None = None
 
     def seen(self, x: Space | Any, *, robust: bool, name: str = "the space") -> Space:
         """Return the points of a space that count, costs (or ranks) up to the reach; refuse a space without marks."""
-        space = heavy_part(as_space(x, robust=robust)).reaching(self.reach)
-        if self.marks == "types":
+        space = heavy_part(as_space(x, robust=robust)).reaching(self.max_cost)
+        if self.attributes == "types":
             types_of(space, name)
         if self.phi is not None:
             length = features_of(space, name).shape[1]
@@ -271,45 +271,45 @@ class Marking:
     def describe(self) -> dict[str, Any]:
         """Return what there is to know, as plain values."""
         phi = None if self.phi is None else repr(self.phi)
-        return {"marks": self.marks, "reach": self.reach, "feature_map": phi}
+        return {"attributes": self.attributes, "max_cost": self.max_cost, "feature_map": phi}
 
 
 def types_of(space: Space | Outline, name: str) -> tuple[Hashable, ...]:
     """Types of the points; refuse a space that has none."""
     if space.types is None:
-        raise InputError(f"{name} has no types, but marks='types' needs one for each point; give Space(types=...)")
+        raise InputError(f"{name} has no types, but attributes='types' needs one for each point; give Space(types=...)")
     return space.types
 
 
-MarksLike = str | FeatureMap | Marking | None
+AttributesLike = str | FeatureMap | AttributeRule | None
 
 
-def marking_of(
+def attribute_rule_of(
     spaces: Iterable[Any],
-    marks: MarksLike,
-    reach: float | None,
+    attributes: AttributesLike,
+    max_cost: float | None,
     *,
     robust: bool = False,
     rng: RngLike = 0,
-) -> Marking | None:
+) -> AttributeRule | None:
     """Return how to look at a collection of spaces; None if neither marks nor a reach are asked for.
 
     By default the reach of marked comparisons is the largest cost of the collection (of ranks: the largest rank), and
     features are mapped by random Fourier features of the median width. The spaces are gone through only if that is
-    needed, once, one at a time. A `Marking` in place of marks is the answer.
+    needed, once, one at a time. A `AttributeRule` in place of marks is the answer.
     """
-    if isinstance(marks, Marking):
-        return marks
-    if marks is None and reach is None:
+    if isinstance(attributes, AttributeRule):
+        return attributes
+    if attributes is None and max_cost is None:
         return None
-    if marks is not None and not isinstance(marks, MAPS) and marks not in MARKS:
-        raise InputError(f"marks must be 'types', 'features', a feature map or None, but got {marks!r}")
-    limit = None if reach is None else check_finite_number(reach, "reach")
-    phi: FeatureMap | None = marks if isinstance(marks, MAPS) else None
-    fits = marks == "features"
-    kind = "features" if fits or phi is not None else "types" if marks == "types" else None
+    if attributes is not None and not isinstance(attributes, MAPS) and attributes not in ATTRIBUTES:
+        raise InputError(f"attributes must be 'types', 'features', a feature map or None, but got {attributes!r}")
+    limit = None if max_cost is None else check_finite_number(max_cost, "max_cost")
+    phi: FeatureMap | None = attributes if isinstance(attributes, MAPS) else None
+    fits = attributes == "features"
+    kind = "features" if fits or phi is not None else "types" if attributes == "types" else None
     if limit is not None and not fits:
-        return Marking(kind, limit, phi)
+        return AttributeRule(kind, limit, phi)
     largest, features = -math.inf, []
     for k, x in enumerate(spaces):
         seen = Outline.of(x, robust=robust and limit is None)
@@ -318,4 +318,4 @@ def marking_of(
         largest = max(largest, seen.farthest)
     if fits:
         phi = fit_map(features, "fourier", FOURIER_SIZE, None, rng)
-    return Marking(kind, largest if limit is None else limit, phi)
+    return AttributeRule(kind, largest if limit is None else limit, phi)

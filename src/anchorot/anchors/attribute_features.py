@@ -33,24 +33,24 @@ from anchorot._kernels.records import (
 )
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_memory, check_overflow, uniform_weights
+from anchorot.anchors.attributes import AttributeRule, AttributesLike, Outline, attribute_rule_of, types_of
 from anchorot.anchors.features import AnchorFeatures, as_features
-from anchorot.anchors.marking import Marking, MarksLike, Outline, marking_of, types_of
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space, heavy_part
 
 
-class MarkedFeatures(AnchorFeatures):
+class AttributeFeatures(AnchorFeatures):
     """Features of anchors that are told apart by more than their costs."""
 
-    def __init__(self, marking: Marking, *, events: Events | None = None, robust: bool = False) -> None:
-        super().__init__(events=events, robust=robust, marking=marking)
+    def __init__(self, attribute_rule: AttributeRule, *, events: Events | None = None, robust: bool = False) -> None:
+        super().__init__(events=events, robust=robust, attribute_rule=attribute_rule)
         self.is_mean_only = False
 
     @property
-    def reach(self) -> float:
+    def max_cost(self) -> float:
         """Up to which cost they see."""
-        assert self.marking is not None
-        return self.marking.reach
+        assert self.attribute_rule is not None
+        return self.attribute_rule.max_cost
 
     def _checked(self, other: AnchorFeatures, p: int) -> Self:
         check_alike(self, other, p)
@@ -66,21 +66,23 @@ class MarkedFeatures(AnchorFeatures):
         pairs = self._paired_events(self._checked(other, p))
         return sum_energies(kernels.sweep_energy(*events, threads) for events in pairs)
 
-    def _sweep_profile_to(self, other: Self, reaches: Float64s, threads: int) -> Float64s:
+    def _sweep_profile_to(self, other: Self, max_costs: Float64s, threads: int) -> Float64s:
         pairs = self._paired_events(other)
-        return np.sum([kernels.sweep_profile(*events, reaches, threads) for events in pairs], axis=0)
+        return np.sum([kernels.sweep_profile(*events, max_costs, threads) for events in pairs], axis=0)
 
     def self_cost(self, p: int = 1) -> NoReturn:
         """Refused: marked Anchor Energy is not made of transport costs."""
-        raise InputError("marks have no transport costs of their own; anchor_energy takes them")
+        raise InputError("attributes have no transport costs of their own; anchor_energy takes them")
 
 
 def check_alike(x: AnchorFeatures, y: AnchorFeatures, p: int) -> None:
     """Refuse features that were not made to be compared with each other."""
     if p != 1:
-        raise InputError(f"marks and reach go with p=1, but got p={p}")
-    if x.marking != y.marking:
-        raise InputError(f"features of {x.marking} cannot be compared with features of {y.marking}; make them alike")
+        raise InputError(f"attributes and max_cost go with p=1, but got p={p}")
+    if x.attribute_rule != y.attribute_rule:
+        raise InputError(
+            f"features of {x.attribute_rule} cannot be compared with features of {y.attribute_rule}; make them alike"
+        )
 
 
 def sum_energies(energies: Iterable[float]) -> float:
@@ -93,27 +95,27 @@ def sum_energies(energies: Iterable[float]) -> float:
     return total
 
 
-def complete_masses(events: Events, reach: float, total: float = 1.0) -> Events:
+def complete_masses(events: Events, max_cost: float, total: float = 1.0) -> Events:
     """Add a row at the reach with what the masses lack of a total, so that those of any two collections agree."""
     rest = total - math.fsum(events.mass)
     return Events(
-        np.append(events.position, reach),
+        np.append(events.position, max_cost),
         np.append(events.row, np.uint32(len(events.mass))),
         np.append(events.jump, to_heights(np.array(1.0))),
         np.append(events.mass, rest),
     )
 
 
-def empty_events(reach: float) -> Events:
+def empty_events(max_cost: float) -> Events:
     """Events of a collection without anchors."""
     empty: Any = np.empty(0)
-    return complete_masses(Events(empty, empty.astype(np.uint32), empty.astype(np.int64), empty), reach)
+    return complete_masses(Events(empty, empty.astype(np.uint32), empty.astype(np.int64), empty), max_cost)
 
 
 Alphabet = tuple[Hashable, ...]
 
 
-class TypedFeatures(MarkedFeatures):
+class TypedFeatures(AttributeFeatures):
     """The anchors of a space by their types and by the types of what they see; see the module.
 
     Attributes
@@ -127,21 +129,21 @@ class TypedFeatures(MarkedFeatures):
     def __init__(
         self,
         alphabet: Alphabet,
-        marking: Marking,
+        attribute_rule: AttributeRule,
         *,
         blocks: LevelBlocks | None = None,
         events: tuple[Events, ...] | None = None,
         robust: bool = False,
     ) -> None:
-        super().__init__(marking, robust=robust)
+        super().__init__(attribute_rule, robust=robust)
         self.alphabet = alphabet
         self.blocks = blocks
         if events is not None:
             self.block_events = events  # fills the cached property of that name
 
     @classmethod
-    def of_space(cls, space: Space, marking: Marking, *, robust: bool, threads: int) -> Self:
-        """Features of a space that `marking` has looked at."""
+    def of_space(cls, space: Space, attribute_rule: AttributeRule, *, robust: bool, threads: int) -> Self:
+        """Features of a space that `attribute_rule` has looked at."""
         check_memory(space.n, 24 if space.is_uniform else 56, "features of")
         assert space.types is not None
         alphabet = sorted_types(space.types)
@@ -149,15 +151,15 @@ class TypedFeatures(MarkedFeatures):
         codes = np.array([number[kind] for kind in space.types])
         members = [np.flatnonzero(codes == code) for code in range(len(alphabet))]
         if space.is_uniform:
-            return cls(alphabet, marking, blocks=_level_blocks(space, members, threads), robust=robust)
-        made = tuple(_pair_events(space, c, b, marking.reach, threads) for c in members for b in members)
-        return cls(alphabet, marking, events=made, robust=robust)
+            return cls(alphabet, attribute_rule, blocks=_level_blocks(space, members, threads), robust=robust)
+        made = tuple(_pair_events(space, c, b, attribute_rule.max_cost, threads) for c in members for b in members)
+        return cls(alphabet, attribute_rule, events=made, robust=robust)
 
     @cached_property
     def block_events(self) -> tuple[Events, ...]:
         """Events of every pair of types; what a pair lacks of all mass stands at the reach, where it does no harm."""
         assert self.blocks is not None
-        return tuple(_events_of_levels(self.blocks, k, self.reach) for k in range(len(self.blocks.mass)))
+        return tuple(_events_of_levels(self.blocks, k, self.max_cost) for k in range(len(self.blocks.mass)))
 
     @property
     def span(self) -> tuple[float, float]:
@@ -166,25 +168,25 @@ class TypedFeatures(MarkedFeatures):
             low = float(self.blocks.numbers.min())
         else:
             low = min(float(events.position[0]) for events in self.block_events)
-        return low, self.reach
+        return low, self.max_cost
 
     def energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
-        """Marked Anchor Energy between two features of the same marking."""
+        """Marked Anchor Energy between two features of the same attribute_rule."""
         y = self._checked(other, p)
         if self.blocks is None or y.blocks is None:
             return self.sweep_energy_to(other, p, threads=threads)
         pairs = block_pairs(self.alphabet, y.alphabet)
-        return sum_energies(kernels.block_energies(self.blocks, y.blocks, pairs, self.reach, threads).tolist())
+        return sum_energies(kernels.block_energies(self.blocks, y.blocks, pairs, self.max_cost, threads).tolist())
 
-    def profile_to(self, other: AnchorFeatures, reaches: Float64s, *, threads: int = 1) -> Float64s:
+    def profile_to(self, other: AnchorFeatures, max_costs: Float64s, *, threads: int = 1) -> Float64s:
         """Marked Anchor Energy up to each of the ascending reaches, none above that of the features."""
         y = self._checked(other, 1)
         if self.blocks is None or y.blocks is None:
-            return self._sweep_profile_to(y, reaches, threads)
-        return kernels.block_profile(self.blocks, y.blocks, block_pairs(self.alphabet, y.alphabet), reaches, threads)
+            return self._sweep_profile_to(y, max_costs, threads)
+        return kernels.block_profile(self.blocks, y.blocks, block_pairs(self.alphabet, y.alphabet), max_costs, threads)
 
     def _paired_events(self, other: Self) -> list[tuple[Events, Events]]:
-        none = empty_events(self.reach)
+        none = empty_events(self.max_cost)
         sides = (self.block_events, other.block_events)
         pairs = block_pairs(self.alphabet, other.alphabet).tolist()
         return [(sides[0][i] if i >= 0 else none, sides[1][j] if j >= 0 else none) for i, j in pairs]
@@ -196,7 +198,7 @@ class TypedFeatures(MarkedFeatures):
         return [array for events in self.block_events for array in events]
 
     def __repr__(self) -> str:
-        return f"TypedFeatures({len(self.alphabet)} types, {self.marking}, robust={self.robust})"
+        return f"TypedFeatures({len(self.alphabet)} types, {self.attribute_rule}, robust={self.robust})"
 
 
 @lru_cache(maxsize=4096)
@@ -254,24 +256,24 @@ def _take(costs: Floats, places: Int64s, axis: int) -> Floats:
     return costs if len(places) == costs.shape[axis] else costs.take(places, axis=axis)
 
 
-def _pair_events(space: Space, anchors: Int64s, targets: Int64s, reach: float, threads: int) -> Events:
+def _pair_events(space: Space, anchors: Int64s, targets: Int64s, max_cost: float, threads: int) -> Events:
     seen = space.weights[targets]
     values = space.cost[np.ix_(anchors, targets)].astype(np.float64, copy=False).ravel()
     position, order = kernels.argsort(values, threads)
     row = order // len(targets)
     jump = whole_heights(seen / seen.sum())[order - row * len(targets)]
-    return complete_masses(Events(position, row.astype(np.uint32), jump, space.weights[anchors] * seen.sum()), reach)
+    return complete_masses(Events(position, row.astype(np.uint32), jump, space.weights[anchors] * seen.sum()), max_cost)
 
 
-def _events_of_levels(blocks: LevelBlocks, block: int, reach: float) -> Events:
+def _events_of_levels(blocks: LevelBlocks, block: int, max_cost: float) -> Events:
     start, levels, count = blocks.shape[block]
     position, order = kernels.argsort(blocks.numbers[start : start + levels * count], threads=1)
     jump = level_heights(levels)[order // count]
     mass = np.full(count, blocks.mass[block])
-    return complete_masses(Events(position, (order % count).astype(np.uint32), jump, mass), reach)
+    return complete_masses(Events(position, (order % count).astype(np.uint32), jump, mass), max_cost)
 
 
-class VectorFeatures(MarkedFeatures):
+class VectorFeatures(AttributeFeatures):
     """The anchors of a space, each with a vector; see the module.
 
     Attributes
@@ -285,29 +287,29 @@ class VectorFeatures(MarkedFeatures):
     def __init__(
         self,
         vectors: Float64s,
-        marking: Marking,
+        attribute_rule: AttributeRule,
         *,
         vector_levels: VectorLevels | None = None,
         events: Events | None = None,
         robust: bool = False,
     ) -> None:
-        super().__init__(marking, events=events, robust=robust)
+        super().__init__(attribute_rule, events=events, robust=robust)
         self.vectors = vectors
         self.vector_levels = vector_levels
 
     @classmethod
-    def of_space(cls, space: Space, marking: Marking, *, robust: bool, threads: int) -> Self:
-        """Features of a space that `marking` has looked at."""
+    def of_space(cls, space: Space, attribute_rule: AttributeRule, *, robust: bool, threads: int) -> Self:
+        """Features of a space that `attribute_rule` has looked at."""
         check_memory(space.n, 40, "features of")
-        vectors = np.ascontiguousarray(space.weights[:, None] * marking.vectors(space))
+        vectors = np.ascontiguousarray(space.weights[:, None] * attribute_rule.vectors(space))
         if not space.is_uniform:
             plain = AnchorFeatures.of(space, threads=threads)
-            return cls(vectors, marking, events=plain.events, robust=robust)
+            return cls(vectors, attribute_rule, events=plain.events, robust=robust)
         quantiles = kernels.quantiles(space.cost, threads).astype(np.float64, copy=False)
         order = np.argsort(quantiles, axis=1, kind="stable")
         levels = np.take_along_axis(quantiles, order, axis=1)
         found = VectorLevels(levels, order.astype(np.uint32), vectors)
-        return cls(vectors, marking, vector_levels=found, robust=robust)
+        return cls(vectors, attribute_rule, vector_levels=found, robust=robust)
 
     @cached_property
     def events(self) -> Events:
@@ -322,30 +324,30 @@ class VectorFeatures(MarkedFeatures):
     def span(self) -> tuple[float, float]:
         """The smallest cost, and the reach."""
         first = self.events.position if self.vector_levels is None else self.vector_levels.levels[0]
-        return float(first[0]), self.reach
+        return float(first[0]), self.max_cost
 
     def energy_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
-        """Marked Anchor Energy between two features of the same marking."""
+        """Marked Anchor Energy between two features of the same attribute_rule."""
         y = self._checked(other, p)
         if self.vector_levels is None or y.vector_levels is None:
             return self.sweep_energy_to(other, p, threads=threads)
-        return sum_energies(self.profile_to(other, np.array([self.reach]), threads=threads).tolist())
+        return sum_energies(self.profile_to(other, np.array([self.max_cost]), threads=threads).tolist())
 
-    def profile_to(self, other: AnchorFeatures, reaches: Float64s, *, threads: int = 1) -> Float64s:
+    def profile_to(self, other: AnchorFeatures, max_costs: Float64s, *, threads: int = 1) -> Float64s:
         """Marked Anchor Energy up to each of the ascending reaches, none above that of the features."""
         y = self._checked(other, 1)
         if self.vector_levels is not None and y.vector_levels is not None:
-            return kernels.vector_profile(self.vector_levels, y.vector_levels, reaches, threads)
-        return self._sweep_profile_to(y, reaches, threads)
+            return kernels.vector_profile(self.vector_levels, y.vector_levels, max_costs, threads)
+        return self._sweep_profile_to(y, max_costs, threads)
 
     def _paired_events(self, other: Self) -> Iterable[tuple[Events, Events]]:
         return zip(self.coordinates(), other.coordinates(), strict=True)
 
     def coordinates(self) -> list[Events]:
         """Events with the masses of each coordinate, which sum to 0: what they lack stands at the reach."""
-        reach = self.reach
+        max_cost = self.max_cost
         return [
-            complete_masses(self.events._replace(mass=np.ascontiguousarray(mass)), reach, 0.0)
+            complete_masses(self.events._replace(mass=np.ascontiguousarray(mass)), max_cost, 0.0)
             for mass in self.vectors.T
         ]
 
@@ -354,12 +356,12 @@ class VectorFeatures(MarkedFeatures):
         return list(self.vector_levels) if self.vector_levels is not None else [*self.events, self.vectors]
 
     def __repr__(self) -> str:
-        return f"VectorFeatures({len(self.vectors)} anchors, {self.marking}, robust={self.robust})"
+        return f"VectorFeatures({len(self.vectors)} anchors, {self.attribute_rule}, robust={self.robust})"
 
 
-def marked_features(
+def attribute_features(
     x: Any,
-    marking: Marking | None,
+    attribute_rule: AttributeRule | None,
     *,
     robust: bool,
     threads: int = 1,
@@ -367,60 +369,68 @@ def marked_features(
 ) -> AnchorFeatures:
     """Return x if it is features made so, else the features of the space or cost matrix x."""
     if isinstance(x, AnchorFeatures):
-        if x.marking != marking:
-            raise InputError(f"{name}: the features were made for {x.marking}, but {marking} is asked for")
+        if x.attribute_rule != attribute_rule:
+            raise InputError(
+                f"{name}: the features were made for {x.attribute_rule}, but {attribute_rule} is asked for"
+            )
         return as_features(x, robust=robust)
-    if marking is None:
+    if attribute_rule is None:
         return as_features(x, robust=robust, threads=threads)
-    space = marking.seen(x, robust=robust, name=name)
-    if marking.marks == "types":
-        return TypedFeatures.of_space(space, marking, robust=robust, threads=threads)
-    if marking.marks == "features":
-        return VectorFeatures.of_space(space, marking, robust=robust, threads=threads)
+    space = attribute_rule.seen(x, robust=robust, name=name)
+    if attribute_rule.attributes == "types":
+        return TypedFeatures.of_space(space, attribute_rule, robust=robust, threads=threads)
+    if attribute_rule.attributes == "features":
+        return VectorFeatures.of_space(space, attribute_rule, robust=robust, threads=threads)
     found = AnchorFeatures.of(space, threads=threads)
-    found.robust, found.marking = robust, marking
+    found.robust, found.attribute_rule = robust, attribute_rule
     return found
 
 
-def settle_marking(
-    spaces: Iterable[Any], marks: MarksLike, reach: float | None, *, robust: bool = False, rng: RngLike = 0
-) -> Marking | None:
+def settle_attributes(
+    spaces: Iterable[Any], attributes: AttributesLike, max_cost: float | None, *, robust: bool = False, rng: RngLike = 0
+) -> AttributeRule | None:
     """Return how to look at all of these spaces, some of which may be features already, which then decide."""
     at_hand = spaces if isinstance(spaces, list | tuple) else ()  # others may load each when it is asked for
     prepared = [x for x in at_hand if isinstance(x, AnchorFeatures)]
     if not prepared:
-        return marking_of(spaces, marks, reach, robust=robust, rng=rng)
-    found = prepared[0].marking
-    if marks is None and reach is None:
+        return attribute_rule_of(spaces, attributes, max_cost, robust=robust, rng=rng)
+    found = prepared[0].attribute_rule
+    if attributes is None and max_cost is None:
         return found
-    if found is None or reach not in (None, found.reach) or marks not in (None, found, found.marks, found.phi):
-        raise InputError(f"the features were made for {found}, but marks={marks!r}, reach={reach!r} is asked for")
+    if (
+        found is None
+        or max_cost not in (None, found.max_cost)
+        or attributes not in (None, found, found.attributes, found.phi)
+    ):
+        raise InputError(
+            f"the features were made for {found}, but attributes={attributes!r}, max_cost={max_cost!r} is asked for"
+        )
     return found
 
 
-def energy_profile(x: AnchorFeatures, y: AnchorFeatures, reaches: Float64s, *, threads: int = 1) -> Float64s:
+def energy_profile(x: AnchorFeatures, y: AnchorFeatures, max_costs: Float64s, *, threads: int = 1) -> Float64s:
     """Anchor Energy (p = 1) of costs up to each of the ascending reaches, in one pass."""
     if isinstance(x, TypedFeatures | VectorFeatures):
-        return x.profile_to(y, reaches, threads=threads)
+        return x.profile_to(y, max_costs, threads=threads)
     check_alike(x, y, 1)
     if x.levels is None or y.levels is None:
-        return kernels.sweep_profile(x.events, y.events, reaches, threads)
+        return kernels.sweep_profile(x.events, y.events, max_costs, threads)
     whole = np.zeros((1, 2), np.int64)
-    return kernels.block_profile(_one_block(x.levels), _one_block(y.levels), whole, reaches, threads)
+    return kernels.block_profile(_one_block(x.levels), _one_block(y.levels), whole, max_costs, threads)
 
 
-def pair_profiles(x: AnchorFeatures, y: AnchorFeatures, reaches: Float64s, alphabet: Alphabet) -> Float64s:
+def pair_profiles(x: AnchorFeatures, y: AnchorFeatures, max_costs: Float64s, alphabet: Alphabet) -> Float64s:
     """Marked Anchor Energy up to each reach of every two types of an alphabet, both ways round, (pairs, K)."""
     assert isinstance(x, TypedFeatures)
     assert isinstance(y, TypedFeatures)
     check_alike(x, y, 1)
-    found = np.zeros((len(alphabet), len(alphabet), len(reaches)))
+    found = np.zeros((len(alphabet), len(alphabet), len(max_costs)))
     place = {kind: k for k, kind in enumerate(alphabet)}
     if x.blocks is None or y.blocks is None:
-        curves = [kernels.sweep_profile(*events, reaches, 1) for events in x._paired_events(y)]
+        curves = [kernels.sweep_profile(*events, max_costs, 1) for events in x._paired_events(y)]
     else:
         curves = [
-            kernels.block_profile(x.blocks, y.blocks, pair[None], reaches, 1)
+            kernels.block_profile(x.blocks, y.blocks, pair[None], max_costs, 1)
             for pair in block_pairs(x.alphabet, y.alphabet)
         ]
     for (c, b), curve in zip(shared_pairs(x.alphabet, y.alphabet), curves, strict=True):
@@ -443,12 +453,12 @@ class Parts:
     alphabet: Alphabet = ()
 
 
-def parts_of(spaces: Iterable[Any], marking: Marking | None) -> Parts:
+def parts_of(spaces: Iterable[Any], attribute_rule: AttributeRule | None) -> Parts:
     """Return the parts that all these spaces have together; going through them if they have types."""
-    if marking is None or marking.marks is None:
+    if attribute_rule is None or attribute_rule.attributes is None:
         return Parts(1)
-    if marking.phi is not None:
-        return Parts(marking.phi.size)
+    if attribute_rule.phi is not None:
+        return Parts(attribute_rule.phi.size)
     alphabet = sorted_types(kind for k, x in enumerate(spaces) for kind in _types(x, f"spaces[{k}]"))
     return Parts(len(alphabet) ** 2, alphabet)
 

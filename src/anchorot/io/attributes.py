@@ -79,7 +79,7 @@ class Marks:
 NO_MARKS = Marks()
 
 
-def given_marks(types: Iterable[Hashable] | None, features: ArrayLike | None, n: int, of: str) -> Marks:
+def given_attributes(types: Iterable[Hashable] | None, features: ArrayLike | None, n: int, of: str) -> Marks:
     """Check types and features that are given as they are, for n points of something that messages call `of`."""
     return Marks(
         None if types is None else check_types(types, n, of),
@@ -87,7 +87,9 @@ def given_marks(types: Iterable[Hashable] | None, features: ArrayLike | None, n:
     )
 
 
-def marks_of(types: Types | None, features: Features | None, names: Sequence[Any], columns: Columns, of: str) -> Marks:
+def attributes_of(
+    types: Types | None, features: Features | None, names: Sequence[Any], columns: Columns, of: str
+) -> Marks:
     """Check types and features of points that have `names`: given, by their names, or as names of columns."""
     features = at_hand(features)
     if isinstance(types, str):
@@ -98,7 +100,7 @@ def marks_of(types: Types | None, features: Features | None, names: Sequence[Any
         features = _looked_up(features, names, "features")
     elif wanted := column_names(features):
         features = np.column_stack([numbers_of(columns, name, names) for name in wanted])
-    return given_marks(types, features, len(names), of)
+    return given_attributes(types, features, len(names), of)
 
 
 def column_names(features: Any) -> tuple[str, ...]:
