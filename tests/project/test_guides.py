@@ -206,6 +206,6 @@ def test_the_glossary_is_short_and_the_rooms_are_those_of_the_import_contract():
     assert 20 <= len(terms) <= 30
     assert len(set(terms)) == len(terms)
     contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
-    rooms = section("The rooms").split("```")[1].strip().splitlines()
+    rooms = section("Layers").split("```")[1].strip().splitlines()
     named = [re.findall(r"\w+", re.split(r"  +|\(", line)[0]) for line in rooms]
     assert named == [re.findall(r"\w+", layer) for layer in contract["layers"] if layer != "__main__"]

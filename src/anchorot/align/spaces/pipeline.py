@@ -36,6 +36,7 @@ from anchorot.distances.solver import MIN_SHARE, Found, Limits, Setting, chosen_
 from anchorot.exceptions import InputError, note_input
 from anchorot.io.files import read
 from anchorot.io.mesh_files import MESH_READERS
+from anchorot.io.names import ending_of
 from anchorot.space import Space, as_space
 
 OBJECTIVE_ROUNDING = 1e-6  # of the product plan's objective: answers that differ by no more are equally good
