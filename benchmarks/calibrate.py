@@ -5,6 +5,7 @@
     python benchmarks/calibrate.py --fit spaces            confidence of align
     python benchmarks/calibrate.py --fit spaces --report   also AUC and calibration error of kinds that are held out
     python benchmarks/calibrate.py --fit spaces --write    also put the fitted coefficients into the file
+    python benchmarks/calibrate.py --fit meshes --write match    only those of the model `match`
     python benchmarks/calibrate.py --fit meshes --resume   keep the pairs that an earlier run observed
     python benchmarks/calibrate.py --fit graphs --limit 2  only the first two pairs of each kind, to try it
 
@@ -66,7 +67,8 @@ def toml(value: Any) -> str:
 def write(task: str, fits: dict[str, Fit], fitted_on: dict[str, str]) -> None:
     """Replace the tables of one kind of data."""
     new = {part: table_of(task, fit, fitted_on[part]) for part, fit in fits.items()}
-    FILE.write_text(toml_file(stored_models.tables() | {task: new}), encoding="utf-8")
+    tables = stored_models.tables()
+    FILE.write_text(toml_file(tables | {task: tables[task] | new}), encoding="utf-8")
 
 
 def toml_file(tables: dict[str, Any]) -> str:
@@ -81,7 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fit", choices=TASKS, required=True, help="the kind of data")
     parser.add_argument("--report", action="store_true", help="also figures of kinds that are held out")
-    parser.add_argument("--write", action="store_true", help="also write coefficients.toml")
+    parser.add_argument("--write", nargs="*", metavar="MODEL", help="also write coefficients.toml; only these models")
     parser.add_argument("--resume", action="store_true", help="keep the pairs that an earlier run observed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="processes")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first pairs of each kind; never written")
@@ -102,8 +104,9 @@ def main() -> None:
         figures = "AUC | error | right | expected"
         print(f"\n| held out | matches | stored: {figures} | fitted: {figures} |\n{10 * '|---'}|")
         print(*report(task, held, stored, new), sep="\n")
-    if options.write and options.limit is None:
-        write(options.fit, fits, task.fitted_on)
+    if options.write is not None and options.limit is None:
+        chosen = {part: fit for part, fit in fits.items() if part in (options.write or fits)}
+        write(options.fit, chosen, task.fitted_on)
 
 
 if __name__ == "__main__":

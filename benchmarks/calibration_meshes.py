@@ -181,6 +181,6 @@ TASK = Task(
         "map": "maps between people (60 pairs of FAUST scans of two subjects, and the 11 even pairs of remeshed ones), "
         "right if their mean error is below 0.08 roots of the area: slopes from all candidates, their factor and the "
         "constant from maps chosen of random sets of candidates",
-        "match": "points of right maps between the same people, right within 0.05 roots of the area",
+        "match": "points of right maps between people (the same pairs), right within 0.05 roots of the area",
     },
 )
