@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Float64s, Int64s
-from anchorot.align.correspondence import Correspondence
+from anchorot.align.correspondence import Candidate, Correspondence
 from anchorot.align.matching import match
 from anchorot.align.plans import TIE_TOLERANCE, check_plan, sparse_plan, spread_of
 from anchorot.distances.wasserstein import Transport
@@ -119,7 +119,8 @@ def shown_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int
             f"{shape[0]} and {shape[1]}; give write_report what was aligned"
         )
     other = plan.runner_up
-    versions = [(None, plan.matches, f"Shown: the best alignment, objective {plan.objective:.6g}.")]
+    text = f"Shown: the best alignment, objective {plan.objective:.6g}."
+    versions: list[tuple[Candidate | None, Int64s, str]] = [(None, plan.matches, text)]
     if other is not None:
         text = f"Shown: the runner-up, objective {other.objective:.6g}, with {other.differs:.0%} other matches."
         versions.append((other, other.matches, text))
