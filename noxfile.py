@@ -14,16 +14,16 @@ nox.options.sessions = ["checks", "tests", "tests_numpy"]
 PYTHON = sys.executable
 PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then needs none of its own
 PARALLEL = ("-n", "auto", "--dist", "loadgroup")  # in about as many processes as there are cores
-# every kernel has a law in one of these; what uses kernels repeats them with the NumPy kernels in CI alone
-LAWS_OF_KERNELS = ["tests/kernels", "tests/anchors", "tests/align/graphs/test_kernels.py", "tests/many/test_metrics.py"]
-LAWS_OF_KERNELS += [f"tests/distances/test_{name}.py" for name in ("energy", "golden", "plan", "wasserstein")]
-LAWS_OF_KERNELS += ["tests/search/test_embedding.py"]
+# every kernel is tested in one of these; what uses kernels repeats them with the NumPy kernels in CI alone
+KERNEL_TESTS = ["tests/kernels", "tests/anchors", "tests/align/graphs/test_kernels.py", "tests/many/test_metrics.py"]
+KERNEL_TESTS += [f"tests/distances/test_{name}.py" for name in ("energy", "golden", "plan", "wasserstein")]
+KERNEL_TESTS += ["tests/search/test_embedding.py"]
 USERS_OF_KERNELS = ["tests/stats", "tests/distances/test_hostile_numbers.py"]
 USERS_OF_KERNELS += [f"tests/many/test_{name}.py" for name in ("pairwise", "attribute_collections")]
 USERS_OF_KERNELS += [f"tests/search/test_{name}.py" for name in ("search", "attribute_search")]
 # each package that we need, and that an extra brings, is used by one of these
 USERS_OF_PACKAGES = [f"tests/{name}" for name in ("cli", "distances", "io", "plot", "report", "search", "stats")]
-USERS_OF_PACKAGES += ["tests/align/meshes", "tests/many/test_cluster.py", "tests/test_estimators.py"]
+USERS_OF_PACKAGES += ["tests/align/meshes", "tests/many/test_cluster.py", "tests/estimators"]
 # the README installs with --no-compile: each module is compiled when it is first imported, once if that may be kept
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -79,24 +79,26 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def quick(session: nox.Session) -> None:
-    """Few examples of the laws of kernels, distances and collections; not run by default."""
+    """Few examples of the tests of kernels, distances and collections; not run by default."""
     session.run(
         PYTHON,
         "-m",
         "pytest",
         *PARALLEL,
         "--hypothesis-profile=quick",
-        *(session.posargs or LAWS_OF_KERNELS + USERS_OF_KERNELS),
+        *(session.posargs or KERNEL_TESTS + USERS_OF_KERNELS),
     )
 
 
 @nox.session(venv_backend="none")
 def tests_numpy(session: nox.Session) -> None:
-    """The laws of kernels, with the NumPy kernels and few examples; where all is required, with all that uses them."""
-    laws, few = LAWS_OF_KERNELS, ["--hypothesis-profile=quick"]
+    """The tests of kernels, with the NumPy kernels and few examples; where all is required, with all that uses them."""
+    chosen, few = KERNEL_TESTS, ["--hypothesis-profile=quick"]
     if os.environ.get("ANCHOROT_REQUIRE_ALL"):
-        laws, few = LAWS_OF_KERNELS + USERS_OF_KERNELS, []
-    session.run(PYTHON, "-m", "pytest", *PARALLEL, *few, *(session.posargs or laws), env={"ANCHOROT_KERNELS": "numpy"})
+        chosen, few = KERNEL_TESTS + USERS_OF_KERNELS, []
+    session.run(
+        PYTHON, "-m", "pytest", *PARALLEL, *few, *(session.posargs or chosen), env={"ANCHOROT_KERNELS": "numpy"}
+    )
 
 
 @nox.session(python="3.11")
@@ -141,13 +143,13 @@ def _make_borrowing_venv(session: nox.Session, venv: Path) -> str:
 
 @nox.session(venv_backend="none")
 def sanitize(session: nox.Session) -> None:
-    """The laws of the kernels, which are compiled with ASan and UBSan, then with TSan (GCC); not run by default."""
-    laws = ["tests/kernels", "tests/anchors", "tests/stats/test_twosample.py", "tests/search/test_embedding.py"]
-    laws += ["tests/distances/test_energy.py", "tests/distances/test_plan.py"]
+    """The tests of the kernels, which are compiled with ASan and UBSan, then with TSan (GCC); not run by default."""
+    tests = ["tests/kernels", "tests/anchors", "tests/stats/test_energy_test.py", "tests/search/test_embedding.py"]
+    tests += ["tests/distances/test_energy.py", "tests/distances/test_plan.py"]
     memory = {"ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
-    _run_sanitized(session, "address,undefined", "libasan.so", memory, *laws, "-k", "not tensors")
+    _run_sanitized(session, "address,undefined", "libasan.so", memory, *tests, "-k", "not tensors")
     races = {"TSAN_OPTIONS": "halt_on_error=1:exitcode=66"}
-    _run_sanitized(session, "thread", "libtsan.so", races, *laws, "-k", "threads")
+    _run_sanitized(session, "thread", "libtsan.so", races, *tests, "-k", "threads")
 
 
 def _run_sanitized(session: nox.Session, sanitizers: str, library: str, options: dict[str, str], *tests: str) -> None:

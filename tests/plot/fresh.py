@@ -1,5 +1,6 @@
 """`anchorot.plot` with a new figure for every picture: without `ax` two pictures would be drawn over each other."""
 
+import io
 from types import SimpleNamespace
 
 import pytest
@@ -24,3 +25,9 @@ plot = SimpleNamespace(
         for name in anchorot.plot.__all__
     }
 )
+
+
+def drawn(ax):
+    """Draw for real, so that what only drawing finds is found."""
+    ax.figure.savefig(io.BytesIO(), format="png")
+    return ax

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from tests.plot.fresh import plot
-from tests.plot.test_plot import drawn
+from tests.plot.fresh import drawn, plot
 from tests.strategies import examples
 
 LINE = np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0)))

@@ -7,8 +7,8 @@ import pytest
 
 import anchorot as ao
 from anchorot.plot.style import BLUE, NOTHING, RED
-from tests.plot.fresh import plot
-from tests.plot.test_plot import SCALES, drawn
+from tests.plot.fresh import drawn, plot
+from tests.plot.test_style import SCALES
 
 
 def bars_of(ax, colour):

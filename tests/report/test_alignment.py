@@ -6,25 +6,13 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.geometry import Geometry
 from anchorot.report import payload, write_report
-from anchorot.report.drawing import place, turn_onto
 from anchorot.report.payload import NO_COLOUR
 from tests.project.pages import answers, butterflies, decoded_plan, egg, embedded, rivals, unpacked
 
 
 def cloud(n, dim=3, seed=0):
     return np.random.default_rng(seed).normal(size=(n, dim)) * np.arange(1, dim + 1)
-
-
-def rotation(dim, mirrored, seed=1):
-    found, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(dim, dim)))
-    found[:, 0] *= -1 if (np.linalg.det(found) < 0) != mirrored else 1
-    return found
-
-
-def drawn(path):
-    return [unpacked(side["points"]).reshape(-1, side["dim"]) for side in embedded(path)["sides"]]
 
 
 def test_the_page_says_where_an_alignment_comes_from(tmp_path):
@@ -100,61 +88,6 @@ def test_shares_are_of_the_weight_and_points_without_a_match_are_grey(tmp_path):
         grey = (colours == NO_COLOUR).all(axis=1)
         assert grey.tolist() == (unpacked(answer["matches"][side]) < 0).tolist()
     assert unpacked(answer["matches"][0])[alone].tolist() == [-1] * alone.sum()
-
-
-@pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize("mirrored", [False, True])
-def test_a_cloud_and_its_moved_copy_are_drawn_at_the_same_places(tmp_path, dim, mirrored):
-    points, order = cloud(25, dim), np.random.default_rng(2).permutation(25)
-    moved = 7 * points[order] @ rotation(dim, mirrored) + 3
-    plan = np.eye(25)[:, order] / 25
-    write_report(tmp_path / "page.html", ao.from_points(points), ao.from_points(moved), plan)
-    first, second = drawn(tmp_path / "page.html")
-    np.testing.assert_allclose(second, first[order], atol=1e-6)
-    assert max(np.ptp(first, axis=0)) == pytest.approx(1)
-    said = "B: turned and mirrored so" if mirrored else "B: turned so"
-    assert f"{said} that matched points are at the same places" in (tmp_path / "page.html").read_text()
-
-
-def turned_egg(turn):
-    x = egg(60, 0, stretch=(3, 1, 2))
-    return x, ao.Space(x.cost, geometry=Geometry(np.arange(60), 60, x.geometry.positions @ turn, x.geometry.faces))
-
-
-def test_a_surface_is_turned_where_that_helps_and_never_mirrored():
-    turn = rotation(3, mirrored=False)
-    x, y = turned_egg(turn)
-    places = place(x, y, np.eye(60))
-    np.testing.assert_allclose(places.first.sites, places.second.sites, atol=1e-9)
-    assert places.agree
-    _, mirrored = turned_egg(rotation(3, mirrored=True))
-    seen = place(x, mirrored, np.eye(60)).second.sites
-    got, *_ = np.linalg.lstsq(mirrored.geometry.positions, seen - seen.mean(axis=0), rcond=None)
-    assert np.linalg.det(got) > 0
-
-
-def test_a_surface_stays_on_its_feet_under_a_plan_that_says_nothing():
-    x, y = egg(60, 0), egg(60, 1)
-    places = place(x, y, np.full((60, 60), 1 / 3600))
-    np.testing.assert_array_equal(places.second.sites, place(y, x, np.eye(60)).first.sites)
-    assert not places.notes
-    assert not places.agree
-
-
-@pytest.mark.parametrize("plan", [np.zeros((4, 4)), np.eye(4), np.full((4, 4), 1.0)])
-@pytest.mark.parametrize("points", [np.zeros((4, 3)), np.eye(4)[:, :3] * 1e300, np.eye(4)[:, :2]])
-def test_drawings_are_finite_and_within_the_box_whatever_is_drawn(plan, points):
-    x = ao.Space(np.ones((4, 4)) - np.eye(4), geometry=Geometry(np.arange(4), 4, points))
-    for drawn_place in place(x, x, plan)[:2]:
-        assert (np.abs(drawn_place.sites) <= 0.5 + 1e-9).all()
-
-
-def test_a_turn_agrees_fully_with_itself():
-    points = cloud(20)
-    turn = turn_onto(points, points @ rotation(3, mirrored=False), np.eye(20), mirrored=False)
-    assert turn.agreement == pytest.approx(1)
-    assert turn.before < 0.9
-    assert not turn.is_mirrored
 
 
 # -- dense maps ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Estimators: scikit-learn's rules on lists of spaces, and kernels that are positive definite."""
+"""What all estimators share: scikit-learn's rules on lists of spaces, and comparisons with the training spaces."""
 
 import pickle
 import subprocess
@@ -6,13 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -21,13 +17,15 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import anchorot as ao
-from anchorot.estimators import AnchorEmbedding, AnchorKernel, AnchorNeighborsClassifier, AnchorProcessKernel
-from anchorot.estimators import kernels as kernels_module
+from anchorot.estimators import AnchorEmbedding, AnchorKernel, AnchorNeighborsClassifier
 from anchorot.estimators import training as training_module
-from tests.strategies import scale_of, spaces
 
 KERNELS = [AnchorKernel("rbf"), AnchorKernel("distance"), AnchorKernel("distance", reference=1)]
+
+
 TAKE_SPACES = [AnchorEmbedding(grid=(4, 4)), *KERNELS, AnchorNeighborsClassifier()]
+
+
 TAKE_MATRICES = [
     AnchorKernel("rbf", metric="precomputed"),
     AnchorKernel("distance", metric="precomputed"),
@@ -44,71 +42,12 @@ def flat_and_round(count=24, seed=0):
 
 
 X, Y = flat_and_round()
+
+
 MORE, MORE_Y = flat_and_round(10, seed=1)
+
+
 ENERGIES = ao.pairwise(X, progress=False)
-
-
-def smallest_eigenvalue(matrix):
-    np.testing.assert_array_equal(matrix, matrix.T)
-    return np.linalg.eigvalsh(matrix)[0]
-
-
-# -- kernels -------------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(spaces(), min_size=2, max_size=6), st.sampled_from([1, 2]), st.booleans(), st.floats(1e-3, 1e3))
-def test_the_gaussian_kernel_is_positive_definite(some, p, robust, gamma):
-    matrix = AnchorKernel(gamma=gamma, p=p, robust=robust, n_jobs=1).fit_transform(some)
-    assert (matrix.diagonal() == 1).all()
-    # energies are off by 1e-12 of the costs (p = 2: of their squares), and gamma multiplies that
-    scale = 1.0 if robust else scale_of(*some) ** p
-    assert smallest_eigenvalue(matrix) >= -1e-12 * (1 + gamma * scale)
-
-
-@given(st.lists(spaces(), min_size=2, max_size=6), st.sampled_from([1, 2]), st.sampled_from(["mean", 0, 1]))
-def test_the_distance_kernel_is_positive_definite_and_has_the_energies(some, p, reference):
-    kernel = AnchorKernel("distance", reference=reference, p=p, n_jobs=1)
-    matrix = kernel.fit_transform(some)
-    tolerance = 1e-10 * scale_of(*some) ** p
-    assert smallest_eigenvalue(matrix) >= -tolerance
-    norms = matrix.diagonal()
-    energies = ao.pairwise(some, p=p, n_jobs=1, progress=False)
-    np.testing.assert_allclose(norms[:, None] + norms - 2 * matrix, energies, atol=tolerance)
-    np.testing.assert_allclose(norms, kernel.to_reference_, atol=tolerance)
-
-
-def test_from_a_mean_kernels_are_those_of_centred_vectors():
-    matrix = AnchorKernel("distance").fit_transform(X)
-    np.testing.assert_allclose(matrix.sum(axis=0), 0, atol=1e-12)
-
-
-def test_from_a_training_space_kernels_with_it_are_zero():
-    kernel = AnchorKernel("distance", reference=3).fit(X)
-    assert (kernel.transform(MORE)[:, 3] == 0).all()
-    np.testing.assert_allclose(kernel.transform([X[3]]), 0, atol=1e-12)
-
-
-def test_kernels_are_those_of_pairwise():
-    np.testing.assert_array_equal(AnchorKernel(gamma=2.5).fit_transform(X), np.exp(-2.5 * ENERGIES))
-    to_training = ao.pairwise(MORE, X, robust=True, p=2, progress=False)
-    kernel = AnchorKernel(gamma=2.5, robust=True, p=2).fit(X)
-    np.testing.assert_array_equal(kernel.transform(MORE), np.exp(-2.5 * to_training))
-    induced = AnchorKernel("distance", reference=2).fit(X).transform(MORE)
-    to_training = ao.pairwise(MORE, X, progress=False)
-    expected = (to_training[:, [2]] + ENERGIES[2] - to_training) / 2
-    np.testing.assert_allclose(induced, expected, atol=1e-14)
-
-
-def test_scale_is_one_over_the_median_energy_of_pairs():
-    pairs = [ENERGIES[i, j] for i in range(len(X)) for j in range(i)]
-    assert AnchorKernel().fit(X).gamma_ == pytest.approx(1 / np.median(pairs))
-
-
-def test_scale_where_most_spaces_are_alike():
-    assert AnchorKernel().fit([X[0]] * 3).gamma_ == 1
-    assert AnchorKernel().fit([X[0]]).gamma_ == 1
-    mostly = [X[0]] * 6 + [X[1]]
-    assert AnchorKernel().fit(mostly).gamma_ == pytest.approx(21 / (6 * ENERGIES[0, 1]))
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -145,70 +84,6 @@ def test_training_spaces_are_sorted_once_and_no_jobs_are_one_job():
     kernel = AnchorKernel(n_jobs=None).fit(X)
     assert all(isinstance(x, ao.AnchorFeatures) for x in kernel.spaces_)
     np.testing.assert_array_equal(kernel.transform(MORE), AnchorKernel().fit(X).transform(MORE))
-
-
-# -- embedding -----------------------------------------------------------------------------------------------------
-
-
-def test_vectors_are_those_of_embed_over_the_training_range():
-    embedding = AnchorEmbedding(grid=(5, 6)).fit(X)
-    grid = ao.Grid.around(X, (5, 6))
-    assert embedding.grid_ == grid
-    found = embedding.transform(MORE)
-    np.testing.assert_array_equal(found, ao.embed(MORE, grid))
-    assert found.dtype == np.float32
-    assert embedding.get_feature_names_out()[[0, -1]].tolist() == ["anchorembedding0", "anchorembedding29"]
-
-
-def test_ends_of_the_range_can_be_given():
-    assert AnchorEmbedding(low=-1.0, high=9.0).fit(X).grid_ == ao.Grid((32, 32), -1.0, 9.0)
-    assert AnchorEmbedding(high=9.0).fit(X).grid_ == ao.Grid((32, 32), 0.0, 9.0)
-    robust = AnchorEmbedding(robust=True).fit(X)
-    assert robust.grid_ == ao.Grid((32, 32), 0.0, 1.0)
-    np.testing.assert_array_equal(robust.transform(MORE), ao.embed(MORE, robust=True))
-
-
-# -- neighbours ----------------------------------------------------------------------------------------------------
-
-
-def test_neighbours_are_those_of_pairwise():
-    model = AnchorNeighborsClassifier(3, robust=True).fit(X, Y)
-    values, numbers = model.kneighbors(MORE)
-    energies = ao.pairwise(MORE, X, robust=True, progress=False)
-    np.testing.assert_array_equal(numbers, np.argsort(energies, axis=1)[:, :3])
-    np.testing.assert_array_equal(values, np.sort(energies, axis=1)[:, :3])
-    assert model.kneighbors(MORE, 5)[1].shape == (10, 5)
-    votes = (Y[numbers][:, :, None] == model.classes_).mean(axis=1)
-    np.testing.assert_allclose(model.predict_proba(MORE), votes)
-    assert (model.predict(MORE) == model.classes_[votes.argmax(axis=1)]).all()
-    assert model.score(MORE, MORE_Y) == (model.predict(MORE) == MORE_Y).mean()
-
-
-@pytest.mark.parametrize("metric", ["ae", "precomputed"])
-def test_training_spaces_are_not_their_own_neighbours(metric):
-    model = AnchorNeighborsClassifier(2, metric=metric).fit(X if metric == "ae" else ENERGIES, Y)
-    others = ENERGIES + np.diag(np.full(len(X), np.inf))
-    values, numbers = model.kneighbors()
-    np.testing.assert_array_equal(numbers, np.argsort(others, axis=1)[:, :2])
-    np.testing.assert_array_equal(values, np.sort(others, axis=1)[:, :2])
-    assert model.kneighbors(n_neighbors=4)[0].shape == (len(X), 4)
-
-
-@pytest.mark.parametrize(("metric", "options"), [("aw", {"epsilon": 0.1}), ("gw", {}), ("slb", {"p": 1}), ("tlb", {})])
-def test_all_metrics_find_neighbours(metric, options):
-    if metric in ("gw", "tlb"):
-        pytest.importorskip("ot")
-    model = AnchorNeighborsClassifier(metric=metric, n_jobs=1, **options).fit(X[:4], Y[:4])
-    expected = ao.pairwise(MORE[:2], X[:4], metric, n_jobs=1, progress=False, **options).min(axis=1)
-    np.testing.assert_array_equal(model.kneighbors(MORE[:2])[0][:, 0], expected)
-
-
-def test_distance_weights_let_the_nearer_win():
-    near, far = X[0], X[1]
-    queries, labels = [near], ["near", "far", "far"]
-    training = [ao.Space(near.cost * 1.01), far, far]
-    assert AnchorNeighborsClassifier(3).fit(training, labels).predict(queries) == ["far"]
-    assert AnchorNeighborsClassifier(3, "distance").fit(training, labels).predict(queries) == ["near"]
 
 
 # -- scikit-learn's ways -------------------------------------------------------------------------------------------
@@ -330,45 +205,6 @@ def test_inside_joblib_all_cores_are_one(monkeypatch, n_jobs, nested):
     assert asked == [n_jobs or 1, nested, nested]
 
 
-# -- Gaussian processes --------------------------------------------------------------------------------------------
-
-
-def test_the_process_kernel_has_its_derivative():
-    theta, step = np.log(0.7), 1e-6
-    values, gradient = AnchorProcessKernel(0.7)(X, eval_gradient=True)
-    np.testing.assert_allclose(values, np.exp(-0.7 * ENERGIES), rtol=1e-14)
-    above, below = (AnchorProcessKernel(np.exp(theta + sign * step))(X) for sign in (1, -1))
-    np.testing.assert_allclose(gradient[:, :, 0], (above - below) / (2 * step), atol=1e-8)
-    assert AnchorProcessKernel(0.7, "fixed")(X, eval_gradient=True)[1].shape == (len(X), len(X), 0)
-    assert (AnchorProcessKernel().diag(X) == 1).all()
-    np.testing.assert_allclose(AnchorProcessKernel(0.7)(MORE, X), AnchorKernel(gamma=0.7).fit(X).transform(MORE))
-
-
-def test_processes_classify_spaces():
-    model = GaussianProcessClassifier(ConstantKernel() * AnchorProcessKernel()).fit(X, Y)
-    assert model.score(MORE, MORE_Y) == 1
-    assert model.kernel_.k2.gamma != 1
-
-
-def test_processes_learn_numbers_and_compare_the_training_spaces_once(monkeypatch):
-    calls = counting(monkeypatch, kernels_module)
-    lengths = np.linspace(1, 3, 9)
-    lines = [ao.from_points(np.linspace(0, length, 15)[:, None]) for length in lengths]
-    model = GaussianProcessRegressor(AnchorProcessKernel() + WhiteKernel(1e-3, "fixed"), normalize_y=True)
-    model.fit(lines, lengths)
-    assert len(calls) == 1
-    np.testing.assert_allclose(model.predict(lines), lengths, atol=0.05)
-    assert "AnchorProcessKernel(gamma=" in repr(model.kernel_)
-
-
-def test_the_process_kernel_forgets_other_spaces_and_options():
-    kernel = AnchorProcessKernel()
-    kernel(X)
-    np.testing.assert_array_equal(kernel(MORE), AnchorProcessKernel()(MORE))
-    kernel.set_params(robust=True)
-    np.testing.assert_array_equal(kernel(MORE), AnchorProcessKernel(robust=True)(MORE))
-
-
 # -- bad input -----------------------------------------------------------------------------------------------------
 
 
@@ -400,11 +236,6 @@ def test_bad_input_is_refused_in_one_line(estimator, given, message):
     with pytest.raises(ao.InputError, match=message) as caught:
         estimator.fit(given, Y)
     assert "\n" not in str(caught.value)
-
-
-def test_a_process_kernel_refuses_powers_that_make_no_kernel():
-    with pytest.raises(ao.InputError, match=r"got p=3"):
-        AnchorProcessKernel(p=3)(X)
 
 
 def test_without_scikit_learn_the_extra_is_named():

@@ -1,0 +1,40 @@
+"""Spaces as vectors for scikit-learn."""
+
+import numpy as np
+
+import anchorot as ao
+from anchorot.estimators import AnchorEmbedding
+
+
+def flat_and_round(count=24, seed=0):
+    """Flat and round clouds of points in turns, of many sizes."""
+    rng = np.random.default_rng(seed)
+    points = [rng.normal(size=(rng.integers(15, 30), 2)) * (1, 0.05 if k % 2 else 1) for k in range(count)]
+    return [ao.from_points(x / x.std()) for x in points], np.where(np.arange(count) % 2, "flat", "round")
+
+
+X, Y = flat_and_round()
+
+
+MORE, MORE_Y = flat_and_round(10, seed=1)
+
+
+# -- embedding -----------------------------------------------------------------------------------------------------
+
+
+def test_vectors_are_those_of_embed_over_the_training_range():
+    embedding = AnchorEmbedding(grid=(5, 6)).fit(X)
+    grid = ao.Grid.around(X, (5, 6))
+    assert embedding.grid_ == grid
+    found = embedding.transform(MORE)
+    np.testing.assert_array_equal(found, ao.embed(MORE, grid))
+    assert found.dtype == np.float32
+    assert embedding.get_feature_names_out()[[0, -1]].tolist() == ["anchorembedding0", "anchorembedding29"]
+
+
+def test_ends_of_the_range_can_be_given():
+    assert AnchorEmbedding(low=-1.0, high=9.0).fit(X).grid_ == ao.Grid((32, 32), -1.0, 9.0)
+    assert AnchorEmbedding(high=9.0).fit(X).grid_ == ao.Grid((32, 32), 0.0, 9.0)
+    robust = AnchorEmbedding(robust=True).fit(X)
+    assert robust.grid_ == ao.Grid((32, 32), 0.0, 1.0)
+    np.testing.assert_array_equal(robust.transform(MORE), ao.embed(MORE, robust=True))
