@@ -1,17 +1,14 @@
 """What every user meets first: help, usage, bad input, the demo; what holds for all commands is in test_cli_laws.py."""
 
-import json
 import signal
 import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 
 import anchorot as ao
 from tests.command_line import PAIR, PROGRAM, anchorot, assert_one_line
-from tests.project.test_import import HEAVY
 
 
 @pytest.mark.parametrize(
@@ -109,32 +106,6 @@ def test_a_missing_package_is_told_before_the_work(tmp_path, package, extra, arg
     assert list(tmp_path.iterdir()) == []
 
 
-def test_demo_writes_a_picture_and_a_table(tmp_path):
-    pytest.importorskip("matplotlib")
-    result = anchorot("demo", "--n-points", 40, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "scale-free x1.7" in result.stdout
-    assert (tmp_path / "anchorot-demo.png").read_bytes().startswith(b"\x89PNG")
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-@pytest.mark.parametrize("arguments", [["demo", "--n-points", 20], ["pairwise", *PAIR, "--picture", "D.png"]])
-def test_pictures_are_written_without_pyplot(tmp_path, arguments):
-    pytest.importorskip("matplotlib")
-    program = f"import atexit, sys; atexit.register(lambda: print('matplotlib.pyplot' in sys.modules)); {PROGRAM}"
-    assert anchorot(*arguments, cwd=tmp_path, program=program).stdout.endswith("\nFalse\n")
-    assert list(tmp_path.glob("*.png"))
-
-
-def test_demo_finds_kinds_by_robust_energy(tmp_path):
-    pytest.importorskip("matplotlib")
-    found = json.loads(anchorot("demo", "-o", tmp_path / "x.png", "--json").stdout)
-    assert found["pairs"] == 210
-    assert found["robust AE"]["same_kind"] > 2 * found["AE"]["same_kind"]
-    distances = np.array(found["AE"]["distances"])
-    assert (distances == distances.T).all()
-
-
 @pytest.mark.system
 def test_ctrl_c_leaves_nothing_behind(tmp_path):
     pytest.importorskip("matplotlib")
@@ -149,31 +120,8 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_config_says_which_kernels():
-    found = json.loads(anchorot("config", "--json").stdout)
-    assert found == ao.config.config()
-    numpy = anchorot("config", fresh=True, ANCHOROT_KERNELS="numpy")  # which is read when anchorot is imported
-    assert numpy.stdout.splitlines()[1].split() == ["kernels", "numpy"]
-
-
 def test_version():
     assert anchorot("--version").stdout.strip() == ao.__version__
-
-
-def test_start_up_loads_nothing_heavy():
-    program = (
-        "import sys, anchorot.cli as cli\n"
-        "for words in ('--version', '--help', 'compare --help', 'match --help'):\n"
-        "    sys.argv = ['anchorot', *words.split()]\n"
-        "    try: cli.main()\n"
-        "    except SystemExit: pass\n"
-        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
-    )
-    loaded = set(
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stderr.split()
-    )
-    assert "typer" in loaded
-    assert not loaded & (HEAVY - {"typer", "rich", "click"})
 
 
 def test_shell_completion():

@@ -72,26 +72,6 @@ def test_pairwise_refuses_neighbours_that_it_cannot_give(tmp_path, options, prob
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_pairwise_of_a_folder_is_in_natural_order(tmp_path):
-    for number in (10, 9, 1):
-        np.save(tmp_path / f"x{number}.npy", np.zeros((2, 2)))
-    (tmp_path / "notes.md").write_text("not a space")
-    found = json.loads(anchorot("pairwise", tmp_path, "--metric", "slb", "--robust", "--json").stdout)
-    assert found["names"] == ["x1.npy", "x9.npy", "x10.npy"]
-    assert found["distances"] == [[0.0] * 3] * 3
-
-
-def test_pairwise_of_a_tu_folder(tmp_path):
-    folder = tmp_path / "TOY"
-    folder.mkdir()
-    (folder / "TOY_A.txt").write_text("1, 2\n4, 5\n")
-    (folder / "TOY_graph_indicator.txt").write_text("1\n1\n2\n3\n3\n")
-    (folder / "TOY_graph_labels.txt").write_text("1\n2\n1\n")
-    found = json.loads(anchorot("pairwise", folder, "--json").stdout)
-    assert found["names"] == ["TOY/1", "TOY/2", "TOY/3"]
-    assert found["distances"][0][2] == 0 < found["distances"][0][1]
-
-
 def test_pairwise_goes_on_from_its_checkpoint(tmp_path):
     paths = write_lines(tmp_path)
     arguments = ("pairwise", *paths, "--checkpoint", "parts", "--json")
@@ -148,18 +128,6 @@ def test_pairwise_leaves_what_living_jobs_are_at_to_them(tmp_path, monkeypatch):
 def test_a_bad_shard_is_one_line(tmp_path, words, said):
     assert_one_line(anchorot("pairwise", *write_lines(tmp_path), *words.split(), cwd=tmp_path), said)
     assert not (tmp_path / "run").exists()
-
-
-def test_pairwise_names_a_bad_file_or_skips_it(tmp_path):
-    paths = [*write_lines(tmp_path), tmp_path / "bad.csv"]
-    paths[-1].write_text("a,b\n")
-    result = anchorot("pairwise", *paths, "--json")
-    assert result.returncode == 2
-    assert "bad.csv: there is a header, but no line of numbers" in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-    skipped = anchorot("pairwise", *paths, "--json", "--skip-errors")
-    assert json.loads(skipped.stdout)["distances"][3] == [None] * 4
-    assert skipped.stderr.startswith("anchorot: note: 1 of 4 spaces cannot be used")
 
 
 def test_search_finds_what_was_built(tmp_path):

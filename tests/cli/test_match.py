@@ -42,23 +42,6 @@ def test_match_prints_writes_and_reports(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"a.npz", "b.npz", "m.csv", "m.npz", "r.html"}
 
 
-def test_match_aligns_unless_told_otherwise(tmp_path):
-    cloud = np.random.default_rng(0).normal(size=(20, 3))
-    order = np.random.default_rng(1).permutation(20)
-    np.save(tmp_path / "a.npy", ao.from_points(cloud).cost)
-    np.save(tmp_path / "b.npy", ao.from_points(cloud[order] + 5).cost)
-    found = json.loads(anchorot("match", "a.npy", "b.npy", "--json", cwd=tmp_path).stdout)
-    assert found["plan"] == "align"
-    assert order[found["match"]].tolist() == list(range(20))
-    assert 0 <= found["bound"] <= found["value"] < 1e-12
-    assert found["gap"] == found["value"] - found["bound"]
-    assert (found["unmatched"], found["runner_up"], found["converged"]) == (0, None, True)
-    assert {start["name"] for start in found["candidates"]} >= {"near", "middle", "product"}
-    shown = anchorot("match", "a.npy", "b.npy", "--start", "product", cwd=tmp_path).stdout
-    assert all(text in shown for text in ("loss: ", "a gap of ", "│ product │"))
-    assert "near" not in shown
-
-
 def told(page):
     """What the top of a page says, by name."""
     return {unescape(key): unescape(value) for key, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)}
@@ -118,6 +101,8 @@ def meshes(tmp_path):
 
 # Let meshes of few vertices be aligned as large ones are.
 FEW = "import anchorot.cli.match; from anchorot.cli import main; import sys; "
+
+
 FEW += "sys.modules['anchorot.cli.match'].LARGE_MESH = 50; "
 
 
@@ -133,60 +118,6 @@ def small_meshes(tmp_path):
     truth = np.argsort(order)
     trimesh.Trimesh(vertices[order], truth[ball.faces], process=False).export(tmp_path / "b.off")
     return tmp_path, truth
-
-
-def test_meshes_are_aligned_as_surfaces_and_what_is_known_is_told(small_meshes):
-    folder, truth = small_meshes
-    files = ["-o", "map.txt", "--report", "r.html"]
-    result = anchorot("match", "a.off", "b.off", *files, cwd=folder, program=FEW + "main()")
-    assert result.returncode == 0, result.stderr
-    told_text = " ".join(result.stdout.split())
-    for words in (
-        "candidates, best first",
-        "orientation: ",
-        "reliable: ",
-        "│ confidence",
-        "written: map.txt",
-    ):
-        assert words in told_text.replace("┃", "│")
-    matches = ao.read_matches(folder / "map.txt")
-    found = ao.align_meshes(folder / "a.off", folder / "b.off", rng=0)
-    np.testing.assert_array_equal(matches, found.matches)
-    assert (matches == truth).mean() > 0.9
-    assert told((folder / "r.html").read_text("utf-8"))["method"] == "align_meshes"
-    assert ("WARNING" in told_text) == (found.reliable < 0.8)
-
-
-@pytest.mark.system
-def test_programs_are_told_all_that_is_known_of_a_map_of_surfaces(small_meshes):
-    folder, _ = small_meshes
-    command = ["match", "a.off", "b.off", "--json", "-o", "m.npz"]
-    found = json.loads(anchorot(*command, cwd=folder, program=FEW + "main()").stdout)
-    wanted = ao.align_meshes(folder / "a.off", folder / "b.off", rng=0)
-    assert (found["plan"], found["n"], found["m"], found["unmatched"]) == ("meshes", 162, 162, 0)
-    assert found["match"] == wanted.matches.tolist()
-    assert found["reliable"] == pytest.approx(wanted.reliable)
-    assert found["orientation"] == pytest.approx(wanted.orientation)
-    assert found["confidence"] == pytest.approx(wanted.confidence.tolist())
-    assert [one["name"] for one in found["candidates"]] == [one.name for one in wanted.candidates]
-    assert (found["runner_up"] is None) == (wanted.runner_up is None)
-    assert found["seconds"]["plan"] > 0
-    with np.load(folder / "m.npz") as saved:
-        assert saved["match"].tolist() == found["match"]
-        assert saved["confidence"].tolist() == pytest.approx(found["confidence"])
-
-
-@pytest.mark.system
-def test_a_map_that_may_be_turned_round_is_told_with_a_warning(small_meshes):
-    folder, _ = small_meshes
-    doubt = FEW + "from dataclasses import replace; import anchorot as ao; align = ao.align_meshes; "
-    doubt += "ao.align_meshes = lambda *a, **o: (lambda found: replace(found, reliable=0.3, runner_up="
-    doubt += "replace(found.candidates[0], differs=0.4)))(align(*a, **o)); main()"
-    result = anchorot("match", "a.off", "b.off", cwd=folder, program=doubt)
-    shown = " ".join(result.stdout.split())
-    assert "WARNING: This map may be turned round: the chance that it is the right way round" in shown
-    assert "40% of the matches differ" in shown
-    assert result.returncode == 0
 
 
 @pytest.mark.system

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +16,8 @@ pytestmark = [
     pytest.mark.system,
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers that send signals"),
 ]
+
+
 PATIENCE = 1.5  # seconds from the signal to the end of the call; the step under way takes three
 
 
@@ -155,32 +156,3 @@ def test_a_command_ends_within_a_second_or_so_of_a_signal(number, tmp_path):
     assert child.returncode == 128 + number
     assert said in ("", "anchorot: interrupted\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npy", "b.npy"]
-
-
-def test_without_a_terminal_a_line_now_and_then_says_what_is_under_way(monkeypatch, capsys):
-    output = pytest.importorskip("anchorot.cli.output")
-    monkeypatch.setattr(output, "LOG_SECONDS", 0.1)
-    with output.Stopwatch()("plan", "computing the Alignment"):
-        time.sleep(0.35)
-    said = capsys.readouterr().err
-    assert said.splitlines() == ["anchorot: computing the Alignment, 0 s so far"] * len(said.splitlines())
-    assert 2 <= len(said.splitlines()) <= 3
-    time.sleep(0.15)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(output, "LOG_SECONDS", 30.0)
-    with output.Stopwatch()("plan", "computing the Alignment"):
-        pass
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_lines_that_cannot_be_said_stop_nothing(monkeypatch):
-    output = pytest.importorskip("anchorot.cli.output")
-    failed = []
-    monkeypatch.setattr(output, "LOG_SECONDS", 0.05)
-    monkeypatch.setattr(threading, "excepthook", failed.append)
-    with open("/dev/full", "w") as full, monkeypatch.context() as patch:
-        patch.setattr(sys, "stderr", full)
-        with output.Stopwatch()("plan", "computing the Alignment"):
-            time.sleep(0.2)
-    assert failed == []

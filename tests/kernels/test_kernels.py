@@ -1,18 +1,12 @@
 """The kernels against NumPy and against each other, on sizes that meet every edge of them."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anchorot._kernels import kernels
-from anchorot._kernels import numpy as numpy_kernels
-from anchorot._kernels.records import Events, LowerRows, to_heights
-from anchorot.anchors.features import AnchorFeatures
+from anchorot._kernels.records import LowerRows, to_heights
 from tests.strategies import examples
 
 SIZES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 129, 255, 257]
@@ -91,94 +85,6 @@ def test_events_of_a_symmetric_matrix_are_its_upper_half_each_with_its_mirror_im
         np.testing.assert_array_equal(events.position, cost[row, column])
         np.testing.assert_array_equal(events.row, row)
         np.testing.assert_array_equal(events.jump, jumps[column])
-
-
-def random_events(rng, rows, atoms, spread=1.0):
-    weights = rng.dirichlet(np.ones(atoms), size=rows)
-    values = spread * rng.normal(size=(rows, 1)) + rng.normal(size=(rows, atoms))
-    order = np.argsort(values.ravel(), kind="stable")
-    row = np.repeat(np.arange(rows, dtype=np.uint32), atoms)[order]
-    return Events(values.ravel()[order], row, to_heights(weights.ravel())[order], rng.dirichlet(np.ones(rows)))
-
-
-def test_sweep_with_thousands_of_crossings_an_event(native_only):
-    # Many rows of few, large jumps, all alike: each event passes more than the 400 others at which the sorted sweep
-    # gives up and the tree takes over (kManyCrossings in sweep.cpp). The sweep of the NumPy kernels agrees.
-    rng = np.random.default_rng(4)
-    x, y = random_events(rng, 1400, 10, spread=0.0), random_events(rng, 1400, 10, spread=0.001)
-    assert kernels.sweep_energy(x, y, 1) == pytest.approx(numpy_kernels.sweep_energy(x, y, 1), rel=1e-8)
-
-
-def random_moves(rng, rows, atoms):
-    events = random_events(rng, rows, atoms)
-    moves = AnchorFeatures(events=events).level_moves
-    side = rng.uniform(size=rows) < 0.5
-    return moves, np.where(side, events.mass / events.mass[side].sum(), -events.mass / events.mass[~side].sum())
-
-
-@pytest.mark.parametrize("p", [2, 3, 4, 5, 9, 33])
-def test_power_sweeps_of_many_stretches_agree_with_those_in_blocks(p, native_only):
-    moves, signed_mass = random_moves(np.random.default_rng(5), 60, 200)  # 12 000 moves: two stretches
-    expected = numpy_kernels.level_sweep_energy(moves, signed_mass, p, 1)
-    energy = kernels.level_sweep_energy(moves, signed_mass, p, 1)
-    assert energy == pytest.approx(expected, rel=1e-10)
-    assert kernels.level_sweep_energy(moves, signed_mass, p, 3) == energy
-
-
-PROGRAM = """
-import numpy as np, anchorot as ao
-from anchorot.anchors.rows import row_costs
-rng = np.random.default_rng(0)
-x, y = (ao.from_points(rng.normal(size=(n, 3))) for n in (130, 77))
-w = ao.Space(x.cost, rng.dirichlet(np.ones(130)))
-wide = [ao.anchor_energy(a, y, p=p) for a, p in ((x, 1), (w, 1), (x, 3), (w, 3), (w, 4))]
-narrow = ao.anchor_energy(x.cost.astype("f4"), y.cost.astype("f4"))
-costs = row_costs(x, y, 1, 1).sum().item()
-samples = [rng.normal(size=n).round(d) for d in (1, 9) for n in rng.integers(1, 9, 60)]
-equal = rng.normal(size=(60, 5))
-tests = [ao.energy_test(rows[:25], rows[25:], n_resamples=20, rng=0, method="sweep")
-         for rows in (samples[:60], samples[60:], list(equal))]
-nulls = [value.item() for test in tests for value in test.null]
-edges = [rng.integers(0, 40, (90, 2)) for _ in range(2)]
-networks = [start.objective for start in ao.align_graphs(*edges, weight=False, rng=0).candidates]
-plan = rng.random((40, 37)).astype("f4")
-ao._kernels.kernels.tilt_plan(plan, rng.normal(size=plan.shape).astype("f4"), 3.0, np.ones(40, "f4"), 5, 1)
-found = *wide, narrow, costs, *nulls, *networks, *plan.ravel().tolist()
-print([value.hex() for value in found], ao.config.config()["kernels"])
-"""
-
-
-def run_with(**environment):
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=os.environ | environment, capture_output=True, text=True, check=True
-    )
-    return result.stdout.strip().rsplit("] ", 1)
-
-
-@pytest.mark.system
-def test_every_instruction_set_gives_the_same_bits(native_only):
-    results = {level: run_with(ANCHOROT_SIMD=level) for level in ("", "avx2", "baseline")}
-    assert len({values for values, _ in results.values()}) == 1
-    assert results["baseline"][1] == "native (baseline)"
-
-
-@pytest.mark.parametrize("level", ["avx1024", "AVX2", "none"])
-def test_an_unknown_instruction_set_is_refused_with_the_choices(level, native_only):
-    with pytest.raises(subprocess.CalledProcessError) as caught:
-        run_with(ANCHOROT_SIMD=level)
-    message = f"InputError: ANCHOROT_SIMD must be 'avx512', 'avx2' or 'baseline', but got '{level}'"
-    assert caught.value.stderr.strip().endswith(message)
-
-
-@pytest.mark.system
-def test_kernels_can_be_chosen():
-    assert run_with(ANCHOROT_KERNELS="numpy")[1] == "numpy"
-
-
-def test_an_unknown_choice_of_kernels_is_refused():
-    with pytest.raises(subprocess.CalledProcessError) as caught:
-        run_with(ANCHOROT_KERNELS="fortran")
-    assert "ANCHOROT_KERNELS must be 'native' or 'numpy', but got 'fortran'" in caught.value.stderr
 
 
 @examples(40)

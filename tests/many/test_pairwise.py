@@ -1,11 +1,9 @@
 """All pairs of many spaces: the same numbers as one by one, whoever computes them."""
 
-import sys
 import threading
 import warnings
 import weakref
 from functools import partial
-from io import StringIO
 
 import numpy as np
 import pytest
@@ -13,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot._progress import progress_bar
 from anchorot.anchors.features import as_features
 from anchorot.many import job, metrics
-from anchorot.many.tiles import checkpoint_side, larger_side, pieces, read_manifest, tile_side, walk_tiles
 from tests.strategies import assert_same, clouds, examples, spaces
 
 PUBLIC = {
@@ -26,7 +22,11 @@ PUBLIC = {
     "slb": lambda x, y, o: ao.lower_bounds(x, y, o["p"], o["robust"]).slb,
     "tlb": lambda x, y, o: ao.lower_bounds(x, y, o["p"], o["robust"]).tlb,
 }
+
+
 POWERS = {"ae": [1, 2, 3], "aw": [1, 2, 3], "gw": [2], "slb": [1, 2], "tlb": [1, 2]}
+
+
 EPSILONS = {"aw": [0.0, 0.5], "gw": [None, 0.5]}
 
 
@@ -137,29 +137,6 @@ def test_a_tile_is_one_call_without_the_gil(is_uniform, monkeypatch):
     ao.pairwise(many, tile=4, n_jobs=2)
     assert len(calls) == 3
     assert not one_by_one
-
-
-def test_tiles_of_small_spaces_are_larger_unless_workers_would_wait():
-    assert larger_side(16, 20_000, 600, 600, 16) == 32
-    assert larger_side(16, 20_000, 600, 600, 64) == 16  # too few tiles
-    assert larger_side(16, 80_000, 6000, 6000, 16) == 16  # long ones
-
-
-def test_tiles_of_a_checkpoint_are_larger_while_they_stay_quick_and_enough_of_them_remain():
-    assert checkpoint_side(16, 16, 80_000, 600, 600) == 64
-    assert checkpoint_side(16, 16, 400_000, 600, 600) == 32
-    assert checkpoint_side(16, 16, 2_000_000, 600, 600) == 16  # a tile takes a second already
-    assert checkpoint_side(79, 16, 80_000, 10_000, 10_000) == 79
-    for n in (1, 30, 100, 600, 3000):
-        side = checkpoint_side(16, 16, 100, n, n)
-        assert side == 16 or len(list(walk_tiles(n, None, side, [1] * n, n))) >= 32
-
-
-def test_only_tiles_of_quick_metrics_are_larger(tmp_path, monkeypatch):
-    monkeypatch.setattr("anchorot.many.tiles.FEW_TILES", 0)
-    for metric, side in (("aw", 8), ("ae", 16)):
-        ao.pairwise(clouds(2), metric=metric, checkpoint=tmp_path / metric)
-        assert (read_manifest(tmp_path / metric)["side"] > side) == (metric == "ae")
 
 
 def test_spaces_of_many_costs_are_compared_in_several_calls(monkeypatch):
@@ -441,63 +418,3 @@ def test_a_space_that_fails_later_is_an_error_even_if_bad_ones_are_skipped():
 
     with pytest.raises(ao.InputError, match=r"the disk is gone.*it was fine when the run began"):
         ao.pairwise(Fading(uniform(6)), n_jobs=1, memory=1, errors="skip")
-
-
-# -- tiles ---------------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(1, 30), st.none() | st.integers(1, 30), st.integers(1, 9), st.integers(0, 40))
-def test_tiles_cover_every_pair_once(n, m, side, room):
-    seen = np.zeros((n, m or n), int)
-    tiles = list(walk_tiles(n, m, side, [1] * n, room))
-    for tile in tiles:
-        block = seen[tile.rows.start : tile.rows.stop, tile.columns.start : tile.columns.stop]
-        block += np.triu(np.ones_like(block)) if tile.is_diagonal else 1
-    np.testing.assert_array_equal(seen, np.triu(np.ones_like(seen)) if m is None else np.ones_like(seen))
-    assert sum(tile.n_pairs for tile in tiles) == (n * (n - 1) // 2 if m is None else n * m)
-    assert len({tile.name for tile in tiles}) == len(tiles)
-
-
-def test_there_are_never_too_many_tiles():
-    assert tile_side(148, 148, 16) == 16
-    assert len(pieces(range(100_000), tile_side(100_000, 10, 16))) <= 128
-
-
-# -- progress ------------------------------------------------------------------------------------------------------
-
-
-class Terminal(StringIO):
-    def isatty(self):
-        return True
-
-
-def test_bar_tells_count_and_speed_on_a_terminal(monkeypatch, tmp_path):
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    ao.pairwise(uniform(10), tile=3, checkpoint=tmp_path)
-    assert "45 of 45 pairs" in terminal.getvalue()
-    assert "pairs/s" in terminal.getvalue()
-    assert "100%" in terminal.getvalue()
-    (tmp_path / "000003-000006.npy").unlink()
-    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    ao.pairwise(uniform(10), tile=3, checkpoint=tmp_path)
-    assert "45 of 45 pairs" in terminal.getvalue()
-
-
-@pytest.mark.parametrize("stream", [None, Terminal(), StringIO()])
-def test_bar_is_silent_where_standard_error_is_closed(monkeypatch, stream):
-    if stream is not None:
-        stream.close()
-    monkeypatch.setattr(sys, "stderr", stream)
-    assert ao.pairwise(uniform(3), n_jobs=1).shape == (3, 3)
-
-
-def test_bar_is_silent_in_a_pipe_or_when_not_wanted(monkeypatch, capsys):
-    ao.pairwise(uniform(10))
-    assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    ao.pairwise(uniform(10), progress=False)
-    with progress_bar(3, "reading", "files", enabled=False) as advance:
-        advance(3)
-    assert terminal.getvalue() == ""

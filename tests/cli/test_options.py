@@ -1,4 +1,4 @@
-"""Results and indexes say how files were read, and queries are read alike."""
+"""Options of commands that read files: results record them, and queries use them."""
 
 import gzip
 import json

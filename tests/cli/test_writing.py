@@ -1,4 +1,4 @@
-"""No command writes over what it reads, whatever the two are called."""
+"""Output files: refused before the work, or saved elsewhere after it, but never lost."""
 
 from pathlib import Path
 
@@ -19,6 +19,95 @@ from tests.command_line import (
 )
 
 pytestmark = pytest.mark.system
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    return write_inputs(tmp_path)
+
+
+def test_no_output_is_left_out():
+    options = {f"{name} {option}" for name, option, _ in OUTPUTS}
+    assert {name for name in RUNS if "-o" in RUNS[name].split()} <= {name.rpartition(" ")[0] for name in options}
+    assert {"match --report", "pairwise --picture", "pairwise --checkpoint", "test --picture"} <= options
+
+
+@pytest.mark.parametrize(("name", "option", "ending"), OUTPUTS)
+def test_outputs_are_checked_before_any_work(tmp_path, name, option, ending):
+    need_extras(name)
+    (tmp_path / "file").touch()
+    (tmp_path / f"folder{ending}").mkdir()
+    missing, instead = f"no/such/folder/x{ending}", f"folder{ending}"
+    if (name, option) in FOLDERS:
+        missing, instead = "file/no/such/folder", "file"
+    wrong = [
+        missing,
+        instead,
+        f"/proc/x{ending}",  # nobody may write there, not even root
+        f"{'x' * 256}{ending}",
+        f"file/x{ending}",
+    ]
+    before = sorted(tmp_path.iterdir())
+    results = anchorot_each(*(with_output(name, option, path) for path in wrong), cwd=tmp_path)
+    for path, result in zip(wrong, results, strict=True):
+        assert_one_line(result, f"anchorot: {path}: ")  # and not of a.npy, which is not there either
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def unable_to_write(wanted):
+    """A program in which a file of that name cannot come into its place."""
+    return (
+        "import errno, os, pathlib; from anchorot.cli import main\n"
+        "replace = pathlib.Path.replace\n"
+        "def full(self, target):\n"
+        f"    if target.name == {wanted!r}: raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))\n"
+        "    return replace(self, target)\n"
+        "pathlib.Path.replace = full; main()"
+    )
+
+
+AS_THEY_COME = {*FOLDERS, ("search build", "--output")}  # written while it is computed: nothing to save at the end
+
+
+@pytest.mark.parametrize(("name", "option", "ending"), [out for out in OUTPUTS if out[:2] not in AS_THEY_COME])
+def test_a_result_that_cannot_be_written_is_saved_elsewhere(inputs, name, option, ending):
+    need_extras(name)
+    spare = inputs / "spare"
+    spare.mkdir()
+    wanted = f"wanted{ending}"
+    program = unable_to_write(wanted)
+    before = sorted(inputs.iterdir())
+    result = anchorot(*with_output(name, option, wanted), cwd=inputs, program=program, TMPDIR=str(spare))
+    assert result.returncode == 2
+    assert result.stdout != ""  # what was found is told all the same
+    assert "written: wanted" not in result.stdout
+    (rescued,) = spare.glob("anchorot-*/*")
+    message = f"anchorot: {wanted}: No space left on device; it is saved as {rescued} instead\n"
+    assert result.stderr == message
+    assert rescued.suffix == ending
+    assert rescued.stat().st_size > 0
+    assert sorted(inputs.iterdir()) == before
+
+
+def test_an_index_that_cannot_come_into_its_place_is_one_line(inputs):
+    need_extras("search build")
+    before = sorted(inputs.iterdir())
+    command = with_output("search build", "--output", "wanted")
+    result = anchorot(*command, cwd=inputs, program=unable_to_write("wanted"))
+    assert_one_line(result, "/wanted: No space left on device")
+    assert sorted(inputs.iterdir()) == before
+
+
+def test_a_result_that_can_be_saved_nowhere_is_told(inputs):
+    program = (
+        "import resource; from anchorot.cli import main\nresource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)); main()"
+    )
+    result = anchorot("pairwise", "a.npy", "b.npy", "-o", "D.npz", cwd=inputs, program=program)
+    assert result.returncode == 2
+    assert "1 pairs in" in result.stdout
+    assert "anchorot: D.npz: File too large; nor could it be saved in" in result.stderr
+    assert not (inputs / "D.npz").exists()
+
 
 WRITE_FILES = [output for output in OUTPUTS if output[:2] not in FOLDERS and "a.npy" in RUNS[output[0]]]
 

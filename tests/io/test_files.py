@@ -1,4 +1,4 @@
-"""Files that processes read, and options of reading that `pairwise` takes: the same spaces, to the last bit."""
+"""Reading and writing files: errors, and nothing is half-written."""
 
 import os
 import signal
@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 import anchorot as ao
+import anchorot.io.points
 from anchorot import _parallel
 from anchorot._parallel import Threads
 from anchorot.io import cache, files, safe_open
+from anchorot.io.atomic import replacing
 from anchorot.io.files import Readers, Unread
 from anchorot.io.options import ReadOptions
 from anchorot.many.spaces import Inputs
@@ -23,7 +25,41 @@ from tests.io.test_cache import grid_mesh, two_components
 from tests.many.long_runs import wait_until
 from tests.strategies import assert_same
 
+COST = np.array([[0.0, 1.5, 2.0], [1.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
+
+
+def saved(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_missing_files_are_the_systems_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        ao.read(tmp_path / "nothing.npz")
+
+
+def test_only_npz_is_written(tmp_path):
+    with pytest.raises(ao.InputError, match=r"written as \.npz files only"):
+        ao.write(ao.Space(COST), tmp_path / "x.csv")
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = saved(tmp_path / "x.txt", "old")
+
+    def fail():
+        with replacing(path) as temporary:
+            temporary.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 EDGE = ReadOptions(geodesic="edge")
+
+
 KEPT = ReadOptions(geodesic="edge", cache=True)
 
 

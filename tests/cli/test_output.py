@@ -1,9 +1,13 @@
-"""However a command ends, it is one line, a status that scripts know, and nothing lost or left behind."""
+"""What commands print and how they end: one line, a status that scripts know, and nothing left behind."""
 
+import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +16,14 @@ import pytest
 import anchorot as ao
 from tests.command_line import (
     AT_WORK,
-    FOLDERS,
+    COMMANDS,
     MIDDLE,
-    OUTPUTS,
     PROGRAM,
     RUNS,
     anchorot,
     anchorot_each,
     assert_one_line,
     need_extras,
-    with_output,
     write_inputs,
 )
 
@@ -31,89 +33,6 @@ pytestmark = pytest.mark.system
 @pytest.fixture
 def inputs(tmp_path):
     return write_inputs(tmp_path)
-
-
-def test_no_output_is_left_out():
-    options = {f"{name} {option}" for name, option, _ in OUTPUTS}
-    assert {name for name in RUNS if "-o" in RUNS[name].split()} <= {name.rpartition(" ")[0] for name in options}
-    assert {"match --report", "pairwise --picture", "pairwise --checkpoint", "test --picture"} <= options
-
-
-@pytest.mark.parametrize(("name", "option", "ending"), OUTPUTS)
-def test_outputs_are_checked_before_any_work(tmp_path, name, option, ending):
-    need_extras(name)
-    (tmp_path / "file").touch()
-    (tmp_path / f"folder{ending}").mkdir()
-    missing, instead = f"no/such/folder/x{ending}", f"folder{ending}"
-    if (name, option) in FOLDERS:
-        missing, instead = "file/no/such/folder", "file"
-    wrong = [
-        missing,
-        instead,
-        f"/proc/x{ending}",  # nobody may write there, not even root
-        f"{'x' * 256}{ending}",
-        f"file/x{ending}",
-    ]
-    before = sorted(tmp_path.iterdir())
-    results = anchorot_each(*(with_output(name, option, path) for path in wrong), cwd=tmp_path)
-    for path, result in zip(wrong, results, strict=True):
-        assert_one_line(result, f"anchorot: {path}: ")  # and not of a.npy, which is not there either
-    assert sorted(tmp_path.iterdir()) == before
-
-
-def unable_to_write(wanted):
-    """A program in which a file of that name cannot come into its place."""
-    return (
-        "import errno, os, pathlib; from anchorot.cli import main\n"
-        "replace = pathlib.Path.replace\n"
-        "def full(self, target):\n"
-        f"    if target.name == {wanted!r}: raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))\n"
-        "    return replace(self, target)\n"
-        "pathlib.Path.replace = full; main()"
-    )
-
-
-AS_THEY_COME = {*FOLDERS, ("search build", "--output")}  # written while it is computed: nothing to save at the end
-
-
-@pytest.mark.parametrize(("name", "option", "ending"), [out for out in OUTPUTS if out[:2] not in AS_THEY_COME])
-def test_a_result_that_cannot_be_written_is_saved_elsewhere(inputs, name, option, ending):
-    need_extras(name)
-    spare = inputs / "spare"
-    spare.mkdir()
-    wanted = f"wanted{ending}"
-    program = unable_to_write(wanted)
-    before = sorted(inputs.iterdir())
-    result = anchorot(*with_output(name, option, wanted), cwd=inputs, program=program, TMPDIR=str(spare))
-    assert result.returncode == 2
-    assert result.stdout != ""  # what was found is told all the same
-    assert "written: wanted" not in result.stdout
-    (rescued,) = spare.glob("anchorot-*/*")
-    message = f"anchorot: {wanted}: No space left on device; it is saved as {rescued} instead\n"
-    assert result.stderr == message
-    assert rescued.suffix == ending
-    assert rescued.stat().st_size > 0
-    assert sorted(inputs.iterdir()) == before
-
-
-def test_an_index_that_cannot_come_into_its_place_is_one_line(inputs):
-    need_extras("search build")
-    before = sorted(inputs.iterdir())
-    command = with_output("search build", "--output", "wanted")
-    result = anchorot(*command, cwd=inputs, program=unable_to_write("wanted"))
-    assert_one_line(result, "/wanted: No space left on device")
-    assert sorted(inputs.iterdir()) == before
-
-
-def test_a_result_that_can_be_saved_nowhere_is_told(inputs):
-    program = (
-        "import resource; from anchorot.cli import main\nresource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)); main()"
-    )
-    result = anchorot("pairwise", "a.npy", "b.npy", "-o", "D.npz", cwd=inputs, program=program)
-    assert result.returncode == 2
-    assert "1 pairs in" in result.stdout
-    assert "anchorot: D.npz: File too large; nor could it be saved in" in result.stderr
-    assert not (inputs / "D.npz").exists()
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -202,39 +121,6 @@ def test_ctrl_c_while_worker_processes_start_is_one_line(inputs):
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "anchorot: interrupted\n")
 
 
-SCRIPT = "from anchorot.cli import main\nmain()\n"  # what pip writes into bin/anchorot
-
-
-@pytest.mark.parametrize("imported", ["numpy", "typer"])  # by the package, and by its command line
-@pytest.mark.parametrize("words", [["-m", "anchorot"], ["bin/anchorot"]])
-def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path, words, imported):
-    result = interrupt_import(tmp_path, imported, SCRIPT, *words, "config")
-    assert (result.returncode, result.stdout, result.stderr) == (130, "", "anchorot: interrupted\n")
-
-
-@pytest.mark.parametrize("words", [["-m", "other"], ["bin/other"]])
-def test_ctrl_c_while_other_programs_import_anchorot_is_theirs(tmp_path, words):
-    script = "try:\n    import anchorot\nexcept KeyboardInterrupt:\n    raise SystemExit('theirs') from None\n"
-    result = interrupt_import(tmp_path, "numpy", script, *words)
-    assert (result.returncode, result.stdout, result.stderr) == (1, "", "theirs\n")
-
-
-def interrupt_import(folder, imported, script, *words):
-    """Run Python with these words, and send it Ctrl-C while it imports a package."""
-    stand_in = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)\n"
-    for name, text in {
-        f"{imported}.py": stand_in,
-        "bin/anchorot": script,
-        "bin/other": script,
-        "other/__init__.py": script,
-    }.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text)
-    found = os.pathsep.join([str(folder), str(Path(ao.__file__).parents[1])])
-    command, environment = [sys.executable, *words], os.environ | {"PYTHONPATH": found}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
 def test_signals_leave_the_cursor_visible(inputs, number):
     program = MIDDLE.format(f"import time; time.sleep(0.3); os.kill(os.getpid(), signal.{number})")
@@ -259,3 +145,120 @@ def run_on_a_terminal(folder, program, *words):
         running.wait()
     os.close(ours)
     return seen
+
+
+# What a shell does before the interpreter starts, done just after.
+CLOSED = "import os, sys; [(os.close(number), setattr(sys, name, None)) for number, name in {}]; " + PROGRAM
+
+
+FULL = "import os; full = os.open('/dev/full', os.O_WRONLY); [os.dup2(full, number) for number in {}]; " + PROGRAM
+
+
+STDIN, STDOUT, STDERR = (0, "stdin"), (1, "stdout"), (2, "stderr")
+
+
+HELP = [["--version"], ["--help"], *([*name.split(), "--help"] for name in COMMANDS)]
+
+
+WORK = [[*name.split(), *RUNS[name].split()] for name in ("compare", "pairwise", "embed", "config")]
+
+
+WORK += [[*words, "--json"] for words in WORK]
+
+
+WRONG = [
+    ["compare", "nowhere.npy", "b.npy"],
+    ["compare"],
+    ["compare", "a.npy", "b.npy", "--nonsense"],
+    ["pairwise", "."],
+]
+
+
+@pytest.fixture(scope="module")
+def shared_inputs(tmp_path_factory):
+    return write_inputs(tmp_path_factory.mktemp("streams"))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_closed_standard_output_is_one_line_before_the_work(shared_inputs, name):
+    need_extras(name)
+    before = sorted(shared_inputs.iterdir())
+    for more in ([], ["--json"]):
+        words = [*name.split(), *RUNS[name].split(), *more]
+        result = anchorot(*words, cwd=shared_inputs, program=CLOSED.format([STDOUT]))
+        assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
+        assert result.stderr.startswith("anchorot: standard output: is closed; ")
+    assert sorted(shared_inputs.iterdir()) == before
+
+
+@pytest.mark.parametrize("words", HELP, ids=" ".join)
+def test_help_that_nobody_can_read_is_one_line(words):
+    for program, said in ((CLOSED.format([STDOUT]), "is closed; "), (FULL.format([1]), "No space left on device")):
+        result = anchorot(*words, program=program)
+        assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
+        assert result.stderr.startswith(f"anchorot: standard output: {said}")
+
+
+@pytest.mark.parametrize("words", WORK + WRONG, ids=" ".join)
+def test_without_standard_error_or_input_a_command_does_the_same(shared_inputs, words):
+    usual = anchorot(*words, cwd=shared_inputs)
+    closed = ([STDIN], [STDERR], [STDIN, STDERR])
+    for program in (*map(CLOSED.format, closed), FULL.format([2])):
+        result = anchorot(*words, cwd=shared_inputs, program=program)
+        assert result.returncode == usual.returncode
+        assert (result.stdout == "") == (usual.stdout == "")  # what is said of errors goes nowhere else
+
+
+@pytest.mark.parametrize("words", WORK + WRONG + HELP[:2], ids=" ".join)
+def test_with_no_stream_left_the_status_still_tells(shared_inputs, words):
+    for program in (CLOSED.format([STDOUT, STDERR]), CLOSED.format([STDIN, STDOUT, STDERR]), FULL.format([1, 2])):
+        assert anchorot(*words, cwd=shared_inputs, program=program).returncode == 2
+
+
+def test_notes_that_cannot_be_said_stop_nothing(shared_inputs):
+    (shared_inputs / "apart.edgelist").write_text("0 1\n2 3\n3 4\n")
+    words = ["compare", "apart.edgelist", "a.npy", "--disconnected", "largest", "--json"]
+    assert "note:" in anchorot(*words, cwd=shared_inputs).stderr
+    for program in (FULL.format([2]), CLOSED.format([STDERR])):
+        result = anchorot(*words, cwd=shared_inputs, program=program)
+        assert result.returncode == 0
+        assert json.loads(result.stdout)["n"] == 3
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_a_shell_closes_streams_before_the_program_starts(shared_inputs, closed):
+    command = f"{shlex.join([sys.executable, '-m', 'anchorot', 'compare', 'a.npy', 'b.npy', '--json'])} {closed}"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=shared_inputs, check=False)
+    is_open = ">&-" not in closed.replace("2>&-", "")
+    assert result.returncode == (0 if is_open else 2)
+    assert "Traceback" not in result.stderr
+    assert (result.stdout != "") == is_open
+
+
+def test_without_a_terminal_a_line_now_and_then_says_what_is_under_way(monkeypatch, capsys):
+    output = pytest.importorskip("anchorot.cli.output")
+    monkeypatch.setattr(output, "LOG_SECONDS", 0.1)
+    with output.Stopwatch()("plan", "computing the Alignment"):
+        time.sleep(0.35)
+    said = capsys.readouterr().err
+    assert said.splitlines() == ["anchorot: computing the Alignment, 0 s so far"] * len(said.splitlines())
+    assert 2 <= len(said.splitlines()) <= 3
+    time.sleep(0.15)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(output, "LOG_SECONDS", 30.0)
+    with output.Stopwatch()("plan", "computing the Alignment"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_lines_that_cannot_be_said_stop_nothing(monkeypatch):
+    output = pytest.importorskip("anchorot.cli.output")
+    failed = []
+    monkeypatch.setattr(output, "LOG_SECONDS", 0.05)
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    with open("/dev/full", "w") as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", full)
+        with output.Stopwatch()("plan", "computing the Alignment"):
+            time.sleep(0.2)
+    assert failed == []
