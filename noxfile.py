@@ -16,11 +16,13 @@ PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then ne
 PARALLEL = ("-n", "auto", "--dist", "loadgroup")  # in about as many processes as there are cores
 # every kernel is tested in one of these; what uses kernels repeats them with the NumPy kernels in CI alone
 KERNEL_TESTS = ["tests/kernels", "tests/anchors", "tests/align/graphs/test_kernels.py", "tests/many/test_metrics.py"]
-KERNEL_TESTS += [f"tests/distances/test_{name}.py" for name in ("energy", "golden", "plan", "wasserstein")]
+KERNEL_TESTS += [
+    f"tests/distances/test_{name}.py" for name in ("energy", "golden", "plan", "sinkhorn", "w2_energy", "wasserstein")
+]
 KERNEL_TESTS += ["tests/search/test_embedding.py"]
 USERS_OF_KERNELS = ["tests/stats", "tests/distances/test_hostile_numbers.py"]
 USERS_OF_KERNELS += [f"tests/many/test_{name}.py" for name in ("pairwise", "attribute_collections")]
-USERS_OF_KERNELS += [f"tests/search/test_{name}.py" for name in ("search", "attribute_search")]
+USERS_OF_KERNELS += [f"tests/search/test_{name}.py" for name in ("index", "query", "preprocessing")]
 # each package that we need, and that an extra brings, is used by one of these
 USERS_OF_PACKAGES = [f"tests/{name}" for name in ("cli", "distances", "io", "plot", "report", "search", "stats")]
 USERS_OF_PACKAGES += ["tests/align/meshes", "tests/many/test_cluster.py", "tests/estimators"]
@@ -145,7 +147,7 @@ def _make_borrowing_venv(session: nox.Session, venv: Path) -> str:
 def sanitize(session: nox.Session) -> None:
     """The tests of the kernels, which are compiled with ASan and UBSan, then with TSan (GCC); not run by default."""
     tests = ["tests/kernels", "tests/anchors", "tests/stats/test_energy_test.py", "tests/search/test_embedding.py"]
-    tests += ["tests/distances/test_energy.py", "tests/distances/test_plan.py"]
+    tests += [f"tests/distances/test_{name}.py" for name in ("energy", "plan", "w2_energy")]
     memory = {"ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
     _run_sanitized(session, "address,undefined", "libasan.so", memory, *tests, "-k", "not tensors")
     races = {"TSAN_OPTIONS": "halt_on_error=1:exitcode=66"}

@@ -12,9 +12,9 @@ from anchorot.anchors import encoder as encoders
 from anchorot.anchors.encoder import Directions, Encoder
 from anchorot.anchors.grid import Grid
 from anchorot.search.file import IndexFile
+from tests.search.expected import brute_force, pairs
 from tests.search.index_fuzz import Parts
-from tests.search.test_search import brute_force, clouds, pairs
-from tests.strategies import examples, spaces
+from tests.strategies import clouds, examples, spaces
 
 
 @pytest.fixture

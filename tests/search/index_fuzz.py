@@ -22,7 +22,7 @@ import numpy as np
 
 import anchorot as ao
 from anchorot._kernels.records import Events
-from tests.search.test_search import pairs
+from tests.search.expected import pairs
 
 ENTRY = np.dtype("<i8, <i8, <u4, <u4, <u4, <f8")
 ENTRY.names = ("id", "length", "anchors", "item_bytes", "checksum", "radius")

@@ -11,7 +11,8 @@ from itertools import count
 from pathlib import Path
 
 import anchorot as ao
-from tests.search.test_search import clouds, pairs
+from tests.search.expected import pairs
+from tests.strategies import clouds
 
 kill_at = ctypes.CDLL(None).kill_at
 folder, act = Path(sys.argv[1]), sys.argv[2]

@@ -11,7 +11,8 @@ import pytest
 import anchorot as ao
 from anchorot.search.cluster import make_part
 from tests.many.test_cluster import cluster  # noqa: F401  (a fixture)
-from tests.search.test_search import brute_force, clouds, pairs
+from tests.search.expected import brute_force, pairs
+from tests.strategies import clouds
 
 pytestmark = [
     pytest.mark.xdist_group("cluster"),

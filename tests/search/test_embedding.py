@@ -124,11 +124,6 @@ def test_bounds_rise_to_the_energy_as_grids_are_refined(weighted):
     assert 0.98 * energy < bounds[-1] <= energy * (1 + 1e-6)
 
 
-def test_a_grid_that_meets_all_steps_has_the_energy_itself():
-    line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    assert bound(*ao.embed([line, triangle], (2, 3))) == pytest.approx(8 / 27, rel=1e-6)
-
-
 @given(spaces(), SHAPES, st.randoms(use_true_random=False))
 def test_relabelling_points_changes_nothing(x, shape, random):
     order = random.sample(range(x.n), x.n)
@@ -151,23 +146,9 @@ def test_features_and_float32_stand_for_their_spaces():
     np.testing.assert_allclose(ao.embed(narrow, (8, 8)), e, atol=1e-5)
 
 
-def test_x_runs_along_the_first_axis():
-    low, high = np.zeros((1, 1)), np.ones((1, 1))
-    e, f = ao.embed([low, high], ao.Grid((2, 3), 0.0, 2.0)).reshape(2, 2, 3)
-    assert (e > 0).all()
-    assert (f[0] == 0).all()
-    assert (f[1] == e[1]).all()
-
-
 def test_vectors_that_memory_does_not_hold_are_refused_before_the_work():
     with pytest.raises(ao.InputError, match=r"3 vectors of 1000000000000 numbers take .* GiB, .* take a coarser grid"):
         ao.embed(clouds(3)[:3], grid=(10**6, 10**6))
-
-
-def test_spaces_all_alike_have_a_grid_too():
-    grid = ao.Grid.around([np.full((2, 2), 5.0)])
-    assert grid.low < grid.high
-    assert np.isfinite(ao.embed([np.full((2, 2), 5.0)])).all()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import pytest
 
 import anchorot as ao
 from tests.requirements import ROOT, require_or_skip
-from tests.search.test_search import brute_force, clouds, pairs
+from tests.search.expected import brute_force, pairs
+from tests.strategies import clouds
 
 pytestmark = [
     pytest.mark.system,
@@ -49,7 +50,7 @@ def test_a_process_that_is_killed_at_any_write_leaves_the_old_or_the_new_index(a
 FOREVER = """
 import sys
 import anchorot as ao
-from tests.search.test_search import clouds
+from tests.strategies import clouds
 
 many, index = clouds(30), ao.SearchIndex.load(sys.argv[1])
 print("begun", flush=True)

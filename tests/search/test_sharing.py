@@ -15,7 +15,8 @@ import pytest
 
 import anchorot as ao
 from tests.requirements import ROOT
-from tests.search.test_search import clouds, pairs
+from tests.search.expected import pairs
+from tests.strategies import clouds
 
 pytestmark = pytest.mark.system
 
@@ -163,7 +164,8 @@ PRELUDE = """
 import os, sys, threading, time
 import numpy as np
 import anchorot as ao
-from tests.search.test_search import brute_force, clouds, pairs
+from tests.search.expected import brute_force, pairs
+from tests.strategies import clouds
 
 def child(work):
     # Fork, do some work in the child, and return a function that waits for it to end well.

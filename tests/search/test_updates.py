@@ -14,7 +14,8 @@ from anchorot.search import file as index_file
 from anchorot.search import query, updates
 from anchorot.search.file import IndexFile
 from tests.requirements import ROOT
-from tests.search.test_search import brute_force, clouds, pairs
+from tests.search.expected import brute_force, pairs
+from tests.strategies import clouds
 
 
 @pytest.fixture(autouse=True)
@@ -379,7 +380,7 @@ def test_paths_are_read_as_asked_and_what_is_added_is_read_alike(tmp_path, monke
 WRITER = """
 import sys
 import anchorot as ao
-from tests.search.test_search import clouds
+from tests.strategies import clouds
 
 path, start = sys.argv[1], int(sys.argv[2])
 index = ao.SearchIndex.load(path)

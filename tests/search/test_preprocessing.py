@@ -1,4 +1,4 @@
-"""Search by marked and by local Anchor Energy."""
+"""Search by types and up to a cost: how an index prepares its spaces."""
 
 import numpy as np
 import pytest

@@ -8,13 +8,15 @@ from hypothesis import strategies as st
 import anchorot as ao
 from anchorot.stats.exchangeability import exchange_of
 from anchorot.stats.pooled import PooledMeasures, matrix_energies, sweep_energies
+from anchorot.torch import _labelled
 from tests.strategies import examples
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from anchorot.torch import _labelled  # noqa: E402
 
 CUDA = [pytest.mark.cuda, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]
+
+
 DEVICES = ["cpu", pytest.param("cuda", marks=CUDA)]
 
 

@@ -14,7 +14,10 @@ from tests.strategies import clouds, examples, scale_of, spaces, with_a_light_po
 
 # The root of a cost makes 1e-8 of the 1e-16 that a cumulated weight is rounded by; n equal weights are not rounded.
 ROUNDED = 1e-7
+
+
 EXACT = 1e-12
+
 
 SIX_NODES = (
     [(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (2, 3), (3, 5)],

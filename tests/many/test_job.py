@@ -20,6 +20,7 @@ from tests.strategies import clouds
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("cluster")]
 
+
 program, matrices, unbroken = long_runs.program, long_runs.matrices, long_runs.unbroken
 
 
@@ -93,11 +94,6 @@ def test_a_process_that_dies_is_an_error_and_no_hang(tmp_path):
     ):
         ao.pairwise(Deadly(tmp_path / "note"), backend="processes", n_jobs=2)
     assert (tmp_path / "note").exists()
-
-
-def test_errors_of_workers_can_be_sent_home():
-    error = pickle.loads(pickle.dumps(ao.MissingExtraError("POT", "pot")))
-    assert str(error) == "POT is not installed; get it with: pip install 'anchorot[pot]'"
 
 
 def test_what_is_sent_away_is_little_and_means_the_same_elsewhere(tmp_path, monkeypatch):
