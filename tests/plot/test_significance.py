@@ -27,7 +27,8 @@ def test_blue_bars_are_the_permutations_that_the_pvalue_counts(observed):
 
 
 def test_a_null_of_one_value_can_be_drawn():
-    drawn(plot.null_distribution(ao.PermutationTest(0.0, 1.0, np.zeros(9))))
+    ax = drawn(plot.null_distribution(ao.PermutationTest(0.0, 1.0, np.zeros(9))))
+    assert sum(bar.get_height() for bar in ax.patches) == 9
 
 
 def test_a_scale_curve_is_red_and_beyond_chance_where_groups_differ():

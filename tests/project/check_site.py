@@ -98,7 +98,7 @@ def test_search_finds_a_function(browser):
 def test_formulas_are_set(browser):
     page = next(page for page in SHOWN if 'class="math' in (SITE / page).read_text(encoding="utf-8"))
     browser.open(page)
-    browser.wait("return document.querySelectorAll('mjx-container').length > 0")
+    assert browser.wait("return document.querySelectorAll('mjx-container').length > 0")
 
 
 def test_every_example_of_the_gallery_has_a_picture(browser):

@@ -89,12 +89,12 @@ def explained():
     return {message: ".*".join(re.escape(part.strip()) for part in message.split("…")) for message in found}
 
 
-def test_messages_that_the_questions_explain_are_said():
+def test_messages_explained_in_the_faq_exist():
     said = "\n".join(text for tree in sources() for node in ast.walk(tree) if (text := template(node)))
     assert not [message for message, pattern in explained().items() if not re.search(pattern, said)]
 
 
-def test_every_warning_is_explained():
+def test_every_warning_is_explained_in_the_faq():
     patterns = explained().values()
     unexplained = [text for text in warned() if not any(re.search(pattern, text) for pattern in patterns)]
     assert not unexplained
@@ -124,7 +124,7 @@ def calls(page):
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
-def test_pages_call_what_there_is(page):
+def test_docs_use_existing_api(page):
     import anchorot.torch as aot
 
     wrong = []
@@ -147,7 +147,7 @@ def commands(page):
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
-def test_pages_show_commands_and_options_that_there_are(page):
+def test_docs_use_existing_commands_and_options(page):
     import typer.main
 
     from anchorot.cli import app
@@ -162,15 +162,15 @@ def test_pages_show_commands_and_options_that_there_are(page):
 
 
 def test_every_public_name_is_listed_in_the_reference():
-    rooms = [room for name in dir(ao) if inspect.ismodule(room := getattr(ao, name))]
-    for room in (ao, *rooms):
-        page = (DOCS / "api" / f"{room.__name__.rpartition('.')[2]}.rst").read_text()
+    modules = [module for name in dir(ao) if inspect.ismodule(module := getattr(ao, name))]
+    for module in (ao, *modules):
+        page = (DOCS / "api" / f"{module.__name__.rpartition('.')[2]}.rst").read_text()
         listed = re.findall(r"^   (\w+)$|^\.\. py:data:: (\w+)$", page, re.MULTILINE)
-        assert ":members:" in page or sorted(a or b for a, b in listed) == sorted(room.__all__)
+        assert ":members:" in page or sorted(a or b for a, b in listed) == sorted(module.__all__)
 
 
 @pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md")], ids=lambda page: page.name)
-def test_links_lead_to_files_that_there_are(page):
+def test_links_lead_to_existing_files(page):
     """On GitHub too, where no Sphinx looks after them."""
     links = re.findall(r"\]\(([^()\s#:]+)(?:#[^()\s]*)?\)", page.read_text(encoding="utf-8"))
     assert not [link for link in links if not (page.parent / link).exists()]
@@ -189,7 +189,7 @@ def source_named(name):
     return next((folder / name for folder in SOURCES if (folder / name).is_file()), None)
 
 
-def test_files_and_functions_that_the_architecture_names_are_there():
+def test_the_architecture_page_names_existing_files_and_functions():
     files = set(re.findall(r"`([\w/]+\.(?:py|cpp|hpp|cu|toml))`", ARCHITECTURE))
     assert sorted(name for name in files if source_named(name) is None) == []
     rows = [re.split(r" \| ", row.strip("| ")) for row in re.findall(r"^\| .+$", section("Where is …?"), re.MULTILINE)]
@@ -201,11 +201,8 @@ def test_files_and_functions_that_the_architecture_names_are_there():
     assert lost == []
 
 
-def test_the_glossary_is_short_and_the_rooms_are_those_of_the_import_contract():
-    terms = re.findall(r"^\| (.+?) \|", section("Glossary"), re.MULTILINE)[2:]
-    assert 20 <= len(terms) <= 30
-    assert len(set(terms)) == len(terms)
+def test_layers_on_the_architecture_page_match_the_import_rules():
     contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
-    rooms = section("Layers").split("```")[1].strip().splitlines()
-    named = [re.findall(r"\w+", re.split(r"  +|\(", line)[0]) for line in rooms]
+    layers = section("Layers").split("```")[1].strip().splitlines()
+    named = [re.findall(r"\w+", re.split(r"  +|\(", line)[0]) for line in layers]
     assert named == [re.findall(r"\w+", layer) for layer in contract["layers"] if layer != "__main__"]

@@ -155,7 +155,7 @@ def test_no_search_touches_the_filters_of_warnings_that_all_threads_share(monkey
         raise AssertionError("two threads that catch warnings at once may leave each other's filters behind")
 
     monkeypatch.setattr(warnings, "catch_warnings", forbidden)
-    ao.SearchIndex.build(clouds(3)).query(clouds(1)[0], k=2)
+    assert len(ao.SearchIndex.build(clouds(3)).query(clouds(1)[0], k=2).index) == 2
 
 
 # -- forks ---------------------------------------------------------------------------------------------------------
