@@ -129,7 +129,7 @@ def no_compiler(session: nox.Session) -> None:
         broken = {"CC": "no-such-compiler", "CXX": "no-such-compiler"}
         session.run(*install, env={**broken, "ANCHOROT_REQUIRE_NATIVE": "1"}, success_codes=[1], silent=True)
         session.run(*install, env={**broken, "ANCHOROT_REQUIRE_NATIVE": "0"})
-        check = "import anchorot; anchorot.show_config(); assert anchorot.config.config()['kernels'] == 'numpy'"
+        check = "import anchorot; anchorot.config.show_config(); assert anchorot.config.config()['kernels'] == 'numpy'"
         session.run(python, "-c", check + "; print(anchorot.anchor_energy([[0, 1], [1, 0]], [[0, 2], [2, 0]]))")
 
 

@@ -70,7 +70,7 @@ def scans_apart(folder: Path) -> Iterator[Pair]:
     second = np.flatnonzero(subject)[:7]
     spaces = {i: ao.from_mesh(meshes[i], SCAN_POINTS, rng=int(i), sampling="farthest") for i in second}
     for i, j in pairwise(second):
-        measure = ao.MeshDistances(meshes[j])
+        measure = ao.distances.MeshDistances(meshes[j])
         sample = np.array(spaces[j].labels)
         rows = np.stack([measure.row(vertex) for vertex in sample.tolist()])
         radius = rows.min(axis=0).max()
@@ -134,7 +134,7 @@ def clouds_by_landmarks(folder: Path, kind: str, seed: int) -> "Judged":
     x = rng.laplace(size=(1200, rng.integers(2, 8)))
     order = rng.permutation(len(x))
     y = (x + level(rng, 0.02, 1.0) * rng.normal(size=x.shape))[order]
-    found = ao.align(ao.PointDistances(x), ao.PointDistances(y), n_landmarks=150)
+    found = ao.align(ao.distances.PointDistances(x), ao.distances.PointDistances(y), n_landmarks=150)
     spacing = cdist(y, y[found.landmarks[1]]).min(axis=1).max()
     error = np.linalg.norm(y[found.matches] - y[np.argsort(order)], axis=1)
     return Judged(found.confidence, error <= 2 * spacing)

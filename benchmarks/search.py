@@ -145,7 +145,7 @@ def saved_and_loaded(index: ao.SearchIndex) -> tuple[float, float, ao.SearchInde
 
 def plain_share(grid: tuple[int, int], spaces: list[ao.Space], queries: list[ao.Space], truth: Truth) -> float:
     """What share of the spaces the bound of `embed` does not rule out."""
-    common = ao.Grid.around(spaces, grid)
+    common = ao.anchors.Grid.around(spaces, grid)
     vectors, wanted = ao.embed(spaces, common), ao.embed(queries, common)
     limits = np.sort(truth.energies, axis=1)[:, NEAREST - 1]
     left = [np.mean(2 * ((vectors - x) ** 2).sum(axis=1) <= limit) for x, limit in zip(wanted, limits, strict=True)]

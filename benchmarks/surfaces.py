@@ -62,7 +62,7 @@ def error(pair: Pair, matches: np.ndarray) -> float:
     """Mean geodesic error, times 100 by the root of the area; points without a match are left out."""
     kept = np.random.default_rng(0).permutation(len(pair.points))[:N_MEASURED]
     kept = kept[matches[pair.points[kept]] >= 0]
-    distances = ao.MeshDistances(pair.second)
+    distances = ao.distances.MeshDistances(pair.second)
     apart = [distances.row(int(j))[matches[i]] for i, j in zip(pair.points[kept], pair.truth[kept], strict=True)]
     return 100 * float(np.mean(apart)) / area(pair.second) ** 0.5
 
@@ -108,7 +108,7 @@ def scan_pairs(count: int) -> Iterator[Pair]:
 def cut(pair: Pair, share: float, seed: int) -> Pair:
     """The first mesh without what is nearest to one of its ends."""
     vertices, faces = pair.first
-    distances, rng = ao.MeshDistances(pair.first), np.random.default_rng(seed)
+    distances, rng = ao.distances.MeshDistances(pair.first), np.random.default_rng(seed)
     end = int(distances.row(int(rng.integers(len(vertices)))).argmax())
     reach = distances.row(end)[faces].max(axis=1)
     a, b, c = (vertices[corner] for corner in faces.T)

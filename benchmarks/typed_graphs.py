@@ -70,7 +70,7 @@ class Collection(NamedTuple):
 
 
 def read(folder: Path) -> Collection:
-    found = ao.read_tu(folder)
+    found = ao.io.read_tu(folder)
     spaces = found.spaces(disconnected=float(REACHES[-1]))
     heated = [found.spaces(cost="heat", time=time) for time in TIMES]
     return Collection(found.name, [graph.toarray() for graph in found.graphs], spaces, heated, found.labels)

@@ -71,7 +71,7 @@ def test_pictures_of_costs_of_any_size_are_drawn(scale):
 
 
 def test_names_from_outside_are_text():
-    origin = ao.Origin(EVIL, {})
+    origin = ao.io.Origin(EVIL, {})
     checker, text = shown(SPACE.coming_from(origin))
     assert "script" not in checker.tags
     assert "<script>" in text

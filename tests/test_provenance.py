@@ -22,7 +22,7 @@ def cloud_file(folder):
 def test_a_space_knows_its_file_and_how_it_was_read(tmp_path):
     path = cloud_file(tmp_path)
     x = ao.read(path, kind="points", n_points=5, rng=np.int64(2), point_metric="euclidean", cache=True, max_bytes="1GB")
-    assert x.origin == ao.Origin(str(path), {"kind": "points", "n_points": 5, "rng": 2})
+    assert x.origin == ao.io.Origin(str(path), {"kind": "points", "n_points": 5, "rng": 2})
     assert str(x.origin) == "x.csv, kind='points', n_points=5, rng=2"
     assert repr(x) == "Space(n=5, uniform, float64, from x.csv)"
     assert x.take([0, 1]).origin == x.sample(2, 0).origin == x.ranked().origin == x.origin
@@ -49,7 +49,7 @@ def test_a_written_space_tells_of_its_source_but_of_no_folder(tmp_path):
     ao.write(x, tmp_path / "y.npz")
     y = ao.read(tmp_path / "y.npz", n_points=3, rng=1)
     options = {"kind": "points", "n_points": 5, "rng": 2}
-    assert y.origin.source == ao.Origin("x.csv", options, version=ao.__version__)
+    assert y.origin.source == ao.io.Origin("x.csv", options, version=ao.__version__)
     assert y.origin.reading == {"kind": "points", "n_points": 3, "rng": 1}
     assert str(tmp_path) not in str(np.load(tmp_path / "y.npz")["origin"])
     ao.write(y, tmp_path / "z.npz")

@@ -48,8 +48,8 @@ def test_distances_that_float32_cannot_hold_are_one_line(scale):
 def test_the_unit_of_a_mesh_is_the_unit_of_its_costs(geodesic, scale):
     found = ao.from_mesh((scale * MESH[0], MESH[1]), geodesic=geodesic).cost
     np.testing.assert_array_equal(found, scale * ao.from_mesh(MESH, geodesic=geodesic).cost)
-    row = None if geodesic == "exact" else ao.MeshDistances((scale * MESH[0], MESH[1]), geodesic).row(1)
-    assert row is None or np.array_equal(row, scale * ao.MeshDistances(MESH, geodesic).row(1))
+    row = None if geodesic == "exact" else ao.distances.MeshDistances((scale * MESH[0], MESH[1]), geodesic).row(1)
+    assert row is None or np.array_equal(row, scale * ao.distances.MeshDistances(MESH, geodesic).row(1))
 
 
 @pytest.mark.parametrize("offset", [1e9, 1e15])

@@ -268,7 +268,7 @@ DRAWS = {
     "from_points": lambda rng: ao.from_points(POINTS, n_points=5, rng=rng),
     "from_graph": lambda rng: ao.from_graph([(0, 1), (1, 2)], n_points=2, rng=rng),
     "sample": lambda rng: ao.Space(COST).sample(3, rng=rng),
-    "projected_energy": lambda rng: ao.projected_energy(COST, COST, rng=rng),
+    "projected_energy": lambda rng: ao.distances.projected_energy(COST, COST, rng=rng),
     "embed": lambda rng: ao.embed([COST], ground="w2", rng=rng, progress=False),
     "align_graphs": lambda rng: ao.align_graphs([(0, 1)], [(0, 1)], rng=rng),
     "datasets": lambda rng: ao.datasets.tissues(1, rng=rng),

@@ -32,7 +32,7 @@ for one in found.candidates:
 # points whose match is at most so far from the true one, along the surface. Beside it a map by distances to
 # landmarks alone.
 scores = {"align_meshes": ao.alignment_scores(found, truth, second)}
-by_landmarks = ao.align(ao.MeshDistances(first), ao.MeshDistances(second), n_landmarks=200, rng=0)
+by_landmarks = ao.align(ao.distances.MeshDistances(first), ao.distances.MeshDistances(second), n_landmarks=200, rng=0)
 scores["landmarks alone"] = ao.alignment_scores(by_landmarks, truth, second)
 colour = second[0][:, 2] + 0.5 * second[0][:, 0]
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4.6), layout="constrained", width_ratios=(1, 1, 1.1))

@@ -81,7 +81,7 @@ def _nearest(study: Study, queries: list[ao.Space], database: list[ao.Space], cu
 
 def _nearest_by_gw(query: NDArray[np.float64], database: NDArray[np.float64]) -> int:
     """Return the shape of the lowest GW; bounds rule out most of the database without changing the answer."""
-    return int(ao.nearest_gw(query, list(database), start="quick").index[0])
+    return int(ao.distances.nearest_gw(query, list(database), start="quick").index[0])
 
 
 def _digest(spaces: Sequence[ao.Space]) -> str:

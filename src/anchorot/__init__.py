@@ -9,13 +9,19 @@ fast, by the distributions of costs that their points see.
 >>> ao.anchor_energy(square, moved)
 0.0
 
-`anchorot.datasets` (data to try things on), `anchorot.plot` (pictures), `anchorot.estimators` (for scikit-learn) and
-`anchorot.torch` (on tensors) are loaded when they are first asked for.
+More is in `anchorot.anchors`, `anchorot.distances`, `anchorot.io`, `anchorot.search` and `anchorot.config`. Loaded on
+first use: `anchorot.datasets` (sample data), `anchorot.plot` (figures), `anchorot.estimators` (scikit-learn) and
+`anchorot.torch` (tensors).
 """
 
 from typing import TYPE_CHECKING
 
 from anchorot import _startup as _startup  # first: it handles Ctrl-C during the imports below
+from anchorot import anchors as anchors
+from anchorot import config as config
+from anchorot import distances as distances
+from anchorot import io as io
+from anchorot import search as search
 from anchorot.align.correspondence import Candidate, Correspondence
 from anchorot.align.embeddings.cells import align_cells
 from anchorot.align.embeddings.pipeline import align_embeddings
@@ -29,40 +35,31 @@ from anchorot.align.scores import AlignmentScores, alignment_scores
 from anchorot.align.spaces.landmarks import DenseAlignment
 from anchorot.align.spaces.pipeline import align
 from anchorot.align.spaces.result import Alignment
-from anchorot.anchors.attributes import FeatureMap, FourierMap, LinearMap, OneHotMap, feature_map
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.grid import Grid
-from anchorot.anchors.line import ot_1d
 from anchorot.barycenter import Barycenter, barycenter
-from anchorot.config import __version__, show_config
-from anchorot.distances.bounds import lower_bounds
-from anchorot.distances.energy import anchor_energy, expected_cost
-from anchorot.distances.estimate import anchor_energy_estimate
+from anchorot.config import __version__
+from anchorot.distances.bounds import LowerBounds, lower_bounds
+from anchorot.distances.energy import anchor_energy
+from anchorot.distances.estimate import EnergyEstimate, anchor_energy_estimate
 from anchorot.distances.gromov import gromov_wasserstein
-from anchorot.distances.lazy_distances import MeshDistances, PointDistances
-from anchorot.distances.nearest import Neighbors, nearest_gw
+from anchorot.distances.nearest import Neighbors
 from anchorot.distances.plan import anchor_energy_plan
-from anchorot.distances.w2_energy import projected_energy
 from anchorot.distances.wasserstein import Transport, anchor_wasserstein
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputWarning, MissingExtraError
-from anchorot.geometry import Geometry
 from anchorot.io.cells import from_cells
 from anchorot.io.cohort import Cohort, from_cohort
 from anchorot.io.files import read, write
-from anchorot.io.graph_sets import GraphSet, read_gin, read_tu
 from anchorot.io.graphs import from_graph
 from anchorot.io.meshes import from_mesh
 from anchorot.io.points import from_neighbors, from_points
 from anchorot.many.convert import convert
 from anchorot.many.pairwise import pairwise
-from anchorot.provenance import Origin
 from anchorot.search.embedding import embed
 from anchorot.search.index import SearchIndex
-from anchorot.search.projections import embedded_energy
 from anchorot.space import Space
 from anchorot.stats.energy_test import energy_distance, energy_test, graph_model_test
 from anchorot.stats.graphs import GraphDistance, GraphScore
-from anchorot.stats.groups import group_test
+from anchorot.stats.groups import GroupTest, group_test
 from anchorot.stats.permutation import PermutationTest
 from anchorot.stats.scale import ScaleTest, scale_test
 
@@ -86,25 +83,18 @@ __all__ = [
     "Correspondence",
     "DenseAlignment",
     "EmbeddingAlignment",
-    "FeatureMap",
-    "FourierMap",
-    "Geometry",
+    "EnergyEstimate",
     "GraphAlignment",
     "GraphDistance",
     "GraphScore",
-    "GraphSet",
-    "Grid",
+    "GroupTest",
     "InputError",
     "InputWarning",
-    "LinearMap",
+    "LowerBounds",
     "MeshAlignment",
-    "MeshDistances",
     "MissingExtraError",
     "Neighbors",
-    "OneHotMap",
-    "Origin",
     "PermutationTest",
-    "PointDistances",
     "ScaleTest",
     "SearchIndex",
     "Space",
@@ -123,11 +113,8 @@ __all__ = [
     "barycenter",
     "convert",
     "embed",
-    "embedded_energy",
     "energy_distance",
     "energy_test",
-    "expected_cost",
-    "feature_map",
     "from_cells",
     "from_cohort",
     "from_graph",
@@ -139,33 +126,29 @@ __all__ = [
     "group_test",
     "lower_bounds",
     "match",
-    "nearest_gw",
-    "ot_1d",
     "pairwise",
-    "projected_energy",
     "read",
-    "read_gin",
     "read_matches",
-    "read_tu",
     "scale_test",
-    "show_config",
     "write",
 ]
 
-# the modules that are loaded when first asked for, and the package that each needs
-_ROOMS = {"datasets": "numpy", "estimators": "sklearn", "plot": "matplotlib", "torch": "torch"}
+_SUBPACKAGES = ("anchors", "config", "distances", "io", "search")  # public, and loaded with the package
+# modules that are loaded on first use, and the package that each needs
+_LAZY_MODULES = {"datasets": "numpy", "estimators": "sklearn", "plot": "matplotlib", "torch": "torch"}
 
 
 def __dir__() -> list[str]:
     from importlib.util import find_spec
 
-    return sorted([*__all__, *(room for room, package in _ROOMS.items() if find_spec(package) is not None)])
+    installed = (name for name, package in _LAZY_MODULES.items() if find_spec(package) is not None)
+    return sorted([*__all__, *_SUBPACKAGES, *installed])
 
 
 if not TYPE_CHECKING:  # a checker that saw this would believe in every name
 
     def __getattr__(name: str) -> "ModuleType":
-        if name not in _ROOMS:
+        if name not in _LAZY_MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 

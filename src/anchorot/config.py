@@ -7,6 +7,8 @@ from importlib import metadata
 from anchorot._kernels import kernels
 from anchorot.exceptions import AnchorotError
 
+__all__ = ["show_config"]
+
 __version__ = metadata.version("anchorot")
 
 OPTIONAL_PACKAGES = (
@@ -40,7 +42,7 @@ def show_config() -> None:
     Examples
     --------
     >>> import anchorot as ao
-    >>> ao.show_config()  # doctest: +ELLIPSIS
+    >>> ao.config.show_config()  # doctest: +ELLIPSIS
     anchorot...
     """
     found = config()

@@ -33,7 +33,7 @@ class Origin:
     Examples
     --------
     >>> import anchorot as ao
-    >>> print(ao.Origin("shapes/cat.off", {"n_points": 200, "rng": 0}))
+    >>> print(ao.io.Origin("shapes/cat.off", {"n_points": 200, "rng": 0}))
     cat.off, n_points=200, rng=0
     """
 

@@ -200,7 +200,7 @@ def test_what_cannot_be_carried_over_is_one_clear_line(found, call, message):
 def test_every_alignment_is_scored(found):
     y = ao.from_points(POINTS[ORDER])
     labels = [k % 4 for k in range(60)]
-    for cost in (y, y.cost, POINTS[ORDER], ao.PointDistances(POINTS[ORDER])):
+    for cost in (y, y.cost, POINTS[ORDER], ao.distances.PointDistances(POINTS[ORDER])):
         scores = ao.alignment_scores(found, TRUTH, cost, (labels, [labels[k] for k in ORDER]), soft=False)
         assert (scores.hits, scores.error, scores.label_transfer, scores.n_matched) == (1, 0, 1, 60)
         assert scores.diameter == pytest.approx(y.cost.max(), rel=0.2)
@@ -245,7 +245,7 @@ def bumpy_ball(scale=1.0):
 def test_errors_are_those_of_the_loop_over_all_points_in_every_unit(seed):
     rng = np.random.default_rng(seed)
     vertices, faces = bumpy_ball(rng.choice([0.01, 1, 300]))
-    source = ao.MeshDistances((vertices, faces), "edge")
+    source = ao.distances.MeshDistances((vertices, faces), "edge")
     cost = np.array([source.row(vertex) for vertex in range(162)])
     n = int(rng.integers(1, 12))
     matches, truth, mirror = rng.integers(-1, 162, n), rng.integers(-1, 162, n), rng.permutation(162)
@@ -281,8 +281,8 @@ def test_the_area_is_known_of_meshes_alone_and_a_point_has_no_diameter():
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
 def test_the_root_of_the_area_has_a_size_whatever_the_unit(scale):
-    scores = ao.alignment_scores([1], [0], ao.MeshDistances(bumpy_ball(scale), "edge"))
-    plain = ao.alignment_scores([1], [0], ao.MeshDistances(bumpy_ball(), "edge"))
+    scores = ao.alignment_scores([1], [0], ao.distances.MeshDistances(bumpy_ball(scale), "edge"))
+    plain = ao.alignment_scores([1], [0], ao.distances.MeshDistances(bumpy_ball(), "edge"))
     assert scores.error_in_roots_of_area == pytest.approx(plain.error_in_roots_of_area)
 
 

@@ -59,7 +59,7 @@ def test_types_agree_with_the_formula(x, y, method, over):
 @FEW
 @given(typed_spaces(), typed_spaces(), METHODS, st.sampled_from(["linear", "fourier", "onehot"]))
 def test_features_agree_with_the_formula(x, y, method, kind):
-    phi = ao.feature_map([x, y], kind, size=6)
+    phi = ao.anchors.feature_map([x, y], kind, size=6)
     max_cost = largest(x, y)
     sides = [(side.cost, side.weights, phi(side.features), ["any"] * side.n) for side in (x, y)]
     naive = reference.attribute_energy(*sides, max_cost)
@@ -77,7 +77,7 @@ def test_one_type_everywhere_is_no_type(x, y, method):
 @given(spaces(), spaces(), st.sampled_from(["onehot", "fourier"]))
 def test_equal_features_everywhere_are_no_features(x, y, kind):
     marked = [ao.Space(side.cost, side.weights, features=np.ones((side.n, 2))) for side in (x, y)]
-    phi = ao.feature_map(marked, kind)
+    phi = ao.anchors.feature_map(marked, kind)
     alike(ao.anchor_energy(*marked, attributes=phi), ao.anchor_energy(x, y), x, y)
 
 
@@ -103,7 +103,7 @@ FAR_BELOW_ZERO = [ao.Space([[-2.0]], types=[kind], features=[[size, 1.0]]) for k
 @given(typed_spaces(), typed_spaces(), st.sampled_from([None, "types", "linear"]), st.booleans())
 @example(*FAR_BELOW_ZERO, "types", False)
 def test_energy_grows_with_the_reach(x, y, attributes, robust):
-    attributes = ao.feature_map([x, y], attributes) if attributes == "linear" else attributes
+    attributes = ao.anchors.feature_map([x, y], attributes) if attributes == "linear" else attributes
     near, far = (0.0, 1.0) if robust else (min(float(x.cost.min()), float(y.cost.min())), largest(x, y))
     max_costs = np.linspace(near - 1.5, far, 6)
     energies = [ao.anchor_energy(x, y, robust=robust, attributes=attributes, max_cost=r) for r in max_costs]
@@ -120,7 +120,7 @@ def test_what_is_alike_beyond_all_costs_adds_nothing_however_far_one_looks(weigh
     for n in (9, 20):
         weights = rng.dirichlet(np.ones(n)) if weighted else None
         sides.append(ao.Space(ao.from_points(rng.normal(size=(n, 2))).cost, weights, features=np.ones(n)))
-    phi = ao.feature_map(sides, "linear")
+    phi = ao.anchors.feature_map(sides, "linear")
     near, far = (
         ao.anchor_energy(*sides, attributes=phi, max_cost=max_cost, method=method)
         for max_cost in (largest(*sides), 1e14)
@@ -138,7 +138,7 @@ def test_what_is_alike_beyond_all_costs_adds_nothing_however_far_one_looks(weigh
 )
 def test_single_precision_sees_exactly_as_far_as_double(x, y, attributes, method, over):
     """The reach is one number for costs of any precision: rounded up, it would lie beyond the end of the integral."""
-    attributes = ao.feature_map([x, y], attributes) if attributes == "linear" else attributes
+    attributes = ao.anchors.feature_map([x, y], attributes) if attributes == "linear" else attributes
     options = {"attributes": attributes, "max_cost": largest(x, y) + over, "method": method}
     single = [with_costs(side, side.cost.astype(np.float32)) for side in (x, y)]
     wanted = ao.anchor_energy(x, y, **options)
@@ -151,7 +151,7 @@ def test_single_precision_sees_exactly_as_far_as_double(x, y, attributes, method
 @FEW
 @given(typed_spaces(), typed_spaces(), st.sampled_from([None, "types", "linear"]))
 def test_all_reaches_at_once_are_each_by_itself(x, y, attributes):
-    attributes = ao.feature_map([x, y], attributes) if attributes == "linear" else attributes
+    attributes = ao.anchors.feature_map([x, y], attributes) if attributes == "linear" else attributes
     max_costs = np.unique(np.linspace(-1.5, largest(x, y) + 1, 7))
     attribute_rule = attribute_rule_of((x, y), attributes, max_costs[-1])
     fx, fy = (attribute_features(side, attribute_rule, robust=False) for side in (x, y))
@@ -188,7 +188,7 @@ def test_splitting_a_point_changes_nothing(x, y, attributes):
         types=[x.types[i] for i in twice],
         features=x.features[twice],
     )
-    phi = attributes if attributes == "types" else ao.feature_map([x, y])
+    phi = attributes if attributes == "types" else ao.anchors.feature_map([x, y])
     alike(ao.anchor_energy(split, y, attributes=phi), ao.anchor_energy(x, y, attributes=phi), x, y)
 
 
@@ -220,7 +220,7 @@ def test_weighted_energies_beyond_floats_are_one_clear_line(weights, types):
     far = np.where(np.eye(4) == 1, -1.5e308, 1.5e308)
     x = ao.Space(far, weights, types=list(types), features=9 * np.eye(4))
     y = ao.Space(np.full((4, 4), -1.5e308), weights, types=list("cccc"), features=7 * np.eye(4))
-    for attributes in ("types", ao.LinearMap(4)):
+    for attributes in ("types", ao.anchors.LinearMap(4)):
         with pytest.raises(ao.InputError, match="exceed the range of float64"):
             ao.anchor_energy(x, y, attributes=attributes, max_cost=1.7e308)
 
@@ -252,8 +252,8 @@ def test_where_an_atom_is_matters_only_to_marks():
             lambda x, y: ao.anchor_energy(ao.AnchorFeatures.of(x, max_cost=1), x, max_cost=2),
             "the features were made for .*max_cost=1.*, but attributes=None, max_cost=2 is asked for",
         ),
-        (lambda x, y: ao.feature_map([x], size=3), "size must be even"),
-        (lambda x, y: ao.feature_map([x], width=-1), "width must be a positive number"),
+        (lambda x, y: ao.anchors.feature_map([x], size=3), "size must be even"),
+        (lambda x, y: ao.anchors.feature_map([x], width=-1), "width must be a positive number"),
     ],
 )
 def test_bad_marks_are_one_clear_line(call, said):
@@ -287,6 +287,6 @@ def test_threads_change_nothing():
         made.append(ao.Space(ao.from_points(points).cost, weights, types=rng.integers(0, 3, n), features=points))
     for x in made:
         for y in made:
-            for attributes in ("types", ao.LinearMap(2), None):
+            for attributes in ("types", ao.anchors.LinearMap(2), None):
                 one, two = (ao.anchor_energy(x, y, attributes=attributes, max_cost=2.0, threads=k) for k in (1, 2))
                 assert one == two

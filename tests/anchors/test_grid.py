@@ -17,13 +17,13 @@ def test_a_grid_that_meets_all_steps_has_the_energy_itself():
 
 def test_x_runs_along_the_first_axis():
     low, high = np.zeros((1, 1)), np.ones((1, 1))
-    e, f = ao.embed([low, high], ao.Grid((2, 3), 0.0, 2.0)).reshape(2, 2, 3)
+    e, f = ao.embed([low, high], ao.anchors.Grid((2, 3), 0.0, 2.0)).reshape(2, 2, 3)
     assert (e > 0).all()
     assert (f[0] == 0).all()
     assert (f[1] == e[1]).all()
 
 
 def test_spaces_all_alike_have_a_grid_too():
-    grid = ao.Grid.around([np.full((2, 2), 5.0)])
+    grid = ao.anchors.Grid.around([np.full((2, 2), 5.0)])
     assert grid.low < grid.high
     assert np.isfinite(ao.embed([np.full((2, 2), 5.0)])).all()

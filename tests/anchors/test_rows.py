@@ -37,7 +37,7 @@ def test_costs_in_tiles_agree_with_single_pairs(n, m, p, weighted):
     x, y = (ao.Space(rng.normal(size=(k, k)), rng.dirichlet(np.ones(k)) if weighted else None) for k in (n, m))
     costs = row_costs(x, y, p, 1)
     for i, j in [(0, 0), (n - 1, m - 1), (n // 2, m // 3)]:
-        assert costs[i, j] == pytest.approx(ao.ot_1d(x.cost[i], y.cost[j], x.weights, y.weights, p), rel=1e-10)
+        assert costs[i, j] == pytest.approx(ao.anchors.ot_1d(x.cost[i], y.cost[j], x.weights, y.weights, p), rel=1e-10)
     np.testing.assert_array_equal(row_costs(x, y, p, 3), costs)
 
 
@@ -51,4 +51,4 @@ def test_squared_costs_of_near_rows_keep_their_digits():
     x = ao.from_points(np.random.default_rng(0).normal(size=(50, 3)))
     y = ao.Space(np.ldexp(np.round(np.ldexp(x.cost, 40)), -40))  # apart by about 1e-13
     for i, found in enumerate(np.diag(row_costs(x, y, 2, 1))):
-        assert found == pytest.approx(ao.ot_1d(x.cost[i], y.cost[i], p=2), rel=1e-3, abs=0)
+        assert found == pytest.approx(ao.anchors.ot_1d(x.cost[i], y.cost[i], p=2), rel=1e-3, abs=0)

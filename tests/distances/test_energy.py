@@ -30,7 +30,7 @@ def test_agrees_with_the_naive_triple_loop(x, y, p):
 @given(spaces(), spaces(), POWERS)
 def test_expected_cost_agrees_with_the_naive_triple_loop(x, y, p):
     ref = reference.expected_cost(x.cost.tolist(), y.cost.tolist(), x.weights.tolist(), y.weights.tolist(), p)
-    assert close(ao.expected_cost(x, y, p), ref, scale_of(x, y), p)
+    assert close(ao.distances.expected_cost(x, y, p), ref, scale_of(x, y), p)
 
 
 @given(spaces(uniform=True), spaces(uniform=True), POWERS)
@@ -106,7 +106,7 @@ def test_a_point_of_weight_zero_changes_nothing(x, y, p, cost, robust):
 @given(spaces(), spaces(), POWERS, st.floats(-1e3, 1e3), st.booleans(), st.sampled_from([1e-20, 1e-300]))
 def test_a_weight_that_no_height_can_show_is_zero(x, y, p, cost, robust, weight):
     light, weightless = (with_a_light_point(x, w, cost) for w in (weight, 0))
-    for function in (ao.anchor_energy, ao.expected_cost):
+    for function in (ao.anchor_energy, ao.distances.expected_cost):
         assert function(light, y, p, robust) == function(weightless, y, p, robust)
 
 
@@ -119,7 +119,7 @@ def test_a_point_of_next_to_no_weight_changes_next_to_nothing(p, share, others):
     cost[:9, :9] = np.arange(81).reshape(9, 9) % 7
     heavy = np.array(others) / sum(others)
     light, weightless = (ao.Space(cost, np.append(heavy, w)) for w in (share, 0))
-    for function in (ao.anchor_energy, ao.expected_cost):
+    for function in (ao.anchor_energy, ao.distances.expected_cost):
         assert function(light, np.eye(3), p) == pytest.approx(function(weightless, np.eye(3), p), rel=1e-12)
 
 
@@ -140,7 +140,7 @@ def test_shifting_all_costs_changes_nothing(x, y, p, shift):
 @given(spaces_of_eighths(), spaces_of_eighths(), st.integers(1, 4), FAR, st.sampled_from(["auto", "sweep"]))
 def test_an_exact_shift_of_all_costs_changes_nothing(x, y, p, shift, method):
     moved = [shifted(s, shift) for s in (x, y)]
-    for function in (ao.anchor_energy, ao.expected_cost):
+    for function in (ao.anchor_energy, ao.distances.expected_cost):
         assert close(function(*moved, p, method=method), function(x, y, p, method=method), scale_of(x, y), p)
 
 
@@ -241,7 +241,7 @@ def test_tiny_and_huge_costs(factor):
 def test_overflow_is_one_clear_line(factor, p, weights, method):
     x, y = (ao.Space(sign * factor * np.array([[1.0, 1.0], [1.0, 0.9]]), weights) for sign in (-1, 1))
     power = "differences of costs" if p == 1 else f"costs to the power p={p}"
-    for function in (ao.anchor_energy, ao.expected_cost):
+    for function in (ao.anchor_energy, ao.distances.expected_cost):
         with pytest.raises(ao.InputError, match=power) as caught:
             function(x, y, p, method=method)
         assert "\n" not in str(caught.value)
@@ -268,7 +268,7 @@ def test_float32_costs_are_used_as_they_are():
     assert ao.anchor_energy(x, y) == pytest.approx(ao.anchor_energy(*wide), rel=1e-12)
     assert ao.anchor_energy(x, wide[1]) == pytest.approx(ao.anchor_energy(*wide), rel=1e-12)
     for p in (1, 2, 3):
-        assert ao.expected_cost(x, y, p) == pytest.approx(ao.expected_cost(*wide, p), rel=1e-12)
+        assert ao.distances.expected_cost(x, y, p) == pytest.approx(ao.distances.expected_cost(*wide, p), rel=1e-12)
 
 
 @pytest.mark.parametrize(

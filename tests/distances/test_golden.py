@@ -15,7 +15,7 @@ def pair():
 
 @pytest.mark.parametrize("method", ["auto", "sort", "sweep"])
 def test_what_the_authors_program_prints(pair, method):
-    assert ao.expected_cost(*pair, method=method) == pytest.approx(19.842169, abs=5e-7)
+    assert ao.distances.expected_cost(*pair, method=method) == pytest.approx(19.842169, abs=5e-7)
 
 
 @pytest.mark.parametrize("method", ["auto", "sort", "sweep"])
@@ -33,8 +33,8 @@ def test_single_pairs_against_scipy():
     for n, m in [(1, 1), (5, 5), (8, 3), (40, 60)]:
         x, y = rng.normal(size=n), rng.normal(size=m)
         wx, wy = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(m))
-        assert ao.ot_1d(x, y) == pytest.approx(wasserstein_distance(x, y), rel=1e-12)
-        assert ao.ot_1d(x, y, wx, wy) == pytest.approx(wasserstein_distance(x, y, wx, wy), rel=1e-12)
+        assert ao.anchors.ot_1d(x, y) == pytest.approx(wasserstein_distance(x, y), rel=1e-12)
+        assert ao.anchors.ot_1d(x, y, wx, wy) == pytest.approx(wasserstein_distance(x, y, wx, wy), rel=1e-12)
 
 
 def test_spaces_of_constant_rows_against_scipy():

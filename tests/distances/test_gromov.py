@@ -55,7 +55,7 @@ def test_epsilon_zero_is_the_default_among_many_spaces_too(tmp_path):
     default = ao.pairwise(shapes, metric="gw", n_jobs=1, checkpoint=tmp_path / "tiles")
     zero = ao.pairwise(shapes, metric="gw", epsilon=0, n_jobs=1, checkpoint=tmp_path / "tiles")  # the same run
     np.testing.assert_array_equal(zero, default)
-    found = [ao.nearest_gw(shapes[0], shapes, 2, epsilon=epsilon) for epsilon in (0, None)]
+    found = [ao.distances.nearest_gw(shapes[0], shapes, 2, epsilon=epsilon) for epsilon in (0, None)]
     np.testing.assert_array_equal(*(each.value for each in found))
 
 
@@ -107,7 +107,7 @@ def test_a_loss_beyond_the_largest_float_is_refused():
     with pytest.raises(ao.InputError, match="costs to the power p=2 exceed the range of float64; divide all costs"):
         bounds.loss()
     with pytest.raises(ao.InputError, match="costs to the power p=2 exceed the range of float64; divide all costs"):
-        ao.nearest_gw(1e200 * np.eye(4), [np.eye(3)])
+        ao.distances.nearest_gw(1e200 * np.eye(4), [np.eye(3)])
     with pytest.raises(ao.InputError, match="costs to the power p=2 exceed the range of float64; divide all costs"):
         ao.gromov_wasserstein([[-1.5e308]], [[1.5e308]])
 
@@ -122,7 +122,7 @@ def test_nearest_equals_the_full_scan(robust):
     query = ao.from_points(rng.normal(size=(8, 3)))
     losses = [ao.gromov_wasserstein(query, shape, robust=robust).value for shape in shapes]
     for k in (1, 3, 9):
-        found = ao.nearest_gw(query, shapes, k, robust=robust)
+        found = ao.distances.nearest_gw(query, shapes, k, robust=robust)
         np.testing.assert_array_equal(found.index, np.argsort(losses, kind="stable")[:k])
         np.testing.assert_allclose(found.value, np.sort(losses)[:k])
 
@@ -133,7 +133,7 @@ def test_nearest_by_entropic_plans_equals_the_full_scan():
     shapes = [ao.from_points(rng.normal(size=(6, 3)) * rng.uniform(0.2, 4, size=3)) for _ in range(8)]
     query = ao.from_points(rng.normal(size=(6, 3)))
     losses = [ao.gromov_wasserstein(query, shape, 0.5).cost for shape in shapes]
-    found = ao.nearest_gw(query, shapes, 3, epsilon=0.5)
+    found = ao.distances.nearest_gw(query, shapes, 3, epsilon=0.5)
     np.testing.assert_array_equal(found.index, np.argsort(losses, kind="stable")[:3])
     np.testing.assert_allclose(found.value, np.sort(losses)[:3])
 
@@ -147,20 +147,20 @@ def test_a_tight_bound_does_not_hide_the_nearest():
     far_loss, near_loss = (ao.gromov_wasserstein(query, space).value for space in (far, near))
     far_bound, near_bound = (ao.lower_bounds(query, space).loss() for space in (far, near))
     assert far_bound < 0.5 * far_loss < near_bound < near_loss < far_loss
-    assert ao.nearest_gw(query, [far, near]).index.tolist() == [1]
+    assert ao.distances.nearest_gw(query, [far, near]).index.tolist() == [1]
 
 
 def test_bounds_spare_most_of_the_work():
     rng = np.random.default_rng(7)
     shapes = [ao.from_points(rng.normal(size=(10, 3)) * size) for size in range(1, 21)]
-    found = ao.nearest_gw(shapes[4], shapes)
+    found = ao.distances.nearest_gw(shapes[4], shapes)
     assert found.index.tolist() == [4]
     assert found.n_exact < 10
 
 
 def test_more_neighbours_than_spaces_are_refused():
     with pytest.raises(ao.InputError, match="k=2 nearest spaces are asked for, but there are only 1"):
-        ao.nearest_gw(np.eye(2), [np.eye(2)], k=2)
+        ao.distances.nearest_gw(np.eye(2), [np.eye(2)], k=2)
 
 
 def cloud_pair(n, m, seed, weighted=False):

@@ -55,7 +55,7 @@ def shares(**given):
     return of
 
 
-LINEAR = ao.LinearMap(1)
+LINEAR = ao.anchors.LinearMap(1)
 ENTROPIC = {"is_zero_for_equals": False, "tolerance": 1e-5}
 SINGLE = {"tolerance": 1e-5, "power": 200}  # vectors are of float32
 DISTANCES = {
@@ -73,10 +73,10 @@ DISTANCES = {
     "local AE of types by a sweep": Distance(local(attributes="types", method="sweep")),
     "local AE of features": Distance(local(attributes=LINEAR)),
     "local AE of features by a sweep": Distance(local(attributes=LINEAR, method="sweep")),
-    "AE, projected": Distance(lambda x, y, _: ao.projected_energy(x, y, rng=0).value),
+    "AE, projected": Distance(lambda x, y, _: ao.distances.projected_energy(x, y, rng=0).value),
     **{
         f"expected cost, p={p}": Distance(
-            lambda x, y, _, p=p: ao.expected_cost(x, y, p), p, is_zero_for_equals=False, sees_offset=p > 1
+            lambda x, y, _, p=p: ao.distances.expected_cost(x, y, p), p, is_zero_for_equals=False, sees_offset=p > 1
         )
         for p in (1, 2, 3)
     },

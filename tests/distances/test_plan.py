@@ -37,7 +37,7 @@ def test_local_plans_are_optimal(x, y, p):
     for ties in ("split", "index"):
         local = np.array(reference.local_plan(x.cost[0].tolist(), y.cost[0].tolist(), a, b, ties))
         cost = np.sum(local * np.abs(x.cost[0][:, None] - y.cost[0]) ** p)
-        optimum = ao.ot_1d(x.cost[0], y.cost[0], a, b, p)
+        optimum = ao.anchors.ot_1d(x.cost[0], y.cost[0], a, b, p)
         assert cost == pytest.approx(optimum, rel=1e-9, abs=1e-12 * scale_of(x, y) ** p)
 
 

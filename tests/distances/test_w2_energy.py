@@ -188,7 +188,7 @@ def test_energy_is_at_most_twice_anchor_wasserstein_with_weights(x, y):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_projections_are_right_on_average(weighted):
     x, y = clouds([12, 15], seed=1, weighted=weighted)
-    found = ao.projected_energy(x, y, n_projections=4000, rng=0)
+    found = ao.distances.projected_energy(x, y, n_projections=4000, rng=0)
     assert found.value == pytest.approx(energy(x, y), abs=4 * found.standard_error)
     assert found.standard_error < 0.05 * found.value
     assert found.n_projections == 4000
@@ -196,7 +196,7 @@ def test_projections_are_right_on_average(weighted):
 
 def test_the_standard_error_is_the_deviation_over_draws():
     x, y = six_nodes()
-    draws = [ao.projected_energy(x, y, n_projections=50, rng=seed) for seed in range(200)]
+    draws = [ao.distances.projected_energy(x, y, n_projections=50, rng=seed) for seed in range(200)]
     deviation = np.std([one.value for one in draws])
     assert np.mean([one.standard_error for one in draws]) == pytest.approx(deviation, rel=0.2)
 
@@ -207,13 +207,13 @@ def test_projections_of_a_space_and_itself_relabelled_are_at_zero(x, random):
     order = list(range(x.n))
     random.shuffle(order)
     moved = ao.Space(x.cost[np.ix_(order, order)], x.weights[order])
-    assert ao.projected_energy(x, moved, n_projections=3, rng=0).value <= 1e-15 * scale_of(x)
+    assert ao.distances.projected_energy(x, moved, n_projections=3, rng=0).value <= 1e-15 * scale_of(x)
 
 
 def test_robust_projections_are_those_of_ranks():
     x, y = clouds([8, 9])
-    found = ao.projected_energy(x, y, robust=True, rng=0)
-    assert found == ao.projected_energy(x.ranked(), y.ranked(), rng=0)
+    found = ao.distances.projected_energy(x, y, robust=True, rng=0)
+    assert found == ao.distances.projected_energy(x.ranked(), y.ranked(), rng=0)
 
 
 # -- refusals ------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ MORE, MORE_Y = flat_and_round(10, seed=1)
 
 def test_vectors_are_those_of_embed_over_the_training_range():
     embedding = AnchorEmbedding(grid=(5, 6)).fit(X)
-    grid = ao.Grid.around(X, (5, 6))
+    grid = ao.anchors.Grid.around(X, (5, 6))
     assert embedding.grid_ == grid
     found = embedding.transform(MORE)
     np.testing.assert_array_equal(found, ao.embed(MORE, grid))
@@ -33,8 +33,8 @@ def test_vectors_are_those_of_embed_over_the_training_range():
 
 
 def test_ends_of_the_range_can_be_given():
-    assert AnchorEmbedding(low=-1.0, high=9.0).fit(X).grid_ == ao.Grid((32, 32), -1.0, 9.0)
-    assert AnchorEmbedding(high=9.0).fit(X).grid_ == ao.Grid((32, 32), 0.0, 9.0)
+    assert AnchorEmbedding(low=-1.0, high=9.0).fit(X).grid_ == ao.anchors.Grid((32, 32), -1.0, 9.0)
+    assert AnchorEmbedding(high=9.0).fit(X).grid_ == ao.anchors.Grid((32, 32), 0.0, 9.0)
     robust = AnchorEmbedding(robust=True).fit(X)
-    assert robust.grid_ == ao.Grid((32, 32), 0.0, 1.0)
+    assert robust.grid_ == ao.anchors.Grid((32, 32), 0.0, 1.0)
     np.testing.assert_array_equal(robust.transform(MORE), ao.embed(MORE, robust=True))

@@ -160,7 +160,7 @@ def write_graph(path, faces):
 def read(path, **options):
     """Read a space, or all of a collection."""
     if path.suffix == ".gin":
-        return ao.read_gin(path)
+        return ao.io.read_gin(path)
     return ao.from_cohort(path, **options) if "sample" in options else ao.read(path, **options)
 
 

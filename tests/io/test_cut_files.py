@@ -119,7 +119,7 @@ COUNTLESS = {"obj", "points in csv", "named csv", "tsv", "edgelist", "plain edge
 
 
 def read(path, **options):
-    return ao.read_gin(path) if path.suffix == ".gin" else ao.read(path, **options)
+    return ao.io.read_gin(path) if path.suffix == ".gin" else ao.read(path, **options)
 
 
 def complaint(attempt):
@@ -178,12 +178,12 @@ def test_a_collection_with_a_file_that_is_cut_is_refused_or_read_as_whole_lines(
     folder.mkdir()
     for name, content in TU.items():
         (folder / f"TOY_{name}.txt").write_text(content)
-    assert len(ao.read_tu(folder).graphs) == 1
+    assert len(ao.io.read_tu(folder).graphs) == 1
     content = TU[part].encode()
     harmless = loses_lines_or_digits if part == "A" else loses_nothing_but_digits
     for cut in cuts_of(content):
         (folder / f"TOY_{part}.txt").write_bytes(content[:cut])
-        told = complaint(lambda: ao.read_tu(folder))
+        told = complaint(lambda: ao.io.read_tu(folder))
         is_one_line = told is not None and re.fullmatch(r"TOY_\w+\.txt: [^\n]+", told)
         assert is_one_line or (told is None and harmless(content, cut)), (told, content[:cut][-40:])
 

@@ -102,4 +102,4 @@ def test_files_and_collections_have_the_same_costs(tmp_path):
     assert space.origin.options == {"costs": "heat", "time": 2}
     for part, text in (("A", "1, 2\n2, 3\n3, 4\n1, 3"), ("graph_indicator", "1\n1\n1\n1")):
         (tmp_path / f"{tmp_path.name}_{part}.txt").write_text(text)
-    np.testing.assert_array_equal(ao.read_tu(tmp_path).spaces(cost="heat", time=2)[0].cost, expected)
+    np.testing.assert_array_equal(ao.io.read_tu(tmp_path).spaces(cost="heat", time=2)[0].cost, expected)

@@ -23,7 +23,7 @@ def tu_folder(tmp_path, edges="1, 2\n2, 1\n3, 4\n4, 3\n", owner="1\n1\n2\n2\n3\n
 
 
 def test_tu_folders(tmp_path):
-    found = ao.read_tu(tu_folder(tmp_path))
+    found = ao.io.read_tu(tu_folder(tmp_path))
     assert [graph.shape[0] for graph in found.graphs] == [2, 2, 1]
     assert found.labels.tolist() == [1, -1, 1]
     assert repr(found) == "GraphSet(TOY, 3 graphs, 2 classes)"
@@ -43,14 +43,14 @@ def test_tu_folders(tmp_path):
 )
 def test_bad_tu_folders_get_one_clear_line(tmp_path, change, message):
     with pytest.raises(ao.InputError, match=message):
-        ao.read_tu(tu_folder(tmp_path, **change))
+        ao.io.read_tu(tu_folder(tmp_path, **change))
 
 
 def test_folders_that_are_no_collection(tmp_path):
     with pytest.raises(ao.InputError, match="not a TU collection"):
-        ao.read_tu(tmp_path)
+        ao.io.read_tu(tmp_path)
     with pytest.raises(ao.InputError, match="not a folder"):
-        ao.read_tu(tmp_path / "nothing")
+        ao.io.read_tu(tmp_path / "nothing")
     with pytest.raises(ao.InputError, match="this is a folder, but a file is needed"):
         ao.read(tmp_path)
     with pytest.raises(ao.InputError, match="TU collection: read_tu reads it"):
@@ -58,7 +58,7 @@ def test_folders_that_are_no_collection(tmp_path):
 
 
 def test_enzymes(data):
-    found = ao.read_tu(data / "tu" / "ENZYMES")
+    found = ao.io.read_tu(data / "tu" / "ENZYMES")
     sizes = [graph.shape[0] for graph in found.graphs]
     assert (len(found.graphs), min(sizes), max(sizes), len(set(found.labels.tolist()))) == (600, 2, 126, 6)
     connected = 0
@@ -79,7 +79,7 @@ def test_the_authors_graphs(data):
 
 def test_nodes_of_a_collection_are_reported_once():
     whole, parts = (adjacency(n, np.array(edges), None, directed=False) for n, edges in GRAPHS)
-    collection = ao.GraphSet("TOY", (whole, parts, parts), None)
+    collection = ao.io.GraphSet("TOY", (whole, parts, parts), None)
     with pytest.warns(ao.InputWarning) as caught:
         spaces = collection.spaces("largest")
     assert [len(space) for space in spaces] == [2, 3, 3]
@@ -102,7 +102,7 @@ def tu_folder_with(tmp_path, **files):
 
 
 def test_labels_and_attributes_of_a_tu_collection(tmp_path):
-    found = ao.read_tu(
+    found = ao.io.read_tu(
         tu_folder_with(tmp_path, node_labels="4\n5\n6\n4\n7\n", node_attributes="1,2\n3,4\n5,6\n7,8\n9,1.5\n")
     )
     assert found.types == ((4, 5), (6, 4), (7,))
@@ -119,7 +119,7 @@ def test_labels_and_attributes_of_a_tu_collection(tmp_path):
 
 
 def test_several_labels_of_a_node_are_one_type(tmp_path):
-    found = ao.read_tu(tu_folder_with(tmp_path, node_labels="4,1\n5,1\n6,2\n4,1\n7,0\n"))
+    found = ao.io.read_tu(tu_folder_with(tmp_path, node_labels="4,1\n5,1\n6,2\n4,1\n7,0\n"))
     assert found.types == (((4, 1), (5, 1)), ((6, 2), (4, 1)), ((7, 0),))
     assert found.features is None
 
@@ -135,15 +135,15 @@ def test_several_labels_of_a_node_are_one_type(tmp_path):
 )
 def test_bad_marks_of_a_tu_collection_get_one_clear_line(tmp_path, files, message):
     with pytest.raises(ao.InputError, match=message):
-        ao.read_tu(tu_folder_with(tmp_path, **files))
+        ao.io.read_tu(tu_folder_with(tmp_path, **files))
 
 
 def test_a_part_of_a_collection_that_is_no_space_is_named(tmp_path):
     folder = tu_folder_with(tmp_path, A="1, 2\n2, 1\n", node_labels="4\n5\n6\n4\n7\n")
     with pytest.raises(ao.InputError, match="TOY/2: the graph has 2 components"):
-        ao.read_tu(folder).spaces()
+        ao.io.read_tu(folder).spaces()
     with pytest.warns(ao.InputWarning, match="TOY has 1 of 3 graphs that are not connected"):
-        assert [space.types for space in ao.read_tu(folder).spaces("largest")] == [(4, 5), (6,), (7,)]
+        assert [space.types for space in ao.io.read_tu(folder).spaces("largest")] == [(4, 5), (6,), (7,)]
 
 
 GIN = "2\n3 1\n0 1 1\n4 2 0 2\n0 1 1\n2 -1\n5 1 1\n6 1 0\n"
@@ -151,7 +151,7 @@ GIN = "2\n3 1\n0 1 1\n4 2 0 2\n0 1 1\n2 -1\n5 1 1\n6 1 0\n"
 
 def test_a_collection_in_the_format_of_gin(tmp_path):
     (tmp_path / "TOY.txt").write_text(GIN)
-    found = ao.read_gin(tmp_path / "TOY.txt")
+    found = ao.io.read_gin(tmp_path / "TOY.txt")
     assert found.labels.tolist() == [1, -1]
     assert (found.types, found.features) == (((0, 4, 0), (5, 6)), None)
     assert [space.cost[0].tolist() for space in found.spaces()] == [[0, 1, 2], [0, 1]]
@@ -163,7 +163,7 @@ def test_a_collection_in_the_format_of_gin(tmp_path):
 
 def test_attributes_in_the_format_of_gin(tmp_path):
     (tmp_path / "x.txt").write_text("1\n2 0\n7 1 1 0.5 2\n8 1 0 -1 3\n")
-    found = ao.read_gin(tmp_path / "x.txt")
+    found = ao.io.read_gin(tmp_path / "x.txt")
     assert found.features[0].tolist() == [[0.5, 2], [-1, 3]]
     assert found.spaces()[0].types == (7, 8)
 
@@ -184,7 +184,7 @@ def test_attributes_in_the_format_of_gin(tmp_path):
 def test_bad_collections_of_gin_get_one_clear_line(tmp_path, old, new, message):
     (tmp_path / "x.txt").write_text(GIN.replace(old, new, 1))
     with pytest.raises(ao.InputError, match=rf"x\.txt: {message}") as caught:
-        ao.read_gin(tmp_path / "x.txt")
+        ao.io.read_gin(tmp_path / "x.txt")
     assert "\n" not in str(caught.value)
 
 
@@ -197,9 +197,9 @@ def test_matrices_of_the_authors_are_no_collections(tmp_path, text):
 
 @pytest.mark.filterwarnings("ignore:ENZYMES has 31 of 600 graphs that are not connected:anchorot.InputWarning")
 def test_real_collections_have_types(data):
-    enzymes = ao.read_tu(data / "tu" / "ENZYMES")
+    enzymes = ao.io.read_tu(data / "tu" / "ENZYMES")
     assert repr(enzymes) == "GraphSet(ENZYMES, 600 graphs, 6 classes, 3 types, features of length 18)"
-    mutag = ao.read_tu(data / "tu" / "MUTAG")
+    mutag = ao.io.read_tu(data / "tu" / "MUTAG")
     assert repr(mutag) == "GraphSet(MUTAG, 188 graphs, 2 classes, 7 types)"
     for found in (enzymes, mutag):
         spaces = found.spaces("largest", n_points=20, rng=0)

@@ -54,7 +54,7 @@ def test_packed_columns_are_taken_by_name(tmp_path):
 
 def test_packed_collections_are_the_same(tmp_path):
     (tmp_path / "gin.txt").write_text("1\n3 7\n0 1 1\n5 2 0 2\n0 1 1\n")
-    found = ao.read_gin(packed(tmp_path / "gin.txt"))
+    found = ao.io.read_gin(packed(tmp_path / "gin.txt"))
     assert (found.name, found.types) == ("gin", ((0, 5, 0),))
     with pytest.raises(ao.InputError, match="read_gin reads it"):
         ao.read(tmp_path / "gin.txt.gz")
@@ -63,7 +63,7 @@ def test_packed_collections_are_the_same(tmp_path):
     folder.mkdir()
     for name, text in TU.items():
         (folder / f"TOY_{name}.txt.gz").write_bytes(gzip.compress(text.encode()))
-    found = ao.read_tu(folder)
+    found = ao.io.read_tu(folder)
     assert (found.labels.tolist(), found.types) == ([1, -1], ((4, 5), (6,)))
     assert [source.name for source in find_sources([folder])] == ["TOY/1", "TOY/2"]
 

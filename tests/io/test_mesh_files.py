@@ -63,7 +63,7 @@ OFF = "OFF\n4 2 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n3 0 1 2\n3 0 2 3\n"
 )
 def test_bad_meshes_get_one_clear_line(tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
-    for read in (ao.read, ao.from_mesh, ao.MeshDistances, drawable):
+    for read in (ao.read, ao.from_mesh, ao.distances.MeshDistances, drawable):
         with pytest.raises(ao.InputError, match=message) as caught:
             read(tmp_path / name)
         assert "\n" not in str(caught.value)

@@ -11,8 +11,8 @@ SPACE = ao.from_points([[0.0], [1.0], [3.0]])
 READERS = {
     "read": ao.read,
     "cache": lambda path: ao.read(path, cache=True),
-    "read_gin": ao.read_gin,
-    "read_tu": ao.read_tu,
+    "read_gin": ao.io.read_gin,
+    "read_tu": ao.io.read_tu,
     "read_matches": ao.read_matches,
     "from_mesh": ao.from_mesh,
     "from_cohort": lambda path: ao.from_cohort(path, sample="a", points="b"),

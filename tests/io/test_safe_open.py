@@ -98,8 +98,8 @@ DOORS = {
     "cache": lambda path: ao.read(path, cache=True),
     "mesh": ao.from_mesh,
     "cohort": lambda path: ao.from_cohort(path, sample="a", points="b"),
-    "gin": ao.read_gin,
-    "tu": ao.read_tu,
+    "gin": ao.io.read_gin,
+    "tu": ao.io.read_tu,
     "sources": lambda path: ao.read(find_sources([path])[0].path),
 }
 

@@ -67,7 +67,7 @@ def test_byte_order_marks_change_nothing_of_a_collection(tmp_path):
     folder.mkdir()
     for name, text in (("A", "1, 2\n2, 1\n"), ("graph_indicator", "1\n1\n2\n"), ("graph_labels", "1\n-1\n")):
         (folder / f"TOY_{name}.txt").write_bytes(MARK + text.encode())
-    found = ao.read_tu(folder)
+    found = ao.io.read_tu(folder)
     assert [graph.shape[0] for graph in found.graphs] == [2, 1]
     assert found.labels.tolist() == [1, -1]
 
@@ -148,7 +148,7 @@ NUMBERS = {  # files with a number 10, which is written as 1_0
 @pytest.mark.parametrize("name", NUMBERS)
 def test_an_underscore_is_no_part_of_a_number(tmp_path, name):
     text, options = NUMBERS[name]
-    read = ao.read_gin if name.endswith(".gin") else ao.read
+    read = ao.io.read_gin if name.endswith(".gin") else ao.read
     (tmp_path / name).write_text(text)
     read(tmp_path / name, **options)
     for wrong in re.finditer(r"\b10\b", text):

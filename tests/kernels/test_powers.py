@@ -57,10 +57,10 @@ def test_every_allowed_power_agrees_with_exact_arithmetic(kind, p, weighted):
     for method in ("auto", "sweep"):
         energy = ao.anchor_energy(x, y, p, method=method)
         assert energy == pytest.approx(float(2 * cross - own_x - own_y), rel=0, abs=1e-9 * terms)
-    assert ao.expected_cost(x, y, p) == pytest.approx(float(cross), rel=1e-8)
+    assert ao.distances.expected_cost(x, y, p) == pytest.approx(float(cross), rel=1e-8)
     expected = np.array(reference.row_costs(sides[0][0], sides[1][0], exact_a, exact_b, p), float)
     np.testing.assert_allclose(row_costs(x, y, p, 1), expected, rtol=1e-11)
-    assert ao.ot_1d(cost_x[0], cost_y[0], a, b, p=p) == pytest.approx(expected[0, 0], rel=1e-11)
+    assert ao.anchors.ot_1d(cost_x[0], cost_y[0], a, b, p=p) == pytest.approx(expected[0, 0], rel=1e-11)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -89,9 +89,9 @@ def test_larger_powers_are_refused_in_one_line(p):
     calls = [
         lambda: ao.anchor_energy(LINE, LINE, p),
         lambda: ao.anchor_energy(weighted, LINE, p),
-        lambda: ao.expected_cost(LINE, LINE, p),
+        lambda: ao.distances.expected_cost(LINE, LINE, p),
         lambda: ao.anchor_wasserstein(LINE, LINE, p),
-        lambda: ao.ot_1d([0, 1], [1, 2], p=p),
+        lambda: ao.anchors.ot_1d([0, 1], [1, 2], p=p),
         lambda: ao.pairwise([LINE, LINE], p=p),
         lambda: ao.pairwise([LINE, LINE], metric="aw", p=p),
         lambda: features.energy_to(features, p),

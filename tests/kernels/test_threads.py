@@ -49,23 +49,21 @@ CALLS = {
     "align_meshes": lambda x, y, **o: ao.align_meshes(MESH, MESH, rng=0, **o).matches,
     "anchor_energy": lambda x, y, **o: powers(ao.anchor_energy, x, y, **o),
     "anchor_energy_estimate": estimated,
-    "expected_cost": lambda x, y, **o: powers(ao.expected_cost, x, y, **o),
+    "expected_cost": lambda x, y, **o: powers(ao.distances.expected_cost, x, y, **o),
     "anchor_wasserstein": lambda x, y, **o: ao.anchor_wasserstein(x.take(range(90)), y, epsilon=1.0, **o).plan,
     "energy_distance": lambda x, y, **o: ao.energy_distance(*SAMPLES, **o),
     "energy_test": lambda x, y, **o: ao.energy_test(*MANY, n_resamples=300, rng=3, method="sweep", **o).null,
     "graph_model_test": lambda x, y, **o: ao.graph_model_test(*GRAPHS, "clustering", n_resamples=300, rng=0, **o).null,
-    "projected_energy": lambda x, y, **o: ao.projected_energy(x, y, n_projections=10, rng=0, **o).value,
+    "projected_energy": lambda x, y, **o: ao.distances.projected_energy(x, y, n_projections=10, rng=0, **o).value,
     "scale_test": scales_of,
 }
 OF_OTHER_THINGS = ("align_graphs", "align_meshes", "energy_distance", "energy_test", "graph_model_test")
 
 
 def test_all_that_takes_threads_is_here():
-    def takes_threads(name):
-        thing = getattr(ao, name)
-        return inspect.isfunction(thing) and "threads" in inspect.signature(thing).parameters
-
-    assert sorted(filter(takes_threads, ao.__all__)) == sorted(CALLS)
+    things = {name: getattr(module, name) for module in (ao, ao.distances) for name in module.__all__}
+    functions = {name: inspect.signature(thing) for name, thing in things.items() if inspect.isfunction(thing)}
+    assert sorted(name for name, found in functions.items() if "threads" in found.parameters) == sorted(CALLS)
 
 
 def same_with_threads(name, weighted):

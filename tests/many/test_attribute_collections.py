@@ -31,7 +31,7 @@ def tissues(count=6, seed=0):
 @given(COLLECTIONS, st.sampled_from(["types", "features", None]), st.booleans())
 def test_pairwise_values_are_those_of_each_pair(found, attributes, robust):
     max_cost = 1.0 if robust else largest(*found)
-    phi = ao.feature_map(found) if attributes == "features" else attributes
+    phi = ao.anchors.feature_map(found) if attributes == "features" else attributes
     values = ao.pairwise(
         found, attributes=attributes, max_cost=None if attributes else max_cost, robust=robust, n_jobs=1
     )

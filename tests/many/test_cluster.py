@@ -212,7 +212,7 @@ def write_points(folder, count=4):
 READING = {"kind": "points", "n_points": 15, "point_metric": "cityblock"}
 
 
-@pytest.mark.parametrize("grid", [(4, 5), ao.Grid((4, 5), 0.0, 3.0)])
+@pytest.mark.parametrize("grid", [(4, 5), ao.anchors.Grid((4, 5), 0.0, 3.0)])
 def test_files_are_embedded_elsewhere_as_here(cluster, tmp_path, monkeypatch, grid):
     cluster.add_worker()
     names = write_points(tmp_path)

@@ -33,7 +33,7 @@ def test_a_converted_file_is_the_space_that_was_read(tmp_path, mixed, n_jobs):
 def test_a_converted_file_says_all_that_was_said_about_reading_it(tmp_path, mixed):
     (file, *_) = ao.convert(mixed, tmp_path / "spaces", **HOW)
     digest = hashlib.sha256(mixed[0].read_bytes()).hexdigest()
-    assert ao.read(file).origin.source == ao.Origin("mesh.off", HOW, digest, ao.__version__)
+    assert ao.read(file).origin.source == ao.io.Origin("mesh.off", HOW, digest, ao.__version__)
     assert ao.read(file).origin.reading == HOW
 
 

@@ -127,7 +127,7 @@ def test_a_device_is_asked_for_its_part(device, monkeypatch):
 
 
 @pytest.mark.usefixtures("native_only")
-@pytest.mark.parametrize("options", [{}, {"robust": True}, {"grid": ao.Grid((3, 11), 0.5, 2.0)}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"robust": True}, {"grid": ao.anchors.Grid((3, 11), 0.5, 2.0)}], ids=str)
 def test_vectors_have_the_bits_of_the_native_kernels(device, options):
     many = [*clouds((5, 4, 5, 5, 1, 3)), ao.AnchorFeatures.of(clouds(1)[0], robust="robust" in options)]
     np.testing.assert_array_equal(ao.embed(many, device=device, **options), ao.embed(many, **options))

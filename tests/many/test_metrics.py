@@ -129,7 +129,8 @@ def parameters_of(thing):
 
 
 def test_draws_differ_by_default_but_for_those_that_are_part_of_what_is_compared():
-    functions = {name: parameters_of(getattr(ao, name)) for name in ao.__all__}
+    modules = ao, ao.anchors, ao.distances
+    functions = {name: parameters_of(getattr(module, name)) for module in modules for name in module.__all__}
     drawing = {name: parameters["rng"].default for name, parameters in functions.items() if "rng" in parameters}
     assert {name for name, default in drawing.items() if default == 0} == {"anchor_energy", "embed", "feature_map"}
     assert all(default in (0, None) for default in drawing.values())

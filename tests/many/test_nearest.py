@@ -137,7 +137,7 @@ def test_no_gap_exceeds_what_its_energy_allows(many, low):
     features = [ao.AnchorFeatures.of(x) for x in many]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoders, "MIN_LEARNED", 1)
-        encoder = encoders.Encoder.learn(ao.Grid((2, 2), low, low + 2), features.__getitem__, len(features))
+        encoder = encoders.Encoder.learn(ao.anchors.Grid((2, 2), low, low + 2), features.__getitem__, len(features))
     sketches = encoders.Sketches.of([*map(encoder.encode, features), None], encoder.scale)
     gaps = sketches.gaps(sketches)
     assert (gaps[:, -1] == np.inf).all()
@@ -150,7 +150,7 @@ def test_no_gap_exceeds_what_its_energy_allows(many, low):
 @given(st.lists(hnp.arrays(float, (4, 4), elements=st.integers(0, 4)), min_size=2, max_size=5))
 def test_gaps_are_sharp_where_cells_see_all(many):
     """Costs and levels lie on the edges of cells, so that vectors are as far apart as the spaces."""
-    features, encoder = [ao.AnchorFeatures.of(x) for x in many], encoders.Encoder(ao.Grid((4, 4), 0, 4))
+    features, encoder = [ao.AnchorFeatures.of(x) for x in many], encoders.Encoder(ao.anchors.Grid((4, 4), 0, 4))
     sketches = encoders.Sketches.of(list(map(encoder.encode, features)), encoder.scale)
     gaps, radius = sketches.gaps(sketches), float(sketches.radii.max())
     for j, y in enumerate(features):

@@ -32,7 +32,7 @@ def test_the_curve_is_the_share_of_points_whose_error_is_at_most_that(matches, s
 def test_curves_are_told_in_roots_of_area_where_all_maps_have_one():
     trimesh = pytest.importorskip("trimesh")
     ball = trimesh.creation.icosphere(1)
-    mesh = ao.MeshDistances((np.asarray(ball.vertices), np.asarray(ball.faces)), "edge")
+    mesh = ao.distances.MeshDistances((np.asarray(ball.vertices), np.asarray(ball.faces)), "edge")
     on_mesh = ao.alignment_scores(np.roll(np.arange(42), 1), np.arange(42), mesh, symmetry=np.roll(np.arange(42), 1))
     on_line = ao.alignment_scores([0, 3], [0, 1], LINE)
     ax = plot.error_curve({"ours": on_mesh})

@@ -90,7 +90,7 @@ def test_alignments_are_drawn_as_their_matches_and_plans_are():
 def test_dense_alignments_are_drawn_between_what_they_align(tmp_path):
     points = np.random.default_rng(0).normal(size=(40, 3))
     found = ao.align(points, points[::-1], n_landmarks=15)
-    left, right = node_colours(drawn(plot.matched_graphs(points, ao.PointDistances(points[::-1]), found)))
+    left, right = node_colours(drawn(plot.matched_graphs(points, ao.distances.PointDistances(points[::-1]), found)))
     assert len(left) == len(right) == 40
     trimesh = pytest.importorskip("trimesh")
     ball = trimesh.creation.icosphere(2)

@@ -23,7 +23,7 @@ import anchorot as ao
 import anchorot.report
 from tests.strategies import clouds
 
-MODULES = (ao, ao.datasets, ao.estimators, ao.plot, anchorot.report)
+MODULES = (ao, ao.anchors, ao.distances, ao.io, ao.search, ao.datasets, ao.estimators, ao.plot, anchorot.report)
 COLLECTION = re.compile("Sequence|Iterable|ArrayLike|NDArray|Names")
 THINGS = ("X", "Y", "first", "second", "space", "x", "y")  # collections, where an annotation says Any
 
@@ -193,8 +193,8 @@ CASES = {
         {"reference": RINGS},
     ),
     "GraphDistance.compute": (lambda graphs: ao.GraphDistance(RINGS).compute(graphs, rng=0), {"graphs": STARS}),
-    "Grid.around": (ao.Grid.around, {"spaces": SPACES}),
-    "PointDistances.__init__": (lambda points: ao.PointDistances(points).row(0), {"points": POINTS}),
+    "Grid.around": (ao.anchors.Grid.around, {"spaces": SPACES}),
+    "PointDistances.__init__": (lambda points: ao.distances.PointDistances(points).row(0), {"points": POINTS}),
     "SearchIndex.add": (lambda **given: changed(add=given), {"spaces": SPACES[:2], "names": ["a", "b"]}),
     "SearchIndex.build": (
         lambda **given: ao.SearchIndex.build(**given).query(LINE, k=2),
@@ -248,7 +248,10 @@ CASES = {
     ),
     "distance_matrix": (ao.plot.distance_matrix, {"distances": DISTANCES, "groups": HALVES, "names": list("abcdef")}),
     "embed": (partial(ao.embed, grid=(2, 3), **QUIET), {"spaces": SPACES}),
-    "embedded_energy": (partial(ao.embedded_energy, n_projections=2), {"e_x": [0.0, 1, 2, 3], "e_y": [1.0, 1, 2, 2]}),
+    "embedded_energy": (
+        partial(ao.search.embedded_energy, n_projections=2),
+        {"e_x": [0.0, 1, 2, 3], "e_y": [1.0, 1, 2, 2]},
+    ),
     "embedding_pair": (
         lambda **given: ao.plot.embedding_pair(aligned("EmbeddingAlignment"), **given),
         {"X": POINTS, "Y": OTHERS, "labels": (list("abcd" * 5), list("abcd" * 5))},
@@ -261,8 +264,8 @@ CASES = {
         partial(ao.energy_test, pooled=True, **TESTED),
         {"rows_x": SPACES[:3], "rows_y": SPACES[3:]},
     ),
-    "expected_cost": (ao.expected_cost, TWO),
-    "feature_map": (ao.feature_map, {"spaces": SPACES}),
+    "expected_cost": (ao.distances.expected_cost, TWO),
+    "feature_map": (ao.anchors.feature_map, {"spaces": SPACES}),
     "figures": (partial(ao.datasets.figures, n_poses=1, n_points=5), {"kinds": ["dog"]}),
     "from_cells": (cells, {"types": list("abcd" * 5), "features": OTHERS}),
     "from_cells, named": (cells, {"features": ["X_lsi"]}),
@@ -291,11 +294,11 @@ CASES = {
         {**TWO, "plan_or_match": [0, 2, 1], "highlight": [0, 1], "values": [0.0, 1, 2]},
     ),
     "matching": (ao.plot.matching, {"found": [1, 2, 0], "labels": (["a", "a", "b"], ["b", "a", "b"])}),
-    "nearest_gw": (ao.nearest_gw, {"query": LINE, "spaces": [TRIANGLE, LINE]}),
-    "ot_1d": (ao.ot_1d, {"x": [0.0, 1], "y": [3.0, 4, 6], "wx": [0.5, 0.5], "wy": [0.25, 0.5, 0.25]}),
+    "nearest_gw": (ao.distances.nearest_gw, {"query": LINE, "spaces": [TRIANGLE, LINE]}),
+    "ot_1d": (ao.anchors.ot_1d, {"x": [0.0, 1], "y": [3.0, 4, 6], "wx": [0.5, 0.5], "wy": [0.25, 0.5, 0.25]}),
     "pairwise": (partial(ao.pairwise, n_jobs=1, **QUIET), {"spaces": SPACES[:3], "others": SPACES[3:]}),
     "plan": (ao.plot.plan, {"plan": [[0.4, 0.1], [0.3, 0.2]]}),
-    "projected_energy": (partial(ao.projected_energy, rng=0), TWO),
+    "projected_energy": (partial(ao.distances.projected_energy, rng=0), TWO),
     "read": (table, {"columns": ["u", "v"], "features": ["size"]}),
     "scale_test": (partial(ao.scale_test, **TESTED), {"spaces": SPACES, "max_costs": [0.5, 1.0, 2.0], **ITEMS}),
     "shape": (ao.plot.shape, {"space": LINE, "values": [0.0, 1, 2]}),

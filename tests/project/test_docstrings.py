@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 
 import pytest
 
@@ -49,6 +50,25 @@ def test_every_public_function_has_an_example():
     lacking = [name for name, function in functions if ">>> " not in (inspect.getdoc(function) or "")]
     assert not lacking
     assert len(functions) > 50
+
+
+def returned(function):
+    """The capitalised names in what a function returns."""
+    return set(re.findall(r"\b[A-Z]\w+", str(inspect.signature(function).return_annotation)))
+
+
+def test_returned_types_are_public():
+    own = {name for module in modules() for name, thing in vars(module).items() if inspect.isclass(thing)}
+    own = {name for name in own if not name.startswith("_")} - {"Path"}
+    for module in (anchorot, anchorot.distances, anchorot.io):
+        exported = {*anchorot.__all__, *module.__all__}
+        functions = filter(inspect.isfunction, (getattr(module, name) for name in module.__all__))
+        hidden = {(each.__name__, name) for each in functions for name in returned(each) & own - exported}
+        assert not hidden
+
+
+def test_few_names_are_public():
+    assert len(anchorot.__all__) <= 60
 
 
 def test_every_public_name_says_what_it_is():

@@ -163,7 +163,7 @@ def test_the_runner_up_of_a_dense_map_is_shown_too(tmp_path):
 def test_dense_maps_of_clouds_and_spaces_are_drawn_as_they_are(tmp_path, dim):
     points = cloud(50, dim)
     found = ao.align(points, points[::-1], n_landmarks=20, rng=0)
-    things = points, ao.PointDistances(points[::-1]), ao.from_points(points[::-1])
+    things = points, ao.distances.PointDistances(points[::-1]), ao.from_points(points[::-1])
     for second in things[1:]:
         write_report(tmp_path / "page.html", points, second, found)
         sides = embedded(tmp_path / "page.html")["sides"]

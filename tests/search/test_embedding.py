@@ -21,7 +21,7 @@ SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 6))
 def grids(draw):
     """Grids anywhere: around the usual costs, beside them, across a part of them."""
     low = draw(st.one_of(st.integers(-4, 4).map(float), st.floats(-1500, 1500, width=32)))
-    return ao.Grid(draw(SHAPES), low, low + draw(st.sampled_from([0.5, 1.0, 3.0, 100.0, 2500.0])))
+    return ao.anchors.Grid(draw(SHAPES), low, low + draw(st.sampled_from([0.5, 1.0, 3.0, 100.0, 2500.0])))
 
 
 def averages(features, grid):
@@ -67,7 +67,7 @@ def test_both_sets_of_kernels_agree_and_blocks_do_not_matter(n, monkeypatch):
 
 def test_ragged_collections_can_be_embedded():
     rows = [[1.0, 2.0, 2.5], [0.0]]
-    grid = ao.Grid((1, 1), 0.0, 4.0)
+    grid = ao.anchors.Grid((1, 1), 0.0, 4.0)
     # the first anchor's mean height over [0, 4] is (3 + 2 + 1.5) / 12, the second's is 1
     assert averages(ao.AnchorFeatures.of_rows(rows), grid)[0, 0] == pytest.approx(0.5 * 6.5 / 12 + 0.5)
 
@@ -91,7 +91,7 @@ def test_costs_outside_the_range_keep_the_bound(x, y, grid):
 def test_ranks_are_embedded_over_the_unit_interval(x, y, shape):
     e, f = ao.embed([x, y], shape, robust=True)
     assert bound(e, f) <= ao.anchor_energy(x, y, robust=True) + 1e-6
-    np.testing.assert_array_equal(e, ao.embed([x.ranked()], ao.Grid(shape, 0, 1))[0])
+    np.testing.assert_array_equal(e, ao.embed([x.ranked()], ao.anchors.Grid(shape, 0, 1))[0])
 
 
 @given(spaces(), spaces(), grids())
@@ -157,8 +157,8 @@ def test_vectors_that_memory_does_not_hold_are_refused_before_the_work():
         (lambda: ao.embed([]), "got no spaces to learn the range of costs from"),
         (lambda: ao.embed([np.eye(2)], (0, 3)), r"grid\[0\] must be an integer >= 1"),
         (lambda: ao.embed([np.eye(2)], 7), "grid must be two numbers of cells, along x and along t, but got 7"),
-        (lambda: ao.Grid((2, 2), 1.0, 1.0), "got a grid from low=1.0 to high=1.0, but low < high"),
-        (lambda: ao.Grid((2, 2), 0.0, np.inf), "to high=inf, but low < high"),
+        (lambda: ao.anchors.Grid((2, 2), 1.0, 1.0), "got a grid from low=1.0 to high=1.0, but low < high"),
+        (lambda: ao.anchors.Grid((2, 2), 0.0, np.inf), "to high=inf, but low < high"),
         (lambda: ao.embed([ao.AnchorFeatures.of(np.eye(2))], robust=True), "made with robust=False"),
     ],
 )

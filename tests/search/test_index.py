@@ -168,7 +168,7 @@ def test_bad_input_gets_one_clear_line(call, message):
 @pytest.mark.parametrize(
     ("given", "got"),
     [
-        (ao.GraphSet("TOY", (csr_array(np.eye(2)),), None), r"a GraphSet; make spaces of its graphs: \.spaces\(\)"),
+        (ao.io.GraphSet("TOY", (csr_array(np.eye(2)),), None), r"a GraphSet; make spaces of its graphs: \.spaces\(\)"),
         (ao.Space(1 - np.eye(2)), "a Space; make it a list"),
         (ao.AnchorFeatures.of(1 - np.eye(2)), "an AnchorFeatures; features serve"),
         ("shapes/cat.off", "a str; make it a list"),

@@ -68,7 +68,7 @@ def test_types_that_the_index_lacks_count_in_queries_and_are_refused_in_addition
     ("options", "said"),
     [
         ({"attributes": "features"}, "an index takes attributes='types' or None"),
-        ({"attributes": "types", "grid": ao.Grid((4, 4), 0, 1)}, "the grid follows from the costs"),
+        ({"attributes": "types", "grid": ao.anchors.Grid((4, 4), 0, 1)}, "the grid follows from the costs"),
     ],
 )
 def test_what_an_index_cannot_look_at(options, said):

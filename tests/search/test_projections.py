@@ -43,7 +43,7 @@ def test_squared_distances_of_vectors_are_the_energy_on_average():
     exact = ao.pairwise(spaces, ground="w2", progress=False)
     for i in range(len(spaces)):
         for j in range(i):
-            found = ao.embedded_energy(vectors[i], vectors[j], n_projections=2000)
+            found = ao.search.embedded_energy(vectors[i], vectors[j], n_projections=2000)
             assert found.value == pytest.approx(exact[i, j], abs=4 * found.standard_error + 1e-3 * exact[i, j])
             assert found.standard_error < 0.15 * found.value
 
@@ -51,7 +51,7 @@ def test_squared_distances_of_vectors_are_the_energy_on_average():
 def test_the_standard_error_of_vectors_is_their_deviation_over_seeds():
     x, y = clouds([12, 15])
     draws = [
-        ao.embedded_energy(*ao.embed([x, y], grid=(20, 32), ground="w2", rng=seed), n_projections=20)
+        ao.search.embedded_energy(*ao.embed([x, y], grid=(20, 32), ground="w2", rng=seed), n_projections=20)
         for seed in range(100)
     ]
     deviation = np.std([one.value for one in draws])
@@ -77,4 +77,4 @@ def test_vectors_of_a_space_relabelled_are_equal():
 )
 def test_what_are_no_vectors_of_such_projections_is_one_clear_line(e_x, e_y, message):
     with pytest.raises(ao.InputError, match=f"^{message}[^\n]*$"):
-        ao.embedded_energy(e_x, e_y, n_projections=4)
+        ao.search.embedded_energy(e_x, e_y, n_projections=4)

@@ -51,7 +51,7 @@ def test_an_index_in_a_file_answers_as_a_temporary_one(robust, count, tmp_path, 
 
 def test_a_rough_answer_is_the_best_of_the_first_candidates_of_all_segments(tmp_path):
     many, x = clouds(30), clouds(1, seed=1)[0]
-    index = ao.SearchIndex.build(many[:10], path=tmp_path / "x", grid=ao.Grid((4, 4), 0, 9))
+    index = ao.SearchIndex.build(many[:10], path=tmp_path / "x", grid=ao.anchors.Grid((4, 4), 0, 9))
     for start in (10, 20):
         index.query(x, 1)
         index.add(many[start : start + 10])

@@ -15,7 +15,7 @@ def test_the_score_is_the_coefficient_of_inhomogeneity_of_roots_of_anchor_energi
     """On the grid; an embedding on the same one gives the same distances."""
     first, second = rings(0, 5, 0.1), rings(1, 4, 0.5)
     spaces = [ao.from_graph(graph, cost="heat", time=3.0) for graph in first + second]
-    vectors = ao.embed(spaces, grid=ao.Grid((16, 32), 0.0, 1.0), progress=False).astype(float)
+    vectors = ao.embed(spaces, grid=ao.anchors.Grid((16, 32), 0.0, 1.0), progress=False).astype(float)
     d = np.sqrt(2 * ((vectors[:, None] - vectors) ** 2).sum(axis=2))
     xx, yy = (
         np.mean([own[i, j] for i in range(len(own)) for j in range(len(own)) if i != j])

@@ -61,10 +61,10 @@ def test_bad_graphs_are_named():
 
 
 def test_enzymes_halves_are_alike(data):
-    graphs = ao.read_tu(data / "tu" / "ENZYMES")
+    graphs = ao.io.read_tu(data / "tu" / "ENZYMES")
     order = np.random.default_rng(0).permutation(600)
     halves = [[graphs.graphs[i] for i in part] for part in (order[:300], order[300:])]
     for statistic in ("degree", "clustering"):
         assert ao.graph_model_test(*halves, statistic, rng=0).pvalue > 0.01
-    mutag = ao.read_tu(data / "tu" / "MUTAG")
+    mutag = ao.io.read_tu(data / "tu" / "MUTAG")
     assert ao.graph_model_test(graphs, mutag, rng=0).pvalue == 0.001

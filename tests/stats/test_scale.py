@@ -235,7 +235,7 @@ def test_spaces_that_are_all_alike_differ_nowhere():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("attributes", [None, "types", ao.LinearMap(2)])
+@pytest.mark.parametrize("attributes", [None, "types", ao.anchors.LinearMap(2)])
 def test_the_order_of_points_is_no_difference(weighted, attributes):
     """Energies between relabelled copies are what rounding leaves, from which no test may conclude."""
     found = ao.scale_test(
@@ -246,7 +246,7 @@ def test_the_order_of_points_is_no_difference(weighted, attributes):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("attributes", [None, "types", ao.LinearMap(1)])
+@pytest.mark.parametrize("attributes", [None, "types", ao.anchors.LinearMap(1)])
 def test_a_farther_reach_changes_no_band_before_it(attributes, weighted):
     rng = np.random.default_rng(0)
     spaces = [
@@ -309,7 +309,9 @@ def test_weights_and_features_are_taken():
         features = rng.normal(size=12) + shift * (points[:, 0] > 0.5)
         weights = rng.dirichlet(np.full(12, 5.0))
         spaces.append(ao.Space(ao.from_points(points).cost, weights, features=features))
-    found = ao.scale_test(spaces, two(5), [0.5, 1.0], attributes=ao.feature_map(spaces, size=8), rng=0, n_resamples=99)
+    found = ao.scale_test(
+        spaces, two(5), [0.5, 1.0], attributes=ao.anchors.feature_map(spaces, size=8), rng=0, n_resamples=99
+    )
     assert found.pvalue <= 0.05
 
 

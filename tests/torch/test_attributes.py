@@ -43,7 +43,7 @@ def torch_energy(x, y, attributes, max_cost, device="cpu"):
 def test_tensors_agree_with_spaces(device, weighted, attributes, max_cost):
     for kinds in (1, 3, 5):
         x, y = attribute_spaces(weighted, kinds, kinds=kinds)
-        phi = ao.LinearMap(3) if attributes == "features" else attributes
+        phi = ao.anchors.LinearMap(3) if attributes == "features" else attributes
         expected = ao.anchor_energy(x, y, attributes=phi, max_cost=max_cost)
         assert float(torch_energy(x, y, attributes, max_cost, device)) == pytest.approx(expected, rel=1e-10, abs=1e-13)
         assert float(torch_energy(x, x, attributes, max_cost, device)) == pytest.approx(0, abs=1e-12)

@@ -45,7 +45,7 @@ COSTS = [np.asarray(ao.from_points(cloud).cost) for cloud in CLOUDS]
 WEIGHTS = [NOISE.dirichlet(np.ones(N)) for _ in range(2)]
 TYPES = [NOISE.integers(2, size=N) for _ in range(2)]
 FEATURES = [NOISE.normal(size=(N, 3)) for _ in range(2)]
-PLAIN = ao.feature_map([ao.Space(COSTS[0], features=FEATURES[0])], "linear")
+PLAIN = ao.anchors.feature_map([ao.Space(COSTS[0], features=FEATURES[0])], "linear")
 OPTIONS = {
     "p": {"p": 3},
     "ranks": {"robust": True},

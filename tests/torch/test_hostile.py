@@ -106,11 +106,11 @@ OF_ARRAYS = {
     **{f"AE_{p}": lambda x, y, _, p=p: ao.anchor_energy(x, y, p) for p in (1, 2, 3)},
     "AE by W2": lambda x, y, _: ao.anchor_energy(x, y, ground="w2"),
     "AE of types": lambda x, y, _: ao.anchor_energy(x, y, attributes="types"),
-    "AE of features": lambda x, y, _: ao.anchor_energy(x, y, attributes=ao.LinearMap(1)),
+    "AE of features": lambda x, y, _: ao.anchor_energy(x, y, attributes=ao.anchors.LinearMap(1)),
     "local AE": lambda x, y, max_cost: ao.anchor_energy(x, y, max_cost=max_cost),
     "local AE of types": lambda x, y, max_cost: ao.anchor_energy(x, y, max_cost=max_cost, attributes="types"),
     "local AE of features": lambda x, y, max_cost: ao.anchor_energy(
-        x, y, max_cost=max_cost, attributes=ao.LinearMap(1)
+        x, y, max_cost=max_cost, attributes=ao.anchors.LinearMap(1)
     ),
     **{f"AW_{p}": lambda x, y, _, p=p: ao.anchor_wasserstein(x, y, p).cost for p in (1, 2)},
     **{f"AW_{p}, exact": lambda x, y, _, p=p: ao.anchor_wasserstein(x, y, p, 0).cost for p in (1, 2)},
@@ -204,8 +204,8 @@ TAKE_ARRAYS = {
     "AE": lambda t: ao.anchor_energy(MATRIX, t),
     "AE by W2": lambda t: ao.anchor_energy(t, MATRIX, ground="w2"),
     "estimate": lambda t: ao.anchor_energy_estimate(t, MATRIX),
-    "projected": lambda t: ao.projected_energy(t, MATRIX),
-    "expected cost": lambda t: ao.expected_cost(t, MATRIX),
+    "projected": lambda t: ao.distances.projected_energy(t, MATRIX),
+    "expected cost": lambda t: ao.distances.expected_cost(t, MATRIX),
     "AW": lambda t: ao.anchor_wasserstein(t, MATRIX),
     "GW": lambda t: ao.gromov_wasserstein(t, MATRIX),
     "GW from a plan": lambda t: ao.gromov_wasserstein(MATRIX, MATRIX, start=t),
@@ -213,7 +213,7 @@ TAKE_ARRAYS = {
     "plan": lambda t: ao.anchor_energy_plan(t, MATRIX),
     "rows of a plan": lambda t: ao.anchor_energy_plan(MATRIX, MATRIX, rows=t[0]),
     "match": ao.match,
-    "ot_1d": lambda t: ao.ot_1d(t[0], t[1]),
+    "ot_1d": lambda t: ao.anchors.ot_1d(t[0], t[1]),
     "features of rows": ao.AnchorFeatures.of_rows,
     "energy distance": lambda t: ao.energy_distance(t, t),
     "energy test": lambda t: ao.energy_test(t, t),
@@ -223,7 +223,7 @@ TAKE_ARRAYS = {
     "barycenter": lambda t: ao.barycenter([t], 3),
     "start of a barycenter": lambda t: ao.barycenter([MATRIX], 4, 4, start=t),
     "embed": lambda t: ao.embed([t]),
-    "embedded energy": lambda t: ao.embedded_energy(t[0], t[1], 2),
+    "embedded energy": lambda t: ao.search.embedded_energy(t[0], t[1], 2),
     "search index": lambda t: ao.SearchIndex.build([t]),
     "search": lambda t: ao.SearchIndex.build([MATRIX]).query(t, 1),
 }
@@ -247,4 +247,4 @@ def test_types_and_groups_of_a_tensor_are_its_numbers():
 
 def test_a_feature_map_is_of_spaces():
     with pytest.raises(ao.InputError, match=r"spaces\[0\] is a Tensor, but a Space with features is needed"):
-        ao.feature_map([torch.tensor(MATRIX)])
+        ao.anchors.feature_map([torch.tensor(MATRIX)])

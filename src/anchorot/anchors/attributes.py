@@ -26,7 +26,7 @@ FOURIER_SIZE = 64  # of Fourier vectors
 
 
 class FeatureMap(Protocol):
-    """A map phi of features to vectors, the same for all spaces that are compared; made by :func:`feature_map`."""
+    """A map phi of features to vectors, shared by all spaces that are compared."""
 
     @property
     def dim(self) -> int:
@@ -140,7 +140,7 @@ def feature_map(
     --------
     >>> import anchorot as ao
     >>> x = ao.Space([[0, 1], [1, 0]], features=[[0.0], [3.0]])
-    >>> ao.feature_map([x])
+    >>> ao.anchors.feature_map([x])
     FourierMap(dim=1, width=3.0, size=64, seed=0)
     """
     listed = check_list(spaces, "spaces", "space")

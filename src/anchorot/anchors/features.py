@@ -109,7 +109,7 @@ class AnchorFeatures:
             Keep the mean quantile function only, n numbers instead of n² for a uniform space: all that p = 2 needs.
         attributes : {"types"} or FeatureMap, optional
             What tells points apart besides their costs, see :func:`~anchorot.anchor_energy`. Features that are compared
-            must have one `max_cost` and, for features of points, one :func:`~anchorot.feature_map`; so give them.
+            must have one `max_cost` and, for features of points, one :func:`~anchorot.anchors.feature_map`.
         max_cost : float, optional
             Costs above it count as it does. Needed with `attributes`.
         threads : int

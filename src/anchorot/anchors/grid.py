@@ -34,7 +34,7 @@ class Grid:
     Examples
     --------
     >>> import anchorot as ao
-    >>> ao.Grid.around([[[0, 3], [1, 0]]], shape=(8, 8))
+    >>> ao.anchors.Grid.around([[[0, 3], [1, 0]]], shape=(8, 8))
     Grid(shape=(8, 8), low=0.0, high=3.0)
     """
 

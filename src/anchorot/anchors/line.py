@@ -50,7 +50,7 @@ def ot_1d(
     Examples
     --------
     >>> import anchorot as ao
-    >>> ao.ot_1d([0, 1], [3, 4]), ao.ot_1d([0, 1], [3, 4], p=2)
+    >>> ao.anchors.ot_1d([0, 1], [3, 4]), ao.anchors.ot_1d([0, 1], [3, 4], p=2)
     (3.0, 9.0)
     """
     p = check_power(p)

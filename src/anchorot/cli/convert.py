@@ -90,4 +90,4 @@ def config(as_json: JsonOption = False) -> None:
     if as_json:
         print_json(found())
     else:
-        ao.show_config()
+        ao.config.show_config()

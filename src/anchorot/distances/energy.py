@@ -53,7 +53,7 @@ def anchor_energy(
     .. math:: 2\,E[W_2(h, g)] - E[W_2(h, h')] - E[W_2(g, g')],
 
     a squared distance too, and 0 only where both spaces have the same anchors with the same masses. It takes O(n³)
-    time; :func:`projected_energy` estimates it in O(n²).
+    time; :func:`~anchorot.distances.projected_energy` estimates it in O(n²).
 
     With `attributes` it tells points apart by more than their costs. Anchors and what they see are split by type,
 
@@ -82,8 +82,8 @@ def anchor_energy(
         not with `attributes`, `max_cost` or :class:`AnchorFeatures`.
     attributes : {"types", "features"}, FeatureMap, optional
         Tell points apart by :attr:`Space.types` or by :attr:`Space.features`, these through random Fourier features
-        of the median width or through a given :func:`feature_map`. p = 1 only. Types are the same if they are equal; a
-        type that one of the spaces lacks has no mass there.
+        of the median width or through a given :func:`~anchorot.anchors.feature_map`. p = 1 only.
+        Types are the same if they are equal; a type that one of the spaces lacks has no mass there.
     max_cost : float, optional
         Compare costs up to here: every cost above counts as this one. A local distance, growing with the reach; p = 1
         only. By default there is no limit; with marks, whose masses may differ, it is the largest cost of both spaces.
@@ -175,7 +175,7 @@ def expected_cost(
     Examples
     --------
     >>> import anchorot as ao
-    >>> ao.expected_cost([[0, 1], [1, 0]], [[0, 3], [3, 0]])
+    >>> ao.distances.expected_cost([[0, 1], [1, 0]], [[0, 3], [3, 0]])
     1.0
     """
     p = check_power(p)

@@ -36,7 +36,7 @@ class MeshDistances:
     --------
     >>> import anchorot as ao
     >>> square = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]]
-    >>> ao.MeshDistances(square, "edge").row(1).tolist()
+    >>> ao.distances.MeshDistances(square, "edge").row(1).tolist()
     [1.0, 0.0, 1.0, 2.0]
     """
 
@@ -86,7 +86,7 @@ class PointDistances:
     Examples
     --------
     >>> import anchorot as ao
-    >>> ao.PointDistances([[0, 0], [3, 4], [0, 1]]).row(0).tolist()
+    >>> ao.distances.PointDistances([[0, 0], [3, 4], [0, 1]]).row(0).tolist()
     [0.0, 5.0, 1.0]
     """
 

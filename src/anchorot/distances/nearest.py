@@ -30,7 +30,7 @@ ROUNDING = 1e-14
 class Neighbors:
     """The nearest spaces to a query, or to each of many, nearest first; equally near ones in the order of the spaces.
 
-    :meth:`SearchIndex.query`, :func:`nearest_gw` and :func:`pairwise` with `k` return one.
+    :meth:`SearchIndex.query`, :func:`~anchorot.distances.nearest_gw` and :func:`pairwise` with `k` return one.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ def nearest_gw(
     --------
     >>> import anchorot as ao
     >>> lines = [ao.from_points([[0], [1], [length]]) for length in (2, 3, 9)]
-    >>> ao.nearest_gw(ao.from_points([[0], [1], [8]]), lines, k=2).index.tolist()
+    >>> ao.distances.nearest_gw(ao.from_points([[0], [1], [8]]), lines, k=2).index.tolist()
     [2, 1]
     """
     k, spaces = check_integer(k, "k", 1), check_list(spaces, "spaces", "space")

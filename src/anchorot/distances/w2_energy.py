@@ -279,7 +279,7 @@ def projected_energy(
     --------
     >>> import anchorot as ao
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    >>> found = ao.projected_energy(line, triangle, n_projections=1000, rng=0)
+    >>> found = ao.distances.projected_energy(line, triangle, n_projections=1000, rng=0)
     >>> abs(found.value - 0.5132) < 3 * found.standard_error < 0.05
     True
     """

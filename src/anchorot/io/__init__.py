@@ -1,1 +1,7 @@
-"""Spaces from what people have: points, graphs, meshes, neurons, cells, and files of them."""
+"""Read spaces from points, graphs, meshes, neurons and cells; collections of graphs; the origin of a space."""
+
+from anchorot.geometry import Geometry
+from anchorot.io.graph_sets import GraphSet, read_gin, read_tu
+from anchorot.provenance import Origin
+
+__all__ = ["Geometry", "GraphSet", "Origin", "read_gin", "read_tu"]

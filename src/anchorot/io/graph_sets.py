@@ -171,7 +171,7 @@ def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for part, text in (("A", "1, 2\n2, 3"), ("graph_indicator", "1\n1\n1"), ("graph_labels", "7")):
     ...         _ = Path(folder, f"{Path(folder).name}_{part}.txt").write_text(text)
-    ...     graphs = ao.read_tu(folder)
+    ...     graphs = ao.io.read_tu(folder)
     >>> graphs.labels.tolist(), graphs.spaces()[0].cost[0].tolist()
     ([7], [0.0, 1.0, 2.0])
     """
@@ -306,7 +306,7 @@ def read_gin(path: str | os.PathLike[str], *, max_bytes: int | str = MAX_BYTES) 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "graphs.txt")
     ...     _ = path.write_text("1\n3 7\n0 1 1\n5 2 0 2\n0 1 1\n")  # one graph of class 7: a path of 3 nodes
-    ...     graphs = ao.read_gin(path)
+    ...     graphs = ao.io.read_gin(path)
     >>> graphs.labels.tolist(), graphs.spaces()[0].types
     ([7], (0, 5, 0))
     """

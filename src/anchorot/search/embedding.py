@@ -74,7 +74,7 @@ def embed(
 
     ``ground="w2"`` embeds for :func:`anchor_energy` with that ground. Twice the squared distance of two vectors is then
     no bound but an estimate of it, by random projections and positions that all spaces share;
-    :func:`embedded_energy` gives its standard error.
+    :func:`~anchorot.search.embedded_energy` gives its standard error.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ def embedded_energy(e_x: ArrayLike, e_y: ArrayLike, n_projections: int = 32) -> 
     >>> import anchorot as ao
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
     >>> e = ao.embed([line, triangle], grid=(400, 32), ground="w2")
-    >>> found = ao.embedded_energy(*e, n_projections=400)
+    >>> found = ao.search.embedded_energy(*e, n_projections=400)
     >>> abs(found.value - 0.5132) < 3 * found.standard_error < 0.15
     True
     """

@@ -265,8 +265,8 @@ def graph_model_test(
     Parameters
     ----------
     graphs_a, graphs_b : sequences of graphs
-        networkx or igraph graphs, SciPy sparse matrices, lists of edges, or what :func:`read_tu` returns. Directions,
-        loops, lengths and parallel edges do not count.
+        networkx or igraph graphs, SciPy sparse matrices, lists of edges, or what :func:`~anchorot.io.read_tu` returns.
+        Directions, loops, lengths and parallel edges do not count.
     statistic : {"degree", "clustering", "anchors"}
         What stands for a graph:
 

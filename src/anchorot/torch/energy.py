@@ -63,8 +63,8 @@ def anchor_energy(
         Integers that say what kind of point each is: marked Anchor Energy, which splits anchors and what they see by
         type. p = 1 only.
     features : (tensor of shape (..., n, d), tensor of shape (..., m, d)), optional
-        A vector for every point, which its anchor weighs (already mapped: see :func:`anchorot.feature_map`); gradients
-        reach them. p = 1 only, and not together with types.
+        A vector for every point, which its anchor weighs (already mapped: see :func:`anchorot.anchors.feature_map`);
+        gradients reach them. p = 1 only, and not together with types.
     max_cost : float, optional
         Compare costs up to here; with types or features by default the largest cost of both batches, a constant for
         gradients. p = 1 only.

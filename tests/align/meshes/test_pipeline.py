@@ -347,6 +347,6 @@ def test_a_larger_mesh_is_matched_with_its_bent_copy():
     other, truth = shuffled(bent, 0)
     found = ao.align_meshes(mesh, other)
     apart = np.linalg.norm(other[0][found.matches] - other[0][truth], axis=1)
-    assert apart.mean() < 0.02 * ao.MeshDistances(other).root_area
+    assert apart.mean() < 0.02 * ao.distances.MeshDistances(other).root_area
     assert found.is_mirrored is False
     assert found.reliable > 0.8

@@ -65,14 +65,14 @@ def test_vertices_of_another_component_cannot_be_chosen():
 @pytest.mark.parametrize("geodesic", ["heat", "edge"])
 def test_rows_are_those_of_the_matrix(geodesic):
     mesh = bumpy(2)
-    rows = np.stack([ao.MeshDistances(mesh, geodesic).row(i) for i in range(162)])
+    rows = np.stack([ao.distances.MeshDistances(mesh, geodesic).row(i) for i in range(162)])
     np.testing.assert_allclose((rows + rows.T) / 2, ao.from_mesh(mesh, geodesic=geodesic).cost, atol=1e-12)
 
 
 def test_landmarks_do_not_depend_on_numbers_and_each_is_the_farthest():
     mesh = bumpy(2)
     other, truth = shuffled(mesh, 1)
-    first, second = (farthest(ao.MeshDistances(m, "edge"), 20, 1.0) for m in (mesh, other))
+    first, second = (farthest(ao.distances.MeshDistances(m, "edge"), 20, 1.0) for m in (mesh, other))
     np.testing.assert_array_equal(truth[first.chosen], second.chosen)
     for k in range(1, 20):
         max_cost = first.rows[:k].min(axis=0)
@@ -93,7 +93,7 @@ def test_the_nearest_vector_is_that_of_all_distances():
 def test_a_mesh_is_matched_with_its_shuffled_copy(seed):
     mesh = bumpy(seed=seed)
     other, truth = shuffled(mesh, seed)
-    found = ao.align(ao.MeshDistances(mesh), ao.MeshDistances(other), n_landmarks=60)
+    found = ao.align(ao.distances.MeshDistances(mesh), ao.distances.MeshDistances(other), n_landmarks=60)
     assert (found.matches == truth).mean() > 0.99
     assert found.objective < 1e-3
     assert found.alignment.plan.shape == (60, 60)
@@ -104,7 +104,10 @@ def test_a_mesh_is_matched_with_its_shuffled_copy(seed):
 def test_relabelling_points_permutes_the_answer():
     x, y = bumpy(seed=0), bumpy(seed=2)
     other, truth = shuffled(y, 3)
-    found, moved = (ao.align(ao.MeshDistances(x), ao.MeshDistances(side), n_landmarks=50, rng=0) for side in (y, other))
+    found, moved = (
+        ao.align(ao.distances.MeshDistances(x), ao.distances.MeshDistances(side), n_landmarks=50, rng=0)
+        for side in (y, other)
+    )
     assert (truth[found.matches] == moved.matches).mean() > 0.99
     assert moved.objective == pytest.approx(found.objective, rel=1e-3)
 
@@ -113,7 +116,11 @@ def test_relabelling_points_permutes_the_answer():
 def test_clouds_and_spaces_are_matched_with_their_shuffled_copies(kind):
     points = np.random.default_rng(5).normal(size=(700, 3)) * (1, 1.5, 2)
     order = np.random.default_rng(6).permutation(700)
-    wrap = {"points": np.asarray, "space": ao.from_points, "wrapped": lambda p: ao.PointDistances(p, "cityblock")}[kind]
+    wrap = {
+        "points": np.asarray,
+        "space": ao.from_points,
+        "wrapped": lambda p: ao.distances.PointDistances(p, "cityblock"),
+    }[kind]
     found = ao.align(wrap(points), wrap(points[order]), n_landmarks=60)
     assert (order[found.matches] == np.arange(700)).mean() > 0.99
 
@@ -132,8 +139,8 @@ def test_landmarks_that_move_lower_the_discrepancy():
     mesh = bumpy(4)
     bent = mesh[0] + 0.1 * np.sin(2 * mesh[0][:, [1, 2, 0]]), mesh[1]
     other, truth = shuffled(bent, 8)
-    found = ao.align(ao.MeshDistances(mesh), ao.MeshDistances(other), n_landmarks=60)
-    first, second = (farthest(ao.MeshDistances(side), 60, 1.0) for side in (mesh, other))
+    found = ao.align(ao.distances.MeshDistances(mesh), ao.distances.MeshDistances(other), n_landmarks=60)
+    first, second = (farthest(ao.distances.MeshDistances(side), 60, 1.0) for side in (mesh, other))
     rows = second.rows[found.alignment.matches]
     unmoved = nearest(first.rows.T, rows.T)
     before = np.sqrt(np.square(first.rows - rows[:, unmoved]).mean())
@@ -147,11 +154,11 @@ def test_landmarks_that_move_lower_the_discrepancy():
 def test_points_that_take_no_part_have_no_match():
     vertices, faces = bumpy(2)
     island = np.concatenate([vertices[:3] + 9, vertices]), np.concatenate([[[0, 1, 2]], faces + 3])
-    found = ao.align(ao.MeshDistances(island), ao.MeshDistances((vertices, faces)), n_landmarks=30)
+    found = ao.align(ao.distances.MeshDistances(island), ao.distances.MeshDistances((vertices, faces)), n_landmarks=30)
     assert (found.matches[:3] == -1).all()
     assert (found.matches[3:] == np.arange(len(vertices))).mean() > 0.99
     assert np.isnan(found.project(np.ones(len(vertices)))[:3]).all()
-    back = ao.align(ao.MeshDistances((vertices, faces)), ao.MeshDistances(island), n_landmarks=30)
+    back = ao.align(ao.distances.MeshDistances((vertices, faces)), ao.distances.MeshDistances(island), n_landmarks=30)
     assert back.matches.min() >= 3
 
 

@@ -341,7 +341,7 @@ def test_files_are_read(tmp_path):
     ("thing", "kind"),
     [
         ((np.eye(3), [[0, 1, 2]]), "pair .vertices, faces."),
-        (ao.PointDistances(np.eye(3)), "PointDistances"),
+        (ao.distances.PointDistances(np.eye(3)), "PointDistances"),
     ],
 )
 def test_what_needs_landmarks_says_so(thing, kind):
