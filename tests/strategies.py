@@ -1,11 +1,14 @@
 """Spaces of all sorts: for hypothesis, and drawn at random."""
 
+import inspect
+
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import anchorot as ao
+from anchorot.many.metrics import METRICS
 
 SIZES = st.integers(1, 7)
 # Many ties, as on graphs; or any numbers of moderate size.
@@ -111,3 +114,11 @@ def _held(thing):
     if hasattr(thing, "__dict__"):
         return {name: _held(part) for name, part in vars(thing).items() if name not in ("is_uniform", "_origin")}
     return type(thing), thing
+
+
+def public_value(name, x, y, **options):
+    """The value of a metric for two spaces by its public function, with those of the options that it takes."""
+    kind = METRICS[name]
+    taken = inspect.signature(kind.function).parameters
+    result = kind.function(x, y, **{key: options[key] for key in options if key in taken}, **kind.fixed)
+    return getattr(result, kind.result_field) if kind.result_field else result

@@ -40,11 +40,8 @@ def test_compare_by_every_metric(metric):
     found = json.loads(anchorot("compare", *PAIR, "--metric", metric, "--threads", 2, "--json").stdout)
     x, y = map(ao.read, PAIR)
     for robust, prefix in ((False, ""), (True, "robust_")):
-        if metric in ("slb", "tlb"):
-            expected = getattr(ao.lower_bounds(x, y, robust=robust), metric)
-        else:
-            function = getattr(ao, METRICS[metric].value_name)
-            expected = getattr(function(x, y, robust=robust), "cost", function(x, y, robust=robust))
+        result = METRICS[metric].function(x, y, robust=robust)
+        expected = getattr(result, METRICS[metric].result_field or "real")
         assert found[f"{prefix}{METRICS[metric].value_name}"] == expected
     assert (found["metric"], found["p"]) == (metric, METRICS[metric].power)
 

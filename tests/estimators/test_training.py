@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import anchorot as ao
 from anchorot.estimators import AnchorEmbedding, AnchorKernel, AnchorNeighborsClassifier
 from anchorot.estimators import training as training_module
+from anchorot.many.metrics import METRICS
 
 KERNELS = [AnchorKernel("rbf"), AnchorKernel("distance"), AnchorKernel("distance", reference=1)]
 
@@ -229,7 +230,7 @@ def test_inside_joblib_all_cores_are_one(monkeypatch, n_jobs, nested):
         (AnchorEmbedding(), [], r"spaces is empty"),
         (AnchorEmbedding(grid=(0, 3)), X, r"grid\[0\] must be an integer >= 1"),
         (AnchorEmbedding(low=5.0, high=2.0), X, r"low=5.0 to high=2.0"),
-        (AnchorNeighborsClassifier(metric="l2"), X, r"metric must be one of 'ae', 'aw', 'gw', 'slb', 'tlb', 'precomp"),
+        (AnchorNeighborsClassifier(metric="l2"), X, f"metric must be one of {', '.join(map(repr, METRICS))}, 'precomp"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(estimator, given, message):

@@ -12,8 +12,9 @@ import pytest
 import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot._kernels.records import ShareSteps
+from anchorot.many.metrics import METRICS
 from tests.project.pages import egg
-from tests.strategies import clouds, samples
+from tests.strategies import clouds, public_value, samples
 
 pytestmark = pytest.mark.usefixtures("native_only")
 
@@ -41,12 +42,21 @@ def estimated(x, y, **options):
     return ao.anchor_energy_estimate(x.cost[:50, :50], y.cost[:45, :45], n_draws=20, rng=0, **options).value
 
 
+def takes_threads(function):
+    return inspect.isfunction(function) and "threads" in inspect.signature(function).parameters
+
+
+def on_threads(name):
+    return lambda x, y, **o: public_value(name, x.take(range(90)), y.take(range(90)), **o)
+
+
 CALLS = {
     "align": lambda x, y, **o: ao.align(x.take(range(90)), y.take(range(90)), start="near", **o).soft(),
     "align_graphs": lambda x, y, **o: (
         ao.align_graphs(nx.gnp_random_graph(30, 0.2, seed=0), GRAPHS[0][0], rng=0, **o).plan
     ),
     "align_meshes": lambda x, y, **o: ao.align_meshes(MESH, MESH, rng=0, **o).matches,
+    **{kind.function.__name__: on_threads(name) for name, kind in METRICS.items() if takes_threads(kind.function)},
     "anchor_energy": lambda x, y, **o: powers(ao.anchor_energy, x, y, **o),
     "anchor_energy_estimate": estimated,
     "expected_cost": lambda x, y, **o: powers(ao.distances.expected_cost, x, y, **o),
@@ -61,9 +71,8 @@ OF_OTHER_THINGS = ("align_graphs", "align_meshes", "energy_distance", "energy_te
 
 
 def test_all_that_takes_threads_is_here():
-    things = {name: getattr(module, name) for module in (ao, ao.distances) for name in module.__all__}
-    functions = {name: inspect.signature(thing) for name, thing in things.items() if inspect.isfunction(thing)}
-    assert sorted(name for name, found in functions.items() if "threads" in found.parameters) == sorted(CALLS)
+    names = [(module, name) for module in (ao, ao.distances) for name in module.__all__]
+    assert {name for module, name in names if takes_threads(getattr(module, name))} == set(CALLS)
 
 
 def same_with_threads(name, weighted):

@@ -2,7 +2,7 @@
 
 import inspect
 import pickle
-from functools import partial
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -10,24 +10,26 @@ import pytest
 import anchorot as ao
 from anchorot.barycenter import barycenter
 from anchorot.cli import options
-from anchorot.many.metrics import METRICS, SQUARED, WITH_GRADIENT, WITH_PLAN, metric_of, plan_of
+from anchorot.io.options import ReadOptions
+from anchorot.many.metrics import (
+    METRICS,
+    SQUARED,
+    WITH_GRADIENT,
+    WITH_PLAN,
+    ExtraOption,
+    Outcome,
+    metric_of,
+    metric_options,
+    plan_of,
+    with_option,
+)
 from tests.command_line import COMMANDS
-
-PUBLIC = {
-    "ae": ao.anchor_energy,
-    "aw": ao.anchor_wasserstein,
-    "gw": partial(ao.gromov_wasserstein, start="quick"),  # all its starts would take many times as long
-}
+from tests.strategies import public_value
 
 
 def two_clouds():
     rng = np.random.default_rng(0)
     return [ao.from_points(rng.normal(size=(n, 2))) for n in (12, 9)]
-
-
-def public_value(name, x, y, **options):
-    found = PUBLIC[name](x, y, **options) if name in PUBLIC else getattr(ao.lower_bounds(x, y, **options), name)
-    return getattr(found, "cost", found)
 
 
 @pytest.mark.parametrize("robust", [False, True])
@@ -43,20 +45,20 @@ def test_a_metric_gives_what_its_public_function_gives_to_the_last_bit(name, rob
 
 @pytest.mark.parametrize("name", METRICS)
 def test_defaults_are_those_of_the_public_function(name):
-    parameters = inspect.signature(PUBLIC.get(name, ao.lower_bounds)).parameters
+    parameters = inspect.signature(METRICS[name].function).parameters
     options = metric_of(name).options
     if "p" in parameters:
         assert options["p"] == METRICS[name].power == parameters["p"].default
     epsilon = parameters["epsilon"].default if "epsilon" in parameters else None
     assert metric_of(name, epsilon=epsilon).options == options
-    assert METRICS[name].has_epsilon == ("epsilon" in parameters)
+    assert (name in with_option("epsilon")) == ("epsilon" in parameters)
 
 
 @pytest.mark.parametrize("name", WITH_PLAN)
 def test_a_plan_is_that_of_the_public_function(name):
     pytest.importorskip("ot")
     x, y = two_clouds()
-    expected = {"ae": ao.anchor_energy_plan, "aw": ao.anchor_wasserstein, "gw": ao.gromov_wasserstein}[name](x, y)
+    expected = {"ae": ao.anchor_energy_plan}.get(name, METRICS[name].function)(x, y)
     expected = getattr(expected, "plan", expected)
     found = plan_of(name)(x, y)
     np.testing.assert_array_equal(getattr(found, "plan", found), expected)
@@ -80,6 +82,34 @@ def test_names_come_from_the_list_alone(monkeypatch):
     assert metric_of("new").options["metric"] == "ae"
     with pytest.raises(ao.InputError, match="'tlb', 'new'"):
         metric_of("nonsense")
+
+
+def test_a_metric_may_have_an_option_of_its_own(monkeypatch):
+    def make(p, robust, threads, factor):
+        factor = 2.0 if factor is None else factor
+        plain = METRICS["ae"].make(p, robust, threads)
+        options = plain.options | {"factor": factor}
+        return replace(plain, options=options, compare_many=None, compare=scaled(plain, factor))
+
+    def scaled(plain, factor):
+        return lambda x, y: Outcome(factor * plain.compare(x, y).value)
+
+    options = (ExtraOption("factor", float, "what it is multiplied by"),)
+    monkeypatch.setitem(METRICS, "scaled", replace(METRICS["ae"], make=make, options=options))
+    many = two_clouds()
+    plain = ao.pairwise(many)
+    np.testing.assert_array_equal(ao.pairwise(many, metric="scaled"), 2 * plain)
+    np.testing.assert_array_equal(ao.pairwise(many, metric="scaled", factor=4.0), 4 * plain)
+    with pytest.raises(ao.InputError, match=r"metric 'ae' has no factor, but got factor=4\.0; 'scaled' has one"):
+        ao.pairwise(many, factor=4.0)
+
+
+def test_extra_options_are_offered_by_commands_and_differ_from_those_of_reading():
+    for name in metric_options():
+        assert name not in [each.name for each in fields(ReadOptions)]
+        for command in ("compare", "pairwise"):
+            (option,) = (option for option in COMMANDS[command].params if f"--{name}" in option.opts)
+            assert all(metric in option.help for metric in with_option(name))
 
 
 def test_estimators_and_barycenters_take_their_names_from_the_list():

@@ -13,20 +13,10 @@ from hypothesis import strategies as st
 import anchorot as ao
 from anchorot.anchors.features import as_features
 from anchorot.many import job, metrics
-from tests.strategies import assert_same, clouds, examples, spaces
+from anchorot.many.metrics import METRICS
+from tests.strategies import assert_same, clouds, examples, public_value, spaces
 
-PUBLIC = {
-    "ae": lambda x, y, o: ao.anchor_energy(x, y, o["p"], o["robust"]),
-    "aw": lambda x, y, o: ao.anchor_wasserstein(x, y, o["p"], o["epsilon"], o["robust"]).cost,
-    "gw": lambda x, y, o: ao.gromov_wasserstein(x, y, o["epsilon"], o["robust"], start="quick").cost,
-    "slb": lambda x, y, o: ao.lower_bounds(x, y, o["p"], o["robust"]).slb,
-    "tlb": lambda x, y, o: ao.lower_bounds(x, y, o["p"], o["robust"]).tlb,
-}
-
-
-POWERS = {"ae": [1, 2, 3], "aw": [1, 2, 3], "gw": [2], "slb": [1, 2], "tlb": [1, 2]}
-
-
+POWERS = {"ae": [1, 2, 3], "aw": [1, 2, 3], "slb": [1, 2], "tlb": [1, 2]}  # of others their own alone
 EPSILONS = {"aw": [0.0, 0.5], "gw": [None, 0.5]}
 
 
@@ -34,13 +24,13 @@ EPSILONS = {"aw": [0.0, 0.5], "gw": [None, 0.5]}
 def options_of(draw, name):
     epsilon = draw(st.sampled_from(EPSILONS.get(name, [None])))
     robust = bool(epsilon) or draw(st.booleans())  # ranks have a scale that epsilon can be of
-    return {"p": draw(st.sampled_from(POWERS[name])), "robust": robust, "epsilon": epsilon}
+    return {"p": draw(st.sampled_from(POWERS.get(name, [METRICS[name].power]))), "robust": robust, "epsilon": epsilon}
 
 
 # -- values --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", METRICS)
 @given(data=st.data())
 @examples(20)
 def test_values_are_those_of_the_public_function(name, data):
@@ -53,32 +43,25 @@ def test_values_are_those_of_the_public_function(name, data):
         warnings.simplefilter("ignore", ao.ConvergenceWarning)
         found = ao.pairwise(many, others, name, **options, n_jobs=1, tile=data.draw(st.integers(1, 3)))
         if others is not None:
-            expected = [[PUBLIC[name](x, y, options) for y in others] for x in many]
+            expected = [[public_value(name, x, y, **options) for y in others] for x in many]
         else:
             pairs = [(i, j) for j in range(len(many)) for i in range(j + 1)]
-            values = {pair: PUBLIC[name](*(many[k] for k in pair), options) for pair in pairs}
+            values = {pair: public_value(name, *(many[k] for k in pair), **options) for pair in pairs}
             expected = [[values[min(i, j), max(i, j)] for j in range(len(many))] for i in range(len(many))]
-            if zero_to_itself := name not in ("aw", "gw") or not options["epsilon"]:
+            if zero_to_itself := not options["epsilon"]:
                 np.fill_diagonal(expected := np.array(expected), 0)  # where the public function may round
             assert (np.diag(found) == 0).all() or not zero_to_itself
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", METRICS)
 def test_defaults_are_those_of_the_public_function(name):
     pytest.importorskip("ot")
     x, y = clouds(2)
-    function = {
-        "ae": ao.anchor_energy,
-        "aw": ao.anchor_wasserstein,
-        "gw": partial(ao.gromov_wasserstein, start="quick"),
-    }
-    found = function.get(name, ao.lower_bounds)(x, y)
-    expected = found if name == "ae" else getattr(found, {"aw": "cost", "gw": "value"}.get(name, name))
-    assert ao.pairwise([x], [y], name, n_jobs=1).tolist() == [[expected]]
+    assert ao.pairwise([x], [y], name, n_jobs=1).tolist() == [[public_value(name, x, y)]]
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", METRICS)
 def test_symmetric_whatever_the_solver_does(name):
     if name != "ae":
         pytest.importorskip("ot")
@@ -223,7 +206,7 @@ def test_pairs_without_a_value_are_nan_and_counted_once(equal_sizes_fail, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"metric": "wasserstein"}, "metric must be one of 'ae', 'aw', 'gw', 'slb', 'tlb', but .*'wasserstein'"),
+        ({"metric": "wasserstein"}, f"metric must be one of {', '.join(map(repr, METRICS))}, but .*'wasserstein'"),
         ({"epsilon": 0.1}, "metric 'ae' has no epsilon"),
         ({"metric": "gw", "p": 1}, "metric 'gw' has the square loss, p=2, but .*p=1"),
         ({"metric": "gw", "epsilon": -1}, "epsilon must be a finite number >= 0, but got -1"),

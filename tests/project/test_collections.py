@@ -21,6 +21,7 @@ from matplotlib.axes import Axes
 
 import anchorot as ao
 import anchorot.report
+from anchorot.many.metrics import METRICS
 from tests.strategies import clouds
 
 MODULES = (ao, ao.anchors, ao.distances, ao.io, ao.search, ao.datasets, ao.estimators, ao.plot, anchorot.report)
@@ -156,6 +157,7 @@ SIDES = {"subjects": ([1, 1, 2], [3, 4, 4]), "strata": ([1, 1, 1], [1, 1, 1])}
 GRAPHS = {"subjects": ([1, 1, 2, 5], [3, 4, 4, 6]), "strata": ([1, 1, 1, 1], [1, 1, 1, 1])}
 ITEMS = {"subjects": [1, 2, 3, 4, 5, 6], "strata": [1, 1, 1, 1, 1, 1], "labels": HALVES}
 CASES = {
+    **{kind.function.__name__: (kind.function, TWO) for kind in METRICS.values()},
     "Alignment.transform": (of_alignment("Alignment", "transform"), {"first": POINTS, "second": OTHERS}),
     "AnchorEmbedding.fit": (lambda X: ao.estimators.AnchorEmbedding().fit(X).grid_, {"X": SPACES}),
     "AnchorEmbedding.transform": (partial(fitted, "AnchorEmbedding", "transform"), {"X": SPACES}),

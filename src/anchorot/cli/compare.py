@@ -10,7 +10,6 @@ import typer
 import anchorot as ao
 from anchorot.anchors.attributes import attribute_rule_of
 from anchorot.cli.options import (
-    EpsilonOption,
     GroundOption,
     JsonOption,
     MarksOption,
@@ -20,6 +19,7 @@ from anchorot.cli.options import (
     SpaceArgument,
     ThreadsOption,
     reads_spaces,
+    takes_metric_options,
 )
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table, read_both
 from anchorot.distances.estimate import LONGEST_TAIL, EnergyEstimate
@@ -27,6 +27,7 @@ from anchorot.io.safe_open import about
 from anchorot.many.metrics import METRICS, Metric, metric_of
 
 
+@takes_metric_options
 @reads_spaces
 def compare(
     a: Annotated[Path, SpaceArgument],
@@ -37,7 +38,6 @@ def compare(
         typer.Option(help="Compare only the ranks of costs, or only the costs.", show_default="both"),
     ] = None,
     p: POption = None,
-    epsilon: EpsilonOption = None,
     ground: GroundOption = "w1",
     attributes: MarksOption = None,
     max_cost: ReachOption = None,
@@ -53,10 +53,11 @@ def compare(
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
+    options: dict[str, Any],
 ) -> None:
     """Distance between two spaces, by their costs and by the ranks of these (robust), with the time of each step."""
     forms = (False, True) if robust is None else (robust,)
-    plain_metrics = [metric_of(metric, p, is_robust, epsilon, ground=ground, threads=threads) for is_robust in forms]
+    plain_metrics = [metric_of(metric, p, is_robust, ground=ground, threads=threads, **options) for is_robust in forms]
     others = ground != "w1" or attributes is not None or max_cost is not None
     if estimate and ((metric, plain_metrics[0].options["p"]) != ("ae", 1) or others):
         raise ao.InputError(
@@ -67,7 +68,7 @@ def compare(
     x, y = read_both(a, b, reading, stopwatch)
     attribute_rules = [attribute_rule_of((x, y), attributes, max_cost, robust=is_robust) for is_robust in forms]
     metrics = [
-        metric_of(metric, p, is_robust, epsilon, ground=ground, attribute_rule=attribute_rule, threads=threads)
+        metric_of(metric, p, is_robust, ground=ground, attribute_rule=attribute_rule, threads=threads, **options)
         for is_robust, attribute_rule in zip(forms, attribute_rules, strict=True)
     ]
     values: dict[str, float] = {}
@@ -77,7 +78,7 @@ def compare(
             values[name] = _distance((a, x), (b, y), chosen)
     estimates = _estimates(x, y, metrics if estimate else [], reading["rng"], threads, stopwatch)
     if as_json:
-        how = {name: metrics[0].options[name] for name in ("metric", "p", "epsilon")}
+        how = {name: value for name, value in metrics[0].options.items() if name in ("metric", "p", *options)}
         how |= {"ground": ground, "attributes": attributes, "max_cost": max_cost}
         shown = {name: _described(found) for name, found in estimates.items()}
         sizes = {"n": x.n, "m": y.n}

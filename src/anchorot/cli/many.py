@@ -14,7 +14,6 @@ import anchorot as ao
 from anchorot._typing import Float64s, Int64s
 from anchorot.cli.options import (
     DaskOption,
-    EpsilonOption,
     FilesArgument,
     GradientOption,
     GroundOption,
@@ -27,6 +26,7 @@ from anchorot.cli.options import (
     dask_client,
     reads_spaces,
     said_of,
+    takes_metric_options,
 )
 from anchorot.cli.output import check_extra, doing, new_table, plain, print_json, print_table, resumable
 from anchorot.cli.sources import Source, find_sources, spaces_of, unread_all
@@ -43,6 +43,7 @@ MOST_PRINTED = 12  # spaces whose matrix may fit on a screen
 VALUE_WIDTH, FRAME_WIDTH = 9, 3  # letters of a value, and around it
 
 
+@takes_metric_options
 @reads_spaces
 def pairwise(
     files: FilesArgument,
@@ -61,7 +62,6 @@ def pairwise(
     metric: MetricOption = "ae",
     robust: Annotated[bool, typer.Option("--robust", help="Compare ranks of costs.")] = False,
     p: POption = None,
-    epsilon: EpsilonOption = None,
     ground: GroundOption = "w1",
     attributes: MarksOption = None,
     max_cost: ReachOption = None,
@@ -89,9 +89,10 @@ def pairwise(
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
+    options: dict[str, Any],
 ) -> None:
     """Distances between all pairs of spaces, or the nearest neighbours of each."""
-    options = metric_of(metric, p, robust, epsilon, ground=ground).options
+    options = metric_of(metric, p, robust, ground=ground, **options).options
     job = None if shard is None else _parse_shard(shard)
     outputs = Outputs(*files)
     outputs.announce(output, ".npz", ".csv")

@@ -17,7 +17,7 @@ from anchorot.anchors.attributes import ATTRIBUTES
 from anchorot.distances.w2_energy import GROUNDS
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.options import NEUTRAL_OPTIONS, SEED, ReadOptions
-from anchorot.many.metrics import METRICS, WITH_GRADIENT, WITH_PLAN
+from anchorot.many.metrics import EPSILON, METRICS, WITH_GRADIENT, WITH_PLAN, ExtraOption, metric_options, with_option
 
 SpaceArgument = typer.Argument(
     help="A mesh (.off .ply .obj .stl .mat), graph (.graphml .gexf .gml .edgelist), neuron (.swc), cells (.h5ad), or "
@@ -107,19 +107,21 @@ def reads_as_built(command: Callable[..., None]) -> Callable[..., None]:
     return _with(AS_BUILT, command)
 
 
-def _with(options: dict[str, inspect.Parameter], command: Callable[..., None]) -> Callable[..., None]:
+def _with(
+    options: dict[str, inspect.Parameter], command: Callable[..., None], into: str = "reading"
+) -> Callable[..., None]:
     own = inspect.signature(command)
 
     @wraps(command)
     def wrapper(**arguments: Any) -> None:
-        reading = {name: _value(name, arguments.pop(option.name)) for name, option in options.items()}
-        command(**arguments, reading=reading)
+        given = {name: _value(name, arguments.pop(option.name)) for name, option in options.items()}
+        command(**arguments, **{into: given})
 
-    kept = [parameter for name, parameter in own.parameters.items() if name != "reading"]
+    kept = [parameter for name, parameter in own.parameters.items() if name != into]
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*kept, *options.values())]
     hints = get_type_hints(command, include_extras=True) | {p.name: p.annotation for p in options.values()}
     wrapper.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {name: hint for name, hint in hints.items() if name not in ("reading", "return")}
+    wrapper.__annotations__ = {name: hint for name, hint in hints.items() if name not in (into, "return")}
     return wrapper
 
 
@@ -184,7 +186,21 @@ def _powers() -> str:
     return f"{USUAL_POWER}; {METRICS[others[0]].power} for {_listed(others)}"
 
 
-_REGULARISED = _listed(tuple(name for name, kind in METRICS.items() if kind.has_epsilon))
+def _of_metrics(option: ExtraOption) -> Any:
+    """Return an option of metrics as typer understands it."""
+    help_text = f"For {_listed(tuple(with_option(option.name)))}: {option.text}."
+    shown = typer.Option(help=help_text, min=option.least, show_default=False)
+    return Annotated[option.kind | None, shown]
+
+
+def takes_metric_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that only some metrics take; it gets them as one argument, `options`."""
+    parameters = {
+        name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_of_metrics(option))
+        for name, option in metric_options().items()
+    }
+    return _with(parameters, command, "options")
+
 
 MetricOption = Annotated[str, _choice(tuple(METRICS))]
 PlanOption = Annotated[
@@ -221,14 +237,7 @@ GroundOption = Annotated[
         help="For ae: the distance between anchors. w2 is 0 only for equal anchors, but takes O(n³) time.",
     ),
 ]
-EpsilonOption = Annotated[
-    float | None,
-    typer.Option(
-        help=f"Entropic regularisation of {_REGULARISED}; 0: none (default: 1e-3 of the mean cost for aw, 0 for gw).",
-        min=0,
-        show_default=False,
-    ),
-]
+EpsilonOption = _of_metrics(EPSILON)
 
 
 def dask_client(address: str | None) -> Any:

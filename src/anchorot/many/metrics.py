@@ -5,9 +5,10 @@ its public function gives. All that takes a metric takes its names and options f
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from textwrap import fill
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from anchorot.anchors.attributes import AttributeRule
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.line import StepFunction
 from anchorot.anchors.rows import AnchorRows
-from anchorot.distances.bounds import all_costs, check_bound_power, second_bound, third_bound
+from anchorot.distances.bounds import all_costs, check_bound_power, lower_bounds, second_bound, third_bound
+from anchorot.distances.energy import anchor_energy
 from anchorot.distances.gromov import Search, check_gromov_epsilon, gromov_transport, gromov_wasserstein
 from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.w2_energy import ground_rows, is_w2, rows_energy
@@ -27,6 +29,7 @@ from anchorot.distances.wasserstein import Transport, anchor_transport, anchor_w
 from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space
 
+F = TypeVar("F", bound=Callable[..., Any])
 ALL_PAIRS_START = "quick"  # of `gromov_wasserstein`: all its starts would take many times as long
 
 
@@ -102,6 +105,27 @@ def gromov_plan(options: dict[str, Any], x: Space, y: Space) -> Transport:
     return gromov_wasserstein(x, y, options["epsilon"], options["robust"], start=options["start"])
 
 
+class ExtraOption(NamedTuple):
+    """An option that some metrics take besides p and robust; None stands for its default.
+
+    `pairwise` takes it as a keyword, and the command line as an option of type `kind`, at least `least`, with the help
+    `text`.
+    """
+
+    name: str
+    kind: type
+    text: str
+    least: float | None = None
+
+
+EPSILON = ExtraOption(
+    "epsilon",
+    float,
+    "strength of the entropic regularisation; 0: none (default: 1e-3 of the mean cost for aw, 0 for gw)",
+    least=0,
+)
+
+
 @dataclass(frozen=True)
 class MetricKind:
     """A way to compare spaces, its options still open.
@@ -113,9 +137,17 @@ class MetricKind:
     power : int
         The p it takes by default.
     make : callable
-        Turns p, robust, epsilon (None: the default) and threads into a `Metric`.
-    has_epsilon : bool
-        Whether it may be regularised.
+        Turns p, robust, threads, and the values of `options` by name (None: the default) into a `Metric`.
+    text : str
+        What its value is, for docstrings.
+    function : callable
+        The public function that compares two spaces by it.
+    result_field : str
+        The attribute of the function's result that is the value; empty if the result is the value.
+    fixed : dict
+        Keywords with which the function gives what all pairs get.
+    options : tuple of ExtraOption
+        What it takes besides p and robust.
     is_squared : bool
         Whether its value is the square of a distance, in a Hilbert space.
     has_gradient : bool
@@ -127,11 +159,25 @@ class MetricKind:
     title: str
     value_name: str
     power: int
-    make: Callable[[int, bool, float | None, int], Metric]
-    has_epsilon: bool = False
+    make: Callable[..., Metric]
+    text: str
+    function: Callable[..., Any]
+    result_field: str = ""
+    fixed: dict[str, Any] = field(default_factory=dict)
+    options: tuple[ExtraOption, ...] = ()
     is_squared: bool = False
     has_gradient: bool = False
     plan: PlanMaker | None = None
+
+
+def with_option(name: str) -> list[str]:
+    """Return the metrics that take an option."""
+    return [metric for metric, kind in METRICS.items() if name in [option.name for option in kind.options]]
+
+
+def metric_options() -> dict[str, ExtraOption]:
+    """Return all options of metrics by name."""
+    return {option.name: option for kind in METRICS.values() for option in kind.options}
 
 
 def metric_of(
@@ -143,12 +189,18 @@ def metric_of(
     ground: str = "w1",
     attribute_rule: AttributeRule | None = None,
     threads: int = 1,
+    **options: Any,
 ) -> Metric:
-    """Return the metric of that name; None stands for the default of its public function, threads change no value."""
+    """Return the metric of that name; None stands for the default of its public function, threads change no value.
+
+    `options` are those that only some metrics take.
+    """
     kind = METRICS[check_choice(name, "metric", tuple(METRICS))]
-    if epsilon is not None and not kind.has_epsilon:
-        regularised = " and ".join(repr(other) for other, it in METRICS.items() if it.has_epsilon)
-        raise InputError(f"metric {name!r} has no epsilon, but got epsilon={epsilon!r}; {regularised} have one")
+    options["epsilon"] = epsilon
+    for option, value in options.items():
+        if value is not None and name not in (takers := with_option(option)):
+            have = " and ".join(map(repr, takers)) + (" have one" if len(takers) > 1 else " has one")
+            raise InputError(f"metric {name!r} has no {option}, but got {option}={value!r}; {have}")
     power, threads = kind.power if p is None else p, check_threads(threads)
     if ground != "w1" and is_w2(ground, alone=power == 1 and attribute_rule is None):
         if name != "ae":
@@ -160,7 +212,7 @@ def metric_of(
                 f"attributes and max_cost go with metric 'ae' and p=1, but got metric {name!r} and p={power!r}"
             )
         return _marked_ae(attribute_rule, bool(robust), threads)
-    return kind.make(power, bool(robust), epsilon, threads)
+    return kind.make(power, bool(robust), threads, **{each.name: options.get(each.name) for each in kind.options})
 
 
 def plan_of(
@@ -180,7 +232,7 @@ def _options(metric: str, p: int, robust: bool, epsilon: float | None = None) ->
     return {"metric": metric, "p": p, "robust": robust, "epsilon": epsilon}
 
 
-def _ae(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
+def _ae(p: int, robust: bool, threads: int) -> Metric:
     p = check_power(p)
     return Metric(
         options=_options("ae", p, robust),
@@ -193,13 +245,13 @@ def _ae(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
 
 
 def _marked_ae(attribute_rule: AttributeRule, robust: bool, threads: int) -> Metric:
-    plain = _ae(1, robust, None, threads)
+    plain = _ae(1, robust, threads)
     prepare = partial(attribute_features, attribute_rule=attribute_rule, robust=robust, threads=threads)
     return replace(plain, options=plain.options | attribute_rule.describe(), prepare=prepare, compare_many=None)
 
 
 def _ground_ae(robust: bool, threads: int) -> Metric:
-    plain = _ae(1, robust, None, threads)
+    plain = _ae(1, robust, threads)
     return replace(
         plain,
         options=plain.options | {"ground": "w2"},
@@ -238,7 +290,7 @@ def _energies(xs: list[AnchorFeatures], ys: list[AnchorFeatures], counts: Int64s
     return energies if np.count_nonzero(np.isfinite(energies)) == counts.sum() else None
 
 
-def _aw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
+def _aw(p: int, robust: bool, threads: int, epsilon: float | None) -> Metric:
     p = check_power(p)
     strength = None if epsilon is None else check_nonnegative(epsilon, "epsilon")
     return Metric(
@@ -261,7 +313,7 @@ def _anchor_cost(x: AnchorRows, y: AnchorRows, p: int, epsilon: float | None, th
     return Outcome(found.cost, found.converged)
 
 
-def _gw(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
+def _gw(p: int, robust: bool, threads: int, epsilon: float | None) -> Metric:
     if p != 2:
         raise InputError(f"metric 'gw' has the square loss, p=2, but got p={p!r}")
     strength = check_gromov_epsilon(epsilon)
@@ -288,7 +340,7 @@ def _gromov_loss(x: Space, y: Space, search: Search) -> Outcome:
     return Outcome(found.cost, problem == "")
 
 
-def _slb(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
+def _slb(p: int, robust: bool, threads: int) -> Metric:
     p = check_bound_power(p)
     return Metric(
         options=_options("slb", p, robust),
@@ -307,7 +359,7 @@ def _second_bound(x: StepFunction, y: StepFunction, p: int) -> Outcome:
     return Outcome(second_bound(x, y, p))
 
 
-def _tlb(p: int, robust: bool, epsilon: float | None, threads: int) -> Metric:
+def _tlb(p: int, robust: bool, threads: int) -> Metric:
     p = check_bound_power(p)
     return Metric(
         options=_options("tlb", p, robust),
@@ -334,6 +386,8 @@ METRICS: dict[str, MetricKind] = {
         "anchor_energy",
         power=1,
         make=_ae,
+        text=":func:`anchor_energy`, the square of a distance",
+        function=anchor_energy,
         is_squared=True,
         has_gradient=True,
         plan=PlanMaker("Anchor Energy Plan", energy_plan, has_p=False),
@@ -343,7 +397,10 @@ METRICS: dict[str, MetricKind] = {
         "anchor_wasserstein",
         power=1,
         make=_aw,
-        has_epsilon=True,
+        text="the transport cost of :func:`anchor_wasserstein`, ``.cost``, which has no entropy term",
+        function=anchor_wasserstein,
+        result_field="cost",
+        options=(EPSILON,),
         has_gradient=True,
         plan=PlanMaker("Anchor Wasserstein plan", anchor_plan),
     ),
@@ -352,12 +409,46 @@ METRICS: dict[str, MetricKind] = {
         "gromov_wasserstein",
         power=2,
         make=_gw,
-        has_epsilon=True,
+        text=f':func:`gromov_wasserstein` with ``start="{ALL_PAIRS_START}"``, ``.value``; spaces of different sizes or '
+        "with weights need the extra ``pot``",
+        function=gromov_wasserstein,
+        result_field="cost",
+        fixed={"start": ALL_PAIRS_START},
+        options=(EPSILON,),
         plan=PlanMaker("Gromov-Wasserstein plan", gromov_plan, has_start=True),
     ),
-    "slb": MetricKind("second lower bound of Gromov-Wasserstein", "second_lower_bound", power=2, make=_slb),
-    "tlb": MetricKind("third lower bound of Gromov-Wasserstein", "third_lower_bound", power=2, make=_tlb),
+    "slb": MetricKind(
+        "second lower bound of Gromov-Wasserstein",
+        "second_lower_bound",
+        power=2,
+        make=_slb,
+        text="the second bound of :func:`lower_bounds`",
+        function=lower_bounds,
+        result_field="slb",
+    ),
+    "tlb": MetricKind(
+        "third lower bound of Gromov-Wasserstein",
+        "third_lower_bound",
+        power=2,
+        make=_tlb,
+        text="the third bound of :func:`lower_bounds`",
+        function=lower_bounds,
+        result_field="tlb",
+    ),
 }
 SQUARED = tuple(name for name, kind in METRICS.items() if kind.is_squared)
 WITH_GRADIENT = tuple(name for name, kind in METRICS.items() if kind.has_gradient)
 WITH_PLAN = tuple(name for name, kind in METRICS.items() if kind.plan is not None)
+
+
+def lists_metrics(function: F) -> F:
+    """Replace METRIC_NAMES and METRIC_LIST in a docstring by the names, and by what the value of each is."""
+    if function.__doc__ is not None:
+        names = "{" + ", ".join(f'"{name}"' for name in METRICS) + "}"
+        lines = [
+            fill(f'- "{name}": {kind.text}.', 120, initial_indent=" " * 8, subsequent_indent=" " * 10)
+            for name, kind in METRICS.items()
+        ]
+        text = function.__doc__.replace("METRIC_NAMES", names)
+        function.__doc__ = text.replace("METRIC_LIST", "\n".join(lines).lstrip())
+    return function

@@ -23,7 +23,7 @@ from anchorot.distances.nearest import Neighbors
 from anchorot.exceptions import ConvergenceWarning, InputError, InputWarning
 from anchorot.io.options import check_keywords
 from anchorot.many.job import Job, Preparation, ProcessWorkers, SpaceSummary, ThreadWorkers, summarise
-from anchorot.many.metrics import metric_of
+from anchorot.many.metrics import lists_metrics, metric_of, metric_options
 from anchorot.many.nearest import STRIP_ROWS, NearestJob, check_k, learn_encoder, neighbors_of, strip_width, strips
 from anchorot.many.shards import Shard
 from anchorot.many.spaces import Inputs, Outlines, each_space, open_spaces
@@ -84,6 +84,7 @@ def pairwise(
 ) -> Float64s | Neighbors | None: ...
 
 
+@lists_metrics
 def pairwise(
     spaces: Sequence[Any],
     others: Sequence[Any] | None = None,
@@ -123,12 +124,8 @@ def pairwise(
         asked for when they are needed, so that a sequence may load or make them then. An entry may also be a function
         without arguments that returns one of these, such as ``partial(read, path, ...)``. Sizes and weights mix
         freely. Without `others`, all pairs of `spaces`.
-    metric : {"ae", "aw", "gw", "slb", "tlb"}
-        - "ae": :func:`anchor_energy`, the square of a distance.
-        - "aw": the transport cost of :func:`anchor_wasserstein`, ``.cost``, which has no entropy term.
-        - "gw": :func:`gromov_wasserstein` with ``start="quick"``, ``.value``; spaces of different sizes or with weights
-          need the extra ``pot``.
-        - "slb", "tlb": the second and the third bound of :func:`lower_bounds`.
+    metric : METRIC_NAMES
+        METRIC_LIST
     k : int, optional
         Return the k nearest of each space instead, among `others` or among all other `spaces`: what the matrix would
         say, to the last bit, equally near ones by their order, in memory for N k values. For "ae" with p = 1, without
@@ -136,7 +133,7 @@ def pairwise(
         for anything else every pair is, from either of its ends. To fit these vectors, up to 512 spaces are loaded once
         more at first.
     p : int, optional
-        Power of the costs: 1 by default for "ae" and "aw" (64 at most), 2 for the bounds, always 2 for "gw".
+        Power of the costs, at most 64; by default that of the metric's public function.
     robust : bool
         Compare ranks of costs.
     epsilon : float >= 0, optional
@@ -188,6 +185,7 @@ def pairwise(
     **reading
         Options of :func:`read` for paths, such as ``n_points=200``. Points are drawn by the seed ``rng=0`` unless
         another is given; with ``rng=None`` one is drawn for all files. ``cache=False`` reads without the user's cache.
+        Options that only some metrics take come here too.
 
     Returns
     -------
@@ -211,6 +209,7 @@ def pairwise(
     >>> ao.pairwise([line, triangle, line], k=1).index.tolist()
     [[2], [0], [0]]
     """
+    options = {name: reading.pop(name) for name in metric_options() if name in reading}
     check_keywords("pairwise", reading)
     inputs = Inputs.of(spaces, others, **reading)
     check_choice(errors, "errors", ("raise", "skip"))
@@ -219,7 +218,7 @@ def pairwise(
     devices = [] if device is None else _devices(device, backend, client)
     how = {"skip": errors == "skip", "progress": progress}
     attribute_rule = _attribute_rule(inputs, attributes, max_cost, robust, n_jobs, client, **how)
-    chosen = metric_of(metric, p, robust, epsilon, ground=ground, attribute_rule=attribute_rule)
+    chosen = metric_of(metric, p, robust, epsilon, ground=ground, attribute_rule=attribute_rule, **options)
     count = None if k is None else check_k(k, inputs)
     encoder = None if count is None else learn_encoder(inputs, chosen, n_jobs, client)
     least = chosen.side if encoder is None else STRIP_ROWS
