@@ -26,6 +26,19 @@ CELLS = {
                 raise KeyboardInterrupt
         except KeyboardInterrupt:
             pass""",
+    "an alignment": """
+        import time
+        from anchorot import _parallel, _progress
+        _progress.QUIET_SECONDS, _parallel.MAX_QUICK_POINTS = 0.05, 0
+        points = np.random.default_rng(0).normal(size=(500, 3))
+        found = ao.align(ao.from_points(points), ao.from_points(points[::-1]))""",
+    "an interrupted alignment": """
+        try:
+            with _progress.late_bar(8, "aligning", "steps") as advance:
+                time.sleep(0.5)
+                raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            pass""",
 }
 
 
@@ -74,6 +87,13 @@ def test_an_interrupted_bar_says_how_far_it_got_and_its_words_are_no_markup(outp
     assert bar.data["text/plain"].startswith("<b>reading</b>: 25%, 2 of 8 files")
     assert "&lt;b&gt;reading&lt;/b&gt;" in bar.data["text/html"]
     assert "left" in bar.data["text/html"]
+
+
+def test_the_bar_of_an_alignment_is_one_output_and_vanishes_when_interrupted(outputs):
+    (shown,) = outputs["an alignment"]
+    assert shown.data["text/plain"].startswith("aligning: 100%, 20 of 20 stages")
+    (gone,) = outputs["an interrupted alignment"]
+    assert gone.data == {"text/plain": ""}
 
 
 def uniform(count, n=8, seed=0):

@@ -1,9 +1,11 @@
 """A progress bar for a person at a terminal or in a notebook; nothing for a pipe."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import copy_context
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +15,21 @@ if TYPE_CHECKING:
     from rich.progress import Task
 
 Advance = Callable[[int], None]
-REDRAW_SECONDS = 0.1  # seconds between two pictures of a bar in a notebook
+REDRAW_SECONDS = 0.1  # between two pictures of a bar in a notebook
+QUIET_SECONDS = 1.0  # of work before a late bar appears: less than that needs no bar
+
+
+def no_progress(count: int) -> None:
+    """Take the number of steps just finished, and show nothing."""
 
 
 def progress_bar(
-    total: int, description: str, unit: str, enabled: bool = True, *, done: int = 0
+    total: int, description: str, unit: str, enabled: bool = True, *, done: int = 0, vanishes: bool = False
 ) -> AbstractContextManager[Advance]:
     """Show a bar with share, count, speed and time left: below a notebook's cell, or on standard error, if a terminal.
 
     Gives a function to call with the number of units just finished. `done` units were finished before, and do not
-    count for the speed.
+    count for the speed. A bar that `vanishes` is removed when an exception ends the work.
 
     Examples
     --------
@@ -31,25 +38,95 @@ def progress_bar(
     ...     advance(10)
     """
     if enabled and _in_notebook():
-        return _notebook_bar(total, description, unit, done)
+        return _notebook_bar(total, description, unit, done, vanishes)
     if enabled and _on_terminal():
-        return _terminal_bar(total, description, unit, done)
-    return nullcontext(lambda count: None)
+        return _terminal_bar(total, description, unit, done, vanishes)
+    return nullcontext(no_progress)
+
+
+@contextmanager
+def late_bar(total: int, description: str, unit: str, enabled: bool = True) -> Iterator[Advance]:
+    """Show a bar as :func:`progress_bar` does, but only after a second of work.
+
+    `total` is an estimate: the bar waits there if more units are finished, and jumps there at the end. After an
+    exception it vanishes. Other threads may call the function that it gives.
+
+    Examples
+    --------
+    >>> from anchorot._progress import late_bar
+    >>> with late_bar(10, "aligning", "steps") as advance:
+    ...     advance(3)
+    """
+    if not (enabled and (_in_notebook() or _on_terminal())):
+        yield no_progress
+        return
+    bar = _LateBar(total, description, unit)
+    try:
+        yield bar.advance
+    except BaseException:
+        bar.close(*sys.exc_info())
+        raise
+    bar.close()
+
+
+class _LateBar:
+    """A bar that a timer shows, in a thread of its own: a single step may take minutes."""
+
+    def __init__(self, total: int, description: str, unit: str) -> None:
+        self._total, self._description, self._unit, self._done = total, description, unit, 0
+        self._bar: AbstractContextManager[Advance] | None = None
+        self._advance: Advance = no_progress
+        self._lock, self._is_closed = threading.Lock(), False
+        # The context says which cell of a notebook the bar is shown below.
+        self._timer = threading.Timer(QUIET_SECONDS, copy_context().run, (self._show,))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _show(self) -> None:
+        with self._lock:
+            if self._is_closed or not (_in_notebook() or _on_terminal()):
+                return
+            bar = progress_bar(self._total, self._description, self._unit, vanishes=True)
+            self._advance = bar.__enter__()
+            self._bar = bar
+            self._advance(self._done)
+
+    def advance(self, count: int) -> None:
+        """Count finished units, at most up to the total."""
+        with self._lock:
+            if not self._is_closed:
+                count = min(count, self._total - self._done)
+                self._done += count
+                self._advance(count)
+
+    def close(self, *error: Any) -> None:
+        """Complete the bar, or remove it after an error."""
+        self._timer.cancel()
+        with self._lock:
+            self._is_closed = True
+            if self._bar is None:
+                return
+            if error:
+                with suppress(BaseException):  # the caller raises the error itself
+                    self._bar.__exit__(*error)
+            else:
+                self._advance(self._total - self._done)
+                self._bar.__exit__(None, None, None)
 
 
 def _in_notebook() -> bool:
-    """Whether this process answers a notebook: it then has IPython, with a kernel, already."""
+    """Whether this process is the kernel of a notebook, which has imported IPython."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
 
 
 def _on_terminal() -> bool:
-    """Whether standard error is there, open and a terminal."""
+    """Whether standard error is an open terminal."""
     return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 
 
 @contextmanager
-def _terminal_bar(total: int, description: str, unit: str, done: int) -> Iterator[Advance]:
+def _terminal_bar(total: int, description: str, unit: str, done: int, vanishes: bool) -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.text import Text
@@ -68,11 +145,15 @@ def _terminal_bar(total: int, description: str, unit: str, done: int) -> Iterato
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(printable(description), total=total, completed=done)
-        yield lambda count: bar.advance(task, count)
+        try:
+            yield lambda count: bar.advance(task, count)
+        except BaseException:
+            bar.live.transient = vanishes
+            raise
 
 
 @contextmanager
-def _notebook_bar(total: int, description: str, unit: str, done: int) -> Iterator[Advance]:
+def _notebook_bar(total: int, description: str, unit: str, done: int, vanishes: bool) -> Iterator[Advance]:
     """Show one output that is replaced as the work goes on: it needs no widgets, and is saved with the notebook."""
     from IPython.display import display
 
@@ -89,12 +170,14 @@ def _notebook_bar(total: int, description: str, unit: str, done: int) -> Iterato
 
     try:
         yield advance
-    finally:
-        handle.update(bar)
+    except BaseException:
+        handle.update({"text/plain": ""}, raw=True) if vanishes else handle.update(bar)
+        raise
+    handle.update(bar)
 
 
 class _NotebookBar:
-    """What is known of the work, as text and as HTML."""
+    """The state of the work, as text and as HTML."""
 
     def __init__(self, total: int, description: str, unit: str, done: int) -> None:
         self.total, self.description, self.unit = total, description, unit

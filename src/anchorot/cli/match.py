@@ -273,13 +273,19 @@ def _solver(
     for name, given in (("p", p), ("epsilon", epsilon)):
         if given is not None:
             raise ao.InputError(f"--{name} cannot be combined with --plan align")
-    options = {"start": start or "anchors", "mass": _number_or_word(mass), "robust": robust, "rng": seed}
+    options = {
+        "start": start or "anchors",
+        "mass": _number_or_word(mass),
+        "robust": robust,
+        "rng": seed,
+        "progress": False,
+    }
 
     def aligned(x: Any, y: Any) -> Solved:
         if metric is not None:
-            return ao.align_embeddings(x, y, metric=metric, rng=seed)
+            return ao.align_embeddings(x, y, metric=metric, rng=seed, progress=False)
         if isinstance(x, Path) and isinstance(y, Path):
-            return ao.align_meshes(x, y, mass=options["mass"], rng=seed)
+            return ao.align_meshes(x, y, mass=options["mass"], rng=seed, progress=False)
         return ao.align(x, y, **options)
 
     return aligned

@@ -49,7 +49,9 @@ def match_graphs(
         second = _read(b, options)
     with stopwatch("align", "aligning the graphs"):
         features = None if options.features is None else list(options.features)
-        found = align_graphs(first, second, types=options.types, features=features, mass=mass, rng=options.rng)
+        found = align_graphs(
+            first, second, types=options.types, features=features, mass=mass, rng=options.rng, progress=False
+        )
     with stopwatch("write", "writing"):
         outputs.save(output, lambda path: _write(path, found))
         outputs.save(report, lambda path: _report(path, a, b, first, second, found))

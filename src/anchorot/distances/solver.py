@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._progress import Advance, no_progress
 from anchorot._rescale import in_unit_range
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_choice, check_numbers
@@ -124,6 +125,7 @@ class Setting(NamedTuple):
     alpha: float
     threads: int
     device: str | None
+    advance: Advance = no_progress  # is called with 1 after every stage: a temperature of a start, or its sharpening
 
     def exact(self) -> Quadratic:
         """The objective."""
@@ -342,6 +344,7 @@ class _Solver:
         else:
             sharp = self._sharpen(plan, best)
             sharp = sharp._replace(objective=self._setting.objective(sharp.plan))
+        self._setting.advance(1)
         seconds, n_iter = soft.seconds + time.perf_counter() - begin, soft.n_steps + sharp.n_steps
         is_sharp = not soft.is_given_up
         return Found(sharp.plan, sharp.objective, is_sharp, soft.start.name, seconds, n_iter, sharp.converged)
@@ -372,6 +375,7 @@ class _Solver:
                 soft = soft._replace(plan=plan, g=g, n_steps=soft.n_steps + n_steps)
                 if n_steps < STEPS_PER_CORRECTION:
                     break
+            self._setting.advance(1)
         return soft._replace(seconds=soft.seconds + time.perf_counter() - begin)
 
     def _sharpen(self, plan: Float64s, best: float) -> Sharp:

@@ -78,7 +78,13 @@ class EmbeddingAligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         points = validate_data(self, at_hand(X), dtype=np.float64)
         self.alignment_ = align_embeddings(
-            points, Y, metric=self.metric, n_landmarks=self.n_landmarks, rng=self.rng, device=self.device
+            points,
+            Y,
+            metric=self.metric,
+            n_landmarks=self.n_landmarks,
+            rng=self.rng,
+            device=self.device,
+            progress=False,
         )
         self._n_features_out = self.alignment_.rotation.shape[1]
         return self

@@ -97,10 +97,10 @@ def test_cells_are_aligned_by_their_graphs_of_neighbours_where_there_is_no_array
     ("options", "message"),
     [
         ({"labels": "kind"}, "neither side has 'kind' in obs; they have: cell_type, batch; nothing"),
-        ({"obsm": "X_umap"}, "first has no 'X_umap' in obsm; it has: X_pca"),
-        ({"obsm": ("X_pca", "X_umap")}, "second has no 'X_umap' in obsm; it has: X_lsi"),
+        ({"obsm": "X_umap"}, "x has no 'X_umap' in obsm; it has: X_pca"),
+        ({"obsm": ("X_pca", "X_umap")}, "y has no 'X_umap' in obsm; it has: X_lsi"),
         ({"obsm": ("X_pca",)}, "obsm must be a name or a pair of names, but got ('X_pca',)"),
-        ({"obsm": ["X_pca", "X_umap"]}, "second has no 'X_umap' in obsm; it has: X_lsi"),
+        ({"obsm": ["X_pca", "X_umap"]}, "y has no 'X_umap' in obsm; it has: X_lsi"),
         ({"obsm": 3}, "obsm must be a name or a pair of names, but got 3"),
         ({"labels": ["cell_type"]}, "labels must be the name of a column of obs, but got ['cell_type']"),
     ],
@@ -116,11 +116,11 @@ def test_what_cells_lack_is_one_clear_line(options, message):
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (np.full((9, 9), np.nan), "obsp['connectivities'] of first must be finite and not negative"),
-        (-np.ones((9, 9)), "obsp['connectivities'] of first must be finite and not negative"),
-        (np.zeros((9, 9)), "obsp['connectivities'] of first has no neighbours for cell 0"),
-        (np.diag([1.0] * 8 + [0.0]), "obsp['connectivities'] of first has no neighbours for cell 8"),
-        (np.ones((2, 2)), "obsp['connectivities'] of first is of 2 cells, but at least 3 are needed"),
+        (np.full((9, 9), np.nan), "obsp['connectivities'] of x must be finite and not negative"),
+        (-np.ones((9, 9)), "obsp['connectivities'] of x must be finite and not negative"),
+        (np.zeros((9, 9)), "obsp['connectivities'] of x has no neighbours for cell 0"),
+        (np.diag([1.0] * 8 + [0.0]), "obsp['connectivities'] of x has no neighbours for cell 8"),
+        (np.ones((2, 2)), "obsp['connectivities'] of x is of 2 cells, but at least 3 are needed"),
     ],
 )
 def test_graphs_of_neighbours_that_lead_nowhere_are_one_clear_line(graph, message):
@@ -147,12 +147,10 @@ def test_a_view_of_a_backed_object_is_refused_before_anything_is_written(place, 
 
 
 def test_things_that_are_no_cells_are_one_clear_line():
-    with pytest.raises(ao.InputError, match="second is a ndarray, but an AnnData object is needed"):
+    with pytest.raises(ao.InputError, match="y is a ndarray, but an AnnData object is needed"):
         ao.align_cells(assays()[0], POINTS)
     bare = AnnData(np.zeros((5, 2)))
-    with pytest.raises(
-        ao.InputError, match="first has none of X_pca, X_lsi, X_spectral in obsm and no 'connectivities'"
-    ):
+    with pytest.raises(ao.InputError, match="x has none of X_pca, X_lsi, X_spectral in obsm and no 'connectivities'"):
         ao.align_cells(bare, bare)
 
 

@@ -238,17 +238,17 @@ def test_numbers_of_any_size_are_aligned(factor):
 @pytest.mark.parametrize(
     ("first", "second", "options", "message"),
     [
-        (np.zeros((0, 3)), POINTS, {}, r"X has shape \(0, 3\), but \(n, d\) is needed: one row for each point"),
-        (POINTS[0], POINTS, {}, r"X has shape \(5,\), but \(n, d\) is needed"),
-        (POINTS, POINTS[None], {}, r"Y has shape \(1, 120, 5\), but"),
-        (np.where(np.eye(5), np.nan, 1.0), POINTS, {}, r"X must be finite, but 5 entries are not"),
+        (np.zeros((0, 3)), POINTS, {}, r"x has shape \(0, 3\), but \(n, d\) is needed: one row for each point"),
+        (POINTS[0], POINTS, {}, r"x has shape \(5,\), but \(n, d\) is needed"),
+        (POINTS, POINTS[None], {}, r"y has shape \(1, 120, 5\), but"),
+        (np.where(np.eye(5), np.nan, 1.0), POINTS, {}, r"x must be finite, but 5 entries are not"),
         (
             POINTS,
             np.zeros((3, 2)),
             {},
-            r"Y\[0\] is zero and has no direction; leave it out, or take metric='euclidean'",
+            r"y\[0\] is zero and has no direction; leave it out, or take metric='euclidean'",
         ),
-        ([["a"]], POINTS, {}, r"X has dtype .*, but real numbers are needed"),
+        ([["a"]], POINTS, {}, r"x has dtype .*, but real numbers are needed"),
         (POINTS, POINTS, {"metric": "l1"}, r"metric must be one of 'cosine', 'euclidean', but got 'l1'"),
         (POINTS, POINTS, {"n_landmarks": 1}, r"n_landmarks must be an integer >= 2, but got 1"),
         (POINTS, POINTS, {"device": "tpu"}, r"device must be"),
@@ -256,7 +256,7 @@ def test_numbers_of_any_size_are_aligned(factor):
             np.sign(POINTS) * 5e-324,
             POINTS,
             {"metric": "euclidean"},
-            "X and Y differ in size by more than float64 can hold; multiply one of them by a constant",
+            "x and y differ in size by more than float64 can hold; multiply one of them by a constant",
         ),
     ],
 )
@@ -268,9 +268,9 @@ def test_what_cannot_be_aligned_is_one_clear_line(first, second, options, messag
 
 def test_new_points_of_another_width_are_one_clear_line():
     found = ao.align_embeddings(POINTS, POINTS @ turn(5, 7), rng=0)
-    with pytest.raises(ao.InputError, match="X has 4 columns, but the points that were aligned have 5"):
+    with pytest.raises(ao.InputError, match="x has 4 columns, but the points that were aligned have 5"):
         found.transform(POINTS[:, :4])
-    with pytest.raises(ao.InputError, match="Y has 5 columns, but the points that were aligned have 7"):
+    with pytest.raises(ao.InputError, match="y has 5 columns, but the points that were aligned have 7"):
         found.inverse_transform(POINTS)
     with pytest.raises(ao.InputError, match="k must be an integer >= 1"):
         found.top_k(0)

@@ -406,11 +406,11 @@ def test_unmatched_points_and_points_without_a_truth_count_as_said():
     assert scores.n_matched == 2
 
 
-def test_marks_align_by_the_features_that_the_spaces_have():
+def test_true_features_are_those_that_the_spaces_have():
     ring = ao.from_points([[np.cos(t), np.sin(t)] for t in np.arange(9) / 9 * 2 * np.pi])
     order, own = np.random.default_rng(0).permutation(9), np.arange(9.0)[:, None]
     x, y = ao.Space(ring.cost, features=own), ao.Space(ring.take(order).cost, features=own[order])
-    found, given = ao.align(x, y, attributes="features", rng=0), ao.align(x, y, features=(own, own[order]), rng=0)
+    found, given = ao.align(x, y, features=True, rng=0), ao.align(x, y, features=(own, own[order]), rng=0)
     assert order[found.matches].tolist() == list(range(9))
     np.testing.assert_array_equal(found.plan, given.plan)
     assert found.feature_scale == given.feature_scale > 0
@@ -419,16 +419,12 @@ def test_marks_align_by_the_features_that_the_spaces_have():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"attributes": "features"}, "y has no features, but attributes='features' needs some for each point"),
-        ({"attributes": "types"}, r"attributes of align must be 'features' or None, but got 'types'"),
-        (
-            {"attributes": "features", "features": (np.zeros(3), np.zeros(3))},
-            "attributes and features exclude each other",
-        ),
-        ({"attributes": "features", "n_landmarks": 2}, "n_landmarks is for costs alone"),
+        ({"features": True}, "y has no features, but features=True needs some for each point"),
+        ({"features": False}, "features must be a pair of arrays, .*, but got bool"),
+        ({"features": True, "n_landmarks": 2}, "n_landmarks is for costs alone"),
     ],
 )
-def test_marks_that_cannot_be_used_are_refused(options, message):
+def test_features_that_are_missing_are_refused(options, message):
     x = ao.Space(1 - np.eye(3), features=np.zeros((3, 1)))
     with pytest.raises(ao.InputError, match=message):
         ao.align(x, 1 - np.eye(3), **options)

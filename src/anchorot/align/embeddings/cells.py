@@ -20,21 +20,23 @@ if TYPE_CHECKING:
     from anchorot.align.embeddings.result import EmbeddingAlignment
 
 PLACES = ("X_pca", "X_lsi", "X_spectral")  # arrays of obsm, the first that is there
-NAMES = ("first", "second")
+NAMES = ("x", "y")
 GRAPH = "connectivities"  # of obsp, where there is no such array
 DIRECTIONS = 20  # of diffusion on a graph of neighbours
 MIN_CELLS = 3  # of such a graph
 
 
 def align_cells(
-    first: Any,
-    second: Any,
+    x: Any,
+    y: Any,
     *,
     labels: str | None = None,
     obsm: str | tuple[str, str] | None = None,
     metric: str = "cosine",
+    n_landmarks: int | None = None,
     rng: RngLike = None,
     device: str | None = None,
+    progress: bool = True,
 ) -> EmbeddingAlignment:
     """Align the cells of two assays, and write into both where their cells lie and which labels they get.
 
@@ -46,18 +48,24 @@ def align_cells(
 
     Parameters
     ----------
-    first, second : anndata.AnnData
+    x, y : anndata.AnnData
         Expression and accessibility, say. Not views of objects in backed mode, into which nothing can be written.
     labels : str, optional
         Column of ``obs`` to carry over, such as ``"cell_type"``: from the side that has it to the other, or both ways.
     obsm : str or (str, str), optional
         The array of ``obsm`` to use, for both sides or for each.
     metric : {"cosine", "euclidean"}
-        See :func:`align_embeddings`.
+        Whether directions alone count (rows are brought to length 1), or positions do, up to a common scale.
+    n_landmarks : int, optional
+        Points of each side that are aligned first, by their distances.
+        400 by default.
     rng : None, int or numpy.random.Generator
-        Which cells are drawn.
+        Seed of the random choices.
+        It decides which cells are drawn.
     device : str, optional
-        See :func:`align_embeddings`.
+        Where PyTorch (extra ``torch``) does the heavy work, "cuda", say.
+    progress : bool
+        Show a bar after a second of work, on a terminal or in a notebook.
 
     Returns
     -------
@@ -79,7 +87,7 @@ def align_cells(
     >>> float((atac.obs["transferred"] == rna.obs["cell_type"]).mean()) > 0.95, atac.obsm["X_aligned"].shape
     (True, (90, 5))
     """
-    sides = (first, second)
+    sides = (x, y)
     for side, name in zip(sides, NAMES, strict=True):
         if not (hasattr(side, "obsm") and hasattr(side, "obs")):
             raise InputError(f"{name} is a {type(side).__name__}, but an AnnData object is needed")
@@ -95,14 +103,16 @@ def align_cells(
         raise InputError(f"labels must be the name of a column of obs, but got {shown(labels)}")
     has_labels = [labels is not None and labels in side.obs for side in sides]
     if labels is not None and not any(has_labels):
-        raise InputError(f"neither side has {labels!r} in obs; they have: {_listed(first.obs)}; {_listed(second.obs)}")
+        raise InputError(f"neither side has {labels!r} in obs; they have: {_listed(x.obs)}; {_listed(y.obs)}")
     rows, others = (_coordinates(side, key, name) for side, key, name in zip(sides, keys, NAMES, strict=True))
-    found = align_embeddings(rows, others, metric=metric, rng=rng, device=device)
-    first.obsm["X_aligned"] = found.transform(rows)
-    second.obsm["X_aligned"] = unit_rows(others, NAMES[1], metric)
+    found = align_embeddings(
+        rows, others, metric=metric, n_landmarks=n_landmarks, rng=rng, device=device, progress=progress
+    )
+    x.obsm["X_aligned"] = found.transform(rows)
+    y.obsm["X_aligned"] = unit_rows(others, NAMES[1], metric)
     for source, goal, onto, is_known in (
-        (first, second, "second", has_labels[0]),
-        (second, first, "first", has_labels[1]),
+        (x, y, "second", has_labels[0]),
+        (y, x, "first", has_labels[1]),
     ):
         if is_known:
             given, share = found.transfer(plain(source.obs[labels]), onto=onto)

@@ -14,6 +14,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from anchorot._progress import Advance, no_progress
 from anchorot._rescale import unit_of
 from anchorot._typing import Float32s, Float64s, Floats, Int64s
 from anchorot.align.embeddings.pairs import (
@@ -135,8 +136,8 @@ class MapCandidate(NamedTuple):
 class Search:
     """Looks for maps between two sides."""
 
-    def __init__(self, x: Side, y: Side, n_landmarks: int | None, rng: np.random.Generator) -> None:
-        self._x, self._y, self._rng = x, y, rng
+    def __init__(self, x: Side, y: Side, n_landmarks: int | None, rng: np.random.Generator, advance: Advance) -> None:
+        self._x, self._y, self._rng, self._advance = x, y, rng, advance
         self._n_landmarks = n_landmarks or LANDMARKS
         self._sample = self._draw(SAMPLE)
 
@@ -146,6 +147,7 @@ class Search:
         nearest = np.inf
         for draw, name in enumerate(STARTS):
             found = sorted([*found, self._candidate(draw, name)], key=lambda one: one.objective)
+            self._advance(1)
             others = [one for one in found[1:] if one.objective <= (1 + MAX_OBJECTIVE_DIFFERENCE) * found[0].objective]
             nearest = min((self.difference(found[0].map, one.map) for one in others), default=np.inf)
             if nearest < MAX_MAP_DIFFERENCE:
@@ -251,7 +253,9 @@ class Finished(NamedTuple):
     converged: bool
 
 
-def finish(x: Side, y: Side, found: Map, device: str | None, rng: np.random.Generator) -> Finished:
+def finish(
+    x: Side, y: Side, found: Map, device: str | None, rng: np.random.Generator, advance: Advance = no_progress
+) -> Finished:
     """Rounds of assignment and rotation on all points, until matches stay; then what does not fit is left out.
 
     The last rounds weigh the common directions by how little is left in each: what the two sides agree on counts most.
@@ -259,12 +263,14 @@ def finish(x: Side, y: Side, found: Map, device: str | None, rng: np.random.Gene
     rounds = ROUNDS
     if max(len(x.points), len(y.points)) > DENSE_POINTS:
         some = [side.points[side.draw(LARGE_SAMPLE, rng)] for side in (x, y)]
-        found, rounds = _fit_and_assign(some[0], some[1], found, ROUNDS, device).map, LARGE_ROUNDS
-    whole = _fit_and_assign(x.points, y.points, found, rounds, device)
+        found, rounds = _fit_and_assign(some[0], some[1], found, ROUNDS, device, advance).map, LARGE_ROUNDS
+    whole = _fit_and_assign(x.points, y.points, found, rounds, device, advance)
     trimmed, cut = _trim(x.points, y.points, whole.map, device)
     if cut < np.inf:
-        return _fit_and_assign(x.points, y.points, trimmed, rounds, device, cut)
-    return _fit_and_assign(x.points, y.points, whole.map, min(rounds, WEIGHED_ROUNDS), device, weigh=whole.matches)
+        return _fit_and_assign(x.points, y.points, trimmed, rounds, device, advance, cut)
+    return _fit_and_assign(
+        x.points, y.points, whole.map, min(rounds, WEIGHED_ROUNDS), device, advance, weigh=whole.matches
+    )
 
 
 def _trim(x: Floats, y: Floats, found: Map, device: str | None) -> tuple[Map, float]:
@@ -289,7 +295,14 @@ def _trim(x: Floats, y: Floats, found: Map, device: str | None) -> tuple[Map, fl
 
 
 def _fit_and_assign(
-    x: Floats, y: Floats, found: Map, most: int, device: str | None, cut: float = np.inf, weigh: Int64s | None = None
+    x: Floats,
+    y: Floats,
+    found: Map,
+    most: int,
+    device: str | None,
+    advance: Advance,
+    cut: float = np.inf,
+    weigh: Int64s | None = None,
 ) -> Finished:
     """Assign points and fit the map to matches, in turns, until matches stay; with `weigh` also weigh directions."""
     matches = np.full(len(x), -1) if weigh is None else weigh
@@ -300,6 +313,7 @@ def _fit_and_assign(
             moved, others = moved @ weights, others @ weights
         pairs = pairs_of(moved, others, device)
         before, matches = matches, pairs.assign(cut)
+        advance(1)
         has_settled = bool(np.mean(before != matches) <= MAX_CHANGE)
         if has_settled or not (matches >= 0).any():
             break

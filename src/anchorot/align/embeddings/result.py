@@ -97,34 +97,34 @@ class EmbeddingAlignment(Correspondence):
             "left after the map": f"{self.objective:.1%} of the variance",
         }
 
-    def transform(self, X: ArrayLike) -> Float64s:  # noqa: N803
+    def transform(self, x: ArrayLike) -> Float64s:
         """Carry points of the first side over to the second, also such as were not aligned.
 
         Parameters
         ----------
-        X : array_like of shape (k, d)
+        x : array_like of shape (k, d)
 
         Returns
         -------
         ndarray of shape (k, e)
             Near the rows of the second side; with ``metric="cosine"`` near these at length 1.
         """
-        points = unit_rows(check_embedding(X, "X", self.rotation.shape[0]), "X", self.metric)
+        points = unit_rows(check_embedding(x, "x", self.rotation.shape[0]), "x", self.metric)
         return self.scale * (points @ self.rotation) + self.offset
 
-    def inverse_transform(self, Y: ArrayLike) -> Float64s:  # noqa: N803
+    def inverse_transform(self, y: ArrayLike) -> Float64s:
         """Carry points of the second side back to the first; after `transform` that is a projection.
 
         Parameters
         ----------
-        Y : array_like of shape (k, e)
+        y : array_like of shape (k, e)
             As `transform` returns them: with ``metric="cosine"`` rows of the second side at length 1.
 
         Returns
         -------
         ndarray of shape (k, d)
         """
-        points = check_embedding(Y, "Y", self.rotation.shape[1])
+        points = check_embedding(y, "y", self.rotation.shape[1])
         return ((points - self.offset) @ self.rotation.T) / self.scale
 
 

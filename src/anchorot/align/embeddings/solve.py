@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorot._progress import Advance
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.align.calibration import load
 from anchorot.align.correspondence import Candidate, excess_allowed, find_runner_up
@@ -45,17 +46,18 @@ MAX_EXCESS = 5.0  # of a logarithm: more than 150 times the median is no worse
 MAX_SQUARED_DISTANCE = 1e3  # squared distance that is as good as infinite
 
 
-def answer(
+def solve(
     rows: Float64s,
     others: Float64s,
     metric: str,
     n_landmarks: int | None,
     rng: np.random.Generator,
     device: str | None,
+    advance: Advance,
 ) -> EmbeddingAlignment:
     """Find the map from rows to others."""
     x, y = Side.of(rows), Side.of(others)
-    search = Search(x, y, n_landmarks, rng)
+    search = Search(x, y, n_landmarks, rng, advance)
     maps = search.candidates()
     rivals = [
         one
@@ -64,7 +66,7 @@ def answer(
         and search.difference(maps[0].map, one.map) >= MAX_MAP_DIFFERENCE
     ][:MAX_RIVALS]
     finished = sorted(
-        (_finished(one, x, y, device, rng) for one in (maps[0], *rivals)), key=lambda one: one[0].objective
+        (_finished(one, x, y, device, rng, advance) for one in (maps[0], *rivals)), key=lambda one: one[0].objective
     )
     best = finished[0][0]
     candidates = [_candidate(*one, best) for one in finished]
@@ -78,7 +80,7 @@ def answer(
         origin, target = x.mean + x.unit * best.map.origin, y.mean + y.unit * best.map.target
         offset = target - scale * (origin @ rotation)
     if not (0 < scale < np.inf and np.isfinite(offset).all()):
-        raise InputError("X and Y differ in size by more than float64 can hold; multiply one of them by a constant")
+        raise InputError("x and y differ in size by more than float64 can hold; multiply one of them by a constant")
     return EmbeddingAlignment(
         matches=best.matches,
         confidence=chances(best, None if runner_up is None else runner_up.matches),
@@ -96,11 +98,11 @@ def answer(
 
 
 def _finished(
-    one: MapCandidate, x: Side, y: Side, device: str | None, rng: np.random.Generator
+    one: MapCandidate, x: Side, y: Side, device: str | None, rng: np.random.Generator, advance: Advance
 ) -> tuple[Finished, str, float]:
     """A map fitted to all points, with its name and the time that all of it took."""
     begin = time.perf_counter()
-    found = finish(x, y, one.map, device, rng)
+    found = finish(x, y, one.map, device, rng, advance)
     return found, one.name, one.seconds + time.perf_counter() - begin
 
 

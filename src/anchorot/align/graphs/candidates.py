@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from anchorot._progress import Advance, no_progress
 from anchorot._typing import Float32s, Int64s
 from anchorot.align.graphs.backend import Backend
 from anchorot.align.graphs.evidence import excess_evidence
@@ -53,12 +54,16 @@ class Found(NamedTuple):
 
 
 def solve(
-    problem: Problem, attributes: tuple[Hashes, Hashes], backend: Backend, rng: np.random.Generator
+    problem: Problem,
+    attributes: tuple[Hashes, Hashes],
+    backend: Backend,
+    rng: np.random.Generator,
+    advance: Advance = no_progress,
 ) -> list[Found]:
     """All that was tried, the best first.
 
     Nodes are brought to an order of their own first, so that names change nothing but where nodes are alike.
-    `attributes` are what nodes have besides edges.
+    `attributes` are what nodes have besides edges; `advance` is called after every step.
     """
     begin = time.perf_counter()
     sides = zip((problem.first, problem.second), attributes, strict=True)
@@ -73,7 +78,7 @@ def solve(
             )
         ]
     else:
-        tried = search(ordered, backend, np.random.default_rng(seed))
+        tried = search(ordered, backend, np.random.default_rng(seed), advance)
     found = []
     for one in tried:
         matches = np.empty(problem.n, np.int64)
@@ -82,19 +87,25 @@ def solve(
     return found
 
 
+def count_steps(problem: Problem) -> int:
+    """About how many steps the first two ways take, for a bar: they end most searches."""
+    has_messages = 0 < count_messages(problem) <= MAX_MESSAGES
+    return sum(one.steps for one in SCHEDULES.values()) if has_messages else len(SHARPNESS) * STAGES * STEPS
+
+
 def _is_best(problem: Problem, matches: Int64s) -> bool:
     """Whether a matching is allowed and as good as can be."""
     is_allowed = problem.kinds is None or np.array_equal(problem.kinds[0], problem.kinds[1][matches])
     return is_allowed and problem.value(matches) >= problem.bound - ROUNDING * abs(problem.bound)
 
 
-def search(problem: Problem, backend: Backend, rng: np.random.Generator) -> list[Found]:
+def search(problem: Problem, backend: Backend, rng: np.random.Generator, advance: Advance) -> list[Found]:
     """All that was tried, the best first."""
     found: list[Found] = []
     begin = time.perf_counter()
     short, costs = anchor_costs(problem.first, problem.second, problem.is_directed, backend)
     is_tied = are_mostly_tied(-problem.without_forbidden(_known(problem) - short))
-    for one in _attempts(problem, backend, found, rng, (short, costs), is_tied, begin):
+    for one in _attempts(problem, backend, found, rng, (short, costs), is_tied, begin, advance):
         found.append(one)
         if is_settled(problem, found, is_tied):  # the last one says so of all
             found[-1] = one._replace(is_settled=True)
@@ -135,6 +146,7 @@ def _attempts(
     anchors: tuple[Float32s, Float32s],
     is_tied: bool,
     begin: float,
+    advance: Advance,
 ) -> Iterator[Found]:
     """One way after the other; `found` is what became of those before."""
     short, costs = anchors
@@ -146,9 +158,9 @@ def _attempts(
     def attempt(name: str, start: Float32s, schedule: Schedule | None) -> Found:
         nonlocal begin
         if schedule is not None and talk is not None:
-            plan, steps = talk.plan(start + worth, schedule)
+            plan, steps = talk.plan(start + worth, schedule, advance)
         else:
-            plan, steps = follow_path(problem, start + worth, backend), STAGES * STEPS
+            plan, steps = follow_path(problem, start + worth, backend, advance), STAGES * STEPS
         matches, value, is_finished = finish(problem, plan, backend)
         before, begin = begin, time.perf_counter()
         return Found(name, matches, value, begin - before, steps, is_finished)

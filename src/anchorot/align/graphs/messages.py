@@ -27,6 +27,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from anchorot._kernels.records import LANES, EdgeLanes, EdgeRows
+from anchorot._progress import Advance, no_progress
 from anchorot._typing import Float32s, Float64s, Int32s
 from anchorot.align.graphs.backend import Backend
 from anchorot.align.graphs.problem import Problem
@@ -75,7 +76,7 @@ class Conversation:
         joined = np.sqrt(float(len(sides[0].neighbour)) * len(sides[1].neighbour))
         self._density = joined / problem.m**2
 
-    def plan(self, prior: Float32s, schedule: Schedule) -> tuple[Float32s, int]:
+    def plan(self, prior: Float32s, schedule: Schedule, advance: Advance = no_progress) -> tuple[Float32s, int]:
         """The plan at the end of a schedule, and the number of steps."""
         backend, n = self._backend, self._problem.n
         copies, known = backend.dense(self._problem.copies), backend.dense(prior)
@@ -90,6 +91,7 @@ class Conversation:
             found = backend.tilt(backend.dense(flat.copy()), evidence, 1.0, copies, SCALINGS)
             moved = float(abs(found[:n] - plan[:n]).sum()) / n
             plan = found
+            advance(1)
             if moved < STILL and float(backend.host(plan)[:n].max(axis=1).mean()) > SURE:
                 break
         return backend.host(plan), step + 1

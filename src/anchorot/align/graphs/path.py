@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorot._progress import Advance, no_progress
 from anchorot._typing import Float32s
 from anchorot.align.graphs.backend import Backend
 from anchorot.align.graphs.problem import Problem
@@ -20,7 +21,7 @@ SCALINGS = 8  # of a plan after a step
 BARRED = 20.0  # standard deviations of the gradient that forbidden pairs lose at every step
 
 
-def follow_path(problem: Problem, start: Float32s, backend: Backend) -> Float32s:
+def follow_path(problem: Problem, start: Float32s, backend: Backend, advance: Advance = no_progress) -> Float32s:
     """Where the path from exp(start), a (rows, m) matrix, leads: a plan, nearly a matching."""
     slope = Slope(problem, backend)
     copies = backend.dense(problem.copies)
@@ -37,6 +38,7 @@ def follow_path(problem: Problem, start: Float32s, backend: Backend) -> Float32s
             if barred is not None:
                 gradient = gradient - BARRED * spread * barred
             plan = backend.tilt(plan, gradient, 1 / (TEMPERATURE * spread), copies, SCALINGS)
+            advance(1)
     return backend.host(plan)
 
 

@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 
 
 def align_graphs(
-    first: Any,
-    second: Any,
+    x: Any,
+    y: Any,
     *,
+    weight: str | bool | None = None,
+    directed: bool | None = None,
     types: str | tuple[Iterable[Hashable], Iterable[Hashable]] | None = None,
     features: str | list[str] | tuple[ArrayLike, ArrayLike] | None = None,
     seeds: Iterable[tuple[Any, Any]] | None = None,
-    weight: str | bool | None = None,
-    directed: bool | None = None,
     mass: float | None = None,
     rng: RngLike = None,
     threads: int = 1,
     device: str | None = None,
+    progress: bool = True,
 ) -> GraphAlignment:
     r"""Find which node of one network is which of another, from their edges.
 
@@ -40,36 +41,42 @@ def align_graphs(
 
     Parameters
     ----------
-    first, second : networkx or igraph graph, PyTorch Geometric data, SciPy sparse matrix, list of edges, or path
+    x, y : networkx or igraph graph, PyTorch Geometric data, SciPy sparse matrix, list of edges, or path
         As :func:`from_graph` takes them, or a file that :func:`read` takes for a graph. They may have any sizes,
         several components, nodes without edges, loops, and parallel edges, of which the heaviest counts.
-    types : str or (iterable of n hashable objects, iterable of m), optional
-        What kind of thing each node is: the name of a node attribute, or the types of both networks' nodes. Nodes of
-        different types are never matched.
-    features : str, list of str, or (array_like of shape (n, k), array_like of shape (m, k)), optional
-        Numbers of the nodes, comparable between the networks, by the same rule. A squared distance of average size
-        costs as much as the edges of an average node are worth.
-    seeds : iterable of pairs, optional
-        Nodes that are known to go together, by name: one of the first network and one of the second, of one type.
     weight : None, bool or str
         Edge attribute that says how strong an edge is, as in :func:`from_graph`. By default all edges count alike.
     directed : bool, optional
         Whether edges have a direction. By default as networkx and igraph graphs say of themselves.
+    types : str or (iterable of n hashable objects, iterable of m), optional
+        What kind of thing each node is: the name of a node attribute, or the types of both networks' nodes. Nodes of
+        different types are never matched.
+    features : str, list of str, or (array_like of shape (n, k), array_like of shape (m, k)), optional
+        Numbers of each point, comparable between the two sides.
+        Names of node attributes, or arrays. A squared distance of average size costs as much as the edges of an average
+        node are worth.
+    seeds : iterable of pairs, optional
+        Nodes that are known to go together, by name: one of the first network and one of the second, of one type.
     mass : float from 0 to 1, optional
-        Match only this share of the smaller network's nodes: those whose matches are surest.
+        Match only this share of the points, by their weights.
+        Of the smaller network's nodes, which weigh alike, those whose matches are surest.
     rng : None, int or numpy.random.Generator
-        Decides between matches that symmetry makes equal.
+        Seed of the random choices.
+        It decides between matches that symmetry makes equal.
     threads : int
-        Threads for the kernels; the result does not depend on it.
+        Threads of the kernels; the result does not depend on it.
     device : str, optional
-        Where PyTorch (extra ``torch``) does the work, "cuda", say; assignments stay on the CPU.
+        Where PyTorch (extra ``torch``) does the heavy work, "cuda", say.
+        Assignments stay on the CPU.
+    progress : bool
+        Show a bar after a second of work, on a terminal or in a notebook.
 
     Returns
     -------
     GraphAlignment
-        With `matches`, `pairs()`, `common_edges`, `edge_correctness`, `s3`, a `confidence` for each node, `starts` and
-        more. Where `reliable`, the estimated chance that the whole matching is better than chance, is below 0.5, there
-        is a `ConvergenceWarning`.
+        With `matches`, `pairs()`, `common_edges`, `edge_correctness`, `s3`, a `confidence` for each node, `candidates`
+        and more. Where `reliable`, the estimated chance that the whole matching is better than chance, is below 0.5,
+        there is a `ConvergenceWarning`.
 
     Notes
     -----
@@ -91,5 +98,5 @@ def align_graphs(
     if share > 1:
         raise InputError(f"mass must be a share of the nodes from 0 to 1, but got {mass!r}")
     where, count, generator = check_device(device), check_threads(threads), check_rng(rng)
-    networks = Networks.of((first, second), types, features, seeds, weight, directed)
-    return align_networks(networks, where, count, generator, share)
+    networks = Networks.of((x, y), types, features, seeds, weight, directed)
+    return align_networks(networks, where, count, generator, share, progress)

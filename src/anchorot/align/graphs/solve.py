@@ -11,11 +11,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from anchorot._parallel import interruptible
+from anchorot._progress import Advance, late_bar
 from anchorot._typing import Int64s
 from anchorot._validate import check_memory
 from anchorot.align.correspondence import Candidate, excess_allowed, find_runner_up
 from anchorot.align.graphs.backend import Backend
-from anchorot.align.graphs.candidates import ROUNDING, solve
+from anchorot.align.graphs.candidates import ROUNDING, count_steps, solve
 from anchorot.align.graphs.evidence import reliability
 from anchorot.align.graphs.inputs import Networks
 from anchorot.align.graphs.problem import Problem
@@ -30,7 +31,7 @@ BYTES_PER_PAIR = 40  # of nodes, at the peak
 
 
 def align_networks(
-    networks: Networks, device: str | None, threads: int, rng: np.random.Generator, share: float
+    networks: Networks, device: str | None, threads: int, rng: np.random.Generator, share: float, progress: bool
 ) -> GraphAlignment:
     """Align two networks, and match a share of the smaller one's nodes."""
     is_turned = networks.first.n > networks.second.n
@@ -42,7 +43,10 @@ def align_networks(
         from anchorot.align.graphs.device import Device
 
         backend = Device(device)
-    found, is_best = interruptible(lambda: _align(ordered, problem, backend, rng, share, is_turned), problem.m)
+    with late_bar(count_steps(problem), "aligning", "steps", progress) as advance:
+        found, is_best = interruptible(
+            lambda: _align(ordered, problem, backend, rng, share, is_turned, advance), problem.m
+        )
     if found.reliable < MIN_RELIABLE and problem.linear is None and not is_best:
         text = (
             "the matching is no better than chance: networks with nothing in common would share as many edges "
@@ -53,7 +57,13 @@ def align_networks(
 
 
 def _align(
-    networks: Networks, problem: Problem, backend: Backend, rng: np.random.Generator, share: float, is_turned: bool
+    networks: Networks,
+    problem: Problem,
+    backend: Backend,
+    rng: np.random.Generator,
+    share: float,
+    is_turned: bool,
+    advance: Advance,
 ) -> tuple[GraphAlignment, bool]:
     """Align two networks, the smaller one first; also return whether no matching can be worth more.
 
@@ -62,7 +72,7 @@ def _align(
     n, m = networks.first.n, networks.second.n
     hashes = networks.hashes()
     unit, is_scaled = _unit(networks, problem)
-    found = solve(problem, hashes, backend, rng)
+    found = solve(problem, hashes, backend, rng, advance)
     whole = found[0].matches
     chance = chances(problem, whole, hashes)
     best = _without_spare(whole, m)

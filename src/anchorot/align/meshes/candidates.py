@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from anchorot._progress import Advance, no_progress
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot.align.meshes.refine import ROUGH_SIZES, nearest_rows, refined
 from anchorot.align.meshes.score import distortion, local_misfits, misfits, orientation
@@ -60,9 +61,9 @@ class RoughMap(NamedTuple):
 class Pool:
     """Candidates that differ from each other, with the time that each took."""
 
-    def __init__(self, first: Shape, second: Shape) -> None:
+    def __init__(self, first: Shape, second: Shape, advance: Advance) -> None:
         self._weights = first.sample.mass / first.sample.mass.sum()
-        self._sites = second.vertices
+        self._sites, self._advance = second.vertices, advance
         self.found: list[RoughMap] = []
         self._begin = time.perf_counter()
 
@@ -72,6 +73,7 @@ class Pool:
         if all(differing(self._weights, self._sites, image, other.image) > SAME for other in self.found):
             self.found.append(RoughMap(name, image, now - self._begin))
         self._begin = now
+        self._advance(1)
 
 
 def differing(weights: Float64s, sites: Float64s, image: Int64s, other: Int64s) -> float:
@@ -79,9 +81,16 @@ def differing(weights: Float64s, sites: Float64s, image: Int64s, other: Int64s) 
     return float(weights @ (np.linalg.norm(sites[image] - sites[other], axis=1) > FAR))
 
 
-def candidates(first: Shape, second: Shape, mass: float | str | None, rng: RngLike, threads: int) -> list[RoughMap]:
+def candidates(
+    first: Shape,
+    second: Shape,
+    mass: float | str | None,
+    rng: RngLike,
+    threads: int,
+    advance: Advance = no_progress,
+) -> list[RoughMap]:
     """Make all candidates; those of parts (`mass`) from landmarks alone."""
-    pool = Pool(first, second)
+    pool = Pool(first, second, advance)
     _add_aligned(pool, first, second, mass, rng, threads)
     if mass is not None:
         return pool.found
@@ -131,12 +140,21 @@ def _add_aligned(pool: Pool, first: Shape, second: Shape, mass: float | str | No
         if answer.runner_up is not None:
             add(f"{name}, runner-up", answer.runner_up.matches)
 
-    add_both("distances", align(*spaces, mass=mass, rng=rng, threads=threads))
+    add_both("distances", align(*spaces, mass=mass, rng=rng, threads=threads, progress=False))
     for lead in LEADS:
         features = _features(first, lead)[:n], _features(second, lead)[:m]
-        led = align(*spaces, features=features, alpha=lead.alpha, start=lead.start, mass=mass, rng=rng, threads=threads)
+        led = align(
+            *spaces,
+            start=lead.start,
+            alpha=lead.alpha,
+            features=features,
+            mass=mass,
+            rng=rng,
+            threads=threads,
+            progress=False,
+        )
         add(lead.name, led.matches)
-        then = align(*spaces, start=led.plan, mass=mass, rng=rng, threads=threads)
+        then = align(*spaces, start=led.plan, mass=mass, rng=rng, threads=threads, progress=False)
         add_both(f"{lead.name}, then distances", then)
 
 

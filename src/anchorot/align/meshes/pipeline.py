@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anchorot._parallel import interruptible
+from anchorot._progress import late_bar
 from anchorot._typing import RngLike
 from anchorot._validate import check_rng, check_threads
 from anchorot.align.spaces.pipeline import check_mass
@@ -17,9 +18,17 @@ from anchorot.space import Space
 if TYPE_CHECKING:
     from anchorot.align.meshes.result import MeshAlignment
 
+N_STEPS = 100  # about: candidates that are made and those that are sharpened
+
 
 def align_meshes(
-    first: Any, second: Any, *, mass: float | str | None = None, rng: RngLike = None, threads: int = 1
+    x: Any,
+    y: Any,
+    *,
+    mass: float | str | None = None,
+    rng: RngLike = None,
+    threads: int = 1,
+    progress: bool = True,
 ) -> MeshAlignment:
     """Find which vertex of one mesh is which of another, and which way round.
 
@@ -32,16 +41,21 @@ def align_meshes(
 
     Parameters
     ----------
-    first, second : path, trimesh.Trimesh, or pair of arrays
+    x, y : path, trimesh.Trimesh, or pair of arrays
         Triangle meshes, as :func:`from_mesh` takes them. Of several components the largest is kept, with a note. Faces
         may run either way round; neighbours are made to agree. Sizes do not matter, unless `mass` is given.
     mass : float from 1e-9 to 1, or "free", optional
-        For parts (a scan that lacks a limb): align the landmarks with only this share of their mass matched, or leave
-        out those that fit far worse than the rest. Both meshes must then be in the same units.
+        Match only this share of the points, by their weights.
+        For parts, such as a scan that lacks a limb: the share is that of the landmarks. "free" leaves out those that
+        fit far worse than the rest. Both meshes must then be in the same units.
     rng : None, int or numpy.random.Generator
-        Decides between matches that symmetry makes equal.
+        Seed of the random choices.
+        It decides between matches that symmetry makes equal.
     threads : int
-        Threads for the alignment of landmarks; matrix products use those of the BLAS at hand.
+        Threads of the kernels; the result does not depend on it.
+        They align landmarks; matrix products use the threads of the BLAS library.
+    progress : bool
+        Show a bar after a second of work, on a terminal or in a notebook.
 
     Returns
     -------
@@ -70,13 +84,14 @@ def align_meshes(
     (True, False)
     """
     from anchorot.align.meshes.result import MIN_RELIABLE
-    from anchorot.align.meshes.solve import answer
+    from anchorot.align.meshes.solve import solve
 
     share, threads = check_mass(mass), check_threads(threads)
     check_rng(rng)
-    for thing in (first, second):
+    for thing in (x, y):
         _check_kind(thing)
-    found = interruptible(lambda: answer(first, second, share, rng, threads))
+    with late_bar(N_STEPS, "aligning", "steps", progress) as advance:
+        found = interruptible(lambda: solve(x, y, share, rng, threads, advance))
     if found.reliable < MIN_RELIABLE:
         text = (
             f"the map may be the wrong way round: that it is right has an estimated chance of {found.reliable:.0%}; "

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anchorot._progress import Advance
 from anchorot._typing import Int64s, RngLike
 from anchorot.align.correspondence import Candidate, find_runner_up
 from anchorot.align.meshes.candidates import RoughMap, candidates, differing
@@ -33,7 +34,9 @@ class Judged(NamedTuple):
     matches: Int64s
 
 
-def answer(first: Any, second: Any, mass: float | str | None, rng: RngLike, threads: int) -> MeshAlignment:
+def solve(
+    first: Any, second: Any, mass: float | str | None, rng: RngLike, threads: int, advance: Advance
+) -> MeshAlignment:
     """Align two meshes."""
     is_part = mass is not None
     (surface, size, unit), (other, other_size, other_unit) = _measured(first), _measured(second)
@@ -41,11 +44,14 @@ def answer(first: Any, second: Any, mass: float | str | None, rng: RngLike, thre
         ratio = _checked_ratio((size / other_size) * (unit / other_unit))
         size, other_size = size * max(1.0, 1 / ratio), other_size * max(1.0, ratio)
     x, y = Shape.of(surface, size), Shape.of(other, other_size)
-    found = [(scores_of(x, y, one.image), one) for one in candidates(x, y, mass, rng, threads)]
+    found = [(scores_of(x, y, one.image), one) for one in candidates(x, y, mass, rng, threads, advance)]
     if not found:
         raise InputError(f"mass={mass:g} is too little to match any landmark; give a larger share")
     found.sort(key=lambda pair: -pair[0].log_odds)
-    finalists = [_sharpened(x, y, one, is_part) for _, one in found[:N_FINALISTS]]
+    finalists = []
+    for _, one in found[:N_FINALISTS]:
+        finalists.append(_sharpened(x, y, one, is_part))
+        advance(1)
     finalists.sort(key=lambda judged: -judged.scores.log_odds)
     if len(x.vertices) > MAX_SOURCES:
         finalists[0] = finalists[0]._replace(matches=sharpened(x, y, finalists[0].candidate.image, is_part=is_part))

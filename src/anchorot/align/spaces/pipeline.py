@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._parallel import interruptible
+from anchorot._progress import Advance, late_bar
 from anchorot._rescale import in_unit_range
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import (
@@ -28,18 +29,28 @@ from anchorot.align.plans import matches_of, share_differing
 from anchorot.align.spaces.landmarks import DenseAlignment, align_densely
 from anchorot.align.spaces.result import Alignment, HeavyProblem
 from anchorot.align.spaces.score import Evidence
-from anchorot.anchors.attributes import needed_features
 from anchorot.distances.landmarks import Distances
 from anchorot.distances.lazy_distances import MeshDistances, PointDistances, distances_of, is_mesh
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
-from anchorot.distances.solver import MIN_SHARE, Found, Limits, Setting, chosen_starts, solve, solve_freely, unit_spaces
+from anchorot.distances.solver import (
+    MANY_POINTS,
+    MIN_SHARE,
+    Found,
+    Limits,
+    Setting,
+    chosen_starts,
+    solve,
+    solve_freely,
+    unit_spaces,
+)
 from anchorot.exceptions import InputError, note_input
 from anchorot.io.files import read
 from anchorot.io.mesh_files import MESH_READERS
 from anchorot.io.names import ending_of
 from anchorot.space import Space, as_space
 
-OBJECTIVE_ROUNDING = 1e-6  # of the product plan's objective: answers that differ by no more are equally good
+OBJECTIVE_ROUNDING = 1e-6  # of the product plan's objective: plans that differ by no more are equally good
+STAGES_OF_ANCHORS, STAGES_OF_ONE_START = 20, 7  # temperatures and sharpenings, about
 MAX_SIZE_RATIO = 1e6  # of the costs of two spaces: beyond, the loss keeps few digits of what depends on the matches
 
 
@@ -56,15 +67,15 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     y: Any,
     *,
     start: str | ArrayLike = "anchors",
-    features: tuple[ArrayLike, ArrayLike] | None = None,
-    attributes: str | None = None,
     alpha: float = 0.5,
-    mass: float | str | None = None,
     robust: bool = False,
+    features: tuple[ArrayLike, ArrayLike] | bool | None = None,
+    mass: float | str | None = None,
+    n_landmarks: int | None = None,
     rng: RngLike = None,
     threads: int = 1,
     device: str | None = None,
-    n_landmarks: int | None = None,
+    progress: bool = True,
 ) -> Alignment | DenseAlignment:
     r"""Find which point of one space is which of another.
 
@@ -92,29 +103,33 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
         - "aep": the plan of :func:`anchor_energy_plan`. "product": the product of the weights.
         - "pinned": a plan between whole anchors after a few undecided points were matched at random, so that costs to
           these tell the others apart: for symmetric spaces.
-    features : (array_like of shape (n, d), array_like of shape (m, d)), optional
-        The points' own features, comparable between the spaces. Squared distances between them join the objective
-        (fused Gromov-Wasserstein), scaled so that both parts vary equally over the plans; `feature_scale` of the result
-        says by how much.
-    attributes : {"features"}, optional
-        Take the spaces' own features, :attr:`Space.features`, as `features`.
     alpha : float in [0, 1]
         Share of the structure where there are features: 1 is structure alone, 0 features alone.
-    mass : float from 1e-9 to 1, or "free", optional
-        Match only this share of the mass, for missing parts, outliers, or types that one side lacks. "free" leaves out
-        the points that fit far worse than the rest.
     robust : bool
         Align the ranks of the costs.
-    rng : None, int or numpy.random.Generator
-        Decides between matches that symmetry makes equal: of a ring of points, which one the first is matched with.
-    threads : int
-        Threads for the costs between anchors; matrix products use those of the BLAS at hand.
-    device : str, optional
-        Anneal there, by PyTorch (extra ``torch``): "cuda", say. The rest stays on the CPU; what is large enough to be
-        worth more goes to :func:`anchorot.torch.align`.
+    features : (array_like of shape (n, d), array_like of shape (m, d)), or True, optional
+        Numbers of each point, comparable between the two sides.
+        Squared distances between them join the objective (fused Gromov-Wasserstein), scaled so that both parts vary
+        equally over the plans; `feature_scale` of the result says by how much. True takes :attr:`Space.features`.
+    mass : float from 1e-9 to 1, or "free", optional
+        Match only this share of the points, by their weights.
+        For missing parts, outliers, or types that one side lacks. "free" leaves out the points that fit far worse than
+        the rest.
     n_landmarks : int, optional
-        For more points than a plan can hold: align this many landmarks that cover either side (each the farthest from
-        those before), and match all other points by their distances to them. Memory is that of n_landmarks rows.
+        Points of each side that are aligned first, by their distances.
+        For more points than a plan can hold: landmarks cover either side (each is the farthest from those before), and
+        all other points are matched by their distances to them. Memory is that of n_landmarks rows.
+    rng : None, int or numpy.random.Generator
+        Seed of the random choices.
+        It decides between matches that symmetry makes equal: of a ring of points, which one the first is matched with.
+    threads : int
+        Threads of the kernels; the result does not depend on it.
+        They compute costs between anchors; matrix products use the threads of the BLAS library.
+    device : str, optional
+        Where PyTorch (extra ``torch``) does the heavy work, "cuda", say.
+        That is annealing; the rest stays on the CPU. For larger problems there is :func:`anchorot.torch.align`.
+    progress : bool
+        Show a bar after a second of work, on a terminal or in a notebook.
 
     Returns
     -------
@@ -143,28 +158,65 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     device, generator = check_device(device), check_rng(rng)
     if n_landmarks is not None:
         count = check_integer(n_landmarks, "n_landmarks", 2)
-        if any(given is not None for given in (features, attributes, mass)) or robust or not isinstance(start, str):
-            raise InputError(
-                "n_landmarks is for costs alone: leave out features, attributes, mass, robust and a plan as start"
+        if any(given is not None for given in (features, mass)) or robust or not isinstance(start, str):
+            raise InputError("n_landmarks is for costs alone: leave out features, mass, robust and a plan as start")
+        with late_bar(_count_stages(start, count, None) + 1, "aligning", "stages", progress) as advance:
+            solve_landmarks = partial(
+                align_spaces, start=start, alpha=alpha, rng=generator, threads=threads, device=device, advance=advance
             )
-        solve_landmarks = partial(align, start=start, rng=generator, threads=threads, device=device)
-        return interruptible(lambda: align_densely(_distances_of(x), _distances_of(y), count, solve_landmarks))
+            return interruptible(lambda: align_densely(_distances_of(x), _distances_of(y), count, solve_landmarks))
     share = check_mass(mass)
     whole = _space_of(x, robust), _space_of(y, robust)
+    n_stages = _count_stages(start, max(space.n for space in whole), share)
+    with late_bar(n_stages, "aligning", "stages", progress) as advance:
+        return align_spaces(
+            *whole,
+            start=start,
+            alpha=alpha,
+            features=features,
+            share=share,
+            rng=generator,
+            threads=threads,
+            device=device,
+            advance=advance,
+        )
+
+
+def align_spaces(
+    x: Space,
+    y: Space,
+    *,
+    start: str | ArrayLike,
+    alpha: float,
+    features: tuple[ArrayLike, ArrayLike] | bool | None = None,
+    share: float | str | None = None,
+    rng: np.random.Generator,
+    threads: int,
+    device: str | None,
+    advance: Advance,
+) -> Alignment:
+    """Align two spaces; `advance` is called after every stage."""
+    whole = x, y
     kept = [np.flatnonzero(space.weights) for space in whole]
     (unit_x, unit_y), scale = unit_spaces(*whole)
     _note_sizes(unit_x, unit_y)
-    features = features if attributes is None else _own_features(attributes, features, *whole)
-    costs, factor = (None, 0.0) if features is None else _feature_costs(features, kept, whole, (unit_x, unit_y))
-    setting = Setting(unit_x, unit_y, costs, _check_share(alpha, "alpha"), threads, device)
+    pair = (_own_features(x, "x"), _own_features(y, "y")) if features is True else features
+    costs, factor = (None, 0.0) if pair is None else _feature_costs(pair, kept, whole, (unit_x, unit_y))
+    setting = Setting(unit_x, unit_y, costs, _check_share(alpha, "alpha"), threads, device, advance)
 
     def solved() -> Alignment:
         part = 1.0 if isinstance(share, str) else share
-        chosen = chosen_starts(start, setting, kept, (whole[0].n, whole[1].n), generator, part)
+        chosen = chosen_starts(start, setting, kept, (x.n, y.n), rng, part)
         found = solve_freely(setting, chosen) if isinstance(share, str) else solve(setting, chosen, share)
         return _result(found, setting, whole, kept, scale, factor, is_whole=share is None)
 
     return interruptible(solved, max(unit_x.n, unit_y.n))
+
+
+def _count_stages(start: str | ArrayLike, n_points: int, share: float | str | None) -> int:
+    """About how many stages of annealing and sharpening there will be, for a bar."""
+    count = STAGES_OF_ANCHORS if isinstance(start, str) and start == "anchors" else STAGES_OF_ONE_START
+    return count * (2 if n_points > MANY_POINTS else 1) * (2 if isinstance(share, str) else 1)
 
 
 def _note_sizes(x: Space, y: Space) -> None:
@@ -214,7 +266,7 @@ def check_mass(mass: float | str | None) -> float | str | None:
 
 
 def _feature_costs(
-    features: tuple[ArrayLike, ArrayLike], kept: list[Int64s], whole: tuple[Space, Space], units: tuple[Space, Space]
+    features: Any, kept: list[Int64s], whole: tuple[Space, Space], units: tuple[Space, Space]
 ) -> tuple[Float64s, float]:
     """Squared distances between features, scaled to the spread of the structure's gradient; and that factor.
 
@@ -233,18 +285,16 @@ def _feature_costs(
         return factor * costs, float(np.float64(factor) / unit / unit)
 
 
-def _own_features(
-    attributes: str, features: tuple[ArrayLike, ArrayLike] | None, x: Space, y: Space
-) -> tuple[ArrayLike, ArrayLike]:
-    """Return the features that the spaces have, where these are asked for."""
-    if attributes != "features":
-        raise InputError(f"attributes of align must be 'features' or None, but got {attributes!r}")
-    if features is not None:
-        raise InputError("attributes and features exclude each other; leave one of them out")
-    return needed_features(x.features, "x"), needed_features(y.features, "y")
+def _own_features(space: Space, name: str) -> Float64s:
+    """Return the features that a space has."""
+    if space.features is None:
+        raise InputError(
+            f"{name} has no features, but features=True needs some for each point; give Space(features=...) or a pair"
+        )
+    return space.features
 
 
-def _check_features(features: tuple[ArrayLike, ArrayLike], x: Space, y: Space) -> list[Float64s]:
+def _check_features(features: Any, x: Space, y: Space) -> list[Float64s]:
     """Turn features into rows of finite numbers, one row for each point of either space."""
     if not isinstance(features, list | tuple) or len(features) != 2:
         got = f"{len(features)} of them" if isinstance(features, list | tuple) else type(features).__name__
