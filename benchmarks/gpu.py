@@ -281,7 +281,7 @@ def align(bench: Bench) -> Iterator[Row]:
             "loss": best,
             "loss_of_truth": true,
             "starts": [
-                [start.name, float(start.objective.mean()), start.seconds, start.n_iter] for start in found.starts
+                [one.name, float(one.objective.mean()), one.seconds, one.details["n_iter"]] for one in found.candidates
             ],
         }
         yield row | ({} if bar is None else {"bar": f"<= {bar:g} s", "holds": seconds <= bar})

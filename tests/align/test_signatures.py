@@ -54,3 +54,16 @@ def test_a_shared_option_has_one_default_and_one_description():
         calls = [call for call in OWN if name in parameters_of(call)]
         assert len({repr(parameters_of(call)[name].default) for call in calls}) == 1, name
         assert len({first_lines(call)[name] for call in calls} - {""}) == 1, name
+
+
+@pytest.mark.parametrize("name", ["align", "align_embeddings"])
+def test_twins_on_tensors_take_the_same_options_in_the_same_order(name):
+    pytest.importorskip("torch")
+    import anchorot.torch as aot
+
+    twin, call = getattr(aot, name), getattr(ao, name)
+    names = [own for own, each in parameters_of(twin).items() if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    assert names == [own for own in parameters_of(call) if own in names]
+    for own in names:
+        assert parameters_of(twin)[own].default == parameters_of(call)[own].default
+        assert first_lines(twin)[own].rstrip(".") == first_lines(call)[own].rstrip(".") or own == "start"

@@ -87,7 +87,7 @@ def test_leading_dimensions_broadcast():
     found = aot.align(x[0], y.view(2, 3, 12, 12))
     assert found.matches.shape == (2, 3, 12)
     assert found.plan.shape == (2, 3, 12, 12)
-    assert found.value.shape == found.starts[0].objective.shape == (2, 3)
+    assert found.value.shape == found.candidates[0].objective.shape == (2, 3)
     assert found.matches[0, 0].equal(aot.align(x[0], y[0]).matches)
 
 
@@ -99,8 +99,8 @@ def test_the_value_is_that_of_the_plan_and_never_above_that_of_any_start(device,
         expected = float(Quadratic(x[i], y[i]).value(found.plan[i]))
         assert float(found.value[i]) == pytest.approx(expected, rel=1e-9)
         assert float(found.value[i]) <= Quadratic(x[i], y[i]).value_of_matches(truth[i].cpu().numpy()) * (1 + 1e-9)
-    for start in found.starts:
-        assert (found.objective <= start.objective).all()
+    for candidate in found.candidates:
+        assert (found.objective <= candidate.objective).all()
 
 
 # -- weights, sizes, features --------------------------------------------------------------------------------------
@@ -325,3 +325,22 @@ def test_what_cannot_be_aligned_is_refused_in_one_line(change, message):
     with pytest.raises(ao.InputError, match=message) as caught:
         aot.align(**arguments)
     assert "\n" not in str(caught.value)
+
+
+def test_a_result_names_its_candidates_and_facts_as_arrays_do():
+    x, y, _ = noisy_pairs(12, count=6)
+    one, batch = aot.align(x[0], y[0]), aot.align(x, y)
+    plain = ao.align(x[0].numpy(), y[0].numpy(), rng=0)
+    assert one.shape == plain.shape == (12, 12)
+    assert one.facts()["points"] == "12 and 12"
+    assert batch.facts()["batch"] == "6"
+    assert "solver: converged, best of 4" in repr(one)
+    best = one.candidates[0]
+    assert isinstance(best, ao.Candidate)
+    assert set(best.details) <= set(plain.candidates[0].details)
+    assert best.objective == one.objective
+    assert best.matches.equal(one.matches)
+    assert float(best.differs) == 0
+    means = [float(each.objective.mean()) for each in one.candidates]
+    assert means == sorted(means)
+    assert batch.candidates[0].differs.shape == (6,)

@@ -20,7 +20,7 @@ try:
 except ImportError:
     raise MissingExtraError("torch", "torch") from None
 
-from anchorot.torch.align import TensorAlignment, TensorStart, align
+from anchorot.torch.align import TensorAlignment, align
 from anchorot.torch.embeddings import TensorEmbeddingAlignment, align_embeddings
 from anchorot.torch.energy import anchor_energy
 from anchorot.torch.ground import TensorProjectedEnergy, projected_energy
@@ -33,7 +33,6 @@ __all__ = [
     "TensorAlignment",
     "TensorEmbeddingAlignment",
     "TensorProjectedEnergy",
-    "TensorStart",
     "TensorTransport",
     "align",
     "align_embeddings",

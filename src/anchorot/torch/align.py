@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from anchorot._progress import Advance, late_bar
 from anchorot._validate import check_choice, check_nonnegative
+from anchorot.align.correspondence import Candidate
 from anchorot.distances.descent import anneal
 from anchorot.distances.quadratic import Quadratic, spread
 from anchorot.distances.solver import MAX_TWIN_DIFFERENCE
@@ -28,33 +30,12 @@ from anchorot.torch._matching import ANCHOR_STARTS, STARTS, Anchors, Entry, Shar
 ROUNDING_ULPS = 16  # units in the last place of the largest cost
 
 
-@dataclass(frozen=True, eq=False)
-class TensorStart:
-    """One of the starts that an alignment of tensors tried.
-
-    Attributes
-    ----------
-    name : str
-    objective : tensor of shape (...)
-        What it ended at, for each of the batch.
-    seconds : float
-        For the whole batch.
-    n_iter : int
-        Steps of annealing, which the batch takes together.
-    converged : bool
-        Whether all of the batch converged.
-    """
-
-    name: str
-    objective: Tensor
-    seconds: float
-    n_iter: int
-    converged: bool
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TensorAlignment:
-    """Which points of batches of spaces go with which; compare :class:`anchorot.Alignment`.
+    """Which points of batches of spaces correspond; compare :class:`anchorot.Alignment`.
+
+    No subclass of it: a number there is a tensor here, with one entry for each pair of the batch. Fields of one name
+    mean the same.
 
     Attributes
     ----------
@@ -66,10 +47,14 @@ class TensorAlignment:
         What was minimised: the loss, joined with the cost of the features if there are any.
     converged : bool
         Whether the best start's last step no longer helped, for all of the batch.
-    starts : tuple of TensorStart
-        All that was tried, in that order.
+    candidates : tuple of Candidate
+        Where each start ended, of the smallest mean objective first. Their `objective` and `differs` are tensors of
+        shape (...), `matches` tensors of shape (..., n), `seconds` those of the whole batch; `details` have `n_iter`,
+        the steps of annealing that the batch takes together, and whether all of it `converged`.
     feature_scale : tensor of shape (...)
         Factor that made the features' costs comparable with the structure's; 0 without features.
+    n_second : int
+        Number of points of the second spaces.
     dense : tensor of shape (..., n, m), or None
         The plan, where it is more than a matching.
     """
@@ -78,9 +63,10 @@ class TensorAlignment:
     value: Tensor
     objective: Tensor
     converged: bool
-    starts: tuple[TensorStart, ...]
+    candidates: tuple[Candidate, ...]
     feature_scale: Tensor
-    dense: Tensor | None = field(repr=False)
+    n_second: int
+    dense: Tensor | None
 
     @cached_property
     def plan(self) -> Tensor:
@@ -90,6 +76,26 @@ class TensorAlignment:
         n = self.matches.shape[-1]
         plan = torch.zeros(*self.matches.shape, n, dtype=torch.float64, device=self.matches.device)
         return plan.scatter_(-1, self.matches[..., None], 1 / n)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of points of either space."""
+        return self.matches.shape[-1], self.n_second
+
+    def facts(self) -> dict[str, str]:
+        """Summarise the alignments in words; what `repr` shows."""
+        n, m = self.shape
+        batch = tuple(self.matches.shape[:-1])
+        said = {"points": f"{n} and {m}"}
+        if batch:
+            said["batch"] = " by ".join(str(size) for size in batch)
+        said["loss" if not batch else "mean loss"] = f"{float(self.value.mean()):.6g}"
+        state = "converged" if self.converged else "NOT converged"
+        said["solver"] = f"{state}, best of {len(self.candidates)}: {self.candidates[0].name}"
+        return said
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'; '.join(f'{name}: {fact}' for name, fact in self.facts().items())})"
 
 
 class _Batch(NamedTuple):
@@ -136,9 +142,10 @@ def align(
     weights_x: Tensor | None = None,
     weights_y: Tensor | None = None,
     *,
-    features: tuple[Tensor, Tensor] | None = None,
-    alpha: float = 0.5,
     start: str = "anchors",
+    alpha: float = 0.5,
+    features: tuple[Tensor, Tensor] | None = None,
+    progress: bool = True,
 ) -> TensorAlignment:
     """Find which point of one space is which of another, for batches of pairs.
 
@@ -151,13 +158,15 @@ def align(
     cost_x, cost_y : tensor of shape (..., n, n) and (..., m, m)
     weights_x, weights_y : tensor of shape (..., n) and (..., m), optional
         Uniform by default.
-    features : (tensor of shape (..., n, d), tensor of shape (..., m, d)), optional
-        The points' own features, as in :func:`anchorot.align`.
-    alpha : float in [0, 1]
-        Share of the structure where there are features.
     start : {"anchors", "near", "near_annealed", "middle", "aw", "product"}
         "anchors" tries several and keeps the best for each of the batch. Unlike :func:`anchorot.align` it does not
         look for symmetries to break.
+    alpha : float in [0, 1]
+        Share of the structure where there are features: 1 is structure alone, 0 features alone.
+    features : (tensor of shape (..., n, d), tensor of shape (..., m, d)), optional
+        Numbers of each point, comparable between the two sides.
+    progress : bool
+        Show a bar after a second of work, on a terminal or in a notebook.
 
     Returns
     -------
@@ -191,7 +200,10 @@ def align(
     if given is not None:
         batch, factor = _with_features(batch, *given)
     names = ANCHOR_STARTS if start == "anchors" else (start,)
-    return _result(batch, _runs_of_all(batch, names), unit, factor, shape)
+    n_parts = 1 if batch.is_heavy else len(batch.x)
+    with late_bar(2 * n_parts * len(names), "aligning", "stages", progress) as advance:
+        runs = _runs_of_all(batch, names, advance)
+    return _result(batch, runs, unit, factor, shape)
 
 
 def _check_features(features: tuple[Tensor, Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -264,18 +276,18 @@ def _factors(batch: _Batch) -> Tensor:
     return (structure / spread(batch.features.double()))[:, 0, 0]
 
 
-def _runs_of_all(batch: _Batch, names: Sequence[str]) -> list[_Run]:
+def _runs_of_all(batch: _Batch, names: Sequence[str], advance: Advance) -> list[_Run]:
     """Go from all starts; where some points have no weight, for one entry after the other without them."""
     if batch.is_heavy:
-        return _runs(batch, names)
-    single = [_runs(batch.part(entry), names) for entry in range(len(batch.x))]
+        return _runs(batch, names, advance)
+    single = [_runs(batch.part(entry), names, advance) for entry in range(len(batch.x))]
     return [
         _Run(name, [end for run in runs for end in run.ends], sum(r.seconds for r in runs), max(r.n_iter for r in runs))
         for name, runs in zip(names, zip(*single, strict=True), strict=True)
     ]
 
 
-def _runs(batch: _Batch, names: Sequence[str]) -> list[_Run]:
+def _runs(batch: _Batch, names: Sequence[str], advance: Advance) -> list[_Run]:
     x, y, a, b = (t.float() for t in batch[:4])
     quick = Quadratic(x, y, None if batch.features is None else batch.features.float(), batch.alpha)
     anchors = Anchors(x, y, a, b, is_uniform=is_uniform(batch.a) and is_uniform(batch.b))
@@ -286,7 +298,9 @@ def _runs(batch: _Batch, names: Sequence[str]) -> list[_Run]:
         begin = time.perf_counter()
         plan, temperatures = anchors.start(name)
         soft = anneal(quick, plan, a, b, temperatures)
+        advance(1)
         ends = _sharpen_new(entries, soft.plan, softs, runs)
+        advance(1)
         softs.append(soft.plan)
         runs.append(_Run(name, ends, time.perf_counter() - begin, soft.n_steps))
     return runs
@@ -310,40 +324,52 @@ def _result(batch: _Batch, runs: list[_Run], unit: Tensor, factor: Tensor, shape
     def in_units(numbers: list[float]) -> Tensor:
         return (torch.tensor(numbers, dtype=torch.float64, device=unit.device) * unit * unit).view(shape)
 
-    starts = tuple(
-        TensorStart(
-            run.name,
-            in_units([end.objective for end in run.ends]),
-            run.seconds,
-            run.n_iter,
-            all(end.converged for end in run.ends),
+    matches = _matches_of(batch, bests).view(*shape, -1)
+    dense = _dense_plans(batch, bests)
+    candidates = []
+    for run in sorted(runs, key=lambda run: sum(end.objective for end in run.ends)):
+        own = _matches_of(batch, run.ends).view(*shape, -1)
+        candidates.append(
+            Candidate(
+                name=run.name,
+                objective=in_units([end.objective for end in run.ends]),  # type: ignore[arg-type]
+                seconds=run.seconds,
+                matches=own,  # type: ignore[arg-type]
+                differs=(own != matches).double().mean(-1),  # type: ignore[arg-type]
+                details={"n_iter": run.n_iter, "converged": all(end.converged for end in run.ends)},
+            )
         )
-        for run in runs
-    )
-    matches, dense = _put_back(batch, bests)
     return TensorAlignment(
-        matches.view(*shape, -1),
-        in_units([end.value for end in bests]),
-        in_units([end.objective for end in bests]),
-        all(end.converged for end in bests),
-        starts,
-        factor.view(shape),
-        None if dense is None else dense.view(*shape, *dense.shape[1:]),
+        matches=matches,
+        value=in_units([end.value for end in bests]),
+        objective=in_units([end.objective for end in bests]),
+        converged=all(end.converged for end in bests),
+        candidates=tuple(candidates),
+        feature_scale=factor.view(shape),
+        n_second=batch.b.shape[1],
+        dense=None if dense is None else dense.view(*shape, *dense.shape[1:]),
     )
 
 
-def _put_back(batch: _Batch, bests: list[Sharp]) -> tuple[Tensor, Tensor | None]:
-    """Matches (batch, n) and, unless all are matchings of all points, plans (batch, n, m)."""
+def _matches_of(batch: _Batch, ends: list[Sharp]) -> Tensor:
+    """Matches of all points, (batch, n); -1 for points of weight zero."""
+    matches = torch.full(batch.a.shape, -1, device=batch.a.device)
+    for i, end in enumerate(ends):
+        rows, columns = torch.nonzero(batch.a[i])[:, 0], torch.nonzero(batch.b[i])[:, 0]
+        matches[i, rows] = columns[torch.from_numpy(end.matches).to(matches.device)]
+    return matches
+
+
+def _dense_plans(batch: _Batch, ends: list[Sharp]) -> Tensor | None:
+    """Plans (batch, n, m); None if all are matchings of all points."""
     a, b = batch.a, batch.b
-    matches = torch.full(a.shape, -1, device=a.device)
-    are_matchings = all(best.plan is None and len(best.matches) == a.shape[1] == b.shape[1] for best in bests)
-    dense = None if are_matchings else torch.zeros(*a.shape, b.shape[1], dtype=torch.float64, device=a.device)
-    for i, best in enumerate(bests):
+    if all(end.plan is None and len(end.matches) == a.shape[1] == b.shape[1] for end in ends):
+        return None
+    dense = torch.zeros(*a.shape, b.shape[1], dtype=torch.float64, device=a.device)
+    for i, end in enumerate(ends):
         rows, columns = torch.nonzero(a[i])[:, 0], torch.nonzero(b[i])[:, 0]
-        own = columns[torch.from_numpy(best.matches).to(a.device)]
-        matches[i, rows] = own
-        if dense is not None and best.plan is None:
-            dense[i, rows, own] = 1 / len(rows)
-        elif dense is not None:
-            dense[i, rows[:, None], columns] = torch.as_tensor(best.plan, device=a.device)
-    return matches, dense
+        if end.plan is None:
+            dense[i, rows, columns[torch.from_numpy(end.matches).to(a.device)]] = 1 / len(rows)
+        else:
+            dense[i, rows[:, None], columns] = torch.as_tensor(end.plan, device=a.device)
+    return dense

@@ -202,20 +202,44 @@ def test_tensors_are_aligned_as_arrays_are_and_the_map_has_gradients():
     np.testing.assert_array_equal(ao.align_embeddings(torch.tensor(POINTS), second, rng=0).matches, plain.matches)
 
 
+def test_tensors_return_the_class_of_arrays_with_all_its_methods(tmp_path):
+    second = POINTS[ORDER] @ turn(5, 7)
+    found = aot.align_embeddings(torch.tensor(POINTS), torch.tensor(second), rng=0)
+    plain = ao.align_embeddings(POINTS, second, rng=0)
+    assert isinstance(found, ao.EmbeddingAlignment)
+    assert {type(value) for value in (found.matches, found.confidence, found.rotation)} == {torch.Tensor}
+    assert found.shape == plain.shape
+    assert found.facts(full=True) == plain.facts(full=True)
+    assert repr(found) == "Tensor" + repr(plain)
+    assert found._repr_html_()
+    assert found.hits(found.matches) == found.hits(plain.matches) == 1
+    assert found.verdict() == plain.verdict()
+    np.testing.assert_array_equal(found.backward().numpy(), plain.backward())
+    np.testing.assert_allclose(found.soft(), plain.soft())
+    np.testing.assert_allclose(found.masses(False).toarray(), plain.masses(False).toarray())
+    np.testing.assert_allclose(found.project(torch.tensor(second)).numpy(), plain.project(second))
+    labels = [f"kind {i % 3}" for i in range(len(second))]
+    for own, other in zip(found.transfer(labels), plain.transfer(labels), strict=True):
+        np.testing.assert_array_equal(own, other)
+    found.write(tmp_path / "map.txt")
+    np.testing.assert_array_equal(ao.read_matches(tmp_path / "map.txt"), plain.matches)
+    np.testing.assert_array_equal(ao.match(found), plain.matches)
+
+
 def test_tensors_of_other_shapes_are_one_clear_line():
-    with pytest.raises(ao.InputError, match=r"X and Y have shapes \(1, 4, 2\) and \(4, 2\), but \(n, d\) and \(m, e\)"):
+    with pytest.raises(ao.InputError, match=r"x and y have shapes \(1, 4, 2\) and \(4, 2\), but \(n, d\) and \(m, e\)"):
         aot.align_embeddings(torch.ones(1, 4, 2), torch.ones(4, 2))
-    with pytest.raises(ao.InputError, match="X is a list, but a tensor"):
+    with pytest.raises(ao.InputError, match="x is a list, but a tensor"):
         aot.align_embeddings([[1.0]], torch.ones(4, 2))
 
 
 def test_the_map_of_tensors_refuses_what_that_of_arrays_refuses():
     found = aot.align_embeddings(torch.tensor(POINTS), torch.tensor(POINTS[ORDER] @ turn(5)), rng=0)
-    with pytest.raises(ao.InputError, match="X has a row without a direction, of zeros or NaN"):
+    with pytest.raises(ao.InputError, match="x has a row without a direction, of zeros or NaN"):
         found.transform(torch.zeros(2, 5, dtype=torch.float64))
-    with pytest.raises(ao.InputError, match="X has 4 columns, but the points that were aligned have 5"):
+    with pytest.raises(ao.InputError, match="x has 4 columns, but the points that were aligned have 5"):
         found.transform(torch.ones(2, 4, dtype=torch.float64))
-    with pytest.raises(ao.InputError, match="Y has 3 columns, but the points that were aligned have 5"):
+    with pytest.raises(ao.InputError, match="y has 3 columns, but the points that were aligned have 5"):
         found.inverse_transform(torch.ones(2, 3, dtype=torch.float64))
     for factor in (1e-200, 1e200):
-        np.testing.assert_allclose(found.transform(factor * torch.tensor(POINTS)), found.alignment.transform(POINTS))
+        np.testing.assert_allclose(found.transform(factor * torch.tensor(POINTS)), found.numpy().transform(POINTS))
