@@ -11,11 +11,11 @@ import numpy as np
 
 from anchorot.align.calibration import Logistic, sigmoid
 from anchorot.align.meshes.candidates import candidates
+from anchorot.align.meshes.pipeline import N_FINALISTS, _sharpened
 from anchorot.align.meshes.refine import MAX_SOURCES, sharpened
 from anchorot.align.meshes.refine import fitted as refitted
 from anchorot.align.meshes.score import MIRROR_PENALTY, Scores, match_features, scores_of
 from anchorot.align.meshes.shape import Shape, smoothed
-from anchorot.align.meshes.solve import N_FINALISTS, _sharpened
 from anchorot.io.meshes import open_mesh, surface_of
 from calibration import Fit, Floats, Job, Models, Seen, Task, fitted, joined, weights_of
 from problems import mesh_of, shared_vertices

@@ -42,7 +42,7 @@ def fit(found: dict[str, list[Seen]]) -> dict[str, Fit]:
     features = features_of(total, by_chance)
     names = ("neighbours", "agreement", "kept beyond chance")
     weights = weights_of([sum(len(one["is_right"]) for one in pairs) for pairs in found.values()])
-    divisor = (1 + total["exchanges"]) * total["answers"]
+    divisor = (1 + total["exchanges"]) * total["solutions"]
     match = fitted({name: features[name] for name in names}, total["is_right"], weights, divisor)
     return {
         "match": Fit(match, len(seen), len(weights)),
@@ -53,7 +53,7 @@ def fit(found: dict[str, list[Seen]]) -> dict[str, Fit]:
 def judge(pairs: list[Seen], models: Models) -> dict[str, tuple[Floats, Floats]]:
     total = joined(pairs, pairs[0])
     chance = models["match"].probability(features_of(total, models["by_chance"]))
-    return {"": (chance / (1 + total["exchanges"]) / total["answers"], total["is_right"])}
+    return {"": (chance / (1 + total["exchanges"]) / total["solutions"], total["is_right"])}
 
 
 TASK = Task(

@@ -126,7 +126,7 @@ def alignment_scores(
     k : int
         For `top_k`.
     symmetry : array_like of int, shape (m,), optional
-        The image of every point of the second space under its symmetry, such as left and right exchanged. An answer
+        The image of every point of the second space under its symmetry, such as left and right exchanged. An alignment
         that is mirrored as a whole is then as good as one that is not; one that is half mirrored is not. Images are
         needed of true matches alone; others may be -1.
     soft : bool

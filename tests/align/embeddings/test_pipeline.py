@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 import anchorot as ao
 from anchorot.align.embeddings import pairs, refine
+from anchorot.align.embeddings.candidates import Map, Side
 from anchorot.align.embeddings.pairs import DensePairs, SparsePairs, nearest, squared_distances
-from anchorot.align.embeddings.refine import Map, Side, cut_between
+from anchorot.align.embeddings.refine import cut_between
 from tests.strategies import examples
 
 METRICS = ("cosine", "euclidean")
@@ -123,7 +124,7 @@ def test_the_map_is_found_where_no_object_is_common():
     assert found.confidence.mean() < 0.5
 
 
-# -- who has no partner --------------------------------------------------------------------------------------------
+# -- points without a partner ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "m"), [(120, 80), (80, 120)])
@@ -297,7 +298,7 @@ def test_sparse_pairs_agree_with_dense_ones(monkeypatch):
     np.testing.assert_array_equal(matches, sparse.assign(0.3))
     assert (matches == -1).any()
     np.testing.assert_allclose(sparse.shares(0.5).toarray(), dense.shares(0.5), atol=1e-3)
-    for mine, other in zip(sparse.rivals(matches), dense.rivals(matches), strict=True):
+    for mine, other in zip(sparse.others(matches), dense.others(matches), strict=True):
         np.testing.assert_allclose(mine, other, atol=1e-4)
 
 

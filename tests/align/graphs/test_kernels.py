@@ -129,7 +129,7 @@ def test_messages_are_those_of_the_naive_form(sizes):
 def test_tensors_give_what_arrays_give(directed):
     pytest.importorskip("torch")
     from anchorot.align.graphs.device import Device
-    from anchorot.align.graphs.messages import Conversation
+    from anchorot.align.graphs.messages import BeliefPropagation
     from anchorot.align.graphs.path import follow_path
 
     task = problem(3, (18, 22), directed=directed)
@@ -138,7 +138,7 @@ def test_tensors_give_what_arrays_give(directed):
     np.testing.assert_allclose(*(own[1] for own in costs), atol=1e-3)
     start = task.padded_rows(-costs[0][0])
     schedule = SCHEDULES["messages"]._replace(steps=5)
-    plans = [Conversation(task, backend).plan(start, schedule)[0] for backend in (host, device)]
+    plans = [BeliefPropagation(task, backend).plan(start, schedule)[0] for backend in (host, device)]
     np.testing.assert_allclose(plans[0][: task.n], plans[1][: task.n], atol=1e-3)
     gradients = [backend.host(Slope(task, backend)(backend.dense(plans[0]), 0.3)) for backend in (host, device)]
     np.testing.assert_allclose(*gradients, rtol=1e-3, atol=1e-4)

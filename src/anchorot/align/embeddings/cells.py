@@ -136,7 +136,7 @@ def _coordinates(adata: Any, key: str | None, name: str) -> Float64s:
 
 
 def _check_graph(graph: Any, name: str) -> csr_array:
-    """Refuse a graph of neighbours on which nobody can walk; of others, bring the largest weight to between 1 and 2."""
+    """Check that a graph of neighbours allows a random walk, and bring its largest weight to between 1 and 2."""
     from scipy.sparse import csr_array
 
     matrix = csr_array(graph).astype(np.float64)

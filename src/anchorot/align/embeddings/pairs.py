@@ -1,4 +1,4 @@
-"""Who goes with whom once two sets of points lie in one space: nearest points, assignments, and shares of the mass.
+"""Matches of two sets of points that lie in one space: nearest points, assignments, and shares of the mass.
 
 Up to `DENSE_POINTS` per side all distances are kept, and assignments are exact. Beyond, every point keeps its nearest
 points of the other side alone: a sparse matrix, whose assignment is the best among those.
@@ -75,7 +75,7 @@ def _nearest_on_device(points: Float32s, others: Float32s, k: int, device: str) 
     return torch.cat(index).numpy(), torch.cat(found).double().numpy()
 
 
-class Rivals(NamedTuple):
+class Others(NamedTuple):
     """Of every matched point: what else it, or its match, lies near to."""
 
     nearest: Float64s  # squared distance to the nearest other point, of either side
@@ -107,7 +107,7 @@ class DensePairs:
         """Squared distance of every point to its match; infinite without one."""
         return np.where(matches >= 0, self.costs[np.arange(len(matches)), matches], np.inf)
 
-    def rivals(self, matches: Int64s) -> Rivals:
+    def others(self, matches: Int64s) -> Others:
         """What else the matched points, of which there is a list in `matches`, lie near to."""
         own = np.flatnonzero(matches >= 0)
         goal = matches[own]
@@ -115,7 +115,7 @@ class DensePairs:
         self.costs[own, goal] = np.inf
         sides = [_rivals(costs, kept) for costs in (self.costs[own], self.costs.T[goal])]
         self.costs[own, goal] = kept
-        return Rivals(np.minimum(sides[0][0], sides[1][0]), np.maximum(sides[0][1], sides[1][1]) + 1)
+        return Others(np.minimum(sides[0][0], sides[1][0]), np.maximum(sides[0][1], sides[1][1]) + 1)
 
     def shares(self, temperature: float) -> Float64s:
         """Where every point's mass goes (n, m): exp(-costs / temperature), scaled to sums of at most 1 both ways."""
@@ -164,8 +164,8 @@ class SparsePairs:
         found[own] = np.asarray(self.costs[own, matches[own]]).ravel()
         return found
 
-    def rivals(self, matches: Int64s) -> Rivals:
-        """As `DensePairs.rivals`, among the nearest points."""
+    def others(self, matches: Int64s) -> Others:
+        """As `DensePairs.others`, among the nearest points."""
         own = np.flatnonzero(matches >= 0)
         kept = self.at(matches)[own]
         rows = np.repeat(np.arange(len(matches)), np.diff(self.costs.indptr))
@@ -183,7 +183,7 @@ class SparsePairs:
             nearest_other.append(least)
             ties.append(np.bincount(index[is_other & is_tie], minlength=size))
         goal = matches[own]
-        return Rivals(
+        return Others(
             np.minimum(nearest_other[0][own], nearest_other[1][goal]), np.maximum(ties[0][own], ties[1][goal]) + 1
         )
 

@@ -1,4 +1,4 @@
-"""What an alignment of two embeddings is: a map that carries on to new points, who goes with whom, and how sure."""
+"""What an alignment of two embeddings is: a map that takes new points too, matches, and their confidence."""
 
 from __future__ import annotations
 

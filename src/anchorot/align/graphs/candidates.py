@@ -1,7 +1,7 @@
 """Several ways to an alignment of two networks; the value chooses, and agreement ends the search.
 
 Messages between edges are best where they fit into memory; the path from convex to concave takes any network. A way
-that reaches the bound, or the answer of another way, is the last. If no two agree, nodes vote (the chain): those whose
+that reaches the bound, or the result of another way, is the last. If no two agree, nodes vote (the chain): those whose
 edges are common to their match, and whose neighbours' are, speak for the neighbours of both, and all begins again.
 """
 
@@ -16,12 +16,12 @@ from anchorot._typing import Float32s, Int64s
 from anchorot.align.graphs.backend import Backend
 from anchorot.align.graphs.evidence import excess_evidence
 from anchorot.align.graphs.heat import anchor_costs
-from anchorot.align.graphs.messages import Conversation, Schedule, count_messages
+from anchorot.align.graphs.messages import BeliefPropagation, Schedule, count_messages
 from anchorot.align.graphs.path import STAGES, STEPS, follow_path
 from anchorot.align.graphs.pins import are_mostly_tied, pinned_costs
 from anchorot.align.graphs.problem import Problem
 from anchorot.align.graphs.refine import finish
-from anchorot.align.graphs.score import togetherness
+from anchorot.align.graphs.score import edge_support
 from anchorot.align.graphs.symmetry import Hashes, canonical_order
 
 SCHEDULES = {"messages": Schedule(0.65, 0.7, 1.1), "messages_doubting": Schedule(0.5, 0.8, 1.2)}
@@ -31,13 +31,13 @@ SHARES = (0.3, 0.5, 0.7)  # of the nodes that vote, in rounds of the chain
 VOTE = 2.0  # weight of a vote, in standard deviations, beside that of anchors
 PLENTY = 0.9  # of what could be common is: no matching by chance does that, unless edges are few
 FEW = 3.0  # edges of a node, on average: what is little more than a tree is common to networks with nothing in common
-SAME = 0.5  # of the nodes are matched alike, at values within NEAR of the best: two ways have found one answer
+SAME = 0.5  # of the nodes are matched alike, at values within NEAR of the best: two ways have found one result
 NEAR = 0.01
 ROUNDING = 1e-6  # of the bound
 FORBIDDEN = 40.0  # in logarithms of odds
 PINNINGS = 4  # attempts with nodes matched at random, where most look alike
 JITTER = 1e-3  # of the anchors' standard deviation: lets nodes that are alike go different ways
-LARGE = 3000  # nodes, from where one way that ends well is enough and nobody votes
+LARGE = 3000  # nodes, from where one way that ends well is enough, without votes
 
 
 class Found(NamedTuple):
@@ -70,11 +70,11 @@ def solve(
     seed = int(rng.integers(2**63))  # one for both, so that nodes that are alike have no order of their own
     orders = [canonical_order(matrix, own, np.random.default_rng(seed)) for matrix, own in sides]
     ordered = problem.reordered(*orders)
-    everyone = np.arange(problem.n)
-    if problem.n == problem.m and _is_best(ordered, everyone):  # isomorphic networks need no search
+    identity = np.arange(problem.n)
+    if problem.n == problem.m and _is_best(ordered, identity):  # isomorphic networks need no search
         tried = [
             Found(
-                "refinement", everyone, ordered.value(everyone), time.perf_counter() - begin, 0, True, is_settled=True
+                "refinement", identity, ordered.value(identity), time.perf_counter() - begin, 0, True, is_settled=True
             )
         ]
     else:
@@ -128,13 +128,13 @@ def is_settled(problem: Problem, found: list[Found], is_tied: bool) -> bool:
     least = best.value - NEAR * problem.magnitude(best.matches)
     if last.value < least:
         return False
-    rivals = [one for one in found[:-1] if one.value >= least]
-    if last.is_vote and rivals and excess_evidence(problem, best.matches) < 0:
+    others = [one for one in found[:-1] if one.value >= least]
+    if last.is_vote and others and excess_evidence(problem, best.matches) < 0:
         return False  # voters were wrong, and wrong again: their matches come from the matching that they agree with
     if not is_tied:
-        return any(np.mean(one.matches == last.matches) > SAME for one in rivals)
+        return any(np.mean(one.matches == last.matches) > SAME for one in others)
     edges = problem.common(last.matches).astype(bool)
-    shared = [edges.multiply(problem.common(one.matches)).nnz for one in rivals]
+    shared = [edges.multiply(problem.common(one.matches)).nnz for one in others]
     return max(shared, default=-1) >= (1 - NEAR) * edges.nnz
 
 
@@ -153,12 +153,12 @@ def _attempts(
     jitter = np.float32(JITTER) * rng.standard_normal((problem.n, problem.m), np.float32)
     near, prior = (problem.padded_rows(jitter - own) for own in (short, costs))
     worth = problem.padded_rows(_known(problem))
-    talk = Conversation(problem, backend) if 0 < count_messages(problem) <= MAX_MESSAGES else None
+    beliefs = BeliefPropagation(problem, backend) if 0 < count_messages(problem) <= MAX_MESSAGES else None
 
     def attempt(name: str, start: Float32s, schedule: Schedule | None) -> Found:
         nonlocal begin
-        if schedule is not None and talk is not None:
-            plan, steps = talk.plan(start + worth, schedule, advance)
+        if schedule is not None and beliefs is not None:
+            plan, steps = beliefs.plan(start + worth, schedule, advance)
         else:
             plan, steps = follow_path(problem, start + worth, backend, advance), STAGES * STEPS
         matches, value, is_finished = finish(problem, plan, backend)
@@ -169,7 +169,7 @@ def _attempts(
         base = costs if turn % 2 else np.zeros_like(costs)  # what little tells nodes apart may be what differs
         start = problem.padded_rows(jitter - pinned_costs(problem, base, rng))
         yield attempt(f"pinned {turn + 1}", start, SCHEDULES["messages"])
-    if talk is not None:
+    if beliefs is not None:
         for name, schedule in SCHEDULES.items():
             yield attempt(name, near, schedule)
     for name, sharpness in SHARPNESS.items():
@@ -179,8 +179,8 @@ def _attempts(
     for share in SHARES:
         best = max(found, key=lambda one: one.value)
         vote = problem.padded_rows(votes(problem, best.matches, share, backend))
-        doubting = SCHEDULES["messages_doubting"] if talk is not None else None
-        voted = attempt(f"votes of {100 * share:.0f} %", (prior if talk is None else near) + VOTE * vote, doubting)
+        doubting = SCHEDULES["messages_doubting"] if beliefs is not None else None
+        voted = attempt(f"votes of {100 * share:.0f} %", (prior if beliefs is None else near) + VOTE * vote, doubting)
         yield voted._replace(is_vote=True)
 
 
@@ -196,7 +196,7 @@ def _known(problem: Problem) -> Float32s:
 
 def votes(problem: Problem, matches: Int64s, share: float, backend: Backend) -> Float32s:
     """(n, m): how many of the surest matches are neighbours, or neighbours' neighbours, of both; standardised."""
-    sure = togetherness(problem.common(matches))
+    sure = edge_support(problem.common(matches))
     voters = np.argsort(-sure, kind="stable")[: max(1, int(share * problem.n))]
     ballot = np.zeros((problem.n, problem.m), np.float32)
     ballot[voters, matches[voters]] = 1

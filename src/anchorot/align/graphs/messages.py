@@ -1,4 +1,4 @@
-"""Belief propagation on pairs of edges: what neighbours that go together say of the pair of nodes between them.
+"""Belief propagation on pairs of edges: evidence for a pair of nodes from their neighbours.
 
 If node i is j, most edges of i are edges of j, and lead to nodes that go together. At the pair (i, j) let w_kl be the
 odds that the edge (i, k) is the edge (j, l), as far as everything but the edge itself can tell. The evidence for (i, j)
@@ -10,8 +10,8 @@ Bethe's approximation here), and
     w_kl = c · ratio(kinds of the two edges) · P_kl · (share of Z_kl in which neither edge is used)
 
 with c = s / (q (1 - s)⁴), q the share of pairs of nodes that are joined and s that of edges which are common. Two
-things make it work where counting common neighbours does not: each neighbour is used once, and no pair hears its own
-words back. As β rises, the plan turns from flat to sharp at some point of its own accord; beyond, it would find
+things make it work where counting common neighbours does not: each neighbour is used once, and no pair receives
+its own message. As β rises, the plan turns from flat to sharp at some point of its own accord; beyond, it would find
 patterns in noise. So β rises slowly.
 
 Trees say nothing of networks whose nodes have the same degree; cycles do. Edges of either network are sorted by the
@@ -41,7 +41,7 @@ BLOCK_NUMBERS = 1 << 22  # float32 numbers (16 MB) of rows whose walks are count
 SCALINGS = 10  # rounds that bring a plan's rows and columns nearly to their sums; every step scales anew
 # Done when a step moves less than this share of the plan's mass, and the largest entries of its rows exceed that on
 # average: a plan that is still flat moves slowly too.
-STILL, SURE = 0.05, 0.4
+MIN_MASS_MOVED, MIN_BELIEF = 0.05, 0.4
 
 
 class Schedule(NamedTuple):
@@ -54,7 +54,7 @@ class Schedule(NamedTuple):
 
 
 def count_messages(problem: Problem) -> int:
-    """How many numbers a conversation keeps and works on: pairs of edges, and of neighbours of one pair of nodes.
+    """How many numbers belief propagation keeps and works on: pairs of edges, and of neighbours of one pair of nodes.
 
     Nodes of the second network stand in groups, and each has as many places as the largest of its group has edges.
     """
@@ -64,7 +64,7 @@ def count_messages(problem: Problem) -> int:
     return int(first.sum()) * places + LANES * int(first[0]) * int(second[0])
 
 
-class Conversation:
+class BeliefPropagation:
     """The edges of two networks, sorted for passing messages; made once, used by several schedules."""
 
     def __init__(self, problem: Problem, backend: Backend) -> None:
@@ -92,7 +92,7 @@ class Conversation:
             moved = float(abs(found[:n] - plan[:n]).sum()) / n
             plan = found
             advance(1)
-            if moved < STILL and float(backend.host(plan)[:n].max(axis=1).mean()) > SURE:
+            if moved < MIN_MASS_MOVED and float(backend.host(plan)[:n].max(axis=1).mean()) > MIN_BELIEF:
                 break
         return backend.host(plan), step + 1
 

@@ -1,4 +1,4 @@
-"""A path from a convex problem to the concave one: few wrong turns first, then sharp answers.
+"""A path from a convex problem to the concave one: few wrong turns first, then a sharp plan.
 
 max <A, P B P^T> is not concave in P; -|A P - P B|², which has the same value at matchings but for a constant, is. For
 l = 0, …, 1 the gradient of their mixture, G = 2 A P B - (1 - l) (A² P + P B²) for symmetric matrices, tilts the plan,

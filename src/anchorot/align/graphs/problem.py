@@ -151,7 +151,7 @@ class Problem:
     def changes_by_swap(self, matches: Int64s) -> Float32s:
         """(rows, m): by how much the value changes if row i goes where the row that is matched with j goes, and back.
 
-        Nodes of the second network that are matched with nobody count as matched with the last row.
+        Nodes of the second network that are without a match count as matched with the last row.
         """
         slope = self.slope_of_matches(matches)
         own = slope[np.arange(self.n), matches]
@@ -160,7 +160,7 @@ class Problem:
         change = slope - own[:, None]  # i leaves its match for j
         taken = np.flatnonzero(partner >= 0)
         i, j = np.arange(self.n)[:, None], taken[None]
-        change[:, taken] += slope[partner[j], matches[i]] - own[partner[j]]  # and whoever had j takes i's match
+        change[:, taken] += slope[partner[j], matches[i]] - own[partner[j]]  # and j's partner takes i's match
         both = self.first + self.first.T if self.is_directed else 2 * self.first
         turned = self.second + self.second.T if self.is_directed else 2 * self.second
         between = both.multiply(turned[matches][:, matches]).tocoo()  # an edge between the two stays where it is

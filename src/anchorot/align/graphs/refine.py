@@ -77,7 +77,7 @@ def exchange(problem: Problem, matches: Int64s) -> tuple[Int64s, float, bool]:
 
 
 def _moved(matches: Int64s, target: Int64s, order: Int64s, m: int) -> Int64s:
-    """Move nodes to their targets in this order, whoever stands there the other way; each moves once at the most."""
+    """Move nodes to their targets in this order, the node matched there the other way; each moves once at the most."""
     partner = np.full(m, -1)
     partner[matches] = np.arange(len(matches))
     moved, is_used = matches.copy(), np.zeros(m, bool)

@@ -1,4 +1,4 @@
-"""What an alignment of two networks is: who goes with whom, which edges they share, and how sure one can be of it."""
+"""What an alignment of two networks is: matches, the edges that they share, and their confidence."""
 
 from __future__ import annotations
 

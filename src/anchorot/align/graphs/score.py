@@ -25,7 +25,7 @@ MIN_DEGREE = 1e-3  # edges per node, where there are hardly any: its logarithm i
 MIN_COMMON = 0.01  # common edges per node, likewise
 
 
-def togetherness(common: csr_array, steps: int = 8) -> Float64s:
+def edge_support(common: csr_array, steps: int = 8) -> Float64s:
     """(n,): how far a node's edges are common ones, and lead to nodes whose edges are: 1 on average.
 
     Wrong matches have common edges too, as many as a tree has; right ones hang together by more.

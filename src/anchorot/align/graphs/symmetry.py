@@ -63,7 +63,7 @@ def _ranks(classes: Int64s) -> Hashes:
 
 
 def refined_colours(matrix: csr_array, attributes: Hashes) -> Hashes:
-    """Colours of nodes: marks, degrees and short cycles, refined by those of neighbours (Weisfeiler and Leman)."""
+    """Colours of nodes: attributes, degrees and short cycles, refined by those of neighbours (Weisfeiler and Leman)."""
     pattern = csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
     walks = pattern @ pattern  # whole numbers below 2^53: exact
     squares, triangles = (walks.multiply(other).sum(axis=1).astype(np.uint64) for other in (walks, pattern))
@@ -93,7 +93,7 @@ def _refined(colour: Hashes, sides: tuple[csr_array, csr_array]) -> Hashes:
 
 
 def twin_classes(matrix: csr_array, attributes: Hashes) -> Int64s:
-    """(n,): nodes of one number have equal marks and the same neighbours, but for each other: they can be exchanged."""
+    """(n,): nodes of one number are interchangeable: equal attributes, same neighbours but for each other."""
     from scipy.sparse.csgraph import connected_components
 
     n = matrix.shape[0]

@@ -34,7 +34,7 @@ BLEND_REACHES = (0.15, 0.3, 0.6)  # of the places at which the best map is taken
 
 
 class Lead(NamedTuple):
-    """What leads landmarks to an answer before distances alone refine it."""
+    """What guides landmarks before distances alone refine it."""
 
     name: str
     uses_even: bool
@@ -122,7 +122,7 @@ def _blended(first: Shape, second: Shape, images: list[Int64s], reach: float) ->
 
 
 def _add_aligned(pool: Pool, first: Shape, second: Shape, mass: float | str | None, rng: RngLike, threads: int) -> None:
-    """Align the landmarks by distances alone and by every lead; each answer and runner-up makes a map."""
+    """Align the landmarks by distances alone and by every lead; each result and runner-up makes a map."""
     is_part = mass is not None
     areas = np.array([first.mass.sum(), second.mass.sum()])  # parts have as many landmarks as they are large
     sizes = [len(first.landmarks), len(second.landmarks)]
@@ -135,10 +135,10 @@ def _add_aligned(pool: Pool, first: Shape, second: Shape, mass: float | str | No
         if (image >= 0).any():
             pool.add(name, refined(first, second, image, ROUGH_SIZES, is_part=is_part))
 
-    def add_both(name: str, answer: Alignment) -> None:
-        add(name, answer.matches)
-        if answer.runner_up is not None:
-            add(f"{name}, runner-up", answer.runner_up.matches)
+    def add_both(name: str, found: Alignment) -> None:
+        add(name, found.matches)
+        if found.runner_up is not None:
+            add(f"{name}, runner-up", found.runner_up.matches)
 
     add_both("distances", align(*spaces, mass=mass, rng=rng, threads=threads, progress=False))
     for lead in LEADS:
@@ -183,7 +183,7 @@ def symmetries(shape: Shape) -> dict[str, Int64s]:
         for sizes in NEARBY_SIZES
     ]
 
-    def badness(image: Int64s) -> float:
+    def symmetry_cost(image: Int64s) -> float:
         return sum(float(misfits(shape, shape, image, reach)[1].mean()) for reach in (0.1, 0.2)) + 4 * distortion(
             shape, shape, image
         )
@@ -191,7 +191,7 @@ def symmetries(shape: Shape) -> dict[str, Int64s]:
     def sense(image: Int64s) -> float:
         return orientation(shape, shape, image) or 0.0
 
-    return {"left and right": min(far, key=badness), "front and back": min(near, key=sense)}
+    return {"left and right": min(far, key=symmetry_cost), "front and back": min(near, key=sense)}
 
 
 def _nearby(shape: Shape, weight: float) -> Int64s:

@@ -41,7 +41,7 @@ def nearest_rows(points: Float32s, among: Float32s) -> Int64s:
     return found
 
 
-def carrier(first: Float64s, mass: Float64s, second: Float64s) -> Float64s:
+def functional_map(first: Float64s, mass: Float64s, second: Float64s) -> Float64s:
     """The matrix (k, l) that carries functions over, from values at points (p, k) and at their matches (p, l).
 
     Where the points are all of a surface, it is Φᵀ A Ψ; where they are a part of it, the least squares of Φ C = Ψ.
@@ -57,14 +57,14 @@ def carrier(first: Float64s, mass: Float64s, second: Float64s) -> Float64s:
 def upsampled(
     first: Float64s, mass: Float64s, second: Float64s, matches: Int64s, sizes: Sequence[int], *, is_part: bool = False
 ) -> Int64s:
-    """Refine a map by the eigenfunctions of both surfaces, (n, k) and (m, k), so many at a time as `sizes` says.
+    """Refine a map by the eigenfunctions of both surfaces, (n, k) and (m, k); `sizes` are their numbers in each round.
 
     Points without a match (-1) get one in the first round. `is_part` says that they are a part of their surface only.
     """
     for k in sizes:
         kept = np.flatnonzero(matches >= 0)
         own, weights, there = first[kept, :k], mass[kept], second[matches[kept], :k]
-        matrix = carrier(own, weights, there) if is_part else (own * weights[:, None]).T @ there
+        matrix = functional_map(own, weights, there) if is_part else (own * weights[:, None]).T @ there
         matches = nearest_rows(first[:, :k].astype(np.float32), (second[:, :k] @ matrix.T).astype(np.float32))
     return matches
 
@@ -89,7 +89,7 @@ def sharpened(first: Shape, second: Shape, image: Int64s, *, is_part: bool = Fal
     some = np.sort(np.random.default_rng(0).permutation(n)[:MAX_SOURCES])
     functions, mass = first.functions[some], first.mass[some]
     rough = upsampled(functions, mass, second.functions, start[some], LARGE_SIZES, is_part=True)
-    matrix = carrier(functions, mass, second.functions[rough])
+    matrix = functional_map(functions, mass, second.functions[rough])
     return nearest_rows(first.functions.astype(np.float32), (second.functions @ matrix.T).astype(np.float32))
 
 

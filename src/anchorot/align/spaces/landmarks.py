@@ -235,13 +235,13 @@ def _evidence(
     count = min(NEIGHBOURS, len(rows))
     near = np.argpartition(rows, count - 1, axis=0)[:count]
     moved = ((np.abs(final.rows[:, one.matches] - final.rows[:, final.matches]).max(axis=0), one) for one in others)
-    shown, rival = found._evidence, found.runner_up if is_runner_up else None
+    shown, other = found._evidence, found.runner_up if is_runner_up else None
     return DenseEvidence(
         matches=matches,
         costs=(rows[:, pair.first.chosen].astype(np.float64), final.rows[:, final.targets].astype(np.float64)),
         around=near,
-        own=found.matches if rival is None else rival.matches,
-        others=shown.others if rival is None else ((shown.matches, 0.0), *shown.others),
+        own=found.matches if other is None else other.matches,
+        others=shown.others if other is None else ((shown.matches, 0.0), *shown.others),
         elsewhere=tuple(
             (by > 2 * spacing, (one.discrepancy / (best.discrepancy or 1.0)) ** 2 - 1.0) for by, one in moved
         ),

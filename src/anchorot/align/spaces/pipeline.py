@@ -81,11 +81,11 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
 
     Minimises the Gromov-Wasserstein loss :math:`\sum_{ijkl} (C_{ij} - C'_{kl})^2 P_{ik} P_{jl}` over plans between the
     points, without a parameter to choose. Gromov-Wasserstein is not convex, and a solver that starts from the product
-    of the weights stops in the nearest hole. Here several starts are tried, from plans between the spaces' anchors seen
-    at different ranges and from the product. They are annealed (entropic steps while a temperature falls, relative to
+    of the weights gets stuck in a local minimum. Here several starts are tried: plans between the spaces' anchors seen
+    at different ranges, and the product. They are annealed (entropic steps while a temperature falls, relative to
     the spread of the costs) side by side, and go on as one once they are alike; then they are sharpened (assignment and
     conditional-gradient steps), and the one of the smallest objective is kept. With more than 800 points, one start is
-    the answer of 400 landmarks of either side, and starts whose plans are far above the best one's are given up.
+    the result of 400 landmarks of either side, and starts whose plans are far above the best one's are given up.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
         Where to begin; a plan, or any name but the first, begins there only.
 
         - "anchors": "near", "near_annealed", "middle" and "product", and where most anchors tie, "pinned"; the best is
-          kept. With more than 800 points: landmarks' answers, "near_annealed", and "product" if these do not agree.
+          kept. With more than 800 points: landmarks' results, "near_annealed", and "product" if these do not agree.
         - "near", "middle", "aw": a plan between anchors that see the nearest tenth of all costs, the nearest half, or
           all. "near" is sharpened at once, "near_annealed" is the same plan with more blur, annealed.
         - "aep": the plan of :func:`anchor_energy_plan`. "product": the product of the weights.
@@ -134,9 +134,9 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     Returns
     -------
     Alignment
-        With `plan`, `matches` and their `confidence`, `value`, the `bound` that no loss is below, all `starts`, a
-        `runner_up` if another answer is about as good, and more. With `n_landmarks` a `DenseAlignment`, which has the
-        landmarks' `alignment`.
+        With `plan`, `matches` and their `confidence`, `value`, the `bound` that no loss is below, all
+        `candidates`, a `runner_up` if another alignment is about as good, and more. With `n_landmarks` a
+        `DenseAlignment`, which has the landmarks' `alignment`.
 
     Notes
     -----
@@ -343,7 +343,7 @@ def _result(
         for one, own in zip(found, all_matches, strict=True)
     ]
     sharp = [one for one, end in zip(candidates, found, strict=True) if end is best or end.is_sharp]
-    rival = find_runner_up(sharp, excess_allowed(best.objective, product))
+    runner_up = find_runner_up(sharp, excess_allowed(best.objective, product))
     floor = best.objective + OBJECTIVE_ROUNDING * product
     evidence = Evidence(
         spaces=whole,
@@ -354,13 +354,13 @@ def _result(
         alpha=setting.alpha if setting.features is not None else 1.0,
         is_whole=is_whole,
     )
-    shown = {id(one): _without_plan(one, in_units(one.objective), one is rival) for one in candidates}
+    shown = {id(one): _without_plan(one, in_units(one.objective), one is runner_up) for one in candidates}
     return Alignment(
         plan=best.plan,
         value=in_units(plan_loss(setting.x.cost, setting.y.cost, best.plan[np.ix_(*kept)])),
         objective=in_units(best.objective),
         candidates=tuple(shown.values()),
-        runner_up=None if rival is None else shown[id(rival)],
+        runner_up=None if runner_up is None else shown[id(runner_up)],
         converged=best.converged,
         feature_scale=factor,
         weights=(weights[0], weights[1]),

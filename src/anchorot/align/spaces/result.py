@@ -178,8 +178,8 @@ class Alignment(Correspondence):
         """Estimated chance that the match of every point of the first space is right, shape (n,); 0 without a match.
 
         From what the next best exchange of matches would cost, whether neighbours stay neighbours, whether other starts
-        agree, and how many answers are as good; points that symmetry makes alike share it. O(n³), computed when first
-        asked for. `docs/alignment.md` says how well it holds on which data.
+        agree, and how many alignments are as good; points that symmetry makes alike share it. O(n³), computed on first
+        use. `docs/alignment.md` says how well it holds on which data.
         """
         return self._evidence.confidence()
 

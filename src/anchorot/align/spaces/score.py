@@ -11,9 +11,9 @@ to their matches. Three things decide how likely a match is right:
 - *The whole.* Other starts end in the same matches; neighbours are kept more often than between spaces that have
   nothing in common, which can be aligned too.
 
-The chance is that of the point, times a logistic function of the others, divided by the number of answers that are as
-good: exchanges that cost nothing, points that are alike by symmetry, and other starts' answers by how much worse they
-are. ``python benchmarks/calibrate.py --fit spaces`` fits the coefficients, which are in align/coefficients.toml, to
+The chance is that of the point, times a logistic function of the others, divided by the number of equally good
+alignments: exchanges that cost nothing, points that are alike by symmetry, and results of other starts, the less the
+worse they are. ``python benchmarks/calibrate.py --fit spaces`` fits the coefficients, which are in align/coefficients.toml, to
 pairs of spaces of seven kinds (Gaussian clouds, two views of clusters, bent surfaces, neighbours' graphs, nearly
 symmetric clouds, spaces with nothing in common, scans of one person); docs/alignment.md has how well that holds on
 other kinds.
@@ -64,11 +64,11 @@ class Evidence(NamedTuple):
         return found
 
     def factors(self, rows: Int64s) -> dict[str, Float64s]:
-        """What the chances of matched points are computed from: and the number of `answers` as good as this."""
+        """What the chances of matched points are computed from: and the number of `solutions` as good as this."""
         judge = _Judge(self, rows)
         likely, ties = judge.exchanges()
         shares, nearby = common_neighbours(judge.first, judge.second)
-        agreement, answers = other_starts(self.matches, self.others, rows)
+        agreement, solutions = other_starts(self.matches, self.others, rows)
         return {
             "exchanges": likely,
             "neighbours": nearby,
@@ -76,7 +76,7 @@ class Evidence(NamedTuple):
             "kept neighbours": np.full(len(rows), shares.mean()),
             "dimension": np.full(len(rows), judge.dimension),
             "points": np.full(len(rows), float(len(rows))),
-            "answers": np.maximum(np.maximum(answers, 1 + ties), judge.alike()),
+            "solutions": np.maximum(np.maximum(solutions, 1 + ties), judge.alike()),
         }
 
 
@@ -86,15 +86,15 @@ class DenseEvidence(NamedTuple):
     matches: Int64s  # (n,): -1 for none
     costs: tuple[Float64s, Float64s]  # (k, k) and (k, k): between landmarks, and between what they are taken for
     around: Int64s  # (c, p): landmarks near to each point that has a match
-    own: Int64s  # (k,): landmarks' matches in the answer that was kept,
-    others: tuple[tuple[Int64s, float], ...]  # and in other starts' answers, with the excess of their objectives
+    own: Int64s  # (k,): landmarks' matches in the alignment that was kept,
+    others: tuple[tuple[Int64s, float], ...]  # and in other starts' results, with the excess of their objectives
     elsewhere: tuple[tuple[Bools, float], ...]  # of other dense maps: (p,) what they match elsewhere; and their excess
 
     def confidence(self) -> Float64s:
         """(n,): the estimated chance that a match is right to within twice the spacing of landmarks; 0 without one."""
         shares, nearby = common_neighbours(*self.costs)
         k = len(shares)
-        agreement, answers = other_starts(self.own, self.others, np.arange(k))
+        agreement, solutions = other_starts(self.own, self.others, np.arange(k))
         sizes = dimension(self.costs[0]) * dimension(self.costs[1])
         seen = {
             "neighbours": nearby,
@@ -103,7 +103,7 @@ class DenseEvidence(NamedTuple):
             "dimension": np.full(k, np.sqrt(sizes)),
             "points": np.full(k, float(k)),
         }
-        chance = (region_chances(seen) / answers)[self.around].mean(axis=0)
+        chance = (region_chances(seen) / solutions)[self.around].mean(axis=0)
         chance /= 1 + sum(own * np.exp(-DECAY * max(excess, 0.0)) for own, excess in self.elsewhere)
         found = np.zeros(len(self.matches))
         found[self.matches >= 0] = chance
@@ -112,7 +112,7 @@ class DenseEvidence(NamedTuple):
 
 def chances(seen: dict[str, Float64s]) -> Float64s:
     """The chance of a right match, by the factors seen."""
-    return region_chances(seen) / (1 + seen["exchanges"]) / seen["answers"]
+    return region_chances(seen) / (1 + seen["exchanges"]) / seen["solutions"]
 
 
 def region_chances(seen: dict[str, Float64s]) -> Float64s:
@@ -238,12 +238,12 @@ def dimension(cost: Float64s) -> float:
 
 
 def other_starts(matches: Int64s, others: tuple[tuple[Int64s, float], ...], rows: Int64s) -> tuple[float, Float64s]:
-    """How far other starts agree; and (p,) the number of answers, where worse ones count for less.
+    """How far other starts agree; and (p,) the number of solutions, where worse ones count for less.
 
-    Starts that ended far worse have failed, and count for less too; those that are as good are among the answers.
+    Starts that ended far worse have failed, and count for less too; those that are as good are among the solutions.
     """
-    answers, seen = np.ones(len(rows)), [matches[rows]]
-    agreed, total = 1.0, 1.0  # the answer's own
+    solutions, seen = np.ones(len(rows)), [matches[rows]]
+    agreed, total = 1.0, 1.0  # the alignment's own
     for one, given in others:
         own, excess = one[rows], max(given, 0.0)
         likely, weight = np.exp(-DECAY * excess), 1 / (1 + FAILURE * excess)
@@ -251,16 +251,16 @@ def other_starts(matches: Int64s, others: tuple[tuple[Int64s, float], ...], rows
         agreed += weight * same
         total += weight * (same + (1 - same) * (1 - likely))
         is_new = (own >= 0) & np.all([own != other for other in seen], axis=0)
-        answers += is_new * likely
+        solutions += is_new * likely
         seen.append(own)
-    return agreed / total if others else UNKNOWN_AGREEMENT, answers
+    return agreed / total if others else UNKNOWN_AGREEMENT, solutions
 
 
 def orbit_sizes(cost: Float64s, attributes: list[Float64s]) -> Int64s:
     """(n,): how many points are alike, so that refinement (Weisfeiler and Leman) cannot tell them apart.
 
     Colours are means of smooth functions of costs and of the colours of the points there, so that rounding changes them
-    little. Costs and marks are of unit size.
+    little. Costs and attributes are of unit size.
     """
     from scipy.spatial import KDTree
 
