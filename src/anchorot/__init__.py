@@ -1,7 +1,7 @@
 """Compare probability measures that live in different spaces.
 
-A space is a cost matrix between its own points, and their weights. Anchor Energy compares two spaces, exactly and
-fast, by the distributions of costs that their points see.
+A space is a set of weighted points and the matrix of costs between them. Anchor Energy compares two spaces, exactly
+and fast, by each point's distribution of costs to all others.
 
 >>> import anchorot as ao
 >>> square = ao.from_points([[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -145,7 +145,7 @@ def __dir__() -> list[str]:
     return sorted([*__all__, *_SUBPACKAGES, *installed])
 
 
-if not TYPE_CHECKING:  # a checker that saw this would believe in every name
+if not TYPE_CHECKING:  # a type checker that saw this would accept any name
 
     def __getattr__(name: str) -> "ModuleType":
         if name not in _LAZY_MODULES:

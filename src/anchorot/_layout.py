@@ -1,4 +1,4 @@
-"""Where to draw points and in which order categories; pictures and pages share it."""
+"""Where to draw points, and in which order to show categories; shared by figures and reports."""
 
 import os
 from collections.abc import Sequence
@@ -25,22 +25,22 @@ from anchorot.io.names import ending_of
 from anchorot.provenance import Origin
 from anchorot.space import Space
 
-LARGEST_UNIT = 2.0**900  # of costs that are drawn at their own size; larger ones are drawn smaller
-MAX_RATIO = 100.0  # times the median distance: what is farther is drawn there
-MOST_TOGETHER = 600  # points whose stress is lowered together; more go where distances to those put them
-STEPS_ALONE = 30
-TIE_BREAK = 1e-3  # of the largest distance: what keeps categories that have nothing in common in their own order
-MAX_ORDERED = 300  # categories whose order is the best of all that keep clusters together; of more, one of them
+LARGEST_UNIT = 2.0**900  # largest unit of costs that keep their scale; larger costs are drawn smaller
+MAX_RATIO = 100.0  # times the median distance; larger distances are cut to this
+MAX_JOINT_POINTS = 600  # points laid out together; each further point is placed by its distances to these
+PLACEMENT_STEPS = 30
+TIE_BREAK = 1e-3  # of the largest distance: keeps categories without common matches in their given order
+MAX_ORDERED = 300  # categories up to which the order of the clusters is optimised
 
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """A thing that is drawn as it is, all of its points, without costs between them."""
+    """A mesh or cloud that is drawn with all its points, without costs between them."""
 
     geometry: Geometry
     labels: tuple[object, ...] | None = None
     origin: Origin | None = None
-    is_common: NDArray[np.bool_] | None = None  # (E,): which edges an aligned network has too
+    is_common: NDArray[np.bool_] | None = None  # (E,): which edges the aligned network also has
 
     @property
     def n(self) -> int:
@@ -49,25 +49,25 @@ class Whole:
 
     @property
     def weights(self) -> Float64s:
-        """All alike."""
+        """Uniform weights."""
         return uniform_weights(self.n)
 
 
 Drawable = Space | Whole
 
 
-def drawable(thing: Any) -> Drawable:
-    """Turn what `align` takes into what can be drawn: spaces and cost matrices, meshes, clouds, and files of them."""
-    if isinstance(thing, Space | Whole):
-        return thing
-    if isinstance(thing, str | os.PathLike) and ending_of(Path(thing)) not in MESH_READERS:
-        return read(thing)
-    if isinstance(thing, str | os.PathLike) or is_mesh(thing):
-        mesh = open_mesh(thing)
-        with about_file(thing):
+def drawable(data: Any) -> Drawable:
+    """Turn any input of `align` into a drawable: spaces, cost matrices, meshes, clouds, and files of these."""
+    if isinstance(data, Space | Whole):
+        return data
+    if isinstance(data, str | os.PathLike) and ending_of(Path(data)) not in MESH_READERS:
+        return read(data)
+    if isinstance(data, str | os.PathLike) or is_mesh(data):
+        mesh = open_mesh(data)
+        with about_file(data):
             vertices, faces = check_mesh(mesh.vertices, mesh.faces)
         return Whole(Geometry(np.arange(len(vertices)), len(vertices), vertices, faces=faces))
-    source = distances_of(thing)
+    source = distances_of(data)
     if isinstance(source, MeshDistances | PointDistances):
         return Whole(source.geometry)
     assert isinstance(source, SpaceDistances)
@@ -76,25 +76,25 @@ def drawable(thing: Any) -> Drawable:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What to draw of a space: N sites in the plane or in 3-D, and what joins them."""
+    """The drawing of a space: N sites in 2-D or 3-D, with faces or edges."""
 
     positions: Float64s  # (N, 2) or (N, 3)
     index: Int64s  # (n,): the site of each of the space's points
     faces: Int64s | None  # (F, 3)
     edges: Int64s | None  # (E, 2)
-    is_free: bool  # whether nothing says which way is up: a layout, or a bare cloud
+    is_free: bool  # whether the orientation is arbitrary: a layout, or a cloud
 
 
 def scene(space: Drawable) -> Scene:
-    """Take the positions that a space came with, or lay it out in the plane by its costs.
+    """Use the positions of a space, or lay it out in the plane by its costs.
 
-    A space without positions is laid out from its costs alone, counted from the least of them. If its points are a
-    sample of a graph's nodes, the places of the others are unknown, and no edges are drawn.
+    A space without positions is laid out from its costs, shifted so that the smallest is 0. If its points are a sample
+    of a graph's nodes, the positions of the others are unknown, and no edges are drawn.
     """
     geometry = space.geometry
     if geometry is not None and geometry.positions is not None:
-        is_bare = geometry.faces is None and geometry.edges is None
-        return Scene(geometry.positions, geometry.index, geometry.faces, geometry.edges, is_bare)
+        is_cloud = geometry.faces is None and geometry.edges is None
+        return Scene(geometry.positions, geometry.index, geometry.faces, geometry.edges, is_cloud)
     assert isinstance(space, Space)
     (costs,), unit = in_unit_range([space.cost])
     placed = stress_layout(costs) * min(unit, LARGEST_UNIT)
@@ -132,9 +132,9 @@ def stress_layout(distances: Float64s, dim: int = 2, *, max_iter: int = 100, tol
     r"""Coordinates (N, dim) of least stress, the usual drawing of a graph from its shortest paths.
 
     Stress is :math:`\sum_{i<j} d_{ij}^{-2} (|x_i - x_j| - d_{ij})^2`, the energy of Kamada and Kawai; it is lowered by
-    majorisation (Gansner, Koren and North, 2004) from where classical scaling puts the points. O(N³) once, then O(N²) a
-    step, for up to 600 points; of more, 600 are drawn and laid out, and each of the others goes where its own stress
-    against those is least.
+    majorisation (Gansner, Koren and North, 2004), starting from classical scaling. O(N³) once, then O(N²) per step, for
+    up to 600 points; of more, a random 600 are laid out, and each of the others is placed where its own stress against
+    these is smallest.
 
     Examples
     --------
@@ -146,32 +146,32 @@ def stress_layout(distances: Float64s, dim: int = 2, *, max_iter: int = 100, tol
     True
     """
     n = len(distances)
-    order = np.random.default_rng(0).permutation(n) if n > MOST_TOGETHER else np.arange(n)
-    chosen, others = np.sort(order[:MOST_TOGETHER]), np.sort(order[MOST_TOGETHER:])
+    order = np.random.default_rng(0).permutation(n) if n > MAX_JOINT_POINTS else np.arange(n)
+    chosen, others = np.sort(order[:MAX_JOINT_POINTS]), np.sort(order[MAX_JOINT_POINTS:])
     among = (distances[np.ix_(chosen, chosen)] + distances[np.ix_(chosen, chosen)].T) / 2
     np.fill_diagonal(among, 0.0)
     if not among.any():
         return np.zeros((n, dim))
-    middle = float(np.median(among[among > 0]))  # in units of which squares are safe
+    middle = float(np.median(among[among > 0]))  # as unit, so that squares do not overflow
     positions = np.empty((n, dim))
-    positions[chosen] = _together(np.minimum(among / middle, MAX_RATIO), dim, max_iter, tol)
+    positions[chosen] = _joint_layout(np.minimum(among / middle, MAX_RATIO), dim, max_iter, tol)
     if len(others):
         rest = (distances[np.ix_(others, chosen)] + distances[np.ix_(chosen, others)].T) / (2 * middle)
-        positions[others] = _alone(np.minimum(rest, MAX_RATIO), positions[chosen])
+        positions[others] = _place(np.minimum(rest, MAX_RATIO), positions[chosen])
     return middle * positions
 
 
-def _together(distances: Float64s, dim: int, max_iter: int, tol: float) -> Float64s:
-    """Lower the stress of all points at once."""
+def _joint_layout(distances: Float64s, dim: int, max_iter: int, tol: float) -> Float64s:
+    """Minimise the stress of all points jointly."""
     from scipy.linalg import cho_factor, cho_solve
 
     start = classical_mds(distances**2, dim)
     near = np.where(distances > 0, np.maximum(distances, 1 / MAX_RATIO), np.inf)
     weights = near**-2
     laplacian = np.diag(weights.sum(axis=1)) - weights
-    factor = cho_factor(laplacian + weights.mean())  # constants, which it does not see, are made to count
+    factor = cho_factor(laplacian + weights.mean())  # translations are its null space; this makes it invertible
     wanted = weights * distances
-    # Points that classical scaling puts on one spot could never part again.
+    # Points that classical scaling puts at the same position could never separate again.
     positions = start + 1e-3 * np.random.default_rng(0).normal(size=start.shape)
     for _ in range(max_iter):
         apart = np.sqrt(np.maximum(_squared_distances(positions, positions), 0))
@@ -184,14 +184,14 @@ def _together(distances: Float64s, dim: int, max_iter: int, tol: float) -> Float
     return positions
 
 
-def _alone(distances: Float64s, landmarks: Float64s) -> Float64s:
-    """Lower the stress of every point against landmarks that stay, from its nearest ones: distances are (points, l)."""
+def _place(distances: Float64s, landmarks: Float64s) -> Float64s:
+    """Minimise each point's stress against fixed landmarks, starting near the closest; distances are (points, l)."""
     weights = np.maximum(distances, 1 / MAX_RATIO) ** -2
     weights /= weights.sum(axis=1, keepdims=True)
     nearest = np.argsort(distances, axis=1)[:, :3]
     positions = landmarks[nearest].mean(axis=1)
     centre = weights @ landmarks
-    for _ in range(STEPS_ALONE):
+    for _ in range(PLACEMENT_STEPS):
         apart = np.sqrt(np.maximum(_squared_distances(positions, landmarks), 0))
         pull = np.divide(weights * distances, apart, out=np.zeros_like(apart), where=apart > 0)
         positions = centre + pull.sum(axis=1)[:, None] * positions - pull @ landmarks
@@ -232,11 +232,11 @@ class Plane(NamedTuple):
 
     first: Float64s  # (n, 2), after the map
     second: Float64s  # (m, 2)
-    shares: Float64s  # (2,): of the variance, along either axis
+    shares: Float64s  # (2,): fraction of the variance along each axis
 
 
 def common_plane(found: EmbeddingAlignment, x: Any, y: Any) -> Plane:
-    """Carry the first side over to the second, and find the two main directions of both."""
+    """Map the first side onto the second, and find the two main directions of both together."""
     moved = found.transform(x)
     other = unit_rows(check_embedding(y, "Y", found.rotation.shape[1]), "Y", found.metric)
     if (len(moved), len(other)) != found.shape:
@@ -253,21 +253,21 @@ def common_plane(found: EmbeddingAlignment, x: Any, y: Any) -> Plane:
 
 
 class CategoryTable(NamedTuple):
-    """Which categories are matched with which, those side by side that are confused with each other."""
+    """How many points of each category are matched to each category, with confused categories next to each other."""
 
-    counts: Float64s  # (k, l): points of a category of the first side whose match is of one of the second
+    counts: Float64s  # (k, l): points of the first side's category whose match is in the second side's
     rows: list[str]
     columns: list[str]
-    sizes: Int64s  # (k,): all points of a category of the first side
+    sizes: Int64s  # (k,): number of points in each category of the first side
 
     @property
     def shares(self) -> Float64s:
-        """The same as shares of all points of the first side's categories."""
+        """Counts as fractions of the points in the first side's categories."""
         return self.counts / self.sizes[:, None]
 
 
 def category_table(matches: Int64s, first: Sequence[Any], second: Sequence[Any]) -> CategoryTable:
-    """Count matches between categories, and put these in an order that can be read."""
+    """Count matches between categories, and order the categories for display."""
     rows, columns = ([str(label) for label in side] for side in (first, second))
     kinds, codes = encode_labels(rows + columns, len(rows) + len(columns))
     own, other = codes[: len(rows)], codes[len(rows) :]
@@ -275,28 +275,28 @@ def category_table(matches: Int64s, first: Sequence[Any], second: Sequence[Any])
     np.add.at(table, (own[matches >= 0], other[matches[matches >= 0]]), 1.0)
     used = [np.flatnonzero(np.bincount(side, minlength=len(kinds))) for side in (own, other)]
     if len(np.intersect1d(used[0], used[1])):
-        order = _side_by_side(table + table.T)
+        order = _leaf_order(table + table.T)
         orders = [order[np.isin(order, side)] for side in used]
     else:
         inner = table[np.ix_(*used)]
-        down = used[0][_side_by_side(inner @ inner.T)]
+        down = used[0][_leaf_order(inner @ inner.T)]
         best = table[np.ix_(down, used[1])].argmax(axis=0)
         orders = [down, used[1][np.argsort(best, kind="stable")]]
     names = [kinds[order].tolist() for order in orders]
     return CategoryTable(table[np.ix_(*orders)], names[0], names[1], np.bincount(own, minlength=len(kinds))[orders[0]])
 
 
-def _side_by_side(together: Float64s) -> Int64s:
-    """An order in which things that have much in common are neighbours: the leaves of a tree of clusters."""
+def _leaf_order(similarity: Float64s) -> Int64s:
+    """Order categories so that similar ones are neighbours: the leaves of a hierarchical clustering."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
-    count = len(together)
+    count = len(similarity)
     if count < 3:
         return np.arange(count)
-    sizes = np.sqrt(np.maximum(together.sum(axis=1), 1.0))
+    sizes = np.sqrt(np.maximum(similarity.sum(axis=1), 1.0))
     steps = np.abs(np.subtract.outer(np.arange(count), np.arange(count))) / count
-    apart = np.maximum(1.0 - together / np.outer(sizes, sizes) / 2, 0.0) + TIE_BREAK * steps
+    apart = np.maximum(1.0 - similarity / np.outer(sizes, sizes) / 2, 0.0) + TIE_BREAK * steps
     np.fill_diagonal(apart, 0.0)
     tree = linkage(squareform(apart), "average", optimal_ordering=count <= MAX_ORDERED)
     return np.asarray(leaves_list(tree), np.int64)

@@ -1,9 +1,9 @@
-"""The same done to many things at a time, by threads of this process or by processes of this machine.
+"""Map a function over tasks, with threads of this process or with worker processes on this machine.
 
-`Threads` and `Processes` map a function over tasks, as `many/cluster.py` does on Dask. A process is a plain child that
-speaks through pipes. Those of `multiprocessing`, joblib and loky import the caller's script again or outlive it when it
-is killed, cannot be started by a daemon, and where one dies, fail the tasks of all. `interruptible` lets Ctrl-C be
-heard during one long step.
+`Threads` and `Processes` are executors, as `many/cluster.py` is on Dask. A worker process is a plain child that
+communicates through pipes. Those of `multiprocessing`, joblib and loky import the caller's script again or outlive it
+when it is killed, cannot be started by a daemon, and fail all tasks when one of them dies. `interruptible` lets Ctrl-C
+interrupt one long step.
 """
 
 import ctypes
@@ -26,25 +26,25 @@ from anchorot._validate import check_integer, type_of
 from anchorot._worker import HEADER
 from anchorot.exceptions import AnchorotError, first_line
 
-TASKS_PER_WORKER = 2  # handed out: one at work, one in the queue
+TASKS_PER_WORKER = 2  # submitted at a time: one running, one in the queue
 PROGRAM = Path(__file__).with_name("_worker.py")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-Function = Callable[[Any], Any] | tuple[str, str]  # or the path of a file, and the name of a function in it
-MAX_QUICK_POINTS = 800  # points of a space, up to which no step takes long
-POLL_SECONDS = 0.2  # between two looks; where waiting hears signals, it ends at once
+Function = Callable[[Any], Any] | tuple[str, str]  # or the path of a file and the name of a function in it
+MAX_QUICK_POINTS = 800  # points of a space up to which every step is short
+POLL_SECONDS = 0.2  # between two checks; where signals end a wait, it ends at once
 
 
 class StoppedError(AnchorotError):
-    """The work was stopped while this task was being done."""
+    """The work was stopped while this task was running."""
 
 
 class CannotStartError(AnchorotError):
-    """No process can be started: this program is not a Python interpreter, or may not start any."""
+    """No worker process can be started: this program is not a Python interpreter, or is not allowed to start any."""
 
 
 class LostProcessError(AnchorotError):
-    """A process ended before its task was done: it was killed, ran out of memory or crashed."""
+    """A worker process ended before its task was done: it was killed, ran out of memory or crashed."""
 
     def __init__(self, status: int, task: Any) -> None:
         super().__init__(f"a worker process ended with status {status} before its work was done")
@@ -52,12 +52,12 @@ class LostProcessError(AnchorotError):
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def n_workers(n_jobs: int) -> int:
-    """How many workers are meant: -1 is one per core, but one alone where another pool has all cores at work."""
+    """Return the number of workers: -1 means one per core, or a single one inside another pool's worker."""
     if n_jobs == -1:
         return 1 if is_pool_worker() else cores()
     return check_integer(n_jobs, "n_jobs", 1)
@@ -72,7 +72,7 @@ def is_pool_worker() -> bool:
 
 
 class Threads:
-    """Threads of this process; one is the caller's own. Leaving the context stops after the tasks that are at work."""
+    """Threads of this process; n = 1 runs in the caller's own. Leaving the context waits for running tasks only."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -85,7 +85,7 @@ class Threads:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Let nothing begin that has not begun, and wait for the rest."""
+        """Cancel tasks that have not started, and wait for the running ones."""
         self.stop()
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
@@ -93,9 +93,9 @@ class Threads:
     def map(
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, in_order: bool = False
     ) -> Iterator[tuple[Task, Result]]:
-        """Yield tasks with their results, as they are finished or in order; raise what the function raises.
+        """Yield tasks with their results, as they finish or in order; raise what the function raises.
 
-        Tasks are taken when a worker will soon be free for them.
+        Tasks are taken from the iterable only when a worker will soon be free.
         """
         if self._executor is None:
             for task in tasks:
@@ -123,22 +123,22 @@ class Threads:
 
 
 class Processes(Threads):
-    """Processes of this machine, each started when it is first needed, again if it dies, and ended with this one.
+    """Worker processes on this machine, started on demand, restarted if they die, and ended with this process.
 
-    None imports the caller's script: what is defined there is sent by value. Ctrl-C is for the caller alone. One that
-    dies costs the task that it was at, and no other.
+    They do not import the caller's script: what it defines is sent by value. Ctrl-C reaches only the caller. If a
+    worker dies, only its current task fails.
     """
 
     def __init__(self, n: int = 1) -> None:
-        super().__init__(n)  # threads, each of which waits for one process
+        super().__init__(n)  # threads that each wait for one process
         self._idle: list[_Process] = []
         self._all: set[_Process] = set()
         _POOLS.add(self)
 
     def __exit__(self, *exception: object) -> None:
-        """End all processes, whatever they are doing."""
+        """Kill all processes, even while they run a task."""
         self.stop()
-        ending = threading.Thread(target=self.end_all)  # which another Ctrl-C does not stop half-way
+        ending = threading.Thread(target=self.end_all)  # a second Ctrl-C cannot stop this half-way
         ending.start()
         ending.join()
         super().__exit__(*exception)
@@ -149,7 +149,7 @@ class Processes(Threads):
             self._end(process)
 
     def end_idle(self) -> None:
-        """End processes that have nothing to do, which take memory; they are started again when they are needed."""
+        """End idle processes to free their memory; they are started again when needed."""
         idle, self._idle = self._idle, []
         for process in idle:
             self._end(process)
@@ -159,18 +159,18 @@ class Processes(Threads):
     ) -> Iterator[tuple[Task, Result]]:
         """Yield tasks with their results, as `Threads.map` does.
 
-        A function is sent to a process once: what it keeps in itself from task to task stays there.
+        A function is sent to each process once, so its state persists there from task to task.
         """
         return super().map(partial(self.call, function), tasks, in_order=in_order)
 
     def call(self, function: Function, task: Any) -> Any:
-        """Call a function in a process, and wait; raise what it raises, or a `LostProcessError`. For any thread."""
+        """Call a function in a process and wait; raise what it raises, or a `LostProcessError`. Thread-safe."""
         process = self._idle_or_new()
         try:
             if self.is_stopped():
                 raise StoppedError
             is_done, content = process.ask(function, task)
-        except BaseException:  # if we are interrupted, its answer would be taken for that to another task
+        except BaseException:  # after an interrupt, its reply would be taken for that of the next task
             self._end(process)
             raise
         self._idle.append(process)
@@ -179,7 +179,7 @@ class Processes(Threads):
     def _idle_or_new(self) -> "_Process":
         with suppress(IndexError):
             while not (process := self._idle.pop()).is_alive():
-                self._end(process)  # somebody has
+                self._end(process)  # it was killed
             return process
         process = _Process()
         self._all.add(process)
@@ -190,17 +190,17 @@ class Processes(Threads):
         process.end()
 
     def _forget(self) -> None:
-        """In a forked child: the processes are the parent's."""
+        """Drop all processes in a forked child: they belong to the parent."""
         for process in self._all:
             process.forget()
         self._all, self._idle = set(), []
 
 
 class _Process:
-    """One process; it does a task at a time."""
+    """One worker process, which runs one task at a time."""
 
     def __init__(self) -> None:
-        self._function: Function | None = None  # that it was sent last
+        self._function: Function | None = None  # the function sent last
         self._is_ready = False
         try:
             self._popen = subprocess.Popen(
@@ -208,7 +208,7 @@ class _Process:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for the caller
+                start_new_session=True,  # Ctrl-C reaches only the caller
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # the same on Windows
             )
         except (OSError, TypeError, ValueError) as error:
@@ -221,36 +221,36 @@ class _Process:
         return self._popen.stdin, self._popen.stdout
 
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the process still runs."""
         return self._popen.poll() is None
 
     def ask(self, function: Function, task: Any) -> tuple[bool, bytes]:
-        """Return whether it could do a task, and the pickled result or error."""
-        self._is_ready = self._is_ready or self._answer(sys.path) is not None
+        """Run a task; return whether it succeeded, and the pickled result or error."""
+        self._is_ready = self._is_ready or self._reply(sys.path) is not None
         if not self._is_ready:
             raise CannotStartError(f"no worker process can be started by {sys.executable}")
         content = None if function is self._function else _pickled(function)
-        answer = self._answer((content, _pickled(task)))
-        if answer is None:
+        reply = self._reply((content, _pickled(task)))
+        if reply is None:
             raise LostProcessError(self.end(), task)
         self._function = function
-        return answer
+        return reply
 
-    def _answer(self, request: Any) -> tuple[bool, bytes] | None:
-        """What it answers; None if it has ended."""
-        requests, answers = self._pipes
-        with suppress(OSError, ValueError):  # of a pipe that is broken, or that `end` has closed
+    def _reply(self, request: Any) -> tuple[bool, bytes] | None:
+        """Return its reply; None if the process has ended."""
+        requests, replies = self._pipes
+        with suppress(OSError, ValueError):  # a broken pipe, or one that `end` has closed
             pickle.dump(request, requests, 5)
             requests.flush()
-            header = answers.read(HEADER.size)
+            header = replies.read(HEADER.size)
             if len(header) == HEADER.size:
                 is_done, size = HEADER.unpack(header)
-                content = answers.read(size)
+                content = replies.read(size)
                 return (is_done, content) if len(content) == size else None
         return None
 
     def end(self) -> int:
-        """End it at once, if it has not ended; return how it did."""
+        """Kill the process if it still runs; return its exit status."""
         self._popen.kill()
         status = self._popen.wait()
         for pipe in self._pipes:
@@ -259,7 +259,7 @@ class _Process:
         return status
 
     def forget(self) -> None:
-        """Let go of it without a warning that it is left behind."""
+        """Drop the process without a ResourceWarning."""
         self._popen.returncode = 0
 
 
@@ -276,7 +276,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _pickled(thing: Any) -> bytes:
-    """Pickle something by reference, or by value where it is defined in the caller's script or in a function."""
+    """Pickle an object by reference, or by value if the caller's script or a function defines it."""
     with suppress(Exception):
         content = pickle.dumps(thing, 5)
         if b"__main__" not in content:
@@ -290,27 +290,27 @@ def _pickled(thing: Any) -> bytes:
 
 
 def _raise(content: bytes) -> Any:
-    pickled, text, place = pickle.loads(content)
+    pickled, text, trace = pickle.loads(content)
     try:
         error = pickle.loads(pickled)
-    except Exception:  # no error that can be made again here
+    except Exception:  # it cannot be unpickled here
         error = AnchorotError(text)
     if not isinstance(error, AnchorotError | OSError):
-        error.add_note(f"In a worker process: {place}")
+        error.add_note(f"In a worker process: {trace}")
     raise error
 
 
 class _Abandoned(BaseException):
-    """Raised in a thread whose result nobody waits for any more."""
+    """Raised in a thread whose result is no longer needed."""
 
 
 def interruptible(work: Callable[[], Result], n_points: int = MAX_QUICK_POINTS) -> Result:
-    """Return what `work` returns; a signal ends the wait at once, however long a call into compiled code takes.
+    """Return `work()`; a signal ends the wait at once, however long a call into compiled code takes.
 
-    Python hears signals between its own steps, in the main thread. An assignment, a transport problem or a product of
-    large matrices is one step of seconds or minutes, which leaves the interpreter free meanwhile: so the main thread
-    waits beside it. When a signal raises an exception there, the work ends at its next step in Python. It is a plain
-    call where no signal is heard, outside the main thread, and for few points, which take short steps.
+    Python handles signals between its own instructions, in the main thread. An assignment, a transport problem or a
+    product of large matrices is one instruction of seconds or minutes that releases the interpreter lock: it runs in
+    another thread while the main thread waits. When a signal raises an exception there, the work ends at its next
+    Python instruction. Outside the main thread, and for few points (short steps), this is a plain call.
 
     Examples
     --------
@@ -322,7 +322,7 @@ def interruptible(work: Callable[[], Result], n_points: int = MAX_QUICK_POINTS) 
         return work()
     found: list[Result] = []
     failed: list[BaseException] = []
-    context = copy_context()  # how NumPy treats errors goes with it
+    context = copy_context()  # includes NumPy's error settings
 
     def run() -> None:
         try:
@@ -330,9 +330,7 @@ def interruptible(work: Callable[[], Result], n_points: int = MAX_QUICK_POINTS) 
         except BaseException as error:
             failed.append(error)
 
-    thread = threading.Thread(
-        target=run, name="anchorot", daemon=True
-    )  # which the end of the program does not wait for
+    thread = threading.Thread(target=run, name="anchorot", daemon=True)  # does not delay the exit of the program
     thread.start()
     try:
         while thread.is_alive():
@@ -346,6 +344,6 @@ def interruptible(work: Callable[[], Result], n_points: int = MAX_QUICK_POINTS) 
 
 
 def _abandon(thread: threading.Thread) -> None:
-    """Let a thread end at its next step in Python."""
+    """End a thread at its next Python instruction."""
     if thread.ident is not None:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Abandoned))

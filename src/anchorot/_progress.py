@@ -1,4 +1,4 @@
-"""A progress bar for a person at a terminal or in a notebook; nothing for a pipe."""
+"""A progress bar on a terminal or in a notebook; nothing when standard error is redirected."""
 
 import sys
 import threading
@@ -26,7 +26,7 @@ def no_progress(count: int) -> None:
 def progress_bar(
     total: int, description: str, unit: str, enabled: bool = True, *, done: int = 0, vanishes: bool = False
 ) -> AbstractContextManager[Advance]:
-    """Show a bar with share, count, speed and time left: below a notebook's cell, or on standard error, if a terminal.
+    """Show a bar with percentage, count, speed and time left: in a notebook, or on a terminal's standard error.
 
     Gives a function to call with the number of units just finished. `done` units were finished before, and do not
     count for the speed. A bar that `vanishes` is removed when an exception ends the work.

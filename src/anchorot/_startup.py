@@ -1,4 +1,4 @@
-"""Ctrl-C while the command line still imports its modules: one line and a status, as later, and no traceback.
+"""Ctrl-C while the command line is still importing: one line and an exit status, as later, and no traceback.
 
 The package imports this module before all others. Other programs that import anchorot keep their own handling.
 """
@@ -14,13 +14,13 @@ INTERRUPT_STATUS = 128 + signal.SIGINT
 
 
 def raise_interrupts() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt again, once there is something to unwind and someone to catch it."""
+    """Let Ctrl-C raise KeyboardInterrupt again, once there is code that catches it."""
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    """End at once: an exception could be swallowed or replaced by the module that is being imported."""
+    """Exit at once: the module that is being imported could swallow or replace an exception."""
     with suppress(OSError):  # standard error may be closed
         os.write(2, b"anchorot: interrupted\n")
     os._exit(INTERRUPT_STATUS)
@@ -29,7 +29,7 @@ def _leave(number: int, frame: FrameType | None) -> NoReturn:
 def _is_command_line() -> bool:
     """Whether this process was started as `anchorot` or `python -m anchorot`."""
     program = sys.argv[0] if sys.argv else ""
-    if program == "-m":  # until the module is found; its name stands before the same arguments
+    if program == "-m":  # until the module is found; orig_argv has its name before the same arguments
         program = sys.orig_argv[-len(sys.argv)].removeprefix("-m")
     return os.path.splitext(os.path.basename(program))[0] == "anchorot"
 

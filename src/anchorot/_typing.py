@@ -1,4 +1,4 @@
-"""Names for the types that pass between modules."""
+"""Type aliases shared by all modules."""
 
 from typing import Any, Literal
 
@@ -11,4 +11,4 @@ Float32s = NDArray[np.float32]
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 RngLike = int | np.random.Generator | None
-Disconnected = Literal["error", "largest"] | float  # what to do with a graph in several parts
+Disconnected = Literal["error", "largest"] | float  # what to do with a graph that is not connected

@@ -1,4 +1,4 @@
-"""Checks at the door: public functions call these once, nothing below checks again."""
+"""Input validation: public functions call these once; nothing below them checks again."""
 
 import math
 import operator
@@ -14,33 +14,33 @@ from anchorot._memory import free_memory
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.exceptions import InputError, MissingExtraError, first_line
 
-WEIGHT_SUM_TOLERANCE = 1e-6  # float32 users exist
-DOUBT_TOLERANCE = 1e-6  # of the mean cost
-SIMILARITY_ADVICE = "turn similarities round first, as in S.max() - S"
-ROUNDING = 2.0**-51  # what weights that were divided by their sum may still miss 1 by
-LEAST_WEIGHT = 2.0**-63  # half the unit that CDF heights are counted in: up to this, a weight rounds to nothing
-UNCHECKED_BYTES = 1 << 24  # bytes that are not worth a look at the memory
+WEIGHT_SUM_TOLERANCE = 1e-6  # weights may be computed in float32
+SIMILARITY_TOLERANCE = 1e-6  # of the mean cost
+SIMILARITY_ADVICE = "turn similarities into costs first, as in S.max() - S"
+ROUNDING = 2.0**-51  # how far from 1 the sum of normalised weights may be
+MIN_WEIGHT = 2.0**-63  # half the unit of CDF heights: weights up to this round to zero
+UNCHECKED_BYTES = 1 << 24  # too few bytes to check the free memory for
 LARGEST_POWER = 64
 """Largest p. Up to here every path agrees with exact rational arithmetic to 1e-9 of the costs to the power p; beyond,
-the sums of powers that weighted spaces need lose more digits, and binomial coefficients exceed 64 bits."""
-MAKERS = {  # of spaces, by what the objects of other packages have
+the sums of powers for weighted spaces lose more digits, and binomial coefficients exceed 64 bits."""
+MAKERS = {  # functions that make spaces, by attributes of other packages' objects
     ("nodes", "edges"): "from_graph(graph)",
     ("vs", "es"): "from_graph(graph)",
     ("edge_index",): "from_graph(graph)",
     ("vertices", "faces"): "from_mesh(mesh)",
     ("obs", "obsm"): "from_cells(cells)",
 }
-LONGEST_VALUE = 60  # letters of a value in a message
-MOST_THREADS = 1024  # more than any machine has a use for; an answer does not depend on it
+MAX_VALUE_LENGTH = 60  # characters of a value in a message
+MAX_THREADS = 1024  # more than any machine can use; results do not depend on it
 
 
 def at_hand(values: Any) -> Any:
-    """Return an iterator, which can be gone through once only, as a list; all else as it is."""
+    """Turn an iterator, which can be read only once, into a list; return anything else unchanged."""
     return list(values) if isinstance(values, Iterator) else values
 
 
 def check_list(values: Any, name: str, one: str, several: str | None = None) -> list[Any]:
-    """Return a collection, which is gone through once, as a list of at least one; `one` is what it has."""
+    """Turn an iterable into a non-empty list; `one` is the name of an element in messages."""
     if getattr(values, "ndim", 1) == 0 or isinstance(values, str) or not _has_order(values):
         raise InputError(f"{name} must be a list of {several or f'{one}s'}, but got {shown(values)}")
     found = list(values)
@@ -50,13 +50,13 @@ def check_list(values: Any, name: str, one: str, several: str | None = None) -> 
 
 
 def _has_order(values: Any) -> bool:
-    """Whether this can be gone through in an order that means something; entries on demand will do."""
+    """Whether this can be iterated in a meaningful order."""
     is_collection = isinstance(values, Iterable) or hasattr(values, "__getitem__")
     return is_collection and not isinstance(values, Mapping | set | frozenset)
 
 
 def as_array(values: Any, name: str) -> Any:
-    """Turn what holds values into an array: lists, iterators, data frames, and tensors that need no gradient."""
+    """Turn lists, iterators, data frames and tensors without gradient into an array."""
     if np.ma.is_masked(values):
         raise InputError(f"{name} has masked entries, but all values are needed; fill them, or leave those points out")
     try:
@@ -68,7 +68,7 @@ def as_array(values: Any, name: str) -> Any:
 
 
 def _on_host(values: Any, name: str) -> Any:
-    """Return a tensor, or a list that begins with one, as arrays; all else as it is."""
+    """Turn a tensor, or a list that begins with one, into arrays; return anything else unchanged."""
     if hasattr(values, "detach"):
         if getattr(values, "requires_grad", False):
             raise InputError(
@@ -86,57 +86,57 @@ def _on_host(values: Any, name: str) -> Any:
 
 
 def check_numbers(values: ArrayLike, name: str) -> Floats:
-    """Turn array-like numbers into a float64 or float32 array; refuse objects, complex numbers and text."""
+    """Turn numbers into a float64 or float32 array; reject objects, complex numbers and text."""
     array = as_array(values, name)
     if array.dtype.kind not in "biuf":
-        hint = " (a sparse matrix? make it dense first)" if hasattr(values, "toarray") else ""
-        hint = " (a data frame? make it numbers first: .astype(float))" if hasattr(values, "to_numpy") else hint
+        hint = " (for a sparse matrix, call .toarray() first)" if hasattr(values, "toarray") else ""
+        hint = " (for a data frame, convert it first: .astype(float))" if hasattr(values, "to_numpy") else hint
         raise InputError(f"{name} has dtype {array.dtype}, but real numbers are needed{hint}")
-    with np.errstate(over="ignore"):  # of long doubles; what becomes infinite is refused later
+    with np.errstate(over="ignore"):  # of long doubles; infinities are rejected later
         return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
 
 
 def point_values(values: Any, name: str) -> list[Any]:
-    """Return one Python object for each point, of any iterable that has an order: arrays, tensors, generators."""
+    """Return one Python object per point, from any ordered iterable: arrays, tensors, generators."""
     if hasattr(values, "detach") or np.ma.is_masked(values):
         values = as_array(values, name)
     if getattr(values, "ndim", 1) != 1:
-        raise InputError(f"{name} has shape {values.shape}, but one for each point is needed")
+        raise InputError(f"{name} has shape {values.shape}, but one value per point is needed")
     if not _has_order(values):
         raise InputError(f"{name} must be one per point and in order, such as a list, but got {shown(values)}")
     return [plain_item(value) for value in values]
 
 
 def plain_item(value: Any) -> Any:
-    """Return the Python object in a NumPy scalar, or in an array or tensor without dimensions; all else as it is."""
+    """Return the Python object in a NumPy scalar or a 0-d array or tensor; return anything else unchanged."""
     is_scalar = hasattr(value, "item") and getattr(value, "ndim", None) == 0
-    return value.item() if is_scalar and value is not np.ma.masked else value  # a masked one would be 0.0
+    return value.item() if is_scalar and value is not np.ma.masked else value  # .item() of a masked value is 0.0
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message: in one line that is not long."""
+    """Return a short, one-line repr of a value for a message."""
     text = " ".join(repr(value).split())
-    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[: MAX_VALUE_LENGTH - 3]}..."
 
 
 def type_of(value: Any) -> str:
-    """Return the name of a value's type for a message, with its article."""
+    """Return the name of a value's type with its article, for a message."""
     name = type(value).__name__
     return f"{'an' if name[0] in 'AEIOUaeiou' or name == 'ndarray' else 'a'} {name}"
 
 
 def check_finite(array: Floats, name: str, infinity_hint: str = "") -> None:
-    """Refuse NaN and infinity, naming the first place."""
+    """Reject NaN and infinity, and name the first position."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if math.isfinite(array.sum(dtype=np.float64)):  # one pass, no temporary array; may only overflow
+        if math.isfinite(array.sum(dtype=np.float64)):  # one pass without a temporary array; it can only overflow
             return
     bad = ~np.isfinite(array)
     if not bad.any():
         return
-    place = tuple(int(i) for i in np.argwhere(bad)[0])
-    value = array[place]
+    position = tuple(int(i) for i in np.argwhere(bad)[0])
+    value = array[position]
     hint = "" if np.isnan(value) else infinity_hint
-    shown = str(place[0]) if len(place) == 1 else str(place)
+    shown = str(position[0]) if len(position) == 1 else str(position)
     raise InputError(f"{name} must be finite, but {int(bad.sum())} entries are not, the first {value} at {shown}{hint}")
 
 
@@ -149,12 +149,12 @@ def check_values(values: ArrayLike, name: str) -> Float64s:
 
 def check_vector(values: ArrayLike, name: str) -> Floats:
     """Turn `values` into one or more numbers, finite or not."""
-    if type(values) is np.ndarray and values.dtype == np.float64:  # quickly: there may be thousands
+    if type(values) is np.ndarray and values.dtype == np.float64:  # fast path: there may be thousands
         array: Floats = values
     else:
         array = check_numbers(values, name)
     if array.ndim != 1 or len(array) == 0:
-        raise InputError(f"{name} has shape {array.shape}, but values (k,) with k >= 1 are needed")
+        raise InputError(f"{name} has shape {array.shape}, but (k,) with k >= 1 is needed")
     return array
 
 
@@ -167,25 +167,24 @@ def check_square(values: ArrayLike, name: str, hint: str = "") -> Floats:
 
 
 def _advice(x: Any) -> tuple[str, str] | None:
-    """Say what this is and what to call, of things that are no costs but that spaces are made of; None of others.
+    """Describe an object that is not a cost matrix but can become a space, and say what to call; None for others.
 
-    Things of other packages are known by what they have, so that none need be imported; anchorot's own by
-    `not_a_space`.
+    Objects of other packages are recognised by their attributes, so none is imported; anchorot's own by `not_a_space`.
     """
     kind = type(x).__name__
     if hasattr(x, "__array__"):
         return None
     if isinstance(x, str | os.PathLike):
-        return f"the path {os.fspath(x)!r}", "read it first: anchorot.read(path)"
+        return f"the path {os.fspath(x)!r}", "read the file first: anchorot.read(path)"
     if hasattr(x, "not_a_space"):
         return kind, x.not_a_space
     if isinstance(x, list | tuple) and x and hasattr(x[0], "cost"):
-        return f"{type_of(x)} of spaces", "take one of them, or all pairs: anchorot.pairwise(spaces)"
+        return f"{type_of(x)} of spaces", "pass one of them, or compare all pairs: anchorot.pairwise(spaces)"
     if hasattr(x, "toarray"):
         return f"a sparse matrix ({kind})", "graphs: anchorot.from_graph(matrix); costs: matrix.toarray()"
     for parts, maker in MAKERS.items():
         if all(hasattr(x, part) for part in parts):
-            return f"an object of type {kind}", f"make a space of it: anchorot.{maker}"
+            return f"an object of type {kind}", f"make a space from it: anchorot.{maker}"
     return None
 
 
@@ -196,20 +195,20 @@ def check_cost(cost: ArrayLike) -> Floats:
     array = check_square(cost, "cost", "; if its rows are points, make a space first: anchorot.from_points(points)")
     if array.shape[0] == 0:
         raise InputError("cost has shape (0, 0), but a space needs at least one point")
-    check_finite(array, "cost", "; unreachable pairs of a disconnected graph need a finite cost or must be left out")
+    check_finite(array, "cost", "; give unreachable pairs of a disconnected graph a finite cost, or remove them")
     return np.ascontiguousarray(array)
 
 
-def doubt_of_cost(cost: Floats) -> str | None:
-    """Say what speaks against a checked matrix of costs, if anything does: it may hold similarities.
+def suspicious_cost(cost: Floats) -> str | None:
+    """Describe what is suspicious about a valid cost matrix, if anything: it may hold similarities.
 
-    The mean of a kernel's diagonal exceeds that of all entries, which that of distances never is, and no entry is above
-    the mean of its two diagonal entries (x·y <= (x·x + y·y) / 2), which is never so of costs drawn at random.
+    The mean of a kernel's diagonal exceeds the mean of all entries, which never holds for distances; and no entry
+    exceeds the mean of its two diagonal entries (x·y <= (x·x + y·y) / 2), which random costs violate.
     """
     with np.errstate(over="ignore"):
         total = float(cost.sum(dtype=np.float64))
         diagonal = len(cost) * float(cost.diagonal().sum(dtype=np.float64))
-    slack = DOUBT_TOLERANCE * abs(total)  # less may be rounding
+    slack = SIMILARITY_TOLERANCE * abs(total)  # smaller differences may be rounding errors
     if diagonal > total + slack and _is_bounded_by_diagonal(cost):
         return f"costs that look like similarities, larger on the diagonal than elsewhere; {SIMILARITY_ADVICE}"
     is_negative = float(cost.min()) * cost.size < -slack
@@ -218,12 +217,12 @@ def doubt_of_cost(cost: Floats) -> str | None:
 
 def _is_bounded_by_diagonal(cost: Floats) -> bool:
     half = cost.diagonal() / 2
-    slack = DOUBT_TOLERANCE * float(np.abs(half).max())
+    slack = SIMILARITY_TOLERANCE * float(np.abs(half).max())
     return all((row <= half + half[i] + slack).all() for i, row in enumerate(cost))
 
 
 def row_names(table: Any) -> list[Any] | None:
-    """Return the names of a data frame's rows; None of other tables, and of a frame whose rows are merely numbered."""
+    """Return the names of a data frame's rows; None for other tables and for a frame with numbered rows."""
     if not (hasattr(table, "to_numpy") and hasattr(table, "index")):
         return None
     names = list(table.index)
@@ -231,24 +230,24 @@ def row_names(table: Any) -> list[Any] | None:
 
 
 def cost_names(cost: Any) -> list[Any] | None:
-    """Return the names of a data frame's rows, which must not be those of its columns in another order."""
+    """Return the names of a data frame's rows; reject columns with the same names in another order."""
     names = row_names(cost)
     columns = [] if names is None else list(getattr(cost, "columns", ()))
     if names is not None and names != columns and set(names) == set(columns):
-        raise InputError("rows and columns of the costs have the same names in different orders; put them in one order")
+        raise InputError("rows and columns of the costs have the same names in different orders; sort them alike")
     return names
 
 
 def check_memory(n: int, each: float = 8, what: str = "costs between") -> None:
-    """Refuse work on n points that takes more memory than there is: at its peak `each` bytes for every pair of them.
+    """Raise if n points need more memory than is free: at the peak, `each` bytes per pair of points.
 
-    Compiled code that runs out of memory may end the whole process; so the question is asked before the work.
+    Compiled code that runs out of memory may end the whole process, so this is checked before the work.
     """
-    check_room(each * n * n, f"{what} {n} points", "keep fewer points (n_points)")
+    check_free_memory(each * n * n, f"{what} {n} points", "keep fewer points (n_points)")
 
 
-def check_room(needed: float, what: str, advice: str) -> None:
-    """Refuse work that takes more bytes than there are."""
+def check_free_memory(needed: float, what: str, advice: str) -> None:
+    """Raise if more bytes are needed than are free."""
     if needed < UNCHECKED_BYTES:
         return
     free = free_memory()
@@ -264,7 +263,7 @@ def uniform_weights(n: int) -> Float64s:
 
 
 def check_weights(weights: ArrayLike, n: int, of: str) -> Float64s:
-    """Turn `weights` into n non-negative float64 numbers of sum 1; what is too small to count becomes 0."""
+    """Turn `weights` into n non-negative float64 numbers of sum 1; weights up to `MIN_WEIGHT` become 0."""
     array: Float64s = check_numbers(weights, "weights").astype(np.float64)
     if array.shape != (n,):
         raise InputError(f"weights has shape {array.shape}, but {of} has {n} points")
@@ -278,13 +277,13 @@ def check_weights(weights: ArrayLike, n: int, of: str) -> Float64s:
         total = math.inf
     if abs(total - 1) > WEIGHT_SUM_TOLERANCE:
         raise InputError(f"weights must sum to 1, but they sum to {total:.9g}; divide them by their sum")
-    shares: Float64s = array / total if abs(total - 1) > ROUNDING else array  # checked twice, they stay what they are
-    shares[shares <= LEAST_WEIGHT] = 0.0
+    shares: Float64s = array / total if abs(total - 1) > ROUNDING else array  # so that checking twice changes nothing
+    shares[shares <= MIN_WEIGHT] = 0.0
     return shares
 
 
 def check_types(types: Iterable[Hashable], n: int, of: str = "the cost matrix") -> tuple[Hashable, ...]:
-    """Turn `types` into n hashable objects, each equal to itself; NumPy's scalars become Python's."""
+    """Turn `types` into n hashable objects, each equal to itself; NumPy scalars become Python objects."""
     if isinstance(types, str | bytes):
         raise InputError(
             f"types must be one hashable object per point, such as a list of names, but got {shown(types)}"
@@ -292,28 +291,28 @@ def check_types(types: Iterable[Hashable], n: int, of: str = "the cost matrix") 
     kinds = tuple(point_values(types, "types"))
     if len(kinds) != n:
         raise InputError(f"types has {len(kinds)} entries, but {of} has {n} points")
-    for place, kind in enumerate(kinds):
+    for position, kind in enumerate(kinds):
         if not isinstance(kind, Hashable):
             raise InputError(
-                f"types[{place}] is {shown(kind)}, but a type must be hashable, such as a text or an integer"
+                f"types[{position}] is {shown(kind)}, but a type must be hashable, such as a text or an integer"
             )
         if not equals_itself(kind):
-            raise InputError(f"types[{place}] is {kind!r}, which equals no type, not even itself; name what is missing")
+            raise InputError(f"types[{position}] is {kind!r}, which does not equal itself; give missing types a name")
     return kinds
 
 
 def equals_itself(value: Any) -> bool:
-    """Whether a value is there: NaN and what pandas calls NA are not equal to anything."""
+    """Whether a value is not missing: NaN and pandas.NA do not equal themselves."""
     try:
         return bool(value == value)
-    except TypeError:  # of NA nobody can say
+    except TypeError:  # pandas.NA has no truth value
         return False
-    except ValueError:  # an array, of which there is one answer for each entry
+    except ValueError:  # an array: the comparison is elementwise
         return True
 
 
 def check_labels(labels: Iterable[object], n: int, there_are: str = "the cost matrix has") -> tuple[object, ...]:
-    """Turn `labels` into n objects, whatever they are."""
+    """Turn `labels` into a tuple of n arbitrary objects."""
     names = tuple(point_values(labels, "labels"))
     if len(names) != n:
         raise InputError(f"labels has {len(names)} entries, but {there_are} {n} points")
@@ -326,21 +325,21 @@ def check_features(features: ArrayLike, n: int) -> Float64s:
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or len(array) != n or array.shape[1] == 0:
-        raise InputError(f"features has shape {array.shape}, but ({n}, d) with d >= 1 is needed: a row for each point")
+        raise InputError(f"features has shape {array.shape}, but ({n}, d) with d >= 1 is needed: one row per point")
     check_finite(array, "features")
     return array
 
 
 def check_overflow(found: float | Float64s, p: int) -> None:
-    """Refuse results that are no numbers because powers of costs, or differences of costs, are beyond float64."""
-    is_finite = math.isfinite(found) if isinstance(found, float) else np.isfinite(found).all()  # floats are quick
+    """Raise if results overflowed because powers or differences of costs exceed the range of float64."""
+    is_finite = math.isfinite(found) if isinstance(found, float) else np.isfinite(found).all()  # faster for floats
     if not is_finite:
         what = "differences of costs" if p == 1 else f"costs to the power p={p}"
         raise InputError(f"{what} exceed the range of float64; divide all costs by their largest first")
 
 
 def check_integer(value: Any, name: str, least: int) -> int:
-    """Return `value` as an int of at least `least`; 2.0 passes for 2."""
+    """Return `value` as an int of at least `least`; 2.0 counts as 2."""
     try:
         number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
     except TypeError:
@@ -361,7 +360,7 @@ def check_indices(values: ArrayLike, name: str, n: int) -> Int64s:
 
 
 def check_power(p: Any) -> int:
-    """Return the power p of a cost: an int from 1 to `LARGEST_POWER`."""
+    """Return the exponent p of a cost: an int from 1 to `LARGEST_POWER`."""
     number = check_integer(p, "p", 1)
     if number > LARGEST_POWER:
         raise InputError(f"p must be an integer from 1 to {LARGEST_POWER}, but got {number}")
@@ -369,8 +368,8 @@ def check_power(p: Any) -> int:
 
 
 def check_threads(threads: Any) -> int:
-    """Return a number of threads, at least 1 and no more than `MOST_THREADS`."""
-    return min(check_integer(threads, "threads", 1), MOST_THREADS)
+    """Return a number of threads, at least 1 and at most `MAX_THREADS`."""
+    return min(check_integer(threads, "threads", 1), MAX_THREADS)
 
 
 def check_finite_number(value: Any, name: str) -> float:
@@ -390,7 +389,7 @@ def check_nonnegative(value: Any, name: str) -> float:
 
 
 def _number(value: Any) -> float:
-    """Return `value` as a float, NaN if it is none."""
+    """Return `value` as a float; NaN if it is not a number."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -398,7 +397,7 @@ def _number(value: Any) -> float:
 
 
 def check_rng(rng: Any) -> np.random.Generator:
-    """Return a source of randomness: a generator as it is, or one of a seed."""
+    """Return a generator: the given one, or one made from a seed."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
@@ -414,11 +413,11 @@ def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
 
 
 def check_bytes(value: Any, name: str) -> int:
-    """Return an amount of memory in bytes; "2GB" and "1.5 GiB" pass as well as a number."""
+    """Return an amount of memory in bytes, from a number or a text such as "2GB" or "1.5 GiB"."""
     found = re.fullmatch(r"\s*([0-9.]+)\s*([kKMGT]?)(i?)B?\s*", str(value))
     try:
         amount = float(found[1]) if found else 0.0
-    except ValueError:  # two points
+    except ValueError:  # two decimal points
         amount = 0.0
     if found is None or not 0 < amount < 1e18:
         raise InputError(f"{name} must be a number of bytes or a text such as '2GB' or '500MiB', but got {value!r}")
@@ -427,13 +426,13 @@ def check_bytes(value: Any, name: str) -> int:
 
 
 def check_device(device: object) -> str | None:
-    """Return the name of a device that PyTorch can use, or None as it is."""
+    """Return the name of a device that PyTorch can use; None stays None."""
     if device is None:
         return None
     name = str(device)
     kind = re.fullmatch(r"cpu|cuda(?::(\d+))?", name)
     if kind is None:
-        raise InputError(f"device must be 'cpu', 'cuda' or 'cuda:0' and the like, but got {device!r}")
+        raise InputError(f"device must be 'cpu', 'cuda' or a device such as 'cuda:0', but got {device!r}")
     try:
         import torch
     except ImportError:
@@ -441,13 +440,13 @@ def check_device(device: object) -> str | None:
     count = torch.cuda.device_count()
     if name != "cpu" and int(kind[1] or 0) >= count:
         raise InputError(
-            f"device is {name!r}, but PyTorch finds {count or 'no'} CUDA device; leave it out, or take 'cpu'"
+            f"device is {name!r}, but PyTorch finds {count or 'no'} CUDA device; omit device, or use 'cpu'"
         )
     return name
 
 
 def device_names(device: object) -> list[str]:
-    """Return the CUDA devices that are meant, by name: "cuda" is all of them, None and "cpu" are none."""
+    """Return the names of the chosen CUDA devices: "cuda" selects all; None and "cpu" select none."""
     if isinstance(device, list | tuple):
         names = [name for each in device for name in device_names(each)]
         if len(set(names)) < max(1, len(names)) or len(names) < len(device):

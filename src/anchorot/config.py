@@ -1,4 +1,4 @@
-"""Which anchorot this is, and what it runs on."""
+"""Versions of anchorot and its dependencies, and the kernels in use."""
 
 import platform
 from functools import cache
@@ -18,7 +18,7 @@ OPTIONAL_PACKAGES = (
 
 
 def config() -> dict[str, str]:
-    """Kernels in use and versions of what matters, by name."""
+    """Return the kernels in use and the relevant versions, by name."""
     found = {
         "anchorot": __version__,
         "kernels": kernels.description(),
@@ -37,7 +37,7 @@ def show_config() -> None:
     """Print which kernels (native with its SIMD level, or numpy) and which versions are in use.
 
     ``ANCHOROT_KERNELS=numpy`` in the environment forces the NumPy kernels; ``ANCHOROT_SIMD=avx2`` or ``baseline``
-    holds the native ones back to older processors' instructions.
+    restricts the native ones to the instructions of older processors.
 
     Examples
     --------
@@ -53,17 +53,17 @@ def show_config() -> None:
 
 @cache
 def installed_software(packages: tuple[str, ...]) -> dict[str, str]:
-    """Return what the last bits of a value depend on, by name: anchorot, some packages, and the kernels in use."""
+    """Return the versions that the last bits of a result depend on: anchorot, the given packages and the kernels."""
     versions = config()
     versions["kernels"] = versions["kernels"].partition(" ")[0]  # all instruction sets give the same bits
     return {name: versions[name] for name in ("anchorot", *packages, "kernels")}
 
 
 def check_software(found: dict[str, str], wanted: dict[str, str], worker: str) -> None:
-    """Refuse a worker whose software is not the caller's."""
+    """Refuse a worker whose software differs from the caller's."""
     for name, version in wanted.items():
         if found.get(name) != version:
             raise AnchorotError(
-                f"{worker}: {name} is {found.get(name)!r} there and {version!r} here, which changes the last bits of "
-                "values; give all workers the software of the process that hands out the work"
+                f"{worker}: {name} is {found.get(name)!r} there but {version!r} here, which changes the last bits of "
+                "results; install the same versions on all workers"
             )

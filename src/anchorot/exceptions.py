@@ -1,10 +1,10 @@
-"""The errors anchorot raises on purpose; each is also the built-in kind that callers expect."""
+"""Errors and warnings of anchorot; each error is also of the built-in type that callers expect."""
 
 import errno
 import sys
 import warnings
 
-LONGEST_LINE = 300  # libraries may quote all of a file
+MAX_LINE_LENGTH = 300  # characters; libraries may quote a whole file
 
 
 class AnchorotError(Exception):
@@ -12,7 +12,7 @@ class AnchorotError(Exception):
 
 
 class InputError(AnchorotError, ValueError):
-    """An argument or a file does not hold what is needed; the message says what it got and what is needed."""
+    """An argument or a file is invalid; the message says what was given and what is needed."""
 
 
 class ConvergenceWarning(UserWarning):
@@ -20,23 +20,23 @@ class ConvergenceWarning(UserWarning):
 
 
 class InputWarning(UserWarning):
-    """Something about an input that the caller should know, and that does not stop the work."""
+    """A property of an input that the caller should know about; the call continues."""
 
 
 class MissingExtraError(AnchorotError, ImportError):
-    """An optional package is not installed; the message names the extra that brings it."""
+    """An optional package is not installed; the message names the extra that installs it."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed; get it with: pip install 'anchorot[{extra}]'")
         self._arguments = package, extra
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        """Pickle by what it was made from: it may come from a worker in another process."""
+        """Pickle by its arguments: the error may come from a worker process."""
         return type(self), self._arguments
 
 
 def note_input(text: str) -> None:
-    """Warn with an `InputWarning` where anchorot was called."""
+    """Issue an `InputWarning` at the line that called anchorot."""
     frame, count = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "anchorot":
         frame, count = frame.f_back, count + 1
@@ -44,14 +44,14 @@ def note_input(text: str) -> None:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says, or its kind if it says nothing; not all of it if it is very long."""
-    said = str(error).strip()
-    line = said.splitlines()[0] if said else type(error).__name__
-    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
+    """Return the first line of an error's message, shortened if very long; the type's name if there is no message."""
+    message = str(error).strip()
+    line = message.splitlines()[0] if message else type(error).__name__
+    return line if len(line) <= MAX_LINE_LENGTH else f"{line[:MAX_LINE_LENGTH]}..."
 
 
 def find_shortage(error: BaseException | None) -> BaseException | None:
-    """Return the shortage of memory that an error is, or that it was raised because of; None if it is about another."""
+    """Return the out-of-memory error that this error is, or was caused by; None if there is none."""
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
             return error
@@ -60,9 +60,9 @@ def find_shortage(error: BaseException | None) -> BaseException | None:
 
 
 def printable(text: str) -> str:
-    r"""Return text that is safe in one line of a terminal: control characters, line ends and bad bytes as escapes.
+    r"""Return text that is safe in one line of a terminal: control characters, line ends and invalid bytes are escaped.
 
-    Names of files, labels and graphs come from outside, and may hold what moves a cursor or forges a line.
+    Names of files, labels and graphs are untrusted: they could move the cursor or forge a line of output.
 
     Examples
     --------

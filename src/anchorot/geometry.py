@@ -1,4 +1,4 @@
-"""What a space was made from: the sites of its points, with positions, faces and edges, for drawing."""
+"""The geometry that a space was made from: sites with positions, faces and edges, for drawing."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from anchorot._typing import Float64s, Int64s
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """The thing that a space was made from: a cloud, a mesh, a graph or a neuron of N sites.
+    """The cloud, mesh, graph or neuron that a space was made from, with N sites.
 
     Attributes
     ----------
     index : ndarray of shape (n,)
         The site of each of the space's points.
     n_sites : int
-        N; at least as many as the space has points, more if they are a sample.
+        N: the number of points of the space, or more if these are a sample.
     positions : ndarray of shape (N, 2) or (N, 3), or None
-        Where the sites are; None if they are nowhere in particular, as the nodes of most graphs.
+        Positions of the sites; None if they have none, as in most graphs.
     faces : ndarray of shape (F, 3) or None
         Triangles of a mesh, as sites.
     edges : ndarray of shape (E, 2) or None
@@ -34,7 +34,7 @@ class Geometry:
     edges: Int64s | None = None
 
     def take(self, points: Int64s) -> Geometry:
-        """Return the same thing, seen from the given points of the space only."""
+        """Return the same geometry for a subset of the space's points."""
         return Geometry(self.index[points], self.n_sites, self.positions, self.faces, self.edges)
 
 
@@ -47,7 +47,7 @@ def renumber(simplices: Int64s, kept: Int64s, n_sites: int) -> Int64s:
 
 
 def cloud(points: Float64s, index: Int64s | None = None) -> Geometry | None:
-    """Return the geometry of a cloud of points, or None if it has too many dimensions to be drawn as it is."""
+    """Return the geometry of a cloud of points, or None if it has more than three dimensions."""
     if points.shape[1] > 3:
         return None
     padded = np.pad(points, ((0, 0), (0, max(0, 2 - points.shape[1]))))

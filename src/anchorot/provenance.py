@@ -1,4 +1,4 @@
-"""Where a space comes from: the file it was read from, and with which options. Never used to compare it."""
+"""The provenance of a space: its file, and the options it was read with. Distances do not use it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from anchorot.exceptions import InputError, printable
 
-MOST_LETTERS = 1 << 16  # of an origin in a file
+MAX_ORIGIN_LENGTH = 1 << 16  # characters of an origin in a file
 
 
 @dataclass(frozen=True)
@@ -20,15 +20,15 @@ class Origin:
     Attributes
     ----------
     path : str
-        The file, as its reader was given it; in files that `write` and `convert` make, its name alone.
+        The file, as passed to the reader; in files from `write` and `convert`, only its name.
     options : mapping
-        Options of :func:`read` that were not the defaults, and of draws the seed.
+        Options of :func:`read` that differ from the defaults, and the seed of random draws.
     sha256 : str or None
-        Digest of the file, where `convert` took one.
+        Digest of the file, if `convert` computed one.
     version : str or None
-        The anchorot that read it, in files that `write` and `convert` make.
+        The version of anchorot that read it, in files from `write` and `convert`.
     source : Origin or None
-        For a file that holds a stored space: where that came from.
+        For a file with a stored space: that space's own origin.
 
     Examples
     --------
@@ -44,8 +44,8 @@ class Origin:
     source: Origin | None = None
 
     def __str__(self) -> str:
-        said = [self.name, *(f"{name}={value!r}" for name, value in self.options.items())]
-        return printable(", ".join(said)) + ("" if self.source is None else f"; that of {self.source}")
+        parts = [self.name, *(f"{name}={value!r}" for name, value in self.options.items())]
+        return printable(", ".join(parts)) + ("" if self.source is None else f"; originally {self.source}")
 
     @property
     def name(self) -> str:
@@ -54,25 +54,25 @@ class Origin:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """All options that had a part in it, those of the source included."""
+        """All options, including those of the source."""
         return {**({} if self.source is None else self.source.reading), **self.options}
 
     def packed(self, version: str) -> str:
-        """As text, for a file; folders are left out, for they mean nothing elsewhere."""
+        """Return JSON for a file; folders are left out, since they mean nothing on another machine."""
         return json.dumps({"version": version, **_known(asdict(self))}, default=str)
 
 
 def _known(about: dict[str, Any]) -> dict[str, Any]:
-    """What is there of an origin, with names for paths."""
+    """Return the fields that are set, with the path reduced to a name."""
     source = about.pop("source")
     known = {name: value for name, value in about.items() if value is not None} | {"path": PurePath(about["path"]).name}
     return known if source is None else {**known, "source": _known(source)}
 
 
 def unpack_origin(text: Any) -> Origin:
-    """The origin that a file records; an `InputError` if it is not one."""
+    """Parse the origin recorded in a file; raise `InputError` if it is invalid."""
     try:
-        if len(str(text)) > MOST_LETTERS:
+        if len(str(text)) > MAX_ORIGIN_LENGTH:
             raise InputError("its origin is too long")
         return _origin(json.loads(str(text)))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

@@ -27,44 +27,43 @@ from anchorot._validate import (
     check_types,
     check_weights,
     cost_names,
-    doubt_of_cost,
+    suspicious_cost,
     uniform_weights,
 )
 from anchorot.exceptions import InputError, note_input, printable
 from anchorot.geometry import Geometry
 from anchorot.provenance import Origin
 
-LONGEST_ORIGIN = 60  # letters of a repr
+MAX_ORIGIN_LENGTH = 60  # characters in a repr
 
 
 class Space:
-    """A measured metric space: n points seen only through their costs to each other, and their weights.
+    """A measured metric space: n weighted points, described only by their costs to each other.
 
-    Row i of the cost matrix is the anchor i's view of the space: its costs to all points. Costs may be any finite
-    real numbers, symmetric or not, with anything on the diagonal; but an `InputWarning` says so if they are negative or
-    look like similarities.
+    Row i of the cost matrix holds the costs from point i to all points. Costs may be any finite real numbers, symmetric
+    or not, with any diagonal; an `InputWarning` is issued if they are negative or look like similarities.
 
     Parameters
     ----------
     cost : array_like of shape (n, n)
-        float64 or float32 is kept as it is; other real numbers become float64. Names of a data frame's rows are labels.
+        float64 or float32 is kept as it is; other real numbers become float64. A data frame's row names become labels.
     weights : array_like of shape (n,), optional
-        Non-negative, of sum 1 within 1e-6 (then renormalised); uniform by default. A point of weight zero is
-        legal and changes nothing. Weights up to 2**-63, about 1e-19, are taken for zero.
+        Non-negative, of sum 1 within 1e-6 (then renormalised); uniform by default. Points of weight
+        zero are allowed and change nothing. Weights up to 2**-63, about 1e-19, count as zero.
     types : iterable of n hashable objects, optional
-        What kind of point each is: an atom, a cell type, a node's label. Types of two spaces are the same if they are
-        equal. Distances look at them if they are asked to (``attributes="types"``).
+        The type of each point: an element, a cell type, a node's label. Types are compared by equality. Distances use
+        them with ``attributes="types"``.
     features : array_like of shape (n, d) or (n,), optional
-        Finite numbers that each point has besides its costs, for ``attributes="features"``.
+        Finite numbers for each point, used with ``attributes="features"``.
     labels : iterable of n objects, optional
         Names of the points.
     geometry : Geometry, optional
-        What the points looked like, for pictures; it plays no part in any distance.
+        Positions, faces and edges for figures; no distance uses it.
     origin : Origin, optional
-        Where the space came from: a file, and how it was read.
+        The file that the space was read from, and the options.
     copy : bool
-        Keep an own copy of `cost`. With ``copy=False`` a large matrix is shared, must not be changed later, and is not
-        looked through for similarities.
+        Copy `cost`. With ``copy=False`` the matrix is shared, must not be changed later, and is not checked for
+        similarities.
 
     Examples
     --------
@@ -88,7 +87,7 @@ class Space:
     ) -> None:
         checked = check_cost(cost)
         if copy:
-            _note_doubt(checked)
+            _warn_about(checked)
             if np.may_share_memory(checked, as_array(cost, "cost")):
                 checked = checked.copy()
         n = len(checked)
@@ -124,12 +123,12 @@ class Space:
 
     @property
     def types(self) -> tuple[Hashable, ...] | None:
-        """What kind of point each is, if that is known."""
+        """Type of each point, if known."""
         return self._types
 
     @property
     def features(self) -> Float64s | None:
-        """Numbers that each point has besides its costs, shape (n, d), read-only, if there are any."""
+        """Features of the points, shape (n, d), read-only, if known."""
         return self._features
 
     @property
@@ -139,12 +138,12 @@ class Space:
 
     @property
     def geometry(self) -> Geometry | None:
-        """What the points looked like, if that is known."""
+        """Positions, faces and edges for figures, if known."""
         return self._geometry
 
     @property
     def origin(self) -> Origin | None:
-        """The file that the space was read from, and how; None if it was made otherwise."""
+        """The file that the space was read from, and the options; None if it was not read from a file."""
         return self._origin
 
     @cached_property
@@ -156,7 +155,7 @@ class Space:
         """Return the robust representation: every cost replaced by its rank among all costs.
 
         ``p(i, j) = #{(k, l): cost[k, l] < cost[i, j]} / n**2`` (the paper's appendix, strict ``<``), so equal
-        costs stay equal, and no increasing map of the costs changes anything. O(n² log n).
+        costs stay equal, and an increasing transformation of the costs changes nothing. O(n² log n).
 
         Ranks count points, not mass. Only points k, l of positive weight are counted, and n is their number: a point of
         weight zero changes nothing. The paper's formula, taken literally, counts all points.
@@ -168,24 +167,24 @@ class Space:
         [[0.0, 0.5], [0.75, 0.0]]
         """
         check_memory(self.n, 48, "ranks of")
-        ranks = strict_ranks(self._cost) if self._weights.all() else self._ranks_among_heavy()
+        ranks = strict_ranks(self._cost) if self._weights.all() else self._ranks_within_support()
         return self._with(ranks)
 
     def reaching(self, max_cost: float) -> Space:
-        """Return the same points with every cost above `max_cost` replaced by it: all that a local distance sees.
+        """Return the same points with costs above `max_cost` replaced by it, for local distances.
 
-        Costs of float32 become float64 where one is replaced: rounded to float32, a reach would be another number than
-        the one that is given to spaces of float64, and that integrals end at.
+        If a cost is replaced, float32 costs become float64: `max_cost` rounded to float32 would differ from the value
+        used for float64 spaces and for the limits of integrals.
         """
-        if float(self._cost.max()) <= max_cost:  # float32 would be compared with the reach rounded
+        if float(self._cost.max()) <= max_cost:  # a float32 cost would be compared with a rounded max_cost
             return self
         return self._with(np.minimum(self._cost, np.float64(max_cost)))
 
     def scaled(self, by: str = "mean") -> Space:
-        """Return the same points with costs divided by their mean, median or maximum: a form that does not see size.
+        """Return the same points with costs divided by their mean, median or maximum: a form that ignores scale.
 
-        `by` is "mean", "median" or "max", over pairs by the product of their weights, a point with itself too. Unlike
-        ranks it keeps the proportions of costs; a few outliers move the mean and the maximum, the median hardly.
+        `by` is "mean", "median" or "max", over all pairs weighted by the product of their weights. Unlike
+        ranks this keeps ratios of costs. Outliers change the mean and the maximum, but hardly the median.
 
         Examples
         --------
@@ -197,14 +196,14 @@ class Space:
         return self._with(self._cost / self._cost.dtype.type(scale))
 
     def _with(self, cost: Floats) -> Space:
-        """Return the same points, weights to the last bit, at other costs."""
+        """Return the same points with exactly the same weights, and other costs."""
         twin = copy_of(self)
         twin._cost = _read_only(cost)
         return twin
 
-    def _ranks_among_heavy(self) -> Float64s:
-        heavy = np.flatnonzero(self._weights)
-        counted = np.sort(self._cost[np.ix_(heavy, heavy)], axis=None)
+    def _ranks_within_support(self) -> Float64s:
+        kept = np.flatnonzero(self._weights)
+        counted = np.sort(self._cost[np.ix_(kept, kept)], axis=None)
         return np.searchsorted(counted, self._cost) / counted.size
 
     def sample(self, k: int, rng: RngLike = None) -> Space:
@@ -231,7 +230,7 @@ class Space:
         Parameters
         ----------
         points : array_like of shape (k,)
-            Their indices, negative ones from the end; their total weight must be positive.
+            Indices; negative ones count from the end. Their total weight must be positive.
 
         Examples
         --------
@@ -264,7 +263,7 @@ class Space:
         return found
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Unpickle: what another process sends is as frozen as it was there."""
+        """Unpickle, with read-only arrays again."""
         self.__dict__.update(
             {name: _read_only(part) if isinstance(part, np.ndarray) else part for name, part in state.items()}
         )
@@ -274,7 +273,7 @@ class Space:
         types = "" if self._types is None else f", types={len(set(self._types))}"
         features = "" if self._features is None else f", features={self._features.shape[1]}"
         origin = "" if self._origin is None else f", from {printable(self._origin.name)}"
-        known = f"{types}{features}{origin if len(origin) <= LONGEST_ORIGIN else ''}"
+        known = f"{types}{features}{origin if len(origin) <= MAX_ORIGIN_LENGTH else ''}"
         return f"Space(n={self.n}, {kind}, {self._cost.dtype}{known})"
 
     def _repr_html_(self) -> str:
@@ -297,7 +296,7 @@ def heavy_part(space: Space) -> Space:
 def with_unit_costs(*spaces: Space) -> tuple[list[Space], float]:
     """Divide all costs by the unit of the largest, so that no power of them can overflow; return that unit too."""
     unit = unit_of(max(float(np.abs(space.cost).max()) for space in spaces))
-    # in double precision: the unit of one space may be beyond the range of another's float32
+    # in double precision: the common unit may be outside the range of a space's float32
     costs = [np.divide(s.cost, unit, dtype=np.float64).astype(s.cost.dtype, copy=False) for s in spaces]
     return [Space(cost, space.weights, copy=False) for cost, space in zip(costs, spaces, strict=True)], unit
 
@@ -308,10 +307,10 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def _note_doubt(cost: Floats) -> None:
-    doubt = doubt_of_cost(cost)
-    if doubt is not None:
-        note_input(f"got {doubt}")
+def _warn_about(cost: Floats) -> None:
+    problem = suspicious_cost(cost)
+    if problem is not None:
+        note_input(f"got {problem}")
 
 
 def as_space(x: Space | ArrayLike, *, robust: bool = False) -> Space:
@@ -320,35 +319,35 @@ def as_space(x: Space | ArrayLike, *, robust: bool = False) -> Space:
         space = x
     else:
         space = Space(x, copy=False)
-        _note_doubt(space.cost)
+        _warn_about(space.cost)
     return space.ranked() if robust else space
 
 
 def strict_ranks(cost: Floats) -> Float64s:
-    """Share of all entries that are smaller, for every entry."""
+    """Return, for every entry, the fraction of all entries that are smaller."""
     ordered, order = kernels.argsort(cost.ravel().astype(np.float64, copy=False), threads=1)
-    first = np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)  # of each distinct cost: its strict rank
+    first = np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)  # strict rank of each distinct cost
     ranks = np.empty(ordered.size)
     ranks[order] = np.repeat(first / ordered.size, np.diff(first, append=ordered.size))
     return ranks.reshape(cost.shape)
 
 
 def cost_scale(cost: Floats, weights: Float64s, by: str) -> float:
-    """Return the mean, the median or the maximum ("max") of the costs, pairs counted by the product of weights.
+    """Return the mean, the median or the maximum ("max") of the costs, pairs weighted by the product of their weights.
 
-    The median is the smallest cost that half of the mass does not exceed.
+    The median is the smallest cost such that at least half of the mass is at or below it.
     """
-    heavy = np.flatnonzero(weights)
-    own, mass = cost[np.ix_(heavy, heavy)].astype(np.float64, copy=False), weights[heavy]
+    kept = np.flatnonzero(weights)
+    own, mass = cost[np.ix_(kept, kept)].astype(np.float64, copy=False), weights[kept]
     largest = float(own.max())
     if by == "max" or largest <= 0:
         scale = largest
     elif by == "mean":
-        scale = largest * float(mass @ (own / largest) @ mass)  # sums of shares: those of the costs may overflow
+        scale = largest * float(mass @ (own / largest) @ mass)  # of scaled costs: a sum of the costs may overflow
     else:
         order = np.argsort(own, axis=None, kind="stable")
-        reached = np.cumsum(np.outer(mass, mass).ravel()[order])
-        scale = float(own.ravel()[order[np.searchsorted(reached, reached[-1] / 2 * (1 - 1e-12))]])
+        cumulative = np.cumsum(np.outer(mass, mass).ravel()[order])
+        scale = float(own.ravel()[order[np.searchsorted(cumulative, cumulative[-1] / 2 * (1 - 1e-12))]])
     if not scale > 0:
         raise InputError(f"the {by} of the costs is {scale:g}, but a scale to divide by must be positive")
     return scale

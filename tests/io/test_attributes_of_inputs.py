@@ -156,7 +156,7 @@ nx.set_node_attributes(PATH, {0: (1, 2), 1: (1,), 2: (3, 4)}, "ragged")
         (lambda: ao.from_graph([(0, 1)], types=["C"]), "types has 1 entries, but the graph has 2 points"),
         (lambda: ao.from_points(POINTS, types=KINDS[1:]), "types has 23 entries, but points has 24 points"),
         (lambda: ao.from_points(POINTS, types="kind"), "types must be one hashable object per point"),
-        (lambda: ao.from_points(POINTS, types=[pd.NA] * 24), r"types\[0\] is <NA>, which equals no type"),
+        (lambda: ao.from_points(POINTS, types=[pd.NA] * 24), r"types\[0\] is <NA>, which does not equal itself"),
         (lambda: ao.from_points(POINTS, features=VALUES[1:]), r"features has shape \(23, 2\), but \(24, d\)"),
         (
             lambda: ao.from_cells(cells(), types="kin"),

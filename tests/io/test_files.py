@@ -132,7 +132,7 @@ def test_a_process_that_is_killed_costs_one_file(pool, tmp_path):
         reading = threads.submit(pool.read, Unread(path, EDGE))
         wait_until(lambda: not pool._idle)
         process.kill()
-        with pytest.raises(ao.InputError, match=r"^x\.off: the process that read it ended, was killed or ran out"):
+        with pytest.raises(ao.InputError, match=r"^x\.off: the process that read it was killed, crashed or ran out"):
             reading.result()
     assert pool.read(Unread(path, EDGE)).n == 64
 

@@ -87,7 +87,7 @@ def test_as_many_points_as_vertices_gives_all_in_order(n_points, sampling):
         ((SQUARE[0], SQUARE[1][:0]), {}, r"faces has shape \(0, 3\)"),
         ((SQUARE[0], SQUARE[1] + 1), {}, "face 1 names the vertex 4, but vertices go from 0 to 3"),
         (SQUARE[0], {}, "got a ndarray, but a file, a trimesh or a pair"),
-        ("m.docx", {}, "m.docx: not a mesh by its ending"),
+        ("m.docx", {}, "m.docx: unknown mesh format; known endings"),
     ],
 )
 def test_bad_arguments_get_one_clear_line(mesh, options, message):

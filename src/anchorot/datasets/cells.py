@@ -61,7 +61,7 @@ def grown_neurons(n_per_kind: int = 6, n_points: int | None = 120, rng: RngLike 
     --------
     >>> import anchorot as ao
     >>> ao.datasets.grown_neurons(2)
-    Dataset(grown neurons, 6 spaces of 120 points, 3 labels; none needed: made)
+    Dataset(grown neurons, 6 spaces of 120 points, 3 labels; none needed: synthetic)
     """
     n_per_kind = check_integer(n_per_kind, "n_per_kind", 1)
     labels = tuple(kind for kind in KINDS for _ in range(n_per_kind))
@@ -130,7 +130,7 @@ def tissues(n_samples: int = 8, n_cells: int = 120, clump: float = 0.12, rng: Rn
     --------
     >>> import anchorot as ao
     >>> ao.datasets.tissues(2)
-    Dataset(tissues, 4 spaces of 120 points, 2 labels; none needed: made)
+    Dataset(tissues, 4 spaces of 120 points, 2 labels; none needed: synthetic)
     """
     n_samples, n_cells = check_integer(n_samples, "n_samples", 1), check_integer(n_cells, "n_cells", 3)
     generator = check_rng(rng)

@@ -11,7 +11,7 @@ from anchorot._html import card, rows
 from anchorot._typing import Float64s
 from anchorot.space import Space
 
-MADE, NO_LICENCE = "made by a seed", "none needed: made"
+MADE, NO_LICENCE = "synthetic", "none needed: synthetic"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -209,7 +209,7 @@ def figures(kinds: Sequence[str] = tuple(KINDS), n_poses: int = 5, n_points: int
     --------
     >>> import anchorot as ao
     >>> ao.datasets.figures(["dog"], n_poses=2, n_points=60)
-    Dataset(figures, 2 spaces of 60 points, 1 label; none needed: made)
+    Dataset(figures, 2 spaces of 60 points, 1 label; none needed: synthetic)
     """
     kinds = check_list(kinds, "kinds", "kind")
     unknown = [kind for kind in kinds if kind not in KINDS]

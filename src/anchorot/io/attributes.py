@@ -1,4 +1,4 @@
-"""Which points are kept, and their types and features: given as they are, by point, or by what a thing calls them."""
+"""Types and features of points, given as values, by point name or by column name; and random samples of points."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ from anchorot.exceptions import InputError
 
 Types = str | Iterable[Hashable] | Mapping[Any, Hashable]
 Features = str | Sequence[str] | ArrayLike | Mapping[Any, ArrayLike]
-MOST_NAMES = 20  # that a message lists
+MAX_NAMES = 20  # listed in a message
 
 
 def short_list(names: Sequence[object]) -> str:
-    """Return names for a message, a few of them if there are many."""
-    return ", ".join(str(name)[:60] for name in names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+    """Return names for a message, shortened if there are many."""
+    return ", ".join(str(name)[:60] for name in names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")
 
 
 class Columns:
-    """What every point of a thing has, by name: numbers, texts or vectors, one per point.
+    """Named columns of data about points: one number, text or vector per point.
 
     Parameters
     ----------
     kind : str
-        What messages call one of them, such as "node attribute".
+        What messages call a column, such as "node attribute".
     values : mapping of str to sequence, optional
-        Looked up when asked for; None stands for a missing value.
+        Looked up on demand; None stands for a missing value.
     ids : mapping of str to sequence, optional
-        The same where values are names and not numbers; of text files, where "001" is no other number than "1".
+        The same columns read as identifiers: in text files, "001" and "1" are equal numbers but different names.
     """
 
     def __init__(
@@ -51,37 +51,37 @@ class Columns:
         if name not in self._values:
             names = list(self._values)
             if name in names:
-                raise InputError(f"the {self.kind} {name!r} is None everywhere; name another one")
+                raise InputError(f"the {self.kind} {name!r} is None everywhere; choose another one")
             listed = short_list(names)
             raise InputError(f"no {self.kind} is called {name!r}; there {f'are: {listed}' if listed else 'are none'}")
         return self._values[name]
 
     def ids(self, name: str) -> Any:
-        """Return values as names, which tell points apart."""
+        """Return a column's values as identifiers."""
         return self._ids[name] if name in self._ids else self[name]
 
 
 @dataclass(frozen=True, eq=False)
-class Marks:
-    """Types and features of all points of a thing, of which only some may be kept."""
+class PointAttributes:
+    """Types and features of all points, before a sample is taken."""
 
     types: tuple[Hashable, ...] | None = None
     features: Float64s | None = None
 
     def of(self, points: Int64s) -> dict[str, Any]:
-        """Return those of the given points, as arguments of `Space`."""
+        """Return the types and features of some points, as arguments of `Space`."""
         return {
             "types": None if self.types is None else [self.types[point] for point in points],
             "features": None if self.features is None else self.features[points],
         }
 
 
-NO_MARKS = Marks()
+NO_POINT_ATTRIBUTES = PointAttributes()
 
 
-def given_attributes(types: Iterable[Hashable] | None, features: ArrayLike | None, n: int, of: str) -> Marks:
-    """Check types and features that are given as they are, for n points of something that messages call `of`."""
-    return Marks(
+def given_attributes(types: Iterable[Hashable] | None, features: ArrayLike | None, n: int, of: str) -> PointAttributes:
+    """Validate types and features given as values, for n points of an object that messages call `of`."""
+    return PointAttributes(
         None if types is None else check_types(types, n, of),
         None if features is None else check_features(features, n),
     )
@@ -89,8 +89,8 @@ def given_attributes(types: Iterable[Hashable] | None, features: ArrayLike | Non
 
 def attributes_of(
     types: Types | None, features: Features | None, names: Sequence[Any], columns: Columns, of: str
-) -> Marks:
-    """Check types and features of points that have `names`: given, by their names, or as names of columns."""
+) -> PointAttributes:
+    """Validate types and features of named points: values, mappings from names, or names of columns."""
     features = at_hand(features)
     if isinstance(types, str):
         types = _rows(_whole(columns.ids(types), types, names))
@@ -104,7 +104,7 @@ def attributes_of(
 
 
 def column_names(features: Any) -> tuple[str, ...]:
-    """Return the names of columns that are asked for, none if the values themselves are given."""
+    """Return the names of the requested columns; none if the values themselves are given."""
     if isinstance(features, str):
         return (features,)
     is_named = isinstance(features, list | tuple) and len(features) > 0 and all(isinstance(f, str) for f in features)
@@ -127,7 +127,7 @@ def numbers_of(columns: Columns, name: str, names: Sequence[Any]) -> Float64s:
 
 
 def _whole(values: Any, name: str, names: Sequence[Any]) -> Any:
-    """Return a column that has a value for every point."""
+    """Return a column, checked to have a value for every point."""
     check_length(values, name, len(names))
     has_objects = not isinstance(values, np.ndarray) or values.dtype.hasobject
     for point, value in zip(names, values, strict=True) if has_objects else ():
@@ -137,7 +137,7 @@ def _whole(values: Any, name: str, names: Sequence[Any]) -> Any:
 
 
 def check_length(values: Any, name: str, n: int) -> None:
-    """Refuse a column that does not have one value for each of n points."""
+    """Raise unless a column has one value for each of n points."""
     count = 1 if getattr(values, "ndim", 1) == 0 else len(values)
     if count != n or getattr(values, "ndim", 1) == 0:
         raise InputError(f"{name!r} has {count} values, but there are {n} points")
@@ -158,9 +158,9 @@ def _looked_up(values: Mapping[Any, Any], names: Sequence[Any], what: str) -> li
 
 
 def draw_points(candidates: Int64s, n_points: int | None, rng: RngLike, weights: Float64s | None = None) -> Int64s:
-    """Draw at most `n_points` of the candidates, uniformly, none twice; all in order if there are fewer.
+    """Draw at most `n_points` of the candidates uniformly without replacement; all, in order, if there are no more.
 
-    If there are more, points without weight are never drawn, unless none has any.
+    Points of weight zero are drawn only if all weights are zero.
     """
     if n_points is None or check_integer(n_points, "n_points", 1) >= len(candidates):
         return candidates

@@ -34,7 +34,7 @@ from anchorot.io.matrices import arrays_in, members_of
 from anchorot.io.mesh_files import MESH_READERS
 from anchorot.io.names import ending_of, full_ending
 from anchorot.io.options import ReadOptions, plain_value
-from anchorot.io.safe_open import listening, note, opened
+from anchorot.io.safe_open import collecting_notes, note, opened
 from anchorot.io.stored import arrays_of, keeps_all, space_of
 from anchorot.space import Space
 
@@ -112,7 +112,7 @@ def through_cache(file: Path, options: ReadOptions, read: Callable[[Path, ReadOp
     found = _kept_with_notes(key, file)
     if found is not None:
         return found
-    with listening() as notes:
+    with collecting_notes() as notes:
         space = read(file, options)
     if _stamp(file) == stamp and keeps_all(space):  # else it may not be what the key is of
         with suppress(OSError):  # a full disk or a folder of somebody else's is no reason not to read
@@ -120,7 +120,7 @@ def through_cache(file: Path, options: ReadOptions, read: Callable[[Path, ReadOp
     return space
 
 
-def kept_space(file: Path, options: ReadOptions) -> Space | None:
+def cached_space(file: Path, options: ReadOptions) -> Space | None:
     """Take a space from the cache, if it is there."""
     key = key_of(file, options)
     return None if key is None else _kept_with_notes(key, file)

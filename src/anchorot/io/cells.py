@@ -1,4 +1,4 @@
-"""Spaces from cells, AnnData objects and .h5ad files, and their columns; and those of data frames."""
+"""Spaces from cells: AnnData objects and .h5ad files; and columns of cells and data frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import as_array, check_numbers, equals_itself, type_of
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.attributes import Columns, Marks, attributes_of, draw_points
+from anchorot.io.attributes import Columns, PointAttributes, attributes_of, draw_points
 from anchorot.io.points import check_points, from_neighbors, from_points
 from anchorot.io.safe_open import check_limit, read_guarded, reading
 from anchorot.space import Space
@@ -44,20 +44,19 @@ def from_cells(
     obsm : str, optional
         Key of an array in ``adata.obsm``, such as ``"X_pca"``; ``adata.X`` by default.
     metric : str
-        Between cells: "euclidean", "correlation" or any other metric of SciPy.
+        Distance between cells: "euclidean", "correlation" or any other metric of SciPy.
     n_neighbors : int, optional
         If given, costs are shortest paths on the graph of this many nearest neighbours, see :func:`from_neighbors`.
     disconnected : {"error", "largest", "split"} or float
         What to do if that graph has several components, see :func:`from_graph`.
     types : str or iterable of hashable objects, optional
-        What kind of point each cell is: the name of a column of ``adata.obs``, such as ``"cell_type"``; or a type for
-        each cell.
+        The type of each cell: the name of a column of ``adata.obs``, such as ``"cell_type"``; or the types themselves.
     features : str, list of str, or array_like, optional
-        Numbers of the cells: names of columns of ``adata.obs`` or of arrays of ``adata.obsm``; or a row for each cell.
+        Features of the cells: columns of ``adata.obs`` or arrays of ``adata.obsm``, by name; or a row for each cell.
     n_points : int, optional
         Keep at most this many cells, drawn uniformly.
     rng : None, int or numpy.random.Generator
-        Source of randomness for the draw.
+        Source of randomness for the sample.
 
     Returns
     -------
@@ -85,7 +84,7 @@ def from_cells(
 
 
 class Cells(NamedTuple):
-    """What an .h5ad file says of its cells."""
+    """The cells of an .h5ad file."""
 
     values: Any  # (n, d), dense or sparse
     names: list[str]
@@ -93,29 +92,29 @@ class Cells(NamedTuple):
 
 
 def read_h5ad(file: Path, obsm: str | None, wanted: Sequence[str], limit: int) -> Cells:
-    """Read one array of an .h5ad file, the names of its cells and what is wanted of obs and obsm; nothing else."""
+    """Read one array of an .h5ad file, the names of its cells and the requested columns of obs and obsm only."""
     found = h5ad_arrays("h5ad", file, limit, key=obsm or "", wanted=json.dumps(list(wanted)))
     return Cells(_assembled(found), found["names"].tolist(), stored_columns(found))
 
 
 def h5ad_arrays(reader: str, file: Path, limit: int, **options: str) -> dict[str, Any]:
-    """Read arrays of an .h5ad file by one of the readers that have a process of their own."""
+    """Read arrays of an .h5ad file with one of the sandboxed readers."""
     if find_spec("h5py") is None:
         raise MissingExtraError("h5py", "cells")
     return read_guarded(reader, file, limit, **options)
 
 
 def stored_columns(found: dict[str, Any]) -> Columns:
-    """Return the columns among the arrays of an .h5ad file: values, or codes of categories, and which are missing."""
+    """Return the columns among the arrays of an .h5ad file: values or category codes, and masks of missing values."""
     columns: dict[str, Any] = {}
     for place, name in enumerate(found["columns"].tolist()):
         values, missing = found[f"column{place}"], found.get(f"missing{place}")
         if f"categories{place}" in found:
-            categories = [*found[f"categories{place}"].tolist(), None]  # the code -1 is that of none
+            categories = [*found[f"categories{place}"].tolist(), None]  # the code -1 means missing
             columns[name] = [categories[code] for code in values.tolist()]
         elif missing is not None and missing.any():
             pairs = zip(missing.tolist(), values.tolist(), strict=True)
-            columns[name] = [None if lost else value for lost, value in pairs]
+            columns[name] = [None if is_missing else value for is_missing, value in pairs]
         else:
             columns[name] = plain(values)
     return Columns(OF_CELLS, columns)
@@ -128,7 +127,7 @@ def _assembled(found: dict[str, Any]) -> Any:
 
     make = csr_array if found["kind"] == "csr_matrix" else csc_array
     if found["shape"].shape != (2,) or (found["shape"] < 0).any():
-        raise InputError(f"a sparse array of shape {found['shape'].tolist()}, but one of rows and columns is needed")
+        raise InputError(f"a sparse array of shape {found['shape'].tolist()}, but rows and columns are needed")
     with reading("an .h5ad file"):
         sparse = make(
             (check_numbers(found["data"], "the data of a sparse array"), found["indices"], found["indptr"]),
@@ -141,7 +140,7 @@ def _assembled(found: dict[str, Any]) -> Any:
 def cell_space(
     values: Any,
     names: list[str],
-    attributes: Marks,
+    attributes: PointAttributes,
     metric: str,
     n_neighbors: int | None,
     disconnected: Disconnected | Literal["split"],
@@ -149,7 +148,7 @@ def cell_space(
     rng: RngLike,
     limit: int | None = None,
 ) -> Space | list[Space]:
-    """Make the space of cells whose values are a dense or sparse array or a data frame; `limit` is for dense ones."""
+    """Make the space of cells from a dense or sparse array or a data frame; `limit` bounds the dense array's bytes."""
     if len(values.shape) != 2:
         raise InputError(f"the values have shape {values.shape}, but a row for every cell is needed")
     if len(names) != values.shape[0]:
@@ -167,13 +166,13 @@ def cell_space(
             n_points=n_points,
             rng=rng,
         )
-    kept = draw_points(np.arange(len(names)), n_points, rng)  # before a sparse array is made dense
+    kept = draw_points(np.arange(len(names)), n_points, rng)  # before a sparse array becomes dense
     rows = values if len(kept) == len(names) else _take_rows(values, kept)
     return from_points(_dense(rows, limit), metric, **attributes.of(kept), labels=[names[i] for i in kept])
 
 
 def _take_rows(values: Any, kept: Int64s) -> Any:
-    """Return the rows of cells; HDF5 gives those of an object in backed mode in increasing order only."""
+    """Return the rows of cells; in backed mode HDF5 accepts indices in increasing order only."""
     if hasattr(values, "iloc"):
         return values.iloc[kept]
     order = np.argsort(kept)
@@ -197,7 +196,7 @@ def _dense(values: Any, limit: int | None) -> Float64s:
 
 
 class LazyColumns(Mapping[str, Any]):
-    """Columns that are turned into plain values when they are asked for."""
+    """Columns that are converted to plain values on access."""
 
     def __init__(self, names: list[str], get: Callable[[str], Any]) -> None:
         self._names, self._get = names, get
@@ -216,7 +215,7 @@ class LazyColumns(Mapping[str, Any]):
 
 
 def plain(column: Any) -> Any:
-    """Return values as an array of numbers, or as a list with None where one is missing; matrices as dense arrays."""
+    """Return a column as an array of numbers or a list with None for missing values; a matrix as a dense array."""
     if hasattr(column, "toarray"):
         return column.toarray()
     if hasattr(column, "to_list") and not hasattr(column, "isna"):  # polars
@@ -228,12 +227,12 @@ def plain(column: Any) -> Any:
     if not missing.any() and values.dtype.kind in "biuf":
         return values
     listed = values.tolist() if isinstance(column, np.ndarray) or hasattr(column, "isna") else list(column)
-    pairs = zip(missing.tolist(), listed, strict=True)  # NumPy would make a text of NaN among texts
-    return [None if lost or not equals_itself(value) else value for lost, value in pairs]
+    pairs = zip(missing.tolist(), listed, strict=True)  # NumPy would turn NaN among texts into a text
+    return [None if is_missing or not equals_itself(value) else value for is_missing, value in pairs]
 
 
 def columns_of_cells(adata: Any) -> Columns:
-    """Return what the cells of an AnnData object have: columns of obs, then arrays of obsm."""
+    """Return the columns of obs, then the arrays of obsm, of an AnnData object."""
     of_obs = list(adata.obs.columns)
     arrays = [name for name in adata.obsm if name not in of_obs]
     names = LazyColumns([*of_obs, *arrays], lambda name: (adata.obs if name in of_obs else adata.obsm)[name])

@@ -1,4 +1,4 @@
-"""Spaces from files of every kind, and back; many files in processes, where that pays."""
+"""Read and write spaces in all formats; read many files in worker processes where that is faster."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from numpy.typing import ArrayLike
 
 from anchorot._parallel import CannotStartError, LostProcessError, Processes
 from anchorot._typing import Float64s
-from anchorot._validate import doubt_of_cost
+from anchorot._validate import suspicious_cost
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import replacing
 from anchorot.io.attributes import Features, Types, attributes_of, draw_points
-from anchorot.io.cache import is_costly, kept_space, through_cache
+from anchorot.io.cache import cached_space, is_costly, through_cache
 from anchorot.io.cells import Cells, cell_space, read_h5ad
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_files import NETWORKX_READERS, read_edge_list, read_networkx, read_swc
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graph_sets import is_gin_file, is_tu_folder
-from anchorot.io.graphs import node_attributes, note_unseen, single, table_space
+from anchorot.io.graphs import node_attributes, note_ignored, single, table_space
 from anchorot.io.matrices import MATRIX_READERS
 from anchorot.io.mesh_files import MESH_READERS, Mesh, read_mesh
 from anchorot.io.meshes import mesh_space
 from anchorot.io.names import READ_IN_PLACE, ending_of, full_ending, name_of
 from anchorot.io.options import ReadOptions, by_keywords
 from anchorot.io.points import cloud_space
-from anchorot.io.safe_open import about, listening, note
+from anchorot.io.safe_open import about, collecting_notes, note
 from anchorot.io.stored import STORED, arrays_of, space_of
 from anchorot.provenance import Origin
 from anchorot.space import Space, as_space
@@ -38,8 +38,8 @@ from anchorot.space import Space, as_space
 EDGE_LIST_ENDINGS = (".edgelist", ".edges")
 GRAPH_ENDINGS = (*EDGE_LIST_ENDINGS, *sorted(NETWORKX_READERS), ".swc")
 ENDINGS = tuple(sorted([*MATRIX_READERS, *MESH_READERS, *GRAPH_ENDINGS, ".h5ad"]))
-SECONDS_PER_BYTE = 3e-6  # that meshes take, about
-MIN_SECONDS = 4.0  # of reading that are worth the start of processes
+SECONDS_PER_BYTE = 3e-6  # approximate time to read a mesh
+MIN_SECONDS = 4.0  # of reading that justify starting processes
 
 
 @by_keywords
@@ -48,10 +48,10 @@ def read(path: Path, options: ReadOptions) -> Space:
 
     =============================  ====================================================================
     .npz                           an array ``cost``, or ``points``, or a mesh ``V`` and ``F``; optionally
-                                   ``weights``, ``types``, ``features`` and ``labels``; what `write` wrote
+                                   ``weights``, ``types``, ``features`` and ``labels``; any file from `write`
     .npy                           a cost matrix
     .csv, .tsv                     a cost matrix, numbers separated by commas or tabs; a header and a first
-                                   column of names are understood
+                                   column of names are allowed
     .txt                           a cost matrix, numbers separated by blanks; or the format of the paper's
                                    authors' program: n, then n lines of n costs, then optionally n weights
     .off, .ply, .obj, .stl, .mat   a mesh, see :func:`from_mesh`
@@ -71,16 +71,15 @@ def read(path: Path, options: ReadOptions) -> Space:
     Returns
     -------
     Space
-        Labelled by what the file calls its points, with what they look like (`Space.geometry`) where it says so, and
-        with the file and these options as its `Space.origin`.
-        One space is read, so ``disconnected="split"`` is not possible here; see :func:`from_graph`.
+        With the file's names of points as labels, positions (if the file has them) in `Space.geometry`, the file and
+        these options in `Space.origin`. ``disconnected="split"`` is not possible here; see :func:`from_graph`.
 
     Raises
     ------
     InputError
-        If the file does not hold a space; the message begins with its name.
+        If the file does not hold a space; the message starts with its name.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
 
     Examples
     --------
@@ -99,20 +98,20 @@ def read(path: Path, options: ReadOptions) -> Space:
 
 @dataclass(frozen=True)
 class Unread:
-    """A space in a file, and how to read it: a function without arguments that can be sent to another process."""
+    """A file and the options to read it with: a picklable function without arguments."""
 
     path: Path
     options: ReadOptions
 
     def __call__(self) -> Space:
-        """Read it."""
+        """Read the file."""
         with about(self.path):
             file, options = self.path, self.options
             return self._with_origin(through_cache(file, options, _one) if options.cache else _one(file, options))
 
-    def kept(self) -> Space | None:
-        """Take it from the cache, if it may come from there and is there."""
-        found = kept_space(self.path, self.options) if self.options.cache else None
+    def cached(self) -> Space | None:
+        """Return the space from the cache, if the cache is used and has it."""
+        found = cached_space(self.path, self.options) if self.options.cache else None
         return None if found is None else self._with_origin(found)
 
     def _with_origin(self, space: Space) -> Space:
@@ -131,7 +130,7 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
         raise InputError("this is a collection of graphs (read_gin reads it), but a single space is needed")
     graph = _edges_of(file, options)
     if graph is not None:
-        return note_unseen(file.name, graph[0], _graph(*graph, options))
+        return note_ignored(file.name, graph[0], _graph(*graph, options))
     if ending in MESH_READERS:
         return _mesh(read_mesh(file, options.limit), options, options.types, options.features)
     if ending == ".h5ad":
@@ -145,7 +144,7 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
 
 
 def _check_is_file(file: Path) -> None:
-    """Refuse what is not there, whatever its ending, and folders."""
+    """Raise if a file does not exist or is a folder."""
     file.stat()
     if file.is_dir():
         hint = " (of a TU collection: read_tu reads it)" if is_tu_folder(file) else ""
@@ -156,18 +155,18 @@ def _check_is_file(file: Path) -> None:
 
 @dataclass(frozen=True)
 class UnreadGraph:
-    """The edges of a graph in a file, and how to read it."""
+    """A file with a graph, and the options to read its edges with."""
 
     path: Path
     options: ReadOptions
 
     def __call__(self) -> EdgeTable:
-        """Read it."""
+        """Read the file."""
         with about(self.path):
             return read_edges(self.path, replace(self.options, weight=False, directed=False))
 
-    def kept(self) -> None:
-        """Graphs are not in the cache."""
+    def cached(self) -> None:
+        """Return None: graphs are not cached."""
 
 
 def read_edges(file: Path, options: ReadOptions) -> EdgeTable:
@@ -183,7 +182,7 @@ def read_edges(file: Path, options: ReadOptions) -> EdgeTable:
 
 
 def read_vectors(file: Path, options: ReadOptions) -> tuple[Any, Sequence[Any] | None]:
-    """Read rows of numbers, not yet checked, and their names if they have some: a table, an array, or cells."""
+    """Read rows of numbers, not yet validated, and their names, if any: a table, an array, or cells."""
     _check_is_file(file)
     ending = ending_of(file)
     if ending == ".h5ad":
@@ -201,16 +200,16 @@ def read_vectors(file: Path, options: ReadOptions) -> tuple[Any, Sequence[Any] |
 
 
 class Readers(Processes):
-    """Reads files for several threads, in processes where that pays: readers hold Python's lock most of the time.
+    """Reads files for several threads, in worker processes where that is faster: readers rarely release Python's lock.
 
-    Where no process can be started, as in a program that is no Python interpreter, the threads read by themselves.
+    Where no process can be started, such as in an embedded interpreter, the threads read the files themselves.
 
     Parameters
     ----------
     n_jobs : int
-        Threads that will ask. One reads by itself.
+        Number of calling threads. With one, no process is started.
     n_files : int
-        How many files will be asked for, about: few small ones are not worth a process.
+        Approximate number of files: few small ones do not justify a process.
     """
 
     def __init__(self, n_jobs: int, n_files: int) -> None:
@@ -219,15 +218,15 @@ class Readers(Processes):
         self._n_left = n_files
 
     def read(self, entry: Callable[[], Any]) -> Any:
-        """Read a file where that is quickest: what is in the cache, or is small, right here. Call other functions."""
+        """Read a file where that is fastest: here if it is cached or small. Other functions are called directly."""
         self._n_left -= 1
         if not isinstance(entry, Unread | UnreadGraph) or not self._has_processes:
             return entry()
         if not is_costly(entry.path, entry.options):
             return entry()
-        kept = entry.kept()
-        if kept is not None:
-            return kept
+        cached = entry.cached()
+        if cached is not None:
+            return cached
         seconds = entry.path.stat().st_size * SECONDS_PER_BYTE * max(1, self._n_left + 1)
         if not self._all and seconds < MIN_SECONDS:
             return entry()
@@ -238,15 +237,15 @@ class Readers(Processes):
             return entry()
         except LostProcessError:
             name = entry.path.name
-            raise InputError(f"{name}: the process that read it ended, was killed or ran out of memory") from None
-        for said in notes:
-            note(entry.path.name, said)
+            raise InputError(f"{name}: the process that read it was killed, crashed or ran out of memory") from None
+        for text in notes:
+            note(entry.path.name, text)
         return found
 
 
 def read_with_notes(entry: Unread | UnreadGraph) -> tuple[Any, list[str]]:
-    """What a file holds, and what is noted about it."""
-    with listening() as notes:
+    """Read an entry; return it with the notes about the file."""
+    with collecting_notes() as notes:
         return entry(), notes
 
 
@@ -297,7 +296,7 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
     if "V" in found:
         mesh = Mesh(found["V"], found["F"], name=file.name)
         return _mesh(mesh, options, found.get("types"), found.get("features"))
-    if options.kind == "points" and "cost" in found:  # what is stored of a space goes with its costs
+    if options.kind == "points" and "cost" in found:  # stored parts of a space belong to its costs
         found = {"points" if name == "cost" else name: part for name, part in found.items() if name not in STORED}
     if "points" in found:
         how = options.point_metric, options.n_neighbors, options.disconnected
@@ -305,37 +304,37 @@ def _matrix(found: dict[str, Any], file: Path, options: ReadOptions) -> Space | 
     cost = found.pop("cost")
     if options.kind == "graph":
         table = edge_table(cost.tolist(), options.weight, options.directed)
-        return note_unseen(file.name, table, _graph(table, None, options))
+        return note_ignored(file.name, table, _graph(table, None, options))
     if cost.ndim == 2 and cost.shape[0] != cost.shape[1]:
         raise InputError(
             f"a cost matrix is square, but this one is {cost.shape[0]} x {cost.shape[1]}; "
             "if its rows are points, use kind='points' (--kind points)"
         )
     space = space_of({"cost": cost, **found})
-    doubt = None if space.origin else doubt_of_cost(space.cost)  # what was written by us is known already
-    if doubt is not None:
-        note(file.name, "holds " + doubt)
+    problem = None if space.origin else suspicious_cost(space.cost)  # files from `write` were checked before
+    if problem is not None:
+        note(file.name, "holds " + problem)
     kept = draw_points(np.arange(space.n), options.n_points, options.rng, space.weights)
     return space if len(kept) == space.n else space.take(kept)
 
 
 def write(space: Space | ArrayLike, path: str | os.PathLike[str]) -> None:
-    """Write a space as a compressed ``.npz`` file that `read` reads back; it appears whole or not at all.
+    """Write a space as a compressed ``.npz`` file that `read` reads back; the write is atomic.
 
     Parameters
     ----------
     space : Space, or array_like of shape (n, n)
-        All that it holds is written and read back, to the last bit; but labels that are neither all integers nor all
-        text become text. Types must be texts, integers, booleans or floats, all of one kind.
+        All its data are written and read back exactly, except that labels that are neither all integers nor all texts
+        become texts. Types must be texts, integers, booleans or floats, all of one kind.
     path : path
-        Ending in .npz. A file of that name is replaced.
+        Must end in .npz. An existing file is replaced.
 
     Raises
     ------
     InputError
-        If the ending is another.
+        If the path has another ending.
     OSError
-        If it cannot be written; then a file that was there before is unchanged.
+        If it cannot be written; an existing file is then unchanged.
 
     Examples
     --------

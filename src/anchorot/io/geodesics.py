@@ -1,4 +1,4 @@
-"""Shortest paths between chosen nodes of a graph, and along the surface of a mesh between chosen vertices."""
+"""Shortest paths between nodes of a graph, and geodesic distances between vertices of a mesh."""
 
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
@@ -14,15 +14,15 @@ from anchorot.exceptions import InputError, MissingExtraError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-BLOCK_NUMBERS = 1 << 21  # lengths computed at a time, 16 MB
-BLOCK_ROWS = 64  # rows that are computed, or made symmetric, at a time
+BLOCK_NUMBERS = 1 << 21  # distances computed at a time, 16 MB
+BLOCK_ROWS = 64  # rows computed or symmetrised at a time
 OUT_OF_RANGE = "distances along the mesh are outside the range of float64; choose another unit"
 
 
 def adjacency(n: int, edges: Int64s, lengths: Float64s | None, *, directed: bool) -> "csr_array":
-    """Sparse matrix of edge lengths (1 if none are given); the shortest of parallel edges counts.
+    """Return the sparse matrix of edge lengths (1 if none are given); of parallel edges the shortest counts.
 
-    Undirected edges stand in both directions. Lengths of zero are kept as edges.
+    Undirected edges are stored in both directions. Lengths of zero are kept as edges.
     """
     from scipy.sparse import csr_array
 
@@ -38,7 +38,7 @@ def adjacency(n: int, edges: Int64s, lengths: Float64s | None, *, directed: bool
 
 
 def components(graph: "csr_array", *, directed: bool) -> list[Int64s]:
-    """Nodes of every connected (if directed: strongly connected) component, the largest component first."""
+    """Return the nodes of every (if directed: strongly) connected component, the largest first."""
     from scipy.sparse.csgraph import connected_components
 
     _, component = connected_components(graph, directed=directed, connection="strong")
@@ -48,10 +48,10 @@ def components(graph: "csr_array", *, directed: bool) -> list[Int64s]:
 
 
 def shortest_paths(graph: "csr_array", nodes: Int64s, *, unweighted: bool) -> Float64s:
-    """Lengths (k, k) of the shortest paths between k nodes; infinite where there is none.
+    """Return the lengths (k, k) of the shortest paths between k nodes; infinite if there is no path.
 
-    Dijkstra's algorithm (or breadth-first search) from each of them. All pairs of an unweighted graph are left to
-    rustworkx where it is installed.
+    Dijkstra's algorithm (or breadth-first search) from each node. rustworkx, if installed, computes all pairs of an
+    unweighted graph.
     """
     from scipy.sparse.csgraph import dijkstra
 
@@ -75,44 +75,45 @@ def _all_hops(graph: "csr_array") -> Float64s:
     built = rustworkx.PyDiGraph(multigraph=False)
     built.add_nodes_from(range(n))
     built.extend_from_edge_list(list(zip(heads.tolist(), graph.indices.tolist(), strict=True)))
-    # One thread: parallelism belongs to whoever compares many spaces.
+    # One thread: functions that compare many spaces run in parallel themselves.
     return rustworkx.distance_matrix(built, parallel_threshold=n + 1, null_value=np.inf)
 
 
 def mesh_edges(faces: Int64s) -> Int64s:
-    """Edges (E, 2) of the faces, once each, the smaller number first."""
+    """Return the distinct edges (E, 2) of the faces, the smaller index first."""
     return _counted_edges(faces)[0]
 
 
 def _counted_edges(faces: Int64s) -> tuple[Int64s, Int64s]:
-    """Edges of the faces, once each, in order, and how many faces each has; an edge is sorted as one number."""
+    """Return the distinct edges of the faces, sorted, and the number of faces of each."""
     starts, ends = faces.ravel(), np.roll(faces, -1, axis=1).ravel()
     n = int(faces.max(initial=0)) + 1
+    # an edge is encoded as one integer
     keys, counts = np.unique(np.minimum(starts, ends) * n + np.maximum(starts, ends), return_counts=True)
     return np.stack(np.divmod(keys, n), axis=1), counts
 
 
 def edge_lengths(vertices: Float64s, edges: Int64s) -> Float64s:
-    """Euclidean lengths of edges; infinite beyond the range of float64."""
+    """Return the Euclidean lengths of edges; infinite beyond the range of float64."""
     unit = unit_of(float(np.abs(vertices).max()))
-    small = vertices / unit  # whose squares neither overflow nor vanish
+    small = vertices / unit  # so that squares neither overflow nor underflow
     with np.errstate(over="ignore"):
         return unit * np.linalg.norm(small[edges[:, 0]] - small[edges[:, 1]], axis=1)
 
 
 def edge_graph(vertices: Float64s, faces: Int64s) -> "csr_array":
-    """Vertices joined by the edges of the faces, with their lengths."""
+    """Return the graph of a mesh's vertices and edges, with lengths."""
     edges = mesh_edges(faces)
     return adjacency(len(vertices), edges, edge_lengths(vertices, edges), directed=False)
 
 
 def edge_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64s:
-    """Shortest paths along the edges: too long, by 6 % on average on a sphere, but never wrong by much more."""
+    """Return shortest paths along edges: about 6 % too long on a sphere."""
     return _symmetrised(shortest_paths(edge_graph(vertices, faces), index, unweighted=False))
 
 
 def edge_rows(vertices: Float64s, faces: Int64s) -> Callable[[int], Float64s]:
-    """A function from one vertex to the lengths of the shortest paths from there to all."""
+    """Return a function from a vertex to its shortest paths along edges to all vertices."""
     from scipy.sparse.csgraph import dijkstra
 
     graph = edge_graph(vertices, faces)
@@ -120,7 +121,7 @@ def edge_rows(vertices: Float64s, faces: Int64s) -> Callable[[int], Float64s]:
 
 
 def heat_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64s:
-    """Distances by the heat method: two factorisations, then solutions for some vertices at a time."""
+    """Return distances by the heat method: two factorisations, then solves for blocks of vertices."""
     found, distances = np.empty((len(index), len(index))), _heat_distances(vertices, faces)
     for start in range(0, len(index), BLOCK_ROWS):
         found[start : start + BLOCK_ROWS] = distances(index[start : start + BLOCK_ROWS])[:, index]
@@ -128,18 +129,18 @@ def heat_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64s
 
 
 def heat_rows(vertices: Float64s, faces: Int64s) -> Callable[[int], Float64s]:
-    """A function from one vertex to its distances by the heat method from all; the factorisation is done here."""
+    """Return a function from a vertex to its distances by the heat method; the factorisation is done once, here."""
     distances = _heat_distances(vertices, faces)
     return lambda source: distances(np.array([source]))[0]
 
 
 def _heat_distances(vertices: Float64s, faces: Int64s) -> Callable[[Int64s], Float64s]:
-    """A function from vertices (k,) to their distances (k, n) from all, in the unit of the mesh; checked."""
+    """Return a function from vertices (k,) to their checked distances (k, n), in the unit of the mesh."""
     from anchorot.io.heat_method import heat_solver
 
     unit = _unit(vertices)
     if not np.ptp(vertices, axis=0).any():
-        raise InputError("the heat method needs a surface, but all vertices are at one place; try geodesic='edge'")
+        raise InputError("the heat method needs a surface, but all vertices coincide; try geodesic='edge'")
     distances = heat_solver(vertices / unit, faces)
 
     def checked(sources: Int64s) -> Float64s:
@@ -153,7 +154,7 @@ def _heat_distances(vertices: Float64s, faces: Int64s) -> Callable[[Int64s], Flo
 
 
 def exact_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64s:
-    """Exact distances on the polyhedron (Mitchell, Mount and Papadimitriou, 1987); slow."""
+    """Return exact distances on the polyhedron (Mitchell, Mount and Papadimitriou, 1987); slow."""
     try:
         from pygeodesic.geodesic import PyGeodesicAlgorithmExact
     except ImportError:
@@ -164,7 +165,7 @@ def exact_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64
     try:
         solver = PyGeodesicAlgorithmExact(vertices, faces)
         found = _rows((solver.geodesicDistances(np.array([source]), index)[0] for source in index), len(index))
-    except (RuntimeError, ValueError, OverflowError):  # the last where it reached no source
+    except (RuntimeError, ValueError, OverflowError):  # OverflowError if it reached no source
         raise InputError("the exact method fails on this mesh; try geodesic='heat'") from None
     if not np.isfinite(found).all():
         raise InputError("the exact method fails on this mesh; try geodesic='heat'")
@@ -174,7 +175,7 @@ def exact_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64
 
 
 def _unit(vertices: Float64s) -> float:
-    """Return the power of two next to the size of a mesh; in that unit nothing overflows, and tolerances hold."""
+    """Return the power of two next to the size of a mesh; in that unit nothing overflows and tolerances apply."""
     with np.errstate(over="ignore"):
         size = float(np.ptp(vertices, axis=0).max())
     if not np.isfinite(size):
@@ -183,7 +184,7 @@ def _unit(vertices: Float64s) -> float:
 
 
 def _rows(rows: Iterable[Float64s], n: int) -> Float64s:
-    """Stack n rows of n numbers, without a second copy of all of them."""
+    """Stack n rows of n numbers without a second copy."""
     out = np.empty((n, n))
     for i, row in enumerate(rows):
         out[i] = row
@@ -191,7 +192,7 @@ def _rows(rows: Iterable[Float64s], n: int) -> Float64s:
 
 
 def _symmetrised(cost: Float64s) -> Float64s:
-    """Replace both of two opposite costs by their mean, in place, some rows at a time."""
+    """Symmetrise costs in place: replace opposite costs by their mean, in blocks of rows."""
     for start in range(0, len(cost), BLOCK_ROWS):
         rows, columns = slice(start, start + BLOCK_ROWS), slice(0, start + BLOCK_ROWS)
         means = cost[rows, columns] / 2 + cost[columns, rows].T / 2  # a sum might overflow
@@ -201,7 +202,7 @@ def _symmetrised(cost: Float64s) -> Float64s:
 
 
 def _check_manifold(vertices: Float64s, faces: Int64s) -> None:
-    """Refuse what pygeodesic would crash on: edges of three faces or more, and faces without area."""
+    """Raise on input that crashes pygeodesic: edges of three or more faces, and faces without area."""
     _, count = _counted_edges(faces)
     if (count > 2).any():
         raise InputError(

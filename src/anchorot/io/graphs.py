@@ -1,4 +1,4 @@
-"""Spaces from graphs: shortest paths, heat or resistance are the costs."""
+"""Spaces from graphs, with shortest paths, heat or resistance as costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_nonnegative, check_rng, check_weights
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry, renumber
-from anchorot.io.attributes import NO_MARKS, Features, Marks, Types, attributes_of, draw_points
+from anchorot.io.attributes import NO_POINT_ATTRIBUTES, Features, PointAttributes, Types, attributes_of, draw_points
 from anchorot.io.geodesics import adjacency, components
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable, edge_table
@@ -68,46 +68,46 @@ def from_graph(
     n_points: int | None = None,
     rng: RngLike = None,
 ) -> Space | list[Space]:
-    r"""Make the space of a graph's nodes, with the lengths of shortest paths, or what `cost` says, as costs.
+    r"""Make the space of a graph's nodes; costs are shortest paths, or as `cost` says.
 
     Parameters
     ----------
     graph : networkx or igraph graph, PyTorch Geometric data, SciPy sparse matrix, or list of edges
-        Edges of a list, an array (E, 2) or a tensor are pairs of nodes, or triples of two nodes and a length. Of
-        PyTorch Geometric's `Data`, or anything else that has an ``edge_index`` (2, E), that and ``num_nodes`` are
-        read. Among parallel edges the shortest counts; loops are ignored.
+        Edges of a list, an array (E, 2) or a tensor are pairs of nodes, or triples of two nodes and a length. From
+        PyTorch Geometric's `Data`, or any object with an ``edge_index`` (2, E), that and ``num_nodes`` are used.
+        Of parallel edges the shortest counts; loops are ignored.
     weight : None, bool or str
-        None or False: every edge has length 1; None notes if there are lengths. A name: the length is that attribute of
-        the edge. True: the attribute ``"weight"``, ``edge_weight`` or else ``edge_attr`` beside an ``edge_index``, the
-        values of a sparse matrix (stored zeros are edges of length 0), or the third entry of the edges in a list. Heat
-        and resistance take these numbers for strengths: what is strong is near.
+        None or False: every edge has length 1; None warns if there are lengths. A name: that attribute of the edge is
+        its length. True: the attribute ``"weight"``, ``edge_weight`` or else ``edge_attr`` beside an ``edge_index``,
+        the values of a sparse matrix (stored zeros are edges of length 0), or the third entry of the edges in a list.
+        Heat and resistance use these numbers as strengths: strongly joined nodes are near.
     disconnected : {"error", "largest", "split"} or float
-        What to do if some nodes cannot be reached from others: refuse; keep the largest (if directed: strongly)
-        connected component, with an `InputWarning` that says how many nodes that are; return a list with a space for
-        every component, the largest first; or give unreachable pairs this finite cost. With heat nothing is refused.
+        What to do if some nodes cannot be reached from others: raise an error; keep the largest (if directed: strongly)
+        connected component, with an `InputWarning` that gives its size; return a list with a space for every
+        component, the largest first; or give unreachable pairs this finite cost. Heat needs no connected graph.
     cost : {"paths", "heat", "resistance"}
-        Lengths of shortest paths; heat that has not arrived, :math:`1 - \sqrt{K_t(i, j)}` with the heat kernel
-        :math:`K_t = e^{-tL}` of the normalised Laplacian; or the effective resistance of a network of conductors. One
-        edge more or less changes many paths a lot, but heat and resistance a little; heat needs no connected graph.
+        Lengths of shortest paths; heat distance, :math:`1 - \sqrt{K_t(i, j)}` with the heat kernel
+        :math:`K_t = e^{-tL}` of the normalised Laplacian; or the effective resistance of a network of conductors.
+        Adding or removing one edge changes many paths a lot, but heat and resistance only a little.
     time : float, optional
-        Of heat: how many steps a random walk has made on average; 3 by default. Short times see neighbours, long ones
+        For heat: the mean number of steps of a random walk; 3 by default. Short times reflect neighbours, long times
         the whole graph.
     directed : bool, optional
-        Follow edges in their direction only. By default as a networkx or igraph graph says of itself; all others are
+        Follow edges in their direction only. By default as the networkx or igraph graph is declared; all others are
         undirected.
     weights : array_like of shape (n,), optional
         Weights of the nodes; uniform by default. Renormalised over the nodes that are kept.
     types : str, mapping, or iterable of n hashable objects, optional
-        What kind of point each node is: a text is the name of a node attribute (of networkx and igraph graphs); a
-        mapping gives the type of each node by its name; anything else is one type per node, in the order of the nodes:
-        that of the graph or the rows, of a list of edges that of ``Space.labels`` when no node is left out.
+        The type of each node: the name of a node attribute (networkx and igraph); a mapping from node names to types;
+        or one type per node, in the order of the nodes. For a list of edges this is the order of ``Space.labels`` when
+        all nodes are kept.
     features : str, list of str, mapping, or array_like of shape (n, k) or (n,), optional
-        Numbers of the nodes, by the same rule: names of node attributes (numbers, or vectors of one length), a
+        Features of the nodes, in the same ways: names of node attributes (numbers, or vectors of one length), a
         mapping, or a row for each node.
     n_points : int, optional
-        Keep at most this many nodes, drawn uniformly; paths still lead through all of them.
+        Keep at most this many nodes, drawn uniformly; paths still use all of them.
     rng : None, int or numpy.random.Generator
-        Source of randomness for the draw.
+        Source of randomness for the sample.
 
     Returns
     -------
@@ -116,8 +116,8 @@ def from_graph(
 
     Notes
     -----
-    Paths: one search per kept node, O(E + n log n) each. All pairs of an unweighted graph are several times faster
-    where rustworkx is installed (extra ``graph``). Heat and resistance: O(n³), of all nodes.
+    Paths: one search per kept node, O(E + n log n) each. With rustworkx (extra ``graph``), all pairs of an unweighted
+    graph are several times faster. Heat and resistance: O(n³) for n nodes in the whole graph.
 
     Examples
     --------
@@ -143,11 +143,11 @@ def from_graph(
         rng=rng,
         another_way="disconnected='split', cost='heat'",
     )
-    return note_unseen("the graph", table, found)
+    return note_ignored("the graph", table, found)
 
 
-def note_unseen(name: str, table: EdgeTable, found: Space | list[Space]) -> Space | list[Space]:
-    """Return the space or spaces of a graph; note what was not looked at: lengths of edges, nodes of other parts."""
+def note_ignored(name: str, table: EdgeTable, found: Space | list[Space]) -> Space | list[Space]:
+    """Return the space or spaces of a graph; warn about ignored lengths of edges and dropped nodes."""
     if table.has_unused_lengths:
         advice = "weight=True (--weight weight) uses them, weight=False silences this"
         note(name, f"has edges with lengths, which are not used; {advice}")
@@ -157,7 +157,7 @@ def note_unseen(name: str, table: EdgeTable, found: Space | list[Space]) -> Spac
 
 
 def single(found: Space | list[Space]) -> Space:
-    """Return what was found if it is one space; refuse the parts of a graph."""
+    """Return a single space; raise if a graph was split into components."""
     if isinstance(found, list):
         raise InputError(
             "disconnected='split' is not possible, since one space is read; use 'largest' or a number, or from_graph"
@@ -166,7 +166,7 @@ def single(found: Space | list[Space]) -> Space:
 
 
 def note_collection(name: str, tables: Sequence[EdgeTable], kept: Sequence[int]) -> None:
-    """Note once of how many graphs of a collection nodes are dropped, given how many of each are kept."""
+    """Warn once about the graphs of a collection that lost nodes, given how many of each are kept."""
     sizes = [table.n for table in tables]
     smaller = sum(k < n for k, n in zip(kept, sizes, strict=True))
     if smaller:
@@ -178,18 +178,18 @@ def note_collection(name: str, tables: Sequence[EdgeTable], kept: Sequence[int])
 
 
 def n_kept(space: Space) -> int:
-    """How many nodes of its graph a space could have been drawn from."""
+    """Return the number of nodes that a space's points were sampled from."""
     return space.n if space.geometry is None else space.geometry.n_sites
 
 
 def n_connected(table: EdgeTable) -> int:
-    """How many nodes the largest part of a graph has."""
+    """Return the number of nodes in the largest component."""
     graph = adjacency(table.n, table.edges, table.lengths, directed=table.directed)
     return len(components(graph, directed=table.directed)[0])
 
 
-def node_attributes(table: EdgeTable, types: Types | None = None, features: Features | None = None) -> Marks:
-    """Check types and features of all nodes of a graph."""
+def node_attributes(table: EdgeTable, types: Types | None = None, features: Features | None = None) -> PointAttributes:
+    """Validate types and features of all nodes of a graph."""
     return attributes_of(types, features, table.names, table.columns, "the graph")
 
 
@@ -199,7 +199,7 @@ def table_space(
     *,
     cost: GraphCost = GraphCost(),  # noqa: B008  # frozen
     weights: ArrayLike | None = None,
-    attributes: Marks = NO_MARKS,
+    attributes: PointAttributes = NO_POINT_ATTRIBUTES,
     n_points: int | None = None,
     rng: RngLike = None,
     positions: Float64s | None = None,
@@ -207,7 +207,7 @@ def table_space(
 ) -> Space | list[Space]:
     """Make the space of an edge table, whose nodes may have positions.
 
-    `another_way` out of several components is one that the caller has, besides those that all have.
+    `another_way` is a further remedy for several components, named in the error message.
     """
     if isinstance(disconnected, str) and disconnected not in ("error", "largest", "split"):
         raise InputError(
@@ -252,8 +252,8 @@ def _restricted(part: Float64s) -> Float64s:
 def _explain(parts: list[Int64s], table: EdgeTable, another_way: str) -> str:
     sizes = ", ".join(str(len(part)) for part in parts[:5]) + (", ..." if len(parts) > 5 else "")
     kind = "strongly connected components" if table.directed else "components"
-    ways = "disconnected='largest', " + (f"{another_way}, " if another_way else "")
+    remedies = "disconnected='largest', " + (f"{another_way}, " if another_way else "")
     return (
         f"the graph has {len(parts)} {kind} (of {sizes} nodes), so some costs are infinite; "
-        f"use {ways}or a finite number as the cost of unreachable pairs"
+        f"use {remedies}or a finite number as the cost of unreachable pairs"
     )

@@ -1,4 +1,4 @@
-"""Spaces from triangle meshes: distances along the surface are the costs."""
+"""Spaces from triangle meshes, with distances along the surface as costs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from anchorot._validate import (
 )
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry, renumber
-from anchorot.io.attributes import NO_MARKS, Features, Marks, Types, attributes_of, draw_points
+from anchorot.io.attributes import NO_POINT_ATTRIBUTES, Features, PointAttributes, Types, attributes_of, draw_points
 from anchorot.io.geodesics import GEODESICS, OUT_OF_RANGE, adjacency, components, edge_graph, mesh_edges
 from anchorot.io.mesh_files import MESH_READERS, Mesh, as_indices, read_mesh, vertex_columns
 from anchorot.io.names import ending_of, name_of
@@ -48,28 +48,28 @@ def from_mesh(
     Parameters
     ----------
     mesh : path, trimesh.Trimesh, or pair of arrays
-        A file (OFF, PLY, OBJ, STL, or .mat as the TOSCA shapes come), an object with ``vertices`` and ``faces``, or
-        these two arrays, (N, 3) and (F, 3), faces counted from 0.
+        A file (OFF, PLY, OBJ, STL, or .mat in the format of TOSCA), an object with ``vertices`` and ``faces``, or these
+        two arrays, (N, 3) and (F, 3), with faces counted from 0.
     n_points : int, optional
-        Keep at most this many vertices. Paths still lead over the whole mesh.
+        Keep at most this many vertices. Paths still use the whole mesh.
     geodesic : {"heat", "edge", "exact"}
         How distances are measured. On a sphere of 2562 vertices the mean error is 1 % by "heat", 6.7 % by "edge"
         (shortest paths along edges; works on any mesh) and 0.06 % by "exact" (pygeodesic; 100 times slower, and only
-        for meshes without edges of three faces).
+        for meshes without edges shared by three faces).
     rng : None, int or numpy.random.Generator
-        Source of randomness for the draw.
+        Source of randomness for the sample.
     sampling : {"farthest", "uniform"}
-        Begin with a random vertex and always add the one farthest (along edges) from those already taken, which covers
-        the surface evenly; or draw vertices uniformly, each independent of the others, as `anchor_energy_estimate` and
-        other statistics of samples need them. Of TOSCA's 148 shapes, drawn twice with 100 points each,
-        47 % are nearest to themselves by "farthest", 12 % by "uniform" (``docs/formats.md``).
+        "farthest" starts with a random vertex and always adds the one farthest (along edges) from those chosen, which
+        covers the surface evenly. "uniform" draws vertices independently, as `anchor_energy_estimate` and other sample
+        statistics require. With two samples of 100 points of each of TOSCA's 148 shapes, 47 % are nearest to
+        themselves by "farthest", 12 % by "uniform" (``docs/formats.md``).
     points : array_like of int, shape (k,), optional
-        Keep these vertices, in this order, instead of a draw. All of them must be in the largest component.
+        Keep these vertices, in this order, instead of sampling. All must be in the largest component.
     types : str or iterable of N hashable objects, optional
-        What kind of point each of the mesh's vertices is: the name of a value that the file or the trimesh has for
-        every vertex (a property of a PLY file, a vertex attribute, ``"color"``), or the types themselves.
+        The type of each of the mesh's vertices: the name of a per-vertex value of the file or the trimesh (a PLY
+        property, a vertex attribute, ``"color"``), or the types themselves.
     features : str, list of str, or array_like of shape (N, k) or (N,), optional
-        Numbers of the vertices: the names of such values, or a row for each vertex.
+        Features of the vertices: names of such values, or a row for each vertex.
 
     Returns
     -------
@@ -92,18 +92,16 @@ def from_mesh(
 
 
 def about_file(mesh: Any) -> AbstractContextManager[None]:
-    """Begin the message of every `InputError` with the name of the file, if the mesh is one."""
+    """Start the message of every `InputError` with the file's name, if the mesh is a file."""
     return about(Path(mesh)) if isinstance(mesh, str | os.PathLike) else nullcontext()
 
 
 def open_mesh(mesh: Any) -> Mesh:
-    """Turn what people have into a mesh, not yet checked."""
+    """Turn any input into a mesh, not yet validated."""
     if isinstance(mesh, str | os.PathLike):
         file = Path(mesh)
         if ending_of(file) not in MESH_READERS:
-            raise InputError(
-                f"{name_of(file)}: not a mesh by its ending; known ones: {', '.join(sorted(MESH_READERS))}"
-            )
+            raise InputError(f"{name_of(file)}: unknown mesh format; known endings: {', '.join(sorted(MESH_READERS))}")
         with about(file):
             return read_mesh(file, MAX_BYTES)
     if hasattr(mesh, "vertices") and hasattr(mesh, "faces"):
@@ -119,8 +117,8 @@ class Surface(NamedTuple):
     sites: Float64s  # (N, 3): all vertices of the mesh
     corners: Int64s  # (F, 3): all its faces
     kept: Int64s  # the component's vertices
-    faces: Int64s  # the component's faces, by places in `kept`
-    attributes: Marks = NO_MARKS  # of all vertices of the mesh
+    faces: Int64s  # the component's faces, as indices into `kept`
+    attributes: PointAttributes = NO_POINT_ATTRIBUTES  # of all vertices of the mesh
 
     @property
     def vertices(self) -> Float64s:
@@ -128,14 +126,14 @@ class Surface(NamedTuple):
         return self.sites[self.kept]
 
     def space(self, cost: Float64s, index: Int64s) -> Space:
-        """The space of some of the component's vertices, given their costs."""
+        """Make the space of some of the component's vertices, given their costs."""
         chosen = self.kept[index]
         geometry = Geometry(chosen, len(self.sites), self.sites, faces=self.corners)
         return Space(cost, **self.attributes.of(chosen), labels=chosen.tolist(), geometry=geometry, copy=False)
 
 
 def surface_of(mesh: Mesh, types: Types | None = None, features: Features | None = None) -> Surface:
-    """Check a mesh, and keep its largest component."""
+    """Validate a mesh and keep its largest component."""
     sites, corners = check_mesh(mesh.vertices, mesh.faces)
     attributes = attributes_of(types, features, range(len(sites)), mesh.columns, "the mesh")
     kept = _largest_component(sites, corners, mesh.name)
@@ -156,11 +154,11 @@ def mesh_space(
     types: Types | None = None,
     features: Features | None = None,
 ) -> Space:
-    """Make the space of a mesh, not yet checked."""
+    """Make the space of a mesh that is not yet validated."""
     check_choice(geodesic, "geodesic", tuple(GEODESICS))
     check_choice(sampling, "sampling", SAMPLINGS)
     surface = surface_of(mesh, types, features)
-    index = _drawn(surface, n_points, sampling, rng) if points is None else _chosen(points, n_points, surface)
+    index = _sampled(surface, n_points, sampling, rng) if points is None else _chosen(points, n_points, surface)
     check_memory(len(index), 8)
     cost = GEODESICS[geodesic](surface.vertices, surface.faces, index)
     if np.isinf(cost).any():
@@ -169,7 +167,7 @@ def mesh_space(
 
 
 def check_mesh(vertices: ArrayLike, faces: ArrayLike) -> tuple[Float64s, Int64s]:
-    """Turn a mesh into finite vertices (N, 3) and faces (F, 3) that name them."""
+    """Validate a mesh: finite vertices (N, 3) and faces (F, 3) that refer to them."""
     points = check_numbers(vertices, "vertices").astype(np.float64)
     if points.ndim != 2 or points.shape[1] != 3 or len(points) == 0:
         raise InputError(f"vertices has shape {points.shape}, but (N, 3) with N >= 1 is needed")
@@ -196,7 +194,7 @@ def _largest_component(vertices: Float64s, faces: Int64s, name: str) -> Int64s:
 
 
 def _distinct(faces: Int64s) -> Int64s:
-    """Every face once, whichever of its corners comes first: a face that is repeated adds nothing to a surface."""
+    """Remove repeated faces, in any order of their corners: they add nothing to a surface."""
     corners = np.sort(faces, axis=1)
     order = np.lexsort(corners.T)
     is_new = np.append(True, (np.diff(corners[order], axis=0) != 0).any(axis=1))[: len(faces)]
@@ -204,7 +202,7 @@ def _distinct(faces: Int64s) -> Int64s:
 
 
 def _chosen(points: ArrayLike, n_points: int | None, surface: Surface) -> Int64s:
-    """Places, in the largest component, of vertices that the caller names."""
+    """Return the indices, in the largest component, of the vertices that the caller chose."""
     if n_points is not None:
         raise InputError("got both points and n_points, but points says which vertices to keep: leave n_points out")
     wanted = check_indices(points, "points", len(surface.sites))
@@ -222,8 +220,8 @@ def _chosen(points: ArrayLike, n_points: int | None, surface: Surface) -> Int64s
     return np.searchsorted(surface.kept, wanted)
 
 
-def _drawn(surface: Surface, n_points: int | None, sampling: str, rng: RngLike) -> Int64s:
-    """Draw at most `n_points` of the component's vertices; all in order if there are no more."""
+def _sampled(surface: Surface, n_points: int | None, sampling: str, rng: RngLike) -> Int64s:
+    """Sample at most `n_points` of the component's vertices; all, in order, if there are no more."""
     everything = np.arange(len(surface.kept))
     if sampling == "uniform" or n_points is None or check_integer(n_points, "n_points", 1) >= len(everything):
         return draw_points(everything, n_points, rng)
@@ -231,16 +229,16 @@ def _drawn(surface: Surface, n_points: int | None, sampling: str, rng: RngLike) 
 
 
 def _farthest(surface: Surface, count: int, rng: np.random.Generator) -> Int64s:
-    """Vertices that cover the mesh: each is the farthest, along edges, from all before it."""
+    """Farthest-point sampling: each vertex is the farthest, along edges, from all before it."""
     from scipy.sparse.csgraph import dijkstra
 
     n = len(surface.kept)
     graph = edge_graph(surface.vertices, surface.faces)
     chosen = np.empty(count, np.int64)
     chosen[0] = rng.integers(n)
-    max_cost = np.full(n, np.inf)
+    distance = np.full(n, np.inf)
     for k in range(1, count):
-        max_cost = np.minimum(max_cost, dijkstra(graph, indices=chosen[k - 1], limit=max_cost.max()))
-        max_cost[chosen[k - 1]] = -1.0  # never twice, even where vertices lie on one spot
-        chosen[k] = np.argmax(max_cost)
+        distance = np.minimum(distance, dijkstra(graph, indices=chosen[k - 1], limit=distance.max()))
+        distance[chosen[k - 1]] = -1.0  # never twice, even where vertices coincide
+        chosen[k] = np.argmax(distance)
     return chosen

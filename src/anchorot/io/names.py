@@ -1,24 +1,24 @@
-"""What a file is called, and what its name says of what it holds."""
+"""Names and endings of files."""
 
 from pathlib import Path
 
 GZIP = ".gz"
-READ_IN_PLACE = (".h5ad", ".mat", ".npy", ".npz")  # by parts, so not from within a .gz file
+READ_IN_PLACE = (".h5ad", ".mat", ".npy", ".npz")  # read in parts, so not from a .gz file
 
 
 def name_of(file: Path) -> str:
-    """Return the name without its folder, or the path as it is where it has no name: "." or "/"."""
+    """Return the name without its folder; the path itself if it has no name ("." or "/")."""
     return file.name or str(file)
 
 
 def full_ending(file: Path) -> str:
-    """Return the ending in lower case, with what stands before .gz."""
+    """Return the ending in lower case; for .gz files, with the ending before it."""
     ending = file.suffix.lower()
     return Path(file.stem).suffix.lower() + ending if ending == GZIP else ending
 
 
 def ending_of(file: Path) -> str:
-    """Return the ending that says what a file holds: .csv of both a.csv and a.csv.gz."""
+    """Return the ending that determines the format: .csv for both a.csv and a.csv.gz."""
     ending = full_ending(file)
     inner = ending.removesuffix(GZIP)
     return ending if inner in ("", *READ_IN_PLACE) else inner
@@ -30,5 +30,5 @@ def stem_of(file: Path) -> str:
 
 
 def is_gzipped(file: Path) -> bool:
-    """Whether the name says that the content is packed by gzip."""
+    """Whether the name says that the file is compressed by gzip."""
     return file.suffix.lower() == GZIP

@@ -229,7 +229,7 @@ def note(name: str, said: str) -> None:
 
 
 @contextmanager
-def listening() -> Iterator[list[str]]:
+def collecting_notes() -> Iterator[list[str]]:
     """Collect what is noted in a block, without names; the warnings go out all the same.
 
     To catch warnings instead would change the filters that all threads share.

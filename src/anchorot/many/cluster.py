@@ -19,7 +19,7 @@ from uuid import uuid4
 from anchorot.anchors.encoder import Sketches
 from anchorot.config import check_software, installed_software
 from anchorot.exceptions import AnchorotError, InputError, first_line
-from anchorot.io.safe_open import listening, note
+from anchorot.io.safe_open import collecting_notes, note
 from anchorot.many.job import Job, SpaceSummary
 from anchorot.many.nearest import Best, NearestJob, StripSpaces
 from anchorot.many.spaces import Function, Inputs, call_for
@@ -229,7 +229,7 @@ def load_block(inputs: Inputs, strip: range) -> Block:
     """Load the spaces of a strip."""
     block: Block = {}
     for index in strip:
-        with listening() as notes:
+        with collecting_notes() as notes:
             block[index] = Loaded(call_for(inputs.load, lambda space, _: space, index), notes)
     return block
 

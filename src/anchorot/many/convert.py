@@ -82,7 +82,7 @@ def convert(
     ...     _ = points.write_text("0,0\n3,4\n")
     ...     (file,) = ao.convert([points], Path(folder, "spaces"), kind="points")
     ...     print(ao.read(file).origin)
-    points.npz; that of points.csv, kind='points'
+    points.npz; originally points.csv, kind='points'
     """
     if isinstance(paths, str | os.PathLike):
         raise InputError(f"paths must be a sequence of paths, but got one: {os.fspath(paths)!r}; make it a list")

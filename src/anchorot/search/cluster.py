@@ -19,7 +19,7 @@ from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.exceptions import AnchorotError, InputError
 from anchorot.io.options import PathLike
-from anchorot.io.safe_open import listening, note
+from anchorot.io.safe_open import collecting_notes, note
 from anchorot.many.cluster import Cluster
 from anchorot.many.spaces import Inputs
 from anchorot.many.tiles import pieces
@@ -156,7 +156,7 @@ def _join(parts: list[IndexFile], new: Path) -> None:
 
 def learn_encoder(inputs: Inputs, view: View, grid: tuple[int, int] | Grid, places: list[int]) -> Encoder:
     """What makes the vectors of an index, from a sample of its spaces, on a worker."""
-    with _naming_files(), listening():  # what is noted is noted again when all are read
+    with _naming_files(), collecting_notes():  # what is noted is noted again when all are read
         staged = Staged(map(inputs.load, places), view, None)
         return choose_encoder(staged, view, grid)
 
@@ -170,7 +170,7 @@ def make_part(
 
     def loaded() -> Iterator[Any]:
         for index in strip:
-            with listening() as heard:
+            with collecting_notes() as heard:
                 yield inputs.load(index)
             notes.extend((index, said) for said in heard)
 

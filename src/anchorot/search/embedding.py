@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._kernels.records import GridSpec
 from anchorot._typing import Floats, RngLike
-from anchorot._validate import check_device, check_room
+from anchorot._validate import check_device, check_free_memory
 from anchorot.anchors.attribute_features import (
     Parts,
     attribute_features,
@@ -179,7 +179,7 @@ def _embed(spaces: Spaces, embedding: Embedding | Projections, progress: bool) -
 
 def check_vectors(count: int, size: int) -> None:
     """Refuse vectors that memory does not hold, with one more in the making."""
-    check_room(
+    check_free_memory(
         4 * size * count + 24 * size, f"{count} vector{'s' * (count != 1)} of {size} numbers", "take a coarser grid"
     )
 

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from anchorot._validate import LEAST_WEIGHT, WEIGHT_SUM_TOLERANCE, check_integer, check_overflow, type_of
+from anchorot._validate import MIN_WEIGHT, WEIGHT_SUM_TOLERANCE, check_integer, check_overflow, type_of
 from anchorot.exceptions import InputError
 
 
@@ -118,7 +118,7 @@ def check_weights(weights: object, cost: Tensor, name: str, of: str) -> Tensor:
         far = max(low, high, key=lambda s: math.inf if math.isnan(s) else abs(s - 1))
         raise InputError(f"{name} must sum to 1, but sums to {far:.9g}; divide it by its sum")
     shares = tensor / total
-    return shares - torch.where(shares <= LEAST_WEIGHT, shares, 0.0).detach()
+    return shares - torch.where(shares <= MIN_WEIGHT, shares, 0.0).detach()
 
 
 def cost_span(cost: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -17,7 +17,7 @@ from anchorot._validate import plain_item
 from anchorot.align.graphs.problem import Problem
 from anchorot.align.graphs.symmetry import Hashes, bits, mixed
 from anchorot.exceptions import InputError
-from anchorot.io.attributes import Marks, column_names
+from anchorot.io.attributes import PointAttributes, column_names
 from anchorot.io.files import read_edges
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_inputs import EdgeTable, edge_table
@@ -36,7 +36,7 @@ class Network(NamedTuple):
 
     weights: csr_array
     names: tuple[object, ...]
-    attributes: Marks
+    attributes: PointAttributes
 
     @property
     def n(self) -> int:
