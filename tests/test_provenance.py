@@ -55,7 +55,8 @@ def test_a_written_space_tells_of_its_source_but_of_no_folder(tmp_path):
     ao.write(y, tmp_path / "z.npz")
     again = ao.read(tmp_path / "z.npz")
     assert (
-        str(again.origin) == "z.npz; that of y.npz, n_points=3, rng=1; that of x.csv, kind='points', n_points=5, rng=2"
+        str(again.origin)
+        == "z.npz; originally y.npz, n_points=3, rng=1; originally x.csv, kind='points', n_points=5, rng=2"
     )
 
 

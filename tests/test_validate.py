@@ -169,7 +169,7 @@ def test_numbers_beyond_the_range_of_floats_are_one_line():
 def test_masked_items_of_a_list_are_no_names():
     hidden = list(np.ma.array(range(12), mask=[True] + [False] * 11))
     assert "types[0] is masked" in said(ao.Space, COST, types=hidden)
-    assert "nodes need names" in said(ao.from_graph, [(hidden[0], 1), (1, 2)])
+    assert "nodes need hashable names" in said(ao.from_graph, [(hidden[0], 1), (1, 2)])
 
 
 DISTANCES = (ao.Space, ao.AnchorFeatures.of, lambda x: ao.anchor_energy(x, COST), lambda x: ao.align(COST, x))

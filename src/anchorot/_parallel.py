@@ -275,18 +275,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_all)
 
 
-def _pickled(thing: Any) -> bytes:
+def _pickled(value: Any) -> bytes:
     """Pickle an object by reference, or by value if the caller's script or a function defines it."""
     with suppress(Exception):
-        content = pickle.dumps(thing, 5)
+        content = pickle.dumps(value, 5)
         if b"__main__" not in content:
             return content
     try:
         import cloudpickle
 
-        return cloudpickle.dumps(thing)
+        return cloudpickle.dumps(value)
     except Exception as error:
-        raise AnchorotError(f"{type_of(thing)} cannot be sent to another process ({first_line(error)})") from error
+        raise AnchorotError(f"{type_of(value)} cannot be sent to another process ({first_line(error)})") from error
 
 
 def _raise(content: bytes) -> Any:

@@ -60,7 +60,7 @@ def installed_software(packages: tuple[str, ...]) -> dict[str, str]:
 
 
 def check_software(found: dict[str, str], wanted: dict[str, str], worker: str) -> None:
-    """Refuse a worker whose software differs from the caller's."""
+    """Raise if a worker's software differs from the caller's."""
     for name, version in wanted.items():
         if found.get(name) != version:
             raise AnchorotError(

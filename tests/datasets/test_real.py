@@ -19,7 +19,7 @@ def test_a_digit_weighs_as_much_as_its_ink():
 
 def test_more_digits_than_there_are_is_one_line():
     pytest.importorskip("sklearn")
-    with pytest.raises(ao.InputError, match="there are 178 images of the digit 0, but 999 are asked for"):
+    with pytest.raises(ao.InputError, match="there are 178 images of the digit 0, but 999 are requested"):
         datasets.digits([0], 999)
 
 

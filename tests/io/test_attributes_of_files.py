@@ -235,9 +235,9 @@ def test_a_cost_matrix_with_names_is_the_same_matrix(tmp_path, text, labels):
         ("a,b,t\n0,1,x\n1,0,\n", {"types": "t"}, "'t' has no value at 1"),
         ("0,1\n1,0\n", {"types": "t"}, "no column is called 't'; there are none"),
         ('a,b\n"' + "x" * 200_000 + '",1\n', {}, "not a table that can be read"),
-        ("a,b\n1,2\n", {"types": 3}, "types must be a name that the file has for them, such as 'label', but got 3"),
-        ("a,b\n1,2\n", {"types": ["a"]}, "types must be a name that the file has for them"),
-        ("a,b\n1,2\n", {"features": []}, "features must be a name that the file has for them"),
+        ("a,b\n1,2\n", {"types": 3}, "types must be a name that occurs in the file, such as 'label', but got 3"),
+        ("a,b\n1,2\n", {"types": ["a"]}, "types must be a name that occurs in the file"),
+        ("a,b\n1,2\n", {"features": []}, "features must be a name that occurs in the file"),
     ],
 )
 def test_bad_tables_get_one_clear_line(tmp_path, text, options, message):

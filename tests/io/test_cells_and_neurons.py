@@ -207,7 +207,7 @@ def test_a_neuron(tmp_path):
     [
         (SWC.replace("\n4 3", "\n2 3"), "two samples have the identifier 2"),
         (SWC.replace("1 1\n", "1 9\n"), "sample 2 has the parent 9, which is not in the file"),
-        (SWC.replace("3 4 2", "3 nan 2"), "identifiers must be integers, and positions finite"),
+        (SWC.replace("3 4 2", "3 nan 2"), "identifiers must be integers and positions must be finite"),
         (SWC.replace(" -1", ""), "line 2 of numbers has 7 of them, but line 1 has 6"),
         ("1 2 3\n", "lines of 3 numbers, but SWC needs 7"),
         ("# nothing\n", "the file is empty"),

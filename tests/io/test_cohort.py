@@ -161,7 +161,7 @@ UNUSED = table()["sample"].cat.add_categories("s99")
             {},
             "'sample' has no value at 'cell0'; every point needs a sample",
         ),
-        (changed(sample=UNUSED), {}, "the sample 's99' has no points; leave it out of the categories of 'sample'"),
+        (changed(sample=UNUSED), {}, "the sample 's99' has no points; remove it from the categories of 'sample'"),
         (table().iloc[:0].assign(sample=[]), {}, "the samples have no points"),
         (changed(kind=[None, *table()["kind"][1:]]), {"types": "kind"}, "'kind' has no value at 'cell0'"),
         (
@@ -186,7 +186,7 @@ def test_bad_files_of_cohorts_begin_with_their_names(tmp_path):
     for name, options, message in (
         ("x.h5ad", {"sample": "patient"}, "no column of obs or array of obsm is called 'patient'; there are: "),
         ("x.h5ad", {"max_bytes": 100}, "its header promises"),
-        ("x.csv", {}, "columns are asked for by name, but the first line is no header"),
+        ("x.csv", {}, "columns are requested by name, but the first line is not a header"),
         ("x.txt", {}, r"cohorts are read from \.h5ad, \.csv and \.tsv files"),
     ):
         with pytest.raises(ao.InputError, match=f"{name}: {message}") as caught:

@@ -85,7 +85,7 @@ def test_graphs_in_parts_are_refused_or_given_a_cost_but_heat_needs_neither():
         ({"time": 2.0}, "time is for cost='heat'"),
         ({"cost": "heat", "time": 0}, "time must be a positive number"),
         ({"cost": "heat", "time": float("nan")}, "time"),
-        ({"cost": "heat", "directed": True}, "without directions"),
+        ({"cost": "heat", "directed": True}, "needs an undirected graph"),
     ],
 )
 def test_costs_that_cannot_be_are_refused_in_one_line(options, said):

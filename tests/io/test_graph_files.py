@@ -59,8 +59,8 @@ def test_graphml(tmp_path):
         ("g.edgelist", "", {}, "g.edgelist: the file is empty"),
         ("g.edgelist", "# only a comment\n", {}, "g.edgelist: the file is empty"),
         ("g.edgelist", "a b\nc\n", {}, "line 2 of edges is 'c', but two nodes are needed"),
-        ("g.edgelist", "a b\n", {"weight": True}, "line 1 of edges is 'a b', but lengths are asked for"),
-        ("g.edgelist", "a b 1\nb c\nc d 2\n", {"weight": True}, "line 2 of edges is 'b c', but lengths are asked for"),
+        ("g.edgelist", "a b\n", {"weight": True}, "line 1 of edges is 'a b', but lengths are requested"),
+        ("g.edgelist", "a b 1\nb c\nc d 2\n", {"weight": True}, "line 2 of edges is 'b c', but lengths are requested"),
         (
             "g.gml",
             "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 weight 1 weight 2 ] ]",

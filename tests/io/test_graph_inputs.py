@@ -90,10 +90,10 @@ def test_direction_is_minded_only_where_it_is_asked_for():
         ([(0, 1, 2, 3)], {}, r"all be pairs, or all triples with a length, but got \(0, 1, 2, 3\)"),
         (np.eye(5), {}, "got a square array, but edges are needed"),
         ([1, 2], {}, "all be pairs, or all triples with a length, but got 1"),
-        ([([], 1)], {}, r"nodes need names that can be looked up, such as numbers or text, but got \[\]"),
+        ([([], 1)], {}, r"nodes need hashable names, such as numbers or texts, but got \[\]"),
         ("abc", {}, "got a str, but a networkx, igraph or PyTorch Geometric graph"),
         (7, {}, "got an int, but a networkx"),
-        (rustworkx.PyGraph(), {}, "rustworkx graphs are not read"),
+        (rustworkx.PyGraph(), {}, "rustworkx graphs are not supported"),
         (sp.coo_array((2, 3)), {}, r"the adjacency matrix has shape \(2, 3\)"),
         (TWO_PARTS, {"disconnected": "smallest"}, "got 'smallest'"),
         (TWO_PARTS, {"disconnected": np.inf}, "disconnected must be a finite number"),
@@ -143,7 +143,7 @@ def noted(attempt, *arguments, **options):
 
 @pytest.mark.parametrize("edges", [[(0.0, np.nan), (np.nan, 1.0)], [("a", pd.NA), (pd.NA, "b")]])
 def test_a_node_that_is_missing_has_no_edges(edges):
-    assert "nodes need names" in said(ao.from_graph, edges)
+    assert "nodes need hashable names" in said(ao.from_graph, edges)
 
 
 def test_edges_come_in_every_form():

@@ -173,7 +173,7 @@ def test_attributes_in_the_format_of_gin(tmp_path):
     [
         ("2\n3", "3\n3", "the first line promises 3 graphs, but there are 2"),
         ("2\n3", "x\n3", "the first line is 'x', but the number of graphs is needed"),
-        ("3 1", "3 one", "line 2 is '3 one', but a graph begins with 'n class'"),
+        ("3 1", "3 one", "line 2 is '3 one', but a graph starts with 'n class'"),
         ("3 1", "99 1", "line 2 promises 99 nodes, but 6 lines follow"),
         ("4 2 0 2", "4 2 0 3", "line 4 names a neighbour that is not from 0 to 2"),
         ("4 2 0 2", "4 9 0 2", "line 4 is '4 9 0 2', but a tag, a number of neighbours and these are needed"),

@@ -140,5 +140,5 @@ def test_an_archive_that_claims_gigabytes_twice_over(tmp_path):
     entry = content.index(b"PK\x01\x02")
     content[entry + 24 : entry + 28] = claimed.to_bytes(4, "little")
     (tmp_path / "x.npz").write_bytes(content)
-    with pytest.raises(ao.InputError, match=r"x\.npz: what is packed into it takes 2\.2 GB, but no more than 2\.15 GB"):
+    with pytest.raises(ao.InputError, match=r"x\.npz: its content takes 2\.2 GB, but no more than 2\.15 GB"):
         ao.read(tmp_path / "x.npz")

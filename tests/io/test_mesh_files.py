@@ -74,7 +74,7 @@ def test_bad_matlab_files_get_one_clear_line(tmp_path):
     vertices, faces = SQUARE
     for change, message in (
         ({"TRIV": faces * 1.0}, "face 0 names the vertex -1, but vertices go from 0 to 3"),
-        ({"TRIV": faces + 1.5}, "faces must be whole numbers"),
+        ({"TRIV": faces + 1.5}, "faces must be integers"),
         ({"X": np.zeros(3)}, "X, Y and Z have 3, 4 and 4 numbers"),
         ({"X": "text"}, "X holds <U4, but numbers are needed"),
         ({"X": {"inside": 1.0}}, "X holds .*, but numbers are needed"),

@@ -49,8 +49,8 @@ LINE = np.outer(np.arange(6.0), [1.0, 2.0, 3.0])
 @pytest.mark.parametrize(
     ("points", "metric", "message"),
     [
-        (LINE, "mahalanobis", "needs points that vary in all 3 dimensions, not in 1; take fewer dimensions"),
-        (LINE + 1e8, "mahalanobis", "needs points that vary in all 3 dimensions, not in 1; take fewer dimensions"),
+        (LINE, "mahalanobis", "needs points that vary in all 3 dimensions, not in 1; use fewer dimensions"),
+        (LINE + 1e8, "mahalanobis", "needs points that vary in all 3 dimensions, not in 1; use fewer dimensions"),
         (np.ones((6, 2)), "seuclidean", "is not defined between points"),
     ],
 )
@@ -61,7 +61,7 @@ def test_metrics_that_need_points_in_general_position(make, points, metric, mess
 
 @pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
 def test_one_point_does_not_vary(metric):
-    with pytest.raises(ao.InputError, match=f"metric '{metric}' needs at least two points, to see how they vary"):
+    with pytest.raises(ao.InputError, match=f"metric '{metric}' needs at least two points, to estimate their variance"):
         ao.from_points([[1.0, 2.0]], metric)
 
 

@@ -175,13 +175,13 @@ def test_an_archive_that_unpacks_to_more_than_the_limit(tmp_path):
         member.write(header.getvalue())
         member.write(bytes(8 * 4000 * 4000))
     assert path.stat().st_size < 200_000
-    refused(path, r"what is packed into it takes 0\.128 GB, but no more than 0\.1 GB", n_points=10, max_bytes="100MB")
+    refused(path, r"its content takes 0\.128 GB, but no more than 0\.1 GB", n_points=10, max_bytes="100MB")
 
 
 def test_what_is_not_read_of_an_archive_does_not_count(tmp_path):
     np.savez(tmp_path / "x.npz", cost=COST, other=np.zeros(1000))
     assert ao.read(tmp_path / "x.npz", max_bytes=400).n == 3
-    refused(tmp_path / "x.npz", "what is packed into it takes", max_bytes=100)
+    refused(tmp_path / "x.npz", "its content takes", max_bytes=100)
 
 
 def test_entries_that_take_no_room_are_counted_all_the_same(tmp_path):
@@ -195,7 +195,7 @@ def test_entries_that_take_no_room_are_counted_all_the_same(tmp_path):
 
 def test_labels_are_looked_at_before_they_are_listed(tmp_path):
     np.savez(tmp_path / "x.npz", cost=COST, labels=np.zeros((3, 3)))
-    refused(tmp_path / "x.npz", r"labels has shape \(3, 3\), but one for each point is needed")
+    refused(tmp_path / "x.npz", r"labels has shape \(3, 3\), but one value per point is needed")
 
 
 def test_the_materials_of_a_mesh_are_not_looked_for(tmp_path, patience):

@@ -189,9 +189,9 @@ def test_directions_of_pytorch_geometric_count_where_they_are_asked_for():
             None,
             r"edge_index has shape \(2, 4\) and dtype float32, but int",
         ),
-        (data(), True, "lengths of edges are asked for, but the graph has no edge_attr"),
+        (data(), True, "lengths of edges are requested, but the graph has no edge_attr"),
         (data(edge_attr=torch.ones(4, 3)), True, r"edge_attr has shape \(4, 3\), but a length for each of 4 edges"),
-        (data(), "cable", "lengths of edges are asked for, but the graph has no cable"),
+        (data(), "cable", "lengths of edges are requested, but the graph has no cable"),
     ],
 )
 def test_what_is_wrong_with_an_edge_index_is_one_line(own, weight, message):

@@ -1,4 +1,4 @@
-"""Data to try things on: small real sets, and sets that are made by a seed.
+"""Example data: small real data sets, and synthetic ones made from a seed.
 
 ==================== ====================================== ====================================================
 loader               what                                   source, licence
@@ -8,11 +8,11 @@ loader               what                                   source, licence
 `neurons`            five neurons of a fruit fly            Janelia hemibrain, shipped, CC BY 4.0
 `alkanes`            37 alkanes and their boiling points    facts
 `isomers`            all alcohols and ethers of a formula   facts
-`figures`            creatures in several poses, as meshes  made by a seed
-`grown_neurons`      neurons of three kinds                 made by a seed
-`shapes_and_graphs`  seven kinds of them in three sizes     made by a seed
-`tissues`            cells of three types in the plane      made by a seed
-`two_assays`         one population, measured twice         made by a seed
+`figures`            animals and people in poses, as meshes synthetic
+`grown_neurons`      neurons of three kinds                 synthetic
+`shapes_and_graphs`  seven kinds in three sizes             synthetic
+`tissues`            cells of three types in the plane      synthetic
+`two_assays`         one population, measured twice         synthetic
 ==================== ====================================== ====================================================
 """
 

@@ -1,4 +1,4 @@
-"""Cells that are made: neurons that grow, tissues of several types of cells, and one population measured twice."""
+"""Synthetic cells: grown neurons, tissues of several cell types, and one population measured twice."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TYPES = ("tumour", "immune", "stroma")
 
 
 class Stem(NamedTuple):
-    """A branch at the soma: where it goes, how long its pieces are, and how many times it forks."""
+    """A branch at the soma: its direction, the length of its segments, and its number of forks."""
 
     direction: tuple[float, float, float]
     length: float
     forks: int
-    trunk: float = 0.0  # how much longer the first piece is
+    trunk: float = 0.0  # extra length of the first segment
 
 
 def _stems(kind: str, rng: np.random.Generator) -> list[Stem]:
@@ -42,8 +42,8 @@ KINDS = ("pyramidal", "bipolar", "stellate")
 def grown_neurons(n_per_kind: int = 6, n_points: int | None = 120, rng: RngLike = 0) -> Dataset:
     """Grow neurons of three kinds: paths along their trees, in micrometres.
 
-    Made by a seed: branches wander and fork. Pyramidal ones have one long trunk and many short branches, bipolar ones
-    two bushes, stellate ones branches to all sides.
+    Synthetic: branches wander and fork. Pyramidal neurons have one long trunk and many short branches, bipolar ones two
+    trees, stellate ones branches in all directions.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ def _grown(kind: str, n_points: int | None, rng: np.random.Generator) -> Space:
                 todo += [(end, direction + rng.normal(0, 0.7, 3), forks - 1, 0.0) for _ in range(2)]
     tree = from_graph(edges, weight=True)
     order = np.array(tree.labels, dtype=np.int64)  # nodes by first appearance: the sites of the points
-    looks = Geometry(order, len(places), np.array(places), edges=np.array([edge[:2] for edge in edges]))
-    space = Space(tree.cost, geometry=looks)
+    geometry = Geometry(order, len(places), np.array(places), edges=np.array([edge[:2] for edge in edges]))
+    space = Space(tree.cost, geometry=geometry)
     return space if n_points is None or n_points >= len(space) else space.sample(n_points, rng=rng)
 
 
@@ -97,7 +97,7 @@ def _branch(
     length: float,
     rng: np.random.Generator,
 ) -> tuple[int, Float64s]:
-    """Let a branch wander from a sample on; return its last sample and where it was heading."""
+    """Grow a branch from a sample; return its last sample and direction."""
     for _ in range(max(1, round(length / STEP))):
         direction = direction / np.linalg.norm(direction) + rng.normal(0, 0.12, 3)
         places.append(places[at] + STEP * direction / np.linalg.norm(direction))
@@ -107,10 +107,10 @@ def _branch(
 
 
 def tissues(n_samples: int = 8, n_cells: int = 120, clump: float = 0.12, rng: RngLike = 0) -> Dataset:
-    """Make tissues of three types of cells: in half of them anywhere, in the others the immune cells in clumps.
+    """Make tissues of three cell types: in half of them mixed, in the others with immune cells in clumps.
 
-    Made by a seed. Both kinds have the same share of each type, and cells anywhere in a square of side 1; only which
-    cell is near which differs.
+    Synthetic. Both kinds have the same proportions of types and uniform cells in the unit square; only the neighbours
+    differ.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def tissues(n_samples: int = 8, n_cells: int = 120, clump: float = 0.12, rng: Rn
 
 
 def _tissue(n_cells: int, radius: float | None, rng: np.random.Generator) -> Space:
-    """A third of the cells are immune: any, or those within a radius of a few places; of the others half are stroma."""
+    """Make a third of the cells immune, at random or near a few centres, and half of the others stroma."""
     places, kinds = rng.random((n_cells, 2)), np.where(rng.random(n_cells) < 0.5, 0, 2)
     while (missing := n_cells // 3 - int((kinds == 1).sum())) > 0:
         near = np.linalg.norm(places - rng.random(2), axis=1) < (np.inf if radius is None else radius)
@@ -158,11 +158,11 @@ class TwoAssays(NamedTuple):
     Attributes
     ----------
     first, second : ndarray of shape (n, 30) and (n, 12)
-        What either assay measured; row k of both is the same cell.
+        Measurements of the two assays; row k of both is the same cell.
     branch : ndarray of shape (n,)
         Which branch of the lineage each cell is on: 0 the stem, 1 and 2 its fates.
     time : ndarray of shape (n,)
-        How far along it is, from 0 to 1.
+        Developmental time, from 0 to 1.
     """
 
     first: Float64s
@@ -174,14 +174,14 @@ class TwoAssays(NamedTuple):
 def two_assays(n_cells: int = 200, noise: float = 0.05, rng: RngLike = 0) -> TwoAssays:
     """Make a population of cells that differentiate into two fates, measured by two assays without a common feature.
 
-    Made by a seed. Cells lie along a stem that forks into branches of different lengths and crowding; either assay sees
-    them through its own smooth random map, with noise.
+    Synthetic. Cells lie along a stem that forks into branches of different length and density; each assay applies its
+    own smooth random map and adds noise.
 
     Parameters
     ----------
     n_cells : int
     noise : float
-        Deviation of the noise, where signals have deviation 1.
+        Standard deviation of the noise; that of the signals is 1.
     rng : None, int or numpy.random.Generator
 
     Returns
@@ -203,11 +203,11 @@ def two_assays(n_cells: int = 200, noise: float = 0.05, rng: RngLike = 0) -> Two
     place = np.where(
         (branch == 0)[:, None], 1.2 * share[:, None] * ways[0], 1.2 * ways[0] + 1.6 * share[:, None] * ways[branch]
     )
-    first, second = (_seen(place, size, noise, generator) for size in (30, 12))
+    first, second = (_measured(place, size, noise, generator) for size in (30, 12))
     return TwoAssays(first, second, branch, time)
 
 
-def _seen(place: Float64s, size: int, noise: float, rng: np.random.Generator) -> Float64s:
-    """Places through a smooth random map into more dimensions."""
+def _measured(place: Float64s, size: int, noise: float, rng: np.random.Generator) -> Float64s:
+    """Map positions smoothly and randomly into more dimensions."""
     signal = np.tanh(0.6 * place @ rng.normal(size=(2, size)) + 0.3 * rng.normal(size=size))
     return signal / signal.std() + noise * rng.normal(size=signal.shape)

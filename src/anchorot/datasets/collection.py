@@ -1,4 +1,4 @@
-"""What the loaders return: spaces, what each of them is, and where they come from."""
+"""The class that loaders return: spaces with labels, names and a source."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ MADE, NO_LICENCE = "synthetic", "none needed: synthetic"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset(Sequence[Space]):
-    """Spaces with labels: a sequence of spaces, which `pairwise`, `embed` and estimators take as it is.
+    """Spaces with labels: a sequence of spaces that `pairwise`, `embed` and estimators accept.
 
     Attributes
     ----------
     name : str
     spaces : tuple of Space
     labels : tuple of str
-        What kind of thing each space is.
+        Class of each space.
     names : tuple of str
-        What each space is called.
+        Name of each space.
     values : ndarray of shape (len(spaces),) or None
-        A number known of each, to be predicted.
+        Target value of each space, for regression.
     source, licence : str
-        Where the data come from, and on which terms.
+        Origin and licence of the data.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Dataset(Sequence[Space]):
     @overload
     def __getitem__(self, place: slice) -> tuple[Space, ...]: ...
     def __getitem__(self, place: int | slice) -> Space | tuple[Space, ...]:
-        """Return the space there, or several."""
+        """Return one space, or several."""
         return self.spaces[place]
 
     def __len__(self) -> int:

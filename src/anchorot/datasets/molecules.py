@@ -1,4 +1,4 @@
-"""Molecules, as graphs of their heavier atoms: facts of chemistry, for which no licence is needed."""
+"""Molecules as graphs of their non-hydrogen atoms: facts of chemistry, which need no licence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anchorot.datasets.collection import Dataset
 from anchorot.io.graphs import from_graph
 from anchorot.space import Space
 
-# Boiling points in degrees Celsius at atmospheric pressure, as handbooks have them.
+# Boiling points in degrees Celsius at atmospheric pressure, from handbooks.
 BOILING_POINTS = {
     "butane": -0.5,
     "2-methylpropane": -11.7,
@@ -59,8 +59,8 @@ Edges = list[tuple[int, int]]
 def alkanes() -> Dataset:
     """Load all 37 alkanes of four to eight carbon atoms, with their boiling points.
 
-    Their carbon skeletons follow from their names; boiling points at atmospheric pressure are as handbooks have them,
-    to a tenth of a degree. (Wiener found in 1947 that they follow from the lengths of paths between the atoms.)
+    Their carbon skeletons follow from their names; boiling points at atmospheric pressure are from handbooks,
+    to a tenth of a degree. (Wiener found in 1947 that they depend on the lengths of paths between the atoms.)
 
     Returns
     -------
@@ -83,7 +83,7 @@ def alkanes() -> Dataset:
 
 
 def _skeleton(name: str) -> Edges:
-    """Return the bonds between carbon atoms that the name of an alkane says: its chain, and what hangs on it."""
+    """Parse the name of an alkane; return the bonds of its chain and side groups."""
     chain = next(length for ending, length in CHAINS.items() if name.endswith(ending))
     edges = [(i, i + 1) for i in range(1, chain)]
     for places, group in re.findall(r"([\d,]+)-(?:di|tri|tetra)?(methyl|ethyl)", name):
@@ -98,8 +98,8 @@ def _skeleton(name: str) -> Edges:
 def isomers(n_carbons: int = 6) -> Dataset:
     """Make all alcohols and ethers of the formula CnH2n+2O, each once.
 
-    One oxygen atom at an end of the skeleton (an alcohol) or inside it (an ether); skeletons alone hardly tell the two
-    apart. Mirror images count as one.
+    One oxygen atom at an end of the skeleton (an alcohol) or inside it (an ether); the skeleton alone hardly
+    distinguishes the two. Mirror images count as one.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def isomers(n_carbons: int = 6) -> Dataset:
     labels = ("alcohol",) * len(alcohols) + ("ether",) * len(ethers)
     names = tuple(_code(tree) for tree in (*alcohols, *ethers))
     spaces = tuple(_space(tree) for tree in (*alcohols, *ethers))
-    return Dataset(f"C{n_carbons}H{2 * n_carbons + 2}O", spaces, labels, names, "all there are", "none needed: facts")
+    return Dataset(f"C{n_carbons}H{2 * n_carbons + 2}O", spaces, labels, names, "enumeration", "none needed: facts")
 
 
 Molecule = tuple[str, Edges]  # the kind of each atom, and bonds
@@ -138,15 +138,15 @@ def _space(molecule: Molecule) -> Space:
 
 
 def _with_leaf(molecule: Molecule, kind: str) -> list[Molecule]:
-    """Return the molecule with one more atom, at every place where there is room for it."""
+    """Return the molecules with one more atom, at every atom with a free bond."""
     kinds, edges = molecule
     bonds = np.bincount(np.array(edges, int).ravel(), minlength=len(kinds))
-    room = [i for i, own in enumerate(kinds) if bonds[i] < BONDS[own]]
-    return [(kinds + kind, [*edges, (i, len(kinds))]) for i in room]
+    free = [i for i, own in enumerate(kinds) if bonds[i] < BONDS[own]]
+    return [(kinds + kind, [*edges, (i, len(kinds))]) for i in free]
 
 
 def _with_bridge(molecule: Molecule) -> list[Molecule]:
-    """Return the molecule with oxygen in the middle of a bond, for every bond."""
+    """Return the molecules with an oxygen inserted into one bond, for every bond."""
     kinds, edges = molecule
     new = len(kinds)
     return [
@@ -159,15 +159,17 @@ def _distinct(molecules: list[Molecule]) -> list[Molecule]:
 
 
 def _code(molecule: Molecule) -> str:
-    """Return a text that two molecules share if they are the same: the least of those seen from each atom."""
+    """Return a canonical text: the smallest of the codes rooted at each atom."""
     kinds, edges = molecule
-    beside: list[list[int]] = [[] for _ in kinds]
+    adjacent: list[list[int]] = [[] for _ in kinds]
     for a, b in edges:
-        beside[a].append(b)
-        beside[b].append(a)
+        adjacent[a].append(b)
+        adjacent[b].append(a)
 
-    def seen(atom: int, before: int) -> str:
-        branches = sorted((seen(other, atom) for other in beside[atom] if other != before), key=lambda s: (len(s), s))
+    def rooted(atom: int, parent: int) -> str:
+        branches = sorted(
+            (rooted(other, atom) for other in adjacent[atom] if other != parent), key=lambda s: (len(s), s)
+        )
         return kinds[atom] + "".join(f"({branch})" for branch in branches[:-1]) + "".join(branches[-1:])
 
-    return min((seen(atom, -1) for atom in range(len(kinds))), key=lambda s: (s.count("("), s))
+    return min((rooted(atom, -1) for atom in range(len(kinds))), key=lambda s: (s.count("("), s))

@@ -1,4 +1,4 @@
-"""Small real sets that may be passed on: they ship with anchorot, or with packages that its extras bring."""
+"""Small real data sets with free licences, shipped with anchorot or with its optional packages."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ NETWORKS = "Zachary 1977; Knuth 1993; Padgett and Ansell 1993; Davis et al. 1941
 
 
 def social_networks() -> Dataset:
-    """Load four well-known social networks: a karate club, a novel, families of Florence, women and their meetings.
+    """Load four well-known social networks: a karate club, a novel, families of Florence, and women at events.
 
     Their edges come with networkx (extra ``graph``), whose licence is BSD-3-Clause. Zachary's karate club (1977), the
     figures of Les Misérables that appear together (Knuth 1993), marriages of Florentine families (Padgett and Ansell
-    1993), and the women of Davis et al. (1941) with the meetings that they went to.
+    1993), and the women of Davis et al. (1941) with the events they attended.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def social_networks() -> Dataset:
 
 
 def digits(classes: Iterable[int] = range(10), n_per_class: int = 20, rng: RngLike = 0) -> Dataset:
-    """Load handwritten digits, as pixels in the plane that weigh as much as their ink.
+    """Load handwritten digits, as pixels in the plane weighted by their ink.
 
     Images of 8 by 8 pixels, the test part of *Optical Recognition of Handwritten Digits* (Alpaydin and Kaynak 1998;
     UCI Machine Learning Repository, CC BY 4.0), which come with scikit-learn (extra ``learn``).
@@ -89,7 +89,7 @@ def digits(classes: Iterable[int] = range(10), n_per_class: int = 20, rng: RngLi
     for digit in check_list(classes, "classes", "digit"):
         own = np.flatnonzero(targets == digit)
         if len(own) < n_per_class:
-            raise InputError(f"there are {len(own)} images of the digit {digit!r}, but {n_per_class} are asked for")
+            raise InputError(f"there are {len(own)} images of the digit {digit!r}, but {n_per_class} are requested")
         chosen = np.sort(generator.choice(own, n_per_class, replace=False))
         made += [(str(digit), f"{digit}, image {i}", _ink(images[i].reshape(8, 8))) for i in chosen]
     labels, names, spaces = zip(*made, strict=True)
@@ -97,7 +97,7 @@ def digits(classes: Iterable[int] = range(10), n_per_class: int = 20, rng: RngLi
 
 
 def _ink(image: Float64s) -> Space:
-    """Pixels with ink, as points in the plane that weigh as much."""
+    """Return the pixels with ink as points in the plane, weighted by the ink."""
     rows, columns = np.nonzero(image)
     weights = image[rows, columns]
     return from_points(np.stack([columns, 7 - rows], axis=1).astype(float), weights=weights / weights.sum())
@@ -107,7 +107,7 @@ def neurons(n_points: int | None = 150, rng: RngLike = 0) -> Dataset:
     """Load five neurons of a fruit fly: paths along their trees, in micrometres.
 
     Olfactory projection neurons of one type (DA1_lPN) of the Janelia hemibrain (Scheffer et al. 2020, *A connectome and
-    analysis of the adult Drosophila central brain*, eLife 9:e57443; CC BY 4.0), by way of the copies in navis. Changed:
+    analysis of the adult Drosophila central brain*, eLife 9:e57443; CC BY 4.0), from the copies in navis. Changes:
     in micrometres, without twigs under 4 µm and samples closer than 3 µm. They ship with anchorot as SWC files.
 
     Parameters
@@ -119,7 +119,7 @@ def neurons(n_points: int | None = 150, rng: RngLike = 0) -> Dataset:
     Returns
     -------
     Dataset
-        `names` are the numbers of the bodies.
+        `names` are the body IDs.
 
     Examples
     --------

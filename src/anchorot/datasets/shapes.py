@@ -1,4 +1,4 @@
-"""Shapes and graphs that are made: clouds, graphs and walks in several sizes, and creatures in several poses."""
+"""Synthetic shapes and graphs: point clouds and graphs in several sizes, and animals and people in several poses."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from anchorot.space import Space
 
 Rng = np.random.Generator
 Edges = list[tuple[int, int]]
-STEP = 0.16  # of the grid that the skin is found on
-SOFTNESS = 0.07  # how far limbs melt into each other
+STEP = 0.16  # of the grid for extracting the skin
+SOFTNESS = 0.07  # radius of the smooth union of limbs
 Place = tuple[float, float, float]
 CORNERS = np.array([(i, j, k) for i in (0, 1) for j in (0, 1) for k in (0, 1)])
 EDGES = [(a, b) for a in range(8) for b in range(a + 1, 8) if np.abs(CORNERS[a] - CORNERS[b]).sum() == 1]
@@ -35,8 +35,8 @@ def sphere(n: int, rng: Rng) -> Float64s:
 def torus(n: int, rng: Rng) -> Float64s:
     """Random points on a torus of radii 3 and 0.5."""
     u, v = rng.uniform(0, 2 * np.pi, size=(2, n))
-    max_cost = 3 + 0.5 * np.cos(v)
-    return np.stack([max_cost * np.cos(u), max_cost * np.sin(u), 0.5 * np.sin(v)], axis=1)
+    radius = 3 + 0.5 * np.cos(v)
+    return np.stack([radius * np.cos(u), radius * np.sin(u), 0.5 * np.sin(v)], axis=1)
 
 
 def spring(n: int, rng: Rng) -> Float64s:
@@ -57,7 +57,7 @@ def ring(n: int, rng: Rng) -> Edges:
 
 
 def tree(n: int, rng: Rng) -> Edges:
-    """Return a random tree: each node hangs on a random earlier one."""
+    """Return a random tree: each node is joined to a random earlier one."""
     return [(i, int(rng.integers(i))) for i in range(1, n)]
 
 
@@ -88,7 +88,7 @@ SIZES = (1.0, 0.6, 1.7)
 def shapes_and_graphs(n_points: int = 150, rng: RngLike = 0) -> Dataset:
     """Make every kind of shape and graph in three sizes, shapes of `n_points` points each in a random pose.
 
-    This is what ``anchorot demo`` compares. Made by a seed.
+    ``anchorot demo`` compares these. Synthetic.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def shapes_and_graphs(n_points: int = 150, rng: RngLike = 0) -> Dataset:
     made: list[tuple[str, float, Space]] = []
     for kind, make_points in SHAPES.items():
         for size in SIZES:
-            made.append((kind, size, _turned(make_points(n_points, generator), size, generator)))
+            made.append((kind, size, _posed(make_points(n_points, generator), size, generator)))
     for kind, make_edges in GRAPHS.items():
         for size in SIZES:
             made.append((kind, size, from_graph(make_edges(int(n_points * size), generator))))
@@ -121,24 +121,24 @@ def shapes_and_graphs(n_points: int = 150, rng: RngLike = 0) -> Dataset:
     return Dataset("shapes and graphs", spaces, kinds, names, MADE, NO_LICENCE, np.array(sizes))
 
 
-def _turned(points: Float64s, size: float, rng: Rng) -> Space:
-    """Space of the points, turned at random and scaled."""
+def _posed(points: Float64s, size: float, rng: Rng) -> Space:
+    """Return the space of the points, randomly rotated (or reflected) and scaled."""
     turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     return from_points(size * points @ turn)
 
 
 @dataclass(frozen=True)
 class Limb:
-    """A rounded stick from one place to another, which may turn about its first end by some degrees."""
+    """A rounded rod between two positions, which may rotate about its start by some degrees."""
 
     start: Place
     end: Place
     radii: tuple[float, float]
     bend: float = 0.0
-    parent: int = -1  # the limb that carries it along, which stands before it
+    parent: int = -1  # index of the limb it is attached to, which precedes it
 
     def depth(self, places: Float64s) -> Float64s:
-        """How deep each place is under the limb's skin; negative outside."""
+        """Return the depth of each position under the limb's skin; negative outside."""
         start, along = np.array(self.start), np.subtract(self.end, self.start)
         share = np.clip((places - start) @ along / (along @ along), 0, 1)
         radius = self.radii[0] + share * (self.radii[1] - self.radii[0])
@@ -146,7 +146,7 @@ class Limb:
 
 
 def _four_legs(length: float, height: float, neck: tuple[float, float], muzzle: float, tail: float) -> list[Limb]:
-    """Return a creature on four legs, its head to the right: body, neck, head, tail, and legs in two parts."""
+    """Return an animal with four legs, head to the right: body, neck, head, tail, and legs in two parts."""
     shoulder, hip = (length / 2, 0.0, 0.0), (-length / 2, 0.0, 0.0)
     head = (shoulder[0] + neck[0], 0.0, neck[1])
     limbs = [
@@ -164,7 +164,7 @@ def _four_legs(length: float, height: float, neck: tuple[float, float], muzzle: 
 
 
 def _upright() -> list[Limb]:
-    """Return a creature on two legs: trunk, head, arms in two parts, and legs with feet."""
+    """Return a person: trunk, head, arms in two parts, and legs with feet."""
     limbs = [Limb((0, 0, 0.1), (0, 0, 1.5), (0.48, 0.52)), Limb((0, 0, 2.3), (0, 0, 2.65), (0.36, 0.4), 20, 0)]
     limbs.append(Limb((0, 0, 1.6), (0, 0, 2.3), (0.3, 0.25), 0, 0))
     for side in (-1.0, 1.0):
@@ -186,10 +186,10 @@ KINDS: dict[str, list[Limb]] = {
 
 
 def figures(kinds: Sequence[str] = tuple(KINDS), n_poses: int = 5, n_points: int = 200, rng: RngLike = 0) -> Dataset:
-    """Make creatures in several poses: meshes, measured along their skin.
+    """Make animals and people in several poses: meshes, with distances along the skin as costs.
 
-    Made by a seed; they are no animals that were scanned. Point k of a kind is the same point of the body in all its
-    poses, and bending a limb changes the distances along the skin little.
+    Synthetic, not scanned. Point k of a kind is the same point of the body in all its poses, and bending a limb changes
+    the distances along the skin only a little.
 
     Parameters
     ----------
@@ -197,13 +197,13 @@ def figures(kinds: Sequence[str] = tuple(KINDS), n_poses: int = 5, n_points: int
     n_poses : int
         Poses of each kind; in the first all limbs are straight.
     n_points : int
-        Vertices to keep of each, far from each other.
+        Vertices to keep of each mesh, far from each other.
     rng : None, int or numpy.random.Generator
 
     Returns
     -------
     Dataset
-        `labels` are the kinds; the types of points are the numbers of their limbs.
+        `labels` are the kinds; the types of points are the indices of their limbs.
 
     Examples
     --------
@@ -238,21 +238,21 @@ def _poses(limbs: list[Limb], n_poses: int, n_points: int, rng: np.random.Genera
 
 
 def _skin(limbs: list[Limb]) -> tuple[Float64s, Int64s, Float64s]:
-    """Vertices and faces of the figure with straight limbs, and to what share each vertex belongs to each limb."""
+    """Return vertices and faces of the figure with straight limbs, and each vertex's weight for each limb."""
     ends = np.array([place for limb in limbs for place in (limb.start, limb.end)])
     low, high = ends.min(axis=0) - 1, ends.max(axis=0) + 1
     axes = [np.arange(a, b, STEP) for a, b in zip(low, high, strict=True)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-    together = SOFTNESS * np.logaddexp.reduce([limb.depth(grid) / SOFTNESS for limb in limbs], axis=0)
-    vertices, faces = surface_of(together, low, STEP)
+    union = SOFTNESS * np.logaddexp.reduce([limb.depth(grid) / SOFTNESS for limb in limbs], axis=0)
+    vertices, faces = surface_of(union, low, STEP)
     depths = np.stack([limb.depth(vertices) for limb in limbs], axis=1) / SOFTNESS
     shares = np.exp(depths - depths.max(axis=1, keepdims=True))
     return vertices, faces, shares / shares.sum(axis=1, keepdims=True)
 
 
 def _bent(limbs: list[Limb], vertices: Float64s, shares: Float64s, bends: Float64s) -> Float64s:
-    """Turn every limb, with all that hangs on it, about its first end; vertices go where their limbs' shares say."""
-    moves: list[tuple[Float64s, Float64s]] = []  # of each limb: v -> turn @ v + shift
+    """Rotate every limb, with all attached limbs, about its start; vertices blend the motions of their limbs."""
+    moves: list[tuple[Float64s, Float64s]] = []  # per limb: v -> turn @ v + shift
     for limb, angle in zip(limbs, bends, strict=True):
         turn = np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
         start = np.array(limb.start)
@@ -268,8 +268,8 @@ def _bent(limbs: list[Limb], vertices: Float64s, shares: Float64s, bends: Float6
 def surface_of(values: Float64s, origin: Float64s, step: float) -> tuple[Float64s, Int64s]:
     """Return vertices (N, 3) and faces (F, 3) of the surface between positive (inside) and negative values.
 
-    A cell of the grid that the surface passes has one vertex, the mean of where its edges are cut; a cut edge of the
-    grid has a square of the four cells around it. The outermost values must be negative.
+    Surface nets: a grid cell that the surface crosses has one vertex, the mean of its edges' crossings; a crossed edge
+    of the grid gives a square of the four cells around it. The outermost values must be negative.
     """
     inside = values > 0
     shape = np.array(values.shape) - 1
@@ -283,7 +283,7 @@ def surface_of(values: Float64s, origin: Float64s, step: float) -> tuple[Float64
 
 
 def _centres(values: Float64s) -> Float64s:
-    """The mean of the cuts of each cell's edges, from its values (N, 8) at the corners."""
+    """Return the mean crossing of each cell's edges, from the values (N, 8) at its corners."""
     total, count = np.zeros((len(values), 3)), np.zeros((len(values), 1))
     for a, b in EDGES:
         cut = (values[:, a] > 0) != (values[:, b] > 0)
@@ -294,11 +294,11 @@ def _centres(values: Float64s) -> Float64s:
 
 
 def _squares(inside: NDArray[np.bool_], number: Int64s, axis: int) -> Int64s:
-    """Two triangles for every edge of the grid along an axis that the surface cuts, outside to the right."""
+    """Return two triangles for every grid edge along an axis that the surface crosses, oriented outwards."""
     first, second = np.moveaxis(inside, axis, 0)[:-1], np.moveaxis(inside, axis, 0)[1:]
     cells = np.moveaxis(number, axis, 0)
     at, u, v = np.nonzero(first != second)
     around = [cells[at, u - i, v - j] for i, j in ((1, 1), (0, 1), (0, 0), (1, 0))]
-    outward = first[at, u, v] == (axis != 1)  # the other two axes change hands for the middle one
+    outward = first[at, u, v] == (axis != 1)  # the other two axes swap orientation for the middle one
     square = np.where(outward[:, None], np.stack(around, axis=1), np.stack(around[::-1], axis=1))
     return np.concatenate([square[:, [0, 1, 2]], square[:, [0, 2, 3]]])

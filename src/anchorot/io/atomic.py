@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writes: a file appears complete or not at all."""
 
 import errno
 import os
@@ -9,19 +9,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-STALE_SECONDS = 3600.0  # after which a half-written file belongs to nobody
-LONGEST_STEM, LONGEST_SUFFIX = 24, 16  # of a temporary name, which is longer than the name it stands for
+STALE_SECONDS = 3600.0  # age after which a temporary file is considered abandoned
+MAX_STEM_LENGTH, MAX_SUFFIX_LENGTH = 24, 16  # of a temporary name
 
 
 @contextmanager
 def replacing(
     path: str | os.PathLike[str], *, follows_links: bool = True, unless_there: bool = False
 ) -> Iterator[Path]:
-    """Give a temporary path beside `path` to write to; when the block ends well, rename it to `path`.
+    """Yield a temporary path beside `path` to write to; rename it to `path` if the block succeeds.
 
-    A link is followed, or else refused, and nothing but a regular file is replaced. With `unless_there` nothing is,
-    even if two processes write at the same time: the first wins. Whatever goes wrong in writing is an `OSError` that
-    names `path`.
+    A link is followed or raises an error, and only regular files are replaced. With `unless_there` no file is replaced:
+    if two processes write at the same time, the first wins. Errors in writing are `OSError`s that name `path`.
     """
     with naming(path, None):
         target = _target(path, follows_links)
@@ -36,7 +35,7 @@ def replacing(
 
 
 def _has_linked(temporary: Path, target: Path) -> bool:
-    """Give a file a second name unless that is taken; False where a file system has no links."""
+    """Hard-link a file unless the target exists; return False where the file system has no hard links."""
     try:
         os.link(temporary, target)
     except FileExistsError:
@@ -47,15 +46,15 @@ def _has_linked(temporary: Path, target: Path) -> bool:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise the `OSError` that `replacing` would raise before anything is written; leaves nothing behind."""
+    """Raise the `OSError` that `replacing` would raise before anything is written; leave no file behind."""
     with naming(path, None):
         _new_file_beside(_target(path, follows_links=True), Path(path).suffix).unlink()
 
 
 def remove_stale(half_written: Iterable[Path]) -> None:
-    """Remove what killed processes left half-written, but nothing that a process may still be writing."""
+    """Remove temporary files of killed processes, but not those that a process may still be writing."""
     for path in half_written:
-        with suppress(FileNotFoundError):  # its owner was quicker
+        with suppress(FileNotFoundError):  # its owner removed it first
             status = path.lstat()
             if time.time() - status.st_mtime > STALE_SECONDS and not stat.S_ISDIR(status.st_mode):
                 path.unlink()
@@ -63,7 +62,7 @@ def remove_stale(half_written: Iterable[Path]) -> None:
 
 @contextmanager
 def naming(path: str | os.PathLike[str], temporary: Path | None) -> Iterator[None]:
-    """Let an error name `path`, which the caller knows, instead of the temporary file or no file at all."""
+    """Make errors name `path`, which the caller knows, instead of the temporary file or no file."""
     try:
         yield
     except OSError as error:
@@ -74,7 +73,7 @@ def naming(path: str | os.PathLike[str], temporary: Path | None) -> Iterator[Non
 
 
 def _target(path: str | os.PathLike[str], follows_links: bool) -> Path:
-    """Return the file, behind links if they are followed; it need not be there."""
+    """Return the file, with links resolved if they are followed; it need not exist."""
     target = Path(os.path.realpath(path) if follows_links else path)
     try:
         mode = target.lstat().st_mode if not follows_links else target.stat().st_mode
@@ -90,12 +89,12 @@ def _target(path: str | os.PathLike[str], follows_links: bool) -> Path:
 
 
 def _new_file_beside(target: Path, suffix: str) -> Path:
-    """Create an empty file whose name shows what it stands for; NumPy and matplotlib go by the suffix."""
-    return new_file(target, target.stem[:LONGEST_STEM], suffix if len(suffix) <= LONGEST_SUFFIX else "")
+    """Create an empty file with a recognisable name; NumPy and matplotlib need the suffix."""
+    return new_file(target, target.stem[:MAX_STEM_LENGTH], suffix if len(suffix) <= MAX_SUFFIX_LENGTH else "")
 
 
 def new_file(beside: Path, stem: str, suffix: str) -> Path:
-    """Create an empty file beside another, with the rights of any new file: the system takes the umask off them."""
+    """Create an empty file beside another, with the usual permissions under the umask."""
     while True:
         path = beside.with_name(f".{stem}-{secrets.token_hex(4)}{suffix}")
         with suppress(FileExistsError):

@@ -1,10 +1,10 @@
-"""Spaces that were read before: a folder of entries, one for each content of a file and way of reading it.
+"""The cache of spaces: a folder of entries, one per file content and set of reading options.
 
-The name of an entry is its key, a SHA-256 of the file's bytes, its ending, all options and the versions of what reads
-it; so an entry never goes stale, and a file that changes needs no notice. An entry is a seal (a digest with the
-key as the key), what was noted about the file, and the arrays of the space as `write` stores them. It appears whole, by
-renaming, and is never changed: processes may share the folder, and be killed at any moment. What is damaged, is a link
-to somewhere else, or belongs neither to this user nor to whose folder it is, is read again.
+An entry is named by its key: a SHA-256 of the file's bytes, its ending, all options and the versions of the readers. So
+an entry is never stale, even if a file changes. An entry holds a seal (a keyed digest of the rest), the notes about the
+file, and the arrays of the space as `write` stores them. It is written atomically and never changed: processes may
+share the folder and be killed at any time. Entries that are damaged, are links, or belong neither to this user nor to
+the folder's owner are ignored, and the file is read again.
 """
 
 import json
@@ -38,13 +38,13 @@ from anchorot.io.safe_open import collecting_notes, note, opened
 from anchorot.io.stored import arrays_of, keeps_all, space_of
 from anchorot.space import Space
 
-FORMAT = 3  # of entries, and of what readers make of a file: another number makes all older entries unknown
+FORMAT = 3  # of entries and of the readers' results: a new number invalidates all older entries
 DEFAULT_SIZE = "4GiB"
-MAX_SHARE = 0.25  # of the cache that one entry may take
-MIN_FILE_BYTES = 8 << 10  # a smaller file is read as quickly as an entry
-READERS = ("numpy", "scipy", "trimesh", "pygeodesic", "h5py")  # which the last bits of a space depend on
+MAX_SHARE = 0.25  # of the cache's limit that one entry may take
+MIN_FILE_BYTES = 8 << 10  # smaller files are read as fast as an entry
+READERS = ("numpy", "scipy", "trimesh", "pygeodesic", "h5py")  # packages that the last bits of a space depend on
 COSTLY_ENDINGS = (*MESH_READERS, ".graphml", ".edgelist", ".edges", ".swc", ".h5ad")
-PLAIN_TYPES = (str, int, float, bool, list, type(None))  # values of options that have one text each
+PLAIN_TYPES = (str, int, float, bool, list, type(None))  # types of option values with a unique JSON text
 SEAL_BYTES = 32
 LENGTH = struct.Struct("<I")  # of the notes
 ENTRY = re.compile(r"[0-9a-f]{64}\.space")
@@ -54,7 +54,7 @@ TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This is a cache of anchoro
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """What is in the cache: where it is, how many spaces, how many bytes, and how many at most."""
+    """The cache's folder, number of spaces, size and limit in bytes."""
 
     folder: Path
     n_spaces: int
@@ -63,7 +63,7 @@ class CacheInfo:
 
 
 def cache_folder() -> Path:
-    """Where spaces are kept: ``ANCHOROT_CACHE``, or by the platform's convention."""
+    """Return the cache's folder: ``ANCHOROT_CACHE``, or the platform's convention."""
     chosen = os.environ.get("ANCHOROT_CACHE")
     if chosen:
         return Path(chosen)
@@ -79,22 +79,22 @@ def _home() -> Path:
     try:
         return Path.home()
     except RuntimeError:
-        raise FileNotFoundError("there is no home folder for a cache; name a folder in ANCHOROT_CACHE") from None
+        raise FileNotFoundError("there is no home folder for the cache; set ANCHOROT_CACHE to a folder") from None
 
 
 def cache_limit() -> int:
-    """Bytes that all entries may take: ``ANCHOROT_CACHE_SIZE``, or 4 GiB."""
+    """Return the size limit in bytes: ``ANCHOROT_CACHE_SIZE``, or 4 GiB."""
     return check_bytes(os.environ.get("ANCHOROT_CACHE_SIZE") or DEFAULT_SIZE, "ANCHOROT_CACHE_SIZE")
 
 
 def cache_info() -> CacheInfo:
-    """Count what is in the cache."""
+    """Return the number of spaces in the cache, and their size."""
     entries = _entries()
     return CacheInfo(cache_folder(), len(entries), sum(size for _, size, _ in entries), cache_limit())
 
 
 def clear_cache() -> CacheInfo:
-    """Remove all entries, and nothing else that may be in the folder; return what there was."""
+    """Remove all entries, but no other files in the folder; return the state before."""
     before = cache_info()
     half_written = [path for path in cache_folder().glob(HALF_WRITTEN) if path.is_symlink() or not path.is_dir()]
     for path in [entry for _, _, entry in _entries()] + half_written:
@@ -103,47 +103,47 @@ def clear_cache() -> CacheInfo:
 
 
 def through_cache(file: Path, options: ReadOptions, read: Callable[[Path, ReadOptions], Space]) -> Space:
-    """Take a space from the cache, or read it and put it there."""
+    """Return a space from the cache, or read the file and cache it."""
     limit = cache_limit()
     stamp = _stamp(file)
     key = key_of(file, options)
     if key is None:
         return read(file, options)
-    found = _kept_with_notes(key, file)
+    found = _cached_with_notes(key, file)
     if found is not None:
         return found
     with collecting_notes() as notes:
         space = read(file, options)
-    if _stamp(file) == stamp and keeps_all(space):  # else it may not be what the key is of
-        with suppress(OSError):  # a full disk or a folder of somebody else's is no reason not to read
-            _keep(key, space, notes, limit)
+    if _stamp(file) == stamp and keeps_all(space):  # else the file may have changed since the key was computed
+        with suppress(OSError):  # the cache is optional: the disk may be full or the folder not writable
+            _store(key, space, notes, limit)
     return space
 
 
 def cached_space(file: Path, options: ReadOptions) -> Space | None:
-    """Take a space from the cache, if it is there."""
+    """Return a space from the cache, or None."""
     key = key_of(file, options)
-    return None if key is None else _kept_with_notes(key, file)
+    return None if key is None else _cached_with_notes(key, file)
 
 
 def is_costly(file: Path, options: ReadOptions) -> bool:
-    """Whether a file takes longer to read than an entry: paths are computed, and there is more than a few lines."""
+    """Whether a file takes longer to read than an entry: distances are computed, and the file is not small."""
     ending = ending_of(file)
     computes = ending in COSTLY_ENDINGS or options.kind == "graph" or options.n_neighbors is not None
     try:
         return file.stat().st_size >= MIN_FILE_BYTES and (computes or (ending == ".npz" and "V" in members_of(file)))
     except (OSError, InputError):
-        return False  # whoever reads it will say what is wrong
+        return False  # reading it will report the error
 
 
 def key_of(file: Path, options: ReadOptions) -> str | None:
-    """What a space is kept under; None if it is not worth it, or is drawn anew each time."""
-    said = {each.name: plain_value(getattr(options, each.name)) for each in fields(options) if each.name != "cache"}
+    """Return the key of a space; None if caching is not worthwhile or the space is random without a seed."""
+    values = {each.name: plain_value(getattr(options, each.name)) for each in fields(options) if each.name != "cache"}
     if not options.is_random:
-        del said["rng"]
-    elif said["rng"] is None:
+        del values["rng"]
+    elif values["rng"] is None:
         return None
-    if not all(type(value) in PLAIN_TYPES for value in said.values()) or not is_costly(file, options):
+    if not all(type(value) in PLAIN_TYPES for value in values.values()) or not is_costly(file, options):
         return None
     try:
         with opened(file) as handle:
@@ -152,27 +152,27 @@ def key_of(file: Path, options: ReadOptions) -> str | None:
             content = file_digest(handle, "sha256").hexdigest()
     except (OSError, InputError):
         return None
-    about = {"format": FORMAT, "content": content, "ending": full_ending(file), "options": said, **_versions()}
+    about = {"format": FORMAT, "content": content, "ending": full_ending(file), "options": values, **_versions()}
     return sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
-class _Kept(NamedTuple):
-    """An entry."""
+class _Entry(NamedTuple):
+    """An entry of the cache."""
 
     space: Space
     notes: list[str]
 
 
-def _kept_with_notes(key: str, file: Path) -> Space | None:
-    """The space of a key, if it is kept, with what was noted about the file."""
+def _cached_with_notes(key: str, file: Path) -> Space | None:
+    """Return the space of a key, if cached, and repeat the notes about the file."""
     found = _found(key)
-    for said in () if found is None else found.notes:
-        note(file.name, said)
+    for text in () if found is None else found.notes:
+        note(file.name, text)
     return None if found is None else found.space
 
 
-def _found(key: str) -> _Kept | None:
-    """The entry of a key, if there is one and it is whole; it is then the last that goes."""
+def _found(key: str) -> _Entry | None:
+    """Return the entry of a key if it is intact, and mark it as just used."""
     try:
         path = _path(key)
         with opened(path, follows_links=False) as handle:
@@ -182,48 +182,48 @@ def _found(key: str) -> _Kept | None:
             handle.seek(SEAL_BYTES)
             (length,) = LENGTH.unpack(handle.read(LENGTH.size))
             notes = json.loads(handle.read(length))
-            if not isinstance(notes, list) or not all(isinstance(said, str) for said in notes):
+            if not isinstance(notes, list) or not all(isinstance(text, str) for text in notes):
                 return None
             space = space_of(arrays_in(handle, ReadOptions(max_bytes=os.fstat(handle.fileno()).st_size)))
-    except Exception:  # whatever is wrong with an entry, the file itself is there
+    except Exception:  # whatever is wrong with an entry, the file itself can be read
         return None
     with suppress(OSError):
         os.utime(path)
-    return _Kept(space, notes)
+    return _Entry(space, notes)
 
 
 def _is_trusted(status: os.stat_result) -> bool:
-    """Whether an entry is ours, or of whoever owns the folder: seals are no secret, and folders may be shared."""
+    """Whether an entry belongs to this user, root or the folder's owner: folders may be shared."""
     if not hasattr(os, "geteuid"):
         return True
     return status.st_uid in (os.geteuid(), 0, cache_folder().stat().st_uid)
 
 
-def _keep(key: str, space: Space, notes: list[str], limit: int) -> None:
-    """Write an entry, whole or not at all, and make room for it; one that would take most of the room is left out."""
+def _store(key: str, space: Space, notes: list[str], limit: int) -> None:
+    """Write an entry atomically and evict old ones; skip an entry that is too large for the limit."""
     arrays = arrays_of(space)
     if sum(array.nbytes for array in arrays.values()) > limit * MAX_SHARE:
         return
     folder = cache_folder()
     if not folder.is_dir():
         folder.mkdir(0o700, parents=True, exist_ok=True)
-        (folder / "CACHEDIR.TAG").write_text(TAG)  # backups leave such folders out
+        (folder / "CACHEDIR.TAG").write_text(TAG)  # backup programs skip such folders
     path = _path(key)
     if path.is_symlink():
         path.unlink()
     text = json.dumps(notes).encode()
     with replacing(path, follows_links=False) as temporary, temporary.open("w+b") as handle:
         handle.write(bytes(SEAL_BYTES) + LENGTH.pack(len(text)) + text)
-        np.savez(handle, **arrays)  # not compressed: to unpack it would take longer than to read it
+        np.savez(handle, **arrays)  # not compressed, since decompressing takes longer than reading
         handle.seek(SEAL_BYTES)
         seal = _seal(key, handle)
         handle.seek(0)
         handle.write(seal)
-    _make_room(limit)
+    _evict(limit)
 
 
-def _make_room(limit: int) -> None:
-    """Remove the entries that were not used for longest, until the others fit."""
+def _evict(limit: int) -> None:
+    """Remove the least recently used entries until the others fit."""
     remove_stale(cache_folder().glob(HALF_WRITTEN))
     entries = _entries()
     excess = sum(size for _, size, _ in entries) - limit
@@ -235,7 +235,7 @@ def _make_room(limit: int) -> None:
 
 
 def _entries() -> list[tuple[int, int, Path]]:
-    """When each entry was last used, its bytes, and where it is; the oldest first."""
+    """Return the time of last use, size and path of every entry, least recently used first."""
     found = []
     with suppress(FileNotFoundError, NotADirectoryError):
         for path in cache_folder().iterdir():
@@ -248,7 +248,7 @@ def _entries() -> list[tuple[int, int, Path]]:
 
 
 def _seal(key: str, handle: BufferedReader | BufferedRandom) -> bytes:
-    """A digest of the rest of a file, which fits one key only."""
+    """Return the digest of the rest of a file, keyed with the entry's key."""
     return file_digest(handle, lambda: blake2b(key=bytes.fromhex(key), digest_size=SEAL_BYTES)).digest()
 
 
@@ -257,7 +257,7 @@ def _path(key: str) -> Path:
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:
-    """What changes when a file does."""
+    """Return a stamp that changes when the file does."""
     try:
         status = file.stat()
     except OSError:
@@ -267,7 +267,7 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
 
 @once
 def _versions() -> dict[str, str]:
-    """Versions of all that has a part in reading."""
+    """Return the versions of everything that affects reading."""
     versions = {"anchorot": __version__, "kernels": kernels.description().partition(" ")[0]}
     for package in READERS:
         with suppress(metadata.PackageNotFoundError):

@@ -1,4 +1,4 @@
-"""Cohorts: one space for every sample of a table of points, such as tissue sections, organoids or patients."""
+"""Cohorts: one space per sample of a table of points, such as tissue sections, organoids or patients."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from anchorot.space import Space
 
 @dataclass(frozen=True, eq=False)
 class Cohort(Sequence[Space]):
-    """Spaces of samples, a sequence that every function of many spaces takes, with what is known of the samples.
+    """The spaces of samples, a sequence for all functions of many spaces, with metadata of the samples.
 
     Attributes
     ----------
     spaces : tuple of Space
     samples : tuple
-        What the samples are called.
+        Names of the samples.
     metadata : dict of str to list
-        Every column that has one value in each sample, such as the condition of a patient: a value for each sample,
-        None where it is missing. ``pandas.DataFrame(cohort.metadata, index=cohort.samples)`` is a data frame of it.
+        Every column that is constant within each sample, such as the condition of a patient: a value per sample, None
+        where missing. ``pandas.DataFrame(cohort.metadata, index=cohort.samples)`` makes a data frame of it.
     subjects : tuple, optional
-        Whose each sample is, such as the patient's: tests of groups permute subjects.
+        The subject of each sample, such as the patient: tests of groups permute subjects.
     """
 
     spaces: tuple[Space, ...]
@@ -82,23 +82,23 @@ def from_cohort(
     rng: RngLike = None,
     max_bytes: int | str = MAX_BYTES,
 ) -> Cohort:
-    """Make one space for every sample of a table of points.
+    """Make one space per sample of a table of points.
 
     Parameters
     ----------
     data : anndata.AnnData, data frame, mapping of arrays, or path
-        One row per point (a cell, a spot), with a column that says which sample it is in. Files: .h5ad, and .csv or
-        .tsv with a header.
+        One row per point (a cell, a spot), with a column that gives its sample. Files: .h5ad, and .csv or .tsv with a
+        header.
     sample : str
-        The column that names the sample of every point. Samples stand in the order in which they first appear.
+        The column with the sample of every point. Samples are in order of first appearance.
     points : str or list of str
-        Where the points are: columns of coordinates, or of an AnnData object an array of obsm, such as ``"spatial"``.
+        The positions of points: columns of coordinates, or an array of an AnnData object's obsm, such as ``"spatial"``.
     types : str, optional
-        The column that says what kind of point each is, such as its cell type.
+        The column with the type of each point, such as its cell type.
     features : str or list of str, optional
-        Columns of numbers, or arrays of obsm, that each point has besides its position.
+        Columns of numbers, or arrays of obsm, with features of the points.
     subject : str, optional
-        The column that says whose the sample is: the patient of an image, the animal of a section. Samples of one
+        The column with the subject of the sample: the patient of an image, the animal of a section. Samples of one
         subject are not independent; :func:`group_test`, :func:`scale_test` and :func:`energy_test` permute subjects.
     n_points : int, optional
         Keep at most this many points of each sample, drawn uniformly.
@@ -107,11 +107,11 @@ def from_cohort(
     n_neighbors : int, optional
         If given, costs are shortest paths on the graph of this many nearest neighbours, see :func:`from_neighbors`.
     disconnected : {"error", "largest"} or float
-        What to do with a sample whose graph of neighbours is in several parts.
+        What to do with a sample whose graph of neighbours is not connected.
     rng : None, int or numpy.random.Generator
-        Source of randomness for the draws; each sample has its own child of it.
+        Source of randomness for the samples of points; each space has its own child generator.
     max_bytes : int or str
-        Files: refuse to read more than this.
+        Files: the most bytes to read.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def from_cohort(
     Raises
     ------
     InputError
-        If a column is not there, a point has no sample, position or type, or a sample has no points.
+        If a column is missing, a point has no sample, position or type, or a sample has no points.
 
     Examples
     --------
@@ -134,16 +134,16 @@ def from_cohort(
     >>> cohort.metadata["dose"], cohort[1].cost.tolist(), cohort[0].types
     ([0, 5], [[0.0, 3.0], [3.0, 0.0]], ('T', 'B'))
     """
-    making = _Making(n_points, metric, n_neighbors, disconnected, check_rng(rng))
-    asked = _asked(sample, points, types, features, subject)
+    options = _SpaceOptions(n_points, metric, n_neighbors, disconnected, check_rng(rng))
+    selection = _selection(sample, points, types, features, subject)
     if not isinstance(data, str | os.PathLike):
-        return _cohort(_rows_of(data, sample), asked, making)
+        return _cohort(_rows_of(data, sample), selection, options)
     with about(Path(data)):
-        return _cohort(_rows_of_file(Path(data), asked, check_bytes(max_bytes, "max_bytes")), asked, making)
+        return _cohort(_rows_of_file(Path(data), selection, check_bytes(max_bytes, "max_bytes")), selection, options)
 
 
-class _Asked(NamedTuple):
-    """Names of the columns that are asked for."""
+class _Selection(NamedTuple):
+    """Names of the selected columns."""
 
     sample: str
     points: tuple[str, ...]
@@ -153,16 +153,16 @@ class _Asked(NamedTuple):
 
     @property
     def of_points(self) -> list[str]:
-        """Every name once of what points have."""
+        """Distinct names of the columns with data of points."""
         return list(dict.fromkeys((self.sample, *self.points, *column_names(self.types), *self.features)))
 
     @property
     def all(self) -> list[str]:
-        """Every name once."""
+        """Distinct names of all columns."""
         return list(dict.fromkeys((*self.of_points, *column_names(self.subject))))
 
 
-def _asked(sample: str, points: Any, types: Any, features: Any, subject: Any) -> _Asked:
+def _selection(sample: str, points: Any, types: Any, features: Any, subject: Any) -> _Selection:
     for what, given in (("points", points), ("features", features)):
         if not column_names(given) and (given is not None or what == "points"):
             raise InputError(
@@ -171,20 +171,20 @@ def _asked(sample: str, points: Any, types: Any, features: Any, subject: Any) ->
     for what, given in (("sample", sample), ("types", types), ("subject", subject)):
         if not isinstance(given, str) and (given is not None or what == "sample"):
             raise InputError(f"{what} must be the name of a column, but got a {type(given).__name__}")
-    return _Asked(sample, column_names(points), types, column_names(features), subject)
+    return _Selection(sample, column_names(points), types, column_names(features), subject)
 
 
 class _Rows(NamedTuple):
     """A table of points."""
 
-    names: Sequence[Any]  # what each row is called
+    names: Sequence[Any]  # names of rows
     columns: Columns
-    described: list[str]  # columns that may say something of a sample
-    declared: Sequence[Hashable]  # samples that there should be
+    described: list[str]  # columns that may be metadata of samples
+    declared: Sequence[Hashable]  # samples listed as categories
 
 
-class _Making(NamedTuple):
-    """How spaces are made."""
+class _SpaceOptions(NamedTuple):
+    """Options for making spaces."""
 
     n_points: int | None
     metric: str
@@ -194,8 +194,8 @@ class _Making(NamedTuple):
 
     def space(self, x: Float64s, attributes: dict[str, Any], names: list[Any], rng: np.random.Generator) -> Space:
         """Make the space of a sample's points."""
-        options: dict[str, Any] = {**attributes, "labels": names, "n_points": self.n_points, "rng": rng}
-        found = cloud_space(x, self.metric, self.n_neighbors, self.disconnected, **options)
+        arguments: dict[str, Any] = {**attributes, "labels": names, "n_points": self.n_points, "rng": rng}
+        found = cloud_space(x, self.metric, self.n_neighbors, self.disconnected, **arguments)
         if isinstance(found, list):
             raise InputError(
                 "disconnected='split' is not possible, since a sample is one space; use 'largest' or a number"
@@ -216,54 +216,54 @@ def _rows_of(data: Any, sample: str) -> _Rows:
     return _Rows(names, columns, described, list(declared) if hasattr(frame, "iloc") and declared is not None else ())
 
 
-def _rows_of_file(file: Path, asked: _Asked, limit: int) -> _Rows:
+def _rows_of_file(file: Path, selection: _Selection, limit: int) -> _Rows:
     if ending_of(file) in SEPARATORS:
         columns = named_columns(file, limit)
-        return _Rows(range(len(columns[asked.sample])), columns, list(columns), ())
+        return _Rows(range(len(columns[selection.sample])), columns, list(columns), ())
     if ending_of(file) != ".h5ad":
         raise InputError("cohorts are read from .h5ad, .csv and .tsv files")
-    found = h5ad_arrays("h5ad_table", file, limit, wanted=json.dumps(asked.all))
+    found = h5ad_arrays("h5ad_table", file, limit, wanted=json.dumps(selection.all))
     columns = stored_columns(found)
-    declared = found["categories0"].tolist() if "categories0" in found else ()  # the sample is asked for first
+    declared = found["categories0"].tolist() if "categories0" in found else ()  # of the sample, selected first
     return _Rows(found["names"].tolist(), columns, list(columns), declared)
 
 
-def _cohort(rows: _Rows, asked: _Asked, making: _Making) -> Cohort:
-    codes, samples = _samples(rows, asked.sample)
-    x = _positions(rows, asked.points)
-    attributes = attributes_of(asked.types, asked.features or None, rows.names, rows.columns, "the table")
+def _cohort(rows: _Rows, selection: _Selection, options: _SpaceOptions) -> Cohort:
+    codes, samples = _samples(rows, selection.sample)
+    x = _positions(rows, selection.points)
+    attributes = attributes_of(selection.types, selection.features or None, rows.names, rows.columns, "the table")
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    children = making.rng.spawn(len(samples))
+    children = options.rng.spawn(len(samples))
     spaces = []
     for name, own, child in zip(samples, members, children, strict=True):
         try:
-            spaces.append(making.space(x[own], attributes.of(own), [rows.names[i] for i in own], child))
+            spaces.append(options.space(x[own], attributes.of(own), [rows.names[i] for i in own], child))
         except InputError as error:
             raise InputError(f"the sample {name!r}: {error}") from None
-    others = [name for name in rows.described if name not in asked.of_points]
+    others = [name for name in rows.described if name not in selection.of_points]
     metadata = _metadata(rows.columns, others, codes, members)
-    return Cohort(tuple(spaces), tuple(samples), metadata, _subjects(rows, asked, metadata, samples))
+    return Cohort(tuple(spaces), tuple(samples), metadata, _subjects(rows, selection, metadata, samples))
 
 
 def _subjects(
-    rows: _Rows, asked: _Asked, metadata: dict[str, list[Any]], samples: list[Hashable]
+    rows: _Rows, selection: _Selection, metadata: dict[str, list[Any]], samples: list[Hashable]
 ) -> tuple[Hashable, ...] | None:
-    """Return whose each sample is; refuse samples of several subjects, or of nobody."""
-    if asked.subject is None:
+    """Return the subject of each sample; raise if a sample has several subjects, or none."""
+    if selection.subject is None:
         return None
-    if asked.subject == asked.sample:
+    if selection.subject == selection.sample:
         return tuple(samples)
-    rows.columns[asked.subject]  # refused if it is not there
-    if asked.subject not in metadata:
-        raise InputError(f"{asked.subject!r} has several values in one sample, but a sample is of one subject")
-    subjects = metadata[asked.subject]
+    rows.columns[selection.subject]  # raises if there is no such column
+    if selection.subject not in metadata:
+        raise InputError(f"{selection.subject!r} has several values in one sample, but a sample has one subject")
+    subjects = metadata[selection.subject]
     if None in subjects:
-        raise InputError(f"the sample {samples[subjects.index(None)]!r} has no value of {asked.subject!r}")
+        raise InputError(f"the sample {samples[subjects.index(None)]!r} has no value of {selection.subject!r}")
     return tuple(subjects)
 
 
 def _samples(rows: _Rows, sample: str) -> tuple[Int64s, list[Hashable]]:
-    """Number the samples as they first appear; return the number of each row's, and their names."""
+    """Number the samples by first appearance; return the number for each row, and the samples' names."""
     values = _listed(rows.columns.ids(sample))
     check_length(values, sample, len(rows.names))
     number: dict[Hashable, int] = {}
@@ -274,10 +274,10 @@ def _samples(rows: _Rows, sample: str) -> tuple[Int64s, list[Hashable]]:
         if not isinstance(value, Hashable):
             raise InputError(f"{sample!r} is a {type(value).__name__} at {name!r}, but a sample has a name or a number")
         codes[place] = number.setdefault(value, len(number))
-    lost = [value for value in rows.declared if value not in number]
-    if lost or not number:
-        which = f"the sample {lost[0]!r} has" if lost else "the samples have"
-        raise InputError(f"{which} no points; leave it out of the categories of {sample!r} if none are expected")
+    empty = [value for value in rows.declared if value not in number]
+    if empty or not number:
+        which = f"the sample {empty[0]!r} has" if empty else "the samples have"
+        raise InputError(f"{which} no points; remove it from the categories of {sample!r} if that is expected")
     return codes, list(number)
 
 
@@ -288,13 +288,13 @@ def _positions(rows: _Rows, points: tuple[str, ...]) -> Float64s:
         first = int(np.argmax(bad))
         raise InputError(
             f"the position of {rows.names[first]!r} is {x[first].tolist()}, but finite numbers are needed; "
-            f"leave such points out ({int(bad.sum())} of {len(x)})"
+            f"remove such points ({int(bad.sum())} of {len(x)})"
         )
     return x
 
 
 def _metadata(columns: Columns, names: list[str], codes: Int64s, members: list[Int64s]) -> dict[str, list[Any]]:
-    """Return the columns that have one value in each sample; two missing values are the same."""
+    """Return the columns that are constant within each sample; missing values count as equal."""
     first = np.array([own[0] for own in members])
     found = {}
     for name in names:
@@ -303,7 +303,7 @@ def _metadata(columns: Columns, names: list[str], codes: Int64s, members: list[I
         if not isinstance(values, np.ndarray) or values.ndim != 1:
             values = np.fromiter(_listed(values), dtype=object, count=len(codes))
         own, shared = values[first], values[first][codes]
-        with contextlib.suppress(ValueError):  # of arrays in a cell nobody can say whether they are equal
+        with contextlib.suppress(ValueError):  # arrays in cells have no single truth value
             if ((values == shared) | ((values != values) & (shared != shared))).all():
                 found[name] = [None if value != value else value for value in own.tolist()]
     return found

@@ -1,4 +1,4 @@
-"""Graphs from files: edge lists, GraphML, GEXF and GML, and the trees of neurons in SWC files."""
+"""Read graphs from edge lists, GraphML, GEXF and GML, and neurons from SWC files."""
 
 import io
 import re
@@ -19,12 +19,12 @@ from anchorot.io.names import ending_of
 from anchorot.io.safe_open import check_no_underscore, content_of, lines_of, numbers, reading, whole_number
 
 NO_PARENT = -1
-LONGEST_QUOTE = 60  # letters of a line in a message
-MOST_SAMPLES = 2**53  # identifiers beyond this are not exact in float64
+MAX_QUOTE_LENGTH = 60  # characters of a line in a message
+MAX_IDENTIFIER = 2**53  # larger integers are not exact in float64
 
 
 def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None, limit: int) -> EdgeTable:
-    """Read lines of two node names, and a length if `weight`; separated by blanks or commas, # and % begin comments.
+    """Read lines of two node names, and a length if `weight`; separated by blanks or commas; # and % start comments.
 
     A first line ``n m`` before exactly m edges between nodes 0 to n - 1 (or 1 to n) gives the sizes.
     """
@@ -37,20 +37,20 @@ def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None,
         rows = rows[1:]
     unused = weight is None and any(len(row) > 2 and _is_length(row[2]) for row in rows)
     pairs_only = [i for i, row in enumerate(rows) if len(row) == 2]
-    if len(rows) > 1 and pairs_only in ([0], [len(rows) - 1]):  # sizes that are not so, or half an edge
+    if len(rows) > 1 and pairs_only in ([0], [len(rows) - 1]):  # a header with wrong sizes, or an incomplete edge
         odd = pairs_only[0]
         raise InputError(f"line {odd + 1} of edges is {_shown(rows[odd])}, but all others have a third word")
     lengths = None
     if weight:
         if pairs_only:
             odd = pairs_only[0]
-            raise InputError(f"line {odd + 1} of edges is {_shown(rows[odd])}, but lengths are asked for")
+            raise InputError(f"line {odd + 1} of edges is {_shown(rows[odd])}, but lengths are requested")
         lengths = numbers([row[2] for row in rows], None)[:, 0]
     if n is None:
         pairs = [(_name(row[0]), _name(row[1])) for row in rows]
         return edge_table(number_nodes(pairs, lengths, bool(directed), unused), weight, directed)
     edges = np.array([[int(word) for word in row[:2]] for row in rows], dtype=np.int64).reshape(-1, 2)
-    first = int(edges.max(initial=0) == n)  # do numbers begin at 1?
+    first = int(edges.max(initial=0) == n)  # are nodes numbered from 1?
     names = tuple(range(first, first + n))
     return edge_table(
         EdgeTable(n, edges - first, lengths, bool(directed), names, has_unused_lengths=unused), weight, directed
@@ -58,18 +58,18 @@ def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None,
 
 
 def _shown(row: list[str]) -> str:
-    """Return a line as a message quotes it."""
-    return repr(" ".join(row)[:LONGEST_QUOTE])
+    """Return a line, shortened, for a message."""
+    return repr(" ".join(row)[:MAX_QUOTE_LENGTH])
 
 
 def _promised_nodes(rows: list[list[str]]) -> int | None:
-    """Return the n of a first line ``n m`` that tells the truth about the rest."""
+    """Return the n of a first line ``n m``, if the other lines agree with it."""
     head, rest = rows[0], [[whole_number(word) for word in row[:2]] for row in rows[1:]]
     n, m = (whole_number(word) for word in head[:2])
     nodes = [node for pair in rest for node in pair if node is not None]
     if len(head) != 2 or n is None or m != len(rest) or len(nodes) != 2 * len(rest):
         return None
-    most_nodes = 2 * len(rest) + 1000  # a few may have no edge; a billion would only be a wrong number
+    most_nodes = 2 * len(rest) + 1000  # a few nodes may have no edge; a much larger n is not a size
     fits = not nodes or max(nodes) < n or (max(nodes) == n and min(nodes) >= 1)
     return n if 1 <= n <= most_nodes and fits else None
 
@@ -83,13 +83,13 @@ def _is_length(word: str) -> bool:
 
 
 def _name(word: str) -> int | str:
-    """Return a number where it is written as one; "01" is another name than "1"."""
+    """Return an integer if the word is written like one; "01" and "1" are different names."""
     number = whole_number(word)
     return word if number is None or str(number) != word else number
 
 
 def read_networkx(file: Path, weight: str | bool | None, directed: bool | None, limit: int) -> EdgeTable:
-    """Read a GraphML, GEXF or GML file by networkx; nodes are called by their labels where each has one of its own."""
+    """Read a GraphML, GEXF or GML file with networkx; unique labels become the names of nodes."""
     try:
         import networkx
     except ImportError:
@@ -107,12 +107,12 @@ def _by_labels(table: EdgeTable) -> EdgeTable:
     if "label" not in table.columns:
         return table
     labels = table.columns["label"]
-    is_each = all(isinstance(label, str | int) for label in labels) and len(set(labels)) == table.n
-    return replace(table, names=tuple(labels)) if is_each else table
+    is_unique = all(isinstance(label, str | int) for label in labels) and len(set(labels)) == table.n
+    return replace(table, names=tuple(labels)) if is_unique else table
 
 
 def _checked_xml(content: bytes) -> io.BytesIO:
-    """Refuse "1_0" where a number is declared; networkx leaves it to Python what numbers are."""
+    """Raise on "1_0" where a number is declared; networkx would parse it as Python does."""
     elements = list(ElementTree.fromstring(content).iter()) if UNDERSCORED.search(content) else []
     numeric = {each.get("id") for each in elements if (each.get("attr.type") or each.get("type")) in NUMERIC}
     for each in elements:
@@ -122,7 +122,7 @@ def _checked_xml(content: bytes) -> io.BytesIO:
 
 
 def _gml(networkx: Any, content: bytes) -> Any:
-    lines = content.decode("utf-8-sig").splitlines()  # networkx would insist on ASCII
+    lines = content.decode("utf-8-sig").splitlines()  # networkx accepts only ASCII
     return networkx.parse_gml([line for line in lines if line.strip()], label=None)
 
 
@@ -144,9 +144,9 @@ def read_swc(file: Path, limit: int) -> tuple[EdgeTable, Float64s]:
     if table.shape[1] < 7:
         raise InputError(f"lines of {table.shape[1]} numbers, but SWC needs 7: id, type, x, y, z, radius, parent")
     names, parents, positions = table[:, 0], table[:, 6], table[:, 2:5].copy()
-    whole = np.isfinite(table).all() and (np.abs(table[:, [0, 6]]) < MOST_SAMPLES).all()
+    whole = np.isfinite(table).all() and (np.abs(table[:, [0, 6]]) < MAX_IDENTIFIER).all()
     if not whole or (names != np.floor(names)).any():
-        raise InputError("identifiers must be integers, and positions finite")
+        raise InputError("identifiers must be integers and positions must be finite")
     order = np.argsort(names, kind="stable")
     if (np.diff(names[order]) == 0).any():
         twice = names[order][:-1][np.diff(names[order]) == 0][0]
@@ -166,19 +166,19 @@ def read_swc(file: Path, limit: int) -> tuple[EdgeTable, Float64s]:
 
 
 def _check_tree(n: int, child: Int64s, parent: Int64s, names: Float64s) -> None:
-    """Refuse samples that are their own ancestors: each part of a forest has one sample without a parent."""
+    """Raise on cycles: each component of a forest has one sample without a parent."""
     parts = components(adjacency(n, np.stack([child, parent], axis=1), None, directed=False), directed=False)
     has_root = np.ones(n, bool)
     has_root[child] = False
     for part in parts:
         if not has_root[part].any():
             above, place = dict(zip(child.tolist(), parent.tolist(), strict=True)), int(part[0])
-            for _ in part:  # as many steps as there are samples end on the circle
+            for _ in part:  # after as many steps as samples, we are on the cycle
                 place = above[place]
             raise InputError(f"sample {names[place]:.0f} is among its own ancestors, but a neuron is a tree")
 
 
 def _whole(codes: Float64s) -> Float64s | Int64s:
-    """Return codes as integers, where they are; some files have others."""
-    is_whole = (np.abs(codes) < MOST_SAMPLES).all() and (codes == np.floor(codes)).all()
+    """Return codes as integers if all are; some files have other codes."""
+    is_whole = (np.abs(codes) < MAX_IDENTIFIER).all() and (codes == np.floor(codes)).all()
     return codes.astype(np.int64) if is_whole else codes

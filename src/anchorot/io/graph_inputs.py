@@ -1,4 +1,4 @@
-"""Graphs of every library, turned into one table of edges."""
+"""Convert graphs of all supported libraries to one table of edges."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,44 +21,44 @@ from anchorot._validate import (
 from anchorot.exceptions import InputError, first_line
 from anchorot.io.attributes import Columns
 
-NO_ATTRIBUTES = Columns("node attribute")
+NO_COLUMNS = Columns("node attribute")
 DENSE_ADVICE = "got a square array, but edges are needed; for a dense matrix pass scipy.sparse.csr_array(matrix)"
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeTable:
-    """A graph of n nodes: its edges, their lengths if they have any, the nodes' names and attributes."""
+    """A graph of n nodes: edges, optional lengths, names and attributes of the nodes."""
 
     n: int
     edges: Int64s  # (E, 2)
     lengths: Float64s | None  # (E,)
     directed: bool
     names: tuple[object, ...]
-    columns: Columns = NO_ATTRIBUTES  # that types and features can be made of
-    has_unused_lengths: bool = False  # which nobody asked for, and nobody refused
+    columns: Columns = NO_COLUMNS  # for types and features
+    has_unused_lengths: bool = False  # lengths that the caller neither requested nor declined
 
 
 def edge_table(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
     """Turn a networkx or igraph graph, an edge_index, a sparse matrix or an edge list into an edge table."""
-    make = graph if isinstance(graph, EdgeTable) else _reader_of(graph)(graph, weight, directed)
-    if make.n == 0:
+    table = graph if isinstance(graph, EdgeTable) else _reader_of(graph)(graph, weight, directed)
+    if table.n == 0:
         raise InputError("the graph has no nodes, but a space needs at least one point")
-    outside = (make.edges < 0) | (make.edges >= make.n)
-    if outside.any():  # of a sparse matrix made by hand; whoever follows the edges would crash
-        first = make.edges[outside][0]
-        raise InputError(f"an edge names the node {first}, but nodes go from 0 to {make.n - 1}")
-    if make.lengths is not None:
-        if make.lengths.shape != (len(make.edges),):
-            shape = make.lengths.shape
+    outside = (table.edges < 0) | (table.edges >= table.n)
+    if outside.any():  # a hand-made sparse matrix; graph algorithms would crash on it
+        first = table.edges[outside][0]
+        raise InputError(f"an edge names the node {first}, but nodes go from 0 to {table.n - 1}")
+    if table.lengths is not None:
+        if table.lengths.shape != (len(table.edges),):
+            shape = table.lengths.shape
             raise InputError(
-                f"edge lengths have shape {shape}, but a number for each of {len(make.edges)} edges is needed"
+                f"edge lengths have shape {shape}, but a number for each of {len(table.edges)} edges is needed"
             )
-        check_finite(make.lengths, "edge lengths")
-        if (make.lengths < 0).any():
-            first = int(np.argmax(make.lengths < 0))
-            ends = " to ".join(str(make.names[node]) for node in make.edges[first])
-            raise InputError(f"edge lengths must not be negative, but that from {ends} is {make.lengths[first]:g}")
-    return make
+        check_finite(table.lengths, "edge lengths")
+        if (table.lengths < 0).any():
+            first = int(np.argmax(table.lengths < 0))
+            ends = " to ".join(str(table.names[node]) for node in table.edges[first])
+            raise InputError(f"edge lengths must not be negative, but that from {ends} is {table.lengths[first]:g}")
+    return table
 
 
 def _reader_of(graph: Any) -> Any:
@@ -68,7 +68,7 @@ def _reader_of(graph: Any) -> Any:
     if package == "igraph":
         return _from_igraph
     if package == "rustworkx":
-        raise InputError("rustworkx graphs are not read; pass their weighted_edge_list() instead")
+        raise InputError("rustworkx graphs are not supported; pass their weighted_edge_list() instead")
     if hasattr(graph, "not_a_space"):
         raise InputError(f"got {type_of(graph)}, but one graph is needed; {graph.not_a_space}")
     if hasattr(graph, "tocoo"):
@@ -101,14 +101,14 @@ def _from_networkx(graph: Any, weight: str | bool | None, directed: bool | None)
 
 
 class _NodeAttributes(Mapping[str, list[Any]]):
-    """Attributes of a networkx graph's nodes, each looked up when it is asked for; None where a node has none."""
+    """Attributes of a networkx graph's nodes, looked up on demand; None where a node has none."""
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
 
     def __getitem__(self, name: str) -> list[Any]:
-        usual = self._graph.graph.get("node_default")  # what files say of nodes that say nothing
-        default = usual.get(name) if isinstance(usual, dict) else None
+        defaults = self._graph.graph.get("node_default")  # defaults declared in a file
+        default = defaults.get(name) if isinstance(defaults, dict) else None
         values = [value for _, value in self._graph.nodes(data=name, default=default)]
         if all(value is None for value in values):
             raise KeyError(name)
@@ -151,7 +151,7 @@ def _from_sparse(graph: Any, weight: str | bool | None, directed: bool | None) -
 
 
 def _check_compressed(graph: Any) -> None:
-    """Refuse a matrix whose indices lead out of it: SciPy does not look before it follows them."""
+    """Raise if indices are out of range: SciPy does not check them."""
     try:
         graph.check_format(full_check=True)
     except ValueError as error:
@@ -159,7 +159,7 @@ def _check_compressed(graph: Any) -> None:
 
 
 def _from_edge_index(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
-    """Read what PyTorch Geometric calls `Data`, or anything else with an `edge_index` of shape (2, E)."""
+    """Read a PyTorch Geometric `Data`, or any object with an `edge_index` of shape (2, E)."""
     index = as_array(graph.edge_index, "edge_index")
     if index.ndim != 2 or len(index) != 2 or index.dtype.kind not in "iu":
         raise InputError(f"edge_index has shape {index.shape} and dtype {index.dtype}, but integers (2, E) are needed")
@@ -169,7 +169,7 @@ def _from_edge_index(graph: Any, weight: str | bool | None, directed: bool | Non
     if weight:
         name = weight if isinstance(weight, str) else "edge_attr" if own is None else "edge_weight"
         if getattr(graph, name, None) is None:
-            raise InputError(f"lengths of edges are asked for, but the graph has no {name}")
+            raise InputError(f"lengths of edges are requested, but the graph has no {name}")
         lengths = _lengths(getattr(graph, name))
         lengths = lengths[:, 0] if lengths.shape[1:] == (1,) else lengths
         if lengths.shape != index.shape[1:]:
@@ -198,7 +198,7 @@ def _from_edges(graph: Iterable[Any], weight: str | bool | None, directed: bool 
         hint = "; for an edge_index pass its transpose: edge_index.T" if len(rows) == 2 and len(widths) == 1 else ""
         raise InputError(f"edges must all be pairs, or all triples with a length, but got {shown(wrong)}{hint}")
     if weight and widths == {2}:
-        raise InputError("lengths of edges are asked for, but the edges are pairs of nodes without one")
+        raise InputError("lengths of edges are requested, but the edges are pairs of nodes without one")
     lengths = _lengths([row[2] for row in rows]) if weight and rows else None
     unused = weight is None and widths == {3} and _differ(row[2] for row in rows)
     return number_nodes([(row[0], row[1]) for row in rows], lengths, bool(directed), unused)
@@ -207,7 +207,7 @@ def _from_edges(graph: Iterable[Any], weight: str | bool | None, directed: bool 
 def number_nodes(
     pairs: list[tuple[Any, Any]], lengths: Float64s | None, directed: bool, has_unused_lengths: bool = False
 ) -> EdgeTable:
-    """Number the nodes that the edges mention: in order if all of them are integers, else as they come."""
+    """Number the nodes of the edges: in increasing order if all are integers, else in order of appearance."""
     names: list[Any] = list(dict.fromkeys(_plain(node) for pair in pairs for node in pair))
     if all(isinstance(name, int) for name in names):
         names.sort()
@@ -217,14 +217,14 @@ def number_nodes(
 
 
 def _differ(lengths: Iterable[Any]) -> bool:
-    """Whether some edge would be longer or shorter than 1, if anyone asked."""
+    """Whether some length differs from 1."""
     return any(isinstance(length, Real) and length != 1 for length in map(plain_item, lengths))
 
 
 def _plain(node: Any) -> Hashable:
     plain = plain_item(node)
     if plain is None or not isinstance(plain, Hashable) or hasattr(plain, "ndim") or not equals_itself(plain):
-        raise InputError(f"nodes need names that can be looked up, such as numbers or text, but got {shown(plain)}")
+        raise InputError(f"nodes need hashable names, such as numbers or texts, but got {shown(plain)}")
     return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
 
 

@@ -1,4 +1,4 @@
-"""Collections of graphs with classes, and types and features of their nodes: TU folders, and the text files of GIN."""
+"""Collections of graphs with classes, node types and node features: TU folders and GIN text files."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from anchorot.space import Space
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-HEAD_BYTES = 1 << 16  # of a file, to see what it holds
+HEAD_BYTES = 1 << 16  # read to detect the format
 
 
 @dataclass(frozen=True, eq=False)
 class GraphSet(Sequence["csr_array"]):
-    """A collection of graphs with their classes, and types and features of their nodes.
+    """A collection of graphs with classes, node types and node features.
 
     A sequence: ``graphs[0]`` is the first of `graphs`, and ``graphs[:10]`` the collection of the first ten.
 
@@ -41,11 +41,11 @@ class GraphSet(Sequence["csr_array"]):
     graphs : tuple of scipy.sparse.csr_array
         Adjacency matrices; :func:`from_graph` takes them.
     labels : ndarray of shape (len(graphs),) or None
-        Class of each graph, if the collection has classes.
+        Class of each graph, if known.
     types : tuple of tuples, or None
-        The labels of each graph's nodes, if nodes have labels: integers, or tuples of them.
+        Node labels of each graph, if known: integers, or tuples of integers.
     features : tuple of ndarray of shape (n, d), or None
-        The attributes of each graph's nodes, if nodes have attributes.
+        Node attributes of each graph, if known.
     """
 
     name: str
@@ -77,7 +77,7 @@ class GraphSet(Sequence["csr_array"]):
         return f"GraphSet({self.name}, {len(self.graphs)} graphs{classes}{types}{features})"
 
     def table(self, place: int) -> EdgeTable:
-        """Return a graph with its node attributes ``label`` (types) and ``attributes`` (features), if it has them."""
+        """Return a graph with its node attributes ``label`` (types) and ``attributes`` (features), if known."""
         own = {
             name: attributes[place]
             for name, attributes in (("label", self.types), ("attributes", self.features))
@@ -99,15 +99,15 @@ class GraphSet(Sequence["csr_array"]):
         Parameters
         ----------
         disconnected : {"error", "largest"} or float
-            What to do with graphs in several parts, see :func:`from_graph`.
+            What to do with graphs that are not connected, see :func:`from_graph`.
         cost : {"paths", "heat", "resistance"}
-            What costs are, see :func:`from_graph`; distances by heat at several times may be added up.
+            What costs are, see :func:`from_graph`; heat distances at several times may be added.
         time : float, optional
-            Of heat.
+            For heat.
         n_points : int, optional
             Keep at most this many nodes of each graph, drawn uniformly.
         rng : None, int or numpy.random.Generator
-            Source of randomness for the draws.
+            Source of randomness for the samples.
 
         Returns
         -------
@@ -131,25 +131,25 @@ class GraphSet(Sequence["csr_array"]):
 
 
 def attributes_in(table: EdgeTable) -> dict[str, Any]:
-    """Return which node attributes of a collection's graph are its types and features."""
+    """Return the names of the node attributes that are the types and features of a collection's graph."""
     names = (("types", "label"), ("features", "attributes"))
-    return {mark: name for mark, name in names if name in table.columns}
+    return {option: name for option, name in names if name in table.columns}
 
 
 def is_tu_folder(folder: Path) -> bool:
-    """Whether a folder holds a TU collection of its own name."""
+    """Whether a folder holds a TU collection with the folder's name."""
     return _part(folder, "graph_indicator").is_file()
 
 
 def _part(folder: Path, part: str) -> Path:
-    """Return the file of a TU collection that holds a part of it; the packed one if there is no other."""
+    """Return the file with a part of a TU collection; the compressed one if only that exists."""
     file = folder / f"{folder.resolve().name}_{part}.txt"
-    packed = file.with_name(file.name + GZIP)
-    return packed if packed.is_file() and not file.is_file() else file
+    compressed = file.with_name(file.name + GZIP)
+    return compressed if compressed.is_file() and not file.is_file() else file
 
 
 def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
-    r"""Read a folder of the TU collection (ENZYMES, MUTAG, ...): graphs, their classes, labels and attributes of nodes.
+    r"""Read a folder of the TU collection (ENZYMES, MUTAG, ...): graphs, classes, node labels and node attributes.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
         raise InputError(f"{place}: not a folder")
     name = place.resolve().name
     if not is_tu_folder(place):
-        raise InputError(f"{place}: not a TU collection, since it has no file {name}_graph_indicator.txt")
+        raise InputError(f"{place}: not a TU collection: there is no file {name}_graph_indicator.txt")
     graph_of = _integers(_part(place, "graph_indicator"))[:, 0] - 1
     edges = _integers(_part(place, "A")) - 1
     _check_tu(edges, graph_of, name)
@@ -204,29 +204,29 @@ def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
 def _node_attributes(
     place: Path, n: int, cuts: Int64s
 ) -> tuple[tuple[tuple[Hashable, ...], ...] | None, tuple[Float64s, ...] | None]:
-    """Read what a TU collection has of its nodes: labels and attributes, by graph."""
+    """Read node labels and attributes of a TU collection, split by graph."""
     types = features = None
     file = _part(place, "node_labels")
     if file.is_file():
-        codes = _a_line_each(_integers(file), n, file)
+        codes = _check_line_count(_integers(file), n, file)
         types = tuple(_kinds(part) for part in np.split(codes, cuts))
     file = _part(place, "node_attributes")
     if file.is_file():
         with about(file):
             values = numbers(lines_of(file, MAX_BYTES), ",")
             check_finite(values, "attributes of nodes")
-        features = tuple(np.split(_a_line_each(values, n, file), cuts))
+        features = tuple(np.split(_check_line_count(values, n, file), cuts))
     return types, features
 
 
-def _a_line_each(values: np.ndarray, n: int, file: Path) -> np.ndarray:
+def _check_line_count(values: np.ndarray, n: int, file: Path) -> np.ndarray:
     if len(values) != n:
         raise InputError(f"{file.name}: {len(values)} lines, but there are {n} nodes")
     return values
 
 
 def _kinds(codes: Int64s) -> tuple[Hashable, ...]:
-    """Return codes as integers, or tuples of several."""
+    """Return labels as integers, or as tuples if there are several columns."""
     return tuple(codes[:, 0].tolist() if codes.shape[1] == 1 else map(tuple, codes.tolist()))
 
 
@@ -250,7 +250,7 @@ def _check_tu(edges: Int64s, graph_of: Int64s, name: str) -> None:
 
 
 class Node(NamedTuple):
-    """A line of a graph."""
+    """A node of a GIN file."""
 
     tag: int
     neighbours: list[int]
@@ -258,16 +258,16 @@ class Node(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """The lines of a graph."""
+    """A graph of a GIN file."""
 
     label: int
     nodes: list[Node]
 
 
 def is_gin_file(file: Path) -> bool:
-    """Whether a file begins as a collection does: a count, ``n class``, and a node.
+    """Whether a file starts like a collection: a count, ``n class``, and a node.
 
-    In the format of the paper's authors only the matrix of two points can begin like that, and it has four lines.
+    In the format of the paper's authors only a matrix of two points can start like that, and it has four lines.
     """
     try:
         text = head_of(file, HEAD_BYTES).decode("utf-8-sig", "replace")
@@ -282,21 +282,21 @@ def is_gin_file(file: Path) -> bool:
 
 
 def read_gin(path: str | os.PathLike[str], *, max_bytes: int | str = MAX_BYTES) -> GraphSet:
-    r"""Read a collection of graphs in the text format of GIN, the "powerful-gnns" data sets.
+    r"""Read a collection of graphs in the text format of GIN ("powerful-gnns").
 
-    The first line is the number of graphs. Each graph begins with a line ``n class``; then a line for each of its n
-    nodes: its tag, how many neighbours it has, these (counted from 0), and any number of attributes.
+    The first line is the number of graphs. Each graph starts with a line ``n class``, followed by a line for each of
+    its n nodes: a tag, the number of neighbours, the neighbours (counted from 0), and any number of attributes.
 
     Parameters
     ----------
     path : path
     max_bytes : int or str
-        Refuse a file of more than this, such as ``"8GB"``.
+        Reject larger files; a number or a text such as ``"8GB"``.
 
     Returns
     -------
     GraphSet
-        With ``.spaces()``; ``.types`` are the tags of the nodes, ``.features`` their attributes if they have any.
+        With ``.spaces()``; ``.types`` are the tags of the nodes, ``.features`` their attributes, if any.
 
     Examples
     --------
@@ -341,7 +341,7 @@ def _graphs(lines: list[str]) -> list[Graph]:
         head = lines[place].split()
         n, label = (whole_number(head[0]), _integer(head[1])) if len(head) == 2 else (None, None)
         if not n or label is None:
-            raise InputError(f"line {place + 1} is {lines[place][:40]!r}, but a graph begins with 'n class'")
+            raise InputError(f"line {place + 1} is {lines[place][:40]!r}, but a graph starts with 'n class'")
         if place + n >= len(lines):
             raise InputError(f"line {place + 1} promises {n} nodes, but {len(lines) - place - 1} lines follow")
         nodes = [_node(lines[at], at, n) for at in range(place + 1, place + 1 + n)]

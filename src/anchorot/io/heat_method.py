@@ -1,13 +1,13 @@
 """The heat method (Crane, Weischedel and Wardetzky, 2013): distances along a surface, from many vertices at a time.
 
-Heat that has just left a vertex flows straight away from it. With u the heat after a short time t, X = -∇u / |∇u| is
-the direction of the shortest path, and the distance φ is the function whose gradient is nearest to X:
+Over a short time t, heat u from a vertex flows straight away from it: X = -∇u / |∇u| is the direction of the shortest
+path, and the distance φ is the function whose gradient is nearest to X:
 
     (M + t L) u = source        L φ = div X
 
 Both matrices are factorised once. They are those of an *intrinsic* Delaunay triangulation (Sharp and Crane, 2020):
-edges are lengths, not lines in space, so any that has bad angles on both sides can be exchanged for the other diagonal,
-and the surface stays as it was. Thin faces, boundaries and edges of three faces then do no harm.
+edges are lengths, not lines in space, so an edge with bad opposite angles can be flipped without changing the surface.
+Thin faces, boundaries and edges of three faces are then handled well.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from anchorot._typing import Float64s, Int64s
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-BLOCK_SOURCES = 16  # solved for at a time
-MIN_SLACK = 1e-5  # of the mean length: how much longer two sides of a face are than the third
-MIN_COTANGENTS = -1e-9  # sum of two opposite angles' below which an edge is exchanged
-MAX_ROUNDS = 1000  # of exchanges; a few dozen are usual
-HOT = 2.0**960  # heat of a source: far away there is so little of 1 that it would be lost
+BLOCK_SOURCES = 16  # right-hand sides per solve
+MIN_SLACK = 1e-5  # of the mean length: the least excess of two sides of a face over the third
+MIN_COTANGENTS = -1e-9  # an edge is flipped if the cotangents of its two opposite angles sum to less
+MAX_ROUNDS = 1000  # of flips; a few dozen are usual
+HOT = 2.0**960  # heat of a source: with 1, it would underflow far away
 
 
 class Sides(NamedTuple):
@@ -37,12 +37,12 @@ class Sides(NamedTuple):
 
     corner: Int64s
     length: Float64s
-    twin: Int64s  # the side of another triangle that is the same edge, run along the other way
-    changed: NDArray[np.bool_]  # of every triangle: whether it is not one of the mesh any more
+    twin: Int64s  # the same edge in the neighbouring triangle, in opposite direction
+    changed: NDArray[np.bool_]  # (triangles,): whether it is no longer a triangle of the mesh
 
 
 def heat_solver(vertices: Float64s, faces: Int64s) -> Callable[[Int64s], Float64s]:
-    """Factorise: a function from sources (k,) to their distances (k, n) from all vertices; NaN where it fails."""
+    """Factorise; return a function from sources (k,) to their distances (k, n) to all vertices, NaN where it fails."""
     n, sides = len(vertices), tufted(vertices, faces)
     make_delaunay(sides)
     time, place = sides.length.mean() ** 2, _elimination_places(sides, n)
@@ -58,10 +58,10 @@ def heat_solver(vertices: Float64s, faces: Int64s) -> Callable[[Int64s], Float64
         start[at] = HOT
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             heated = heat(start)
-            heated[np.abs(heated) < np.finfo(float).tiny] = np.nan  # lost on the way
+            heated[np.abs(heated) < np.finfo(float).tiny] = np.nan  # underflow
             flow = (gradient @ heated).reshape(2, -1, len(sources))
             largest = np.abs(flow).max(axis=0)
-            flow /= np.where(largest > 0, largest, 1.0)  # squares of what is left neither overflow nor vanish
+            flow /= np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor underflow
             flow /= np.where(largest > 0, np.sqrt(np.square(flow).sum(axis=0)), 1.0)
             found = potential(divergence @ flow.reshape(-1, len(sources)))
         return (found[at] - found)[place].T
@@ -74,7 +74,7 @@ def heat_solver(vertices: Float64s, faces: Int64s) -> Callable[[Int64s], Float64
 
 
 def _operators(sides: Sides, place: Int64s, count: int) -> tuple[csr_array, csr_array, Float64s]:
-    """Gradient (2 triangles, n) of a function of the vertices, its transpose times areas, and areas of vertices."""
+    """Return the gradient (2 triangles, n), its transpose times areas (the divergence), and the vertex areas."""
     from scipy.sparse import csr_array, diags_array
 
     n = len(place)
@@ -93,20 +93,20 @@ def _operators(sides: Sides, place: Int64s, count: int) -> tuple[csr_array, csr_
 
 
 def _grounded(diagonal: Float64s) -> Float64s:
-    """Diagonal of a Laplacian that has an inverse: the potential is zero at the last vertex."""
+    """Return the diagonal of an invertible Laplacian: the potential is pinned to zero at the last vertex."""
     return np.append(diagonal[:-1], 2 * diagonal[-1])
 
 
 def tufted(vertices: Float64s, faces: Int64s) -> Sides:
-    """Sides of the faces; where the surface is not closed, those of their backs too, so that every side has a twin.
+    """Return the sides of the faces and, unless the surface is closed, of their backs, so that every side has a twin.
 
-    At an edge of m faces, the front of each is joined to the back of the next; at a boundary, to its own back.
+    At an edge of m faces, the front of each is glued to the back of the next; at a boundary, to its own back.
     """
     count = len(faces)
     corner = np.concatenate([faces, faces[:, ::-1]]).ravel()
     starts, ends = faces.ravel(), np.roll(faces, -1, axis=1).ravel()
     front = np.arange(3 * count)
-    back = (3 * (count + np.arange(count))[:, None] + [1, 0, 2]).ravel()  # the same edge, run along the other way
+    back = (3 * (count + np.arange(count))[:, None] + [1, 0, 2]).ravel()  # the same edge in opposite direction
     low, high = np.minimum(starts, ends), np.maximum(starts, ends)
     order = np.lexsort((high, low))
     begins = np.append(True, (np.diff(low[order]) != 0) | (np.diff(high[order]) != 0))
@@ -118,7 +118,7 @@ def tufted(vertices: Float64s, faces: Int64s) -> Sides:
     length = np.linalg.norm(vertices[ends] - vertices[starts], axis=1)
     sums = length.reshape(-1, 3).sum(axis=1, keepdims=True) - 2 * length.reshape(-1, 3)
     length += max(0.0, MIN_SLACK * length.mean() - sums.min())
-    if (twin[: 3 * count] < 3 * count).all():  # closed: the backs are a surface of their own
+    if (twin[: 3 * count] < 3 * count).all():  # closed: the backs are a separate surface
         return Sides(corner[: 3 * count], length, twin[: 3 * count], np.zeros(count, np.bool_))
     both = np.empty(6 * count)
     both[front], both[back] = length, length
@@ -126,31 +126,31 @@ def tufted(vertices: Float64s, faces: Int64s) -> Sides:
 
 
 def make_delaunay(sides: Sides) -> None:
-    """Exchange edges, in place, until no two angles across an edge sum to more than 180 degrees.
+    """Flip edges in place until no two angles opposite an edge sum to more than 180 degrees.
 
-    Those of a round have no triangle in common, so they are exchanged all at once, the worst first.
+    Flips in one round share no triangle, so they are done all at once, the worst edges first.
     """
     _, length, twin, changed = sides
-    asked = np.flatnonzero(twin > np.arange(len(twin)))
+    queue = np.flatnonzero(twin > np.arange(len(twin)))
     for _ in range(MAX_ROUNDS):
-        total = _cotangents(length, asked) + _cotangents(length, twin[asked])
-        is_bad = (total < MIN_COTANGENTS) & (asked // 3 != twin[asked] // 3)
-        asked = asked[is_bad][np.argsort(total[is_bad], kind="stable")]
-        if len(asked) == 0:
+        total = _cotangents(length, queue) + _cotangents(length, twin[queue])
+        is_bad = (total < MIN_COTANGENTS) & (queue // 3 != twin[queue] // 3)
+        queue = queue[is_bad][np.argsort(total[is_bad], kind="stable")]
+        if len(queue) == 0:
             return
-        other, rank = twin[asked], np.arange(len(asked))
-        first = np.full(len(changed), len(asked))
-        np.minimum.at(first, np.concatenate([asked // 3, other // 3]), np.tile(rank, 2))
-        is_first = (first[asked // 3] == rank) & (first[other // 3] == rank)
-        moved, renumbered = _exchange(sides, asked[is_first], other[is_first])
-        asked = np.concatenate([renumbered[asked[~is_first]], moved])
-        asked = np.unique(np.minimum(asked, twin[asked]))
+        other, rank = twin[queue], np.arange(len(queue))
+        first = np.full(len(changed), len(queue))
+        np.minimum.at(first, np.concatenate([queue // 3, other // 3]), np.tile(rank, 2))
+        is_first = (first[queue // 3] == rank) & (first[other // 3] == rank)
+        moved, renumbered = _flip(sides, queue[is_first], other[is_first])
+        queue = np.concatenate([renumbered[queue[~is_first]], moved])
+        queue = np.unique(np.minimum(queue, twin[queue]))
 
 
-def _exchange(sides: Sides, side: Int64s, other: Int64s) -> tuple[Int64s, Int64s]:
-    """Put triangles (k, i, l) and (l, j, k) in the place of (i, j, k) and (j, i, l); side runs from i to j.
+def _flip(sides: Sides, side: Int64s, other: Int64s) -> tuple[Int64s, Int64s]:
+    """Replace triangles (i, j, k) and (j, i, l) by (k, i, l) and (l, j, k); side runs from i to j.
 
-    Returns the numbers of the four outer sides of all, and a map from old numbers to new ones.
+    Return the new indices of the four outer sides of each pair, and a map from old to new indices.
     """
     corner, length, twin, changed = sides
     to_k, from_k, to_l, from_l = _next(side), _next(_next(side)), _next(other), _next(_next(other))
@@ -178,19 +178,19 @@ def _next(side: Int64s) -> Int64s:
 
 
 def _cotangents(length: Float64s, side: Int64s) -> Float64s:
-    """Cotangents of the angles opposite to some sides."""
+    """Return the cotangents of the angles opposite some sides."""
     a, b, c = length[side], length[_next(side)], length[_next(_next(side))]
     return (b * b + c * c - a * a) / (2 * np.maximum(twice_area(a, b, c), np.finfo(float).tiny))
 
 
 def twice_area(a: Float64s, b: Float64s, c: Float64s) -> Float64s:
-    """Twice the area of triangles with these sides, by Heron's formula as Kahan wrote it, exact for thin ones too."""
+    """Return twice the area of triangles with these sides, by Kahan's stable form of Heron's formula."""
     a, b, c = np.sort([a, b, c], axis=0)[::-1]
     return np.sqrt(np.maximum((a + (b + c)) * (c - (a - b)) * (c + (a - b)) * (a + (b - c)), 0)) / 2
 
 
 def _merged(changed: NDArray[np.bool_], count: int) -> tuple[Int64s, Float64s]:
-    """Which triangles to keep, and how often each counts: what is alike on both sides of the surface counts twice."""
+    """Return the triangles to keep and their multiplicity: triangles equal on both sides of the surface count twice."""
     front, back = changed[:count], changed[count:]
     is_same = ~(front | back) if len(back) else np.ones(count, np.bool_)
     others = np.flatnonzero(~is_same[: len(back)])
@@ -198,9 +198,9 @@ def _merged(changed: NDArray[np.bool_], count: int) -> tuple[Int64s, Float64s]:
 
 
 def _elimination_places(sides: Sides, n: int) -> Int64s:
-    """Place of every vertex in an order in which few numbers of the factors are not zero: SuperLU's minimum degree.
+    """Return each vertex's position in a fill-reducing order: SuperLU's minimum degree.
 
-    It tells the order only with factors; incomplete ones take little time.
+    SuperLU returns the order only with factors; incomplete ones are cheap.
     """
     from scipy.sparse import csc_array, eye_array
     from scipy.sparse.linalg import spilu

@@ -1,4 +1,4 @@
-"""Numbers from files: arrays of .npz and .npy, and tables of text, .csv, .tsv and .txt. Nothing here ever unpickles."""
+"""Read numbers from .npz, .npy, .csv, .tsv and .txt files; nothing is ever unpickled."""
 
 import csv
 import math
@@ -21,28 +21,28 @@ from anchorot.io.options import ReadOptions
 from anchorot.io.safe_open import check_limit, check_no_underscore, lines_of, numbers, opened, reading, whole_number
 from anchorot.io.stored import STORED
 
-FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold, and what goes with each:
+FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold, and the optional arrays of each:
 ATTRIBUTES = {"types", "features"}
 POINTWISE = ATTRIBUTES | {"weights", "labels"}
-EXTRAS = {"cost": POINTWISE | STORED, "points": POINTWISE, "V": ATTRIBUTES, "F": ATTRIBUTES}  # others are left alone
+EXTRAS = {"cost": POINTWISE | STORED, "points": POINTWISE, "V": ATTRIBUTES, "F": ATTRIBUTES}  # others are ignored
 PIECE_BYTES = 1 << 24  # bytes read at a time
-_PARSING = threading.Lock()  # headers are Python literals, which CPython 3.11 parses wrongly in two threads at once
+_PARSING = threading.Lock()  # headers are Python literals, and CPython 3.11's parser is not thread-safe
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 MISSING_TEXTS = ("", "nan")
 INTEGER = re.compile("0|-?[1-9][0-9]{0,17}")
 
 
 def read_npz(file: Path, options: ReadOptions) -> dict[str, Any]:
-    """Arrays of an .npz file that make a space: `cost`, `points`, or a mesh `V` and `F`; and `EXTRAS`.
+    """Return the arrays of an .npz file that make a space: `cost`, `points`, or a mesh `V` and `F`; and `EXTRAS`.
 
-    Types and features are the arrays of these names, or those that the options name.
+    Types and features are the arrays with these names, or those named in the options.
     """
     with opened(file) as handle:
         return arrays_in(handle, options)
 
 
 def arrays_in(handle: BinaryIO, options: ReadOptions) -> dict[str, Any]:
-    """Arrays that make a space, of an open .npz file."""
+    """Return the arrays of an open .npz file that make a space."""
     with reading("an .npz archive of plain numbers"), zipfile.ZipFile(handle) as archive:
         known = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
         forms = [form for form in FORMS if form <= set(known)]
@@ -52,7 +52,7 @@ def arrays_in(handle: BinaryIO, options: ReadOptions) -> dict[str, Any]:
         extras = set().union(*(EXTRAS[name] for name in forms[0])) & set(known)
         wanted = {name: known[name] for name in {*forms[0], *extras}}
         wanted |= {name: Columns("array", known)[name] for name in options.wanted}
-        check_limit(sum(member.file_size for member in wanted.values()), "what is packed into it", options.limit)
+        check_limit(sum(member.file_size for member in wanted.values()), "its content", options.limit)
         arrays = {name: _member(archive, member) for name, member in wanted.items()}
     found = {name: arrays[name] for name in {*forms[0], *extras}}
     rows = next(found[name] for name in ("cost", "points", "V") if name in found)
@@ -62,7 +62,7 @@ def arrays_in(handle: BinaryIO, options: ReadOptions) -> dict[str, Any]:
 
 
 def members_of(file: Path) -> set[str]:
-    """Names of the arrays of an .npz file."""
+    """Return the names of the arrays of an .npz file."""
     with opened(file) as handle, reading("an .npz archive"), zipfile.ZipFile(handle) as archive:
         return {name.removesuffix(".npy") for name in archive.namelist()}
 
@@ -73,7 +73,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
 
 
 def _array(handle: IO[bytes], size: int, name: str) -> Any:
-    """Array of an .npy file of `size` bytes; a header that promises another size is refused before memory is taken."""
+    """Return the array of an .npy file of `size` bytes; raise before allocating if the header promises another size."""
     with _PARSING:
         version = np.lib.format.read_magic(handle)
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -101,12 +101,12 @@ def _fill(memory: memoryview, handle: IO[bytes], name: str) -> None:
 
 def _names(names: Any, what: str, rows: Any) -> list[Any]:
     if names.ndim != 1 or rows.ndim == 0 or len(names) != len(rows):
-        raise InputError(f"{what} has shape {names.shape}, but one for each point is needed")
+        raise InputError(f"{what} has shape {names.shape}, but one value per point is needed")
     return names.tolist()
 
 
 def read_npy(file: Path, options: ReadOptions) -> dict[str, Any]:
-    """Array of a .npy file."""
+    """Read the array of a .npy file."""
     with opened(file) as handle, reading("a .npy array of plain numbers"):
         size = os.fstat(handle.fileno()).st_size
         check_limit(size, "the file", options.limit)
@@ -115,7 +115,7 @@ def read_npy(file: Path, options: ReadOptions) -> dict[str, Any]:
 
 
 def read_txt(file: Path, options: ReadOptions) -> dict[str, Any]:
-    """Matrix of numbers separated by blanks, or the format of the authors' program."""
+    """Read a matrix of numbers separated by blanks, or the format of the paper's authors."""
     found = _matrix_of(lines_of(file, options.limit))
     return found | named_attributes(found["cost"], Columns("column"), options)
 
@@ -140,7 +140,7 @@ def _matrix_of(lines: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of cells as they are written, with their names and those of the rows where there are any."""
+    """A table of unparsed cells, with names of columns and rows, if any."""
 
     columns: dict[str, list[str]]
     header: bool
@@ -153,10 +153,10 @@ class Table:
 
 
 def read_table(file: Path, options: ReadOptions) -> dict[str, Any]:
-    """Numbers of a .csv or .tsv file, the types and features that the options name, and names of the rows.
+    """Read numbers from a .csv or .tsv file, with types and features named in the options, and names of rows.
 
-    A first line with a text beyond its first cell, or with nothing in that, is a header. A first column without a name,
-    or of texts that nobody asks for, has the names of the rows.
+    The first line is a header if its first cell is empty or another cell is a text. A first column that has no name, or
+    that holds texts and is not requested, holds the names of the rows.
     """
     lines = lines_of(file, options.limit)
     separator = SEPARATORS[ending_of(file)]
@@ -169,10 +169,10 @@ def read_table(file: Path, options: ReadOptions) -> dict[str, Any]:
 
 
 def named_columns(file: Path, limit: int) -> Columns:
-    """Columns of a .csv or .tsv file with a header: numbers where all cells are, else texts."""
+    """Return the columns of a .csv or .tsv file with a header, as numbers where all cells are, else as texts."""
     table = _parsed(lines_of(file, limit), SEPARATORS[ending_of(file)], ())
     if not table.header:
-        raise InputError("columns are asked for by name, but the first line is no header")
+        raise InputError("columns are requested by name, but the first line is not a header")
     return _columns(table.columns)
 
 
@@ -195,7 +195,7 @@ def _found(table: Table, options: ReadOptions) -> dict[str, Any]:
 def named_attributes(
     rows: Any, columns: Columns, options: ReadOptions, names: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Types and features that the options name, of as many points as there are rows."""
+    """Return the types and features named in the options, one per row."""
     count = len(rows) if np.ndim(rows) else 0
     attributes = attributes_of(options.types, options.features, names or range(count), columns, "the file")
     both = {"types": attributes.types, "features": attributes.features}
@@ -203,7 +203,7 @@ def named_attributes(
 
 
 def _columns(cells: dict[str, list[str]], wanted: Sequence[str] | None = None) -> Columns:
-    """Columns of numbers where all cells are, else of texts; only those that are wanted, but all by name."""
+    """Parse the wanted columns, as numbers where all cells are, else as texts; keep the others unparsed."""
     asked = list(cells) if wanted is None else [name for name in wanted if name in cells]
     values = {name: _values(cells[name]) for name in asked}
     return Columns("column", {**cells, **values}, {name: _ids(cells[name]) for name in asked})
@@ -219,7 +219,7 @@ def _parsed(lines: list[str], separator: str, asked: tuple[str, ...]) -> Table:
     if is_header and len(rows) == 1:
         raise InputError("there is a header, but no line of numbers after it")
     body = rows[1:] if is_header else rows
-    if is_header and len(body[0]) == len(head) + 1:  # as R writes them
+    if is_header and len(body[0]) == len(head) + 1:  # R's format
         head = ["", *head]
     for number, row in enumerate(body, start=len(rows) - len(body) + 1):
         if len(row) != len(head):
@@ -228,7 +228,7 @@ def _parsed(lines: list[str], separator: str, asked: tuple[str, ...]) -> Table:
     columns = {name: list(cells) for name, cells in zip(names, zip(*body, strict=True), strict=True)}
     if len(columns) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"two columns are called {twice!r}, but each needs a name of its own")
+        raise InputError(f"two columns are called {twice!r}, but names must differ")
     is_index = not names[0] or (names[0] not in asked and not all(_is_number(cell) for cell in columns[names[0]]))
     return Table(columns, is_header, names[0] if is_index else None)
 
@@ -246,7 +246,7 @@ def _numbers(cells: list[str], name: str, table: Table) -> Float64s:
 
 
 def _values(cells: list[str]) -> Any:
-    """Return cells as an array of numbers, integers if all are, or as texts, None where there is none."""
+    """Return cells as an array of numbers (integers if all are), or as texts with None for missing ones."""
     if all(_is_number(cell) for cell in cells):
         is_whole = all(whole_number(cell.removeprefix("-")) is not None for cell in cells)
         return np.array(cells, dtype=np.int64) if is_whole else np.array(cells, dtype=np.float64)
@@ -254,7 +254,7 @@ def _values(cells: list[str]) -> Any:
 
 
 def _ids(cells: list[str]) -> list[Any]:
-    """Return cells as names: integers if all are written as such, else texts; None where there is none."""
+    """Return cells as identifiers: integers if all are written as such, else texts with None for missing ones."""
     if all(INTEGER.fullmatch(cell) for cell in cells):
         return [int(cell) for cell in cells]
     return [None if cell.lower() in MISSING_TEXTS else cell for cell in cells]

@@ -1,4 +1,4 @@
-"""Triangle meshes from files: OFF, PLY, OBJ and STL by trimesh, and the .mat files of the TOSCA shapes."""
+"""Read triangle meshes: OFF, PLY, OBJ and STL with trimesh, and the .mat files of the TOSCA shapes."""
 
 import io
 import re
@@ -22,16 +22,16 @@ UNDERSCORED = re.compile(rb"^[ \t]*(?:v|f|vertex)[ \t][^\n_]*_[^\n]*", re.MULTIL
 
 
 class Mesh(NamedTuple):
-    """A mesh as it is given, not yet checked."""
+    """A mesh that is not yet validated."""
 
     vertices: Any  # (N, 3)
     faces: Any  # (F, 3)
-    columns: Columns = Columns("value of the vertices")  # that types and features can be made of
-    name: str = "the mesh"  # what to call it
+    columns: Columns = Columns("value of the vertices")  # for types and features
+    name: str = "the mesh"  # in messages
 
 
 def read_mesh(file: Path, limit: int) -> Mesh:
-    """Read a mesh from a file, by its ending."""
+    """Read a mesh file, by its ending."""
     return MESH_READERS[ending_of(file)](file, limit)
 
 
@@ -44,8 +44,8 @@ def _read_by_trimesh(file: Path, limit: int) -> Mesh:
     content = content_of(file, limit).removeprefix(BYTE_ORDER_MARK)
     _check_counts(ending, content)
     with reading(f"a mesh in the format '{ending[1:]}'"):
-        # From bytes and not by name: materials and textures, which are files of their own, are never looked for.
-        # STL repeats every corner in each of its triangles: they are merged. Others are taken as they are.
+        # From bytes and not by name, so that trimesh opens no other files (materials, textures).
+        # STL repeats every corner in each of its triangles, so they are merged; other formats are not changed.
         mesh: Any = trimesh.load_mesh(
             io.BytesIO(content), file_type=ending[1:], process=False, merge_norm=True, merge_tex=True
         )
@@ -56,7 +56,7 @@ def _read_by_trimesh(file: Path, limit: int) -> Mesh:
 
 
 def vertex_columns(mesh: Any) -> Columns:
-    """Return the values that the vertices of a trimesh have: its attributes, those of a PLY file, and colours.
+    """Return the per-vertex values of a trimesh: its attributes, the properties of a PLY file, and colours.
 
     ``color`` is red, green and blue from 0 to 255.
     """
@@ -70,7 +70,7 @@ def vertex_columns(mesh: Any) -> Columns:
 
 
 def _of_ply(mesh: Any) -> dict[str, Any]:
-    """Return all properties of a PLY file's vertices, as trimesh read them; none if it has numbered vertices anew."""
+    """Return all vertex properties of a PLY file as trimesh read them; none if trimesh renumbered the vertices."""
     raw = (getattr(mesh, "metadata", None) or {}).get("_ply_raw", {}).get("vertex", {}).get("data")
     if raw is None:
         return {}
@@ -82,10 +82,7 @@ def _of_ply(mesh: Any) -> dict[str, Any]:
 
 
 def _check_counts(ending: str, content: bytes) -> None:
-    """Refuse a file that holds less than its header promises, which trimesh reads without a word.
-
-    And numbers with an underscore in them: "1_0" is 10 to Python, and to nobody else.
-    """
+    """Raise on truncated files, which trimesh reads silently, and on numbers with an underscore, such as "1_0"."""
     if ending in (".obj", ".stl"):
         wrong = UNDERSCORED.search(content) if ending == ".obj" or content.isascii() else None
         if wrong is not None:
@@ -105,7 +102,7 @@ def _check_counts(ending: str, content: bytes) -> None:
 
 
 class _Element(NamedTuple):
-    """What a header promises: a number of lines of numbers, among them lists that begin with their length."""
+    """An element of a header: a number of lines of numbers, some of them lists that start with their length."""
 
     name: str
     n_lines: int
@@ -113,17 +110,17 @@ class _Element(NamedTuple):
 
 
 def _off_elements(content: bytes) -> tuple[list[_Element], str | None]:
-    """Vertices and faces of an OFF file, and the lines of both."""
+    """Return the elements of an OFF file's header, and the lines after it."""
     lines = [line.partition("#")[0] for line in content.decode("utf-8", "replace").splitlines()]
     head, _, body = "\n".join(line for line in lines if line.strip()).partition("OFF")[2].lstrip().partition("\n")
     counts = [whole_number(word) for word in head.split()[:2]]
     if len(counts) < 2 or None in counts:
-        return [], None  # trimesh will say what is wrong
+        return [], None  # trimesh will report the error
     return [_Element("vertices", counts[0] or 0, [False] * 3), _Element("faces", counts[1] or 0, [True])], body
 
 
 def _ply_elements(content: bytes) -> tuple[list[_Element], str | None]:
-    """What the header of a PLY file lists, and the lines after it unless they are binary, which trimesh counts."""
+    """Return the elements of a PLY file's header, and the lines after it; None if binary (trimesh checks it)."""
     head, _, body = content.partition(b"end_header")
     elements: list[_Element] = []
     is_text = False
@@ -140,7 +137,7 @@ def _ply_elements(content: bytes) -> tuple[list[_Element], str | None]:
 
 
 def _check_rows(elements: list[_Element], rows: Iterator[list[str]]) -> None:
-    """Refuse too few lines, and lines with too few numbers."""
+    """Raise on too few lines, and on lines with too few numbers."""
     for name, n_lines, are_lists in elements:
         number = 0
         for number, row in enumerate(islice(rows, n_lines), start=1):
@@ -154,22 +151,22 @@ def _check_rows(elements: list[_Element], rows: Iterator[list[str]]) -> None:
 
 
 def _read_mat(file: Path, limit: int) -> Mesh:
-    """Vertices and faces of a MATLAB file with a struct `surface` of X, Y, Z and TRIV (counted from 1)."""
+    """Read a MATLAB file with a struct `surface` of X, Y, Z and TRIV (counted from 1)."""
     surface = read_guarded("mat", file, limit)
     x, y, z = (check_numbers(surface[name], name).ravel() for name in "XYZ")
     if not len(x) == len(y) == len(z):
-        raise InputError(f"X, Y and Z have {len(x)}, {len(y)} and {len(z)} numbers, but as many of each are needed")
+        raise InputError(f"X, Y and Z have {len(x)}, {len(y)} and {len(z)} numbers, but they need equal lengths")
     vertices = np.stack([x, y, z], axis=1).astype(np.float64)
     return Mesh(vertices, as_indices(surface["TRIV"]) - 1, name=file.name)
 
 
 def as_indices(faces: Any) -> Int64s:
-    """Turn whole numbers of any type into int64."""
+    """Convert integers of any dtype to int64."""
     array = as_array(faces, "faces")
     if array.dtype.kind not in "iuf" or (array.dtype.kind == "f" and not (np.abs(array) < 2**53).all()):
-        raise InputError("faces must be whole numbers")
+        raise InputError("faces must be integers")
     if (array != np.floor(array)).any():
-        raise InputError("faces must be whole numbers")
+        raise InputError("faces must be integers")
     return array.astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""How a file is read: every option once, for `read`, for its documentation and for the command line."""
+"""Options for reading files, defined once for `read`, its documentation and the command line."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from anchorot.io.safe_open import MAX_BYTES
 KINDS = ("cost", "points", "graph")
 SAMPLINGS = ("farthest", "uniform")
 NEUTRAL_OPTIONS = ("cache", "max_bytes")  # options that change no space
-SEED = 0  # of draws from many files at once, which are then the same each time
-NEW_DRAWS = f"other points each time; {SEED} for functions of many files, and for commands"
-OTHER_NAMES = {"metric": "point_metric", "seed": "rng", "random_state": "rng"}  # that people try
+SEED = 0  # default for functions of many files, so that samples are reproducible
+RNG_DEFAULT = f"a new sample each time; {SEED} for functions of many files, and for commands"
+OTHER_NAMES = {"metric": "point_metric", "seed": "rng", "random_state": "rng"}  # common guesses
 
 
 def _option(default: Any, text: str, kind: str = "", **more: Any) -> Any:
-    """Describe an option: what it is in a numpydoc section, and a text for that section and the command line.
+    """Define an option: its numpydoc type, and a text for the docstring and the command line.
 
-    Of `more`: `choices`, the texts that it can be; `least`, the smallest integer; `shown`, its default in words.
+    `more` may have `choices`, the allowed texts; `least`, the smallest integer; `shown`, the default in words.
     """
     return field(default=default, metadata={"kind": kind, "text": text, **more})
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How to make a space of what a file holds; each kind of file looks at those that concern it."""
+    """How to make a space from a file; each format uses the options that apply to it."""
 
     kind: str | None = _option(
         None,
@@ -49,15 +49,15 @@ class ReadOptions:
     )
     n_points: int | None = _option(None, "Keep at most this many points.", "int, optional", least=1, shown="all")
     rng: RngLike = _option(  # noqa: RUF009  # a field
-        None, "Seed of random draws.", "None, int or numpy.random.Generator", least=0, shown=NEW_DRAWS
+        None, "Seed of random draws.", "None, int or numpy.random.Generator", least=0, shown=RNG_DEFAULT
     )
     point_metric: str = _option("euclidean", "Distance between points or cells: any of SciPy's.", "str")
     n_neighbors: int | None = _option(
         None,
-        "Points and cells: measure along the graph of this many nearest neighbours.",
+        "Points and cells: use paths on the graph of this many nearest neighbours.",
         "int, optional",
         least=1,
-        shown="straight distances",
+        shown="distances between points",
     )
     obsm: str | None = _option(None, "Cells: the array of obsm to use, such as X_pca.", "str, optional", shown="X")
     types: str | None = _option(
@@ -69,7 +69,7 @@ class ReadOptions:
     )
     features: str | Sequence[str] | None = _option(
         None,
-        "Numbers that each point has besides its costs, named in the same way; arrays of obsm too.",
+        "Features of the points, named in the same way; arrays of obsm too.",
         "str or sequence of str, optional",
         shown="the features that an .npz file holds",
     )
@@ -79,9 +79,9 @@ class ReadOptions:
         "str or sequence of str, optional",
         shown="all others",
     )
-    geodesic: str = _option("heat", "Meshes: how to measure along the surface.", choices=tuple(GEODESICS))
+    geodesic: str = _option("heat", "Meshes: how to compute distances along the surface.", choices=tuple(GEODESICS))
     sampling: str = _option(
-        "farthest", "Meshes: how to draw vertices, far from each other or independently.", choices=SAMPLINGS
+        "farthest", "Meshes: how to sample vertices, far from each other or independently.", choices=SAMPLINGS
     )
     weight: str | bool | None = _option(
         None,
@@ -94,25 +94,25 @@ class ReadOptions:
     )
     disconnected: Disconnected = _option(  # noqa: RUF009  # a field
         "error",
-        "Graphs in several parts: 'error', 'largest', or a number as the cost of unreachable pairs.",
+        "Graphs that are not connected: 'error', 'largest', or a number as the cost of unreachable pairs.",
         '{"error", "largest"} or float',
     )
     costs: str | None = _option(
         None,
-        "Graphs: what costs are. Lengths of shortest paths, heat that has not arrived (see from_graph), or resistance.",
+        "Graphs: what costs are. Lengths of shortest paths, heat distance (see from_graph), or resistance.",
         choices=COSTS,
         shown="paths",
     )
     time: float | None = _option(
-        None, "Graphs, with heat: how many steps a random walk makes on average.", "float, optional", shown="3"
+        None, "Graphs, with heat: the mean number of steps of a random walk.", "float, optional", shown="3"
     )
     max_bytes: int | str = _option(
-        MAX_BYTES, "Read or unpack no more than this of a file, such as '8GB'.", "int or str", shown="2GiB"
+        MAX_BYTES, "Read or decompress no more than this of a file, such as '8GB'.", "int or str", shown="2GiB"
     )
     cache: bool = _option(
         False,
-        "Take the space from the user's cache if the file was read with these options before, else put it there; "
-        "skips files that are read as fast without it, and draws without a seed.",
+        "Use the user's cache of spaces that were read before with the same options; "
+        "skips files that are read as fast without it, and samples without a seed.",
         "bool",
     )
 
@@ -126,35 +126,35 @@ class ReadOptions:
                 self._check_names(name)
 
     def _check_names(self, name: str) -> None:
-        """Refuse what is not the name of a column; several become a tuple."""
+        """Raise unless these are names of columns; turn several into a tuple."""
         given = getattr(self, name)
         wanted = column_names(given)
         if not wanted or (name == "types" and not isinstance(given, str)):
-            raise InputError(f"{name} must be a name that the file has for them, such as 'label', but got {given!r}")
+            raise InputError(f"{name} must be a name that occurs in the file, such as 'label', but got {given!r}")
         if name != "types":
             object.__setattr__(self, name, wanted)
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Names of what types and features are made of."""
+        """Names of the columns for types and features."""
         if self.types is None and self.features is None:
             return ()
         return (*column_names(self.types), *column_names(self.features))
 
     @property
     def is_random(self) -> bool:
-        """Whether points are drawn."""
+        """Whether points are sampled."""
         return self.n_points is not None
 
     def settled(self) -> ReadOptions:
-        """Return options by which a file that is read again has the same points; draws without a seed are not kept."""
+        """Return options that give the same points when the file is read again; unseeded samples cannot be repeated."""
         if not self.is_random or isinstance(self.rng, int | np.integer):
             return self
         return replace(self, rng=int(check_rng(self.rng).integers(2**63)), cache=False)
 
     @property
     def record(self) -> dict[str, Any]:
-        """Those that are not the defaults and change the space, as plain values; of a draw its seed, or None."""
+        """Non-default options that change the space, as plain values; for samples also the seed, or None."""
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in NEUTRAL_OPTIONS}
         rng = plain_value(values.pop("rng"))
         changed = {name: plain_value(value) for name, value in values.items() if value != getattr(DEFAULTS, name)}
@@ -162,7 +162,7 @@ class ReadOptions:
 
     @property
     def limit(self) -> int:
-        """Bytes that may be read of a file."""
+        """The most bytes to read from a file."""
         return check_bytes(self.max_bytes, "max_bytes")
 
 
@@ -170,7 +170,7 @@ DEFAULTS = ReadOptions()
 
 
 def check_keywords(caller: str, given: dict[str, Any]) -> None:
-    """Refuse keywords that are not options of reading, in the name of the function that got them."""
+    """Raise the caller's TypeError for keywords that are not reading options."""
     known = [each.name for each in fields(ReadOptions)]
     for name in given:
         if name not in known:
@@ -180,7 +180,7 @@ def check_keywords(caller: str, given: dict[str, Any]) -> None:
 
 
 def plain_value(value: Any) -> Any:
-    """Return what JSON gives back as it is."""
+    """Convert a value to one that JSON preserves."""
     if isinstance(value, tuple):
         return list(value)
     return value.item() if isinstance(value, np.generic) else value
@@ -194,7 +194,7 @@ PathLike = str | os.PathLike[str]
 def _by_keywords_of(
     options: Callable[P, ReadOptions],
 ) -> Callable[[Callable[[Path, ReadOptions], R]], Callable[Concatenate[PathLike, P], R]]:
-    """Let a function of a path and `ReadOptions` take them as keywords, and document them where it says OPTIONS."""
+    """Let a function of a path and `ReadOptions` take them as keywords, documented in place of OPTIONS."""
 
     def decorate(function: Callable[[Path, ReadOptions], R]) -> Callable[Concatenate[PathLike, P], R]:
         def wrapper(path: PathLike, *args: P.args, **keywords: P.kwargs) -> R:
@@ -206,7 +206,7 @@ def _by_keywords_of(
         path = own.parameters["path"].replace(annotation=PathLike)
         added = inspect.signature(options).parameters.values()
         wrapper.__signature__ = own.replace(parameters=[path, *added])  # type: ignore[attr-defined]
-        # Python 3.13 dedents docstrings when it compiles them, older ones do not
+        # Python 3.13 dedents docstrings at compile time, older versions do not
         wrapper.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("OPTIONS", _section())
         return wrapper  # type: ignore[return-value]  # Concatenate knows no path=
 
@@ -214,7 +214,7 @@ def _by_keywords_of(
 
 
 def _section() -> str:
-    """Return the options as lines of a numpydoc section, without indentation."""
+    """Return the options as an unindented numpydoc section."""
     described = []
     for each in fields(ReadOptions):
         shown = f" By default: {each.metadata['shown']}." if "shown" in each.metadata else ""

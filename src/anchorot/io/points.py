@@ -1,4 +1,4 @@
-"""Spaces from point clouds: straight distances, or paths along the graph of nearest neighbours."""
+"""Spaces from point clouds: distances, or shortest paths on the graph of nearest neighbours."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.graphs import table_space
 from anchorot.space import Space
 
-# how distances grow with the unit of the points: some as it, some as its square, some not at all
+# the power of the points' unit that distances scale with
 DEGREES = {
     **dict.fromkeys(("euclidean", "cityblock", "chebyshev", "minkowski"), 1),
     **dict.fromkeys(("canberra", "braycurtis", "cosine", "correlation", "seuclidean", "mahalanobis"), 0),
     "sqeuclidean": 2,
 }
-MOST_EXPONENT = 400  # of 2: squares of points below that, and their sums, are ordinary numbers
-BLOCK_BYTES = 1 << 24  # distances computed at a time in float64 before they are stored
+MAX_EXPONENT = 400  # of 2: below this, squares of coordinates and their sums stay in range
+BLOCK_BYTES = 1 << 24  # distances computed in float64 at a time
 
 
 def from_points(
@@ -62,22 +62,22 @@ def from_points(
     dtype : float64 or float32
         Type of the costs. Distances are computed in blocks, so memory stays at n² numbers of this type.
     types : iterable of n hashable objects, optional
-        What kind of point each is, see :class:`Space`.
+        Type of each point, see :class:`Space`.
     features : array_like of shape (n, k) or (n,), optional
-        Numbers that each point has besides its position, see :class:`Space`.
+        Features of the points, see :class:`Space`.
     labels : iterable of n objects, optional
         Names of the points; by default those of a data frame's rows.
     n_points : int, optional
         Keep at most this many points, drawn uniformly.
     rng : None, int or numpy.random.Generator
-        Source of randomness for the draw.
+        Source of randomness for the sample.
     **metric_options
         Passed on to the metric, as in ``from_points(X, "minkowski", p=3)``.
 
     Returns
     -------
     Space
-        The points that are kept, in the order of the draw; `Space.geometry` has the positions of all, if they have
+        The points that are kept, in the order drawn; `Space.geometry` has the positions of all points, if they have
         at most three coordinates.
 
     Examples
@@ -115,7 +115,7 @@ def cloud_space(
     disconnected: Disconnected | Literal["split"],
     **options: Any,
 ) -> Space | list[Space]:
-    """Make the space of a cloud: of its straight distances, or along its graph of nearest neighbours if they count."""
+    """Make the space of a cloud, with distances as costs, or with paths on its neighbour graph given `n_neighbors`."""
     if n_neighbors is None:
         return from_points(points, metric, **options)
     return from_neighbors(points, n_neighbors, metric, disconnected, **options)
@@ -133,11 +133,11 @@ def check_points(points: ArrayLike) -> Float64s:
 def distance_blocks(
     x: Float64s, y: Float64s, metric: str | Callable[[Float64s, Float64s], float], options: dict[str, Any]
 ) -> Iterator[tuple[int, Float64s]]:
-    """Distances between the rows of x and those of y, some rows of x at a time, with the number of the first."""
+    """Yield distances between rows of x and y, in blocks of rows of x, with the index of the first row."""
     from scipy.spatial.distance import cdist
 
     exponent = _exponent(y, metric, options)
-    if exponent:  # or squares of differences would be 0 or infinite
+    if exponent:  # otherwise squares of differences would be 0 or infinite
         x, y = np.ldexp(x, -exponent), np.ldexp(y, -exponent)
     options = options | _estimated(y, metric, options)
     step = max(1, BLOCK_BYTES // (8 * len(y)))
@@ -157,27 +157,27 @@ def distance_blocks(
 
 
 def _check_range(block: Float64s, found: Floats) -> None:
-    """Refuse distances of which the largest is infinite, or next to nothing, in the unit and type that are wanted."""
+    """Raise if the largest distance overflows or underflows in the given unit and dtype."""
     largest = found.max()
     if np.isinf(largest) or (block.max() > 0 and largest < np.finfo(found.dtype).tiny):
         raise InputError(f"distances between points are outside the range of {found.dtype}; choose another unit")
 
 
 def _exponent(y: Float64s, metric: str | Callable[[Float64s, Float64s], float], options: dict[str, Any]) -> int:
-    """Return the power of two that very large or small points are to be divided by, where the metric allows that."""
+    """Return the exponent of two to divide very large or small points by, if the metric allows it; else 0."""
     exponent = math.frexp(float(np.abs(y).max(initial=0)))[1]
-    return exponent if not options and metric in DEGREES and abs(exponent) > MOST_EXPONENT else 0
+    return exponent if not options and metric in DEGREES and abs(exponent) > MAX_EXPONENT else 0
 
 
 def _estimated(
     x: Float64s, metric: str | Callable[[Float64s, Float64s], float], given: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what SciPy would estimate from every block by itself, estimated from all points."""
+    """Estimate metric parameters from all points; SciPy would estimate them from each block."""
     wanted = {"seuclidean": "V", "mahalanobis": "VI"}.get(metric) if isinstance(metric, str) else None
     if wanted is None or wanted in given:
         return {}
     if len(x) == 1:
-        raise InputError(f"metric {metric!r} needs at least two points, to see how they vary")
+        raise InputError(f"metric {metric!r} needs at least two points, to estimate their variance")
     if wanted == "V":
         return {"V": x.var(axis=0, ddof=1)}
     covariance = np.atleast_2d(np.cov(x.T))
@@ -185,7 +185,7 @@ def _estimated(
     if rank < len(covariance):
         raise InputError(
             f"metric 'mahalanobis' needs points that vary in all {len(covariance)} dimensions, not in {rank};"
-            " take fewer dimensions, or another metric"
+            " use fewer dimensions, or another metric"
         )
     return {"VI": np.linalg.inv(covariance).T}
 
@@ -217,27 +217,27 @@ def from_neighbors(
     n_points: int | None = None,
     rng: RngLike = None,
 ) -> Space | list[Space]:
-    """Make the space of points whose costs are shortest paths on their graph of nearest neighbours.
+    """Make the space of points with shortest paths on their nearest-neighbour graph as costs.
 
-    Follows curved clouds, as single-cell methods such as SCOT do (which then divide by the largest cost).
+    These follow a curved cloud, as in single-cell methods such as SCOT (which then divide by the largest cost).
 
     Parameters
     ----------
     points : array_like of shape (n, d)
     n_neighbors : int
-        Each point is joined to this many others, the nearest; ties are broken by number.
+        Each point is joined to this many nearest others; ties are broken by index.
     metric : str or callable
-        Which neighbours are near, see :func:`from_points`.
+        Metric for the neighbours, see :func:`from_points`.
     disconnected : {"error", "largest", "split"} or float
-        See :func:`from_graph`. More neighbours help as well.
+        See :func:`from_graph`. A larger `n_neighbors` also helps.
     mode : {"connectivity", "distance"}
-        Count edges, or add up their distances.
+        Count edges, or sum their distances.
     weights, types, features, labels
-        What else is known of the points, see :func:`from_points`.
+        See :func:`from_points`.
     n_points : int, optional
-        Keep at most this many points, drawn uniformly; paths still lead through all of them.
+        Keep at most this many points, drawn uniformly; paths still use all of them.
     rng : None, int or numpy.random.Generator
-        Source of randomness for the draw.
+        Source of randomness for the sample.
 
     Examples
     --------
@@ -270,7 +270,7 @@ def from_neighbors(
 
 
 def _nearest(x: Float64s, k: int, metric: str | Callable[[Float64s, Float64s], float]) -> tuple[Int64s, Float64s]:
-    """Edges from every point to its k nearest others, and their lengths."""
+    """Return the edges from every point to its k nearest others, and their lengths."""
     tails, lengths = [], []
     for start, block in distance_blocks(x, x, metric, {}):
         rows = np.arange(len(block))

@@ -1,7 +1,7 @@
-"""Readers of files by libraries that may crash or hang on them: they run in a process that `safe_open.py` starts.
+"""Readers that use libraries which may crash or hang on a file: they run in a process that `safe_open.py` starts.
 
-This file stands alone: it imports neither anchorot, which would take longer than most files, nor a library before it
-is needed.
+This file does not import anchorot, which would take longer than reading most files, and imports libraries only when
+needed.
 """
 
 import faulthandler
@@ -14,23 +14,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-MOST_NAMES = 20  # that a message lists
-OLD_CATEGORIES = "__categories"  # where older files keep the categories of all columns
-LIBRARY_BYTES = 1 << 28  # of memory that libraries may take besides what is read
+MAX_NAMES = 20  # listed in a message
+OLD_CATEGORIES = "__categories"  # group of all categories in older files
+LIBRARY_BYTES = 1 << 28  # of memory for libraries, besides the data
 
 
 class BadFileError(Exception):
-    """The file does not hold what is needed."""
+    """The content of the file is invalid."""
 
 
 class Budget:
-    """How many bytes may still be read."""
+    """The number of bytes that may still be read."""
 
     def __init__(self, limit: int) -> None:
         self.limit = self.left = limit
 
     def take(self, size: int, what: str) -> None:
-        """Refuse what would exceed the limit, before memory is taken."""
+        """Raise before allocating if this would exceed the limit."""
         self.left -= size
         if self.left < 0:
             raise BadFileError(
@@ -40,9 +40,9 @@ class Budget:
 
 
 def read_h5ad(path: str, budget: Budget, key: str = "", wanted: str = "[]") -> dict[str, Any]:
-    """One array of obsm, or X if `key` is empty (in CSR or CSC parts if it is sparse), and the names of the cells.
+    """Read one array of obsm, or X if `key` is empty (as CSR or CSC parts if sparse), and the names of the cells.
 
-    `wanted` are names of columns of obs or arrays of obsm to read as well, as JSON; see `_columns`.
+    `wanted` is a JSON list of further columns of obs or arrays of obsm to read; see `_columns`.
     """
     h5py: Any = import_module("h5py")
     with h5py.File(path, "r") as handle:
@@ -60,7 +60,7 @@ def read_h5ad(path: str, budget: Budget, key: str = "", wanted: str = "[]") -> d
 
 
 def read_h5ad_table(path: str, budget: Budget, wanted: str = "[]") -> dict[str, Any]:
-    """The names of the cells, what is wanted of obs and obsm, and all other columns of obs that can be read."""
+    """Read the names of the cells, the wanted columns of obs and obsm, and all other readable columns of obs."""
     h5py: Any = import_module("h5py")
     with h5py.File(path, "r") as handle:
         cells = _inside(handle, "obs")
@@ -72,7 +72,7 @@ def read_h5ad_table(path: str, budget: Budget, wanted: str = "[]") -> dict[str, 
             except BadFileError:
                 if budget.left < 0:
                     raise
-                continue  # of another kind
+                continue  # an unsupported kind
             if column["column"].shape == found["names"].shape:
                 found.update({f"{part}{len(names)}": values for part, values in column.items()})
                 names.append(name)
@@ -96,16 +96,16 @@ def _cell_names(cells: Any, budget: Budget) -> Any:
 
 
 def _columns(handle: Any, wanted: list[str], budget: Budget) -> dict[str, Any]:
-    """The names `columns`, and of number k values `column{k}`, or codes and `categories{k}`; and `missing{k}`."""
+    """Return the names `columns`, and for each k `column{k}` (values, or codes of `categories{k}`) and `missing{k}`."""
     found: dict[str, Any] = {"columns": np.array(wanted, str)}
     places = [
         (group, name) for group in ("obs", "obsm") if group in handle for name in _names_in(_inside(handle, group))
     ]
-    known = {name: group for group, name in reversed(places)}  # of two, that of obs
+    known = {name: group for group, name in reversed(places)}  # obs takes precedence
     for k, name in enumerate(wanted):
         if name not in known:
             listed = list(dict.fromkeys(each[:60] for _, each in places))
-            shown = ", ".join(listed[:MOST_NAMES]) + (", ..." if len(listed) > MOST_NAMES else "")
+            shown = ", ".join(listed[:MAX_NAMES]) + (", ..." if len(listed) > MAX_NAMES else "")
             raise BadFileError(f"no column of obs or array of obsm is called {name!r}; there are: {shown or 'none'}")
         column = _column(_inside(handle, known[name]), name, budget)
         found.update({f"{part}{k}": values for part, values in column.items()})
@@ -125,7 +125,7 @@ def _column(group: Any, name: str, budget: Budget) -> dict[str, Any]:
         values = _numbers_or_texts(_inside(node, "values"), name, budget)
         missing = _array(_inside(node, "mask"), name, budget)
         if missing.shape != values.shape or missing.dtype.kind != "b":
-            raise BadFileError(f"{name!r} does not say of each value whether it is missing")
+            raise BadFileError(f"{name!r} has no valid mask of missing values")
         return {"column": values, "missing": missing}
     raise BadFileError(f"{name!r} is neither a column nor a dense array, but {kind or 'a group'!r}")
 
@@ -152,7 +152,7 @@ def _numbers_or_texts(node: Any, name: str, budget: Budget) -> Any:
 
 
 def _inside(group: Any, name: str) -> Any:
-    """Return a member of a group that is stored right there: links may lead into other files."""
+    """Return a member stored in the group itself: links may lead into other files."""
     where = group.name.strip("/") or "the file"
     if not hasattr(group, "get"):
         raise BadFileError(f"{where} is an array, but a group is needed; anndata 0.7 and newer write groups")
@@ -165,7 +165,7 @@ def _inside(group: Any, name: str) -> Any:
 
 
 def _own(node: Any) -> Any:
-    """Return a dataset whose numbers are in the file itself."""
+    """Return a dataset, checked to be stored in the file itself."""
     if node.external is not None or node.is_virtual:
         raise BadFileError(f"{node.name} is stored in other files, but only what is in the file itself is read")
     return node
@@ -193,7 +193,7 @@ def _text(name: Any) -> str:
 
 
 def read_mat(path: str, budget: Budget) -> dict[str, Any]:
-    """The numbers X, Y, Z and TRIV of the struct `surface`, as the TOSCA shapes have it."""
+    """Read X, Y, Z and TRIV of the struct `surface`, the format of the TOSCA shapes."""
     scipy_io: Any = import_module("scipy.io")
     surface = scipy_io.loadmat(path, variable_names=["surface"], appendmat=False).get("surface")
     fields = getattr(getattr(surface, "dtype", None), "names", None) or ()
@@ -209,7 +209,7 @@ def read_mat(path: str, budget: Budget) -> dict[str, Any]:
 
 
 class Reader(NamedTuple):
-    """What reads a kind of file."""
+    """A reader of one file format."""
 
     library: str
     read: Callable[..., dict[str, Any]]
@@ -224,26 +224,26 @@ READERS = {
 
 
 def read(request: dict[str, Any]) -> dict[str, Any] | str:
-    """Read a file by one of the readers, within bounds; return its arrays, or what is wrong with it."""
+    """Read a file with one of the readers, within bounds; return its arrays, or an error message."""
     reader, limit = READERS[request["reader"]], request["limit"]
     try:
-        import_module(reader.library)  # before there are bounds
+        import_module(reader.library)  # before the bounds apply
         with _bounded(request["seconds"], 2 * limit + LIBRARY_BYTES):
             return reader.read(request["path"], Budget(limit), **request["options"])
     except BadFileError as error:
-        said = str(error)
+        message = str(error)
     except MemoryError:
-        said = f"not {reader.kind} that can be read (it takes more memory than max_bytes allows)"
+        message = f"not {reader.kind} that can be read (it takes more memory than max_bytes allows)"
     except Exception as error:
-        said = f"not {reader.kind} that can be read ({str(error) or type(error).__name__})"
-    return " ".join(said.encode("utf-8", "replace").decode().split())
+        message = f"not {reader.kind} that can be read ({str(error) or type(error).__name__})"
+    return " ".join(message.encode("utf-8", "replace").decode().split())
 
 
 @contextmanager
 def _bounded(seconds: float, n_bytes: int) -> Iterator[None]:
-    """End this process, with status 1, after some seconds, and bound the memory it may take, where the system can.
+    """End this process with status 1 after some seconds, and limit its memory where the system supports that.
 
-    The watch is kept by a thread of the interpreter's own, even while a library hangs and holds Python's lock.
+    A thread of the interpreter keeps the time, even while a library hangs and holds Python's lock.
     """
     faulthandler.dump_traceback_later(seconds, exit=True)
     try:
@@ -260,7 +260,7 @@ def _limited_memory(n_bytes: int) -> Iterator[None]:
         import resource
     except ImportError:  # Windows
         statm = Path()
-    if not statm.is_file():  # Windows and macOS limit the time alone
+    if not statm.is_file():  # on Windows and macOS only the time is limited
         yield
         return
     limit = int(statm.read_text().split()[0]) * resource.getpagesize() + n_bytes

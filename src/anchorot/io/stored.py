@@ -1,4 +1,4 @@
-"""A space as arrays, as `write` and the cache store it, and back, to the last bit."""
+"""Convert a space to the arrays that `write` and the cache store, and back, exactly."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -12,19 +12,19 @@ from anchorot.provenance import unpack_origin
 from anchorot.space import Space
 
 GEOMETRY: dict[str, tuple[int, tuple[int, ...], type]] = {
-    "geometry_index": (1, (), np.int64),  # dimensions, columns that there may be, and kind of numbers
+    "geometry_index": (1, (), np.int64),  # dimensions, allowed numbers of columns, and dtype
     "geometry_n_sites": (0, (), np.int64),
     "geometry_positions": (2, (2, 3), np.float64),
     "geometry_faces": (2, (3,), np.int64),
     "geometry_edges": (2, (2,), np.int64),
 }
 ORIGIN = "origin"
-STORED = {*GEOMETRY, ORIGIN}  # what goes with costs, and with nothing else
-MOST_SITES = 1 << 31
+STORED = {*GEOMETRY, ORIGIN}  # arrays that belong to a stored cost matrix
+MAX_SITES = 1 << 31
 
 
 def arrays_of(space: Space) -> dict[str, Any]:
-    """All that a space holds; labels that are neither all integers nor all text become text."""
+    """Return the data of a space; labels that are neither all integers nor all texts become texts."""
     arrays: dict[str, Any] = {"cost": space.cost, "weights": space.weights}
     if space.types is not None:
         arrays["types"] = _type_array(space.types)
@@ -42,13 +42,13 @@ def arrays_of(space: Space) -> dict[str, Any]:
 
 
 def keeps_all(space: Space) -> bool:
-    """Whether `arrays_of` loses no label or type: NumPy's text cannot end in NUL, its integers have 64 bits."""
+    """Whether `arrays_of` keeps all labels and types: NumPy texts cannot end in NUL, and its integers have 64 bits."""
     has_labels = space.labels is None or tuple(_label_array(space.labels).tolist()) == space.labels
     return has_labels and (space.types is None or _plain_types(space.types) is not None)
 
 
 def space_of(found: Mapping[str, Any]) -> Space:
-    """The space of arrays that may come from anywhere."""
+    """Make a space from untrusted arrays."""
     rest = {name: part for name, part in found.items() if name not in STORED}
     origin = unpack_origin(found[ORIGIN]) if ORIGIN in found else None
     return Space(**rest, geometry=_geometry_of(found), origin=origin, copy=False)
@@ -69,7 +69,7 @@ def _type_array(types: tuple[Hashable, ...]) -> Any:
 
 
 def _plain_types(types: tuple[Hashable, ...]) -> Any | None:
-    """Types as an array that gives back equal ones, if there is one."""
+    """Return types as an array that converts back to equal types, or None."""
     kinds = {type(kind) for kind in types}
     if len(kinds) != 1 or not kinds <= {str, int, bool, float}:
         return None
@@ -78,12 +78,12 @@ def _plain_types(types: tuple[Hashable, ...]) -> Any | None:
 
 
 def _geometry_of(found: Mapping[str, Any]) -> Geometry | None:
-    """What the points looked like, if the arrays say so; every number of a site is that of a site."""
+    """Return the geometry in the arrays, if any; all indices of sites are checked."""
     parts = {name.removeprefix("geometry_"): _checked(name, found[name]) for name in GEOMETRY if name in found}
     if not {"index", "n_sites"} <= set(parts):
         return None
     n_sites, positions = int(parts.pop("n_sites")), parts.get("positions")
-    if not 0 < n_sites < MOST_SITES or (positions is not None and len(positions) != n_sites):
+    if not 0 < n_sites < MAX_SITES or (positions is not None and len(positions) != n_sites):
         raise InputError(f"geometry_n_sites is {n_sites}, which does not fit the other arrays of the geometry")
     for name in ("index", "faces", "edges"):
         sites = parts.get(name)
@@ -93,7 +93,7 @@ def _geometry_of(found: Mapping[str, Any]) -> Geometry | None:
 
 
 def _checked(name: str, part: Any) -> Any:
-    """Return an array of the geometry if it has the shape and the numbers that it must have."""
+    """Return an array of the geometry after checking its shape, dtype and values."""
     dimensions, columns, kind = GEOMETRY[name]
     fits = part.ndim == dimensions and (not columns or part.shape[-1] in columns)
     if part.dtype != kind or not fits or not np.isfinite(part).all():
