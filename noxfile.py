@@ -116,7 +116,7 @@ def lowest(session: nox.Session) -> None:
     session.run("python", "-m", "uv", "pip", "list")
     # old packages use deprecated parts of newer ones; scikit-learn 1.6 checks estimators only with this variable
     lenient = ["-W", "ignore::DeprecationWarning"]
-    tests = session.posargs or PACKAGE_TESTS
+    tests = session.posargs or USERS_OF_PACKAGES
     session.run("python", "-m", "pytest", *PARALLEL, *lenient, *tests, env={"SCIPY_ARRAY_API": "1"})
 
 
