@@ -155,11 +155,11 @@ def test_a_barycenter_of_one_typed_space_is_that_space():
         ({"max_cost": 1.0, "p": 2}, "attributes and max_cost go with metric='ae' and p=1"),
     ],
 )
-def test_marks_that_a_barycenter_cannot_have(options, message):
+def test_a_barycenter_refuses_features(options, message):
     with pytest.raises(ao.InputError, match=message):
         ao.barycenter([np.eye(3)], 3, **options)
 
 
-def test_an_epsilon_is_refused_where_there_is_none():
+def test_metrics_without_epsilon_refuse_it():
     with pytest.raises(ao.InputError, match=r"metric 'ae' has no epsilon, but got epsilon=0\.1; 'aw' has one"):
         ao.barycenter([1 - np.eye(3)], 3, epsilon=0.1)

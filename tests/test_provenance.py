@@ -35,7 +35,7 @@ def test_a_draw_without_a_seed_says_so(tmp_path, rng):
     assert ao.read(cloud_file(tmp_path), kind="points", n_points=5, rng=rng).origin.options["rng"] is None
 
 
-def test_a_seed_that_drew_nothing_is_not_told(tmp_path):
+def test_an_unused_seed_is_not_recorded(tmp_path):
     assert ao.read(cloud_file(tmp_path), kind="points", rng=7).origin.options == {"kind": "points"}
 
 
@@ -44,7 +44,7 @@ def test_a_long_name_leaves_the_repr_short(tmp_path):
     assert repr(ao.read(path, kind="points")) == "Space(n=9, uniform, float64)"
 
 
-def test_a_written_space_tells_of_its_source_but_of_no_folder(tmp_path):
+def test_a_written_space_names_its_source_without_the_folder(tmp_path):
     x = ao.read(cloud_file(tmp_path), kind="points", n_points=5, rng=2)
     ao.write(x, tmp_path / "y.npz")
     y = ao.read(tmp_path / "y.npz", n_points=3, rng=1)

@@ -212,7 +212,7 @@ def test_negative_costs_are_noted():
         [[5.0]],
     ],
 )
-def test_costs_that_are_well_are_not_talked_about(cost):
+def test_ordinary_costs_cause_no_note(cost):
     assert noted(ao.Space, cost) is None
     assert noted(ao.anchor_energy, cost, COST) is None
 
@@ -292,7 +292,7 @@ DRAWS = {
 
 @pytest.mark.parametrize("rng", ["x", -1, 1.5])
 @pytest.mark.parametrize("name", DRAWS)
-def test_a_source_of_randomness_that_is_none_is_one_line(name, rng):
+def test_an_invalid_source_of_randomness_is_one_line(name, rng):
     if name == "barycenter":
         pytest.importorskip("torch")
     needed = "rng must be None, an integer >= 0 or a numpy.random.Generator"

@@ -83,7 +83,7 @@ def _raise_what_cannot_be_sent(text):
 
 
 @pytest.mark.system
-def test_what_a_task_prints_or_reads_disturbs_nobody(pool, capfd):
+def test_printing_or_reading_in_a_task_disturbs_no_other(pool, capfd):
     for task in ("print", "input", "os.write"):
         assert pool.call(_chat, task) == task
     assert capfd.readouterr() == ("", "")

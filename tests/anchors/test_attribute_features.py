@@ -225,7 +225,7 @@ def test_weighted_energies_beyond_floats_are_one_clear_line(weights, types):
             ao.anchor_energy(x, y, attributes=attributes, max_cost=1.7e308)
 
 
-def test_where_an_atom_is_matters_only_to_marks():
+def test_position_of_an_atom_matters_only_to_energies_with_attributes():
     line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
     middle, end = ao.Space(line, types=list("HOH")), ao.Space(line, types=list("OHH"))
     assert ao.anchor_energy(middle, end) == 0
@@ -256,7 +256,7 @@ def test_where_an_atom_is_matters_only_to_marks():
         (lambda x, y: ao.anchors.feature_map([x], width=-1), "width must be a positive number"),
     ],
 )
-def test_bad_marks_are_one_clear_line(call, said):
+def test_bad_attributes_raise_one_clear_line(call, said):
     x = ao.Space([[0, 1], [1, 0]], types=["a", "b"], features=[1, 2])
     with pytest.raises(ao.InputError, match=said):
         call(x, ao.Space([[0, 1], [1, 0]]))

@@ -11,7 +11,7 @@ import anchorot as ao
 from tests.command_line import anchorot
 
 
-def test_match_aligns_unless_told_otherwise(tmp_path):
+def test_match_aligns_by_default(tmp_path):
     cloud = np.random.default_rng(0).normal(size=(20, 3))
     order = np.random.default_rng(1).permutation(20)
     np.save(tmp_path / "a.npy", ao.from_points(cloud).cost)
@@ -73,7 +73,7 @@ def small_meshes(tmp_path):
     return tmp_path, truth
 
 
-def test_meshes_are_aligned_as_surfaces_and_what_is_known_is_told(small_meshes):
+def test_meshes_are_aligned_as_surfaces_and_all_facts_are_printed(small_meshes):
     folder, truth = small_meshes
     files = ["-o", "map.txt", "--report", "r.html"]
     result = anchorot("match", "a.off", "b.off", *files, cwd=folder, program=FEW + "main()")
@@ -96,7 +96,7 @@ def test_meshes_are_aligned_as_surfaces_and_what_is_known_is_told(small_meshes):
 
 
 @pytest.mark.system
-def test_programs_are_told_all_that_is_known_of_a_map_of_surfaces(small_meshes):
+def test_json_holds_all_facts_of_a_map_of_surfaces(small_meshes):
     folder, _ = small_meshes
     command = ["match", "a.off", "b.off", "--json", "-o", "m.npz"]
     found = json.loads(anchorot(*command, cwd=folder, program=FEW + "main()").stdout)
@@ -115,7 +115,7 @@ def test_programs_are_told_all_that_is_known_of_a_map_of_surfaces(small_meshes):
 
 
 @pytest.mark.system
-def test_a_map_that_may_be_turned_round_is_told_with_a_warning(small_meshes):
+def test_a_map_that_may_be_mirrored_is_printed_with_a_warning(small_meshes):
     folder, _ = small_meshes
     doubt = FEW + "from dataclasses import replace; import anchorot as ao; align = ao.align_meshes; "
     doubt += "ao.align_meshes = lambda *a, **o: (lambda found: replace(found, reliable=0.3, runner_up="

@@ -1,4 +1,4 @@
-"""What every user meets first: help, usage, bad input, the demo; what holds for all commands is in test_cli_laws.py."""
+"""The command line: help, usage and bad input; properties of all commands are in test_all_commands.py."""
 
 import signal
 import subprocess
@@ -64,7 +64,7 @@ def test_bad_input_is_one_line_and_status_two(tmp_path, arguments, message):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_scheduler_that_does_not_answer_is_one_line():
+def test_an_unreachable_scheduler_is_one_line():
     impatient = (
         "import distributed; start = distributed.Client.__init__\n"
         "distributed.Client.__init__ = lambda self, address, timeout: start(self, address, timeout=timeout / 20)\n"
@@ -97,7 +97,7 @@ def test_without_a_word_the_help_is_shown():
         ("torch", "torch", ["barycenter", "missing.npy", "-o", "mean.csv"]),
     ],
 )
-def test_a_missing_package_is_told_before_the_work(tmp_path, package, extra, arguments):
+def test_a_missing_package_is_named_before_the_work(tmp_path, package, extra, arguments):
     parts = f"[name for name in sys.modules if name.partition('.')[0] == {package!r}]"
     forget = f"import sys; sys.modules.update(dict.fromkeys([{package!r}, *{parts}]))\n"
     result = anchorot(*arguments, cwd=tmp_path, program=forget + PROGRAM, fresh=package == "torch")

@@ -82,5 +82,5 @@ def test_everything_public_is_described():
     assert not [name for name, thing in public().items() if not inspect.getdoc(thing)]
 
 
-def test_these_laws_look_at_functions_classes_and_methods():
+def test_checks_cover_functions_classes_and_methods():
     assert {"anchorot.anchor_energy", "anchorot.Space", "anchorot.Space.sample"} <= public().keys()

@@ -192,7 +192,7 @@ def test_a_closed_standard_output_is_one_line_before_the_work(shared_inputs, nam
 
 
 @pytest.mark.parametrize("words", HELP, ids=" ".join)
-def test_help_that_nobody_can_read_is_one_line(words):
+def test_help_that_cannot_be_printed_is_one_line(words):
     for program, said in ((CLOSED.format([STDOUT]), "is closed; "), (FULL.format([1]), "No space left on device")):
         result = anchorot(*words, program=program)
         assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
@@ -210,12 +210,12 @@ def test_without_standard_error_or_input_a_command_does_the_same(shared_inputs, 
 
 
 @pytest.mark.parametrize("words", WORK + WRONG + HELP[:2], ids=" ".join)
-def test_with_no_stream_left_the_status_still_tells(shared_inputs, words):
+def test_without_any_stream_the_exit_status_is_right(shared_inputs, words):
     for program in (CLOSED.format([STDOUT, STDERR]), CLOSED.format([STDIN, STDOUT, STDERR]), FULL.format([1, 2])):
         assert anchorot(*words, cwd=shared_inputs, program=program).returncode == 2
 
 
-def test_notes_that_cannot_be_said_stop_nothing(shared_inputs):
+def test_notes_that_cannot_be_printed_stop_nothing(shared_inputs):
     (shared_inputs / "apart.edgelist").write_text("0 1\n2 3\n3 4\n")
     words = ["compare", "apart.edgelist", "a.npy", "--disconnected", "largest", "--json"]
     assert "note:" in anchorot(*words, cwd=shared_inputs).stderr
@@ -252,7 +252,7 @@ def test_without_a_terminal_a_line_now_and_then_says_what_is_under_way(monkeypat
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_lines_that_cannot_be_said_stop_nothing(monkeypatch):
+def test_lines_that_cannot_be_printed_stop_nothing(monkeypatch):
     output = pytest.importorskip("anchorot.cli.output")
     failed = []
     monkeypatch.setattr(output, "LOG_SECONDS", 0.05)

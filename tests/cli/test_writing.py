@@ -98,7 +98,7 @@ def test_an_index_that_cannot_come_into_its_place_is_one_line(inputs):
     assert sorted(inputs.iterdir()) == before
 
 
-def test_a_result_that_can_be_saved_nowhere_is_told(inputs):
+def test_a_result_that_cannot_be_saved_anywhere_is_reported(inputs):
     program = (
         "import resource; from anchorot.cli import main\nresource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)); main()"
     )

@@ -8,7 +8,7 @@ import anchorot as ao
 from anchorot import datasets
 
 
-def test_tissues_differ_in_who_is_near_whom_and_in_nothing_else():
+def test_tissues_differ_only_in_which_cells_are_near_each_other():
     data = datasets.tissues(4, 90)
     assert all(Counter(space.types)["immune"] == 30 for space in data)
     energies = ao.pairwise(data, attributes="types", max_cost=0.1, progress=False)

@@ -78,13 +78,13 @@ def test_agrees_with_the_definitions(n, m, robust):
 @pytest.mark.parametrize(
     ("space", "n", "m"), [("interval", 16, 16), ("square", 12, 24), ("circle", 16, 16), ("sphere", 12, 24)]
 )
-def test_two_draws_of_one_space_have_zero_in_their_interval_about_as_often_as_it_says(space, n, m):
+def test_intervals_for_two_samples_of_one_space_cover_zero_at_the_stated_rate(space, n, m):
     missed = sum(not (one.interval(0.9)[0] <= 0 <= one.interval(0.9)[1]) for one in estimates(space, space, n, m))
     assert 1 <= missed <= 17  # of 80 at 0.1: the binomial band of 99.8 % is 1 to 17
 
 
 @pytest.mark.parametrize(("space", "n", "m"), [("interval", 16, 16), ("square", 12, 24)])
-def test_two_draws_of_one_space_have_an_estimate_of_zero_in_the_mean_but_not_a_plain_energy(space, n, m):
+def test_estimates_for_two_samples_of_one_space_average_zero_unlike_plain_energies(space, n, m):
     values = np.array([one.value for one in estimates(space, space, n, m)])
     error = values.std() / math.sqrt(len(values))
     assert abs(values.mean()) <= 3 * error
@@ -128,7 +128,7 @@ def test_threads_change_nothing():
 
 
 @pytest.mark.parametrize("power", [-900, 900])
-def test_the_unit_of_the_costs_is_the_unit_of_the_answer(power):
+def test_the_result_has_the_unit_of_the_costs(power):
     x, y = two("square", "uneven", 12, 14)
     found = ao.anchor_energy_estimate(x, y, n_draws=5, rng=0)
     unit = 2.0**power
@@ -203,7 +203,7 @@ def outlying(rng, n, far):
     return ao.from_points(points).cost
 
 
-def test_points_far_out_are_said_to_decide():
+def test_a_note_says_that_outliers_dominate():
     rng = np.random.default_rng(0)
     plain, far = (ao.anchor_energy_estimate(outlying(rng, 40, 1), outlying(rng, 40, k), rng=0) for k in (1, 100))
     assert plain.is_reliable
@@ -214,7 +214,7 @@ def test_points_far_out_are_said_to_decide():
     assert ranks.is_reliable
 
 
-def test_spaces_whose_points_all_see_the_same_are_said_to_be_blurred():
+def test_a_note_says_that_spaces_with_equal_anchors_are_blurred():
     """A circle and a sphere, whose AE the interval misses nearly always."""
     found = [ao.anchor_energy_estimate(*two("circle", "sphere", 60, 60, seed), n_draws=10, rng=0) for seed in range(8)]
     assert sum(one.is_reliable for one in found) <= 1

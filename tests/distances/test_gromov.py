@@ -34,7 +34,7 @@ def test_a_moved_cloud_has_distance_zero_from_its_own_order():
     assert ao.gromov_wasserstein(x, x).value == pytest.approx(0, abs=1e-12)
 
 
-def test_an_early_stop_is_told():
+def test_an_early_stop_is_reported():
     x, y = clouds((30, 30), dim=3, weighted=False)
     with pytest.warns(ao.ConvergenceWarning, match="limit of iterations"):
         found = ao.gromov_wasserstein(x, y, epsilon=0.3, max_iter=2)
@@ -259,7 +259,7 @@ def test_all_pairs_at_a_small_epsilon_are_numbers_above_the_bound():
 
 
 @pytest.mark.parametrize("command", ["compare", "match"])
-def test_the_command_line_has_an_answer_at_a_small_epsilon(command, tmp_path):
+def test_the_command_line_gives_a_result_at_a_small_epsilon(command, tmp_path):
     paths = []
     for name, space in zip("ab", cosine_spaces(), strict=True):
         paths.append(str(tmp_path / f"{name}.npy"))

@@ -129,7 +129,7 @@ def test_an_offset_of_all_costs_changes_nothing(distance):
 
 
 @EVERY
-def test_the_unit_of_costs_is_that_of_the_answer(distance):
+def test_the_result_has_the_unit_of_the_costs(distance):
     hostile.check_unit(distance)
 
 

@@ -76,7 +76,7 @@ def cloud(n, seed):
     ],
     ids=["align", "sizes", "mass", "dense", "gromov", "wasserstein", "bounds"],
 )
-def test_a_signal_is_heard_while_a_step_is_computed(name, call, monkeypatch):
+def test_a_signal_interrupts_a_long_step(name, call, monkeypatch):
     pytest.importorskip("ot")
     assert threading.current_thread() is threading.main_thread()
     package, _, function = name.rpartition(".")
@@ -86,7 +86,7 @@ def test_a_signal_is_heard_while_a_step_is_computed(name, call, monkeypatch):
 
 
 @pytest.mark.usefixtures("few_are_many")
-def test_the_answer_errors_and_warnings_are_those_of_a_plain_call(monkeypatch):
+def test_results_errors_and_warnings_are_those_of_a_plain_call(monkeypatch):
     x, y = cloud(12, 0), cloud(12, 1)
     beside = ao.align(x, y)
     monkeypatch.setattr("anchorot._parallel.MAX_QUICK_POINTS", 1000)
@@ -98,7 +98,7 @@ def test_the_answer_errors_and_warnings_are_those_of_a_plain_call(monkeypatch):
         ao.anchor_wasserstein(x, y, epsilon=1e-6, max_iter=1)
 
 
-def test_work_that_nobody_waits_for_ends_at_its_next_step():
+def test_abandoned_work_ends_at_its_next_step():
     interruptible = sys.modules["anchorot._parallel"].interruptible
     steps = []
 

@@ -130,7 +130,7 @@ def test_graphs_full_of_ties_converge():
         assert np.isfinite(found.value)
 
 
-def test_an_early_stop_is_told():
+def test_an_early_stop_is_reported():
     rng = np.random.default_rng(4)
     x, y = (ao.from_points(rng.normal(size=(40, 3))) for _ in range(2))
     with pytest.warns(ao.ConvergenceWarning, match="Sinkhorn did not converge in 5 iterations at epsilon=1e-05"):

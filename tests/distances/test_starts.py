@@ -71,7 +71,7 @@ def test_no_start_is_left_for_something_worse(n, m, seed):
     assert ao.gromov_wasserstein(x, y, start=best.plan).value <= best.value * (1 + 1e-9) + 1e-15
 
 
-def test_starts_that_are_none_are_refused():
+def test_unknown_starts_are_refused():
     with pytest.raises(ao.InputError, match="start must be one of 'anchors', 'quick', "):
         ao.gromov_wasserstein(np.eye(2), np.eye(2), start="nowhere")
     with pytest.raises(ao.InputError, match=r"start has shape \(3, 2\), but a plan \(2, 2\) of positive mass"):

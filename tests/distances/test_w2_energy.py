@@ -151,7 +151,7 @@ def test_graphs_of_five_nodes_with_equal_anchors_differ_for_align_alone():
     assert ao.align(x, y).value > 0.1
 
 
-def test_two_graphs_of_six_nodes_are_told_apart_by_w2_alone():
+def test_two_graphs_of_six_nodes_are_distinguished_by_w2_only():
     x, y = six_nodes()
     assert ao.anchor_energy(x, y) == ao.anchor_energy(x, y, robust=True) == 0
     assert ao.anchor_wasserstein(x, y, epsilon=0).value == pytest.approx(1 / 18)

@@ -107,7 +107,7 @@ def test_on_lists_the_checks_that_need_no_matrix_pass(estimator):
 
 
 @pytest.mark.parametrize("estimator", TAKE_SPACES, ids=str)
-def test_unfitted_estimators_say_so_and_clones_are_unfitted(estimator):
+def test_unfitted_estimators_raise_and_clones_are_unfitted(estimator):
     fitted = clone(estimator).fit(X, Y)
     copy = clone(fitted)
     assert copy.get_params() == estimator.get_params()

@@ -66,7 +66,7 @@ def test_what_figures_depend_on_changes_the_hash(name, old, new, checkout):
         ("experiments/power/drawing.py", "1", "2"),
     ],
 )
-def test_words_pictures_and_other_rooms_do_not(name, old, new, checkout):
+def test_prose_plots_and_other_packages_do_not_change_the_hash(name, old, new, checkout):
     assert not changed(checkout, name, old, new)
 
 

@@ -95,7 +95,7 @@ def test_a_file_with_another_sum_is_not_kept(toy, server, tmp_path):
     assert "toy/c.txt" not in files_in(tmp_path / "data")
 
 
-def test_a_file_that_was_changed_is_told_and_never_replaced(toy, tmp_path):
+def test_a_changed_file_is_reported_and_never_replaced(toy, tmp_path):
     fetch("toy", tmp_path)
     (tmp_path / "toy" / "a.txt").write_text("mine")
     assert check("toy", tmp_path).changed == ["toy/a.txt"]

@@ -150,7 +150,7 @@ def test_a_quick_run_says_so_before_any_verdict(quick, monkeypatch, tmp_path):
         assert ("quick run" in before) == quick
 
 
-def test_the_command_tells_what_holds_and_fails_on_a_surprise(study, monkeypatch, tmp_path):
+def test_the_command_prints_verdicts_and_fails_on_a_surprise(study, monkeypatch, tmp_path):
     monkeypatch.setattr(runner, "HERE", tmp_path)
     monkeypatch.setattr(runner, "run", lambda *_, **__: study)
     (tmp_path / "scalability").mkdir()
@@ -172,7 +172,7 @@ def test_the_command_tells_what_holds_and_fails_on_a_surprise(study, monkeypatch
     assert "accuracy is 0.6, expected 0.5 ± 0.01" in asked.stdout
 
 
-def test_an_interrupted_experiment_leaves_the_last_answers(tmp_path, monkeypatch):
+def test_an_interrupted_experiment_leaves_the_last_results(tmp_path, monkeypatch):
     def interrupted(study):
         study.note("half")
         raise KeyboardInterrupt
@@ -213,7 +213,7 @@ def test_pieces_that_are_done_are_not_done_again(tmp_path):
     assert done == [1]
 
 
-def test_all_leaves_out_what_this_code_has_answered_and_stale_names_the_rest(tmp_path, monkeypatch):
+def test_all_skips_current_results_and_stale_lists_the_others(tmp_path, monkeypatch):
     code = SimpleNamespace(
         run=lambda study: study.claim("AE is exact", "it is", exactly(0), ""), TITLE="T", QUESTION="Q"
     )
@@ -238,7 +238,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_a_missing_rival_is_named_before_a_full_run(quick, tmp_path, monkeypatch):
+def test_a_missing_competitor_is_named_before_a_full_run(quick, tmp_path, monkeypatch):
     code = SimpleNamespace(DATA=(), RIVALS=("no_such_rival",))
     monkeypatch.setattr(runner, "_load", lambda _: code)
     if quick:

@@ -31,7 +31,7 @@ def test_folded_normals_are_what_many_steps_come_to():
 
 
 @pytest.mark.parametrize("name", HOMOGENEOUS)
-def test_points_of_homogeneous_spaces_see_what_is_said(name):
+def test_anchors_of_homogeneous_spaces_agree_with_theory(name):
     x = REACH * midpoints(50)
     population = HOMOGENEOUS[name]
     points = population.regular()
@@ -44,7 +44,7 @@ def test_points_of_homogeneous_spaces_see_what_is_said(name):
 @pytest.mark.parametrize(
     ("first", "second"), [("circle", "circle"), ("torus", "torus"), ("circle", "sphere"), ("interval", "ramp")]
 )
-def test_samples_have_the_energy_that_theory_says(first, second):
+def test_samples_have_the_energy_that_theory_predicts(first, second):
     n, repeats = 12, 400
     streams = np.random.default_rng(0).spawn(repeats)
     found = [ao.anchor_energy(*(POPULATIONS[name].sample(rng, n) for name in (first, second))) for rng in streams]

@@ -93,7 +93,7 @@ def test_ends_of_a_shares_interval_leave_it_just_possible(count, of):
     assert found.high == 1 if count == of else binom.cdf(count, of, found.high) == pytest.approx(tail)
 
 
-def test_robust_forms_answer_scaled_queries_as_unscaled_ones():
+def test_robust_forms_give_the_same_results_for_scaled_queries():
     """Ranks do not change when all costs are multiplied by one number: a law, and no finding."""
     rng = np.random.default_rng(0)
     spaces = [ao.from_points(rng.normal(size=(12, 2))) for _ in range(6)]
@@ -105,7 +105,7 @@ def test_robust_forms_answer_scaled_queries_as_unscaled_ones():
         )
 
 
-def test_parameters_are_tuned_on_other_graphs_than_those_of_the_answers():
+def test_parameters_are_tuned_on_held_out_graphs():
     def scores(mean):
         return {"split": np.full(3, mean)}
 

@@ -247,7 +247,7 @@ def test_bad_tables_get_one_clear_line(tmp_path, text, options, message):
     assert "\n" not in str(caught.value)
 
 
-def test_files_without_names_say_so(tmp_path):
+def test_files_without_names_raise_a_clear_error(tmp_path):
     np.save(tmp_path / "x.npy", COST)
     np.savetxt(tmp_path / "x.txt", COST)
     (tmp_path / "x.edges").write_text("1 2\n")
@@ -256,7 +256,7 @@ def test_files_without_names_say_so(tmp_path):
             ao.read(tmp_path / name, types="kind")
 
 
-def test_marks_on_the_command_line(tmp_path):
+def test_attributes_on_the_command_line(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.csv").write_text(TABLE)
     options = ["--kind", "points", "--types", "kind", "--columns", "x,y", "--features", "charge", "--features", "x"]

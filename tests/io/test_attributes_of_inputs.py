@@ -55,7 +55,7 @@ HEIGHTS = np.asarray(BALL.vertices)[:, 2]
 
 @settings(max_examples=10, deadline=None)
 @given(SEED)
-def test_marks_follow_the_points_that_are_drawn(seed):
+def test_attributes_follow_the_sampled_points(seed):
     plain = {"n_points": 7, "rng": seed}
     attributes = {"types": KINDS, "features": VALUES}
     number = list(range(24))
@@ -79,7 +79,7 @@ def test_marks_follow_the_points_that_are_drawn(seed):
 
 
 @pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputWarning")
-def test_marks_follow_the_parts_of_a_graph():
+def test_attributes_follow_the_components_of_a_graph():
     options = {"types": "kind", "features": ["depth", "area"]}
     largest = ao.from_graph(attributed(), disconnected="largest", **options)
     assert_attributes(largest, range(16))
@@ -89,7 +89,7 @@ def test_marks_follow_the_parts_of_a_graph():
 
 @settings(max_examples=10, deadline=None)
 @given(st.permutations(range(24)))
-def test_marks_follow_their_nodes_under_new_names(order):
+def test_attributes_follow_relabelled_nodes(order):
     graph = attributed(dict(enumerate(order)))
     back = {name: i for i, name in enumerate(order)}
     found = ao.from_graph(graph, disconnected=9.0, types="kind", features="both")
@@ -103,7 +103,7 @@ def test_marks_follow_their_nodes_under_new_names(order):
     assert_attributes(mapped, [back[label] for label in mapped.labels])
 
 
-def test_every_make_of_graph_takes_marks():
+def test_every_graph_library_can_carry_attributes():
     graph = attributed()
     other = igraph.Graph(24, list(graph.edges), vertex_attrs={"kind": KINDS, "depth": VALUES[:, 0].tolist()})
     found = ao.from_graph(other, disconnected=9, types="kind", features="depth")
@@ -113,7 +113,7 @@ def test_every_make_of_graph_takes_marks():
         assert_attributes(ao.from_graph(same, disconnected=9, types=KINDS, features=VALUES), range(24))
 
 
-def test_marks_follow_the_component_and_the_vertices_that_are_named():
+def test_attributes_follow_the_component_and_the_chosen_vertices():
     two = trimesh.util.concatenate([trimesh.creation.box(), BALL])
     kinds = [f"v{i}" for i in range(50)]
     with pytest.warns(ao.InputWarning):
@@ -170,7 +170,7 @@ nx.set_node_attributes(PATH, {0: (1, 2), 1: (1,), 2: (3, 4)}, "ragged")
         (lambda: ao.from_mesh(BALL, types=KINDS), "types has 24 entries, but the mesh has 42 points"),
     ],
 )
-def test_marks_that_are_not_there_get_one_clear_line(make, message):
+def test_missing_attributes_raise_one_clear_line(make, message):
     with pytest.raises(ao.InputError, match=message) as caught:
         make()
     assert "\n" not in str(caught.value)

@@ -145,7 +145,7 @@ def test_another_option_is_another_key(folder, tmp_path, option):
     assert keys[0] != keys[1]
 
 
-def test_options_that_name_several_columns_are_told_apart(folder, tmp_path):
+def test_options_that_name_several_columns_are_distinguished(folder, tmp_path):
     path = grid_mesh(tmp_path / "x.off")
     names = [{}, {"features": "a"}, {"features": ["a", "b"]}, {"features": ["b", "a"]}, {"features": "a,b"}]
     names += [{"columns": "a"}, {"columns": ["a", "b"]}, {"types": "a"}]
@@ -253,7 +253,7 @@ def test_one_large_space_does_not_drive_out_the_others(folder, tmp_path, monkeyp
     assert entry(folder) == before
 
 
-def test_a_size_that_is_none_is_one_clear_line(folder, tmp_path, monkeypatch):
+def test_an_invalid_cache_size_is_one_clear_line(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("ANCHOROT_CACHE_SIZE", "much")
     with pytest.raises(ao.InputError, match="ANCHOROT_CACHE_SIZE must be a number of bytes"):
         ao.read(grid_mesh(tmp_path / "x.off"), cache=True)
@@ -365,7 +365,7 @@ def test_clear_removes_entries_and_nothing_else(folder, tmp_path):
     assert cache.cache_info().n_bytes == 0
 
 
-def test_the_command_line_reads_a_file_once_and_tells_the_truth_about_it(folder, tmp_path):
+def test_the_command_line_reads_a_file_once_and_reports_it_correctly(folder, tmp_path):
     path = grid_mesh(tmp_path / "x.off", side=20)
     compare = ["compare", path, path, "--geodesic", "edge", "--n-points", 9, "--json"]
     info, clear = ["cache", "info", "--json"], ["cache", "clear", "--json"]

@@ -26,7 +26,7 @@ def edge_lists(draw, max_nodes=7):
 
 
 @given(edge_lists())
-def test_every_make_of_graph_gives_the_same_space(edges):
+def test_every_graph_library_gives_the_same_space(edges):
     for weight, name in ((False, False), (True, "weight")):
         for directed in (False, True):
             expected = ao.from_graph(edges, weight, 50, directed=directed)
@@ -68,7 +68,7 @@ def test_names_of_nodes_are_kept():
     assert ao.from_graph(np.array([[2, 0], [0, 1]])).labels == (0, 1, 2)
 
 
-def test_direction_is_minded_only_where_it_is_asked_for():
+def test_edges_are_directed_only_on_request():
     assert ao.from_graph(nx.DiGraph([(0, 1), (1, 2), (2, 0)])).cost[0].tolist() == [0, 1, 2]
     assert ao.from_graph(nx.DiGraph([(0, 1), (1, 2), (2, 0)]), directed=False).cost[0].tolist() == [0, 1, 1]
     assert ao.from_graph([(0, 1), (1, 2), (2, 0)], directed=True).cost[0].tolist() == [0, 1, 2]
@@ -191,7 +191,7 @@ WITH_LENGTHS = {
 
 
 @pytest.mark.parametrize("kind", WITH_LENGTHS)
-def test_lengths_that_nobody_asks_for_are_noted(kind):
+def test_ignored_edge_lengths_are_noted(kind):
     graph = igraph_of(WITH_LENGTHS[kind]) if kind == "igraph" else WITH_LENGTHS[kind]
     told = noted(ao.from_graph, graph)
     assert told.startswith("the graph has edges with lengths, which are not used")
@@ -207,12 +207,12 @@ def test_lengths_that_nobody_asks_for_are_noted(kind):
     [nx.path_graph(3), nx.to_scipy_sparse_array(nx.path_graph(3)), [(0, 1), (1, 2)], [(0, 1, 1), (1, 2, 1.0)]],
     ids=["networkx", "sparse", "pairs", "ones"],
 )
-def test_graphs_without_lengths_are_not_talked_about(graph):
+def test_graphs_without_lengths_cause_no_note(graph):
     assert noted(ao.from_graph, graph) is None
 
 
 @pytest.mark.parametrize("name", ["x.graphml", "x.gexf", "x.gml", "x.edgelist"])
-def test_lengths_in_a_file_that_nobody_asks_for_are_noted_by_its_name(tmp_path, name):
+def test_ignored_edge_lengths_of_a_file_are_noted_with_its_name(tmp_path, name):
     graph, path = lengths(nx.path_graph(3)), tmp_path / name
     if name == "x.edgelist":
         nx.write_weighted_edgelist(graph, path)
@@ -223,7 +223,7 @@ def test_lengths_in_a_file_that_nobody_asks_for_are_noted_by_its_name(tmp_path, 
     assert noted(ao.graph_model_test, [graph] * 2, [graph] * 2, n_resamples=9, rng=0, progress=False) is None
 
 
-def test_what_is_advised_of_a_graph_in_parts_works_where_it_is_said(tmp_path):
+def test_advice_for_disconnected_graphs_works(tmp_path):
     path = tmp_path / "x.edgelist"
     path.write_text("a b\nc d\n")
     points = [[0.0], [1.0], [10.0], [11.0]]

@@ -133,7 +133,7 @@ def test_several_labels_of_a_node_are_one_type(tmp_path):
         ({"node_attributes": "1\n" * 4 + "nan\n"}, "TOY_node_attributes.txt: attributes of nodes must be finite"),
     ],
 )
-def test_bad_marks_of_a_tu_collection_get_one_clear_line(tmp_path, files, message):
+def test_bad_attributes_of_a_tu_collection_raise_one_clear_line(tmp_path, files, message):
     with pytest.raises(ao.InputError, match=message):
         ao.io.read_tu(tu_folder_with(tmp_path, **files))
 

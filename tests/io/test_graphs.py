@@ -34,7 +34,7 @@ def test_costs_are_shortest_paths(with_rustworkx, directed, edges):
             assert x.cost.tolist() == floyd_warshall(x.n, table, directed, far=99)
 
 
-def test_a_graph_in_parts_is_an_error_that_names_them_and_the_ways_out():
+def test_disconnected_graphs_raise_an_error_that_lists_the_options():
     with pytest.raises(ao.InputError) as caught:
         ao.from_graph(TWO_PARTS)
     message = str(caught.value)
@@ -49,7 +49,7 @@ def test_a_graph_in_parts_is_an_error_that_names_them_and_the_ways_out():
 
 
 @pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputWarning")
-def test_the_three_ways_out():
+def test_the_three_options_for_disconnected_graphs():
     assert ao.from_graph(TWO_PARTS, disconnected="largest").labels == (0, 1, 2)
     assert [part.labels for part in ao.from_graph(TWO_PARTS, disconnected="split")] == [(0, 1, 2), (3, 4)]
     filled = ao.from_graph(TWO_PARTS, disconnected=7.5)

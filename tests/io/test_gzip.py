@@ -95,7 +95,7 @@ def test_converted_files_lose_both_endings(tmp_path):
     assert ao.read(file).origin.source.name == "box.off.gz"
 
 
-def test_what_is_packed_is_told_by_the_name_in_the_cache_too(tmp_path, monkeypatch):
+def test_compression_is_detected_by_name_in_the_cache_too(tmp_path, monkeypatch):
     monkeypatch.setenv("ANCHOROT_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "long.edgelist"
     rng = np.random.default_rng(0)
@@ -149,7 +149,7 @@ def test_a_small_file_that_unpacks_to_much_is_refused_at_the_limit(tmp_path, end
 
 
 @pytest.mark.parametrize("ending", ["csv", "txt", "edgelist", "swc"])
-def test_a_packed_file_under_another_name_is_told_what_to_be_called(tmp_path, ending):
+def test_a_compressed_file_without_its_ending_raises_an_error_that_names_it(tmp_path, ending):
     (tmp_path / f"x.{ending}").write_bytes(gzip.compress(b"0 1\n1 0\n"))
     with pytest.raises(
         ao.InputError, match=r"not a text file in UTF-8; it is compressed by gzip, so its name should end"

@@ -39,7 +39,7 @@ def test_farthest_points_cover_evenly():
     assert radius(even) < 0.75 * radius(ao.from_mesh(mesh, 30, "edge", rng=0, sampling="uniform"))
 
 
-def test_meshes_are_covered_evenly_unless_told_otherwise(tmp_path):
+def test_meshes_are_covered_evenly_by_default(tmp_path):
     vertices, faces = icosphere(2)
     np.savez(tmp_path / "m.npz", V=vertices, F=faces)
     even, other = (ao.from_mesh((vertices, faces), 20, "edge", 3, sampling=s) for s in ("farthest", "uniform"))

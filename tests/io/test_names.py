@@ -42,7 +42,7 @@ def test_a_folder_without_a_name_is_named_as_it_was_given(tmp_path, monkeypatch,
 
 
 @pytest.mark.parametrize("door", ["read", "cache", "align", "align_graphs", "convert"])
-def test_a_folder_in_place_of_a_file_is_answered_by_the_command_that_takes_it(tmp_path, door):
+def test_a_folder_in_place_of_a_file_raises_an_error_that_names_the_right_command(tmp_path, door):
     folder = tmp_path / "shapes"
     folder.mkdir()
     with pytest.raises(ao.InputError, match=rf"^shapes: this is a folder, .*: anchorot pairwise {folder}$"):
@@ -61,5 +61,5 @@ def test_a_folder_in_place_of_a_file_is_answered_by_the_command_that_takes_it(tm
         ("a", "", "a"),
     ],
 )
-def test_what_stands_before_gz_says_what_a_file_holds(name, ending, stem):
+def test_the_ending_before_gz_gives_the_format(name, ending, stem):
     assert (ending_of(Path(name)), stem_of(Path(name))) == (ending, stem)

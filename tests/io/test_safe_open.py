@@ -184,7 +184,7 @@ def test_what_is_not_read_of_an_archive_does_not_count(tmp_path):
     refused(tmp_path / "x.npz", "its content takes", max_bytes=100)
 
 
-def test_entries_that_take_no_room_are_counted_all_the_same(tmp_path):
+def test_entries_of_no_size_are_counted_too(tmp_path):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<U0", "fortran_order": False, "shape": (10**10,)})
     np.savez(tmp_path / "x.npz", cost=COST)

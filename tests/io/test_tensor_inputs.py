@@ -199,6 +199,6 @@ def test_what_is_wrong_with_an_edge_index_is_one_line(own, weight, message):
         ao.from_graph(own, weight)
 
 
-def test_an_edge_index_by_itself_is_told_to_be_turned():
+def test_a_bare_edge_index_raises_an_error_that_says_to_transpose_it():
     with pytest.raises(ao.InputError, match=r"edge_index\.T"):
         ao.from_graph(torch.tensor(EDGES.T))

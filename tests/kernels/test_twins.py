@@ -85,7 +85,7 @@ def test_an_epsilon_too_small_for_floats_is_zero_to_both():
 
 
 @pytest.mark.parametrize("max_iter", [1, 5, 40, 200])
-def test_both_stop_early_at_the_same_work_and_say_so(max_iter):
+def test_both_stop_early_after_the_same_work_and_warn(max_iter):
     x, y = (ao.from_points(np.random.default_rng(k).normal(size=(30, 3))) for k in range(2))
     options = {"epsilon": 1e-5, "max_iter": max_iter, "tolerance": 1e-9}
     with pytest.warns(ao.ConvergenceWarning, match=f"in {max_iter} iterations at epsilon=1e-05: its marginals") as one:

@@ -64,7 +64,7 @@ def test_finer_grids_come_near_the_energy():
         assert (bounds >= 0.9 * energies - 1e-5).all()
 
 
-def test_files_and_processes_and_checkpoints_take_marks(tmp_path):
+def test_files_processes_and_checkpoints_support_attributes(tmp_path):
     found = tissues(2)
     paths = [tmp_path / f"{k}.npz" for k in range(len(found))]
     for space, path in zip(found, paths, strict=True):
@@ -95,13 +95,13 @@ def test_a_space_without_types_is_named():
 
 
 @pytest.mark.parametrize("metric", ["aw", "gw", "slb"])
-def test_other_metrics_have_no_marks(metric):
+def test_other_metrics_refuse_attributes(metric):
     with pytest.raises(ao.InputError, match="attributes and max_cost go with metric 'ae' and p=1"):
         ao.pairwise(tissues(1), metric=metric, attributes="types")
 
 
 @pytest.mark.parametrize("attributes", ["types", "features"])
-def test_estimators_learn_marks_from_their_training(attributes):
+def test_estimators_learn_attributes_from_their_training_spaces(attributes):
     found = tissues()
     train, test = found[::2], found[1::2]
     labels = np.repeat(["mixed", "apart"], 3)
@@ -130,7 +130,7 @@ def test_types_that_training_lacks_are_left_out_of_vectors():
     assert not embedding.transform([odd]).any()
 
 
-def test_process_kernels_take_marks_that_stay_the_same():
+def test_process_kernels_support_fixed_attributes():
     found = tissues(1)
     values = AnchorProcessKernel(attributes="types", max_cost=1.5)(found)
     np.testing.assert_allclose(values, np.exp(-ao.pairwise(found, attributes="types", max_cost=1.5)))

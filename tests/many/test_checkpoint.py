@@ -99,7 +99,7 @@ def test_a_space_that_changes_during_the_run_is_found_out(tmp_path):
         ao.pairwise(Restless(clouds()), checkpoint=tmp_path / "run", memory=1, n_jobs=1)
 
 
-def test_features_are_told_apart(tmp_path):
+def test_features_are_distinguished(tmp_path):
     def features(**options):
         return [ao.AnchorFeatures.of(x, **options) for x in clouds(3)]
 

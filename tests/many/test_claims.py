@@ -53,7 +53,7 @@ def test_a_job_that_ends_for_any_reason_gives_up_its_claims_at_once(tmp_path):
         assert claims.take(tmp_path / "x")
 
 
-def test_who_waits_for_a_killed_job_takes_over_and_not_before_its_lease_ends(tmp_path, short_lease):
+def test_a_waiting_job_takes_over_when_the_lease_of_a_killed_job_ends(tmp_path, short_lease):
     leave_behind(tmp_path, "x", age=0)
     begin = time.monotonic()
     with Claims(tmp_path, "a") as claims:
@@ -172,7 +172,7 @@ def test_what_killed_jobs_leave_is_removed_and_what_others_need_is_not(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {".y.claim-0", ".z.claim-0"}
 
 
-def test_who_cannot_write_to_the_folder_any_more_does_not_wait_for_ever(tmp_path, monkeypatch):
+def test_a_job_fails_fast_when_the_folder_becomes_read_only(tmp_path, monkeypatch):
     def utime(*args):
         raise OSError(errno.EROFS, "Read-only file system", args[0])
 

@@ -327,7 +327,7 @@ def kill_when_busy(cluster, client):
 
 
 @pytest.mark.parametrize("trick", ["killed scheduler", "without anchorot"])
-def test_the_command_line_says_in_one_line_what_became_of_the_cluster(cluster, tmp_path, trick):
+def test_the_command_line_reports_cluster_failures_in_one_line(cluster, tmp_path, trick):
     for number, space in enumerate(clouds(4)):
         ao.write(space, tmp_path / f"{number}.npz")
     if trick == "without anchorot":

@@ -30,7 +30,7 @@ def test_a_converted_file_is_the_space_that_was_read(tmp_path, mixed, n_jobs):
         assert_same(ao.read(file), ao.read(source, **HOW))
 
 
-def test_a_converted_file_says_all_that_was_said_about_reading_it(tmp_path, mixed):
+def test_a_converted_file_keeps_the_notes_of_its_reader(tmp_path, mixed):
     (file, *_) = ao.convert(mixed, tmp_path / "spaces", **HOW)
     digest = hashlib.sha256(mixed[0].read_bytes()).hexdigest()
     assert ao.read(file).origin.source == ao.io.Origin("mesh.off", HOW, digest, ao.__version__)
@@ -66,7 +66,7 @@ def test_converting_twice_gives_the_same_files(tmp_path, mixed):
     assert len(list((tmp_path / "spaces").iterdir())) == 3
 
 
-def test_bad_files_are_skipped_and_told_or_raised(tmp_path, mixed):
+def test_bad_files_are_skipped_with_a_note_or_raised(tmp_path, mixed):
     (tmp_path / "bad.off").write_text("no mesh")
     paths = [mixed[1], tmp_path / "bad.off", tmp_path / "missing.off", mixed[2]]
     with pytest.raises(ao.InputError, match=r"^bad\.off: "):

@@ -29,13 +29,13 @@ def test_a_list_must_name_different_devices(monkeypatch, devices):
         device_names(devices)
 
 
-def test_the_cpu_is_as_good_as_none():
+def test_device_cpu_means_no_device():
     np.testing.assert_array_equal(ao.pairwise(PAIR, metric="slb", device="cpu"), ao.pairwise(PAIR, metric="slb"))
     np.testing.assert_array_equal(ao.embed(PAIR, device="cpu"), ao.embed(PAIR))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_where_no_device_is_one_line_says_so():
+def test_a_missing_device_is_one_line():
     with pytest.raises(ao.InputError, match="device is 'cuda', but PyTorch finds no CUDA device") as caught:
         ao.pairwise(PAIR, device="cuda")
     assert "\n" not in str(caught.value)
@@ -49,7 +49,7 @@ def test_without_torch_a_device_names_the_extra(monkeypatch):
         ao.pairwise(PAIR, device="cuda")
 
 
-def test_kernels_that_cannot_be_compiled_are_told_in_one_line(monkeypatch):
+def test_kernels_that_fail_to_compile_are_reported_in_one_line(monkeypatch):
     from anchorot.torch import _pairs
 
     def fail(*args):

@@ -247,7 +247,7 @@ def test_what_devices_do_not_compute_is_refused_in_one_line(device, options, mes
     assert "\n" not in str(caught.value)
 
 
-def test_vectors_of_marks_are_refused_in_one_line(device):
+def test_vectors_with_attributes_are_refused_in_one_line(device):
     with pytest.raises(ao.InputError, match="device cannot be combined with attributes, max_cost") as caught:
         ao.embed(clouds(2), max_cost=1.0, device=device)
     assert "\n" not in str(caught.value)

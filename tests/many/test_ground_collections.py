@@ -44,7 +44,7 @@ def test_two_single_spaces_are_at_their_anchor_energy(x, y):
     assert found == pytest.approx(ao.anchor_energy(x, y, ground="w2"), rel=1e-10, abs=ROUNDED * scale_of(x, y))
 
 
-def test_measures_crossed_between_levels_are_told_apart_by_w2_alone():
+def test_measures_crossed_between_levels_are_distinguished_by_w2_only():
     assert ao.energy_distance(*CROSSED) == 0
     # all distances are 1, 1 / sqrt(2) across and 1 within
     assert ao.energy_distance(*CROSSED, ground="w2") == pytest.approx(2**0.5 - 1, rel=1e-12)

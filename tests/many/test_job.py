@@ -158,7 +158,7 @@ def test_a_cluster_gives_the_same_bits(client, tmp_path):
 
 
 @on_a_cluster
-def test_what_is_noted_about_files_is_told_once_by_a_cluster_too(client, tmp_path):
+def test_notes_about_files_appear_once_on_a_cluster_too(client, tmp_path):
     paths = [tmp_path / f"{k}.edgelist" for k in range(3)]
     for path in paths:
         path.write_text("0 1\n1 2\n3 4\n")

@@ -42,7 +42,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bits(tmp_path, program, unb
     assert len(now) == 120
 
 
-def test_what_a_kill_leaves_half_written_harms_nobody(tmp_path):
+def test_half_written_files_of_a_killed_job_do_no_harm(tmp_path):
     expected = ao.pairwise(clouds())
     folder = tmp_path / "run"
     folder.mkdir()

@@ -382,7 +382,7 @@ def test_a_graph_is_what_anndata_and_scikit_learn_take(small):
     assert labels.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
-def test_an_answer_to_one_query_is_a_graph_of_one_row():
+def test_the_result_of_one_query_is_a_graph_of_one_row():
     pytest.importorskip("faiss")
     many = clouds(6)
     row = ao.SearchIndex.build(many).query(many[1], k=2).to_sparse()

@@ -195,7 +195,7 @@ def test_a_tile_that_two_jobs_compute_does_no_harm_and_is_noted(tmp_path, monkey
     assert_assembled_once([found])
 
 
-def test_a_damaged_tile_is_computed_by_who_assembles(tmp_path, computed):
+def test_a_damaged_tile_is_recomputed_by_the_job_that_assembles(tmp_path, computed):
     ao.pairwise(MANY, checkpoint=tmp_path, tile=4, n_jobs=1)
     tiles_of(tmp_path)[5].write_bytes(b"damaged")
     with pytest.warns(ao.InputWarning, match="the file is damaged"):

@@ -74,7 +74,7 @@ def test_the_map_of_pairwise_energies_is_right_without_a_word():
     np.testing.assert_allclose(apart, np.sqrt(energies), atol=1e-9)
 
 
-def test_the_map_tells_more_groups_apart_than_there_are_colours():
+def test_the_map_distinguishes_more_groups_than_colours():
     count = 25
     ax = plot.distance_map(1 - np.eye(count), range(count), names=range(count))
     looks = {(group.get_facecolor().tobytes(), group.get_paths()[0].vertices.tobytes()) for group in ax.collections}

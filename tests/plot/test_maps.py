@@ -29,7 +29,7 @@ def test_the_curve_is_the_share_of_points_whose_error_is_at_most_that(matches, s
     assert line.get_label() == f"mean {scores.error:.3g}"
 
 
-def test_curves_are_told_in_roots_of_area_where_all_maps_have_one():
+def test_error_curves_use_roots_of_area_where_all_maps_have_one():
     trimesh = pytest.importorskip("trimesh")
     ball = trimesh.creation.icosphere(1)
     mesh = ao.distances.MeshDistances((np.asarray(ball.vertices), np.asarray(ball.faces)), "edge")

@@ -92,7 +92,7 @@ def test_the_line_that_the_error_names_works_where_no_index_has_anchorot(tmp_pat
     subprocess.run(line, cwd=tmp_path, check=True)  # no folder with a clone in it
 
 
-def test_that_law_knows_all_extras():
+def test_every_extra_is_covered():
     assert {extra for extra, *_ in NEEDS} == EXTRAS.keys() - {"all"} - FOR_DEVELOPERS
 
 

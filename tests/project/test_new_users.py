@@ -30,7 +30,7 @@ DISTANCES = (ao.anchor_energy, ao.anchor_wasserstein, ao.gromov_wasserstein, ao.
 
 
 @pytest.mark.parametrize("distance", DISTANCES, ids=lambda distance: distance.__name__)
-def test_every_distance_says_what_makes_a_space(distance, tmp_path, collection):
+def test_every_distance_raises_an_error_that_explains_how_to_make_a_space(distance, tmp_path, collection):
     file = tmp_path / "cat.off"
     if distance is not ao.align:  # which reads files itself
         assert "anchorot.read(" in said(lambda: distance(str(file), SQUARE))
@@ -97,7 +97,7 @@ def test_the_package_runs_as_a_program():
     assert not done.stderr
 
 
-def test_every_command_answers_to_a_short_question_for_help():
+def test_every_command_accepts_the_short_help_option():
     runs = [[], *([*name.split()] for name in COMMANDS)]
     for words, done in zip(runs, anchorot_each(*([*words, "-h"] for words in runs)), strict=True):
         assert done.returncode == 0, (words, done.stderr)
@@ -174,7 +174,7 @@ except ao.MissingExtraError as error:
 """
 
 
-def test_the_package_shows_its_public_face_alone():
+def test_the_package_lists_public_names_only():
     program = "import anchorot as ao; print(*dir(ao)); print(*(name for name in ao.lazy if name in vars(ao)))"
     done = anchorot(program=program.replace("ao.lazy", repr(LAZY)), fresh=True)
     listed, loaded = done.stdout.splitlines()
@@ -190,7 +190,7 @@ def test_help_of_the_package_needs_no_extra():
 
 
 @pytest.mark.parametrize("name", LAZY)
-def test_rooms_of_the_package_open_when_they_are_asked_for(name):
+def test_subpackages_are_imported_on_first_use(name):
     pytest.importorskip({"datasets": "numpy", "estimators": "sklearn", "plot": "matplotlib"}.get(name, name))
     assert name not in ao.__all__
     assert getattr(ao, name).__name__ == f"anchorot.{name}"

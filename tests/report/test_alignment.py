@@ -62,7 +62,7 @@ def test_the_soft_plans_light_up_and_the_sharp_matches_are_marked(tmp_path):
     np.testing.assert_allclose(unpacked(shown[0]["spread"][0]), found.spread, rtol=1e-6)
 
 
-def test_the_runner_up_of_an_alignment_is_as_soft_as_the_answer():
+def test_the_runner_up_of_an_alignment_is_as_soft_as_the_best_match():
     x, y = butterflies()
     found = ao.align(x, y, rng=0)
     for candidate, plan in ((None, found.plan), (found.runner_up, found.runner_up.details["plan"])):
@@ -177,7 +177,7 @@ def test_a_dense_map_of_other_things_is_refused_in_one_line(tmp_path):
         write_report(tmp_path / "page.html", x, np.zeros((9, 3)), found)
 
 
-def test_two_answers_share_the_room_of_one(monkeypatch):
+def test_two_candidates_take_the_space_of_one(monkeypatch):
     plan = np.random.default_rng(0).uniform(0.5, 1, size=(30, 30))
     monkeypatch.setattr(payload, "LEVELS", ((1000, 255), (2000, 63)))
     assert payload.levels_for([plan]) == 255

@@ -74,7 +74,7 @@ def test_the_match_is_marked_in_the_drawing_and_the_table(driver, tmp_path):
     page.wait(lambda: page.run(script) == [[place], ["diamond-open"]])
 
 
-def test_the_effective_number_of_matches_is_told_of_the_point_and_its_matches(driver, tmp_path):
+def test_the_effective_number_of_matches_is_shown_for_the_point_and_its_matches(driver, tmp_path):
     x, y, found = rivals()
     plan = np.full((12, 12), 1 / 144)
     page = opened(driver, tmp_path, x, y, plan)
@@ -141,7 +141,7 @@ def test_keys_alone_choose_points(driver, tmp_path, dim):
     page.assert_quiet()
 
 
-def test_arrows_reach_every_point_of_a_line(driver, tmp_path):
+def test_arrow_keys_reach_every_point_of_a_line(driver, tmp_path):
     x = ao.from_points(np.arange(6.0)[:, None])
     page = opened(driver, tmp_path, x, x, np.eye(6) / 6)
     tab_to(page, "plot-0")
@@ -154,7 +154,7 @@ def test_arrows_reach_every_point_of_a_line(driver, tmp_path):
     assert page.table()[0][0] == 5  # there is nothing beyond the end
 
 
-def test_drawings_have_names_for_those_who_do_not_see_them(driver, tmp_path):
+def test_drawings_have_names_for_screen_readers(driver, tmp_path):
     page = opened(driver, tmp_path, egg(20, 0), egg(20, 1), np.eye(20) / 20, names=("cat", "dog"))
     labels = page.run("return [...document.querySelectorAll('.plot')].map((plot) => plot.ariaLabel)")
     assert [label.split(";")[0] for label in labels] == ["Drawing of cat, 20 points", "Drawing of dog, 20 points"]

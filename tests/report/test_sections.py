@@ -69,7 +69,7 @@ def test_a_map_that_is_probably_right_is_called_so_without_a_warning(tmp_path):
         ({"orientation": None}, ["The faces do not tell inside from outside"]),
     ],
 )
-def test_doubts_about_a_map_are_told_in_plain_words(tmp_path, options, words):
+def test_doubts_about_a_map_are_shown_in_plain_words(tmp_path, options, words):
     kind, text = said(page_of(tmp_path, mesh_map(**options)))
     assert all(word in text for word in words)
     assert ("warning" in kind) == ("Warning" in text) == (options.get("reliable", 1) < 0.8)
@@ -118,7 +118,7 @@ def test_what_has_no_confidence_and_is_no_map_of_surfaces_says_nothing_of_them(t
     assert embedded(tmp_path / "page.html")["categories"] is None
 
 
-def test_categories_of_any_plan_are_counted_and_the_share_on_the_diagonal_told(tmp_path):
+def test_categories_of_any_plan_are_counted_and_the_diagonal_share_is_shown(tmp_path):
     x, y, found = rivals()
     labels = ["left", "right"] * 6
     other = [labels[k] for k in np.argsort(found.matches)]

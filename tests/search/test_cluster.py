@@ -31,7 +31,7 @@ def processes(client):
 
 
 @pytest.mark.system
-def test_an_index_on_a_cluster_answers_as_one_machine_whatever_is_lost(cluster, tmp_path, monkeypatch):  # noqa: F811
+def test_an_index_on_a_cluster_gives_the_results_of_one_machine_whatever_is_lost(cluster, tmp_path, monkeypatch):  # noqa: F811
     rng = np.random.default_rng(0)
     files = [f"{number}.csv" for number in range(20)]
     for file in files:

@@ -101,7 +101,7 @@ def test_a_full_disk_is_an_error_that_names_a_place_the_caller_knows(way, is_the
     assert [file.name for file in tmp_path.iterdir()] == ["x"] * is_there
 
 
-def test_errors_of_who_gives_the_spaces_stay_what_they_are(tmp_path):
+def test_errors_of_the_source_of_spaces_are_not_changed(tmp_path):
     def spaces():
         yield from clouds(2)
         raise TimeoutError("the database does not reply")
@@ -182,7 +182,7 @@ def test_a_file_that_changes_while_it_is_open_is_refused(change, asked, tmp_path
     in_a_process("-c", CHANGED_WHILE_OPEN, tmp_path / "index", change, asked)
 
 
-def test_a_file_that_was_only_touched_answers_as_before(saved, tmp_path):
+def test_a_file_that_was_only_touched_gives_the_same_results(saved, tmp_path):
     data, right = saved
     (tmp_path / "index").write_bytes(data)
     index = ao.SearchIndex.load(tmp_path / "index")

@@ -139,7 +139,7 @@ def in_a_process(*arguments, seconds=300):
 
 
 @pytest.mark.system
-def test_no_mutation_of_a_file_whose_checksums_fit_crashes_or_answers_wrongly():
+def test_no_mutation_of_a_file_with_valid_checksums_crashes_or_gives_wrong_results():
     said = in_a_process("-W", "error", "-m", "tests.search.index_fuzz", "--cases", 20)
     assert said.count("of 20 refused") == len(index_fuzz.MUTATIONS) + len(index_fuzz.RAW_MUTATIONS)
 

@@ -61,7 +61,7 @@ def test_the_first_candidates_are_but_a_hint(monkeypatch):
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.4, 0.6), (-5, -4), (100, 200), (-1e3, 1e3)])
-def test_ranges_that_do_not_fit_still_give_exact_answers(low, high, few_at_first):
+def test_ranges_that_do_not_fit_still_give_exact_results(low, high, few_at_first):
     many = clouds(40)
     index = ao.SearchIndex.build(many, grid=ao.anchors.Grid((4, 4), low, high))
     for x in clouds(2, seed=1):

@@ -36,7 +36,7 @@ def small_pieces(monkeypatch):
 
 @pytest.mark.parametrize("robust", [False, True])
 @pytest.mark.parametrize("count", [1, 7, 30])
-def test_an_index_in_a_file_answers_as_a_temporary_one(robust, count, tmp_path, few_at_first):
+def test_an_index_in_a_file_gives_the_results_of_a_temporary_one(robust, count, tmp_path, few_at_first):
     many, names = clouds(count), [f"cloud {k}" for k in range(count)]
     built = ao.SearchIndex.build(iter(many), names, robust=robust, path=tmp_path / "x")
     for index in (built, ao.SearchIndex.load(tmp_path / "x"), ao.SearchIndex.build(many, names, robust=robust)):
@@ -49,7 +49,7 @@ def test_an_index_in_a_file_answers_as_a_temporary_one(robust, count, tmp_path, 
             assert result.exact
 
 
-def test_a_rough_answer_is_the_best_of_the_first_candidates_of_all_segments(tmp_path):
+def test_an_approximate_result_is_the_best_of_the_first_candidates_of_all_segments(tmp_path):
     many, x = clouds(30), clouds(1, seed=1)[0]
     index = ao.SearchIndex.build(many[:10], path=tmp_path / "x", grid=ao.anchors.Grid((4, 4), 0, 9))
     for start in (10, 20):
@@ -77,7 +77,7 @@ def test_ids_go_on_counting_in_a_copy(tmp_path, few_at_first):
     assert pairs(again.query(x, 9)) == brute_force(x, [*(many[k] for k in held), many[3]], 9, [*held, 20])
 
 
-def test_types_are_told_apart_in_every_piece(tmp_path):
+def test_types_are_distinguished_in_every_segment(tmp_path):
     rng = np.random.default_rng(0)
     many = [
         ao.from_points(rng.normal(size=(6, 2)), types=list("aabbcc")[: 6 - k % 2] + ["b"] * (k % 2)) for k in range(16)
@@ -129,7 +129,7 @@ def test_an_addition_writes_what_is_new_and_little_else(tmp_path):
     assert (before != after[: len(before)]).any(axis=1).sum() < 25
 
 
-def test_compacting_gives_back_the_room_of_what_was_removed(tmp_path):
+def test_compacting_frees_the_space_of_removed_entries(tmp_path):
     many = clouds(60)
     alone = ao.SearchIndex.build(many[:6], path=tmp_path / "small")
     index = ao.SearchIndex.build(many, path=tmp_path / "x")
@@ -146,7 +146,7 @@ def test_compacting_gives_back_the_room_of_what_was_removed(tmp_path):
     assert index.add(many[:1]).tolist() == [61]
 
 
-def test_room_of_what_was_removed_is_used_by_what_is_added(tmp_path):
+def test_additions_reuse_the_space_of_removed_entries(tmp_path):
     index = ao.SearchIndex.build(clouds(60), path=tmp_path / "x")
     index.remove(range(30))
     before = (tmp_path / "x").stat().st_size
@@ -172,7 +172,7 @@ def test_a_name_that_no_space_has_gets_one_line():
         ao.SearchIndex.build(clouds(2)).remove(["cat"])
 
 
-def test_who_has_not_seen_a_change_makes_another_all_the_same(tmp_path):
+def test_a_process_that_missed_a_change_can_make_another(tmp_path):
     many = clouds(8)
     first = ao.SearchIndex.build(many[:5], path=tmp_path / "x")
     second = ao.SearchIndex.load(tmp_path / "x")
@@ -328,7 +328,7 @@ def test_a_name_of_many_letters_is_no_harder(tmp_path):
         assert len(ao.SearchIndex.load(tmp_path / name)) == 4
 
 
-def test_an_index_whose_file_is_deleted_answers_on_and_is_not_changed(tmp_path):
+def test_an_index_whose_file_is_deleted_still_gives_results_and_cannot_be_changed(tmp_path):
     many = clouds(5)
     index = ao.SearchIndex.build(many, path=tmp_path / "x")
     (tmp_path / "x").unlink()
@@ -409,7 +409,7 @@ def test_a_name_that_several_spaces_have_is_noted_where_it_is_given():
 
 
 @pytest.mark.system
-def test_two_processes_that_write_and_two_that_read_get_in_nobodys_way(tmp_path):
+def test_two_writers_and_two_readers_do_not_disturb_each_other(tmp_path):
     many = clouds(20)
     index = ao.SearchIndex.build(many, path=tmp_path / "x")
     writers = [

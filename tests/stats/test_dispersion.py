@@ -47,7 +47,7 @@ def test_the_energy_between_groups_is_its_definition_over_different_subjects():
     assert value == pytest.approx(2 * mean(0, 1) - mean(0, 0) - mean(1, 1))
 
 
-def test_effects_say_how_far_groups_are_apart():
+def test_effects_measure_how_far_groups_are_apart():
     d, label, subject = nested(5, groups=3, subjects=5, shift=0.0)
     d = distances(np.random.default_rng(0).normal(size=75) * 0.1 + 3 * (label == 2))
     found = ao.group_test(d, label, subjects=subject, rng=0)
@@ -114,7 +114,7 @@ def test_a_cohort_brings_its_subjects():
     assert ao.energy_test(a, b, **options).n_assignments == 1
 
 
-def test_samples_of_one_subject_that_nobody_named_are_noted():
+def test_samples_of_an_unnamed_subject_are_noted():
     plain = cohort()
     for test in (ao.group_test, lambda *a, **o: ao.scale_test(*a, [0.3, 0.6], **o)):
         with pytest.warns(

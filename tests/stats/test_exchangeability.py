@@ -99,7 +99,7 @@ def test_how_many_samples_a_subject_has_changes_nothing_in_the_set_of_assignment
     assert np.array_equal(*draws)
 
 
-def test_pairs_within_subjects_are_dealt_like_signs():
+def test_pairs_within_subjects_are_permuted_like_signs():
     exchange = exchange_of(np.tile([0, 1], 4), subjects=np.repeat(list("abcd"), 2), within=True)
     assert exchange.n_assignments == 2**4 / 2
     rows = [[0, 1, 0, 1, 0, 1, 0, 1], *exchange.others().tolist()]

@@ -25,7 +25,7 @@ def test_directions_loops_and_parallel_edges_do_not_count():
 
 
 @pytest.mark.parametrize("statistic", ["degree", "clustering", "anchors"])
-def test_graph_model_test_tells_models_apart_and_not_a_model_from_itself(statistic):
+def test_graph_model_test_distinguishes_models_but_not_a_model_from_itself(statistic):
     import networkx as nx
 
     rng = np.random.default_rng(1)

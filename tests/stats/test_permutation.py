@@ -46,7 +46,7 @@ def test_the_labels_given_are_asked_for_once_and_with_the_first_draws():
     assert len(found.null) == 600
 
 
-def test_labels_that_can_be_dealt_in_one_way_only_keep_their_statistic():
+def test_labels_with_a_single_permutation_keep_their_statistic():
     exchange = exchange_of(np.array([0, 1], np.uint8), strata=["a", "b"])
     found = permutation_test(exchange, lambda drawn: np.full(len(drawn), 3.0), n_resamples=9, rng=0, progress=False)
     assert (found.statistic, found.pvalue, len(found.null)) == (3.0, 1.0, 0)

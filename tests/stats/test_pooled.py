@@ -105,7 +105,7 @@ def test_every_method_has_its_device(monkeypatch, options):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("pooled", [False, True])
-def test_spaces_and_subjects_of_unequal_sizes_have_the_same_answer_on_a_device(device, pooled):
+def test_spaces_and_subjects_of_unequal_sizes_give_the_same_result_on_a_device(device, pooled):
     """Labellings of subjects put different numbers of spaces on a side, which kernels take by number."""
     rng = np.random.default_rng(3)
     spaces = [ao.from_points(rng.normal(size=(n, 2)) * (1 + (n > 9))) for n in range(5, 16)]

@@ -135,7 +135,7 @@ def test_far_distances_alone_are_found_too():
     assert found.adjusted_pvalues[0] > 0.05
 
 
-def test_marks_tell_mixed_from_segregated_tissue_where_costs_cannot():
+def test_attributes_distinguish_mixed_from_segregated_tissue_where_costs_cannot():
     rejected = {None: 0, "types": 0}
     for seed in range(10):
         spaces = tissues(seed, "mixed", "segregated", count=8, n=24)
@@ -168,7 +168,7 @@ def test_level(test, attributes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("test", ["scale", "groups"])
-def test_level_with_marks(test):
+def test_level_with_attributes(test):
     def pvalue(seed):
         spaces = tissues(seed, "mixed", count=12, n=30)
         if test == "scale":

@@ -45,7 +45,7 @@ files._read = files._edges_of = read_here
 """
 
 
-def test_these_laws_leave_no_command_out():
+def test_every_command_is_covered():
     assert set(RUNS) == set(COMMANDS)
 
 
