@@ -115,7 +115,7 @@ def test_names_from_outside_give_no_orders_to_a_terminal(tmp_path, name):
     words = [*name.split(), *(word.replace("\0", HOSTILE) for word in words), *extras.get(name, [])]
     first, second = anchorot_each(words, [*words, "--json"], cwd=tmp_path)
     assert first.stderr == ""
-    assert ("a name stands for several spaces" if name == "search add" else "") in second.stderr
+    assert ("a name belongs to several spaces" if name == "search add" else "") in second.stderr
     assert second.stderr.count("\n") == (name == "search add")
     assert second.stderr.replace("\n", "").isprintable()
     for result in (first, second):

@@ -33,7 +33,7 @@ def test_a_query_is_read_as_the_index_was_built(tmp_path):
     assert nearest[0]["value"] == 0
     assert json.loads(said.stdout)["nearest"] == nearest
     assert plain.stderr == said.stderr == ""
-    note = "this was read otherwise than the index: n_points=13 where the index has 12"
+    note = "this was read with different options from the index: n_points=13 where the index has 12"
     assert other.stderr == f"anchorot: note: {note}\n"
 
 

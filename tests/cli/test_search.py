@@ -59,10 +59,10 @@ def test_files_of_one_name_are_noted(tmp_path):
     build, add = anchorot_each(
         ["search", "build", "a", "b", "-o", "x", *how], ["search", "add", "x", "a/1.csv", "--json"], cwd=tmp_path
     )
-    rest = "queries do not tell them apart, and remove takes all of them\n"
-    note = "anchorot: note: 3 names stand for several spaces of the index: '0.csv' for 2, ...; "
+    rest = "queries cannot distinguish them, and remove removes all of them\n"
+    note = "anchorot: note: 3 names belong to several spaces of the index: '0.csv' to 2, ...; "
     assert (json.loads(build.stdout)["spaces"], build.stderr) == (6, note + rest)
-    note = "anchorot: note: a name stands for several spaces of the index: '1.csv' for 3; "
+    note = "anchorot: note: a name belongs to several spaces of the index: '1.csv' to 3; "
     assert (json.loads(add.stdout)["spaces"], add.stderr) == (7, note + rest)
 
 
@@ -72,7 +72,7 @@ def test_an_index_overwrites_neither_its_inputs_nor_other_files(tmp_path):
     build = ["search", "build", *files[:2], "--kind", "points", "-o"]
     over_input, over_other = anchorot_each([*build, files[0]], [*build, files[2]], cwd=tmp_path)
     assert_one_line(over_input, "0.csv: would overwrite 0.csv, which is an input; choose another file")
-    assert_one_line(over_other, "2.csv: this is there already, and is no search index; give another path")
+    assert_one_line(over_other, "2.csv: already exists and is not a search index; give another path")
     assert [(tmp_path / file).read_bytes() for file in files] == before
 
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_removed_is_one_line(tmp_path):
         ["search", "remove", "named", "dog"], ["search", "remove", "bare", "dog"], ["search", "remove", "bare", "0"],
         cwd=tmp_path,
     )  # fmt: skip
-    assert_one_line(results[0], "there is no space called 'dog' in the index")
+    assert_one_line(results[0], "the index has no space named 'dog'")
     assert_one_line(results[1], "the spaces of this index have no names, so give their ids, not 'dog'")
     assert results[2].returncode == 0
     assert len(ao.SearchIndex.load(tmp_path / "bare")) == 0

@@ -74,7 +74,7 @@ def test_workers_follow_an_index_that_others_change(cluster, tmp_path):  # noqa:
     assert pairs(index.query(many[3], 17)) == brute_force(many[3], [many[k] for k in held], 17, held)
     ao.SearchIndex.build(many[:5], path=tmp_path / "x", robust=True)
     assert pairs(index.query(many[3], 5)) == brute_force(many[3], many[:5], 5, robust=True)
-    with pytest.raises(ao.InputError, match="k=6 nearest spaces are asked for, but the index has only 5"):
+    with pytest.raises(ao.InputError, match="k=6, but the index has only 5 spaces"):
         index.query(many[3], 6)
     changes = {
         "add": lambda: index.add(many[:1]),

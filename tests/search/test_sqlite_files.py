@@ -116,7 +116,7 @@ def test_a_file_that_appears_while_an_index_is_built_is_not_overwritten(tmp_path
         yield from clouds(3)
         path.write_text("Dear")
 
-    with pytest.raises(ao.InputError, match=r"^letter\.txt: this is there already, and is no search index"):
+    with pytest.raises(ao.InputError, match=r"^letter\.txt: already exists and is not a search index"):
         ao.SearchIndex.build(spaces(), path=path)
     assert path.read_text() == "Dear"
     assert [file.name for file in tmp_path.iterdir()] == ["letter.txt"]
@@ -149,7 +149,7 @@ def test_a_file_in_the_place_of_a_journal_is_neither_taken_for_one_nor_touched(n
         "query": lambda: index.query(clouds(1)[0], 3),
     }
     for act in acts.values():
-        with pytest.raises(ao.InputError, match=rf"^{name}: lies where SQLite would take it for a part of x; move it"):
+        with pytest.raises(ao.InputError, match=rf"^{name}: SQLite would take this file for a part of x; move it"):
             act()
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(["NOTES.txt", "x", name])
     assert path.read_bytes() == before
@@ -165,7 +165,7 @@ def test_an_index_is_not_built_where_files_of_another_are_left(name, tmp_path):
     left = tmp_path / name
     left.write_bytes(JOURNAL_MAGIC + bytes(504))
     for act in (each for way, each in in_every_way(tmp_path / "x").items() if way != "load"):
-        with pytest.raises(ao.InputError, match=rf"^{name}: lies where SQLite would take it for a part of x; move it"):
+        with pytest.raises(ao.InputError, match=rf"^{name}: SQLite would take this file for a part of x; move it"):
             act()
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
@@ -185,7 +185,7 @@ def test_a_folder_that_an_earlier_version_made_is_one_clear_line_and_stays(tmp_p
     folder = tmp_path / "x"
     folder.mkdir()
     (folder / "shards.json").write_text("{}")
-    messages = {"load": r"x: a folder, but an index is one file; .* build it again", "save": "x: this is there already"}
+    messages = {"load": r"x: a folder, but an index is one file; .* build it again", "save": "x: already exists"}
     for way, act in in_every_way(folder).items():
         with pytest.raises(ao.InputError, match=rf"^{messages.get(way, messages['save'])}[^\n]*$"):
             act()

@@ -155,7 +155,7 @@ def test_additions_reuse_the_space_of_removed_entries(tmp_path):
 
 
 def test_spaces_of_one_name_are_removed_together():
-    with pytest.warns(ao.InputWarning, match="'cat' for 2"):
+    with pytest.warns(ao.InputWarning, match="'cat' to 2"):
         index = ao.SearchIndex.build(clouds(4), ["cat", "dog", "cat", "cow"])
     index.remove("cat")
     assert index.ids.tolist() == [1, 3]
@@ -165,10 +165,10 @@ def test_spaces_of_one_name_are_removed_together():
 
 def test_a_name_that_no_space_has_gets_one_line():
     index = ao.SearchIndex.build(clouds(2), ["cat", "dog"])
-    with pytest.raises(ao.InputError, match=r"^there is no space called 'cow' in the index$"):
+    with pytest.raises(ao.InputError, match=r"^the index has no space named 'cow'$"):
         index.remove(["cat", "cow"])
     assert len(index) == 2
-    with pytest.raises(ao.InputError, match=r"^there is no space called 'cat' in the index$"):
+    with pytest.raises(ao.InputError, match=r"^the index has no space named 'cat'$"):
         ao.SearchIndex.build(clouds(2)).remove(["cat"])
 
 
@@ -180,7 +180,7 @@ def test_a_process_that_missed_a_change_can_make_another(tmp_path):
     assert second.add(many[6:7]).tolist() == [6]
     first.remove([5, 0])
     second.compact()
-    with pytest.raises(ao.InputError, match=r"^there is no space of id 5 in the index$"):
+    with pytest.raises(ao.InputError, match=r"^the index has no space with id 5$"):
         second.remove([5])
     assert second.add(many[7:]).tolist() == [7]
     held = [1, 2, 3, 4, 6, 7]
@@ -200,7 +200,7 @@ def test_a_space_that_another_removes_at_the_same_moment_is_missed(tmp_path, mon
         return ids
 
     monkeypatch.setattr(query.Snapshot, "find", late)
-    with pytest.raises(ao.InputError, match=r"^there is no space of id 2 in the index$"):
+    with pytest.raises(ao.InputError, match=r"^the index has no space with id 2$"):
         index.remove([1, 2])
     assert index.ids.tolist() == [0, 1, 3, 4]
 
@@ -215,7 +215,7 @@ def test_an_addition_to_an_index_that_is_replaced_meanwhile_is_made_or_refused(t
     index = ao.SearchIndex.build(many[:4], path=tmp_path / "x")
     assert index.add(replacing(robust=False)).tolist() == [2]
     assert pairs(index.query(many[4], 3)) == brute_force(many[4], [*many[:2], many[4]], 3)
-    with pytest.raises(ao.InputError, match=r"^x: the index was replaced by another meanwhile; load it again$"):
+    with pytest.raises(ao.InputError, match=r"^x: another index has replaced this one; load it again$"):
         index.add(replacing(robust=True))
     assert len(index) == 2
 
@@ -395,13 +395,13 @@ for x in clouds(15, seed=start):
 def test_a_name_that_several_spaces_have_is_noted_where_it_is_given():
     many = clouds(5)
     with pytest.warns(
-        ao.InputWarning, match=r"^2 names stand for several spaces of the index: 'b' for 3, \.\.\.;"
+        ao.InputWarning, match=r"^2 names belong to several spaces of the index: 'b' to 3, \.\.\.;"
     ) as caught:
         index = ao.SearchIndex.build(many, ["b", "a", "b", "b", "a"])
     assert [warning.filename for warning in caught] == [__file__]
-    with pytest.warns(ao.InputWarning, match=r"^a name stands for several spaces of the index: 'a' for 3;"):
+    with pytest.warns(ao.InputWarning, match=r"^a name belongs to several spaces of the index: 'a' to 3;"):
         index.add(many[:2], ["c", "a"])
-    with pytest.warns(ao.InputWarning, match=r"^a name stands for several spaces of the index: 'd' for 2;"):
+    with pytest.warns(ao.InputWarning, match=r"^a name belongs to several spaces of the index: 'd' to 2;"):
         index.add(many[:2], ["d", "d"])
     index.remove(["a", "d"])
     assert len(index) == 4
@@ -442,7 +442,7 @@ def test_two_writers_and_two_readers_do_not_disturb_each_other(tmp_path):
 
 
 def test_a_writer_that_never_ends_gets_the_others_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(index_file, "PATIENCE_S", 0)
+    monkeypatch.setattr(index_file, "TIMEOUT_S", 0)
     index = ao.SearchIndex.build(clouds(3), path=tmp_path / "x")
     other = sqlite3.connect(tmp_path / "x", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

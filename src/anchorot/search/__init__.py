@@ -1,4 +1,4 @@
-"""Vectors of spaces, and an index of many spaces that finds the nearest ones."""
+"""Nearest-neighbour search in large collections of spaces."""
 
 from anchorot.search.projections import embedded_energy
 

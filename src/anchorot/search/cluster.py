@@ -1,7 +1,7 @@
-"""An index whose vectors are with the workers of a Dask cluster; they read the file, and make it, all at once.
+"""A search index on a Dask cluster: workers build the file in parallel and keep its vectors in memory.
 
-The vectors that a worker keeps are the result of a task, so Dask asks the worker that has them, and lets another one
-read them if that is lost.
+A worker's vectors are the result of a task. Dask sends queries to that worker, and recomputes the task elsewhere if
+the worker is lost.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,27 +26,27 @@ from anchorot.many.tiles import pieces
 from anchorot.search.file import IndexFile, StaleError, new_file
 from anchorot.search.file_format import Header
 from anchorot.search.preprocessing import View
-from anchorot.search.query import Answer, Reader, best
+from anchorot.search.query import QueryResult, Reader, merge_results
 from anchorot.search.sqlite_files import naming, new_name
 from anchorot.search.updates import Staged, check_names, choose_encoder, copy_spaces, write_index
 
 SPACES_PER_TASK = 1 << 16
 
-PartialAnswer = tuple[Answer, int, int]  # of a range of ids; and how many spaces that has, and the sum of checksums
+PartialResult = tuple[QueryResult, int, int]  # of a range of ids; its number of spaces and their sum of checksums
 
 
 # -- queries ---------------------------------------------------------------------------------------------------------
 
 
 class RangeReader:
-    """Follows the spaces of an index whose ids are in a range; sent elsewhere, it does so there.
+    """Reads the spaces of an index whose ids are in a range; pickled, it opens the file again.
 
     Parameters
     ----------
     path : str
         The file of the index.
     first, stop : int
-        The range of ids; to the end if `stop` is None.
+        The range of ids; `stop=None` means to the end.
     """
 
     def __init__(self, path: str, first: int, stop: int | None) -> None:
@@ -57,16 +57,16 @@ class RangeReader:
         return RangeReader, self._range
 
     def __sizeof__(self) -> int:
-        """Let Dask know that the vectors are better asked where they are."""
+        """The size of the vectors, so that Dask moves queries rather than vectors."""
         return sum(segment.vectors.array.nbytes for segment in self._reader.snapshot().segments)
 
-    def answer(self, header: Header, features: AnchorFeatures, k: int, candidates: int | None) -> PartialAnswer:
-        """The k nearest in the range, in one state of the index; `StaleError` if it is in another."""
-        return self._reader.answer(header, features, k, candidates), *self._reader.snapshot_of(header).sums
+    def nearest(self, header: Header, features: AnchorFeatures, k: int, candidates: int | None) -> PartialResult:
+        """The k nearest in the range, in one state of the index; `StaleError` if the state has changed."""
+        return self._reader.nearest(header, features, k, candidates), *self._reader.snapshot_of(header).sums
 
 
 class ClusterReader:
-    """The ranges of an index's ids, each with a worker; they can be asked, but not changed."""
+    """An index split into ranges of ids, one per worker; read-only."""
 
     def __init__(self, file: IndexFile, client: Any) -> None:
         self.file = file
@@ -74,7 +74,7 @@ class ClusterReader:
         self._cluster = Cluster(client, ()).__enter__()
         size = _spaces_per_task(header.next_id, client)
         ranges = [(strip.start, strip.stop) for strip in pieces(range(header.next_id), size)] or [(0, 0)]
-        ends: list[int | None] = [*(stop for _, stop in ranges[:-1]), None]  # the last takes what is added
+        ends: list[int | None] = [*(stop for _, stop in ranges[:-1]), None]  # the last range includes later additions
         self._ranges = [
             self._cluster.submit(RangeReader, str(file.path), first, stop)
             for (first, _), stop in zip(ranges, ends, strict=True)
@@ -85,27 +85,27 @@ class ClusterReader:
         found = [batch.entries["id"] for batch in self.file.batches(self.file.header())]
         return np.concatenate([np.empty(0, np.int64), *found])
 
-    def answer(self, header: Header, features: AnchorFeatures, k: int, candidates: int | None) -> Answer:
-        """The k nearest in one state of the index: those of each range, put together."""
-        ask = partial(ask_range, header, features, k, candidates)
+    def nearest(self, header: Header, features: AnchorFeatures, k: int, candidates: int | None) -> QueryResult:
+        """The k nearest in one state of the index, merged from all ranges."""
+        query = partial(query_range, header, features, k, candidates)
         numbers = range(len(self._ranges))
-        found = [each for _, each in self._cluster.map(ask, numbers, lambda number: (self._ranges[number],))]
+        found = [each for _, each in self._cluster.map(query, numbers, lambda number: (self._ranges[number],))]
         if None in found:
             raise StaleError
-        answers, counts, totals = zip(*found, strict=True)
+        results, counts, totals = zip(*found, strict=True)
         if (sum(counts), sum(totals)) != (header.count, header.total):
-            what = f"it has {sum(counts)} spaces where its header says {header.count}, or others"
+            what = f"its {sum(counts)} spaces do not match its header, which lists {header.count}"
             self.file.refuse_or_retry(header, self.file.header(), what)
-        return best(k, answers)
+        return merge_results(k, results)
 
 
-def ask_range(
+def query_range(
     header: Header, features: AnchorFeatures, k: int, candidates: int | None, number: int, reader: RangeReader
-) -> PartialAnswer | None:
-    """The k nearest of a range on a worker; None if the index is in another state by now."""
-    with _naming_files():
+) -> PartialResult | None:
+    """The k nearest of a range, on a worker; None if the index has changed meanwhile."""
+    with _file_errors():
         try:
-            return reader.answer(header, features, k, candidates)
+            return reader.nearest(header, features, k, candidates)
         except StaleError:
             return None
 
@@ -121,9 +121,9 @@ def build_on_cluster(
     path: PathLike | None,
     client: Any,
 ) -> None:
-    """Let workers make parts of an index beside `path`, which all of them see, and put them together there."""
+    """Let workers build parts of an index beside `path`, in a folder that all of them share, and join the parts."""
     if path is None:
-        raise InputError("an index that a cluster makes lies in a file that all workers see; give its path")
+        raise InputError("building on a cluster needs path=, in a folder that all workers can access")
     check_names(names, len(inputs), names is not None)
     with new_file(path) as new, ExitStack() as parts, Cluster(client, inputs.packages) as cluster:
         sample = np.unique(np.linspace(0, len(inputs) - 1, MAX_LEARNED).astype(int)).tolist()
@@ -148,15 +148,15 @@ def build_on_cluster(
 def _join(parts: list[IndexFile], new: Path) -> None:
     headers = [part.header() for part in parts]
     alike = all(header.reading == headers[0].reading for header in headers)
-    begun = replace(headers[0], reading=headers[0].reading if alike else None, next_id=0, count=0, total=0, key="")
-    target = IndexFile.create(new, begun)
+    empty = replace(headers[0], reading=headers[0].reading if alike else None, next_id=0, count=0, total=0, key="")
+    target = IndexFile.create(new, empty)
     for part, header in zip(parts, headers, strict=True):
         copy_spaces(part, header, target)
 
 
 def learn_encoder(inputs: Inputs, view: View, grid: tuple[int, int] | Grid, places: list[int]) -> Encoder:
-    """What makes the vectors of an index, from a sample of its spaces, on a worker."""
-    with _naming_files(), collecting_notes():  # what is noted is noted again when all are read
+    """Learn the encoder of an index from a sample of its spaces, on a worker."""
+    with _file_errors(), collecting_notes():  # the warnings come again when all spaces are read
         staged = Staged(map(inputs.load, places), view, None)
         return choose_encoder(staged, view, grid)
 
@@ -164,7 +164,7 @@ def learn_encoder(inputs: Inputs, view: View, grid: tuple[int, int] | Grid, plac
 def make_part(
     beside: str, view: View, encoder: Encoder, task: tuple[range, Inputs, tuple[str, ...] | None]
 ) -> tuple[str, list[tuple[int, str]]]:
-    """Make an index of a strip of spaces, on a worker; return where it is, and what was noted about which space."""
+    """Build an index of a strip of spaces, on a worker; return its path, and warnings with the spaces they concern."""
     strip, inputs, names = task
     notes: list[tuple[int, str]] = []
 
@@ -174,7 +174,7 @@ def make_part(
                 yield inputs.load(index)
             notes.extend((index, said) for said in heard)
 
-    with _naming_files():
+    with _file_errors():
         part = new_name(Path(beside))
         try:
             with naming(Path(beside), part):
@@ -186,13 +186,13 @@ def make_part(
 
 
 def _spaces_per_task(n: int, client: Any) -> int:
-    """How many of n spaces to give to a worker, so that every worker has some."""
+    """How many of n spaces one task gets, so that every worker gets some."""
     return max(1, min(SPACES_PER_TASK, -(-n // max(1, len(client.nthreads())))))
 
 
 @contextmanager
-def _naming_files() -> Iterator[None]:
-    """Let the caller tell a file that a worker cannot read or write from a lost scheduler."""
+def _file_errors() -> Iterator[None]:
+    """Turn an OSError on a worker into an AnchorotError, so that it is not taken for a lost scheduler."""
     try:
         yield
     except OSError as error:

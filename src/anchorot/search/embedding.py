@@ -63,45 +63,45 @@ def embed(
 
         2 * ||e_x - e_y||²  <=  anchor_energy(x, y)     (to the rounding of float32)
 
-    and the two sides meet as the grid becomes finer. Where costs lie outside the grid's range the law holds too: the
-    grid then sees a part of the integral of a square. The vectors serve any model that takes plain features.
+    and both sides become equal as the grid becomes finer. The bound also holds if costs lie outside the grid's range:
+    the grid then covers only part of the integral. Use the vectors with any model that takes plain features.
 
-    There is nothing like it for p >= 3, where AE is no distance; for p = 2 the mean quantile function
-    (``AnchorFeatures.of(x, mean_only=True)``) is such a vector by itself.
+    For p >= 3, where AE is not a distance, no such vectors exist; for p = 2 the mean quantile function
+    (``AnchorFeatures.of(x, mean_only=True)``) is one by itself.
 
-    With marks F has several parts, one for every pair of types or one for every coordinate of the features' map, and a
-    vector holds the averages of all of them, one part after the other; the law is the same.
+    With attributes F has several parts, one for every pair of types or one for every coordinate of the features' map.
+    A vector holds the averages of all parts, one after the other; the bound is the same.
 
-    ``ground="w2"`` embeds for :func:`anchor_energy` with that ground. Twice the squared distance of two vectors is then
-    no bound but an estimate of it, by random projections and positions that all spaces share;
+    ``ground="w2"`` embeds for :func:`anchor_energy` with that ground. Twice the squared distance of two vectors then
+    estimates it, by random projections and positions that all spaces share, but is not a bound;
     :func:`~anchorot.search.embedded_energy` gives its standard error.
 
     Parameters
     ----------
     spaces : sequence of N Space, AnchorFeatures, array_like or path
-        It is gone through twice, unless all is known at first: a `Grid`, or `robust`, and the reach and the map of
-        marks. Paths, functions and sequences that load spaces when asked are taken as by :func:`pairwise`.
+        Read twice, unless the grid is known (a `Grid`, or `robust`) and so are `max_cost` and the features' map. Paths,
+        functions and lazy sequences are accepted as by :func:`pairwise`.
     grid : (int, int) or Grid
-        How many cells along x and along t, over the range of all costs; or a grid to share with other spaces. With
-        ``ground="w2"`` how many projections, and how many positions for each.
+        Number of cells along x and along t, over the range of all costs; or a grid shared with other spaces. With
+        ``ground="w2"`` the number of projections, and of positions for each.
     robust : bool
         Embed the ranks of the costs (:meth:`Space.ranked`).
     ground : {"w1", "w2"}
-        The distance between anchors. The latter goes with spaces, without `attributes` and `max_cost`. Vectors of one
-        `rng` and one range of costs can be compared.
-    marks, reach, rng
-        See :func:`anchor_energy`. The reach of marks is by default the largest cost of all spaces; a `Grid` must not go
-        beyond it. For K types there are K² parts, in the order of the sorted types of all spaces, first the anchor's.
-        What is drawn from files comes from `rng` too.
+        The distance between anchors. "w2" needs spaces, and excludes `attributes` and `max_cost`. Its vectors are
+        comparable if `rng` and the range of costs are the same.
+    attributes, max_cost, rng
+        See :func:`anchor_energy`. With attributes `max_cost` is by default the largest cost of all spaces; a `Grid`
+        must not go beyond it. For K types there are K² parts, in the order of the sorted types of all spaces, the
+        anchor's type first. Samples from files also use `rng`.
     n_jobs : int
-        Spaces to read and to embed at a time; -1 for one per core, or a single one inside a worker process of joblib or
-        multiprocessing.
+        Number of spaces to read and embed at a time; -1 for one per core, or a single one inside a worker process of
+        joblib or multiprocessing.
     client : dask.distributed.Client, optional
-        Read and embed on its cluster instead, to the same bits. Spaces stay there from the first time they are gone
-        through to the second. Losing workers costs time only.
+        Read and embed on its cluster instead, to the same bits. Spaces stay there between the first and the second
+        pass. Losing workers costs only time.
     device : str, optional
         A CUDA device that sorts and averages the uniform spaces, such as "cuda"; "cpu" means no device. The vectors
-        are those of the native kernels to the last bit. Not with `attributes`, `max_cost`, `client` or W2. Needs the
+        equal those of the native kernels bit for bit. Not with `attributes`, `max_cost`, `client` or W2. Needs the
         extra ``torch``.
     progress : bool
         Show a bar, if standard error is a terminal.
@@ -178,7 +178,7 @@ def _embed(spaces: Spaces, embedding: Embedding | Projections, progress: bool) -
 
 
 def check_vectors(count: int, size: int) -> None:
-    """Refuse vectors that memory does not hold, with one more in the making."""
+    """Refuse vectors that do not fit into memory together with one that is being computed."""
     check_free_memory(
         4 * size * count + 24 * size, f"{count} vector{'s' * (count != 1)} of {size} numbers", "take a coarser grid"
     )
@@ -190,7 +190,7 @@ def check_vectors(count: int, size: int) -> None:
 def embed_on_device(
     spaces: Iterable[Any], count: int, grid: GridSpec, cell_area: float, robust: bool, device: str
 ) -> NDArray[np.float32]:
-    """Averages over the cells times the root of a cell's area; those of weighted spaces by the CPU."""
+    """Averages over the cells times the root of a cell's area; weighted spaces are embedded on the CPU."""
     import torch
 
     from anchorot.torch._pairs import check_kernels, grid_averages

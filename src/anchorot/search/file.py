@@ -1,16 +1,15 @@
-"""An index is one SQLite file: a change is made whole or not at all, whoever reads, writes or is killed meanwhile.
+"""An index is one SQLite file; changes are atomic, even with concurrent readers and writers or killed processes.
 
     about       part 0: the header in JSON; part 1: the directions that vectors are coordinates along; with checksums
-    spaces      a row per space: an entry that says what its features are, its name, its vector, and a checksum
+    spaces      a row per space: an entry that describes its features, its name, its vector, and a checksum
     features    the bytes of a space's features, in several rows if they are long
-    removed     ids that are gone, in the order in which they went, so that readers can follow
+    removed     ids of removed spaces, in order of removal, so that readers can follow
 
-As long as the header keeps its key, rows of spaces and features never change, and ids are never given again. So a
-reader needs no lock between reading vectors and reading features: it finds what it wants, or that it is gone.
+While the header keeps its key, rows of spaces and features never change, and ids are never reused. So a reader needs
+no lock between reading vectors and reading features: either a row is as expected, or it is missing.
 
-The journal is SQLite's rollback journal, not its write-ahead log: that one needs memory that all readers share, which
-neither a cluster's file system nor a folder that cannot be written to has. Nothing is memory-mapped: a file that is cut
-short while it is mapped ends the process.
+The journal is SQLite's rollback journal. The write-ahead log needs memory shared by all readers, which a cluster's file
+system and a read-only folder do not provide. Nothing is memory-mapped: truncating a mapped file would kill the process.
 """
 
 import errno
@@ -60,7 +59,7 @@ SCHEMA = (
 BATCH_ROWS = 1024  # spaces read at a time
 PART_BYTES = 1 << 29  # of features in one row: SQLite takes up to 10^9
 VACUUM_PAGES = 4096  # moved at a time
-PATIENCE_S = 60  # for another process that writes
+TIMEOUT_S = 60  # to wait for another process that writes
 PAUSE_S = 0.01
 
 BUSY = "another process is changing the index, or still reading it; try again"
@@ -71,23 +70,23 @@ OS_ERRORS = {
     sqlite3.SQLITE_CANTOPEN: errno.EACCES,
     sqlite3.SQLITE_PERM: errno.EACCES,
 }
-SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter where it quotes damage that is no text
-DEFENSIVE = 1010  # SQLITE_DBCONFIG_DEFENSIVE, which Python can set from 3.12 on
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter if its message quotes damaged bytes
+DEFENSIVE = 1010  # SQLITE_DBCONFIG_DEFENSIVE; Python >= 3.12 can set it
 SETTINGS = ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0", "secure_delete = OFF")
-CACHE_KB = 1 << 16  # that a change may keep in memory: what it writes before its end is synchronised page by page
+CACHE_KB = 1 << 16  # memory of a change: pages that are written before its end are synchronised one by one
 
 Result = TypeVar("Result")
 
-# Threads of a process take turns with SQLite, and no process is forked while one of them is at it: a child would
-# inherit locks that nobody opens, or a change that is half made. What takes turns is a small part of a query. Whoever
-# opens the file in another way does so in turn, too: closing it gives up the locks that the process has on it.
-_TURN = threading.Lock()
+# One thread at a time uses SQLite, and forks wait for it: a child would inherit held locks or a half-made change. Only
+# a small part of a query holds the lock. Opening the file in any other way needs the lock too, since closing a file
+# releases all locks that the process has on it.
+_LOCK = threading.Lock()
 if hasattr(os, "register_at_fork"):  # where there are forks
-    os.register_at_fork(before=_TURN.acquire, after_in_parent=_TURN.release, after_in_child=_TURN.release)
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
 
 class StaleError(Exception):
-    """What was to be read is gone or another since the header was read: read that again."""
+    """The index has changed since its header was read: read the header again."""
 
 
 class IndexFile:
@@ -96,9 +95,9 @@ class IndexFile:
     Parameters
     ----------
     path : path
-        Where it is.
+        Location of the file.
     is_kept : bool
-        Whether it must outlive a failure of the system; else it is one that is being made, or temporary.
+        Whether it must survive a system failure; False for files that are temporary or still being written.
     """
 
     def __init__(self, path: str | os.PathLike[str], is_kept: bool = True) -> None:
@@ -106,18 +105,18 @@ class IndexFile:
         self.name = self.path.name
         self._is_kept = is_kept
         self._process = os.getpid()
-        self._readers: list[sqlite3.Connection] = []  # one, once the file has been read
+        self._readers: list[sqlite3.Connection] = []  # empty, or the one connection for reading
         weakref.finalize(self, _close, self._readers)
-        self._real = self.path  # behind links
-        self._opened: tuple[int, ...] = ()  # process and state of the file that the reader is of
+        self._real = self.path  # with links resolved
+        self._opened: tuple[int, ...] = ()  # process and file state when the reader was opened
         self._sound: set[int] = set()  # ids of features that were checked since then
-        self._header: tuple[Any, Header] | None = None  # as it was last read
+        self._header: tuple[Any, Header] | None = None  # the last one that was read
 
     @classmethod
     def create(cls, path: Path, header: Header) -> "IndexFile":
-        """Make an index of an empty file."""
+        """Turn an empty file into an index."""
         file = cls(path, is_kept=False)
-        with _TURN, _one_line_errors(path), closing(file._connect("rw", is_new=True)) as connection:
+        with _LOCK, _one_line_errors(path), closing(file._connect("rw", is_new=True)) as connection:
             for setting in (f"page_size = {PAGE_BYTES}", "auto_vacuum = INCREMENTAL"):
                 connection.execute(f"PRAGMA {setting}")
             connection.execute("BEGIN IMMEDIATE")
@@ -133,11 +132,11 @@ class IndexFile:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def header(self) -> Header:
-        """The header as it is now."""
+        """The current header."""
         return self._read(lambda _, now: now)
 
     def batches(self, header: Header, first: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """All spaces of a state of the index with ids from `first` on and below `stop`, some at a time."""
+        """Spaces of a state of the index with ids from `first` on and below `stop`, in batches."""
         end = header.next_id if stop is None else min(stop, header.next_id)
         query = f"SELECT * FROM spaces WHERE id >= ? AND id < ? ORDER BY id LIMIT {BATCH_ROWS}"
         while rows := self._select(header, query, first, end):
@@ -146,11 +145,11 @@ class IndexFile:
             yield batch
 
     def removed(self, header: Header, since: int) -> list[tuple[int, int]]:
-        """Ids of the spaces that were removed after the first `since`, and the checksums of their rows."""
+        """Ids of the spaces removed after the first `since` removals, and the checksums of their rows."""
         query = "SELECT id, checksum FROM removed WHERE place >= ? AND place < ?"
         found = self._select(header, query, since, header.n_removed)
         if not all(isinstance(number, int) for row in found for number in row):
-            refuse(self.name, "it has lost track of what was removed")
+            refuse(self.name, "its list of removed spaces is damaged")
         return found
 
     def _select(self, header: Header, query: str, *arguments: int) -> list[Any]:
@@ -164,10 +163,10 @@ class IndexFile:
         return [unpack_features(*kind, header.view.robust) for kind in kinds]
 
     def data(self, header: Header, entries: np.ndarray) -> list[bytes]:
-        """The bytes of the features of some spaces; checked, when they are first read, to be what kernels can take."""
+        """The bytes of the features of some spaces; on the first read they are checked to be safe for the kernels."""
         wanted = entries.tolist()
         keys = [key for i, length, *_ in wanted for key in keys_of(i, length)]
-        query = f"SELECT id, data FROM features WHERE id IN ({','.join('?' * len(keys))})"  # prepared once a length
+        query = f"SELECT id, data FROM features WHERE id IN ({','.join('?' * len(keys))})"  # cached per length
 
         def read(connection: sqlite3.Connection, now: Header) -> list[bytes]:
             rows = dict(connection.execute(query, keys))
@@ -189,13 +188,13 @@ class IndexFile:
         return data
 
     def refuse_or_retry(self, header: Header, now: Header, what: str) -> NoReturn:
-        """Say that the file is damaged, unless it has changed since the header was read."""
+        """Refuse a damaged file; `StaleError` if it has changed since the header was read."""
         if now.state != header.state:
             raise StaleError
         refuse(self.name, what)
 
     def _read(self, action: Callable[[sqlite3.Connection, Header], Result], header: Header | None = None) -> Result:
-        """What an action finds in one state of the file, which must be one of the index that the header is of."""
+        """Run an action on one state of the file; `StaleError` if the file's key is not the header's."""
 
         def attempt() -> Result:
             connection = self._current_reader()
@@ -209,16 +208,16 @@ class IndexFile:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
-        return self._patiently(attempt)
+        return self._retry(attempt)
 
     def _current_reader(self) -> sqlite3.Connection:
-        """A connection of this process to the file as it is; features are checked anew where it has changed."""
+        """A connection of this process to the current file; if the file has changed, features are checked again."""
         opened = self._opened
         try:
             found = os.stat(self.path)
             opened = os.getpid(), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
         except FileNotFoundError:
-            if not self._readers:  # else what was deleted can be read on
+            if not self._readers:  # else the open connection still reads the deleted file
                 raise
         if not self._readers or opened != self._opened:
             _close(self._readers)
@@ -241,15 +240,15 @@ class IndexFile:
     # -- changing ----------------------------------------------------------------------------------------------------
 
     def change(self, action: Callable[[sqlite3.Connection, Header], Header]) -> Header:
-        """Let an action change the file, and its header, whole or not at all; return the header before.
+        """Let an action change the file and its header atomically; return the header from before.
 
-        It may be tried more than once.
+        The action may run more than once.
         """
 
         def attempt() -> Header:
             with closing(self._connect("rw")) as connection:
                 connection.execute("BEGIN IMMEDIATE")
-                connection.execute(f"PRAGMA busy_timeout = {1000 * PATIENCE_S}")  # for those who still read, at the end
+                connection.execute(f"PRAGMA busy_timeout = {1000 * TIMEOUT_S}")  # at the end, for other readers
                 before = self._current_header(connection)
                 after = action(connection, before)
                 _put(connection, 0, after.to_bytes())
@@ -258,23 +257,23 @@ class IndexFile:
                 connection.execute("COMMIT")
             return before
 
-        return self._patiently(attempt)
+        return self._retry(attempt)
 
     def compact(self) -> None:
-        """Give back the space of what was removed, some pages at a time."""
+        """Free the disk space of removed spaces, some pages at a time."""
 
         def attempt() -> int:
             with closing(self._connect("rw")) as connection:
                 connection.execute("PRAGMA busy_timeout = 1000")
-                # `execute` would take the first of these steps only
+                # `execute` would run only the first of these statements
                 connection.executescript(f"BEGIN IMMEDIATE; PRAGMA incremental_vacuum({VACUUM_PAGES}); COMMIT")
                 return int(connection.execute("PRAGMA freelist_count").fetchone()[0])
 
-        while self._patiently(attempt):
+        while self._retry(attempt):
             pass
 
     def discard(self) -> None:
-        """Remove the file, if this process has made it."""
+        """Remove the file, if this process created it."""
         if os.getpid() == self._process:
             _close(self._readers)
             self.path.unlink(missing_ok=True)
@@ -282,7 +281,7 @@ class IndexFile:
     # -- connections -------------------------------------------------------------------------------------------------
 
     def _connect(self, mode: str, *, is_new: bool = False) -> sqlite3.Connection:
-        """A connection that trusts nothing in the file, and waits for nobody."""
+        """A connection that trusts nothing in the file and does not wait for locks."""
         if not is_new:
             check_is_index(self.path)
             check_companions(Path(os.path.realpath(self.path)))
@@ -306,11 +305,11 @@ class IndexFile:
             refuse(self.name, "its tables are not those of an index")
         return connection
 
-    def _patiently(self, action: Callable[[], Result]) -> Result:
-        """Do something in turn, again if another process is in the way; whatever SQLite objects to gets one line."""
-        deadline = time.monotonic() + PATIENCE_S
+    def _retry(self, action: Callable[[], Result]) -> Result:
+        """Run an action under the lock; retry while another process blocks it; raise errors in one line."""
+        deadline = time.monotonic() + TIMEOUT_S
         while True:
-            with _TURN, _one_line_errors(self.path):
+            with _LOCK, _one_line_errors(self.path):
                 try:
                     return action()
                 except sqlite3.OperationalError as error:
@@ -323,13 +322,13 @@ class IndexFile:
             time.sleep(PAUSE_S)
 
     def _undo(self) -> None:
-        """Undo a change that a killed process had begun; a read-only connection cannot."""
+        """Undo the unfinished change of a killed process; a read-only connection cannot."""
         try:
             self._connect("rw").close()
         except sqlite3.OperationalError as error:
             if _code(error) == sqlite3.SQLITE_BUSY:
                 return
-            what = "a change of it was cut off, and is undone when it is opened where it can be written"
+            what = "an interrupted change must be undone; open the index once with write access"
             raise PermissionError(errno.EACCES, what, str(self.path)) from None
 
 
@@ -339,12 +338,12 @@ def _close(connections: list[sqlite3.Connection]) -> None:
 
 
 def keys_of(i: int, length: int) -> Sequence[int]:
-    """Which rows hold the features of a space."""
+    """Ids of the rows that hold the features of a space."""
     return (i,) if length <= PART_BYTES else range(i, i + MAX_ID * -(-length // PART_BYTES), MAX_ID)
 
 
 def parts_of(i: int, data: bytes) -> Iterator[tuple[int, bytes]]:
-    """What these rows hold."""
+    """Ids and contents of these rows."""
     for k, key in enumerate(keys_of(i, len(data))):
         yield key, data[k * PART_BYTES : (k + 1) * PART_BYTES]
 
@@ -365,10 +364,10 @@ def _checked_part(found: Any, name: str) -> bytes:
 
 @contextmanager
 def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give an empty file beside `path` to make an index of; when the block ends well, it takes the place of `path`.
+    """Yield an empty file beside `path` to write an index to; if the block succeeds, it replaces `path`.
 
-    An index that is there is overwritten in one change, which its readers and writers see as any other. Nothing else is
-    overwritten.
+    An existing index is overwritten in one change, like any other change to its readers and writers. Other files are
+    never overwritten.
     """
     target = replaceable(path)
     remove_leftovers(target)
@@ -382,20 +381,20 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def replaceable(path: str | os.PathLike[str]) -> Path:
-    """The file behind links, which is an index or is not there yet."""
+    """The path with links resolved; an `InputError` unless it is an index or does not exist yet."""
     target = Path(os.path.realpath(path))
-    if target.is_symlink():  # which leads to itself
+    if target.is_symlink():  # a loop
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-    with _TURN:
+    with _LOCK:
         check_replaceable(target)
     return target
 
 
 def _publish(temporary: Path, target: Path) -> None:
-    with _TURN, _one_line_errors(target):
+    with _LOCK, _one_line_errors(target):
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
-        check_replaceable(target)  # others may have put something there meanwhile
+        check_replaceable(target)  # another process may have created it meanwhile
         if target.exists():
             _overwrite(temporary, target)
             return
@@ -403,20 +402,20 @@ def _publish(temporary: Path, target: Path) -> None:
 
 
 def _overwrite(source: Path, target: Path) -> None:
-    """Let an index take the place of another in one change."""
-    deadline = time.monotonic() + PATIENCE_S
+    """Replace the contents of an index by those of another in one change."""
+    deadline = time.monotonic() + TIMEOUT_S
 
-    def look_at_the_clock(status: int, *_: int) -> None:
+    def check_deadline(status: int, *_: int) -> None:
         if status == sqlite3.SQLITE_BUSY and time.monotonic() > deadline:
             raise AnchorotError(f"{target.name}: {BUSY}")
 
     try:
         with closing(IndexFile(source)._connect("ro")) as new, closing(IndexFile(target)._connect("rw")) as old:
-            new.backup(old, progress=look_at_the_clock, sleep=PAUSE_S)
+            new.backup(old, progress=check_deadline, sleep=PAUSE_S)
     except (sqlite3.DatabaseError, UnicodeDecodeError, InputError) as error:
         if isinstance(error, sqlite3.OperationalError):  # as when the disk is full
             raise
-        # Nothing of a damaged index is worth keeping, but its journal would be played back into the new one.
+        # A damaged index is not worth keeping. Without this its journal would be played back into the new one.
         target.with_name(f"{target.name}-journal").unlink(missing_ok=True)
         source.replace(target)
 
@@ -431,7 +430,7 @@ def _code(error: Exception) -> int:
 
 @contextmanager
 def _one_line_errors(path: Path) -> Iterator[None]:
-    """Say in one line what SQLite objects to."""
+    """Turn SQLite's errors into errors of one line."""
     try:
         yield
     except SQLITE_ERRORS as error:

@@ -1,8 +1,8 @@
-"""What an index file holds, and what must be true of it before anything relies on it.
+"""The contents of an index file, and the checks before they are used.
 
-Checksums tell damage, but no bad intent: the kernels use rows as indexes, and add up jumps; searches rely on order, and
-on the norms of vectors. So whatever comes from a file is checked here before it is used. What remains possible is a
-file whose vectors are not those of its features: its answers are of the spaces it holds, but need not be the nearest.
+Checksums detect damage, but not malice: the kernels use rows as indexes and add up jumps; searches rely on order and on
+the norms of vectors. So everything from a file is checked here before use. One attack remains: vectors that do not
+belong to the features. Queries then return spaces of the index, but not always the nearest.
 """
 
 import json
@@ -25,7 +25,7 @@ from anchorot.exceptions import InputError
 from anchorot.io.options import ReadOptions
 from anchorot.search.preprocessing import View, view_from_header
 
-MAX_ID = 1 << 48  # ids are below: what is above numbers the parts of long features
+MAX_ID = 1 << 48  # ids are below; higher bits number the parts of long features
 MAX_LENGTH = 1 << 40  # of the features of a space, in bytes: those of some 300 000 points
 SUM_TOLERANCE = 1e-9  # of masses and heights, which were divided by their sums
 NORM_TOLERANCE = 1e-2  # of squares that are added up in float32
@@ -44,12 +44,12 @@ ENTRY = np.dtype(
 
 
 def refuse(name: str, what: str) -> NoReturn:
-    """Say that a file is damaged, and how."""
+    """Raise an InputError: the file is damaged, and how."""
     raise InputError(f"{name}: {what}; the file is damaged: build the index again")
 
 
 def checksum(data: bytes) -> bytes:
-    """128 bits that tell damage."""
+    """A checksum of 128 bits."""
     return blake2b(data, digest_size=16).digest()
 
 
@@ -58,14 +58,14 @@ def checksum(data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Header:
-    """What an index says about itself, and the state that it is in.
+    """Settings and state of an index.
 
     Attributes
     ----------
     view : View
-        What of a space is compared.
+        How spaces are compared.
     encoder : Encoder
-        What makes the vectors.
+        Computes the vectors.
     reading : dict or None
         Options that all spaces were read with.
     has_names : bool
@@ -73,11 +73,11 @@ class Header:
     next_id : int
         The id of the next space; all ids are below.
     count, total : int
-        How many spaces there are, and the sum of the checksums of their rows.
+        Number of spaces, and the sum of the checksums of their rows.
     n_removed : int
-        How many spaces have been removed so far.
+        Number of spaces removed so far.
     key : str
-        Tells apart indexes in which one id may stand for different spaces, or vectors.
+        Differs between indexes in which one id may have different spaces or vectors.
     """
 
     view: View
@@ -92,15 +92,15 @@ class Header:
 
     @property
     def state(self) -> tuple[str, int, int, int]:
-        """What tells the states of all indexes apart."""
+        """Identifies this state among all states of all indexes."""
         return self.key, self.next_id, self.n_removed, self.total
 
     def with_key(self) -> "Header":
-        """The same with a key that follows from all else."""
+        """The same with a key computed from all other fields."""
         return replace(self, key=checksum(replace(self, key="").to_bytes()).hex())
 
     def to_bytes(self) -> bytes:
-        """The header as a file has it, without directions."""
+        """The header as stored in a file, without directions."""
         grid, directions = self.encoder.grid, self.encoder.directions
         about = {"shape": grid.shape, "low": grid.low, "high": grid.high, "robust": self.view.robust}
         about |= {"attribute_rule": self.view.to_header(), "widths": None if directions is None else directions.widths}
@@ -108,16 +108,16 @@ class Header:
 
     @classmethod
     def from_bytes(cls, data: bytes, directions: bytes, name: str) -> "Header":
-        """The header of a file; an `InputError` if it says what no header can."""
+        """The header of a file; an `InputError` if a value is impossible."""
         try:
             found = json.loads(data)
             if not isinstance(found, dict):
-                raise ValueError("no JSON object")
+                raise ValueError("not a JSON object")
         except (ValueError, RecursionError) as error:
             refuse(name, f"its header cannot be read ({error})")
         plain: dict[str, Any] = {field: found.get(field) for field in PLAIN_FIELDS}
         for field, value in plain.items():
-            kind = type(getattr(cls, field))  # of its default
+            kind = type(getattr(cls, field))  # the type of the default
             if field != "reading" and (type(value) is not kind or (kind is int and not 0 <= value < 1 << 62)):
                 refuse(name, f"its header says {field}={value!r}")
         if plain["next_id"] > MAX_ID or type(found.get("robust")) is not bool:
@@ -133,7 +133,7 @@ class Header:
 def _checked_grid(found: dict[str, Any], name: str) -> Grid:
     shape, low, high = (found.get(field) for field in ("shape", "low", "high"))
     if not (isinstance(shape, list) and isinstance(low, float) and isinstance(high, float)):
-        refuse(name, "its header holds no grid")
+        refuse(name, "its header has no grid")
     try:
         grid = Grid((*shape,), low, high)
         check_cells(grid)
@@ -154,7 +154,7 @@ def _checked_encoder(grid: Grid, widths: Any, data: bytes, name: str) -> Encoder
 
 
 def checked_reading(reading: Any, name: str) -> dict[str, Any] | None:
-    """Return options that `read` has, with values that they can have."""
+    """Return options of `read`, checked to exist and to have valid values."""
     if reading is None:
         return None
     try:
@@ -176,17 +176,17 @@ Row = tuple[int, bytes, bytes | None, bytes, int]  # id, one ENTRY, name, vector
 
 
 class Batch(NamedTuple):
-    """Spaces from a file, checked: item k of each belongs to space k, by ascending id."""
+    """Checked spaces from a file: item k of each field belongs to space k, by ascending id."""
 
     entries: np.ndarray  # of ENTRY
     names: tuple[str, ...] | None
     vectors: NDArray[np.float32]
     total: int  # the sum of the checksums of the rows
-    rows: Sequence[Row]  # what all this was in the file
+    rows: Sequence[Row]  # as stored in the file
 
 
 def make_row(entry: np.ndarray, name: str | None, vector: NDArray[np.float32]) -> Row:
-    """The row of a space. Names of files may hold bytes that are no text."""
+    """The row of a space. File names may contain bytes that are not text."""
     label = None if name is None else name.encode("utf-8", "surrogatepass")
     parts = entry.tobytes(), label, vector.tobytes()
     return int(entry["id"]), *parts, _row_checksums(*([part] for part in parts))[0]
@@ -198,20 +198,20 @@ def _row_checksums(entries: Sequence[Any], names: Sequence[Any], vectors: Sequen
 
 
 def checked_batch(rows: Sequence[Any], header: Header, first: int, name: str) -> Batch:
-    """What rows hold, with ids from `first` on, after all that a row must be was looked at."""
+    """The contents of rows with ids from `first` on, fully checked."""
     columns: tuple[Any, ...] = tuple(zip(*rows, strict=True))
     if not _are_as_saved(columns, header):
         bad = next(row[0] for row in rows if not _are_as_saved([[value] for value in row], header))
         refuse(name, f"the space of id {bad} is not the one that was saved")
     ids, entries = np.array(columns[0], np.int64), np.frombuffer(b"".join(columns[1]), ENTRY)
     vectors = np.frombuffer(b"".join(columns[3]), np.float32).reshape(-1, header.encoder.length)
-    for what, holds in _space_laws(entries, vectors, ids, first, header.next_id).items():
+    for what, holds in _space_checks(entries, vectors, ids, first, header.next_id).items():
         if not holds.all():
-            refuse(name, f"it has spaces of impossible {what}, the first of them that of id {ids[np.argmin(holds)]}")
+            refuse(name, f"it has spaces with impossible {what}, the first with id {ids[np.argmin(holds)]}")
     try:
         names = tuple(label.decode("utf-8", "surrogatepass") for label in columns[2]) if header.has_names else None
     except UnicodeDecodeError as error:
-        refuse(name, f"it has a name that is no text ({error.reason})")
+        refuse(name, f"it has a name that is not text ({error.reason})")
     return Batch(entries, names, vectors, sum(columns[4]), rows)
 
 
@@ -226,10 +226,10 @@ def _are_as_saved(columns: Sequence[Sequence[Any]], header: Header) -> bool:
     return _row_checksums(entries, names, vectors) == list(stored)
 
 
-def _space_laws(
+def _space_checks(
     entries: np.ndarray, vectors: NDArray[np.float32], ids: Int64s, first: int, next_id: int
 ) -> dict[str, NDArray[np.bool_]]:
-    """What must be true of each space. None of it can overflow where the laws before it hold."""
+    """Whether each space passes each check. No check can overflow if those before it pass."""
     length, radius = entries["length"], entries["radius"]
     anchors, item_bytes = (entries[field].astype(np.int64) for field in ("anchors", "item_bytes"))
     is_levels = item_bytes > 0
@@ -250,7 +250,7 @@ def _space_laws(
 
 
 def pack_features(features: AnchorFeatures) -> tuple[bytes, tuple[int, int, int, int]]:
-    """The bytes of features, 8-byte numbers first, and what an entry says of them: from `length` to `checksum`."""
+    """The bytes of features, 8-byte numbers first, and their fields of an entry from `length` to `checksum`."""
     if features.levels is not None:
         data, anchors, item_bytes = features.levels.tobytes(), features.levels.shape[1], features.levels.itemsize
     else:
@@ -273,7 +273,7 @@ def unpack_features(data: bytes, anchors: int, item_bytes: int, robust: bool) ->
 
 
 def are_sound(features: AnchorFeatures) -> bool:
-    """Whether features can be given to the kernels."""
+    """Whether features are safe for the kernels."""
     return _are_sound_events(features.events) if features.levels is None else _are_sound_levels(features.levels)
 
 
@@ -291,10 +291,10 @@ def _are_sound_events(events: Events) -> bool:
     if not (_all(mass >= 0) and abs(mass.sum() - 1) <= SUM_TOLERANCE):
         return False
     heights = np.bincount(row, from_heights(jump), len(mass))
-    # A row of no mass may have lost its events.
+    # A row without mass may have lost its events.
     return _all(heights <= 1 + SUM_TOLERANCE) and _all((heights >= 1 - SUM_TOLERANCE) | (mass == 0))
 
 
 def _all(holds: NDArray[np.bool_]) -> bool:
-    """``holds.all()``, in half the time for the few numbers of a space."""
+    """``holds.all()``, in half the time for small arrays."""
     return np.count_nonzero(holds) == holds.size

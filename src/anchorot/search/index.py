@@ -1,4 +1,4 @@
-"""Nearest spaces by Anchor Energy among very many: vectors in FAISS bound it, features on disk decide."""
+"""Nearest spaces by Anchor Energy in large collections: vectors in FAISS give lower bounds, features on disk AE."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ if TYPE_CHECKING:
 class SearchIndex:
     """An index of spaces for nearest neighbours by Anchor Energy (p = 1); make one with `build` or `load`.
 
-    In memory it keeps a vector per space (averages of F(x, t), see :func:`embed`, along the directions in which the
-    spaces differ most), in FAISS; on disk, in one SQLite file, the spaces' sorted features. Distances of vectors are
-    lower bounds of AE, so a query computes AE only for spaces whose bound allows them among the nearest.
+    It keeps one vector per space in memory, in FAISS (averages of F(x, t), see :func:`embed`, along the directions in
+    which the spaces differ most). The spaces' sorted features stay on disk, in one SQLite file. Distances of vectors
+    are lower bounds of AE, so a query computes AE only for spaces whose bound allows them among the nearest.
 
-    An index that was built with a `path`, or loaded, *is* that file: `add`, `remove` and `compact` change it at once,
-    and whoever else has it open, in this process or another, sees each change whole or not at all. An index that was
-    built without a path is in a temporary file until it is saved; so is what a forked process has of it. To send an
-    index elsewhere, save it and load it there; it cannot be pickled or copied.
+    An index that was built with a `path`, or loaded, *is* that file: `add`, `remove` and `compact` change it at once.
+    Changes are atomic for everyone who has it open, in this process or another. An index that was built without a path
+    lives in a temporary file until it is saved; forked processes share that file. To use an index elsewhere, save it
+    and load it there; it cannot be pickled or copied.
 
     Attributes
     ----------
     grid : Grid
-        The cells of the vectors. Spaces beyond its range are found all the same, with more work.
+        The cells of the vectors. Spaces beyond its range are found too, with more work.
     robust : bool
         Whether ranks of costs are compared.
 
@@ -94,33 +94,33 @@ class SearchIndex:
         client: Client | None = None,
         **reading: Any,
     ) -> Self:
-        """Make an index of spaces.
+        """Build an index of spaces.
 
         Parameters
         ----------
         spaces : iterable of Space, AnchorFeatures, array_like, paths, or functions that return one of these
-            Gone through once, one space in memory at a time.
+            Read once, one space in memory at a time.
         names : iterable of str, optional
-            What queries are to call the spaces. A name that several have is noted: `remove` takes all of that name.
+            Names of the spaces in query results. Duplicates give an `InputWarning`: `remove` removes all of that name.
         grid : (int, int) or Grid
-            Cells along x and along t, over the range of all costs; or a grid with a range of its own. A vector has two
-            numbers per cell: more cells are more memory and fewer exact evaluations.
+            Cells along x and along t, over the range of all costs; or a grid with its own range. A vector has two
+            numbers per cell: more cells need more memory and fewer exact evaluations.
         robust : bool
             Compare the ranks of the costs (:meth:`Space.ranked`).
         attributes : {"types"}, optional
-            Tell points apart by their types too, see :func:`anchor_energy`. Spaces are then gone through several times
-            (and kept, if they are no sequence), and a vector has these cells for every pair of types. Types that the
-            index lacks are legal in queries, but not in spaces that are added.
+            Compare points by their types too, see :func:`anchor_energy`. Spaces are then read several times (and kept
+            in memory, unless they are a sequence), and a vector has these cells for every pair of types. Queries may
+            have types that the index lacks; added spaces may not.
         max_cost : float, optional
-            Compare costs up to here; with marks by default the largest cost of all spaces.
+            Compare costs up to this value; with attributes the default is the largest cost of all spaces.
         path : path, optional
-            A file to write the index to, while spaces are read, so that neither spaces nor features have to fit into
-            memory. An index that is there already is replaced once the new one is complete; anything else is not.
+            A file to write the index to while spaces are read, so that neither spaces nor features have to fit into
+            memory. An existing index is replaced once the new one is complete; other files are never overwritten.
         n_jobs : int
-            How many files of a list of paths to read at a time; -1 for one per core.
+            Number of files of a list of paths to read at a time; -1 for one per core.
         client : dask.distributed.Client, optional
-            Let the workers of a cluster read spaces, which must be a sequence, and make their features and vectors, for
-            a `path` whose folder all of them see; see `load`. What a lost worker did is done again.
+            Let the workers of a cluster read the spaces, which must be a sequence, and compute features and vectors.
+            Needs a `path` in a folder that all workers share; see `load`. Work of lost workers is repeated.
         **reading
             Options of :func:`read`, for paths.
 
@@ -134,7 +134,7 @@ class SearchIndex:
         check_collection(spaces, "spaces", in_any_order=False)
         labels = as_names(names)
         if path is not None:
-            replaceable(path)  # else say so before any work
+            replaceable(path)  # fail before any work
         _note_repeated(labels or ())
         shape = grid.shape if isinstance(grid, Grid) else check_shape(grid)
         if attributes is not None and not isinstance(spaces, Sequence):
@@ -144,7 +144,7 @@ class SearchIndex:
         if view.has_types:
             if isinstance(grid, Grid):
                 raise InputError(
-                    "with attributes='types' the grid follows from the costs; give the numbers of cells alone"
+                    "with attributes='types' the grid follows from the costs; pass only the numbers of cells"
                 )
             shape = len(view.alphabet) ** 2 * shape[0], shape[1]
         cells = grid if isinstance(grid, Grid) else shape
@@ -177,18 +177,18 @@ class SearchIndex:
         Parameters
         ----------
         path : path
-            What was saved, or built there.
+            A file written by `save` or `build`.
         client : dask.distributed.Client, optional
-            Leave the vectors to the workers of a cluster, which must all see the file: each keeps those of some spaces,
-            and a query asks all. Such an index cannot be changed.
+            Keep the vectors on the workers of a cluster, all of which must be able to read the file: each keeps those
+            of some spaces, and a query goes to all. Such an index is read-only.
 
         Raises
         ------
         InputError
-            If it is no index, of another version, damaged, cut short, or holds what no index can; features are checked
-            when a query first reads them.
+            If the file is not an index, has another version, is damaged or truncated, or has impossible contents;
+            features are checked when a query first reads them.
         OSError
-            If it cannot be read.
+            If the file cannot be read.
         """
         import_faiss()
         file = IndexFile(path)
@@ -201,10 +201,10 @@ class SearchIndex:
         return cls(reader)
 
     def save(self, path: PathLike) -> None:
-        """Write a copy, which appears whole or not at all, without room for what was removed.
+        """Write a compact copy atomically.
 
-        An index that is there is replaced; anything else is not. This one stays what it is: changes of it do not reach
-        the copy. Saved to its own file it is compacted.
+        An existing index is replaced; other files are never overwritten. Later changes to this index do not affect the
+        copy. Saving an index to its own file compacts it.
         """
         if os.path.exists(path) and os.path.samefile(path, self._file.path):
             self.compact()
@@ -227,7 +227,7 @@ class SearchIndex:
 
     @property
     def reading(self) -> dict[str, Any] | None:
-        """Options of :func:`read` that all spaces were read with, from their origins; None if they differ."""
+        """Options of :func:`read` that all spaces were read with; None if they differ."""
         reading = self._file.header().reading
         return None if reading is None else dict(reading)
 
@@ -252,11 +252,11 @@ class SearchIndex:
     ) -> Int64s:
         """Add spaces, all or none of them, and return their ids.
 
-        Ids count from 0 and are never given again. Names must be given if the index has names, and only then. Costs may
-        lie outside the range of the grid. Files are read as those of the index were, but for options that are given,
-        and `n_jobs` of a list at a time.
+        Ids count from 0 and are never reused. Names are needed if the index has names, and only then. Costs may lie
+        outside the range of the grid. Files are read with the options of the index unless given here, `n_jobs` of a
+        list at a time.
 
-        The file of the index is changed when all is read and computed, in one transaction.
+        The file changes in one transaction, after everything is read and computed.
         """
         check_keywords("SearchIndex.add", reading)
         check_collection(spaces, "spaces", in_any_order=False)
@@ -274,7 +274,7 @@ class SearchIndex:
     def remove(self, which: ArrayLike | Iterable[str]) -> None:
         """Remove spaces, given by their ids or by their names.
 
-        Their room in the file is used for what is added next; `compact` gives it back.
+        The file reuses their disk space for spaces added later; `compact` frees it.
         """
         reader = self._changeable()
         is_listed = not isinstance(which, Iterable) or isinstance(which, str | np.ndarray)
@@ -287,9 +287,9 @@ class SearchIndex:
                 return
 
     def compact(self) -> None:
-        """Make the file smaller by what was removed, a little at a time; queries and changes go on meanwhile.
+        """Free the disk space of removed spaces, a little at a time; queries and changes can go on meanwhile.
 
-        If the index was built of fewer than 256 spaces and has more now, its vectors adapt to them.
+        If the index was built from fewer than 256 spaces and has more now, its vectors adapt to them.
         """
         file = self._changeable().file
         adapt(file)
@@ -308,13 +308,12 @@ class SearchIndex:
         Parameters
         ----------
         x : Space, AnchorFeatures, array_like or path
-            A file is read as those of the index were (`reading`); of a space that was read otherwise an `InputWarning`
-            says so.
+            A file is read with the options of the index (`reading`); a space read with others gives an `InputWarning`.
         k : int
-            How many; at most ``len(index)``.
+            Number of neighbours; at most ``len(index)``.
         exact : bool
-            True: go through the spaces by increasing bound until it proves that no other can be among the nearest; the
-            answer is that of computing all Anchor Energies. False: the best among the first `candidates` by bound.
+            True: evaluate spaces by increasing bound until no other can be among the nearest; the result equals that
+            of computing all Anchor Energies. False: the best among the first `candidates` by bound.
         candidates : int, optional
             For ``exact=False``; 10 k by default.
 
@@ -326,11 +325,11 @@ class SearchIndex:
         Raises
         ------
         InputError
-            If there are fewer than k spaces, or if features in the file that the index was loaded from are damaged.
+            If there are fewer than k spaces, or if features in the index file are damaged.
         """
         k = check_integer(k, "k", 1)
         if exact and candidates is not None:
-            raise InputError("candidates is for exact=False; exact=True looks at as many as it needs")
+            raise InputError("candidates needs exact=False; exact=True evaluates as many as necessary")
         candidates = check_integer(10 * k if candidates is None else candidates, "candidates", k)
         header = self._file.header()
         if isinstance(x, str | os.PathLike):
@@ -339,31 +338,31 @@ class SearchIndex:
         while True:
             with suppress(StaleError):
                 if k > header.count:
-                    raise InputError(f"k={k} nearest spaces are asked for, but the index has only {header.count}")
+                    raise InputError(f"k={k}, but the index has only {header.count} spaces")
                 features, added = header.view.query(x)
-                answer = self._reader.answer(header, features, k, None if exact else candidates)
+                result = self._reader.nearest(header, features, k, None if exact else candidates)
                 break
             header = self._file.header()
-        energies, ids, all_names = zip(*answer.found, strict=True)
+        energies, ids, all_names = zip(*result.found, strict=True)
         values = header.view.scale * np.array(energies) + added
         names = None if None in all_names else all_names
-        return Neighbors(np.array(ids), values, names, answer.n_exact, exact, n_spaces=header.next_id)
+        return Neighbors(np.array(ids), values, names, result.n_exact, exact, n_spaces=header.next_id)
 
 
 def _note_difference(reading: dict[str, Any] | None, wanted: dict[str, Any] | None) -> None:
-    """Note if something was read otherwise than the spaces of the index."""
+    """Warn if something was read with different options from the spaces of the index."""
     if differs := reading_difference(reading, wanted):
-        note("this", f"was read otherwise than the index: {differs}")
+        note("this", f"was read with different options from the index: {differs}")
 
 
 def _note_repeated(names: Sequence[str], known: Iterable[str] = ()) -> None:
-    """Note names that several spaces will have, once `names` are added to those that are known."""
+    """Warn about names that several spaces will share once `names` are added to the known ones."""
     counts = Counter(names)
     counts.update(name for name in known if name in counts)
     repeated = [name for name, count in counts.items() if count > 1]
     if repeated:
-        many = f"{len(repeated)} names stand" if len(repeated) > 1 else "a name stands"
+        many = f"{len(repeated)} names belong" if len(repeated) > 1 else "a name belongs"
         note_input(
-            f"{many} for several spaces of the index: {repeated[0]!r} for {counts[repeated[0]]}"
-            f"{', ...' if len(repeated) > 1 else ''}; queries do not tell them apart, and remove takes all of them"
+            f"{many} to several spaces of the index: {repeated[0]!r} to {counts[repeated[0]]}"
+            f"{', ...' if len(repeated) > 1 else ''}; queries cannot distinguish them, and remove removes all of them"
         )

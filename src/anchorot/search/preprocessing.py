@@ -1,9 +1,8 @@
-"""How an index looks at spaces: costs or ranks, up to a reach, by types.
+"""How an index preprocesses spaces: costs or ranks, up to a largest cost, by types.
 
-Types make one function F_cb(x, t) of every pair of types. They are laid side by side: pair k of K² begins at
-k (reach - low), on a line of its own length. What a pair lacks of the mass 1 stands at its end, so that all of them
-together are one collection of measures, of mass K², that plain features hold: divided by K², its Anchor Energy is that
-of the types divided by K⁴.
+With types there is one function F_cb(x, t) per pair of types. They are laid side by side: pair k of K² begins at
+k (max_cost - low). The mass that a pair lacks to 1 is put at its end. All pairs together then form one collection of
+measures, of mass K², that fits into plain features. Divided by K², it has the Anchor Energy of the types over K⁴.
 """
 
 import math
@@ -35,14 +34,14 @@ MOST_TYPES = 256
 
 @dataclass(frozen=True)
 class View:
-    """How an index looks at spaces.
+    """How an index preprocesses spaces.
 
     Attributes
     ----------
     robust : bool
         Whether costs are replaced by their ranks.
     attribute_rule : AttributeRule or None
-        Up to which cost, and whether types count.
+        The largest cost, and whether types count.
     low : float
         The least cost, where the functions of types begin.
     alphabet : tuple
@@ -61,11 +60,11 @@ class View:
 
     @property
     def scale(self) -> float:
-        """What energies of the features are multiplied with."""
+        """Factor from energies of the features to Anchor Energies."""
         return float(len(self.alphabet) ** 4) if self.has_types else 1.0
 
     def features(self, x: Any, name: str = "the space") -> AnchorFeatures:
-        """Plain features of a space to be kept; its types must be known."""
+        """Plain features of a space to add; the index must know its types."""
         found = attribute_features(x, self.attribute_rule, robust=self.robust, name=name)
         if not isinstance(found, TypedFeatures):
             return found
@@ -75,7 +74,7 @@ class View:
         return self._side_by_side(found, name)
 
     def query(self, x: Any) -> tuple[AnchorFeatures, float]:
-        """Plain features of a space to look for, and the energy that its other types add to every answer."""
+        """Plain features of a query, and the energy that its unknown types add to every result."""
         found = attribute_features(x, self.attribute_rule, robust=self.robust)
         if not isinstance(found, TypedFeatures):
             return found, 0.0
@@ -109,7 +108,7 @@ class View:
 
 
 def choose_view(spaces: Iterable[Any], attributes: AttributesLike, max_cost: float | None, *, robust: bool) -> View:
-    """Return how an index of these spaces looks at them; they are gone through, several times, if types count."""
+    """Return the preprocessing for an index of these spaces; with types they are read several times."""
     if attributes not in (None, "types"):
         raise InputError(
             f"an index takes attributes='types' or None, but got {attributes!r}; embed() takes features too"
@@ -119,13 +118,15 @@ def choose_view(spaces: Iterable[Any], attributes: AttributesLike, max_cost: flo
         return View(robust, attribute_rule)
     alphabet = parts_of(spaces, attribute_rule).alphabet
     if not _are_plain(alphabet):
-        raise InputError(f"types of an index are texts or numbers, at most {MOST_TYPES}, but got {len(alphabet)} types")
+        raise InputError(
+            f"an index takes at most {MOST_TYPES} types, each a text or a number, but got {len(alphabet)} types"
+        )
     least = 0.0 if robust else min((float(heavy_part(as_space(x)).cost.min()) for x in spaces), default=0.0)
     return View(robust, attribute_rule, min(0.0, least), alphabet)
 
 
 def view_from_header(about: Any, robust: bool) -> View:
-    """The view that the header of a file describes; a ValueError if it is none."""
+    """The view that the header of a file describes; a ValueError if it is invalid."""
     if about is None:
         return View(robust)
     attributes, max_cost = about.get("attributes"), about.get("max_cost")

@@ -2,8 +2,8 @@ r"""Spaces as vectors whose distances estimate energies with W_2 as ground dista
 
 For a white noise θ let F_θ(z) be the share of a space's anchors with <θ, Q> <= z. The energy distance with W_2 is
 sqrt(π / 2) E_θ[2 ∫ (F_θ - G_θ)² dz] (:mod:`anchorot.distances.w2_energy`). A vector holds F_θ(z), times the root of
-the right factor, for several θ that all spaces share, and for each of them at positions z drawn one from each of equal
-cells: a sum over such positions is right on average for the integral.
+the right factor, for several θ that all spaces share. For each θ the positions z are drawn one per cell, from equal
+cells: a sum over them is an unbiased estimate of the integral.
 
 θ is the derivative of a Brownian motion B on [0, 1], which is drawn at RESOLUTION equal levels and linear between. A
 quantile function with values between low and high has <θ, Q> = low B(1) + ∫ (B(1) - B(t)) dQ, so that all positions lie
@@ -24,18 +24,18 @@ from anchorot.anchors.rows import AnchorRows
 from anchorot.distances.w2_energy import FOLDED, ProjectedEnergy, ground_rows, summary
 from anchorot.exceptions import InputError
 
-RESOLUTION = 4096  # levels at which a noise is drawn: finer steps of quantile functions are averaged
+RESOLUTION = 4096  # levels at which a noise is sampled: finer steps of quantile functions are averaged
 
 
 class Projections:
-    """How spaces become vectors, wherever they are: noises and positions, drawn once and the same for all.
+    """Random projections that turn spaces into vectors: noises and positions, sampled once and shared by all spaces.
 
     Parameters
     ----------
     shape : (int, int)
-        How many noises, and how many positions for each.
+        Number of noises, and of positions for each.
     low, high : float
-        The range of costs. Costs beyond it are legal, but what they add may be missed.
+        The range of costs. Costs beyond it are accepted, but their contribution may be missed.
     robust : bool
         Whether ranks of costs are projected.
     rng : None, int or numpy.random.Generator
@@ -60,7 +60,7 @@ class Projections:
         return self._places.size
 
     def __call__(self, x: Any, index: int) -> NDArray[np.float32]:
-        """The vector of a space: the positions of one noise after those of another."""
+        """The vector of a space: all positions of the first noise, then of the second, ..."""
         rows = ground_rows(x, self._robust, threads=1)
         values = self._projected(rows)
         shares = [
@@ -81,7 +81,7 @@ class Projections:
         )
 
     def _at(self, level: Float64s) -> Float64s:
-        """B at some levels."""
+        """B at the given levels."""
         place = level * RESOLUTION
         below = np.minimum(place.astype(np.int64), RESOLUTION - 1)
         share = (place - below)[:, None]

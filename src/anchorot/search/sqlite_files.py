@@ -1,7 +1,7 @@
-"""What lies on disk where an index is, or is to be: looked at before SQLite opens it.
+"""Checks of an index file and the files beside it before SQLite opens them.
 
-SQLite knows its files by their names alone. Whatever is called like an index with "-journal" or "-wal" behind it, it
-takes for a part of the index: it would be played back into it, written to, and deleted.
+SQLite identifies its files by name only. It takes any file named like the index plus "-journal" or "-wal" for a part of
+the index: it would play the file back into the index, write to it, and delete it.
 """
 
 import os
@@ -23,7 +23,7 @@ APPLICATION = b"anch"
 VERSION = 1
 PAGE_BYTES = 8192
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
-JOURNAL_HEAD_BYTES = 28  # these 8 bytes, and five numbers of 4 bytes, the last of them the bytes of a page
+JOURNAL_HEAD_BYTES = 28  # these 8 bytes, and five numbers of 4 bytes, the last of them the page size
 NEW_FILE = re.compile(r"\.(?P<stem>.*)-[0-9a-f]{8}\.anchorot-new(-journal)?")
 MAX_STEM = 48  # characters of an index's name in that of its new file
 
@@ -32,11 +32,11 @@ MAX_STEM = 48  # characters of an index's name in that of its new file
 
 
 def check_is_index(path: Path) -> None:
-    """Refuse, by its first bytes, what is no index of this version."""
+    """Refuse a file whose first bytes are not those of an index of this version."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise InputError(
-            f"{name_of(path)}: a folder, but an index is one file; if an earlier version made it, build it again"
+            f"{name_of(path)}: a folder, but an index is one file; if an earlier version wrote it, build it again"
         )
     if not stat.S_ISREG(mode):  # opening a pipe may wait for ever
         raise InputError(f"{path.name}: not a regular file, but an index is one")
@@ -47,16 +47,16 @@ def check_is_index(path: Path) -> None:
     if version != VERSION:
         raise InputError(
             f"{path.name}: version {version} of the format, but this anchorot reads version {VERSION}; "
-            "build the index again, or take the anchorot that wrote it"
+            "build the index again, or use the anchorot that wrote it"
         )
     if head[18:20] != b"\1\1":  # of the first page: a write-ahead log would be looked for
-        refuse(path.name, "its journal is of another kind")
+        refuse(path.name, "its journal is not a rollback journal")
 
 
 def check_replaceable(target: Path) -> None:
-    """Refuse a place that holds anything but an index, or files that would be taken for a part of a new one."""
+    """Refuse a path that is anything but an index, or has files beside it that SQLite would take for its parts."""
     if target.exists() and not (target.is_file() and _is_ours(_head(target))):
-        raise InputError(f"{name_of(target)}: this is there already, and is no search index; give another path")
+        raise InputError(f"{name_of(target)}: already exists and is not a search index; give another path")
     check_companions(target)
 
 
@@ -69,20 +69,20 @@ def _is_ours(head: bytes) -> bool:
     return len(head) == HEAD_BYTES and head.startswith(MAGIC) and head[68:72] == APPLICATION
 
 
-# -- what SQLite takes for a part of it ------------------------------------------------------------------------------
+# -- files that SQLite takes for parts of an index -------------------------------------------------------------------
 
 
 def check_companions(target: Path) -> None:
-    """Refuse what has the name of a journal or a log of an index, but is no journal of an index that is there."""
+    """Refuse files named like the journal or log of an index, except the journal of an existing index."""
     for kind in ("journal", "wal"):  # an index has no write-ahead log
         file = f"{target}-{kind}"
         if os.path.lexists(file) and not (kind == "journal" and target.exists() and _is_journal(Path(file))):
             name = target.name
-            raise InputError(f"{name}-{kind}: lies where SQLite would take it for a part of {name}; move it away")
+            raise InputError(f"{name}-{kind}: SQLite would take this file for a part of {name}; move it away")
 
 
 def _is_journal(path: Path) -> bool:
-    """Whether a file is the journal of a change of an index, or was until just now."""
+    """Whether a file is the journal of a change of an index, or was one a moment ago."""
     try:
         with opened(path, follows_links=False) as file:
             head = file.read(JOURNAL_HEAD_BYTES)
@@ -92,13 +92,13 @@ def _is_journal(path: Path) -> bool:
         return True
     except InputError:  # a link, a folder or a pipe
         return False
-    # A change begins with an empty file, then a head without the magic, which whoever is killed may write half of. A
-    # journal that ends with the magic names a file besides, which SQLite would delete; those of an index name none.
+    # A change begins with an empty file, then a head without the magic; a killed process may leave half of it.
+    # A journal that ends with the magic also names a file, which SQLite would delete; journals of an index name none.
     begins = JOURNAL_MAGIC.startswith(head[:8].rstrip(b"\0")) and head[24:] in (PAGE_BYTES.to_bytes(4), bytes(4))
     return not head or (begins and tail != JOURNAL_MAGIC)
 
 
-# -- files on their way to a place -----------------------------------------------------------------------------------
+# -- new files -------------------------------------------------------------------------------------------------------
 
 
 def new_name(target: Path) -> Path:
@@ -108,7 +108,7 @@ def new_name(target: Path) -> Path:
 
 @contextmanager
 def naming(target: Path, temporary: Path) -> Iterator[None]:
-    """Let an error about a new file name the index that it was meant for."""
+    """Make errors about a temporary file name the index that it was for."""
     try:
         yield
     except OSError as error:
@@ -118,7 +118,7 @@ def naming(target: Path, temporary: Path) -> Iterator[None]:
 
 
 def remove_leftovers(target: Path) -> None:
-    """Remove new files that killed processes left beside the index that they were meant for."""
+    """Remove temporary files that killed processes left beside an index."""
     for file in target.parent.iterdir():
         found = NEW_FILE.fullmatch(file.name)
         if found is not None and found["stem"] == _stem(target):

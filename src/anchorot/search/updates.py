@@ -1,4 +1,4 @@
-"""Spaces on their way into an index file, and out of it."""
+"""Adding spaces to an index file, and removing them."""
 
 import os
 import sqlite3
@@ -40,28 +40,28 @@ from anchorot.search.file_format import (
 from anchorot.search.preprocessing import View
 from anchorot.space import Space
 
-FIRST_SPACES = 1 << 16  # that the range of costs, and directions, are learned from
+FIRST_SPACES = 1 << 16  # used to learn the range of costs and the directions
 NEXT_SPACES = 1 << 10  # written together after these
-COPY_BYTES = 1 << 26  # of features that are copied together
-SPOOL_BYTES = 1 << 26  # of features that wait in memory; more wait in a temporary file
+COPY_BYTES = 1 << 26  # of features, copied together
+SPOOL_BYTES = 1 << 26  # of features, kept in memory; beyond that in a temporary file
 
 SpaceLike = Space | AnchorFeatures | ArrayLike
 Indexable = SpaceLike | PathLike | Callable[[], SpaceLike | PathLike]
 
 
 class SpaceLoader:
-    """Spaces, features, arrays, paths or functions that return such, read whenever they are gone through.
+    """Spaces, features, arrays, paths or functions that return such, loaded on each iteration.
 
     Parameters
     ----------
     spaces : iterable
-        Gone through as often as this is.
+        Iterated as often as this is.
     given : dict
-        Options of `read`, for paths, and refused with anything else.
+        Options of `read`, for paths; an error with anything else.
     otherwise : dict, optional
-        Those that hold for paths where nothing is given.
+        Defaults for options that are not in `given`.
     n_jobs : int
-        How many files of a list to read at a time, -1 for one per core; anything else comes one by one.
+        Number of files of a list to read at a time, -1 for one per core; anything else is loaded one by one.
     """
 
     def __init__(
@@ -89,24 +89,24 @@ def _is_unread(x: Any) -> bool:
     return isinstance(x, str | os.PathLike) or callable(x)
 
 
-# -- spaces that are in no file yet ----------------------------------------------------------------------------------
+# -- spaces that are not in an index yet -----------------------------------------------------------------------------
 
 
 class Staged:
-    """Features of spaces that are in no index yet; in memory, or in a file of no name if they are many.
+    """Features of spaces that are not in an index yet; in memory, or in an unnamed file if there are many.
 
     Attributes
     ----------
     view : View
-        What of a space is compared.
+        How spaces are compared.
     reading : dict or None
-        How the spaces were read from files, if all were read in one way.
+        Options that the spaces were read from files with, if all were read with the same.
     spans : list of (float, float)
-        The range of each one's costs.
+        The range of each space's costs.
     """
 
     def __init__(self, spaces: Iterable[SpaceLike], view: View, folder: PathLike | None, first: int = 0) -> None:
-        """Make features of spaces; errors count them from `first`."""
+        """Compute features of spaces; errors number spaces from `first`."""
         spool = tempfile.SpooledTemporaryFile(SPOOL_BYTES, dir=None if folder is None else os.fspath(folder))  # noqa: SIM115
         weakref.finalize(self, spool.close)
         self._file = spool
@@ -143,7 +143,7 @@ class Staged:
         return unpack_features(self.data(place), int(entry["anchors"]), int(entry["item_bytes"]), self.view.robust)
 
     def encode(self, encoder: Encoder) -> NDArray[np.float32]:
-        """Vectors of all spaces; their radii go into the entries."""
+        """Vectors of all spaces; stores their radii in the entries."""
         vectors = np.empty((len(self), encoder.length), np.float32)
         for k in range(len(self)):
             vectors[k], self._entries["radius"][k] = encoder.encode(self.features(k))
@@ -156,7 +156,7 @@ class Staged:
         vectors: NDArray[np.float32],
         names: Sequence[str] | None,
     ) -> Header:
-        """Put all spaces into an index file; return its header with them."""
+        """Insert all spaces into an index file; return its new header."""
         ids = range(header.next_id, header.next_id + len(self))
         self._entries["id"] = ids
         labels = names or (None,) * len(self)
@@ -175,9 +175,9 @@ def write_index(
     grid: tuple[int, int] | Grid | Encoder,
     first: int = 0,
 ) -> None:
-    """Make an index of an empty file, of spaces whose ids count from `first`.
+    """Write an index of spaces, whose ids count from `first`, to an empty file.
 
-    `grid` are the cells of the vectors, over the range of all costs; or with a range; or what makes the vectors.
+    `grid` are the cells of the vectors, over the range of all costs; or a grid with a range; or an encoder.
     """
     waiting, done = iter(spaces), 0
     staged = Staged(islice(waiting, FIRST_SPACES), view, path.parent, first)
@@ -199,7 +199,7 @@ def write_index(
 
 
 def choose_encoder(staged: Staged, view: View, grid: tuple[int, int] | Grid) -> Encoder:
-    """What makes the vectors of an index that begins with some spaces."""
+    """Choose the encoder of an index from its first spaces."""
     if not isinstance(grid, Grid):
         grid = Grid.over((0.0, 1.0) if view.robust and not view.has_types else span_of_all(staged.spans), grid)
     check_cells(grid)
@@ -207,21 +207,21 @@ def choose_encoder(staged: Staged, view: View, grid: tuple[int, int] | Grid) -> 
 
 
 def copy_index(source: IndexFile, path: Path) -> None:
-    """Make an index of an empty file, of what another holds at one moment, without room for what was removed."""
+    """Copy one state of an index to an empty file, without the space of removed spaces."""
     while True:
         path.write_bytes(b"")
         with suppress(StaleError):
             header = source.header()
-            begun = replace(header, next_id=0, count=0, total=0, n_removed=0, key="")
-            copied = copy_spaces(source, header, IndexFile.create(path, begun))
+            empty = replace(header, next_id=0, count=0, total=0, n_removed=0, key="")
+            copied = copy_spaces(source, header, IndexFile.create(path, empty))
             if copied != (header.count, header.total):
-                what = f"it has {copied[0]} spaces where its header says {header.count}, or others"
+                what = f"its {copied[0]} spaces do not match its header, which lists {header.count}"
                 source.refuse_or_retry(header, source.header(), what)
             return
 
 
 def copy_spaces(source: IndexFile, header: Header, target: IndexFile) -> tuple[int, int]:
-    """Copy all spaces of a state of an index to one whose ids are smaller; return their number and sum of checksums."""
+    """Copy a state of an index to one with smaller ids; return the number of spaces and their sum of checksums."""
     count, total = 0, 0
     for batch in source.batches(header):
         count, total = count + len(batch.rows), total + batch.total
@@ -235,7 +235,7 @@ def copy_spaces(source: IndexFile, header: Header, target: IndexFile) -> tuple[i
 def insert(
     connection: sqlite3.Connection, header: Header, ids: Sequence[int], rows: Iterable[Row], data: Iterable[bytes]
 ) -> Header:
-    """Add spaces, by ascending ids that are larger than all others; return the header with them."""
+    """Insert spaces, by ascending ids larger than all others; return the new header."""
     total = 0
 
     def add_up() -> Iterator[Row]:
@@ -252,7 +252,7 @@ def insert(
 
 
 def delete(connection: sqlite3.Connection, header: Header, ids: Sequence[int], name: str) -> Header:
-    """Remove spaces, given by ascending ids; return the header without them. `StaleError` if one is not there."""
+    """Remove spaces, given by ascending ids; return the new header. `StaleError` if one is missing."""
     for start in range(0, len(ids), BATCH_ROWS):
         named = ",".join(map(str, ids[start : start + BATCH_ROWS]))
         rows = connection.execute(f"SELECT * FROM spaces WHERE id IN ({named}) ORDER BY id").fetchall()
@@ -283,7 +283,7 @@ def add(file: IndexFile, staged: Staged, names: Sequence[str] | None) -> Int64s:
     while len(staged):
         header = file.header()
         if header.view != staged.view or header.has_names != (names is not None):
-            raise InputError(f"{file.name}: the index was replaced by another meanwhile; load it again")
+            raise InputError(f"{file.name}: another index has replaced this one; load it again")
         vectors = staged.encode(header.encoder)
         with suppress(StaleError):
             before = file.change(insert_all)
@@ -292,7 +292,7 @@ def add(file: IndexFile, staged: Staged, names: Sequence[str] | None) -> Int64s:
 
 
 def adapt(file: IndexFile) -> None:
-    """Learn directions, if the index has none yet and spaces enough, and make all vectors anew along them."""
+    """Learn directions, if the index has none yet and enough spaces, and recompute all vectors along them."""
 
     def features_at(entries: np.ndarray, place: int) -> AnchorFeatures:
         return file.features(header, entries[place : place + 1])[0]
@@ -323,24 +323,24 @@ def _can_adapt(header: Header) -> bool:
 
 
 def remove(file: IndexFile, ids: Sequence[int]) -> None:
-    """Remove the spaces of these ids, ascending; `StaleError` if one is not there."""
+    """Remove the spaces with these ids, ascending; `StaleError` if one is missing."""
     file.change(lambda connection, header: delete(connection, header, ids, file.name))
 
 
 def as_names(names: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Names of spaces in order, if there are any."""
+    """Names of spaces as a tuple, or None."""
     if names is None:
         return None
     if isinstance(names, str) or not hasattr(names, "__iter__"):
-        raise InputError(f"names must be several texts, but got {names!r}")
+        raise InputError(f"names must be a sequence of strings, but got {names!r}")
     found = tuple(names)
     if not all(isinstance(name, str) for name in found):
-        raise InputError("names must be text")
+        raise InputError("names must be strings")
     return found
 
 
 def check_names(names: Sequence[str] | None, count: int, has_names: bool) -> None:
-    """Refuse names unless there are as many as spaces, and an index of names no others."""
+    """Check that there is one name per space, if the index has names, and else none."""
     if (names is not None) != has_names:
         raise InputError("the index has names, but got none" if has_names else "got names, but the index has none")
     if names is not None and len(names) != count:
@@ -351,12 +351,12 @@ def check_names(names: Sequence[str] | None, count: int, has_names: bool) -> Non
 
 
 def reading_of(x: Any) -> dict[str, Any] | None:
-    """How a space was read from a file, if it was."""
+    """Options that a space was read from a file with; None for other spaces."""
     return x.origin.reading if isinstance(x, Space) and x.origin is not None else None
 
 
 def reading_difference(reading: dict[str, Any] | None, wanted: dict[str, Any] | None) -> str:
-    """Say how a space was read otherwise than those of an index; nothing if it was not, or if that is unknown."""
+    """Describe the options that a space was read with and the index was not; empty if none or unknown."""
     if reading is None or wanted is None:
         return ""
     names = [name for name in {**wanted, **reading} if reading.get(name) != wanted.get(name)]
