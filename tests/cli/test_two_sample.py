@@ -104,7 +104,7 @@ def test_subjects_are_found_in_names_and_few_assignments_are_noted(patients):
     [
         (["--subjects", "q[0-9]"], "--subjects 'q[0-9]' finds nothing in the name ring_p1_5.edgelist"),
         (["--subjects", "("], "--subjects '(' is no regular expression"),
-        (["--subjects", "_[0-9]"], "labels vary within subjects, such as '_5', so that these cannot be permuted"),
+        (["--subjects", "_[0-9]"], "labels vary within subjects, such as '_5', so whole subjects cannot be permuted"),
         (["--subjects", "_[0-9]"], "use --within to permute labels within each"),
         (["--within"], "--within permutes labels within subjects, but no subjects are given"),
         (["--strata", "x*"], "--strata 'x*' finds nothing in the name ring_p1_5.edgelist"),

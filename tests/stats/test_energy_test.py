@@ -250,8 +250,8 @@ def test_method_is_chosen_by_size():
         (([[1.0]], [[np.nan]]), r"rows_y\[0\] must be finite"),
         (([[1.0]], [[1.0]], [[0.5], [0.5]]), "got 2 arrays of weights for the 1 measures of rows_x"),
         (([[1.0, 2.0]], [[1.0]], [[0.5, 0.6]]), "weights must sum to 1"),
-        (([ao.Space([[0.0]]), [1.0]], [[1.0]]), r"rows_x mixes spaces with others: rows_x\[1\] is a list"),
-        (([ao.Space([[0.0]])], [ao.Space([[0.0]])], [[1.0]]), "spaces bring their own weights"),
+        (([ao.Space([[0.0]]), [1.0]], [[1.0]]), r"rows_x must be all spaces or none: rows_x\[1\] is a list"),
+        (([ao.Space([[0.0]])], [ao.Space([[0.0]])], [[1.0]]), "spaces have their own weights"),
         ((3, [[1.0]]), "rows_x must be a list of measures or spaces, but got 3"),
         (([[1.0]], {"a": [1.0]}), "rows_y must be a list of measures or spaces, but got {'a': "),
     ],
@@ -349,9 +349,9 @@ def test_one_far_space_makes_no_labellings_equal(far):
 
 def test_pooled_anchors_have_no_matrix_and_distances_between_spaces_no_sweep():
     one = ao.Space([[0.0, 1.0], [1.0, 0.0]])
-    with pytest.raises(ao.InputError, match="these need method='sweep'"):
+    with pytest.raises(ao.InputError, match="use method='sweep'"):
         ao.energy_test([one], [one], pooled=True, method="matrix")
-    with pytest.raises(ao.InputError, match="give pooled=True too"):
+    with pytest.raises(ao.InputError, match="needs pooled=True"):
         ao.energy_test([one], [one], method="sweep")
     with pytest.raises(ao.InputError, match="pooled=True is for collections of spaces"):
         ao.energy_test([[1.0]], [[2.0]], pooled=True)

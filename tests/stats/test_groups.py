@@ -132,7 +132,7 @@ def test_labels_may_be_of_any_kind_and_order():
     ("distances", "labels", "message"),
     [
         (np.zeros((2, 3)), [0, 1], r"distances has shape \(2, 3\)"),
-        (np.zeros((3, 3)), [0, 1], "there are 2 labels, but distances between 3 spaces"),
+        (np.zeros((3, 3)), [0, 1], "got 2 labels, but distances between 3 spaces"),
         (np.zeros((2, 2)), ["a", "a"], "all labels are 'a', but at least two groups are needed"),
         (np.zeros((2, 2)), ["a", "b"], "every group has one member"),
         (-np.ones((3, 3)), [0, 0, 1], "distances must not be negative"),

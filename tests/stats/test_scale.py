@@ -318,10 +318,10 @@ def test_weights_and_features_are_taken():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"max_costs": [1.0, 1.0]}, "max_costs must ascend"),
+        ({"max_costs": [1.0, 1.0]}, "max_costs must be strictly ascending"),
         ({"max_costs": []}, r"max_costs has shape \(0,\)"),
         ({"max_costs": [1.0, np.nan]}, "max_costs must be finite"),
-        ({"labels": [0, 1]}, "there are 2 labels, but 12 spaces"),
+        ({"labels": [0, 1]}, "got 2 labels, but 12 spaces"),
         ({"labels": ["a"] * 12}, "all labels are 'a'"),
         ({"attributes": "types"}, r"spaces\[0\] has no types"),
         ({"n_resamples": 0}, "n_resamples must be"),

@@ -1,1 +1,1 @@
-"""Collections in, a p-value out."""
+"""Tests and scores of collections of spaces, measures and graphs."""

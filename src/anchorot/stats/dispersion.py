@@ -1,4 +1,4 @@
-"""What tests of groups share: who is in which, how far items spread within and between, and many statistics at once."""
+"""Shared by tests of groups: group labels, dispersion within and between groups, adjustment for many statistics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anchorot.io.cohort import Cohort
 SUBJECT_COLUMNS = ("animal", "case", "donor", "individual", "mouse", "participant", "patient", "subject")
 N_BOOTSTRAP = 999
 CONFIDENCE = 0.95  # of intervals
-MIN_SUBJECTS = 3  # of a group, to draw anew from
+MIN_SUBJECTS = 3  # of a group, to resample from
 ROUNDING = 1e-12  # shares that differ by less are equal
 MIN_SPREAD = 1e-9  # a spread of shares below is rounding
 
@@ -26,10 +26,10 @@ MIN_SPREAD = 1e-9  # a spread of shares below is rounding
 def check_groups(
     labels: Sequence[Any] | NDArray[Any], count: int, of: str = ""
 ) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
-    """Return the groups and, for each of `count` spaces, which it is in; refuse labels that leave nothing to test."""
+    """Return the groups, and the group number of each of `count` spaces; refuse labels that cannot be tested."""
     names = point_values(labels, "labels")
     if len(names) != count:
-        raise InputError(f"there are {len(names)} labels, but {of}{count} spaces")
+        raise InputError(f"got {len(names)} labels, but {of}{count} spaces")
     groups, codes = _codes(names)
     if len(groups) < 2:
         found_one = f"all labels are {groups[0]!r}" if groups else "there are no labels"
@@ -40,7 +40,7 @@ def check_groups(
 
 
 def _codes(labels: list[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
-    """Return the different labels, sorted where they can be, and the number of each."""
+    """Return the distinct labels, sorted if possible, and the number of each item's label."""
     for i, label in enumerate(labels):
         if not equals_itself(label):
             raise InputError(f"labels[{i}] is NaN, but every space needs a group; leave it out, or name its group")
@@ -48,26 +48,26 @@ def _codes(labels: list[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
         different = list(dict.fromkeys(labels))
     except TypeError as error:
         raise InputError(f"labels must be numbers, texts or other keys of a dict: {error}") from None
-    with suppress(TypeError):  # labels of several types stay in the order in which they are given
+    with suppress(TypeError):  # labels of several types keep the order in which they are given
         different.sort()
     number = {label: i for i, label in enumerate(different)}
     return tuple(different), np.array([number[label] for label in labels], np.intp)
 
 
 def column_of(spaces: Any, values: Any, name: str) -> Any:
-    """Return the values as a list, or the column of a cohort that is named instead of them."""
+    """Return the values as a list, or the cohort's column of this name."""
     if values is None:
         return None
     if not isinstance(values, str) or not isinstance(spaces, Cohort):
         return point_values(values, name)
     if values not in spaces.metadata:
         known = ", ".join(spaces.metadata) or "none"
-        raise InputError(f"{name}={values!r} is no column of the cohort's metadata, which are: {known}")
+        raise InputError(f"{name}={values!r} is not a column of the cohort's metadata; its columns are: {known}")
     return spaces.metadata[values]
 
 
 def subjects_of(spaces: Any, subjects: Any) -> Any:
-    """Return subjects as given, or as the cohort knows them; say where it seems to have some that nobody named."""
+    """Return the given subjects, else the cohort's; warn if a column looks like subjects but was not named."""
     if subjects is not None:
         return column_of(spaces, subjects, "subjects")
     if not isinstance(spaces, Cohort) or spaces.subjects is not None:
@@ -76,26 +76,26 @@ def subjects_of(spaces: Any, subjects: Any) -> Any:
         known = name.lower().removesuffix("id").rstrip("_ -") in SUBJECT_COLUMNS
         if known and None not in values and len(set(values)) < len(values):
             note_input(
-                f"{len(values)} samples are permuted as if each were of another subject, but {name!r} has "
-                f"{len(set(values))} values; give from_cohort(..., subject={name!r}), or subjects={name!r}"
+                f"{len(values)} samples are permuted as if all were from different subjects, but {name!r} has only "
+                f"{len(set(values))} values; pass from_cohort(..., subject={name!r}), or subjects={name!r}"
             )
             break
     return None
 
 
-# -- how far items spread ----------------------------------------------------------------------------------------------
+# -- dispersion --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class UnitSums:
-    """Distances between items, summed up for every two units: all that statistics need."""
+    """Distances between items, summed for every pair of units: sufficient for all statistics."""
 
     powers: Float64s
     sizes: Float64s  # items of each unit
 
     @classmethod
     def of(cls, powers: Float64s, unit: Int64s) -> UnitSums:
-        """Sum up; units of one item each stay as they are."""
+        """Sum distances over units; units of one item each need no sum."""
         count = int(unit.max()) + 1
         if count == len(unit):
             return cls(powers, np.ones(count))
@@ -104,7 +104,7 @@ class UnitSums:
 
     @property
     def n_items(self) -> int:
-        """Of all units."""
+        """Number of items of all units."""
         return int(self.sizes.sum())
 
 
@@ -117,7 +117,7 @@ def dispersions(sums: UnitSums, labels: NDArray[Any]) -> tuple[float, Float64s]:
     return sums.powers.sum() / (2 * sums.n_items), within
 
 
-# -- how far apart -----------------------------------------------------------------------------------------------------
+# -- effect sizes ------------------------------------------------------------------------------------------------------
 
 Effect = tuple[float, float, float]  # energy, and the ends of its interval
 
@@ -130,14 +130,14 @@ def effect_between(
     generator: np.random.Generator,
     within: bool,
 ) -> Effect:
-    """The energy between two groups from pairs of different subjects, and its interval over draws of subjects."""
+    """The energy between two groups from pairs of different subjects, and its bootstrap interval over subjects."""
     (xx, yy, xy), drawn = mean_distances(powers, codes, owner, groups, generator, within)
     low, high = interval_of(2 * drawn[2] - drawn[0] - drawn[1])
     return 2 * xy - xx - yy, low, high
 
 
 def interval_of(drawn: Float64s) -> tuple[float, float]:
-    """The middle of what was drawn, with the share CONFIDENCE of it; NaN where nothing could be drawn."""
+    """The central interval with the share CONFIDENCE of the drawn values; NaN if there are none."""
     finite = drawn[np.isfinite(drawn)]
     if len(finite) == 0:
         return np.nan, np.nan
@@ -155,9 +155,9 @@ def mean_distances(
 ) -> tuple[list[float], Float64s]:
     """Mean distances within the first group, within the second, and between them, over pairs of different subjects.
 
-    Also the same of draws of subjects with replacement, (3, draws): every draw gives subjects the numbers of times that
-    they are drawn as weights, and two copies of one subject are no pair. Where labels vary within subjects, one draw
-    serves both groups. There are no draws of fewer than three subjects.
+    Also their bootstrap values, (3, draws): each draw resamples subjects with replacement and weights each subject by
+    how often it was drawn; two copies of one subject do not form a pair. If labels vary within subjects, both groups
+    share one draw. With fewer than three subjects there are no draws.
     """
     places = [np.flatnonzero(codes == group) for group in groups]
     owners, subject = np.unique(np.concatenate([owner[own] for own in places]), return_inverse=True)
@@ -188,7 +188,7 @@ def mean_distances(
 
 
 def _draw_counts(count: int, subjects: NDArray[np.intp], generator: np.random.Generator) -> Float64s:
-    """How many times each is drawn, (draws, count), if as many are drawn with replacement as there are."""
+    """Number of times that each subject is drawn by the bootstrap, (draws, count)."""
     found = np.zeros((N_BOOTSTRAP, count))
     found[:, subjects] = generator.multinomial(len(subjects), np.full(len(subjects), 1 / len(subjects)), N_BOOTSTRAP)
     return found
@@ -198,26 +198,26 @@ def _draw_counts(count: int, subjects: NDArray[np.intp], generator: np.random.Ge
 
 
 def standardise(share: Float64s, expected: Float64s, spread: Float64s) -> Float64s:
-    """How many deviations a share is above what is expected; 0 if labels make no difference."""
+    """(share - expected) / spread; 0 if labels make no difference."""
     return np.where(spread > MIN_SPREAD, (share - expected) / np.maximum(spread, MIN_SPREAD), 0.0)
 
 
 class Comparison(NamedTuple):
-    """Several statistics of the labels given, among those of other labels."""
+    """Several statistics of the given labels, compared with those of permuted labels."""
 
     expected: Float64s
     spread: Float64s
     scores: Float64s
-    null: Float64s  # the largest score of each of the other labels
+    null: Float64s  # the largest score of each permutation
     pvalues: Float64s
     adjusted: Float64s
 
 
 def compare_together(shares: Float64s) -> Comparison:
-    """Compare statistics (K, 1 + permutations) from 0 to 1, the first of the labels as given, with the others.
+    """Compare statistics (K, 1 + permutations) from 0 to 1; the first column has those of the given labels.
 
-    Mean and deviation are of all labellings, the one given included: which of them is given then makes no difference,
-    so that p-values are exact.
+    Mean and deviation include the given labels: they are then the same whichever labelling is given, and p-values are
+    exact.
     """
     expected, spread = shares.mean(axis=1), shares.std(axis=1)
     scores = standardise(shares, expected[:, None], spread[:, None])

@@ -1,7 +1,7 @@
-"""Do two collections of measures, spaces or graphs come from one source? Their energy distance and a permutation test.
+"""Energy distance and permutation test for two collections of measures, spaces or graphs.
 
 Both collections are pooled (`PooledMeasures`). Collections of spaces are compared by a matrix of distances between
-spaces, unless their anchors are to be pooled.
+spaces, unless their anchors are pooled.
 """
 
 from __future__ import annotations
@@ -66,20 +66,20 @@ def energy_distance(
 
     .. math:: 2\,E[W_1(h, g)] - E[W_1(h, h')] - E[W_1(g, g')]
 
-    A graph stands here for the distribution of its nodes' degrees, say, and two collections of graphs are compared
-    (the paper's Q5). Items may also be spaces: then :math:`W_1` gives way to the distance between two spaces, the root
-    of their Anchor Energy. With ``pooled=True`` a space stands for its anchors, and those of all spaces of a side are
-    pooled: the distance between two collections of one space each is then their Anchor Energy.
+    For example, represent each graph by the distribution of its nodes' degrees to compare two collections of graphs
+    (the paper's Q5). Items may also be spaces: then the distance between two spaces, the root of their Anchor Energy,
+    replaces :math:`W_1`. With ``pooled=True`` a space is represented by its anchors, and those of all spaces of a side
+    are pooled: the distance between two collections of one space each is then their Anchor Energy.
 
-    The value is that of a *squared* distance, never negative. It can be zero for collections that differ: it sees how
-    the quantiles of each level are distributed over the measures, but not which quantiles are of one measure. With
-    ``ground="w2"``, the unsquared Wasserstein distance :math:`W_2` in place of :math:`W_1`, it is zero for equal
-    collections of measures only. Pooled, neither sees which anchors are of one space.
+    The value is a *squared* distance and never negative. It can be zero for collections that differ: it depends on how
+    the quantiles of each level are distributed over the measures, but not on which quantiles belong to the same
+    measure. With ``ground="w2"``, the unsquared Wasserstein distance :math:`W_2` in place of :math:`W_1`, it is zero
+    only for equal collections of measures. Pooled, both ignore which anchors belong to the same space.
 
     Parameters
     ----------
     rows_x, rows_y : sequence of array_like, or of Space
-        The values of each measure; of different lengths if need be.
+        The values of each measure; lengths may differ.
     weights_x, weights_y : sequence of array_like, optional
         The weights of the values of each measure; uniform by default.
     ground : {"w1", "w2"}
@@ -87,7 +87,7 @@ def energy_distance(
     pooled : bool
         For spaces: compare all anchors of one side with all of the other.
     threads : int
-        The answer does not depend on it.
+        The result does not depend on it.
 
     Returns
     -------
@@ -95,8 +95,8 @@ def energy_distance(
 
     Notes
     -----
-    For s measures of n values O(s n log(s n)) time and O(s n) memory, instead of the O(s² n) of the formula. Where
-    there are few different values, such as degrees, or few different sizes, no tree is needed after the sort. With
+    For s measures of n values O(s n log(s n)) time and O(s n) memory, instead of the O(s² n) of the formula. If there
+    are few distinct values, such as degrees, or few distinct sizes, no tree is needed after the sort. With
     ``ground="w2"`` O(s² n) time and O(s² + s n) memory.
 
     Examples
@@ -141,49 +141,49 @@ def energy_test(
     device: str | None = None,
     progress: bool = True,
 ) -> PermutationTest:
-    """Test whether two collections of measures, or of spaces, come from one distribution, by permuting who is in which.
+    """Test whether two collections of measures, or of spaces, come from one distribution, by permuting their items.
 
-    For spaces it is the energy test of distances between spaces (the roots of their Anchor Energies), DISCO: it sees
-    every difference between the distributions of spaces that Anchor Energy sees between spaces. With ``pooled=True`` it
-    asks whether the mean measures over anchors agree, which is faster and has no N x N matrix, but is blind to which
-    anchors are of one space.
+    For spaces it is the energy test of distances between spaces (the roots of their Anchor Energies), DISCO: it detects
+    every difference between distributions of spaces that Anchor Energy detects between spaces. With ``pooled=True`` it
+    tests whether the mean measures over anchors agree. That is faster and needs no N x N matrix, but ignores which
+    anchors belong to the same space.
 
     Parameters
     ----------
     rows_x, rows_y, weights_x, weights_y
-        Two collections, as for :func:`energy_distance`. Types and features of spaces are not looked at: for these use
-        :func:`group_test` on what :func:`pairwise` returns. Two cohorts bring their subjects.
+        Two collections, as for :func:`energy_distance`. Types and features of spaces are ignored; to use them, call
+        :func:`group_test` on the result of :func:`pairwise`. Subjects of two cohorts are used by default.
     subjects, strata : pair of sequences, optional
-        Whose each item is, and in which stratum: of those of rows_x, and of those of rows_y. As for :func:`group_test`:
-        subjects on one side each are permuted as a whole, inside strata only.
+        Subject and stratum of each item: first for rows_x, then for rows_y. As for :func:`group_test`: subjects with
+        items on one side only are permuted as a whole, and only within strata.
     within : bool
         Every subject has items on both sides, and these are permuted within it.
     ground : {"w1", "w2"}
         The distance between measures, as for :func:`energy_distance`. "w1" has no power against collections whose
-        quantiles are distributed alike level by level; "w2" has power against all collections of measures that differ,
-        and needs the matrix.
+        quantiles have the same distribution at every level; "w2" has power against all collections of measures that
+        differ, and needs the matrix.
     pooled : bool
-        For spaces: pool the anchors of all spaces of a side. Collections whose pooled anchors agree are then alike.
+        For spaces: pool the anchors of all spaces of a side. The test has no power if the pooled anchors agree.
     n_resamples : int
-        Permutations to draw. If no more are possible, all are gone through, and the p-value is exact.
+        Number of random permutations. If no more are possible, all are enumerated, and the p-value is exact.
     rng : None, int or numpy.random.Generator
-        Source of randomness for the permutations; the same seed gives the same answer, whatever the method and threads.
+        Source of randomness for the permutations; the result of a seed does not depend on the method or the threads.
     stop_after : int, optional
-        Stop as soon as this many permutations have reached the observed statistic: early, if the collections are alike.
+        Stop as soon as this many permutations have reached the observed statistic: early, if there is no difference.
         The p-value is then #{null >= statistic} / #{null} and as valid as the full one (Besag and Clifford, Sequential
         Monte Carlo p-values, Biometrika 1991). 10 to 20 is usual.
     method : {"auto", "sweep", "matrix"}
         - "sweep": sort once, then sweep over many permutations together. Never holds a matrix of costs.
         - "matrix": all costs between measures, O(s² n) time and O(s²) memory; then a product of matrices per
           permutation. Not for the pooled anchors of spaces.
-        - "auto": whichever should take less time; the matrix only up to a few thousand measures. With ``ground="w2"``,
-          and of spaces that are not pooled, always the matrix.
+        - "auto": the one that should be faster; the matrix only up to a few thousand measures. With ``ground="w2"``,
+          and for spaces that are not pooled, always the matrix.
     threads : int
-        The answer does not depend on it.
+        The result does not depend on it.
     device : str, optional
-        "cuda" permutes on that device (extra ``torch``): the same permutations and, but for rounding, the same answer.
-        Sweeps do so where all measures at all levels that the distribution functions have, at most the different
-        values of k / n where nothing has weights, are at most 2²⁹ numbers; others stay on the CPU.
+        "cuda" permutes on that device (extra ``torch``): the same permutations and, up to rounding, the same result.
+        Sweeps need at most 2²⁹ numbers there: the measures times the distinct levels of their distribution functions
+        (at most the distinct values of k / n without weights). Larger ones stay on the CPU.
     progress : bool
         Show a bar, on a terminal or in a notebook.
 
@@ -195,9 +195,9 @@ def energy_test(
 
     Notes
     -----
-    Of N spaces the Anchor Energies of all pairs, then O(N²) for each permutation. Of s measures, or pooled anchors,
-    O(s n log(s n)) time to sort, then for each permutation O(k h) where the values or the levels have k different
-    ones and the other has h, and O(s n log(s n)) at most. On a device O(k s) for k different levels.
+    For N spaces the Anchor Energies of all pairs, then O(N²) time per permutation. For s measures, or pooled anchors,
+    O(s n log(s n)) time to sort, then per permutation O(k h), with k distinct values and h distinct levels or vice
+    versa, and O(s n log(s n)) at most. On a device O(k s) for k distinct levels.
 
     Examples
     --------
@@ -212,13 +212,13 @@ def energy_test(
     check_choice(method, "method", METHODS)
     check_choice(ground, "ground", GROUNDS)
     place = check_device(device)
-    place = None if place == "cpu" else place  # where the kernels for the CPU are far faster
+    place = None if place == "cpu" else place  # there the native kernels are far faster
     threads, generator = check_threads(threads), check_rng(rng)
     subjects = _known_subjects(rows_x, rows_y) if subjects is None else subjects
     rows_x, rows_y, weights_x, weights_y = _listed(rows_x, rows_y, weights_x, weights_y)
     if _has_spaces(rows_x, rows_y, pooled):
         if method == "sweep":
-            raise InputError("method='sweep' pools the anchors of spaces; give pooled=True too, or another method")
+            raise InputError("method='sweep' on spaces needs pooled=True; add it, or use another method")
         costs, labels = _space_distances(rows_x, rows_y, weights_x, weights_y, ground, threads, place, progress)
         statistics = matrix_statistics(costs, place)
         rounding = _rounding_of_roots([*rows_x, *rows_y], costs, ground)
@@ -265,23 +265,23 @@ def graph_model_test(
     Parameters
     ----------
     graphs_a, graphs_b : sequences of graphs
-        networkx or igraph graphs, SciPy sparse matrices, lists of edges, or what :func:`~anchorot.io.read_tu` returns.
-        Directions, loops, lengths and parallel edges do not count.
+        networkx or igraph graphs, SciPy sparse matrices, lists of edges, or the result of :func:`~anchorot.io.read_tu`.
+        Directions, loops, lengths and parallel edges are ignored.
     statistic : {"degree", "clustering", "anchors"}
-        What stands for a graph:
+        What represents a graph:
 
         - "degree": the distribution of its nodes' degrees;
-        - "clustering": that of its nodes' clustering coefficients;
-        - "anchors": its anchors, the distributions of the lengths of shortest paths from each node; two graphs are at
-          the root of their Anchor Energy. With ``pooled=True`` the anchors of all graphs of a side are pooled, which is
-          faster for thousands of graphs, but does not see which are of one graph.
+        - "clustering": the distribution of its nodes' clustering coefficients;
+        - "anchors": its anchors, the distributions of the lengths of shortest paths from each node; the distance of two
+          graphs is the root of their Anchor Energy. With ``pooled=True`` the anchors of all graphs of a side are
+          pooled, which is faster for thousands of graphs, but ignores which anchors belong to the same graph.
     subjects, strata, within
-        Where each graph is from, if some are not independent (several of one patient, one molecule, one seed); as for
+        The source of each graph, if some are not independent (several of one patient, one molecule, one seed); as for
         :func:`energy_test`.
     disconnected
-        Of "anchors": what to do with graphs in several parts, as for :func:`from_graph`.
+        For "anchors": how to treat disconnected graphs, as for :func:`from_graph`.
     pooled
-        Of "anchors", as for :func:`energy_test`.
+        For "anchors", as for :func:`energy_test`.
     ground, n_resamples, rng, stop_after, threads, progress
         As for :func:`energy_test`.
 
@@ -336,7 +336,7 @@ def _graph_items(graphs: Sequence[Any], statistic: str, disconnected: Disconnect
 
 
 def _join_sides(given: tuple[Names, Names] | None, labels: NDArray[np.uint8], name: str) -> list[Any] | None:
-    """Values of all items, from those of either side."""
+    """Values of all items, from the values of both sides."""
     if given is None:
         return None
     given = at_hand(given)
@@ -352,13 +352,13 @@ def _join_sides(given: tuple[Names, Names] | None, labels: NDArray[np.uint8], na
 
 
 def _known_subjects(x: Any, y: Any) -> tuple[Names, Names] | None:
-    """The subjects of two cohorts that have some."""
+    """The subjects of two cohorts, if both have subjects."""
     found = subjects_of(x, None), subjects_of(y, None)
     return None if found[0] is None or found[1] is None else found
 
 
 def _by_size(statistics: Statistics, in_x: NDArray[np.uint8]) -> Float64s:
-    """Statistics of labellings; kernels take those with as many items of the first collection together."""
+    """Statistics of labellings; kernels need batches with one size of the first collection."""
     sizes = in_x.sum(axis=1)
     if (sizes == sizes[0]).all():
         return statistics(in_x)
@@ -374,13 +374,13 @@ def _pool(
     weights_x: Sequence[ArrayLike] | None,
     weights_y: Sequence[ArrayLike] | None,
 ) -> tuple[PooledMeasures, NDArray[np.uint8]]:
-    """Both collections in one, and for each item 1 if it is of the first."""
+    """Both collections pooled, and for each item 1 if it is from the first."""
     x, y = PooledMeasures.of(rows_x, weights_x, "rows_x"), PooledMeasures.of(rows_y, weights_y, "rows_y")
     return x + y, np.repeat(np.array([1, 0], np.uint8), [x.n_items, y.n_items])
 
 
 def _listed(rows_x: Any, rows_y: Any, weights_x: Any, weights_y: Any) -> tuple[Any, ...]:
-    """Return both collections as lists, and their weights if they have any."""
+    """Return both collections as lists, and their weights, if any."""
     rows = (
         check_list(x, name, "measure", "measures or spaces") for x, name in ((rows_x, "rows_x"), (rows_y, "rows_y"))
     )
@@ -392,7 +392,7 @@ def _listed(rows_x: Any, rows_y: Any, weights_x: Any, weights_y: Any) -> tuple[A
 
 
 def _has_spaces(rows_x: Sequence[Any], rows_y: Sequence[Any], pooled: bool) -> bool:
-    """Whether distances between spaces are asked for."""
+    """Whether the distances are between spaces."""
     spaces = any(isinstance(item, Space) for rows in (rows_x, rows_y) for item in rows)
     if pooled and not spaces:
         raise InputError("pooled=True is for collections of spaces, but got measures")
@@ -409,7 +409,7 @@ def _space_distances(
     device: str | None,
     progress: bool,
 ) -> tuple[Float64s, NDArray[np.uint8]]:
-    """Roots of the Anchor Energies between all spaces, and for each 1 if it is of the first collection."""
+    """Roots of the Anchor Energies between all spaces, and for each 1 if it is from the first collection."""
     for rows, weights, name in ((rows_x, weights_x, "rows_x"), (rows_y, weights_y, "rows_y")):
         check_spaces(rows, weights, name)
     energies = pairwise(
@@ -423,7 +423,7 @@ def _space_distances(
 
 
 def _rounding_of_roots(spaces: Sequence[Any], roots: Float64s, ground: str) -> float:
-    """The most that rounding of two spaces' energy, a share of the range of their costs, leaves of its root."""
+    """Largest root of a rounding error; the error of an energy is a share of the range of the two spaces' costs."""
     exact = ground == "w1" and all(space.is_uniform for space in spaces)
     share = SQUARES_ROUNDING if exact else ROOTS_ROUNDING if ground == "w2" else HEIGHTS_ROUNDING
     low, high = (np.array([float(end(space.cost)) for space in spaces]) for end in (np.min, np.max))

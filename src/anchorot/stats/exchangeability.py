@@ -1,8 +1,8 @@
-"""Who is exchangeable: in which ways labels might as well have been dealt, if groups do not differ.
+"""Exchangeability: the labellings that are equally likely if groups do not differ.
 
-Ten images of one patient are not ten patients. What is permuted is a *unit*: an item, or a subject with all its items.
-Labels are dealt anew among the units of a *block*: all units, those of one stratum (a sex, a batch), or the items of
-one subject, where labels vary within subjects.
+Ten images of one patient are not ten patients. So labels are permuted between *units*: items, or subjects with all
+their items. They are permuted within *blocks* of units: all units, those of one stratum (a sex, a batch), or the items
+of one subject, if labels vary within subjects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Names = Sequence[Any] | NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """The labellings that are as likely as the one given, if groups do not differ.
+    """The labellings that are as likely as the given one, if groups do not differ.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Exchange:
     unit : ndarray of shape (N,)
         The unit of each item; units are numbered as they first appear.
     block : ndarray of shape (U,)
-        Among which units a unit's label may be dealt.
+        The block of each unit; labels are permuted within blocks.
     name : str
         What the units are, such as "subjects".
     """
@@ -46,19 +46,19 @@ class Exchange:
 
     @property
     def n_units(self) -> int:
-        """How many labels are dealt."""
+        """Number of units."""
         return len(self.labels)
 
     @cached_property
     def counts(self) -> Int64s:
-        """How many units of each block (a row) are in each group (a column)."""
+        """Number of units of each block (row) in each group (column)."""
         found = np.zeros((int(self.block.max()) + 1, int(self.labels.max()) + 1), np.int64)
         np.add.at(found, (self.block, self.labels), 1)
         return found
 
     @cached_property
     def alike(self) -> list[list[int]]:
-        """Groups that have as many units in every block, so that their names may be exchanged."""
+        """Classes of groups with the same number of units in every block; their names are interchangeable."""
         classes: dict[tuple[int, ...], list[int]] = {}
         for group, column in enumerate(self.counts.T.tolist()):
             classes.setdefault(tuple(column), []).append(group)
@@ -66,9 +66,9 @@ class Exchange:
 
     @cached_property
     def n_assignments(self) -> int:
-        """In how many ways units can be divided into such groups: 35 of four against four.
+        """Number of ways to divide the units into such groups: 35 for four against four.
 
-        The statistics of all tests here are the same whatever the groups are called.
+        The statistics of all tests here do not depend on the groups' names.
         """
         ways = math.prod(_ways(row) for row in self.counts.tolist())
         return ways // math.prod(math.factorial(len(groups)) for groups in self.alike)
@@ -78,7 +78,7 @@ class Exchange:
         return labels if self.n_units == len(self.unit) else labels[..., self.unit]
 
     def among(self, items: NDArray[np.intp]) -> Exchange:
-        """The same of some of the items, with whole units; groups, units and blocks are numbered anew."""
+        """Restrict to some items, with whole units; groups, units and blocks are renumbered."""
         units, unit = np.unique(self.unit[items], return_inverse=True)
         labels = np.unique(self.labels[units], return_inverse=True)[1].astype(self.labels.dtype)
         return Exchange(labels, unit, np.unique(self.block[units], return_inverse=True)[1], self.name)
@@ -86,7 +86,7 @@ class Exchange:
     def draw(self, count: int, generator: np.random.Generator) -> NDArray[Any]:
         """Return `count` random labellings of the units, one per row."""
         if self.block.any():
-            order = np.argsort(self.block + generator.random((count, self.n_units)), axis=1)  # by block, mixed inside
+            order = np.argsort(self.block + generator.random((count, self.n_units)), axis=1)  # shuffled within blocks
             drawn = np.empty((count, self.n_units), self.labels.dtype)
             drawn[:, np.argsort(self.block, kind="stable")] = self.labels[order]
             return drawn
@@ -95,22 +95,22 @@ class Exchange:
     def others(self) -> NDArray[Any]:
         """Return every other way to divide the units into such groups, one per row.
 
-        Unit after unit is put into every group that has room; of groups that are alike the first on their list must be
-        the first to get one. Every row that is begun can be finished, so there are never more than there will be.
+        Units are added one by one to every group that is not full. Of interchangeable groups, the first must get a unit
+        first. Every partial row can be completed, so there are never more rows than in the result.
         """
         order = np.argsort(self.block, kind="stable")
         used = np.zeros((1, self.counts.shape[1]), bool)
-        room = np.zeros_like(used, np.int64)
+        left = np.zeros_like(used, np.int64)  # number of units that each group still takes
         block = -1
-        steps: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []  # of every row that it comes from, and its group
+        steps: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []  # for every row its previous row, and its group
         for unit in order:
             if self.block[unit] != block:
                 block = int(self.block[unit])
-                room = np.repeat(self.counts[block][None], len(used), axis=0)
-            row, group = np.nonzero((room > 0) & self._may_begin(used))
-            used, room = used[row], room[row]
+                left = np.repeat(self.counts[block][None], len(used), axis=0)
+            row, group = np.nonzero((left > 0) & self._may_begin(used))
+            used, left = used[row], left[row]
             used[np.arange(len(row)), group] = True
-            room[np.arange(len(row)), group] -= 1
+            left[np.arange(len(row)), group] -= 1
             steps.append((row, group))
         rows = np.empty((len(used), self.n_units), self.labels.dtype)
         place = np.arange(len(used))
@@ -122,7 +122,7 @@ class Exchange:
         return rows[(rows != given).any(axis=1)]
 
     def _may_begin(self, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether a group has units already, or all have that are alike and before it."""
+        """Whether a group has units already, or all interchangeable groups before it have."""
         may = used.copy()
         for groups in self.alike:
             before = np.ones(len(used), bool)
@@ -132,7 +132,7 @@ class Exchange:
         return may
 
     def _renamed(self, labels: list[int]) -> list[int]:
-        """The same division, of groups that are alike the first on their list being the first to get a unit."""
+        """The same division, with interchangeable groups renamed so that the first gets a unit first."""
         own: dict[int, Iterator[int]] = {}
         for groups in self.alike:
             own |= dict.fromkeys(groups, iter(groups))
@@ -155,10 +155,10 @@ def exchange_of(
     strata: Names | None = None,
     within: bool = False,
 ) -> Exchange:
-    """Return who is exchangeable, from the group of each item and what else is known of the items.
+    """Return the exchangeable labellings, from the group, subject and stratum of each item.
 
-    Labels that are constant within subjects are dealt among subjects; those that vary within them need `within`, and
-    are dealt within each. With `strata`, only within those.
+    Labels that are constant within subjects are permuted between subjects. Labels that vary within subjects need
+    `within`, and are permuted within each subject. With `strata`, only within strata.
     """
     count = len(codes)
     items = np.arange(count)
@@ -190,7 +190,7 @@ def exchange_of(
 
 
 def _check_mixture(differs: NDArray[np.bool_], owner: Int64s, first: Int64s, subjects: Names, within: bool) -> None:
-    """Refuse labels that vary within some subjects only, or not as `within` says."""
+    """Refuse labels that vary within some subjects only, or contradict `within`."""
     varies = np.zeros(len(first), bool)
     varies[owner[differs]] = True
     n_varying, count = int(varies.sum()), len(first)
@@ -198,15 +198,15 @@ def _check_mixture(differs: NDArray[np.bool_], owner: Int64s, first: Int64s, sub
         constant = _nth(subjects, first[np.argmin(varies)])
         raise InputError(
             f"labels vary within {n_varying} of {count} subjects and are constant within the others, such as "
-            f"{constant!r}: neither whole subjects nor labels within subjects are exchangeable; test either kind alone"
+            f"{constant!r}: neither whole subjects nor labels within subjects are exchangeable; test them apart"
         )
     if n_varying and not within:
         raise InputError(
-            f"labels vary within subjects, such as {_nth(subjects, first[0])!r}, so that these cannot be permuted as "
-            "a whole; use within=True to permute labels within each"
+            f"labels vary within subjects, such as {_nth(subjects, first[0])!r}, so whole subjects cannot be permuted; "
+            "use within=True to permute labels within each"
         )
     if within and not n_varying:
-        raise InputError("labels are constant within all subjects; leave out within=True to permute whole subjects")
+        raise InputError("labels are constant within all subjects; drop within=True to permute whole subjects")
 
 
 def _nth(values: Names, place: Any) -> Any:
@@ -215,7 +215,7 @@ def _nth(values: Names, place: Any) -> Any:
 
 
 def number_names(values: Names, name: str, count: int) -> Int64s:
-    """Number values as they first appear; refuse missing ones."""
+    """Number values in order of first appearance; refuse missing ones."""
     listed = point_values(values, name)
     if len(listed) != count:
         raise InputError(f"{name} has {len(listed)} values, but there are {count} items")
@@ -223,7 +223,7 @@ def number_names(values: Names, name: str, count: int) -> Int64s:
     codes = np.empty(count, np.int64)
     for i, value in enumerate(listed):
         if value is None or not equals_itself(value):
-            raise InputError(f"{name}[{i}] is missing; leave that item out, or name what it belongs to")
+            raise InputError(f"{name}[{i}] is missing; remove that item, or give it a value")
         if not isinstance(value, Hashable):
             raise InputError(f"{name}[{i}] is a {type(value).__name__}, but a name or a number is needed")
         codes[i] = number.setdefault(value, len(number))

@@ -1,4 +1,4 @@
-"""How far are generated graphs from real ones? A score from 0 to 1 with an interval, by what their nodes look like."""
+"""Distance between generated and real graphs: a score from 0 to 1 with an interval, from features of their nodes."""
 
 from __future__ import annotations
 
@@ -28,29 +28,30 @@ from anchorot.stats.pooled import PooledMeasures, matrix_energies
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-GRID = Grid((16, 32), 0.0, 1.0)  # of costs of heat, which go from 0 to 1, and of levels
-MIN_GRAPHS = 3  # to draw anew from
-ROUNDING = 1e-12  # of the two squares that an energy is computed from: less is zero
+GRID = Grid((16, 32), 0.0, 1.0)  # of heat costs, which lie in [0, 1], and of levels
+MIN_GRAPHS = 3  # to resample from
+ROUNDING = 1e-12  # of the sum of squares that an energy is computed from: smaller energies are zero
 
 
 @dataclass(frozen=True)
 class GraphScore:
-    """How far generated graphs are from reference graphs.
+    """Distance of generated graphs from reference graphs.
 
     Attributes
     ----------
     score : float
-        From 0, one distribution, to 1: the largest of `subscores`.
+        From 0, same distribution, to 1: the largest of `subscores`.
     low, high : float
-        Its 95 % interval, from draws of graphs with replacement.
+        Its 95 % bootstrap interval.
     pvalue : float
-        Of the hypothesis that both collections have one distribution, by permutation, for all descriptors together.
+        For the hypothesis that both collections have the same distribution, by permutation, for all descriptors
+        together.
     descriptor : str
-        Which of them differs most.
+        The descriptor that differs most.
     subscores : dict of str to float
-        Of "anchors", "degree" and "clustering".
+        The scores of "anchors", "degree" and "clustering".
     n_reference, n_graphs : int
-        Graphs of each.
+        Number of graphs of each collection.
     """
 
     score: float
@@ -64,7 +65,7 @@ class GraphScore:
 
 
 class _Description(NamedTuple):
-    """What is known of each graph of a collection."""
+    """Descriptors of each graph of a collection."""
 
     anchors: list[AnchorFeatures]
     degree: list[Float64s]
@@ -74,24 +75,25 @@ class _Description(NamedTuple):
 class GraphDistance:
     r"""Score collections of graphs against a reference, which is prepared once.
 
-    Two graphs are compared in three ways: by the Anchor Energy of their nodes with costs of heat (:func:`from_graph`),
-    on a grid: what every node sees of its neighbourhood, whether the graph is connected or not; and by :math:`W_1`
-    between the degrees of their nodes, and between their clustering coefficients. With d such a distance (a root, of
-    energies), the score is the coefficient of inhomogeneity of Székely and Rizzo,
+    Two graphs are compared in three ways: by the Anchor Energy, on a grid, of their nodes with heat costs
+    (:func:`from_graph`), which describe every node's neighbourhood and need no connected graph; by :math:`W_1` between
+    the degrees of their nodes; and by :math:`W_1` between their clustering coefficients. With d such a distance (for
+    energies the root), the score is the coefficient of inhomogeneity of Székely and Rizzo,
 
     .. math:: 1 - \frac{E\,d(x, x') + E\,d(y, y')}{2\,E\,d(x, y)},
 
-    0 for collections of one distribution and 1 for two that are each all alike, but different. Pairs within are of
-    different graphs, so that a perfect generator's is 0 on average but for the cut at 0.
+    which is 0 for collections of the same distribution, and 1 if the graphs are identical within each collection but
+    differ between them. Pairs within a collection are of different graphs, so a perfect generator scores 0 on average,
+    except for the clipping at 0.
 
     Parameters
     ----------
     reference : sequence of graphs
         networkx or igraph graphs, SciPy sparse matrices or lists of edges, as for :func:`from_graph`; at least three.
     time : float
-        Of heat: short times see neighbours, long ones the whole graph.
+        Diffusion time of the heat: short times describe neighbours, long ones the whole graph.
     types : str, optional
-        The node attribute that says what kind each node is, such as an element; anchors are told apart by it.
+        The node attribute with the type of each node, such as an element; anchors are compared by it too.
 
     Examples
     --------
@@ -130,15 +132,15 @@ class GraphDistance:
         distances = _all_distances(self._reference, found)
         scores, drawn = {}, []
         for name, own in distances.items():
-            same = np.random.default_rng(seed)  # draws the same graphs for every descriptor
+            same = np.random.default_rng(seed)  # the same graphs for every descriptor
             means, others = mean_distances(own, labels, np.arange(len(labels)), (1, 0), same)
             scores[name] = float(_scores(np.array(means)[:, None])[0])
             drawn.append(_scores(others))
         low, high = interval_of(np.max(drawn, axis=0))
         exchange = exchange_of(labels)
         listed = others_if_few(exchange, count)
-        dealt = np.concatenate([labels[None], exchange.draw(count, generator) if listed is None else listed])
-        energies = np.stack([_energies(own, dealt) for own in distances.values()])
+        labellings = np.concatenate([labels[None], exchange.draw(count, generator) if listed is None else listed])
+        energies = np.stack([_energies(own, labellings) for own in distances.values()])
         best = max(scores, key=lambda name: scores[name])
         pvalue = float(compare_together(energies).adjusted.min())
         return GraphScore(scores[best], low, high, pvalue, best, scores, *sizes)
@@ -169,7 +171,7 @@ def _all_distances(reference: _Description, found: _Description) -> dict[str, Fl
 
 
 def _value_distances(rows: list[Float64s]) -> Float64s:
-    """W1 between all of them."""
+    """W1 between all pairs."""
     steps = PooledMeasures.of(rows, None, "graphs").steps()
     return kernels.step_costs(steps, steps, 1, 1)
 
@@ -189,7 +191,7 @@ def _anchor_distances(features: list[AnchorFeatures]) -> Float64s:
 
 
 def _scores(means: Float64s) -> Float64s:
-    """1 - (xx + yy) / 2 xy of mean distances xx, yy, xy, from 0 to 1; 0 where all graphs are alike."""
+    """1 - (xx + yy) / 2 xy of mean distances xx, yy, xy, clipped to [0, 1]; 0 if all graphs are identical."""
     xx, yy, xy = means
     return np.where(xy > 0, np.clip(1 - (xx + yy) / np.where(xy > 0, 2 * xy, 1.0), 0.0, 1.0), 0.0)
 
@@ -201,11 +203,11 @@ def _energies(distances: Float64s, labels: NDArray[np.uint8]) -> Float64s:
     return np.concatenate(list(batches)) / unit
 
 
-# -- what a graph looks like, as a distribution over its nodes ---------------------------------------------------------
+# -- descriptors of a graph, as distributions over its nodes -----------------------------------------------------------
 
 
 def tables_of(graphs: Iterable[Any], name: str) -> list[EdgeTable]:
-    """Read graphs of any library, or lists of edges; `name` is what messages call the collection."""
+    """Read graphs of any library, or lists of edges; messages call the collection `name`."""
     tables = []
     for i, graph in enumerate(check_list(graphs, name, "graph")):
         try:
@@ -222,16 +224,16 @@ def degrees(tables: Sequence[EdgeTable]) -> list[Float64s]:
 
 
 def clustering(tables: Sequence[EdgeTable]) -> list[Float64s]:
-    """Clustering coefficients of the nodes of every graph: links between neighbours, of those there could be."""
+    """Clustering coefficients of the nodes of every graph: the share of pairs of neighbours that are linked."""
     links = _all_links(tables)
     degree = np.diff(links.indptr)
-    closed = (links @ links).multiply(links).sum(axis=1)  # each triangle at a node, both ways round
+    closed = (links @ links).multiply(links).sum(axis=1)  # each triangle at a node, in both directions
     possible = degree * (degree - 1)
     return _by_graph(np.divide(closed, possible, out=np.zeros(len(degree)), where=possible > 0), tables)
 
 
 def _all_links(tables: Sequence[EdgeTable]) -> csr_array:
-    """One sparse matrix of all graphs side by side, without directions, loops and parallel edges."""
+    """One block-diagonal sparse matrix of all graphs, without directions, loops and parallel edges."""
     sizes = np.array([table.n for table in tables])
     first = np.cumsum(sizes) - sizes
     edges = np.concatenate([table.edges + start for table, start in zip(tables, first, strict=True)])

@@ -1,4 +1,4 @@
-"""Do groups of spaces differ? Permutation tests on a matrix of all-pairs distances."""
+"""Permutation tests for differences between groups of spaces, on a matrix of all-pairs distances."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ from anchorot.stats.dispersion import (
 from anchorot.stats.exchangeability import Exchange, exchange_of, number_names
 from anchorot.stats.permutation import PermutationTest, permutation_test
 
-MAX_ASYMMETRY = 1e-9  # of the largest distance: more is no rounding
+MAX_ASYMMETRY = 1e-9  # of the largest distance: more is not rounding
 
 
 @dataclass(frozen=True)
 class PairOfGroups:
-    """Two groups, compared by themselves.
+    """Comparison of two groups.
 
     Attributes
     ----------
     first, second : object
         Their labels.
     statistic, pvalue : float
-        As of :func:`~anchorot.group_test` on the two groups alone.
+        Result of :func:`~anchorot.group_test` on these two groups.
     adjusted_pvalue : float
-        Corrected for the number of pairs by Holm's method: those below 0.05 are, all together, wrong with a
-        probability of at most 5 %.
+        Corrected for the number of pairs by Holm's method: if all pairs below 0.05 are rejected, the probability of any
+        false rejection is at most 5 %.
     share : float
-        Of the dispersion of both groups, how much lies between them: from 0 to 1.
+        Share of the dispersion of both groups that lies between them: from 0 to 1.
     energy : float
-        How far apart they are, :math:`2 E[d(x, y)] - E[d(x, x')] - E[d(y, y')]` in units of the distances to the given
-        power, from pairs of different subjects (or items) alone: about 0, and as often below as above, for groups that
-        do not differ. NaN where a group has one subject.
+        Distance between the groups, :math:`2 E[d(x, y)] - E[d(x, x')] - E[d(y, y')]` in units of the distances to the
+        given power, from pairs of different subjects (or items): 0 on average for groups that do not differ. NaN if a
+        group has one subject.
     low, high : float
-        The 95 % interval of it, from draws of subjects (or items) with replacement. It is too short where groups differ
-        much and have few subjects, even with eight a side; of fewer than three in a group there is none, NaN.
+        Its 95 % bootstrap interval over subjects (or items). It is too short for groups that differ much and have few
+        subjects, even with eight a side; NaN for fewer than three in a group.
     """
 
     first: Any
@@ -71,20 +71,20 @@ class PairOfGroups:
 
 @dataclass(frozen=True, eq=False)
 class GroupTest(PermutationTest):
-    """What a test of several groups found.
+    """Result of a test of several groups.
 
     Attributes
     ----------
     groups : tuple
         The labels of the groups, sorted.
     sizes : tuple of int
-        Members of each.
+        Number of members of each.
     n_subjects : tuple of int
-        Subjects of each; without subjects the same as the members.
+        Number of subjects of each; without subjects the number of members.
     share : float
-        Of the dispersion of all, how much lies between the groups, 1 - W / T: from 0 to 1, above 0 by chance alone.
+        Share of the total dispersion that lies between the groups, 1 - W / T: from 0 to 1, above 0 even by chance.
     pairs : tuple of PairOfGroups
-        Every two groups by themselves, with how far apart they are; empty unless asked for.
+        Comparisons of all pairs of groups; empty with ``post_hoc=False``.
     """
 
     groups: tuple[Any, ...] = ()
@@ -139,58 +139,58 @@ def group_test(
 
     .. math:: T = \frac{1}{2N} \sum_{ij} d_{ij}, \qquad W = \sum_k \frac{1}{2 n_k} \sum_{i, j \in k} d_{ij}
 
-    and the statistic is :math:`F = \frac{(T - W) / (K - 1)}{W / (N - K)}`, compared with its values when the labels
-    are permuted. What is tested depends on the distances:
+    and the statistic is :math:`F = \frac{(T - W) / (K - 1)}{W / (N - K)}`, compared with its values under permuted
+    labels. The hypothesis depends on the distances:
 
-    - *squared* distances, such as Anchor Energies, or distances with ``power=2``: PERMANOVA, which asks whether the
-      groups have one centre;
-    - distances, or Anchor Energies with ``power=0.5``: the energy test DISCO (Rizzo and Székely 2010), which asks
-      whether the groups have one distribution.
+    - *squared* distances, such as Anchor Energies, or distances with ``power=2``: PERMANOVA, which tests whether the
+      groups have the same centre;
+    - distances, or Anchor Energies with ``power=0.5``: the energy test DISCO (Rizzo and Székely 2010), which tests
+      whether the groups have the same distribution.
 
-    Permuted is what is exchangeable. Ten images of a patient are not ten patients: say whose each member is by
-    `subjects`, and whole subjects are permuted.
+    Only exchangeable units are permuted. Ten images of a patient are not ten patients: give the subject of each member
+    as `subjects`, and whole subjects are permuted.
 
     Parameters
     ----------
     distances : array_like of shape (N, N), or Cohort
-        Symmetric and not negative: what :func:`pairwise` returns, of marked spaces and up to a reach too. The diagonal
-        is not looked at. Of a cohort the Anchor Energies, with its subjects if :func:`from_cohort` knew them.
+        Symmetric and not negative, as :func:`pairwise` returns them. The diagonal is ignored. For a cohort its Anchor
+        Energies are computed, and the subjects that it has from :func:`from_cohort` are used.
     labels : sequence of length N
-        The group of each, anything that can be a key of a dict, but not NaN; at least two groups, and one of them with
-        two members or more. Of a cohort also the name of a column of its metadata; so for `subjects` and `strata`.
+        The group of each member: any hashable value except NaN. There must be at least two groups, and one of them must
+        have two members or more. For a cohort also the name of a column of its metadata; so for `subjects` and
+        `strata`.
     subjects : sequence of length N, optional
-        Whose each member is. Labels are dealt anew among subjects, as many subjects to each group as there are.
+        The subject of each member. Labels are permuted between subjects; group sizes stay the same.
     strata : sequence of length N, optional
-        Labels are dealt anew inside each stratum only: a sex, a batch, a slide.
+        Labels are permuted only within each stratum: a sex, a batch, a slide.
     within : bool
-        Labels vary within every subject (before and after, left and right), and are dealt anew within each.
+        Labels vary within every subject (before and after, left and right), and are permuted within each.
     power : float > 0
-        Of the distances.
+        Exponent of the distances.
     post_hoc : bool
-        Compare every two groups by themselves too, with Holm's correction for their number, and tell how far apart
-        they are. Note that no p-value is below 1 / (n_resamples + 1), so many groups need more permutations to be told
-        apart.
-    marks, reach
-        Of a cohort: what to compare its spaces by, see :func:`anchor_energy`.
+        Also compare all pairs of groups, with effect sizes and Holm's correction for the number of pairs. No p-value is
+        below 1 / (n_resamples + 1), so many groups need more permutations.
+    attributes, max_cost
+        For a cohort, see :func:`anchor_energy`.
     n_resamples : int
-        Permutations to draw. If no more are possible, all are gone through, and the p-value is exact.
+        Number of random permutations. If no more are possible, all are enumerated, and the p-value is exact.
     rng, stop_after, progress
         As for :func:`energy_test`.
 
     Returns
     -------
     GroupTest
-        With `.pvalue`, `.unit` (what was permuted), `.n_assignments` (in how many ways), `.min_pvalue` (which no
-        p-value could be below), `.share` and `.pairs`.
+        With `.pvalue`, `.unit` (what was permuted), `.n_assignments` (number of possible labellings), `.min_pvalue`
+        (the smallest possible p-value), `.share` and `.pairs`.
 
     Warns
     -----
     InputWarning
-        If a cohort seems to have several samples of one subject, and nobody said so.
+        If a cohort seems to have several samples per subject, but no subjects were given.
 
     Notes
     -----
-    O(N² K) time per permutation, as products of matrices; of S subjects O(S² K).
+    O(N² K) time per permutation, as matrix products; for S subjects O(S² K).
 
     Examples
     --------
@@ -217,7 +217,7 @@ def group_test(
         raise InputError("power must be positive, but got 0")
     groups, codes = check_groups(names, len(matrix), "distances between ")
     scale = matrix.max(initial=0) or 1.0
-    powers = (matrix / scale) ** strength  # F is the same at any scale, and nothing overflows at this one
+    powers = (matrix / scale) ** strength  # F does not depend on scale, and at this one nothing overflows
     exchange = exchange_of(codes.astype(np.min_scalar_type(len(groups))), subjects=owners, strata=layers, within=within)
     owner = np.arange(len(codes)) if owners is None else number_names(owners, "subjects", len(codes))
     draws = generator.spawn(1)[0]
@@ -271,12 +271,12 @@ def _distances(
     if isinstance(given, Cohort):
         return pairwise(given, attributes=attributes, max_cost=max_cost, progress=progress)
     if attributes is not None or max_cost is not None:
-        raise InputError("attributes and max_cost are of a cohort, but got distances; give them to `pairwise`")
+        raise InputError("attributes and max_cost need a cohort, but got distances; pass them to `pairwise`")
     return given
 
 
 def f_statistics(sums: UnitSums, labels: NDArray[Any]) -> Float64s:
-    """F of every labelling (labellings, U); infinite where groups have no dispersion within."""
+    """F of every labelling (labellings, U); infinite if there is no dispersion within groups."""
     total, within = dispersions(sums, labels)
     with np.errstate(divide="ignore", invalid="ignore"):
         f = _freedom(sums, labels[0]) * ((total - within) / within)
@@ -284,19 +284,19 @@ def f_statistics(sums: UnitSums, labels: NDArray[Any]) -> Float64s:
 
 
 def _freedom(sums: UnitSums, labels: NDArray[Any]) -> float:
-    """(N - K) / (K - 1), of N items in K groups."""
+    """(N - K) / (K - 1), for N items in K groups."""
     groups = int(labels.max()) + 1
     return (sums.n_items - groups) / (groups - 1)
 
 
 def _least_equal_f(observed: float, freedom: float) -> float:
-    """The least F that equals the observed one but for rounding, which is that of W / T = freedom / (freedom + F)."""
+    """The smallest F that counts as a tie; rounding is that of W / T = freedom / (freedom + F)."""
     within = freedom / (freedom + observed) + ROUNDING
     return freedom * (1 - within) / within
 
 
 def _share(powers: Float64s, exchange: Exchange) -> float:
-    """1 - W / T of the labels given; 0 where all items are alike."""
+    """1 - W / T of the given labels; 0 if all distances are zero."""
     own = np.unique(exchange.labels, return_inverse=True)[1]
     total, within = dispersions(UnitSums.of(powers, exchange.unit), own[None])
     return float(1 - within[0] / total) if total > 0 else 0.0
@@ -315,7 +315,7 @@ def holm(pvalues: Sequence[float]) -> list[float]:
 def _check_distances(distances: ArrayLike) -> Float64s:
     matrix: Float64s = check_square(distances, "distances").astype(np.float64)
     np.fill_diagonal(matrix, 0.0)
-    check_finite(matrix, "distances", "; leave out the spaces that could not be compared")
+    check_finite(matrix, "distances", "; remove the spaces that could not be compared")
     if (matrix < 0).any():
         raise InputError(f"distances must not be negative, but the least is {matrix.min():g}")
     if np.abs(matrix - matrix.T).max(initial=0) > MAX_ASYMMETRY * matrix.max(initial=0):

@@ -1,4 +1,4 @@
-"""Permutation tests: labels drawn in batches, ties counted, stopped early where that is asked for."""
+"""Permutation tests: labels drawn in batches, with ties and optional early stopping."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from anchorot._typing import Float64s, RngLike
 from anchorot._validate import check_integer, check_rng
 from anchorot.stats.exchangeability import Exchange
 
-TIE = 1e-12  # of the observed statistic: one that is less by no more is equal but for rounding
-BATCH = 256  # labellings whose statistics are computed at once
-CAUTIOUS_BATCH = 64  # where the test may stop after any of them
-MANY = 1_000_000  # assignments, whose number is rounded
+TIE = 1e-12  # of the observed statistic: differences up to this are rounding
+BATCH = 256  # labellings whose statistics are computed together
+CAUTIOUS_BATCH = 64  # the same for tests that may stop early
+MANY = 1_000_000  # assignments; larger numbers are rounded
 
 Statistics = Callable[[NDArray[Any]], Float64s]
 
 
 @dataclass(frozen=True, eq=False)
 class PermutationTest:
-    """What a permutation test found.
+    """Result of a permutation test.
 
     Attributes
     ----------
     statistic : float
-        Of the labels as given.
+        Statistic of the given labels.
     pvalue : float
-        (#{null >= statistic} + 1) / (len(null) + 1), ties included; of a test that stopped early
-        #{null >= statistic} / len(null).
+        (#{null >= statistic} + 1) / (len(null) + 1), ties included; #{null >= statistic} / len(null) if the test
+        stopped early.
     null : ndarray
         The statistic under each permutation of the labels.
     stopped_early : bool
@@ -43,10 +43,10 @@ class PermutationTest:
     unit : str
         What was permuted: "items", "subjects", "items within subjects" and the like.
     n_assignments : int
-        In how many ways the units can be divided into such groups. If these are no more than were to be drawn, `null`
-        has each but the one given, once, and the p-value is exact.
+        Number of ways to divide the units into such groups. If it is at most `n_resamples`, `null` has each of them
+        except the given one once, and the p-value is exact.
     min_pvalue : float
-        The smallest p-value that was possible.
+        The smallest possible p-value.
     """
 
     statistic: float
@@ -61,7 +61,7 @@ class PermutationTest:
         return card(type(self).__name__, self._facts(), histogram(self.null, self.statistic), self._details())
 
     def _facts(self) -> dict[str, object]:
-        """What a notebook tells in a table."""
+        """Rows of the table in a notebook."""
         drawn = f"{len(self.null)} permutations{', stopped early' * self.stopped_early}"
         facts: dict[str, object] = {"statistic": f"{self.statistic:.6g}", "p-value": f"{self.pvalue:.4g} of {drawn}"}
         if self.n_assignments:
@@ -70,17 +70,17 @@ class PermutationTest:
         return facts
 
     def _details(self) -> str:
-        """What it shows below, as HTML."""
+        """HTML below the table."""
         return ""
 
 
 def few_digits(count: int) -> str:
-    """Return a count in full, or rounded if it is long."""
+    """Format a count, rounded if it is large."""
     return str(count) if count < MANY else f"about 1e{len(str(count)) - 1}"
 
 
 def less_rounding(observed: float, rounding: float = 0.0) -> float:
-    """Return the least statistic that equals the observed one but for rounding, of that or of its own digits."""
+    """Return the smallest statistic that counts as a tie with the observed one, within `rounding` or `TIE`."""
     return observed - max(TIE * abs(observed), rounding)
 
 
@@ -94,15 +94,15 @@ def permutation_test(
     least_equal: Callable[[float], float] = less_rounding,
     progress: bool = True,
 ) -> PermutationTest:
-    """Compare the statistic of the labels given with those of labels that might as well have been dealt.
+    """Compare the statistic of the given labels with those of equally likely labels.
 
-    All divisions into groups are gone through if there are at most `n_resamples`; else that many are drawn, which
-    depend on `rng` alone. With `stop_after` = h the test ends at the h-th draw whose statistic reaches the observed
-    one, and p = h / l if there were l draws by then (Besag and Clifford 1991): a valid p-value, because under the null
-    hypothesis l is that small with a probability of at most p.
+    All divisions into groups are enumerated if there are at most `n_resamples`; else that many are drawn, depending
+    only on `rng`. With `stop_after` = h the test ends at the h-th draw whose statistic reaches the observed one, and
+    p = h / l after l draws (Besag and Clifford 1991). This p-value is valid: under the null hypothesis l is that small
+    with a probability of at most p.
 
-    Statistics, which are asked for with the labels of all units, must not depend on what groups are called. Those
-    from `least_equal` of the observed one on count as no less: the slack follows the values compared, and no other.
+    `statistics` gets the labels of all units, and must not depend on the groups' names. Values from
+    `least_equal(observed)` on count as reaching the observed one.
     """
     count = check_integer(n_resamples, "n_resamples", 1)
     enough = None if stop_after is None else check_integer(stop_after, "stop_after", 1)
@@ -114,7 +114,10 @@ def permutation_test(
         "unit": exchange.name, "n_assignments": exchange.n_assignments, "min_pvalue": 1 / (count + 1)
     }  # fmt: skip
     size = BATCH if enough is None else CAUTIOUS_BATCH
-    starts = [0, *range(size - 1, count, size)]  # the labels given go with the first: alone they take as long as 16
+    starts = [
+        0,
+        *range(size - 1, count, size),
+    ]  # the given labels join the first batch: alone they take as long as 16
 
     def draw(start: int) -> NDArray[Any]:
         batch = min(size - (start == 0), count - start)
@@ -141,7 +144,7 @@ def permutation_test(
 
 
 def _drawn_ahead(draw: Callable[[int], NDArray[Any]], starts: list[int]) -> Generator[NDArray[Any]]:
-    """Draw every batch while statistics of the one before are computed, which leaves the interpreter free."""
+    """Draw each batch in a thread while statistics of the previous one are computed without the GIL."""
     with ThreadPoolExecutor(1, "anchorot") as thread:
         coming = thread.submit(draw, starts[0])
         for start in starts[1:]:
@@ -151,5 +154,5 @@ def _drawn_ahead(draw: Callable[[int], NDArray[Any]], starts: list[int]) -> Gene
 
 
 def others_if_few(exchange: Exchange, count: int) -> NDArray[Any] | None:
-    """All labellings but the one given, if no more than `count` are possible."""
+    """All labellings except the given one, if at most `count` are possible."""
     return exchange.others() if exchange.n_assignments <= count else None

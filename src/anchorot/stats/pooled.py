@@ -1,4 +1,4 @@
-"""Measures of two collections, pooled: made ready once, and their energy distances under many labellings."""
+"""Pooled measures of two collections: prepared once, with energy distances under many labellings."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from anchorot.exceptions import InputError
 from anchorot.space import Space, heavy_part
 from anchorot.stats.permutation import Statistics
 
-MAX_MATRIX_ROWS = 4096  # a matrix of costs between more measures would be large, 128 MB and more
-MAX_PADDED_NUMBERS = 1 << 24  # numbers, if one long measure makes all quantile functions as long, another 128 MB
-# Measured, in passes of the sweep over one place for one labelling (about 0.15 ns):
+MAX_MATRIX_ROWS = 4096  # a matrix of costs between that many measures takes 128 MB
+MAX_PADDED_NUMBERS = 1 << 24  # another 128 MB, for quantile functions padded to the longest measure
+# Measured, in units of the sweep's time per place and labelling (about 0.15 ns):
 PRODUCT_STEP = 0.6  # one entry of the matrix of costs, for one labelling
 COST_STEP = 4.0  # one step of a quantile function, for one entry of the matrix
-# What rounding leaves of a statistic, in units of the range of values
+# Rounding errors of a statistic, in units of the range of values:
 SQUARES_ROUNDING = 1e-24  # a sum of squares
-HEIGHTS_ROUNDING = 1e-15  # the same, over heights that are sums of weights
+HEIGHTS_ROUNDING = 1e-15  # a sum of squares, if heights are sums of weights
 COSTS_ROUNDING = 1e-14  # a sum of costs that cancel
-ROOTS_ROUNDING = 1e-8  # the same of W2, a root, over heights that are sums of weights
+ROOTS_ROUNDING = 1e-8  # a sum of W2, which is a root, if heights are sums of weights
 
 
 class PooledMeasures:
     """The measures of one collection, or of two, the first collection's items first.
 
-    An item is one measure on the line, or a space, which stands for its anchors: one measure per point. Equal values of
-    a measure are one atom; the atoms stand row by row, sorted, with the height of the CDF after each.
+    An item is one measure on the line, or a space, represented by its anchors: one measure per point. Equal values of a
+    measure form one atom. The atoms are stored measure by measure, sorted, with the height of the CDF after each.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class PooledMeasures:
         self.value = value
         self.height = height
         self.items = items
-        self.has_weights = has_weights  # whose sums, the heights, are rounded
+        self.has_weights = has_weights  # then heights are rounded sums
 
     @classmethod
     def of(cls, items: Sequence[Any], weights: Sequence[ArrayLike] | None, name: str) -> PooledMeasures:
-        """Check and sort the items of one collection; `name` is what messages call it."""
+        """Check and sort the items of one collection; messages call it `name`."""
         if any(isinstance(item, Space) for item in items):
             return cls._of_spaces(items, weights, name)
         measures = RaggedMeasures.of(items, weights, name)
@@ -71,16 +71,16 @@ class PooledMeasures:
 
     @classmethod
     def _of_measures(cls, measures: RaggedMeasures, items: RowItems) -> PooledMeasures:
-        """Sort the atoms within rows, add up heights, and join equal atoms."""
+        """Sort the atoms within rows, accumulate heights, and merge equal atoms."""
         ordered = measures.sorted()
         row, value, lengths = ordered.row, ordered.value, ordered.lengths
         ends = np.cumsum(lengths)
         if ordered.weight is None:
-            # a quotient of whole numbers: equal heights of measures of different sizes are equal floats
+            # a quotient of integers: equal heights of measures of different sizes are equal floats
             height = (np.arange(1, len(row) + 1) - np.repeat(ends - lengths, lengths)) / np.repeat(lengths, lengths)
         else:
             height = np.minimum(from_heights(heights_after(row, ordered.jumps())), 1.0)
-            height[ends - 1] = 1.0  # rounded weights may sum to less, or to more
+            height[ends - 1] = 1.0  # rounded weights may sum to less or more
         is_last = np.append((row[1:] != row[:-1]) | (value[1:] != value[:-1]), True)
         return cls(row[is_last], value[is_last], height[is_last], items, has_weights=ordered.weight is not None)
 
@@ -113,20 +113,20 @@ class PooledMeasures:
 
     @cached_property
     def moves(self) -> PlaceMoves:
-        """How the measures move: over positions or over levels, whichever takes less time to sweep."""
+        """How the measures change along the sweep: over positions or over levels, whichever is faster."""
         over_positions, over_levels = self._over_positions(), self._over_levels()
         return min(over_positions, over_levels, key=kernels.labelled_steps)
 
     def _over_positions(self) -> PlaceMoves:
-        """CDF heights, from 0 to 1, as the position runs over the line."""
+        """CDF heights, from 0 to 1, as the position moves along the line."""
         time, order = self._by_value
         height, number = _number_values(*self._by_height)
-        place, target = np.append(0.0, height), number[order] + np.uint32(1)  # all begin below the lowest height
+        place, target = np.append(0.0, height), number[order] + np.uint32(1)  # all start at height 0
         start = np.zeros(self.n_rows, np.uint32)
         return PlaceMoves(time, self.row[order], target, start, place, float(time[0]), float(time[-1]))
 
     def _over_levels(self) -> PlaceMoves:
-        """Quantiles as the level runs from 0 to 1: each steps on at the heights of its CDF."""
+        """Quantiles as the level moves from 0 to 1: each jumps at the heights of its CDF."""
         place, number = _number_values(*self._by_value)
         steps = level_steps(self.row, self._by_height)
         return PlaceMoves(
@@ -135,25 +135,25 @@ class PooledMeasures:
 
     @cached_property
     def _by_value(self) -> tuple[Float64s, Int64s]:
-        """All values in ascending order, and where they stand."""
+        """All values in ascending order, and the permutation that sorts them."""
         return kernels.argsort(self.value, threads=1)
 
     @cached_property
     def _by_height(self) -> tuple[Float64s, Int64s]:
-        """All heights in ascending order, and where they stand."""
+        """All heights in ascending order, and the permutation that sorts them."""
         return kernels.argsort(self.height, threads=1)
 
     def steps(self) -> StepRows:
         """Quantile functions of all measures, padded to one length."""
         lengths = np.bincount(self.row)
         last = np.cumsum(lengths) - 1
-        # beyond its last atom a measure stays there, over no level at all
+        # after its last atom a row repeats it, over an interval of length 0
         at = np.minimum((last - lengths + 1)[:, None] + np.arange(lengths.max()), last[:, None])
         return StepRows(self.value[at], self.height[at])
 
 
 def _number_values(ascending: Float64s, order: Int64s) -> tuple[Float64s, NDArray[np.uint32]]:
-    """Different values in ascending order, and which of them stands where, from all values sorted."""
+    """Distinct values in ascending order, and the number of each value, from all values sorted."""
     is_new = np.append(True, ascending[1:] != ascending[:-1])
     number = np.empty(len(order), np.uint32)
     number[order] = np.cumsum(is_new) - 1
@@ -161,12 +161,12 @@ def _number_values(ascending: Float64s, order: Int64s) -> tuple[Float64s, NDArra
 
 
 def check_spaces(items: Sequence[Any], weights: Sequence[ArrayLike] | None, name: str) -> None:
-    """Refuse collections of spaces that have weights beside their own, or hold other things."""
+    """Refuse collections of spaces with extra weights, or with items that are not spaces."""
     if weights is not None:
-        raise InputError(f"spaces bring their own weights, but got weights for {name}")
+        raise InputError(f"spaces have their own weights, but got weights for {name}")
     other = next((i for i, item in enumerate(items) if not isinstance(item, Space)), None)
     if other is not None:
-        raise InputError(f"{name} mixes spaces with others: {name}[{other}] is a {type(items[other]).__name__}")
+        raise InputError(f"{name} must be all spaces or none: {name}[{other}] is a {type(items[other]).__name__}")
 
 
 # -- energy distances of labellings -----------------------------------------------------------------------------------
@@ -175,9 +175,9 @@ def check_spaces(items: Sequence[Any], weights: Sequence[ArrayLike] | None, name
 def energy_statistics(
     measures: PooledMeasures, ground: str, n_resamples: int, method: str, threads: int, device: str | None
 ) -> tuple[Statistics, float]:
-    """What computes the energy distances of labellings: on a device, from a matrix of costs, or by sweeps.
+    """The function for energy distances of labellings: on a device, from a matrix of costs, or by sweeps.
 
-    Also what rounding leaves of them, in units of the range of values.
+    Also its rounding error, in units of the range of values.
     """
     of_squares = HEIGHTS_ROUNDING if measures.has_weights else SQUARES_ROUNDING
     if device is not None and ground == "w1" and method != "matrix":
@@ -192,7 +192,7 @@ def energy_statistics(
 
 
 def _level_statistics(measures: PooledMeasures, device: str) -> Statistics | None:
-    """Sums over levels on a device; None where there are too many."""
+    """Sums over levels on a device; None if there are too many."""
     from anchorot.torch._labelled import LabelledLevels
 
     if not LabelledLevels.serves(measures.height, measures.n_rows):
@@ -202,7 +202,7 @@ def _level_statistics(measures: PooledMeasures, device: str) -> Statistics | Non
 
 
 def matrix_statistics(costs: Float64s, device: str | None) -> Statistics:
-    """What computes the energy distances of labellings from the costs between all items, perhaps on a device."""
+    """The function for energy distances of labellings from the costs between all items, optionally on a device."""
     if device is None:
         return partial(matrix_energies, costs)
     import torch
@@ -219,7 +219,7 @@ def _in_range(energies: Statistics, in_x: NDArray[np.uint8]) -> Float64s:
 
 
 def sweep_energies(measures: PooledMeasures, in_x: NDArray[np.uint8], threads: int) -> Float64s:
-    """Energy distance of the two collections that each labelling makes, by one sweep over all measures."""
+    """Energy distance between the two collections of each labelling, by one sweep over all measures."""
     with np.errstate(over="ignore", invalid="ignore"):
         energies = kernels.labelled_energies(measures.moves, measures.items, in_x, threads)
     check_overflow(energies, 1)
@@ -227,9 +227,9 @@ def sweep_energies(measures: PooledMeasures, in_x: NDArray[np.uint8], threads: i
 
 
 def matrix_energies(costs: Float64s, in_x: NDArray[np.uint8]) -> Float64s:
-    """Energy distance of the two collections that each labelling makes, from the costs between all items.
+    """Energy distance between the two collections of each labelling, from the costs between all items.
 
-    -sᵀ W s with the signed masses s = 1 / size_x on one side, -1 / size_y on the other; it is no less than 0.
+    -sᵀ W s with the signed masses s = 1 / size_x on one side, -1 / size_y on the other; never negative.
     """
     size_x = int(in_x[0].sum())
     signed = np.where(in_x, 1 / size_x, -1 / (in_x.shape[1] - size_x))
@@ -240,7 +240,7 @@ def matrix_energies(costs: Float64s, in_x: NDArray[np.uint8]) -> Float64s:
 
 
 def _item_costs(measures: PooledMeasures, ground: str, n_resamples: int, method: str, threads: int) -> Float64s | None:
-    """Mean ground distances between the measures of all items; None where sweeps do without."""
+    """Mean ground distances between the measures of all items; None for sweeps, which do not need them."""
     if ground == "w2":
         if method == "sweep":
             raise InputError("ground='w2' needs method='matrix' or 'auto', but got method='sweep'")
@@ -256,20 +256,20 @@ def _ground_costs(measures: PooledMeasures, threads: int) -> Float64s:
     costs = ground_distances(_steps(measures), threads)
     if measures.n_rows == measures.n_items:
         return costs
-    first = np.searchsorted(measures.items.item, np.arange(measures.n_items))  # the rows of an item stand together
+    first = np.searchsorted(measures.items.item, np.arange(measures.n_items))  # rows of an item are adjacent
     mass = measures.items.mass
     return np.add.reduceat(np.add.reduceat(mass[:, None] * costs * mass, first, axis=0), first, axis=1)
 
 
 def pooled_ground_energy(measures: PooledMeasures, labels: NDArray[np.uint8], threads: int) -> float:
-    """Energy distance of one labelling where the ground distance is W2."""
+    """Energy distance of one labelling with ground distance W2."""
     size_x = int(labels.sum())
     signed = np.where(labels, 1 / size_x, -1 / (len(labels) - size_x))
     return ground_energy(_steps(measures), signed[measures.items.item] * measures.items.mass, threads)
 
 
 def _steps(measures: PooledMeasures) -> StepRows:
-    """Quantile functions of all measures, if there is memory for them and for the distances between them."""
+    """Quantile functions of all measures; an error if they and their distances do not fit into memory."""
     check_memory(measures.n_rows, 48 * max(1.0, measures.longest / measures.n_rows), "W2 distances between")
     return measures.steps()
 
@@ -277,7 +277,7 @@ def _steps(measures: PooledMeasures) -> StepRows:
 def _use_matrix(measures: PooledMeasures, n_resamples: int, method: str) -> bool:
     rows = measures.n_rows
     if method == "matrix" and rows != measures.n_items:
-        raise InputError("method='matrix' is not for pooled anchors of spaces; these need method='sweep'")
+        raise InputError("method='matrix' does not support pooled anchors of spaces; use method='sweep'")
     if method != "auto":
         return method == "matrix"
     if rows != measures.n_items or rows > MAX_MATRIX_ROWS or rows * measures.longest > MAX_PADDED_NUMBERS:

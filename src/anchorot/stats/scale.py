@@ -1,4 +1,4 @@
-"""At which distance do groups of spaces differ? One permutation test for all distances together."""
+"""Test at which distances groups of spaces differ: one permutation test for all distances together."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ from anchorot.stats.dispersion import (
 from anchorot.stats.exchangeability import Exchange, exchange_of, number_names
 from anchorot.stats.permutation import BATCH, PermutationTest, others_if_few
 
-N_REACHES = 32
-N_QUANTILES = 1025  # of each space's costs, from which reaches are chosen
-MIN_GAP = 1e-9  # of how far they lie above the least: costs that differ by less are equal but for rounding
-ENERGY_ROUNDING = 1e-14  # of the largest energy that two spaces can have where there are costs: less is rounding
+N_BANDS = 32
+N_QUANTILES = 1025  # of each space's costs, from which the ends of bands are chosen
+MIN_GAP = 1e-9  # of the height above the smallest cost: costs that differ by less are equal up to rounding
+ENERGY_ROUNDING = 1e-14  # of the largest possible energy in the range of costs: less is rounding
 FAR_ROUNDING = 1e-24  # the same beyond all costs, where the integrand is a square of rounding errors
 
 Band = tuple[float, float]
 
 
 class PairBand(NamedTuple):
-    """Where groups differ in how points of two types lie to each other."""
+    """A band of distances at which groups differ in the distances between points of two types."""
 
     first: Hashable
     second: Hashable
@@ -62,7 +62,7 @@ class PairBand(NamedTuple):
 
 
 def _runs(differs: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Where stretches of True begin and end."""
+    """Start and end of every run of True."""
     padded = np.concatenate([[False], differs, [False]])
     start, end = (np.flatnonzero(step) for step in (padded[1:] & ~padded[:-1], padded[:-1] & ~padded[1:]))
     return list(zip(start.tolist(), end.tolist(), strict=True))
@@ -70,35 +70,36 @@ def _runs(differs: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ScaleTest(PermutationTest):
-    """At which distances groups differ.
+    """Result of a test at which distances groups differ.
 
     `statistic` is the largest standardised share of all bands, `null` its values under permuted labels, and `pvalue`
-    that of the hypothesis that the groups differ at no distance.
+    tests the hypothesis that the groups differ at no distance.
 
     Attributes
     ----------
     edges : ndarray of shape (K + 1,)
         Band k goes from distance ``edges[k]`` to ``edges[k + 1]``.
     share : ndarray of shape (K,)
-        Of the dispersion of all spaces at the distances of a band, how much lies between the groups: from 0 to 1.
+        Share of the dispersion at the distances of a band that lies between the groups: from 0 to 1.
     expected, spread : ndarray of shape (K,)
-        Mean and standard deviation of the share when labels are permuted.
+        Mean and standard deviation of the share under permuted labels.
     pvalues : ndarray of shape (K,)
-        Of each band by itself.
+        For each band, unadjusted.
     adjusted_pvalues : ndarray of shape (K,)
-        Of each band among all: those below 0.05 are, all together, wrong with a probability of at most 5 %.
+        For each band, adjusted for all bands: if all below 0.05 are rejected, the probability of any false rejection is
+        at most 5 %.
     error : ndarray of shape (K,)
-        Standard error of the share, by leaving out one subject (or space) after the other; NaN where a group has one.
+        Jackknife standard error of the share, over subjects (or spaces); NaN if a group has only one.
     groups : tuple
         The labels of the groups, sorted.
     sizes : tuple of int
-        Members of each.
+        Number of members of each.
     pairs : tuple of tuple
-        The P pairs of types, if asked for.
+        The P pairs of types, with ``type_pairs=True``.
     pair_shares : ndarray of shape (P, K)
         The share of every pair of types and band.
     pair_pvalues : ndarray of shape (P, K)
-        Of every pair of types and band among all of them, adjusted as `adjusted_pvalues` are.
+        For every pair of types and band, adjusted for all of them.
     """
 
     edges: Float64s
@@ -122,15 +123,15 @@ class ScaleTest(PermutationTest):
 
     @property
     def max_cost(self) -> float:
-        """How far one must see for the distances at which the groups differ most."""
+        """The largest cost needed to see the distances at which the groups differ most."""
         return self.band[1]
 
     def where(self, level: float = 0.05) -> list[Band]:
-        """Return the distances at which the groups differ, as bands; wrong with a probability of at most `level`."""
+        """Return the bands of distances at which the groups differ, with a family-wise error of at most `level`."""
         return [(float(self.edges[a]), float(self.edges[b])) for a, b in _runs(self.adjusted_pvalues <= level)]
 
     def which(self, level: float = 0.05) -> list[PairBand]:
-        """Return the types and distances at which the groups differ, most certain first; wrong as seldom as `where`."""
+        """Return the types and distances at which the groups differ, most certain first; errors are as for `where`."""
         found = [
             PairBand(
                 *pair, float(self.edges[a]), float(self.edges[b]), float(shares[a:b].max()), float(pvalues[a:b].min())
@@ -141,7 +142,7 @@ class ScaleTest(PermutationTest):
         return sorted(found, key=lambda band: (band.pvalue, -band.share))
 
     def limit(self, level: float = 0.05) -> Float64s:
-        """Return what the share of a band must exceed for the groups to differ there; infinite for few permutations."""
+        """Return the share of each band above which groups differ there; infinite with too few permutations."""
         allowed = int(np.floor(level * (len(self.null) + 1) + ROUNDING)) - 1  # permutations that may reach it
         if allowed < 0:
             return np.full(len(self.share), np.inf)
@@ -183,18 +184,18 @@ def scale_test(
 ) -> ScaleTest:
     r"""Test at which distances groups of spaces differ, for all distances together.
 
-    Anchor Energy is an integral over distances x; the part of it between two reaches,
+    Anchor Energy is an integral over distances x. Its part in a band of distances,
 
     .. math:: AE(R_k) - AE(R_{k - 1}) = 2 \int_{R_{k-1}}^{R_k} \int_0^1 |F(x, t) - G(x, t)|^2 dt\, dx,
 
-    is a squared distance of its own: of how many points (of which types, with `attributes`) the points of a space have
-    within x, for x in that band. For each band the share of the dispersion that lies between the groups,
-    :math:`1 - W / T` as in :func:`group_test`, is compared with its values under permuted labels. The same
-    permutations serve all bands: shares are standardised by their mean and deviation under permutation, which makes
-    bands of many and of few points comparable, and the largest of all bands is what p-values are adjusted by.
+    is itself a squared distance: it compares how many points (of which types, with `attributes`) the points of a space
+    have within x, for x in that band. For each band the share of the dispersion that lies between the groups,
+    :math:`1 - W / T` as in :func:`group_test`, is compared with its values under permuted labels. All bands use the
+    same permutations. Shares are standardised by their mean and deviation under permutation, so that bands with many
+    and with few points are comparable; p-values are adjusted by the largest of all bands.
 
-    Bands tell more than energies up to a reach, which stay large beyond the distance at which spaces differ; for one
-    reach alone use ``group_test(pairwise(spaces, max_cost=...), labels)``.
+    Bands are more informative than energies up to a maximal cost, which stay large beyond the distance at which spaces
+    differ. For a single maximal cost use ``group_test(pairwise(spaces, max_cost=...), labels)``.
 
     Parameters
     ----------
@@ -202,37 +203,37 @@ def scale_test(
     labels : sequence of length N
         The group of each space; as for :func:`group_test`.
     subjects, strata, within
-        Whose each space is, and who is exchangeable; as for :func:`group_test`.
+        As for :func:`group_test`.
     max_costs : array_like of shape (K,), optional
-        Ascending: where the bands end. The first begins at the least cost of all spaces. By default there are 32, of
-        costs that occur, denser where distances are short; the last is the largest cost. If fewer than that many costs
-        occur, as in graphs, all are taken.
+        Ascending ends of the bands. The first band begins at the smallest cost of all spaces. By default there are 32
+        costs from the spaces, denser at short distances; the last is the largest cost. If the spaces have fewer
+        distinct costs, as graphs do, all are used.
     attributes : {"types", "features"}, FeatureMap, optional
         As for :func:`anchor_energy`.
     type_pairs : bool
-        With ``attributes="types"``: also say of which types, by the part of the energy that every two types have. Its
-        p-values are adjusted for all pairs of types and all bands together.
+        With ``attributes="types"``: also test every pair of types, by its part of the energy. These p-values are
+        adjusted for all pairs of types and all bands together.
     robust : bool
-        Compare ranks of costs; reaches are ranks too, from 0 to 1.
+        Compare ranks of costs; `max_costs` are then ranks from 0 to 1.
     n_resamples : int
-        Permutations to draw. No p-value is below 1 / (n_resamples + 1).
+        Number of random permutations. No p-value is below 1 / (n_resamples + 1).
     rng : None, int or numpy.random.Generator
         Source of randomness for the permutations.
     threads : int
-        Pairs of spaces to compare at the same time; the answer does not depend on it.
+        Pairs of spaces to compare at the same time; the result does not depend on it.
     progress : bool
         Show a bar, on a terminal or in a notebook.
 
     Returns
     -------
     ScaleTest
-        With `.pvalue`, `.max_cost` (where they differ most), `.where()` (all distances at which they differ),
-        `.which()` (of which types too); to be drawn by :func:`anchorot.plot.scale_curve`.
+        With `.pvalue`, `.band` (the distances at which the groups differ most), `.where()` (all such distances) and
+        `.which()` (with types); :func:`anchorot.plot.scale_curve` draws it.
 
     Notes
     -----
-    One pass over a pair of spaces gives its energies at all reaches. O(S² K) memory for S subjects, or spaces if there
-    are none; times the number of pairs of types if these are asked for.
+    One pass over a pair of spaces computes its energies in all bands. O(S² K) memory for S subjects, or spaces if there
+    are no subjects; times the number of pairs of types with ``type_pairs=True``.
 
     Examples
     --------
@@ -317,27 +318,28 @@ def _check_max_costs(max_costs: ArrayLike) -> Float64s:
     ends = check_values(max_costs, "max_costs")
     if (np.diff(ends) <= 0).any():
         raise InputError(
-            "max_costs must ascend, but got one that is not above the one before it; give np.unique(max_costs)"
+            "max_costs must be strictly ascending, but got one that is not above its predecessor; "
+            "pass np.unique(max_costs)"
         )
     return ends
 
 
 def _default_max_costs(spaces: Sequence[Space]) -> Float64s:
-    """Quantiles of the costs between different points, all spaces weighing the same.
+    """Quantiles of the costs between different points, with equal weight for all spaces.
 
-    Levels are squares: in the plane, where the number of neighbours grows with the square of their distance, the bands
-    of short distances are about as wide as the others.
+    Levels are squares: in the plane, where the number of neighbours grows with the square of the distance, all bands
+    are about equally wide.
     """
     levels = np.linspace(0.0, 1.0, N_QUANTILES)
     pooled = np.concatenate([np.quantile(_other_costs(space), levels, method="inverted_cdf") for space in spaces])
     different = _distinct_values(pooled)
-    if len(different) <= N_REACHES:
+    if len(different) <= N_BANDS:
         return different
-    return _distinct_values(np.quantile(pooled, (np.arange(1, N_REACHES + 1) / N_REACHES) ** 2, method="inverted_cdf"))
+    return _distinct_values(np.quantile(pooled, (np.arange(1, N_BANDS + 1) / N_BANDS) ** 2, method="inverted_cdf"))
 
 
 def _distinct_values(values: Floats) -> Float64s:
-    """Return the different values, sorted; of those that differ by rounding alone the largest."""
+    """Return the distinct values, sorted; of values that differ only by rounding the largest."""
     different: Float64s = np.unique(values).astype(np.float64)
     with np.errstate(over="ignore"):
         span = float(different[-1] - different[0])
@@ -346,7 +348,7 @@ def _distinct_values(values: Floats) -> Float64s:
 
 
 def _other_costs(space: Space) -> Floats:
-    """Costs between different points; of a space of one point its only cost."""
+    """Costs between different points; for a space of one point its only cost."""
     return space.cost[~np.eye(space.n, dtype=bool)] if space.n > 1 else space.cost.ravel()
 
 
@@ -359,10 +361,10 @@ def _band_sums(
     threads: int,
     progress: bool,
 ) -> Float64s:
-    """Energies of all pairs of spaces in each band, summed up for every two units u <= v, (bands, pairs of units).
+    """Energies of all pairs of spaces in each band, summed for every pair of units u <= v, (bands, pairs of units).
 
-    With an alphabet those of every two types follow, band after band. A band in which no energy exceeds `least` has
-    rounding errors alone, and counts as zero.
+    With an alphabet the energies of every pair of types follow, band after band. A band in which no energy exceeds
+    `least` has only rounding errors, and is set to zero.
     """
     count, n_units = len(features), int(unit.max()) + 1
     parts = 1 + len(alphabet) * (len(alphabet) + 1) // 2 * bool(alphabet)
@@ -392,20 +394,20 @@ def _band_sums(
 
 
 def _rounding(features: Sequence[AnchorFeatures], max_costs: Float64s, start: float, largest: float) -> Float64s:
-    """What rounding may leave of the energy of a band, which depends on costs up to its end and on no other band.
+    """Largest rounding error of the energy of a band, which depends on costs up to its end but not on other bands.
 
-    2 |F - G|² is at most 8 |F|², and |F| is 1 but of vectors.
+    2 |F - G|² is at most 8 |F|², and |F| is 1 except for vectors.
     """
     vectors = [own.vectors for own in features if isinstance(own, VectorFeatures)]
     most = 8 * max((float(np.linalg.norm(own, axis=1).sum()) ** 2 for own in vectors), default=1.0)
     near = np.minimum(max_costs, max(largest, start))
-    # term by term: the difference may be beyond the range of floats
+    # term by term, since the difference may overflow
     near_rounding = ENERGY_ROUNDING * near - ENERGY_ROUNDING * start
     return most * (near_rounding + FAR_ROUNDING * max_costs - FAR_ROUNDING * start)
 
 
 def _square(lower: Float64s) -> Float64s:
-    """Sums over ordered pairs of items of every two units, from those over pairs of items."""
+    """Sums over ordered pairs of items for every pair of units, from sums over unordered pairs."""
     count = math.isqrt(2 * len(lower))
     square = np.zeros((count, count))
     square[np.tril_indices(count)] = lower
@@ -413,14 +415,14 @@ def _square(lower: Float64s) -> Float64s:
 
 
 def _shares_between(sums: UnitSums, labels: NDArray[Any]) -> Float64s:
-    """1 - W / T of every labelling; 0 where all spaces are alike."""
+    """1 - W / T of every labelling; 0 if all energies are zero."""
     batches = [dispersions(sums, labels[i : i + BATCH]) for i in range(0, len(labels), BATCH)]
     total, within = batches[0][0], np.concatenate([own for _, own in batches])
     return 1 - within / total if total > 0 else np.zeros(len(labels))
 
 
 def _jackknife_error(sums: UnitSums, exchange: Exchange, owner: Int64s) -> float:
-    """Standard error of the share between groups, from the shares without each subject."""
+    """Jackknife standard error of the share between groups, leaving out each subject."""
     of_unit = np.empty(exchange.n_units, np.int64)
     of_unit[exchange.unit] = owner
     same = sums.powers * (of_unit[:, None] == of_unit)
