@@ -151,8 +151,8 @@ def test_a_barycenter_of_one_typed_space_is_that_space():
     [
         ({"attributes": "features"}, "attributes of a barycenter must be 'types' or None"),
         ({"attributes": "types"}, r"spaces\[0\] has no types"),
-        ({"max_cost": 1.0, "metric": "aw"}, "attributes and max_cost go with metric='ae' and p=1"),
-        ({"max_cost": 1.0, "p": 2}, "attributes and max_cost go with metric='ae' and p=1"),
+        ({"max_cost": 1.0, "metric": "aw"}, "attributes and max_cost need metric='ae' and p=1"),
+        ({"max_cost": 1.0, "p": 2}, "attributes and max_cost need metric='ae' and p=1"),
     ],
 )
 def test_a_barycenter_refuses_features(options, message):

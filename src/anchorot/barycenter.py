@@ -1,4 +1,4 @@
-"""Barycenters: points whose space is nearest to several spaces at once."""
+"""Barycenters: points whose distances minimise the sum of distances to several spaces."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ Loss = Callable[["Tensor"], "Tensor"]
 
 @dataclass(frozen=True, eq=False)
 class Barycenter:
-    """Points whose space is nearest to several spaces, and how they were found.
+    """Result of :func:`barycenter`.
 
     Attributes
     ----------
     points : ndarray of shape (n_points, dim)
-        Centred. Only distances between them matter: any rotation or reflection is as good.
+        Centred; unique up to rotation and reflection.
     space : Space
-        Their Euclidean distances, uniform weights, with the points as geometry; and with types, if they have any.
+        Their Euclidean distances, uniform weights, with the points as geometry; and with types, if any.
     losses : ndarray of shape (iterations,)
         Weighted sum of the distances to the spaces before every iteration of the best restart.
     loss : float
-        The smallest of them: that of `points`.
+        The smallest of `losses`, which is that of `points`.
     restarts : ndarray of shape (restarts,)
         The smallest loss of every restart.
     converged : bool
@@ -73,7 +73,7 @@ class Barycenter:
 
 @dataclass(frozen=True)
 class _Descent:
-    """One restart."""
+    """Result of one restart."""
 
     points: Float64s
     losses: Float64s
@@ -107,40 +107,40 @@ def barycenter(
 ) -> Barycenter:
     """Points in R^dim that minimise the weighted sum of distances to several spaces.
 
-    Only costs within each space are used, so the spaces may live anywhere, and the barycenter in another dimension than
-    any of them (the paper's appendix: barycenters in the plane of digits in space). The sum is not convex in the
-    points: restarts from random clouds help. Needs PyTorch (extra ``torch``).
+    Only costs within each space are used, so the spaces need no common coordinates, and the barycenter may have another
+    dimension (the paper's appendix: planar barycenters of digits in 3-D). The objective is not convex in the points:
+    restarts from random clouds help. Needs PyTorch (extra ``torch``).
 
     Parameters
     ----------
     spaces : sequence of Space or array_like of shape (m, m)
     n_points, dim : int
-        How many points, and of how many coordinates.
+        Number of points, and of their coordinates.
     metric : {"ae", "aw"}
-        What distances are taken by: Anchor Energy, or Anchor Wasserstein, which takes longer and tells parts of a shape
-        apart better.
+        The distance: Anchor Energy, or Anchor Wasserstein, which is slower and distinguishes parts of a shape better.
     weights : array_like, optional
         Weight of every space; equal by default.
     p : int from 1 to 64
     epsilon : float >= 0, optional
-        Strength of the entropic regularisation of "aw"; 0 is exact transport. By default 0 where all spaces are uniform
-        and of `n_points` points, which is as quick; else 0.01 of the mean cost (to the power p).
+        Strength of the entropic regularisation of "aw"; 0 is exact transport. By default 0 if all spaces are uniform
+        with `n_points` points, which is as fast; else 0.01 of the mean cost (to the power p).
     attributes : {"types"}, optional
-        For "ae", p = 1: the points have types too, in the proportions of the spaces' mean; see :func:`anchor_energy`.
+        For "ae", p = 1: the points have types too, in the spaces' mean proportions; see :func:`anchor_energy`.
     max_cost : float, optional
-        For "ae", p = 1: compare costs up to here; with marks by default the largest cost of the spaces.
+        For "ae", p = 1: compare costs up to this value; with attributes the default is the largest cost of the spaces.
     optimizer : {"adam", "lbfgs"}
-        Adam's step falls to zero over `max_iter` iterations.
+        Adam's step size falls to zero over `max_iter` iterations.
     max_iter, patience, tolerance : int, int, float
-        Stop when the loss has not fallen by `tolerance`, relatively, for `patience` iterations, or after `max_iter`.
+        Stop if the loss has not fallen by the relative `tolerance` for `patience` iterations, or after `max_iter`.
     restarts : int
-        How many times to start; the best result is returned.
+        Number of starts; the best result is returned.
     start : array_like of shape (n_points, dim), optional
-        Where the first restart begins; a Gaussian cloud of the spaces' mean cost by default, as for the others.
+        Initial points of the first start; by default a Gaussian cloud scaled to the spaces' mean cost, as for the
+        others.
     rng : None, int or numpy.random.Generator
         Source of randomness for the clouds.
     device : str
-        A device of PyTorch: "cpu", "cuda".
+        PyTorch device: "cpu", "cuda".
     progress : bool
         Show a progress bar, on a terminal or in a notebook.
 
@@ -179,7 +179,7 @@ def barycenter(
         is_assignment = all(space.is_uniform and space.n == n_points for space in checked)
         epsilon = 0.0 if is_assignment else AW_EPSILON * abs(scale) ** p
     eps = check_nonnegative(epsilon, "epsilon")
-    import anchorot.torch  # noqa: F401  # it says so where PyTorch is missing
+    import anchorot.torch  # noqa: F401  # raises an error that names the extra if PyTorch is missing
 
     attribute_rule = _check_attributes(checked, attributes, max_cost, metric, p)
     types = (
@@ -211,14 +211,14 @@ def _check_attributes(
     attribute_rule = attribute_rule_of(spaces, attributes, max_cost)
     if attribute_rule is not None:
         if metric != "ae" or p != 1:
-            raise InputError(f"attributes and max_cost go with metric='ae' and p=1, but got {metric!r} and p={p}")
+            raise InputError(f"attributes and max_cost need metric='ae' and p=1, but got {metric!r} and p={p}")
         for k, space in enumerate(spaces):
             attribute_rule.seen(space, robust=False, name=f"spaces[{k}]")
     return attribute_rule
 
 
 def mean_types(spaces: list[Space], shares: Float64s, n_points: int) -> tuple[Hashable, ...]:
-    """Return types of n points in the proportions that the spaces have on average (largest remainders)."""
+    """Return types of n points in the spaces' mean proportions (largest remainders)."""
     mass: dict[Hashable, float] = {}
     for space, share in zip(spaces, shares, strict=True):
         for kind, weight in zip(space.types or (), space.weights, strict=True):
@@ -241,7 +241,7 @@ def barycenter_loss(
     types: tuple[Hashable, ...] | None,
     device: str,
 ) -> Loss:
-    """What is minimised: the weighted sum of distances from points; spaces of one size and kind are one batch."""
+    """Return the objective: the weighted sum of distances to the spaces, batched by size and uniformity."""
     import torch
 
     from anchorot.torch import anchor_energy, anchor_wasserstein
@@ -301,7 +301,7 @@ def _descend(
     device: str,
     advance: Callable[[int], None],
 ) -> _Descent:
-    """Follow the gradient from a cloud; keep the best points met."""
+    """Run the optimizer from a cloud; keep the best points."""
     import torch
 
     points = torch.tensor(cloud, dtype=torch.float64, device=device, requires_grad=True)

@@ -212,7 +212,7 @@ def test_inside_joblib_all_cores_are_one(monkeypatch, n_jobs, nested):
 @pytest.mark.parametrize(
     ("estimator", "given", "message"),
     [
-        (AnchorKernel(p=3), X, r"got p=3, but the Anchor Energy is the square of a distance for p=1 and p=2 only"),
+        (AnchorKernel(p=3), X, r"got p=3, but the Anchor Energy is the square of a distance only for p=1 and p=2"),
         (AnchorNeighborsClassifier(p=3), X, r"got p=3"),
         (AnchorKernel("cosine"), X, r"kind must be one of 'rbf', 'distance', but .*'cosine'"),
         (AnchorKernel(metric="gw"), X, r"metric must be one of 'ae', 'precomputed', but .*'gw'"),
@@ -220,7 +220,7 @@ def test_inside_joblib_all_cores_are_one(monkeypatch, n_jobs, nested):
         (AnchorKernel(gamma="auto"), X, r"gamma must be a finite number >= 0, but .*'auto'"),
         (AnchorKernel("distance", reference=24), X, r"reference is 24, but there are 24 training spaces"),
         (AnchorKernel("distance", reference="median"), X, r"reference, unless it is 'mean', must be an integer >= 0"),
-        (AnchorKernel(), ENERGIES, r"got a matrix of shape \(24, 24\).*goes with metric='precomputed'"),
+        (AnchorKernel(), ENERGIES, r"got a matrix of shape \(24, 24\).*use metric='precomputed'"),
         (AnchorKernel(metric="precomputed"), np.exp(-ENERGIES), r"not symmetric with a diagonal of zeros"),
         (AnchorKernel(metric="precomputed"), np.triu(ENERGIES), r"not symmetric with a diagonal of zeros"),
         (AnchorKernel(metric="precomputed"), ENERGIES[:, :5], r"has shape \(24, 5\), but metric='precomputed' needs"),

@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn: most take lists of spaces where others take rows of numbers."""
+"""Estimators for scikit-learn; most take a list of spaces as X instead of rows of numbers."""
 
 from anchorot.exceptions import MissingExtraError
 

@@ -14,25 +14,25 @@ from anchorot.align.embeddings.pipeline import align_embeddings
 
 
 class EmbeddingAligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Carry points of one embedding over to another, by a rotation that is learnt without pairs.
+    """Map points of one embedding to another, by a rotation learnt without known pairs.
 
-    Rows of the target need not be those of the points, nor as many: see :func:`~anchorot.align_embeddings`.
+    The two embeddings may differ in rows and in their number: see :func:`~anchorot.align_embeddings`.
 
     Parameters
     ----------
     metric : {"cosine", "euclidean"}
-        Whether directions alone count, or positions do.
+        Whether points are compared by direction or by position.
     n_landmarks : int, optional
-        Points of each side that are aligned by their distances.
+        Number of points of each side that are aligned by their distances.
     rng : None, int or numpy.random.Generator
-        Which points are drawn.
+        Source of randomness for the landmarks.
     device : str, optional
-        Where PyTorch looks for nearest points, "cuda", say.
+        Device on which PyTorch searches nearest points, such as "cuda".
 
     Attributes
     ----------
     alignment_ : EmbeddingAlignment
-        All that was found: `matches`, `rotation`, `confidence` and more.
+        The full result: `matches`, `rotation`, `confidence` and more.
     n_features_in_ : int
 
     Examples
@@ -90,11 +90,11 @@ class EmbeddingAligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self
 
     def transform(self, X: Any) -> Float64s:
-        """Carry points (k, d) over to the target, (k, e)."""
+        """Map points (k, d) to the target, (k, e)."""
         check_is_fitted(self)
         return self.alignment_.transform(validate_data(self, at_hand(X), dtype=np.float64, reset=False))
 
     def inverse_transform(self, Y: Any) -> Float64s:
-        """Carry points (k, e) of the target back, (k, d)."""
+        """Map points (k, e) of the target back, (k, d)."""
         check_is_fitted(self)
         return self.alignment_.inverse_transform(Y)

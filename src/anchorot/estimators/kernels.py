@@ -1,4 +1,4 @@
-"""Positive definite kernels from the Anchor Energy: for kernel machines, and for Gaussian processes."""
+"""Positive definite kernels from the Anchor Energy, for kernel machines and Gaussian processes."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from anchorot.exceptions import InputError
 from anchorot.many.metrics import SQUARED
 from anchorot.many.spaces import check_collection
 
-ASYMMETRY = 1e-6  # of a matrix of energies, relative to the largest; float32 users exist
+ASYMMETRY = 1e-6  # of a matrix of energies, relative to the largest; allows float32
 
 
 class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, TransformerMixin, BaseEstimator):
-    r"""Turn spaces into rows of a positive definite kernel matrix, for ``SVC(kernel="precomputed")`` and the like.
+    r"""Turn spaces into rows of a positive definite kernel matrix, as for ``SVC(kernel="precomputed")``.
 
     For p = 1 and 2 the Anchor Energy is a squared distance in a Hilbert space. So (Schoenberg) both of
 
     - "rbf": :math:`k(x, y) = \exp(-\gamma\,AE(x, y))`, the Gaussian kernel of that space,
-    - "distance": :math:`k(x, y) = (AE(x, o) + AE(y, o) - AE(x, y)) / 2`, its inner product seen from a reference o,
+    - "distance": :math:`k(x, y) = (AE(x, o) + AE(y, o) - AE(x, y)) / 2`, its inner product with origin o,
 
-    are positive definite, whatever the spaces.
+    are positive definite for all spaces.
 
     Parameters
     ----------
     kind : {"rbf", "distance"}
     gamma : float or "scale"
-        Of "rbf". "scale" is 1 / median of the AE between different training spaces (1 over their mean if that median
-        is 0, and 1 if all are 0). The kernel "distance" has no gamma.
+        For "rbf". "scale" is 1 / median of the AE between different training spaces (1 / mean if the median is 0, and 1
+        if all are 0). The kernel "distance" has no gamma.
     reference : "mean" or int
-        Of "distance": o is the mean of the training spaces in the Hilbert space, which makes the training matrix that
-        of centred vectors, or the training space of this number, counted from 0.
+        For "distance": o is the mean of the training spaces in the Hilbert space, which centres the training matrix, or
+        the training space with this index.
     metric : {"ae", "precomputed"}
-        With "precomputed" X is a matrix of Anchor Energies: (N, N) between the training spaces when fitting, (M, N)
-        from other spaces to them afterwards. Cross-validation cuts its rows and its columns.
+        With "precomputed" X is a matrix of Anchor Energies: (N, N) between the training spaces in `fit`, (M, N) from
+        other spaces to them in `transform`. Cross-validation indexes its rows and its columns.
     robust : bool
         Compare ranks of costs.
     p : {1, 2}
-        Power of the costs. For p >= 3 the Anchor Energy is no squared distance and gives no kernel.
+        Power of the costs. For p >= 3 the Anchor Energy is not a squared distance, so there is no kernel.
     ground : {"w1", "w2"}
-        The distance between anchors, see :func:`~anchorot.anchor_energy`; "w2" goes with p = 1 and without marks.
+        The distance between anchors, see :func:`~anchorot.anchor_energy`; "w2" needs p = 1 and no attributes.
     attributes : {"types", "features"}, FeatureMap, optional
-        Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes (reach,
-        map of features) is learnt from the training spaces, and kept in `attribute_rule_`.
+        Compare points by their types or features too, see :func:`~anchorot.anchor_energy`. `max_cost` and the map of
+        features are learnt from the training spaces, and kept in `attribute_rule_`.
     max_cost : float, optional
-        Compare costs up to here; with marks by default the largest cost of the training spaces.
+        Compare costs up to this value; with attributes the default is the largest cost of the training spaces.
     n_jobs : int, optional
         Number of threads; -1 for one per core (inside joblib's workers for 1), None for 1.
 
@@ -68,9 +68,9 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
 
     Notes
     -----
-    Fitting compares all pairs of training spaces, N (N - 1) / 2 of them. A search over other parameters of a pipeline
-    repeats that for every candidate and fold: give the pipeline a ``memory``, or compute ``pairwise(spaces)`` once and
-    use ``metric="precomputed"``.
+    Fitting compares all N (N - 1) / 2 pairs of training spaces. A parameter search over a pipeline repeats that for
+    every candidate and fold: give the pipeline a ``memory``, or compute ``pairwise(spaces)`` once and use
+    ``metric="precomputed"``.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
         return number
 
     def _energies_to_reference(self, energies: Float64s) -> Float64s:
-        """AE to the reference. To a mean: the mean AE to its members, less their mean AE to it (Huygens)."""
+        """AE to the reference. For a mean: the mean AE to its members, minus their mean AE to it (Huygens)."""
         if self._reference is None:
             return energies.mean(axis=1) - self._spread
         return energies[:, self._reference]
@@ -173,19 +173,19 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
 
 
 def _scale(energies: Float64s) -> float:
-    """One over the usual AE between two training spaces."""
+    """One over the median (or mean) AE between two training spaces."""
     pairs = energies[np.triu_indices(len(energies), k=1)]
     usual = (float(np.median(pairs)) or float(pairs.mean())) if len(pairs) else 0.0
     return 1 / usual if usual > 0 else 1.0
 
 
 def _check_energies(energies: Float64s) -> Float64s:
-    """Return what may be Anchor Energies between training spaces; refuse a kernel matrix, say."""
+    """Return a matrix if it can be Anchor Energies between training spaces; refuse others, such as kernels."""
     tolerance = ASYMMETRY * float(energies.max())
     if (np.abs(energies - energies.T) > tolerance).any() or (energies.diagonal() > tolerance).any():
         raise InputError(
-            "the matrix of the training spaces is not symmetric with a diagonal of zeros, but Anchor Energies are "
-            "needed, such as pairwise(spaces)"
+            "the matrix of the training spaces must be Anchor Energies, as from pairwise(spaces), but it is not "
+            "symmetric with a diagonal of zeros"
         )
     return energies
 
@@ -193,26 +193,26 @@ def _check_energies(energies: Float64s) -> Float64s:
 class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
     r"""The kernel :math:`\exp(-\gamma\,AE(x, y))` for scikit-learn's Gaussian processes, whose X is a list of spaces.
 
-    Gamma is learnt with the other hyperparameters, and kernels add and multiply as scikit-learn's own do. While gamma
-    is learnt the spaces are compared once only.
+    Gamma is learnt with the other hyperparameters, and kernels add and multiply as scikit-learn's own do. The spaces
+    are compared only once while gamma is learnt.
 
     Parameters
     ----------
     gamma : float
-        Where learning starts; 1 / the median AE is a good place, which is the `gamma_` of :class:`AnchorKernel`.
+        Initial value; a good choice is 1 / the median AE, which is the `gamma_` of :class:`AnchorKernel`.
     gamma_bounds : (float, float) or "fixed"
-        Where it may go.
+        Bounds of gamma.
     robust : bool
         Compare ranks of costs.
     p : {1, 2}
         Power of the costs.
     ground : {"w1", "w2"}
-        The distance between anchors, see :func:`~anchorot.anchor_energy`; "w2" goes with p = 1 and without marks.
+        The distance between anchors, see :func:`~anchorot.anchor_energy`; "w2" needs p = 1 and no attributes.
     attributes : {"types"} or FeatureMap, optional
-        Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`; a kernel is called with
-        ever other spaces, so that `max_cost` and the map of features must be given.
+        Compare points by their types or features too, see :func:`~anchorot.anchor_energy`; since a kernel is called
+        with different spaces, `max_cost` and the map of features must be given.
     max_cost : float, optional
-        Compare costs up to here.
+        Compare costs up to this value.
     n_jobs : int, optional
         Number of threads; -1 for one per core (inside joblib's workers for 1), None for 1.
 
@@ -252,7 +252,7 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
 
     @property
     def hyperparameter_gamma(self) -> Any:
-        """What scikit-learn learns."""
+        """The hyperparameter that scikit-learn learns."""
         return Hyperparameter("gamma", "numeric", self.gamma_bounds)
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
@@ -274,7 +274,7 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         return f"AnchorProcessKernel(gamma={self.gamma:.3g})"
 
     def _energies(self, X: Any) -> Float64s:
-        """AE between all pairs of X, remembered: learning asks for the same spaces again and again."""
+        """AE between all pairs of X, cached, since learning repeats the same spaces."""
         spaces, options = list(X), self._options()
         known_spaces, known_options, known = getattr(self, "_known", ([], {}, None))
         same = len(spaces) == len(known_spaces) and all(x is y for x, y in zip(spaces, known_spaces, strict=True))
@@ -286,8 +286,8 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
     def _options(self) -> dict[str, Any]:
         if self.attributes == "features" or (self.attributes is not None and self.max_cost is None):
             raise InputError(
-                "a kernel of attributes needs a max_cost and, for features, a feature_map(...) that stay the same; "
+                "a kernel with attributes needs a fixed max_cost and, for features, a fixed feature_map(...), "
                 f"but got attributes={self.attributes!r}, max_cost={self.max_cost!r}"
             )
-        marked = {"ground": self.ground, "attributes": self.attributes, "max_cost": self.max_cost}
-        return {"p": check_energy_power(self.p), "robust": self.robust, "n_jobs": self.n_jobs, **marked}
+        compared = {"ground": self.ground, "attributes": self.attributes, "max_cost": self.max_cost}
+        return {"p": check_energy_power(self.p), "robust": self.robust, "n_jobs": self.n_jobs, **compared}

@@ -23,23 +23,24 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
     Parameters
     ----------
     n_neighbors : int
-        How many of them vote.
+        Number of neighbours that vote.
     weights : {"uniform", "distance"} or callable
-        How votes count, as in scikit-learn's `KNeighborsClassifier`; "distance" is one over the value of the metric,
-        which for "ae" is the square of a distance.
+        Weights of the votes, as in scikit-learn's `KNeighborsClassifier`; "distance" is one over the value of the
+        metric, which for "ae" is the square of a distance.
     metric : {"ae", "aw", "gw", "slb", "tlb", "precomputed"}
-        What spaces are compared by, see :func:`~anchorot.pairwise`. With "precomputed" X is a matrix of values: (N, N)
-        between the training spaces when fitting, (M, N) from other spaces to them afterwards. Cross-validation cuts its
+        The metric between spaces, see :func:`~anchorot.pairwise`. With "precomputed" X is a matrix of values: (N, N)
+        between the training spaces in `fit`, (M, N) from other spaces to them afterwards. Cross-validation indexes its
         rows and its columns.
     robust, p, epsilon
         Options of the metric, see :func:`~anchorot.pairwise`.
     ground : {"w1", "w2"}
         For "ae": the distance between anchors, see :func:`~anchorot.anchor_energy`.
     attributes : {"types", "features"}, FeatureMap, optional
-        For "ae": tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes
-        (reach, map of features) is learnt from the training spaces, and kept in `attribute_rule_`.
+        For "ae": compare points by their types or features too, see :func:`~anchorot.anchor_energy`. `max_cost` and the
+        map of features are learnt from the training spaces, and kept in `attribute_rule_`.
     max_cost : float, optional
-        For "ae": compare costs up to here; with marks by default the largest cost of the training spaces.
+        For "ae": compare costs up to this value; with attributes the default is the largest cost of the training
+        spaces.
     n_jobs : int, optional
         Number of workers; -1 for one per core (inside joblib's workers for 1), None for 1.
 
@@ -50,14 +51,14 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
     spaces_ : list, or None
         The training spaces, as `AnchorFeatures` for "ae"; None if precomputed.
     neighbors_ : KNeighborsClassifier
-        What votes, on precomputed values.
+        The classifier on precomputed values.
     n_features_in_ : int
         The number of training spaces, if precomputed; lists of spaces have no features.
 
     Notes
     -----
-    Fitting compares nothing. Predicting compares each space with all training spaces; for very many of them
-    `SearchIndex` finds the nearest by AE without that.
+    Fitting compares no spaces. Predicting compares each space with all training spaces; with very many of them use
+    `SearchIndex`, which finds the nearest by AE with fewer comparisons.
 
     Examples
     --------
@@ -107,7 +108,7 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
         y : sequence of N labels
         """
         values = self._keep(X)
-        if self.spaces_ is not None:  # votes need no values among training spaces, only the number of these
+        if self.spaces_ is not None:  # only the number of training spaces is needed
             values = np.zeros(2 * (len(self.spaces_),))
         voters = KNeighborsClassifier(self.n_neighbors, weights=self.weights, metric=PRECOMPUTED)
         self.neighbors_ = voters.fit(values, at_hand(y))
@@ -125,14 +126,14 @@ class AnchorNeighborsClassifier(ClassifierMixin, ComparesToTraining, BaseEstimat
         return self.neighbors_.predict_proba(values)
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None) -> tuple[Float64s, Int64s]:
-        """Return the values of the metric to the nearest training spaces, and the numbers of these.
+        """Return the values of the metric to the nearest training spaces, and the indices of these.
 
         Parameters
         ----------
         X : as in `predict`, optional
-            Without it, the neighbours of each training space among the others (all pairs of them are compared).
+            By default, the neighbours of each training space among the others (all pairs are compared).
         n_neighbors : int, optional
-            That of the classifier by default.
+            By default the classifier's.
 
         Returns
         -------

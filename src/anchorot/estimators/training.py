@@ -1,4 +1,4 @@
-"""What estimators share that compare spaces with those they were fitted to."""
+"""Shared by estimators that compare spaces with their training spaces."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ PRECOMPUTED = "precomputed"
 
 
 def check_energy_power(p: Any) -> Any:
-    """Return a power for which the Anchor Energy is the square of a distance, in a Hilbert space; or None."""
+    """Return p if the Anchor Energy is then the square of a distance in a Hilbert space; p may be None."""
     if p not in (None, 1, 2):
-        raise InputError(f"got p={p!r}, but the Anchor Energy is the square of a distance for p=1 and p=2 only")
+        raise InputError(f"got p={p!r}, but the Anchor Energy is the square of a distance only for p=1 and p=2")
     return p
 
 
@@ -37,13 +37,13 @@ def compare(spaces: Any, others: Any = None, metric: str = "ae", *, n_jobs: int 
 
 
 def _own_jobs(n_jobs: int | None) -> int:
-    """Return 1 for None, as scikit-learn has it, and for -1 inside joblib's workers, who have all cores at work."""
+    """Return 1 for None, as scikit-learn does, and for -1 inside joblib's workers, which already use all cores."""
     is_nested = get_active_backend()[0].nesting_level > 0
     return 1 if n_jobs is None or (n_jobs == -1 and is_nested) else n_jobs
 
 
 class ComparesToTraining:
-    """Keeps the training spaces, and has the values of a metric from other spaces to them.
+    """Keeps the training spaces, and computes the values of a metric from other spaces to them.
 
     With ``metric="precomputed"`` X is a matrix of such values, with a column for each training space.
     """
@@ -62,7 +62,7 @@ class ComparesToTraining:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         is_matrix = self.metric == PRECOMPUTED
         tags.input_tags.two_d_array = is_matrix
-        tags.input_tags.pairwise = is_matrix  # cross-validation then cuts rows and columns
+        tags.input_tags.pairwise = is_matrix  # cross-validation then indexes rows and columns
         tags.input_tags.positive_only = is_matrix
         return tags
 
@@ -74,14 +74,14 @@ class ComparesToTraining:
             if matrix.shape[0] != matrix.shape[1]:
                 raise InputError(
                     f"the matrix of the training spaces has shape {matrix.shape}, but metric='precomputed' needs "
-                    "values between all pairs of them; lists of spaces go with the other metrics"
+                    "values between all pairs of them; to pass a list of spaces, use another metric"
                 )
             self.spaces_: list[Any] | None = None
             return matrix
         if isinstance(X, np.ndarray) and X.ndim == 2:
             raise InputError(
                 f"got a matrix of shape {X.shape}, but metric={metric!r} compares a list of spaces; "
-                "a matrix of values between them goes with metric='precomputed'"
+                "for a matrix of values use metric='precomputed'"
             )
         self.spaces_ = load_spaces(X)
         self.attribute_rule_ = settle_attributes(self.spaces_, self.attributes, self.max_cost, robust=self.robust)

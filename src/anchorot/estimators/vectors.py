@@ -1,4 +1,4 @@
-"""Spaces as plain features."""
+"""Embeddings of spaces as plain feature vectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from anchorot.search.projections import Projections
 class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Turn spaces into vectors, with twice the squared distance of two a lower bound of their Anchor Energy.
 
-    What :func:`~anchorot.embed` gives, over a range of costs learnt from the training spaces.
+    The same as :func:`~anchorot.embed`, over a range of costs learnt from the training spaces.
 
     Parameters
     ----------
@@ -34,26 +34,26 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         The distance between anchors. With "w2" twice the squared distance of two vectors is an estimate of that energy,
         from `grid` projections and positions, see :func:`~anchorot.embed`.
     rng : None, int or numpy.random.Generator
-        For the projections of "w2", which are drawn when fitting; by default the same every time, as by
-        :func:`~anchorot.embed`: vectors of separate fits compare.
+        For the projections of "w2", which are drawn in `fit`; by default always the same, as in
+        :func:`~anchorot.embed`, so that vectors of separate fits are comparable.
     attributes : {"types", "features"}, FeatureMap, optional
-        Tell points apart by their types or features too, see :func:`~anchorot.anchor_energy`. What that takes (reach,
-        map of features) is learnt from the training spaces, and kept in `attribute_rule_`; types
-        that no training space has are left out.
+        Compare points by their types or features too, see :func:`~anchorot.anchor_energy`. `max_cost` and the map of
+        features are learnt from the training spaces, and kept in `attribute_rule_`; types that no training space has
+        are ignored.
     max_cost : float, optional
-        Compare costs up to here; with marks by default the largest cost of the training spaces.
+        Compare costs up to this value; with attributes the default is the largest cost of the training spaces.
     low, high : float, optional
-        Ends of the range of costs; by default the smallest and the largest cost of the training spaces (of ranks 0 and
-        1). Later costs beyond them are legal: cells then see less of a space, and bounds stay bounds.
+        Ends of the range of costs; by default the smallest and the largest cost of the training spaces (0 and 1 for
+        ranks). Later costs may lie outside: cells then cover less of a space, and bounds remain bounds.
 
     Attributes
     ----------
     grid_ : Grid
         The cells in use. A row of the result reshaped to ``grid_.shape`` has x along its first axis.
     attribute_rule_, parts_
-        How marks count, and of which parts a vector consists.
+        The rule for attributes, and the parts of a vector.
     projections_
-        What "w2" projects on, else None.
+        The projections of "w2", else None.
 
     Examples
     --------
