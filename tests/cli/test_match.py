@@ -11,7 +11,7 @@ import pytest
 import anchorot as ao
 from anchorot.report import write_report
 from tests.command_line import MIDDLE, anchorot, assert_one_line
-from tests.project.pages import answers, decoded_plan
+from tests.project.pages import decoded_plan, versions
 
 
 @pytest.mark.system
@@ -63,7 +63,7 @@ def test_the_page_shows_all_that_write_report_shows_of_an_alignment(tmp_path):
     known, expected = told(by_command), told(by_hand)
     assert known.keys() >= {"method", "loss", "lower bound of the loss", "solver", "runner-up", "matches of a point"}
     assert {key: known[key] for key in expected} == expected
-    shown, wanted = (answers(tmp_path / f"{name}.html") for name in ("by_command", "by_hand"))
+    shown, wanted = (versions(tmp_path / f"{name}.html") for name in ("by_command", "by_hand"))
     assert shown == wanted
     assert len(shown) == 2
     soft = decoded_plan(shown[0]["plan"]["whole"])

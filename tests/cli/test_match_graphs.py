@@ -10,7 +10,7 @@ import pytest
 import anchorot as ao
 from anchorot.report import write_report
 from tests.command_line import anchorot
-from tests.project.pages import answers, decoded_plan, embedded, unpacked
+from tests.project.pages import decoded_plan, embedded, unpacked, versions
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def test_the_page_draws_both_networks_alike(graphs):
     assert edges == [graph.nnz // 2 for graph in found.graphs]
     page = (graphs / "page.html").read_text()
     assert f"<dt>S3</dt><dd>{found.s3:.4g}</dd>" in page
-    assert f"{found.common_edges} edges are common and dark" in page
-    shown = answers(graphs / "page.html")[0]
+    assert f"{found.common_edges} common edges are dark" in page
+    shown = versions(graphs / "page.html")[0]
     assert unpacked(shown["matches"][0]).tolist() == found.matches.tolist()
     masses = decoded_plan(shown["plan"]["whole"])
     np.testing.assert_allclose(masses[np.arange(30), found.matches], found.confidence, rtol=0.05)

@@ -47,9 +47,9 @@ def test_error_curves_use_roots_of_area_where_all_maps_have_one():
 @pytest.mark.parametrize(
     ("scores", "options", "message"),
     [
-        ({"a": ao.alignment_scores([0], [0])}, {}, "the scores of 'a' have no errors; give .* truth and cost"),
+        ({"a": ao.alignment_scores([0], [0])}, {}, "the scores of 'a' have no errors; pass truth and cost"),
         (ao.alignment_scores([0], [0], LINE), {"up_to_symmetry": True}, "scores have no errors; .* and symmetry"),
-        (ao.alignment_scores([0], [0], LINE), {"unit": "root area"}, "scores have no root area: .* given a mesh"),
+        (ao.alignment_scores([0], [0], LINE), {"unit": "root area"}, "scores have no root area; pass a mesh"),
         (ao.alignment_scores([0], [0], LINE), {"unit": "mm"}, "unit must be one of"),
         ({}, {}, "scores is empty"),
         (None, {}, "scores must be those of alignment_scores, or a mapping of names to them, but got None"),
@@ -219,7 +219,7 @@ def test_vectors_of_one_dimension_and_of_length_one_are_drawn(metric):
 def test_other_points_than_were_aligned_are_refused_in_one_line():
     with pytest.raises(ao.InputError, match="X and Y have 49 and 50 rows, but 50 and 50 points were aligned"):
         plot.embedding_pair(FOUND, POINTS[:-1], OTHER)
-    with pytest.raises(ao.InputError, match=r"got a list, but what align_embeddings returns is needed"):
+    with pytest.raises(ao.InputError, match=r"expected the result of align_embeddings, but got a list"):
         plot.embedding_pair([1, 0], POINTS, OTHER)
 
 

@@ -41,7 +41,7 @@ def test_a_scale_curve_is_red_and_beyond_chance_where_groups_differ():
         red, blue = (steps[to_rgba(colour)] for colour in (RED, BLUE))
         assert np.array_equal(blue.values, SCALES.share)
         assert np.array_equal(red.values, np.where(beyond, SCALES.share, np.nan), equal_nan=True)
-        assert ("no distance" in ax.texts[-1].get_text()) == (not beyond.any())
+        assert ("no significant distance" in ax.texts[-1].get_text()) == (not beyond.any())
     assert (SCALES.adjusted_pvalues <= 0.5).any()
     assert not (SCALES.adjusted_pvalues <= 0.5).all()
 

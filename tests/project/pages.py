@@ -33,9 +33,9 @@ def embedded(path):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
 
 
-def answers(path):
-    """The answers that the page at `path` shows: what was found, and a runner-up."""
-    return embedded(path)["answers"]
+def versions(path):
+    """The versions that the page at `path` shows: the result, and its runner-up."""
+    return embedded(path)["versions"]
 
 
 def decoded_plan(whole):

@@ -75,7 +75,7 @@ class Page:
         builder = ActionBuilder(self.driver)
         builder.pointer_action.move_to_location(round(place[0]), round(place[1]))
         builder.perform()
-        tip = self.driver.find_element("id", "tip")
+        tip = self.driver.find_element("id", "tooltip")
         self.wait(lambda: tip.is_displayed() and tip.text == name)
 
     def click(self, place, name):

@@ -8,7 +8,7 @@ import pytest
 import anchorot as ao
 from anchorot.report import payload, write_report
 from anchorot.report.payload import NO_COLOUR
-from tests.project.pages import answers, butterflies, decoded_plan, egg, embedded, rivals, unpacked
+from tests.project.pages import butterflies, decoded_plan, egg, embedded, rivals, unpacked, versions
 
 
 def cloud(n, dim=3, seed=0):
@@ -47,18 +47,18 @@ def test_an_alignment_that_did_not_converge_or_leaves_mass_out_says_so(tmp_path)
 def test_the_soft_plans_light_up_and_the_sharp_matches_are_marked(tmp_path):
     x, y, found = rivals()
     write_report(tmp_path / "page.html", x, y, found)
-    shown = answers(tmp_path / "page.html")
-    for answer, soft, matches in zip(
+    shown = versions(tmp_path / "page.html")
+    for version, soft, matches in zip(
         shown,
         (found.soft(), found.soft(found.runner_up)),
         (found.matches, found.runner_up.matches),
         strict=True,
     ):
         large = soft > 0.01 * soft.max()
-        np.testing.assert_allclose(decoded_plan(answer["plan"]["whole"])[large], soft[large], rtol=0.03)
-        assert unpacked(answer["matches"][0]).tolist() == matches.tolist()
-        assert unpacked(answer["matches"][1]).tolist() == np.argsort(matches).tolist()
-        assert answer["sharp"]
+        np.testing.assert_allclose(decoded_plan(version["plan"]["whole"])[large], soft[large], rtol=0.03)
+        assert unpacked(version["matches"][0]).tolist() == matches.tolist()
+        assert unpacked(version["matches"][1]).tolist() == np.argsort(matches).tolist()
+        assert version["sharp"]
     np.testing.assert_allclose(unpacked(shown[0]["spread"][0]), found.spread, rtol=1e-6)
 
 
@@ -78,16 +78,16 @@ def test_shares_are_of_the_weight_and_points_without_a_match_are_grey(tmp_path):
     x, y = ao.from_points(points), ao.from_points(points[:30])
     found = ao.align(x, y, mass=0.9)
     write_report(tmp_path / "page.html", x, y, found)
-    answer = answers(tmp_path / "page.html")[0]
+    version = versions(tmp_path / "page.html")[0]
     alone = found.matches < 0
     assert 0 < alone.sum() < 40
     for side, weights in enumerate(found.weights):
         total = found.soft().sum(axis=1 - side) / weights
-        np.testing.assert_allclose(unpacked(answer["plan"]["matched"][side]), total, rtol=1e-5, atol=1e-6)
-        colours = unpacked(answer["colours"][side]).reshape(-1, 3)
+        np.testing.assert_allclose(unpacked(version["plan"]["matched"][side]), total, rtol=1e-5, atol=1e-6)
+        colours = unpacked(version["colours"][side]).reshape(-1, 3)
         grey = (colours == NO_COLOUR).all(axis=1)
-        assert grey.tolist() == (unpacked(answer["matches"][side]) < 0).tolist()
-    assert unpacked(answer["matches"][0])[alone].tolist() == [-1] * alone.sum()
+        assert grey.tolist() == (unpacked(version["matches"][side]) < 0).tolist()
+    assert unpacked(version["matches"][0])[alone].tolist() == [-1] * alone.sum()
 
 
 # -- dense maps ----------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def test_a_dense_map_is_shown_with_what_is_known_of_it(tmp_path):
         "seed": "7",
     }.items():
         assert f"<dt>{key}</dt><dd>{value}</dd>" in text
-    assert "Points of B are coloured by their place; each point of A has the colour of its match." in text
+    assert "Points of B are coloured by position; each point of A has the colour of its match." in text
     assert "The plan is large" not in text
     sides = embedded(tmp_path / "page.html")["sides"]
     assert [side["count"] for side in sides] == [80, 80]
@@ -130,10 +130,10 @@ def test_a_dense_map_is_shown_with_what_is_known_of_it(tmp_path):
 def test_of_a_dense_map_every_point_shows_its_match_and_back_those_that_share_it(tmp_path):
     x, y, found = dense_map(shared=True)
     write_report(tmp_path / "page.html", x, y, found)
-    [answer] = answers(tmp_path / "page.html")[:1]
-    assert answer["map"]
-    assert unpacked(answer["matches"][0]).tolist() == found.matches.tolist()
-    forth, back = answer["plan"]["best"]
+    [version] = versions(tmp_path / "page.html")[:1]
+    assert version["map"]
+    assert unpacked(version["matches"][0]).tolist() == found.matches.tolist()
+    forth, back = version["plan"]["best"]
     is_matched = found.matches >= 0
     assert unpacked(forth["index"])[is_matched].tolist() == found.matches[is_matched].tolist()
     assert unpacked(forth["share"]).tolist() == is_matched.tolist()
@@ -143,7 +143,7 @@ def test_of_a_dense_map_every_point_shows_its_match_and_back_those_that_share_it
         shown = index[point][share[point] > 0]
         assert shown.tolist() == expected.tolist()
         np.testing.assert_allclose(share[point][: len(shown)], 1 / max(len(shown), 1), rtol=1e-6)
-    own, places = (unpacked(colours).reshape(80, 3) for colours in answer["colours"])
+    own, places = (unpacked(colours).reshape(80, 3) for colours in version["colours"])
     np.testing.assert_array_equal(own[is_matched], places[found.matches[is_matched]])
     assert tuple(own[5]) == NO_COLOUR
     assert not (places == NO_COLOUR).all(axis=1).any()
@@ -153,9 +153,9 @@ def test_the_runner_up_of_a_dense_map_is_shown_too(tmp_path):
     x, y, found = dense_map()
     rival = ao.Candidate("other", 0.5, 0.1, np.roll(found.matches, 1), 1.0)
     write_report(tmp_path / "page.html", x, y, dataclasses.replace(found, runner_up=rival))
-    other = answers(tmp_path / "page.html")[1]
+    other = versions(tmp_path / "page.html")[1]
     assert unpacked(other["matches"][0]).tolist() == rival.matches.tolist()
-    assert other["text"] == "Shown: the runner-up, objective 0.5, with 100% other matches."
+    assert other["text"] == "Shown: the runner-up, objective 0.5, with 100% different matches."
     assert "<dt>runner-up</dt><dd>other, 0.5, 100% of the matches differ</dd>" in (tmp_path / "page.html").read_text()
 
 

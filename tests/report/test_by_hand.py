@@ -39,7 +39,7 @@ def tab_to(page, element):
         if focused(page) == element:
             return
         page.press("TAB")
-    raise AssertionError(f"the tab key does not max_cost {element}")
+    raise AssertionError(f"the tab key does not reach {element}")
 
 
 def test_a_button_shows_the_mass_of_the_runner_up_and_back(driver, tmp_path):
@@ -48,11 +48,11 @@ def test_a_button_shows_the_mass_of_the_runner_up_and_back(driver, tmp_path):
     colours = page.points(1)[0]
     page.find(0, "3")
     assert_table_of(page, found.soft(), x.weights, 3)
-    button = driver.find_element("id", "swap")
+    button = driver.find_element("id", "switch")
     button.click()
     assert_table_of(page, found.soft(found.runner_up), x.weights, 3)
     assert button.get_attribute("aria-pressed") == "true"
-    assert f"the runner-up, objective {found.runner_up.objective:.6g}" in page.text("answer")
+    assert f"the runner-up, objective {found.runner_up.objective:.6g}" in page.text("version")
     page.press("ESCAPE")
     mirror = np.roll(np.arange(12), 6)
     back = np.argsort(found.matches)
@@ -90,8 +90,8 @@ def test_the_effective_number_of_matches_is_shown_for_the_point_and_its_matches(
 def test_without_a_runner_up_or_space_there_is_nothing_to_switch(driver, tmp_path):
     x, y, found = rivals()
     page = opened(driver, tmp_path, x, y, found.plan)
-    assert not driver.find_element("id", "swap").is_displayed()
-    assert not driver.find_element("id", "together").is_displayed()
+    assert not driver.find_element("id", "switch").is_displayed()
+    assert not driver.find_element("id", "link-views").is_displayed()
     assert page.run("return document.getElementById('unmatched').children.length") == 0
 
 
@@ -109,7 +109,7 @@ def test_points_without_a_match_are_listed_and_can_be_chosen(driver, tmp_path):
     assert {point for point, colour in enumerate(colours) if colour == "rgb(154,160,170)"} == set(alone)
     buttons[0].click()
     assert f"point {alone[0]} in A" in page.text("found-title")
-    assert page.text("no-mass").startswith(("Unmatched: only", "No mass"))
+    assert page.text("no-match").startswith(("Unmatched: only", "No mass"))
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -169,7 +169,7 @@ def test_drawings_have_names_for_screen_readers(driver, tmp_path):
 def test_both_views_turn_together_if_asked_and_stay_so(driver, tmp_path):
     x = egg(30, 0)
     page = opened(driver, tmp_path, x, x, np.eye(30) / 30)
-    box = driver.find_element("id", "together")
+    box = driver.find_element("id", "link-views")
     assert box.is_selected()  # both face the same way
     start = np.array(page.run(EYES))
     place = np.array(page.run(PLACES_IN_SPACE, 0, 1))

@@ -108,8 +108,8 @@ def test_a_cloud_and_its_moved_copy_are_drawn_at_the_same_places(tmp_path, dim, 
     first, second = drawn(tmp_path / "page.html")
     np.testing.assert_allclose(second, first[order], atol=1e-6)
     assert max(np.ptp(first, axis=0)) == pytest.approx(1)
-    said = "B: turned and mirrored so" if mirrored else "B: turned so"
-    assert f"{said} that matched points are at the same places" in (tmp_path / "page.html").read_text()
+    said = "B: rotated and mirrored so" if mirrored else "B: rotated so"
+    assert f"{said} that matched points are at the same positions" in (tmp_path / "page.html").read_text()
 
 
 def turned_egg(turn):

@@ -76,14 +76,14 @@ def test_a_click_on_a_dense_map_shows_the_match_and_what_goes_there(driver, tmp_
     page = opened(driver, tmp_path, mesh, mesh, replace(found, matches=matches))
     assert page.text("unmatched") == "A: 1 of 60 points unmatched, grey"
     page.find(0, "1")
-    assert page.text("found-title") == "Where point 1 of A goes"
+    assert page.text("found-title") == "Match of point 1 of A"
     assert [row[0] for row in page.table()] == [3]
     assert not page.driver.find_element("id", "spread").is_displayed()
     page.find(1, "3")
-    assert page.text("found-title") == "What goes to point 3 of B"
+    assert page.text("found-title") == "Points matched with point 3 of B"
     assert [row[0] for row in page.table()] == [0, 1, 2, 3]
     page.find(1, "0")
-    assert page.text("no-mass") == "No point of A goes here."
+    assert page.text("no-match") == "No point of A is matched with it."
     page.assert_quiet()
 
 
@@ -145,7 +145,7 @@ def test_points_are_found_by_label_and_number_and_names_are_only_text(driver, tm
     page.find(0, "99")
     assert page.run("return document.getElementById('find-point').validationMessage") == f"{NASTY} has no such point"
     page.find(0, "11")
-    assert page.text("no-mass") == "No mass: this point has no match."
+    assert page.text("no-match") == "No mass: this point has no match."
     assert page.table() == []
     page.assert_quiet()
 

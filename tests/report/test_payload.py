@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 import anchorot as ao
 from anchorot.report import payload, write_report
 from anchorot.report.payload import NO_COLOUR, place_colours
-from tests.project.pages import answers, decoded_plan, egg, unpacked
+from tests.project.pages import versions, decoded_plan, egg, unpacked
 
 TINY = st.floats(1e-12, 1.0) | st.just(0.0)
 
@@ -54,7 +54,7 @@ def test_a_page_of_two_thousand_points_is_small_and_holds_the_whole_plan(tmp_pat
     plan = ao.anchor_energy_plan(x, y)
     write_report(tmp_path / "page.html", x, y, plan)
     assert (tmp_path / "page.html").stat().st_size < 8_000_000
-    whole = answers(tmp_path / "page.html")[0]["plan"]["whole"]
+    whole = versions(tmp_path / "page.html")[0]["plan"]["whole"]
     assert_whole_plan(plan, whole)
     assert whole["levels"] >= 63
 
@@ -63,10 +63,10 @@ def test_a_large_plan_keeps_many_best_matches_and_says_so(tmp_path, monkeypatch)
     monkeypatch.setattr(payload, "LEVELS", ((1000, 255),))
     x = egg(60, 0)
     write_report(tmp_path / "page.html", x, x, ao.anchor_energy_plan(x, x))
-    plan = answers(tmp_path / "page.html")[0]["plan"]
+    plan = versions(tmp_path / "page.html")[0]["plan"]
     assert plan["whole"] is None
     assert plan["best"][0]["count"] == plan["best"][1]["count"] == payload.N_BEST_ALONE
-    assert "only the 50 best matches light up" in (tmp_path / "page.html").read_text()
+    assert "only the 50 best matches of each point are highlighted" in (tmp_path / "page.html").read_text()
 
 
 def test_coarse_masses_are_admitted(tmp_path, monkeypatch):
@@ -74,8 +74,8 @@ def test_coarse_masses_are_admitted(tmp_path, monkeypatch):
     plan = np.array([[0.3, 0.01, 0.001], [0.02, 0.2, 0.469]])
     x, y = ao.from_points([[0.0], [1.0]]), ao.from_points([[0.0], [1.0], [2.0]])
     write_report(tmp_path / "page.html", x, y, plan)
-    assert_whole_plan(plan, answers(tmp_path / "page.html")[0]["plan"]["whole"])
-    assert re.search(r"lit masses are within \d\d %", (tmp_path / "page.html").read_text())
+    assert_whole_plan(plan, versions(tmp_path / "page.html")[0]["plan"]["whole"])
+    assert re.search(r"colours are accurate to \d\d %", (tmp_path / "page.html").read_text())
 
 
 def test_a_point_has_the_colour_of_its_best_match(tmp_path):
@@ -84,8 +84,8 @@ def test_a_point_has_the_colour_of_its_best_match(tmp_path):
     plan = np.eye(5)[:, [2, 0, 1, 4]] / 5 + 0.001
     plan[:, 3] = 0
     write_report(tmp_path / "page.html", x, x.take([0, 1, 2, 3]), plan)
-    [answer] = answers(tmp_path / "page.html")
-    first, second = (unpacked(colours).reshape(-1, 3) for colours in answer["colours"])
+    [version] = versions(tmp_path / "page.html")
+    first, second = (unpacked(colours).reshape(-1, 3) for colours in version["colours"])
     assert len({tuple(colour) for colour in first}) == 5
     assert second[:3].tolist() == first[[2, 0, 1]].tolist()
     assert tuple(second[3]) == NO_COLOUR

@@ -12,7 +12,7 @@ from anchorot.align.correspondence import Candidate
 from anchorot.align.meshes.result import MeshAlignment
 from anchorot.report import payload, write_report
 from anchorot.report.sections import confidences
-from tests.project.pages import answers, egg, embedded, rivals, unpacked
+from tests.project.pages import egg, embedded, rivals, unpacked, versions
 from tests.report import browsing
 from tests.report.browsing import PLACES_IN_SPACE, opened
 
@@ -98,7 +98,7 @@ def test_all_candidates_are_listed_with_their_scores_and_names_are_text(tmp_path
 def test_confidence_goes_into_the_page_and_to_matches_as_their_mean(tmp_path):
     found = mesh_map()
     page_of(tmp_path, found)
-    best, other = answers(tmp_path / "page.html")
+    best, other = versions(tmp_path / "page.html")
     assert "confidence" not in other
     first, second = (unpacked(side) for side in best["confidence"])
     np.testing.assert_allclose(first[found.matches >= 0], found.confidence[found.matches >= 0], rtol=1e-6)
@@ -114,7 +114,7 @@ def test_what_has_no_confidence_and_is_no_map_of_surfaces_says_nothing_of_them(t
     page = (tmp_path / "page.html").read_text("utf-8")
     assert said(page) is None
     assert 'id="candidates"' not in page
-    assert 'id="sure"' not in page
+    assert 'id="surest"' not in page
     assert embedded(tmp_path / "page.html")["categories"] is None
 
 
@@ -143,7 +143,7 @@ def test_the_surest_and_the_least_sure_matches_are_listed(tmp_path):
     found = ao.align_graphs(ring, ring)
     chances = np.linspace(0.99, 0.01, 12)
     write_report(tmp_path / "page.html", ring, ring, replace(found, confidence=chances))
-    tables = re.search(r'id="sure">(.*?)</section>', (tmp_path / "page.html").read_text("utf-8"))[1].split("<h3>")[1:]
+    tables = re.search(r'id="surest">(.*?)</section>', (tmp_path / "page.html").read_text("utf-8"))[1].split("<h3>")[1:]
     points = [[int(k) for k in re.findall(r'data-point="(\d+)"', table)] for table in tables]
     assert points == [list(range(10)), [11, 10]]
     assert "99.0%" in tables[0]
@@ -175,18 +175,18 @@ def test_embeddings_are_drawn_in_one_plane_after_the_map(tmp_path):
         assert f"<dt>{key}</dt><dd>{value}</dd>" in page
     assert "3 to 5 dimensions" in page
     assert "100.0% of the points have a match of their own category." in page
-    answer = data["answers"][0]
-    assert unpacked(answer["matches"][0]).tolist() == np.argsort(order).tolist()
-    np.testing.assert_allclose(unpacked(answer["confidence"][0]), found.confidence, rtol=1e-6)
-    assert not answer["map"]
-    assert 'id="sure"' in page
+    version = data["versions"][0]
+    assert unpacked(version["matches"][0]).tolist() == np.argsort(order).tolist()
+    np.testing.assert_allclose(unpacked(version["confidence"][0]), found.confidence, rtol=1e-6)
+    assert not version["map"]
+    assert 'id="surest"' in page
 
 
 def test_embeddings_of_more_points_than_a_page_can_hold_show_matches_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(payload, "MAX_ENTRIES", 1000)
     x, y, _, found = embeddings()
     write_report(tmp_path / "page.html", x, y, found)
-    assert answers(tmp_path / "page.html")[0]["map"]
+    assert versions(tmp_path / "page.html")[0]["map"]
     with pytest.raises(ao.InputError, match="X and Y have 39 and 40 rows"):
         write_report(tmp_path / "page.html", x[1:], y, found)
 
@@ -216,10 +216,10 @@ def test_on_a_map_of_surfaces_colours_stay_and_can_show_confidence(driver, tmp_p
     page.wait(lambda: [page.run(attributes, side) for side in (0, 1)] == [4, 1])
     page.run(CHOOSE, "confidence")
     page.wait(lambda: surface_colours(page, 0) != before[0] and surface_colours(page, 1) != before[1])
-    assert page.driver.find_element("id", "sure-scale").is_displayed()
-    page.driver.find_element("id", "swap").click()
+    assert page.driver.find_element("id", "confidence-scale").is_displayed()
+    page.driver.find_element("id", "switch").click()
     page.wait(lambda: page.run("return document.getElementById('colour').value") == "place")
-    assert not page.driver.find_element("id", "sure-scale").is_displayed()
+    assert not page.driver.find_element("id", "confidence-scale").is_displayed()
     page.assert_quiet()
 
 
@@ -233,7 +233,7 @@ def test_a_surface_of_thousands_of_vertices_has_no_dots_but_can_be_clicked_on(dr
     sites = np.array(page.run(PLACES_IN_SPACE, 0, 0))
     vertex = int(sites[:, 2].argmin())
     page.click(sites[vertex], f"point {vertex}")
-    assert page.text("found-title") == f"Where point {vertex} of A goes"
+    assert page.text("found-title") == f"Match of point {vertex} of A"
     assert [row[0] for row in page.table()] == [vertex]
     page.assert_quiet()
 

@@ -218,7 +218,8 @@ def test_an_index_reads_a_file_as_its_spaces_were_read(tmp_path, files):
 
 def test_what_is_read_otherwise_is_noted(files):
     index = ao.SearchIndex.build(ao.read(path, **HOW) for path in files)
-    message = "^this was read otherwise than the index: n_points=8 where the index has 9, rng=4 where the index has 3$"
+    differs = "n_points=8 where the index has 9, rng=4 where the index has 3"
+    message = f"^this was read with different options from the index: {differs}$"
     with pytest.warns(ao.InputWarning, match=message):
         index.query(ao.read(files[0], kind="points", n_points=8, rng=4), k=1)
     with pytest.warns(ao.InputWarning, match="n_points=None where the index has 9"):

@@ -16,7 +16,7 @@ def test_a_file_with_a_log_beside_it_is_refused(tmp_path):
     index_fuzz.sound_index(tmp_path / "index")
     connection = sqlite3.connect(tmp_path / "index")
     connection.execute("PRAGMA journal_mode = WAL")
-    with pytest.raises(ao.InputError, match=r"^index: its journal is of another kind"):
+    with pytest.raises(ao.InputError, match=r"^index: its journal is not a rollback journal"):
         ao.SearchIndex.load(tmp_path / "index")
     connection.close()
 
@@ -34,7 +34,7 @@ def test_a_journal_that_names_another_file_has_it_not_deleted(tmp_path):
     (tmp_path / "index-journal").write_bytes(head.ljust(512, b"\0") + tail)
     for act in (lambda: ao.SearchIndex.load(tmp_path / "index"), lambda: index.add(clouds(1), ["x"]), index.compact):
         with pytest.raises(
-            ao.InputError, match=r"^index-journal: lies where SQLite would take it for a part of index; move"
+            ao.InputError, match=r"^index-journal: SQLite would take this file for a part of index; move"
         ):
             act()
     assert notes.read_text() == "mine"

@@ -118,7 +118,8 @@ def test_samples_of_an_unnamed_subject_are_noted():
     plain = cohort()
     for test in (ao.group_test, lambda *a, **o: ao.scale_test(*a, [0.3, 0.6], **o)):
         with pytest.warns(
-            ao.InputWarning, match=r"24 samples .* 'patient' has 8 values; give from_cohort\(..., subject='patient'"
+            ao.InputWarning,
+            match=r"24 samples .* 'patient' has only 8 values; pass from_cohort\(..., subject='patient'",
         ):
             assert test(plain, "stage", rng=0, progress=False).unit == "items"
     named = ao.group_test(plain, "stage", subjects="patient", rng=0, progress=False)
@@ -130,7 +131,7 @@ def test_bad_columns_of_subjects_are_one_clear_line():
         ao.from_cohort(table(), sample="image", points=["x", "y"], subject="kind")
     with pytest.raises(ao.InputError, match="is called 'nobody'"):
         cohort(subject="nobody")
-    with pytest.raises(ao.InputError, match="labels='nothing' is no column of the cohort's metadata"):
+    with pytest.raises(ao.InputError, match="labels='nothing' is not a column of the cohort's metadata"):
         ao.group_test(cohort(subject="patient"), "nothing")
 
 

@@ -188,7 +188,7 @@ def test_strata_and_pairs_leave_fewer_assignments(test):
             "labels vary within 1 of 2 subjects and are constant within the others, such as 0",
         ),
         ({"subjects": [0] * 11}, "labels vary within subjects, such as 0, .*use within=True"),
-        ({"subjects": [0] * 5 + [1] * 6, "within": True}, "constant within all subjects; leave out within=True"),
+        ({"subjects": [0] * 5 + [1] * 6, "within": True}, "constant within all subjects; drop within=True"),
         ({"within": True}, "within=True permutes labels within subjects, but no subjects are given"),
         (
             {"subjects": [0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 3], "strata": [0, 1, *[0] * 9]},

@@ -1,4 +1,4 @@
-"""A page that shows two spaces and the plan between them: one HTML file, which needs no network."""
+"""An interactive HTML page of two spaces and the plan between them: one file that works offline."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from anchorot.geometry import Geometry
 from anchorot.io.atomic import replacing
 from anchorot.report.drawing import Drawing, Places, lay_out_alike, place
 from anchorot.report.payload import N_BEST_ALONE, ShownMap, deflate, pack, pack_shown, place_colours, shown_of
-from anchorot.report.sections import candidates, categories, confidences, spread_over, sure_matches, verdict
+from anchorot.report.sections import candidates, categories, confidences, spread_over, surest_matches, verdict
 
 __all__ = ["write_report"]
 
-SCRIPTS = ("masses.js", "drawing.js", "turning.js", "telling.js", "hands.js", "page.js")
+SCRIPTS = ("data.js", "drawing.js", "camera.js", "info.js", "input.js", "page.js")
 
 
 def write_report(
@@ -41,45 +41,45 @@ def write_report(
     title: str | None = None,
     details: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a page on which a click on a point of either space shows where it goes in the other.
+    """Write an interactive page: a click on a point of either space shows its matches in the other.
 
-    Both spaces are drawn as what they came from, a surface, a graph, a neuron or a cloud, or laid out in the plane by
-    their costs, and coloured by correspondence. The page is one file, works without a network and needs a browser of
-    2023 or later. Plans of up to nine million entries are shown whole, in 8 bits or fewer; the table of best matches
-    is exact. The same colour means the same share of a point's mass on every page.
+    Both spaces are drawn in their original form (a surface, a graph, a neuron or a cloud), or laid out in the plane by
+    their costs, and coloured by correspondence. The page is one file, works offline and needs a browser of 2023 or
+    later. Plans of up to nine million entries are shown in full, with 8 bits or fewer per entry; the table of best
+    matches is exact. The same colour means the same share of a point's mass on every page.
 
-    The page says which files the spaces were read from, and how (`Space.origin`). For an alignment it says
-    where that comes from (objective, bound, starts); its soft plan lights up, its matches are marked, points without
-    one are grey and listed, and a button shows the runner-up. Where both spaces are drawn in as many dimensions, the
-    second is turned so that matched points are at the same places.
+    The page lists the files that the spaces were read from, with options (`Space.origin`). For an alignment it lists
+    objective, bound and candidates. A click highlights the masses of its soft plan and its match; unmatched points are
+    grey and listed, and a button shows the runner-up. If both spaces are drawn in the same number of dimensions, the
+    second is rotated so that matched points are at the same positions.
 
-    Two aligned networks are drawn alike, matched nodes at the same places: common edges are dark, those that only one
-    of them has are coloured, and a click shows where else a node might belong.
+    Two aligned graphs share one layout, with matched nodes at the same positions: common edges are dark, edges of only
+    one graph are coloured, and a click shows other possible matches of a node.
 
-    Two aligned embeddings are drawn in the plane in which they vary most together, the first after the map.
+    Two aligned embeddings are drawn in the plane of largest common variance, the first after the map.
 
-    Of two aligned meshes it says first how likely the map is to be the right way round, with a warning below 0.8. Of
-    all alignments it lists the candidates that were compared. Where confidence is known, colours can show that instead.
+    For two aligned meshes the page starts with the estimated reliability of the map, with a warning below 0.8. Colours
+    can show confidence instead of positions, if it is known.
 
     Parameters
     ----------
     path : path
-        The page; an old one is replaced once the new one is complete.
+        The page; an existing file is replaced once the new one is complete.
     x, y : Space, array_like of shape (n, n), or path
-        Where :func:`anchorot.align` took landmarks, what it was given: points (n, d), `PointDistances`,
-        `MeshDistances`. For embeddings the two arrays, for meshes what :func:`anchorot.align_meshes` was given, for
-        networks what :func:`anchorot.align_graphs` was given, whose result has them.
+        For :func:`anchorot.align` with landmarks, its inputs: points (n, d), `PointDistances`, `MeshDistances`. For
+        embeddings the two arrays, for meshes the inputs of :func:`anchorot.align_meshes`, for graphs those of
+        :func:`anchorot.align_graphs`.
     plan : Correspondence, Transport or array_like of shape (n, m)
-        What :func:`anchorot.align`, :func:`anchorot.align_meshes`, :func:`anchorot.align_embeddings` or
-        :func:`anchorot.align_graphs` found, or mass between every point of x and of y, as of
+        The result of :func:`anchorot.align`, :func:`anchorot.align_meshes`, :func:`anchorot.align_embeddings` or
+        :func:`anchorot.align_graphs`, or the mass between every point of x and of y, such as from
         :func:`anchorot.anchor_energy_plan`.
     names : (str, str)
-        What to call the two spaces.
+        Names of the two spaces.
     labels : (sequence of length n, sequence of length m), optional
-        The category of every point of both sides: the page then shows which are matched with which.
+        The category of every point of both sides: the page then shows a matrix of matched categories.
     title : str, optional
     details : mapping of str to str, optional
-        What else to say at the top of the page, distances or settings; of an alignment it says where that comes from.
+        More entries for the top of the page, such as distances or settings.
 
     Examples
     --------
@@ -101,18 +101,18 @@ def write_report(
         filled = chances[0], spread_over(chances[1], drawings[1].points) if is_map else chances[1]
         packed[0]["confidence"] = [pack(side, "f4") for side in filled]
     matrix, numbers = categories(versions[0].matches, labels)
-    said = {**_origins(x, y), **(plan.facts(full=True) if isinstance(plan, Correspondence) else {}), **(details or {})}
+    facts = {**_origins(x, y), **(plan.facts(full=True) if isinstance(plan, Correspondence) else {}), **(details or {})}
     data = {
         "sides": [drawing.packed(name) for drawing, name in zip(drawings, names, strict=True)],
-        "answers": packed,
+        "versions": packed,
         "agree": places.agree,
         "categories": numbers,
     }
     page = Template(_template("page.html")).substitute(
         title=html.escape(title or f"{names[0]} and {names[1]}"),
         verdict=verdict(plan),
-        details=_definitions(said),
-        sections=candidates(plan) + matrix + sure_matches(plan, (x, y)),
+        details=_definitions(facts),
+        sections=candidates(plan) + matrix + surest_matches(plan, (x, y)),
         back="Clear" if is_map else "Back to colours",
         lead=_lead(is_map),
         names_0=html.escape(names[0]),
@@ -129,11 +129,13 @@ def write_report(
         plotly_version=html.escape(version),
     )
     with replacing(path) as temporary:
-        temporary.write_text(page, encoding="utf-8", errors="backslashreplace")  # names of files may be no text
+        temporary.write_text(
+            page, encoding="utf-8", errors="backslashreplace"
+        )  # file names may contain bytes that are not text
 
 
 def _sides(x: Any, y: Any, plan: object) -> tuple[Drawable, Drawable]:
-    """Both as what can be drawn; what was aligned as networks or embeddings, where the result puts it."""
+    """Both sides as drawables; aligned graphs and embeddings at the positions that the result gives them."""
     if isinstance(plan, GraphAlignment):
         return lay_out_alike(plan)
     if isinstance(plan, EmbeddingAlignment):
@@ -144,7 +146,7 @@ def _sides(x: Any, y: Any, plan: object) -> tuple[Drawable, Drawable]:
 
 
 def _plotly() -> tuple[str, str]:
-    """Source and version of the drawing library that goes into the page."""
+    """Source and version of the plotting library, which is embedded in the page."""
     try:
         from plotly.offline import get_plotlyjs, get_plotlyjs_version
     except ImportError:
@@ -155,42 +157,42 @@ def _plotly() -> tuple[str, str]:
 def _notes(
     drawings: tuple[Drawing, Drawing], names: tuple[str, str], places: Places, packed: Mapping[str, Any]
 ) -> list[str]:
-    """What was done to the drawings, and what the page does not show in full."""
+    """Notes on how the drawings were changed, and on what the page does not show in full."""
     found = drawings[0].notes, [*places.notes, *drawings[1].notes]
-    notes = [f"{name}: {note}." for name, said in zip(names, found, strict=True) for note in said]
+    notes = [f"{name}: {note}." for name, own in zip(names, found, strict=True) for note in own]
     whole = packed["plan"]["whole"]
     if whole is None and not packed["map"]:
-        notes.append(f"The plan is large: of every point only the {N_BEST_ALONE} best matches light up.")
+        notes.append(f"The plan is large: only the {N_BEST_ALONE} best matches of each point are highlighted.")
     elif whole is not None:
         percent = 100 * np.expm1(whole["step"] / 2)
         if percent >= 10:
-            notes.append(f"The plan is large: lit masses are within {percent:.0f} %, those in the table are exact.")
+            notes.append(f"The plan is large: colours are accurate to {percent:.0f} %, masses in the table are exact.")
     return notes
 
 
 def _edge_notes(x: Drawable, y: Drawable, names: tuple[str, str]) -> list[str]:
-    """What the colours of edges mean, where two networks are drawn."""
+    """What the colours of edges mean, if two graphs are drawn."""
     shared = [side.is_common for side in (x, y) if isinstance(side, Whole) and side.is_common is not None]
     if len(shared) < 2:
         return []
     lost, new = (int((~own).sum()) for own in shared)
     common = int(shared[0].sum())
     return [
-        f"{common} edges are common and dark; {lost} orange ones only in {names[0]}, {new} blue only in {names[1]}.",
-        "Shares are chances: a match has its confidence, other nodes the rest by the common edges they would cost.",
+        f"{common} common edges are dark; {lost} edges only in {names[0]} are orange, {new} only in {names[1]} blue.",
+        "Shares are probabilities: a match has its confidence; other nodes share the rest by the edges they lose.",
     ]
 
 
 def _lead(is_map: bool) -> str:
     if is_map:
-        return "Click a point on either side to see what is matched with it."
-    return "Click a point on either side to see where its mass goes on the other."
+        return "Click a point on either side to see its matches."
+    return "Click a point on either side to see where its mass goes on the other side."
 
 
 def _colouring(placed: str, other: str) -> str:
     return (
-        f"Points of {placed} are coloured by their place; each point of {other} has the colour of its match. "
-        "Grey points have none."
+        f"Points of {placed} are coloured by position; each point of {other} has the colour of its match. "
+        "Grey points are unmatched."
     )
 
 
@@ -213,6 +215,6 @@ def _counted(n: int) -> str:
 
 
 def _origins(x: Drawable, y: Drawable) -> dict[str, str]:
-    """Where the two spaces come from, if they were read."""
+    """The files that the two spaces were read from, if any."""
     named = {"first space": x.origin, "second space": y.origin}
     return {name: str(origin) for name, origin in named.items() if origin is not None}

@@ -1,21 +1,21 @@
-// How a side looks: colours, traces and layouts for plotly.
+// Colours, traces and layouts for plotly.
 
-const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;" }; // plotly takes texts for HTML
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;" }; // plotly interprets texts as HTML
 const themed = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const parse = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 const rgb = ([red, green, blue]) => `rgb(${Math.round(red)},${Math.round(green)},${Math.round(blue)})`;
 const mix = (a, b, t) => a.map((value, k) => value + (b[k] - value) * t);
 
 // Colours of many points are flat arrays: red, green, blue of the first, of the second, ...
-const faded = (colours) => {
-  const blank = parse(themed("blank"));
+const fadedColours = (colours) => {
+  const blank = parse(themed("faded"));
   return Float32Array.from(colours, (value, k) => value + (blank[k % 3] - value) * 0.78);
 };
 
-// The same colour means the same share on every page; the cube root lets a thousandth be seen, and tells it from a half.
+// The same colour means the same share on every page; the cube root makes a share of a thousandth visible.
 const warmthOf = (share) => Math.cbrt(Math.min(share, 1));
 
-const heated = (warmth) => {
+const heatColours = (warmth) => {
   const stops = themed("heat").split(" ").map(parse);
   const found = warmth.map((t) => {
     const at = t * (stops.length - 1);
@@ -25,10 +25,10 @@ const heated = (warmth) => {
   return Float32Array.from(found.flat());
 };
 
-// The chance that matches are right; grey where there is none.
-const confident = (chances) => {
-  const stops = themed("sure").split(" ").map(parse);
-  const none = parse(themed("none"));
+// Colours of the probability that matches are correct; grey for unmatched points.
+const confidenceColours = (chances) => {
+  const stops = themed("confidence").split(" ").map(parse);
+  const none = parse(themed("unmatched"));
   const found = new Float32Array(3 * chances.length);
   chances.forEach((chance, i) => {
     const at = Math.min(Math.max(chance, 0), 1) * (stops.length - 1);
@@ -38,8 +38,8 @@ const confident = (chances) => {
   return found;
 };
 
-// Colours of places on a surface or a tree, mixed from those of the points near them.
-const blended = ({ near, shares, neighbours }, colours) => {
+// Colours of sites on a surface or a tree, interpolated from nearby points.
+const blendedColours = ({ near, shares, neighbours }, colours) => {
   const found = new Array(near.length / neighbours);
   for (let site = 0; site < found.length; site++) {
     const sum = [0, 0, 0];
@@ -65,14 +65,14 @@ const named = (side, point) => (side.labels ? side.labels[point] : `point ${poin
 
 const home = ([x, y, z]) => ({ eye: { x, y, z }, center: { x: 0, y: 0, z: 0 }, up: { x: 0, y: 0, z: 1 } });
 
-// What is the same however the side is coloured.
+// Precompute everything that does not depend on the colours.
 const prepare = (side) => {
   const { body, dim, count } = side;
   const flat = count > 3000 || body?.edges?.length > 10000 ? "scattergl" : "scatter";
   side.type = dim === 3 ? "scatter3d" : flat;
   side.size = dim === 3 ? Math.min(Math.max(75 / Math.sqrt(count), 2.4), 9) : Math.min(Math.max(110 / Math.sqrt(count), 4), 15);
   side.at = coordinates(side.points, dim);
-  side.isCovered = body?.kind === "mesh" && count > 2000; // the surface has all colours, and dots would hide it
+  side.isCovered = body?.kind === "mesh" && count > 2000; // dots would hide the coloured surface
   if (dim === 3) side.camera = side.home = home(side.eye);
   if (!body) return;
   body.at = coordinates(body.sites, dim);
@@ -97,7 +97,7 @@ const bodyTrace = ({ body, dim, type, at }, colours) => {
     return { ...trace, mode: "markers", marker: { size: dim === 3 ? 1 : 2, color: themed("edge") } };
   }
   if (body.kind === "lines") {
-    const coloured = dim === 3 && blended(body, colours);
+    const coloured = dim === 3 && blendedColours(body, colours);
     const plain = themed(body.common ? "common" : "edge");
     const color = coloured ? body.ends.map((site) => coloured[Math.max(site, 0)]) : plain;
     return { ...trace, mode: "lines", line: { width: dim === 3 ? 5 : 1, color } };
@@ -107,7 +107,7 @@ const bodyTrace = ({ body, dim, type, at }, colours) => {
     ...trace,
     type: "mesh3d",
     ...{ i, j, k },
-    vertexcolor: blended(body, colours),
+    vertexcolor: blendedColours(body, colours),
     lighting: { ambient: 0.72, diffuse: 0.5, specular: 0.06, roughness: 0.8, fresnel: 0.08 },
     lightposition: { x: 300, y: -900, z: 1200 },
     hoverinfo: "none",
@@ -118,13 +118,13 @@ const bodyTrace = ({ body, dim, type, at }, colours) => {
 const oddTrace = ({ odd, type }, s) => (
   { type, ...odd, mode: "lines", hoverinfo: "skip", line: { width: 1.2, color: themed(s ? "new" : "lost") } });
 
-// Marks are rings, balls in space, and diamonds for the one match.
-const markTrace = ({ dim, type, at, size }, marks) => {
-  const places = Object.entries(at).map(([axis, column]) => [axis, marks.map(({ point }) => column[point])]);
+// Highlighted points are rings, or balls in 3-D; the match is a diamond.
+const highlightTrace = ({ dim, type, at, size }, highlights) => {
+  const places = Object.entries(at).map(([axis, column]) => [axis, highlights.map(({ point }) => column[point])]);
   const open = dim === 3 ? "" : "-open";
   const marker = {
-    size: marks.map(() => (dim === 3 ? 1.6 * size + 3 : size + 10)), // plotly halves sizes in arrays in space
-    symbol: marks.map(({ isMatch }) => `${isMatch ? "diamond" : "circle"}${open}`),
+    size: highlights.map(() => (dim === 3 ? 1.6 * size + 3 : size + 10)), // plotly halves sizes in arrays in space
+    symbol: highlights.map(({ isMatch }) => `${isMatch ? "diamond" : "circle"}${open}`),
     color: themed("accent"),
     opacity: 1,
     line: { width: dim === 3 ? 0 : 3 },
@@ -132,11 +132,11 @@ const markTrace = ({ dim, type, at, size }, marks) => {
   return { type, ...Object.fromEntries(places), mode: "markers", marker, hoverinfo: "skip" };
 };
 
-// A look is how a side is drawn now: colours, sizes of its points relative to normal, and marked points.
-const traces = (side, { colours, sizes, marks }, s) => {
+// Traces of a side with its current colours, relative sizes of points (null for 1), and highlighted points.
+const traces = (side, { colours, sizes, highlights }, s) => {
   const { dim, type, at, count } = side;
-  const onMesh = side.body?.kind === "mesh"; // which has the same colour: points are drawn small and darker
-  if (side.isCovered) return [bodyTrace(side, colours), { type, ...at, visible: false }, markTrace(side, marks)];
+  const onMesh = side.body?.kind === "mesh"; // the surface has the same colour: points are drawn small and darker
+  if (side.isCovered) return [bodyTrace(side, colours), { type, ...at, visible: false }, highlightTrace(side, highlights)];
   const shade = onMesh ? mix([0, 0, 0], parse(themed("ink")), 0.2) : null;
   const color = Array.from({ length: count }, (_, i) => {
     const own = [0, 1, 2].map((c) => colours[3 * i + c]);
@@ -147,17 +147,17 @@ const traces = (side, { colours, sizes, marks }, s) => {
   return [
     bodyTrace(side, colours),
     { type, ...at, mode: "markers", marker: { size, color, opacity: 1, line }, hoverinfo: "none" },
-    markTrace(side, marks),
+    highlightTrace(side, highlights),
     ...(side.odd ? [oddTrace(side, s)] : []),
   ];
 };
 
-// Which categories are matched with which.
+// The matrix of matched categories.
 const drawCategories = ({ rows, columns, shares, counts }) => {
   const cut = (values) => rows.map((_, k) => Array.from(values.subarray(k * columns.length, (k + 1) * columns.length)));
   const stops = themed("heat").split(" ");
   const names = (texts) => texts.map((text) => text.replace(/[&<>]/g, (letter) => ENTITIES[letter]));
-  const hasRoom = byId("categories").clientWidth - 200 > 11 * columns.length; // on a phone touching a cell tells
+  const showsNames = byId("categories").clientWidth - 200 > 11 * columns.length; // else a tap on a cell shows them
   const size = Math.min(Math.max(360, 17 * rows.length + 160), 1100);
   const trace = {
     type: "heatmap",
@@ -171,15 +171,15 @@ const drawCategories = ({ rows, columns, shares, counts }) => {
     ...{ tickvals: texts.map((_, k) => k), ticktext: names(texts).map((text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text)) },
     ...{ automargin: true, showgrid: false, zeroline: false, fixedrange: true, tickfont: { size: texts.length > 30 ? 10 : 12 } },
   });
-  const look = {
+  const plotLayout = {
     ...{ margin: { l: 8, r: 8, t: 8, b: 8 }, height: size, font: { color: themed("ink") } },
     ...{ paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)" },
-    ...{ xaxis: { ...axis(columns), tickangle: -60, showticklabels: hasRoom }, yaxis: { ...axis(rows), autorange: "reversed" } },
+    ...{ xaxis: { ...axis(columns), tickangle: -60, showticklabels: showsNames }, yaxis: { ...axis(rows), autorange: "reversed" } },
   };
-  return Plotly.react(byId("categories"), [trace], look, { displayModeBar: false, responsive: true });
+  return Plotly.react(byId("categories"), [trace], plotLayout, { displayModeBar: false, responsive: true });
 };
 
-// A name on a pin, seen even where the point is behind the body.
+// A name on a pin, visible even if the point is behind the surface.
 const pin = (side, point) => {
   const place = Object.fromEntries(Object.entries(side.at).map(([axis, column]) => [axis, column[point]]));
   return {
@@ -199,7 +199,7 @@ const pin = (side, point) => {
   };
 };
 
-const layout = (side, marks) => {
+const layout = (side, highlights) => {
   const half = side.dim === 3 ? 0.52 : 0.56;
   const axis = () => ({ visible: false, showspikes: false, range: [-half, half] }); // plotly writes into ranges
   const bare = {
@@ -208,7 +208,7 @@ const layout = (side, marks) => {
     plot_bgcolor: "rgba(0,0,0,0)",
     showlegend: false,
     hovermode: "closest",
-    uirevision: "kept", // the view stays as the reader moved it
+    uirevision: "kept", // keep the user's view
   };
   if (side.dim === 2) return { ...bare, dragmode: "pan", xaxis: axis(), yaxis: { ...axis(), scaleanchor: "x" } };
   return {
@@ -218,7 +218,7 @@ const layout = (side, marks) => {
       aspectmode: "cube",
       dragmode: "turntable",
       camera: side.camera,
-      annotations: marks.map(({ point }) => pin(side, point)),
+      annotations: highlights.map(({ point }) => pin(side, point)),
     },
   };
 };

@@ -1,4 +1,4 @@
-"""What the page draws of two spaces: each upright and as large as fits, the second as its matches stand."""
+"""Drawings of two spaces for the page: upright and scaled to fit, the second rotated onto its matches."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,20 +14,20 @@ from anchorot.report.payload import pack, pack_indices
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-AZIMUTH, ELEVATION = np.radians(28), np.radians(14)  # of the eye, from the broad side
+AZIMUTH, ELEVATION = np.radians(28), np.radians(14)  # of the camera, from the broad side
 HALF_FIELD = np.tan(np.pi / 8)  # plotly's camera sees 45 degrees
-MIN_AGREEMENT = 0.5  # correlation of matched places: from there on two drawings face the same way
-MIN_GAIN = 0.1  # of correlation: what a turn must gain to put a thing that has an upside off its feet
+MIN_AGREEMENT = 0.5  # correlation of matched positions: above it, two drawings face the same way
+MIN_GAIN = 0.1  # of correlation: least improvement for rotating an object that has an upright position
 MAX_FACES, MAX_EDGES, MAX_DOTS = 60_000, 30_000, 20_000
-NEIGHBOURS = 3  # points that the colour of a place on a surface is mixed from
-NETWORK_GAP = 2.0  # steps more than the longest path: how far parts of a network are drawn from each other
-LIFT = 0.003  # of the unit box: how far points stand off their surface
+NEIGHBOURS = 3  # points from which the colour of a site on a surface is interpolated
+COMPONENT_GAP = 2.0  # steps more than the longest path: distance between connected components of a graph
+LIFT = 0.003  # of the unit box: offset of points from their surface
 
 
 class Turn(NamedTuple):
-    """How to put a thing where another is: turned, scaled and moved.
+    """A similarity transform that moves an object onto another.
 
-    `agreement` is the correlation, from -1 to 1, of where matched points are once it is turned, `before` as they are.
+    `agreement` is the correlation, from -1 to 1, of matched points' positions after it, `before` without it.
     """
 
     rotation: Float64s
@@ -39,45 +39,45 @@ class Turn(NamedTuple):
 
     @property
     def is_mirrored(self) -> bool:
-        """Whether the thing becomes its mirror image."""
+        """Whether it includes a reflection."""
         return bool(np.linalg.det(self.rotation) < 0)
 
     def __call__(self, positions: Float64s) -> Float64s:
-        """Move positions of the thing."""
+        """Apply it to positions."""
         return self.scale * (positions - self.origin) @ self.rotation + self.target
 
 
 def turn_onto(target: Float64s, points: Float64s, plan: Any, *, mirrored: bool) -> Turn:
-    """Least mean square distance of `points` (m, d) from the points (n, d) that a plan (n, m) of some mass matches.
+    """Similarity with the least mean square distance of `points` (m, d) to their matches (n, d) by a plan (n, m).
 
-    The scale makes both equally wide: the one of least squares would shrink what a diffuse plan matches.
+    The scale makes both equally wide: that of least squares would shrink the points of a diffuse plan.
     """
     mass = plan / plan.sum()
     own, other = mass.sum(axis=0), mass.sum(axis=1)
     centre, aim = own @ points, other @ target
     inner, outer = points - centre, target - aim
     widths = np.sqrt([own @ (inner**2).sum(axis=1), other @ (outer**2).sum(axis=1)])
-    together = inner.T @ mass.T @ outer
-    left, strength, right = np.linalg.svd(together)
+    covariance = inner.T @ mass.T @ outer
+    left, strength, right = np.linalg.svd(covariance)
     if not mirrored and np.linalg.det(left @ right) < 0:
         left[:, -1] *= -1
         strength[-1] *= -1
     unit = float(widths.prod()) or np.inf
     scale = float(widths[1] / widths[0]) if widths.all() else 1.0
-    return Turn(left @ right, scale, centre, aim, float(np.trace(together)) / unit, float(strength.sum()) / unit)
+    return Turn(left @ right, scale, centre, aim, float(np.trace(covariance)) / unit, float(strength.sum()) / unit)
 
 
 def unit_box(positions: Float64s) -> Float64s:
-    """Move and scale, so that the longest side of the bounding box goes from -1/2 to 1/2."""
+    """Shift and scale so that the longest side of the bounding box goes from -1/2 to 1/2."""
     low, high = positions.min(axis=0), positions.max(axis=0)
     return (positions - (low + high) / 2) / (float((high - low).max()) or 1.0)
 
 
 def upright(positions: Float64s) -> Float64s:
-    """Turn by right angles, never mirrored: the third axis upwards, the second, to the back, the thinner of the others.
+    """Rotate by right angles, without reflection: the third axis points up, the second, to the back, is the thinner.
 
-    Files have z upwards, or y. It is y where z is the thinnest axis, along which one looks, and for things that stand
-    far better on their other side; those that jump or fly are left to z.
+    The up axis of a file is z or y. It is taken as y if z is the thinnest axis, along which one looks, or if the object
+    stands far better that way; otherwise, as for objects in mid-air, it is z.
     """
     extent = np.ptp(positions, axis=0)
     thinnest = int(extent.argmin())
@@ -89,7 +89,7 @@ def upright(positions: Float64s) -> Float64s:
 
 
 def eye(positions: Float64s) -> Float64s:
-    """Where the camera stands to see all of an upright thing in its unit box, looking at the origin."""
+    """Camera position from which all of an upright object in its unit box is visible, looking at the origin."""
     direction = np.array([np.sin(AZIMUTH) * np.cos(ELEVATION), -np.cos(AZIMUTH) * np.cos(ELEVATION), np.sin(ELEVATION)])
     right = np.array([np.cos(AZIMUTH), np.sin(AZIMUTH), 0])
     above = np.cross(direction, right)
@@ -98,7 +98,7 @@ def eye(positions: Float64s) -> Float64s:
 
 
 def _footing(positions: Float64s, up: int) -> float:
-    """Share of the thing's ground plan that the bounding box of its lowest twentieth covers."""
+    """Share of the object's footprint that the bounding box of its lowest twentieth covers."""
     height = positions[:, up] - positions[:, up].min()
     ground = np.delete(positions, up, axis=1)
     lowest = ground[height <= 0.05 * height.max()]
@@ -106,7 +106,7 @@ def _footing(positions: Float64s, up: int) -> float:
 
 
 class Place(NamedTuple):
-    """Where one space is drawn."""
+    """Positions at which one space is drawn."""
 
     scene: Scene
     sites: Float64s  # (N, 2) or (N, 3), within the unit box
@@ -114,20 +114,20 @@ class Place(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where both are drawn."""
+    """Positions at which both spaces are drawn."""
 
     first: Place
     second: Place
-    notes: list[str]  # what was done to the second
+    notes: list[str]  # how the second was moved
     agree: bool  # whether both face the same way
 
 
 def place(x: Drawable, y: Drawable, plan: Any, *, is_common: bool = False) -> Places:
-    """Draw both, and turn the second so that points matched by a plan, sparse or not, are at the same places.
+    """Place both, and rotate the second so that points matched by a plan, sparse or not, are at the same positions.
 
-    Layouts and bare clouds have no upside and may be turned and mirrored at will. Surfaces, graphs with places and
-    neurons are turned only, and only if they stand better afterwards. Where both have places in a common plane already,
-    nothing is turned.
+    Layouts and point clouds have no upright position and may be rotated and reflected freely. Surfaces, graphs with
+    coordinates and neurons are only rotated, and only if that improves agreement. If both already have positions in a
+    common plane, nothing is rotated.
     """
     first, second = scene(x), scene(y)
     if is_common:
@@ -160,17 +160,17 @@ def _eye(sites: Float64s) -> Float64s | None:
 
 
 def _note(turn: Turn) -> str:
-    return f"turned{' and mirrored' if turn.is_mirrored else ''} so that matched points are at the same places"
+    return f"rotated{' and mirrored' if turn.is_mirrored else ''} so that matched points are at the same positions"
 
 
 class Drawing:
-    """One side of the page: the points of a space, in a unit box, and the body that they are on.
+    """One side of the page: the points of a space, in a unit box, and their surface, edges or other points.
 
     Attributes
     ----------
     points : ndarray of shape (n, 2) or (n, 3)
     notes : list of str
-        What was left out.
+        What is not drawn in full.
     """
 
     def __init__(self, space: Drawable, place: Place) -> None:
@@ -181,7 +181,7 @@ class Drawing:
         self._body = self._mesh(placed, sites) or self._lines(placed, sites) or self._dots(placed, sites)
 
     def packed(self, name: str) -> dict[str, Any]:
-        """Everything that the page's script needs to know about this side."""
+        """The side as data for the page's script."""
         labels = self.space.labels
         return {
             "name": name,
@@ -226,7 +226,7 @@ class Drawing:
         return {"kind": "dots", "sites": pack(others, "f4")}
 
     def _blended(self, sites: Float64s) -> dict[str, Any]:
-        """Sites, and the points near each that its colour is mixed from, with weights of sum 255."""
+        """Sites, and the nearby points from which each colour is interpolated, with weights of sum 255."""
         k = min(NEIGHBOURS, self.space.n)
         apart, near = (found.reshape(len(sites), k) for found in cKDTree(self.points).query(sites, k=k))
         closeness = 1 / np.maximum(apart, 1e-6) ** 2
@@ -252,13 +252,13 @@ def _coarser(vertices: Float64s, faces: Int64s) -> tuple[Float64s, Int64s]:
     return merged, kept
 
 
-# -- two networks -----------------------------------------------------------------------------------------------------
+# -- two graphs -------------------------------------------------------------------------------------------------------
 
 
 def lay_out_alike(found: GraphAlignment) -> tuple[Whole, Whole]:
-    """Both networks as what can be drawn, with matched nodes at the same places, by the edges of either."""
+    """Both graphs as drawables in one layout by the edges of both, with matched nodes at the same positions."""
     n, m = found.shape
-    place = found.matches.copy()  # of the first network's nodes, in the layout of the second's
+    place = found.matches.copy()  # of the first graph's nodes, in the layout of the second's
     alone = np.flatnonzero(place < 0)
     place[alone] = m + np.arange(len(alone))
     own, other = (_edges((graph + graph.T).tocsr()) for graph in found.graphs)
@@ -282,12 +282,12 @@ def _edges(graph: "csr_array") -> Int64s:
 
 
 def _layout(edges: Int64s, n: int) -> Float64s:
-    """Places in the plane for the nodes of a network in any number of parts."""
+    """Positions in the plane for the nodes of a graph with any number of components."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
 
     joined = csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
     steps: Float64s = shortest_path(joined, directed=False, unweighted=True)
     longest = float(steps[np.isfinite(steps)].max(initial=0))
-    steps[np.isinf(steps)] = longest + NETWORK_GAP
+    steps[np.isinf(steps)] = longest + COMPONENT_GAP
     return stress_layout(steps)

@@ -1,61 +1,61 @@
-// What the reader does, and what the page answers.
+// State of the page and responses to the user.
 
-const state = { side: null, point: null, chosen: null, answer: 0 }; // the lit point, and the match chosen in the table
-const mouse = { x: 0, y: 0 }; // plotly does not say where it is in space
-let sides, answers, ofCategories;
+const state = { side: null, point: null, chosen: null, version: 0 }; // `chosen` is a match selected in the table
+const mouse = { x: 0, y: 0 }; // plotly does not report it for 3-D drawings
+let sides, versions, categoryColours;
 
 const coloursOf = ({ confidence, colours }) => {
   const choice = byId("colour").value;
-  if (choice === "category") return ofCategories;
-  return confidence && choice === "confidence" ? confidence.map(confident) : colours;
+  if (choice === "category") return categoryColours;
+  return confidence && choice === "confidence" ? confidence.map(confidenceColours) : colours;
 };
 
-// On a map colours stay, since they tell where things are: a pin shows the point, others what it goes to or comes from.
-const onMap = (answer, plain) => {
+// On a map colours stay, since they show positions; pins mark the selected point and its matches.
+const mapAppearance = (version, plain) => {
   const { side, point, chosen } = state;
-  const found = answer.bestMatches(side, point).map((match) => match.point);
+  const found = version.bestMatches(side, point).map((match) => match.point);
   const shown = chosen === null ? found : [chosen];
-  const marks = [[{ point, isMatch: false }], shown.map((match) => ({ point: match, isMatch: true }))];
-  return plain.map((colours, s) => ({ colours, sizes: null, marks: marks[s === side ? 0 : 1] }));
+  const highlights = [[{ point, isMatch: false }], shown.map((match) => ({ point: match, isMatch: true }))];
+  return plain.map((colours, s) => ({ colours, sizes: null, highlights: highlights[s === side ? 0 : 1] }));
 };
 
-const looks = () => {
+const appearance = () => {
   const { side, point, chosen } = state;
-  const answer = answers[state.answer];
-  const plain = coloursOf(answer);
-  if (side === null) return plain.map((colours) => ({ colours, sizes: null, marks: [] }));
-  if (answer.map) return onMap(answer, plain);
-  const warmth = Array.from(answer.shares(side, point), warmthOf);
-  const own = { colours: faded(plain[side]), sizes: null, marks: [{ point, isMatch: false }] };
-  const match = answer.sharp ? answer.matches[side][point] : -1;
-  const marks = match < 0 ? [] : [{ point: match, isMatch: true }];
-  if (chosen !== null && chosen !== match) marks.push({ point: chosen, isMatch: false });
-  const other = { colours: heated(warmth), sizes: warmth.map((t) => 0.7 + t), marks };
+  const version = versions[state.version];
+  const plain = coloursOf(version);
+  if (side === null) return plain.map((colours) => ({ colours, sizes: null, highlights: [] }));
+  if (version.map) return mapAppearance(version, plain);
+  const warmth = Array.from(version.shares(side, point), warmthOf);
+  const own = { colours: fadedColours(plain[side]), sizes: null, highlights: [{ point, isMatch: false }] };
+  const match = version.sharp ? version.matches[side][point] : -1;
+  const highlights = match < 0 ? [] : [{ point: match, isMatch: true }];
+  if (chosen !== null && chosen !== match) highlights.push({ point: chosen, isMatch: false });
+  const other = { colours: heatColours(warmth), sizes: warmth.map((t) => 0.7 + t), highlights };
   return side ? [other, own] : [own, other];
 };
 
 const draw = () => {
   const settings = { displayModeBar: false, responsive: true, scrollZoom: true };
-  const now = looks();
+  const now = appearance();
   return Promise.all(sides.map((side, s) => {
-    if (side.dim === 3) side.camera = cameraNow(s); // the view stays as the reader turned it
-    return Plotly.react(plotOf(s), traces(side, now[s], s), layout(side, now[s].marks), settings);
+    if (side.dim === 3) side.camera = cameraNow(s); // keep the user's view
+    return Plotly.react(plotOf(s), traces(side, now[s], s), layout(side, now[s].highlights), settings);
   }));
 };
 
-const show = (side, point, chosen = null) => {
+const select = (side, point, chosen = null) => {
   Object.assign(state, { side, point, chosen });
-  tell();
+  showInfo();
   return draw();
 };
 
-const swap = () => {
-  state.answer = 1 - state.answer;
-  tellAnswer(answers[state.answer]);
-  return show(state.side, state.point);
+const switchVersion = () => {
+  state.version = 1 - state.version;
+  showVersion(versions[state.version]);
+  return select(state.side, state.point);
 };
 
-// The point that was hit, or, on a surface, the point nearest to the place that was hit.
+// The point that was hit, or, on a surface, the point nearest to the site that was hit.
 const pointOf = ({ body }, { curveNumber, pointNumber }) => {
   if (curveNumber === 1) return pointNumber;
   const first = pointNumber * body.neighbours;
@@ -63,107 +63,107 @@ const pointOf = ({ body }, { curveNumber, pointNumber }) => {
   return body.near[first + shares.indexOf(Math.max(...shares))];
 };
 
-const hint = (name) => {
-  const tip = byId("tip");
+const showTooltip = (name) => {
+  const tip = byId("tooltip");
   tip.textContent = name;
   tip.hidden = false;
   tip.style.left = `${Math.min(mouse.x + 14, innerWidth - tip.offsetWidth - 8)}px`;
   tip.style.top = `${Math.min(mouse.y + 16, innerHeight - tip.offsetHeight - 8)}px`;
 };
 
-// A label, else a number, else the beginning of a label; -1 if there is none.
-const search = ({ labels, count }, text) => {
+// Find a point by its label, else its number, else the beginning of its label; -1 if there is none.
+const findPoint = ({ labels, count }, text) => {
   const known = labels ?? [];
   if (known.includes(text)) return known.indexOf(text);
   if (/^\d+$/.test(text) && Number(text) < count) return Number(text);
   return text ? known.findIndex((label) => label.toLowerCase().startsWith(text.toLowerCase())) : -1;
 };
 
-const choose = (event) => {
+const toggleMatch = (event) => {
   const line = event.target.closest("tbody tr");
   if (!line) return;
   const point = Number(line.dataset.point);
-  show(state.side, state.point, state.chosen === point ? null : point);
+  select(state.side, state.point, state.chosen === point ? null : point);
   byId("matches").querySelector(`tr[data-point="${point}"] button`).focus();
 };
 
-const find = (event) => {
+const submitSearch = (event) => {
   event.preventDefault();
   const s = Number(byId("find-side").value);
   const box = byId("find-point");
-  const point = search(sides[s], box.value.trim());
+  const point = findPoint(sides[s], box.value.trim());
   box.setCustomValidity(point < 0 ? `${sides[s].name} has no such point` : "");
-  if (box.reportValidity()) show(s, point);
+  if (box.reportValidity()) select(s, point);
 };
 
-// In space plotly calls it a click when the mouse goes down, even to turn the thing, and misses quick ones. A finger
-// has nothing below it before it taps; what it hit is known a moment later.
-const listenInSpace = (plot, side, s) => {
-  let below = null;
+// In 3-D plotly reports a click when the mouse button goes down, even to rotate, and misses quick clicks. A finger
+// hovers over nothing before it taps; what it hit is known a moment later.
+const listenIn3D = (plot, side, s) => {
+  let hovered = null;
   let pressed = [0, 0];
   let tapped = -Infinity;
   const hit = ({ points }) => {
-    below = pointOf(side, points[0]);
+    hovered = pointOf(side, points[0]);
     if (performance.now() - tapped > 400) return;
     tapped = -Infinity;
-    show(s, below);
+    select(s, hovered);
   };
   plot.on("plotly_hover", hit);
   plot.on("plotly_click", hit);
-  plot.on("plotly_unhover", () => { below = null; });
+  plot.on("plotly_unhover", () => { hovered = null; });
   plot.addEventListener("pointerdown", ({ x, y }) => { pressed = [x, y]; }, { capture: true });
   plot.addEventListener("click", ({ x, y }) => {
     if (Math.hypot(x - pressed[0], y - pressed[1]) > 4) return;
-    if (below === null) tapped = performance.now();
-    else show(s, below);
+    if (hovered === null) tapped = performance.now();
+    else select(s, hovered);
   }, { capture: true });
-  listenToTurns(plot, s);
+  listenToRotation(plot, s);
 };
 
 const listenToDrawing = (side, s) => {
   const plot = plotOf(s);
-  plot.on("plotly_hover", ({ points }) => hint(named(side, pointOf(side, points[0]))));
+  plot.on("plotly_hover", ({ points }) => showTooltip(named(side, pointOf(side, points[0]))));
   plot.addEventListener("mousemove", ({ x, y }) => Object.assign(mouse, { x, y }), { capture: true });
-  plot.on("plotly_unhover", () => { byId("tip").hidden = true; });
-  if (side.dim === 3) listenInSpace(plot, side, s);
-  else plot.on("plotly_click", ({ points }) => show(s, pointOf(side, points[0])));
+  plot.on("plotly_unhover", () => { byId("tooltip").hidden = true; });
+  if (side.dim === 3) listenIn3D(plot, side, s);
+  else plot.on("plotly_click", ({ points }) => select(s, pointOf(side, points[0])));
   labelCanvases(plot, side);
   listenToKeys(plot, side, s);
-  listenToFingers(plot);
+  listenToTouch(plot);
 };
 
 const listen = () => {
   sides.forEach(listenToDrawing);
-  byId("matches").addEventListener("click", choose);
-  byId("find").addEventListener("submit", find);
+  byId("matches").addEventListener("click", toggleMatch);
+  byId("find").addEventListener("submit", submitSearch);
   byId("find-point").addEventListener("input", () => byId("find-point").setCustomValidity(""));
-  byId("reset").addEventListener("click", () => show(null, null));
-  byId("swap").addEventListener("click", swap);
-  byId("colour").addEventListener("change", () => { tellColours(); draw(); });
-  byId("together").addEventListener("change", ({ target }) => target.checked && follow(0));
-  for (const list of document.querySelectorAll("#unmatched, #sure")) {
+  byId("reset").addEventListener("click", () => select(null, null));
+  byId("switch").addEventListener("click", switchVersion);
+  byId("colour").addEventListener("change", () => { showColourScale(); draw(); });
+  byId("link-views").addEventListener("change", ({ target }) => target.checked && copyView(0));
+  for (const list of document.querySelectorAll("#unmatched, #surest")) {
     list.addEventListener("click", ({ target }) => {
-      if (target.dataset.point) show(Number(target.dataset.side), Number(target.dataset.point));
+      if (target.dataset.point) select(Number(target.dataset.side), Number(target.dataset.point));
     });
   }
   document.addEventListener("keydown", ({ key }) => {
-    if (key === "Escape" && state.side !== null) show(null, null);
+    if (key === "Escape" && state.side !== null) select(null, null);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { tellColours(); tell(); draw(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { showColourScale(); showInfo(); draw(); });
 };
 
 const open = ({ agree, ...data }) => {
   sides = data.sides;
-  answers = data.answers.map((answer) => new Answer(answer, sides.map(({ count }) => count)));
+  versions = data.versions.map((version) => new Version(version, sides.map(({ count }) => count)));
   sides.forEach(prepare);
-  byId("other-answer").hidden = answers.length < 2;
-  byId("turn").hidden = !canTurnTogether();
-  byId("together").checked = agree;
-  ofCategories = data.categories?.colours;
-  offerColours();
-  tellAnswer(answers[0]);
-  tellColours();
-  tell();
+  byId("versions").hidden = versions.length < 2;
+  byId("link-option").hidden = !canLinkViews();
+  byId("link-views").checked = agree;
+  categoryColours = data.categories?.colours;
+  showColourOptions();
+  showVersion(versions[0]);
+  showColourScale();
+  showInfo();
   if (data.categories) drawCategories(data.categories);
   return draw();
 };

@@ -1,4 +1,4 @@
-"""What the page shows of a plan or an alignment: masses, matches and colours, small enough to travel inside it."""
+"""Data of the page for a plan or an alignment: masses, matches and colours, compressed to be embedded in it."""
 
 import base64
 import zlib
@@ -17,16 +17,16 @@ from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError
 
 N_BEST = 10  # rows of the page's table
-N_BEST_ALONE = 50  # matches kept of each point where the whole plan is too large
-MAX_ENTRIES = 9_000_000  # entries of a plan that a page carries whole
+N_BEST_ALONE = 50  # matches kept of each point if the plan is too large to embed
+MAX_ENTRIES = 9_000_000  # entries of a plan that is embedded in full
 LEVELS = (
     (1_000_000, 255),
     (4_500_000, 63),
     (9_000_000, 15),
-)  # masses, up to which this many codes are used
-MIN_SHOWN = 1e-3  # of its row's and its column's largest entry: what is smaller is not shown
+)  # largest number of masses, and number of codes up to there
+MIN_SHOWN = 1e-3  # of the largest entry of its row or column: smaller masses are not shown
 FIRST_HUE, LAST_HUE = 285.0, 15.0  # degrees: violet, blue, green, amber, rose
-NO_COLOUR = (154, 160, 170)  # of a point that gets no mass
+NO_COLOUR = (154, 160, 170)  # of an unmatched point
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +36,15 @@ class ShownPlan:
     Attributes
     ----------
     plan : ndarray of shape (n, m)
-        The masses that light up.
+        The masses to highlight.
     matches : (ndarray of shape (n,), ndarray of shape (m,))
-        The one match of every point of either side; -1 for a point without one.
+        The match of every point of either side; -1 for an unmatched point.
     weights : (ndarray of shape (n,), ndarray of shape (m,))
-        What shares are shares of.
+        The points' weights; shares are relative to them.
     is_sharp : bool
-        Whether the matches are more than the plan's largest entries, and so are marked.
+        Whether the matches are more than the plan's largest entries, and so are shown.
     text : str
-        What to say of it where there is another.
+        Describes this version if there are two.
     """
 
     plan: Float64s
@@ -54,30 +54,30 @@ class ShownPlan:
     text: str = ""
 
     def colours(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Colours of both sides, uint8, from those of the first side's places: a match has that of its point."""
+        """Colours of both sides, uint8, from those of the first side's positions: matched points share a colour."""
         forth, back = self.matches
         own, carried = places.copy(), places[back]
         own[forth < 0] = carried[back < 0] = NO_COLOUR
         return own, carried
 
     def packed(self, levels: int | None) -> dict[str, Any]:
-        """The masses, and how many matches each point has, effectively."""
+        """The masses, and the effective number of matches of each point."""
         spread = [pack(spread_of(mass), "f4") for mass in (self.plan, self.plan.T)]
         return {"plan": pack_plan(self.plan, self.weights, levels), "spread": spread}
 
 
 @dataclass(frozen=True, eq=False)
 class ShownMap:
-    """A map: every point of the first side has one match at most, any number may share it.
+    """A map: every point of the first side has at most one match, which other points may share.
 
     Attributes
     ----------
     forth : ndarray of shape (n,)
-        The match of every point of the first side; -1 for a point without one.
+        The match of every point of the first side; -1 for an unmatched point.
     back : ndarray of shape (m,)
-        The first of the points that go to each point of the second side; -1 where none does.
+        The first of the points matched with each point of the second side; -1 if there is none.
     text : str
-        What to say of it where there is another.
+        Describes this version if there are two.
     """
 
     forth: Int64s
@@ -87,42 +87,42 @@ class ShownMap:
 
     @property
     def plan(self) -> Any:
-        """All of every point goes to its match, (n, m), sparse."""
+        """The map as a sparse plan (n, m)."""
         return sparse_plan(self.forth, len(self.back))
 
     @property
     def matches(self) -> tuple[Int64s, Int64s]:
-        """Matches of both sides; of the second the first of those that go there."""
+        """Matches of both sides; for the second side the first of the points matched with it."""
         return self.forth, self.back
 
     def colours(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Colours of both sides from those of the second side's places, not all of which somebody is matched with."""
+        """Colours of both sides from those of the second side's positions, some of which have no match."""
         own = places[self.forth]
         own[self.forth < 0] = NO_COLOUR
         return own, places
 
     def packed(self, levels: int | None) -> dict[str, Any]:
-        """Who goes where, and how many share a match."""
+        """The map, and how many points share a match."""
         counts = np.bincount(self.forth[self.forth >= 0], minlength=len(self.back))
         spread = np.where(self.forth >= 0, 1.0, np.nan), np.where(counts > 0, counts, np.nan)
         return {"plan": pack_map(self.forth, counts), "spread": [pack(one, "f4") for one in spread]}
 
 
 def shown_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int]) -> list[ShownPlan] | list[ShownMap]:
-    """What the page shows: a plan, or an alignment and its runner-up."""
+    """The versions that the page shows: a plan, or an alignment and its runner-up."""
     if not isinstance(plan, Correspondence):
         mass = check_plan(plan, shape)
         return [ShownPlan(mass, (_largest(mass), _largest(mass.T)), (mass.sum(axis=1), mass.sum(axis=0)))]
     if plan.shape != shape:
         raise InputError(
             f"the alignment is between {plan.shape[0]} and {plan.shape[1]} points, but the spaces have "
-            f"{shape[0]} and {shape[1]}; give write_report what was aligned"
+            f"{shape[0]} and {shape[1]}; pass write_report the spaces that were aligned"
         )
     other = plan.runner_up
     text = f"Shown: the best alignment, objective {plan.objective:.6g}."
     versions: list[tuple[Candidate | None, Int64s, str]] = [(None, plan.matches, text)]
     if other is not None:
-        text = f"Shown: the runner-up, objective {other.objective:.6g}, with {other.differs:.0%} other matches."
+        text = f"Shown: the runner-up, objective {other.objective:.6g}, with {other.differs:.0%} different matches."
         versions.append((other, other.matches, text))
     if plan.is_map or np.prod(shape) > MAX_ENTRIES:
         return [ShownMap(forth, plan.backward(one), text) for one, forth, text in versions]
@@ -137,7 +137,7 @@ def _dense(masses: Any) -> Float64s:
 
 
 def pack_shown(versions: list[ShownPlan] | list[ShownMap], places: np.ndarray) -> list[dict[str, Any]]:
-    """Everything that the page's script needs to know about them."""
+    """All versions as data for the page's script."""
     levels = levels_for([one.plan for one in versions if isinstance(one, ShownPlan)])
     return [
         {
@@ -157,7 +157,7 @@ def _largest(mass: Float64s) -> Int64s:
 
 
 def deflate(data: bytes) -> str:
-    """Compress, and write in base64; browsers undo both."""
+    """Compress and encode in base64; browsers can decode both."""
     return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
 
 
@@ -167,12 +167,12 @@ def pack(array: np.ndarray, dtype: str) -> dict[str, str]:
 
 
 def pack_indices(array: np.ndarray, bound: int) -> dict[str, str]:
-    """Indices below `bound`, in as few bytes as they need."""
+    """Indices below `bound`, in 2 or 4 bytes each."""
     return pack(array, "u2" if bound <= 1 << 16 else "u4")
 
 
 def levels_for(plans: Sequence[Float64s]) -> int | None:
-    """How many codes the masses of all plans of a page are given, so that it stays small; None if they do not fit."""
+    """Number of codes for the masses of all plans of a page, to keep it small; None if the plans are too large."""
     if any(plan.size > MAX_ENTRIES for plan in plans):
         return None
     shown = sum(int(np.count_nonzero(_shown(plan))) for plan in plans)
@@ -180,9 +180,9 @@ def levels_for(plans: Sequence[Float64s]) -> int | None:
 
 
 def pack_plan(plan: Float64s, weights: tuple[Float64s, Float64s], levels: int | None) -> dict[str, Any]:
-    """Give the exact best matches of every point in both directions, and the whole plan in few bits if it fits.
+    """Pack the exact best matches of every point in both directions, and the whole plan in few bits if it fits.
 
-    Shares are of the points' weights, of which `matched` says how much goes anywhere.
+    Shares are relative to the points' weights; `matched` is the share of each weight that has a match.
     """
     n_best = N_BEST_ALONE if levels is None else N_BEST
     sides = tuple(zip((plan, plan.T), weights, strict=True))
@@ -195,7 +195,7 @@ def pack_plan(plan: Float64s, weights: tuple[Float64s, Float64s], levels: int | 
 
 
 def pack_map(matches: Int64s, counts: Int64s) -> dict[str, Any]:
-    """The same of a map: the one match of every point, and of those that share a match the first few."""
+    """Pack a map in the same form: the match of every point, and the first few of the points that share a match."""
     n, m = len(matches), len(counts)
     is_matched = matches >= 0
     order = np.flatnonzero(is_matched)[np.argsort(matches[is_matched], kind="stable")]
@@ -216,10 +216,10 @@ def pack_map(matches: Int64s, counts: Int64s) -> dict[str, Any]:
 
 
 def best_matches(plan: Float64s, k: int) -> Int64s:
-    """Columns of the k largest entries of every row, the largest first, the first of equals first."""
+    """Columns of the k largest entries of every row, in descending order; ties by column."""
     most = plan.max(axis=1, keepdims=True)
     steps = np.rint(np.divide(plan, most * TIE_TOLERANCE, out=np.zeros_like(plan), where=most > 0)).astype(np.int64)
-    order = np.arange(plan.shape[1]) - plan.shape[1] * steps  # no two are equal, so that a part can be sorted alone
+    order = np.arange(plan.shape[1]) - plan.shape[1] * steps  # no ties, so that a partial sort is enough
     if k < plan.shape[1]:
         best = np.argpartition(order, k, axis=1)[:, :k]
         return np.take_along_axis(best, np.take_along_axis(order, best, axis=1).argsort(axis=1), axis=1)
@@ -243,10 +243,10 @@ def _pack_best(plan: Float64s, weights: Float64s, k: int) -> dict[str, Any]:
 
 
 def _pack_whole(plan: Float64s, levels: int) -> dict[str, Any]:
-    """Code the plan by logarithms, relative to the largest entries of rows and columns.
+    """Quantise the logarithms of the plan, relative to the largest entries of rows and columns.
 
     plan[i, j] is about rows[i] * columns[j] * exp(low + step * (code - 1)), within the factor exp(step / 2); code 0 is
-    zero. Both a row and a column read off the codes keep their relative masses, whatever the weights.
+    zero. Decoded rows and columns keep their relative masses, whatever the weights.
     """
     rows, columns = np.sqrt(plan.max(axis=1)), np.sqrt(plan.max(axis=0))
     kept = _shown(plan)
@@ -267,9 +267,9 @@ def _pack_whole(plan: Float64s, levels: int) -> dict[str, Any]:
 
 
 def place_colours(positions: Float64s) -> np.ndarray:
-    """Smooth colours (n, 3), uint8, of places: hue from left to right, lightness upwards, chroma to the back.
+    """Smooth colours (n, 3), uint8, of positions: hue from left to right, lightness upwards, chroma to the back.
 
-    Places count by rank, so that all colours are used about equally often.
+    Positions are replaced by ranks, so that all colours are used about equally often.
     """
     ranks = np.column_stack([_ranks(axis) for axis in positions.T])
     across, up = ranks[:, 0], ranks[:, -1]

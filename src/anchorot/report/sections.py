@@ -1,4 +1,4 @@
-"""What stands around the drawings: a verdict in plain words, candidates, categories, and the surest matches."""
+"""Sections around the drawings: a verdict, the candidates, categories, and the most and least certain matches."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from anchorot.align.correspondence import Correspondence, cell
 from anchorot.align.scores import check_label_pair
 from anchorot.report.payload import pack, place_colours
 
-N_SURE = 10  # matches listed of either kind
+N_LISTED = 10  # matches in each table
 
 
-TITLES = {  # of columns of the table of candidates, and what they mean
-    "name": "how it was made; the first was chosen",
+TITLES = {  # tooltips of the columns of the table of candidates
+    "name": "its start; the first row was chosen",
     "objective": "smaller is better",
     "n_iter": "steps of the solver",
-    "converged": "whether nothing moved any more",
-    "orientation": "from -1 to 1; negative in a map that mirrors",
-    "distortion": "mean difference of distances along the surface, in roots of the area",
-    "curvature": "correlation, from -1 to 1, of bends at vertices and at their matches",
-    "turns": "correlation, from -1 to 1, of numbers that left and right have with opposite signs",
-    "rigidity": "how far neighbourhoods fall short of being turned as a whole",
-    "differs": "share of the points that it matches differently from the chosen one",
-    "seconds": "until it was made",
+    "converged": "whether the solver stopped because nothing moved",
+    "orientation": "from -1 to 1; negative for a mirrored map",
+    "distortion": "mean difference of geodesic distances, in roots of the area",
+    "curvature": "correlation, from -1 to 1, of curvature at vertices and at their matches",
+    "turns": "correlation, from -1 to 1, of features with opposite signs on left and right",
+    "rigidity": "mean deviation of neighbourhoods from rigid motion",
+    "differs": "share of points matched differently from the chosen one",
+    "seconds": "time to compute it",
 }
 
 
 def verdict(found: object) -> str:
-    """Whether an alignment as a whole can be relied on, in one paragraph."""
+    """A paragraph about the reliability of an alignment as a whole."""
     text, is_warning = found.verdict() if isinstance(found, Correspondence) else ("", False)
     if not text:
         return ""
@@ -54,7 +54,7 @@ def candidates(found: object) -> str:
     )
     rows = "".join(_candidate(one, is_kept=place == 0) for place, one in enumerate(table))
     content = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-    return _section("Candidates that were compared", f'<div class="wide">{content}</div>', "candidates")
+    return _section("Candidates", f'<div class="wide">{content}</div>', "candidates")
 
 
 def _candidate(numbers: dict[str, Any], is_kept: bool) -> str:
@@ -67,9 +67,9 @@ def _section(title: str, content: str, name: str) -> str:
 
 
 def confidences(found: object) -> tuple[Float64s, Float64s] | None:
-    """The chance that matches are right, of the first side's points, and the mean of those that go to the second's.
+    """Confidence of the first side's points, and for the second side's points the mean of those matched with them.
 
-    NaN where there is no match; None where confidence is not known.
+    NaN for unmatched points; None if confidence is not known.
     """
     if not isinstance(found, Correspondence):
         return None
@@ -82,7 +82,7 @@ def confidences(found: object) -> tuple[Float64s, Float64s] | None:
 
 
 def spread_over(chances: Float64s, places: Float64s) -> Float64s:
-    """Let places that no point goes to have the value of the nearest one that has some: a map skips many."""
+    """Fill places without a match, of which a map leaves many, with the value of the nearest matched place."""
     known = np.isfinite(chances)
     if known.all() or not known.any():
         return chances
@@ -91,25 +91,23 @@ def spread_over(chances: Float64s, places: Float64s) -> Float64s:
     return filled
 
 
-def sure_matches(found: object, sides: tuple[Drawable, Drawable]) -> str:
-    """Tables of the surest and the least sure matches, whose points can be clicked on; not of a surface's vertices."""
+def surest_matches(found: object, sides: tuple[Drawable, Drawable]) -> str:
+    """Tables of the most and the least certain matches, with clickable points; empty for maps of surfaces."""
     known = confidences(found)
-    if (
-        known is None or not isinstance(found, Correspondence) or found.is_map
-    ):  # neighbours on a surface are equally sure
+    if known is None or not isinstance(found, Correspondence) or found.is_map:  # neighbours are equally certain
         return ""
     chances, matches = known[0], found.matches
     order = np.argsort(-chances, kind="stable")[: int((matches >= 0).sum())]
-    surest, least = order[:N_SURE], order[N_SURE:][::-1][:N_SURE]
+    surest, least = order[:N_LISTED], order[N_LISTED:][::-1][:N_LISTED]
     tables = [
-        _sure("the surest", surest, matches, chances, sides),
-        _sure("the least sure", least, matches, chances, sides),
+        _table_of("highest", surest, matches, chances, sides),
+        _table_of("lowest", least, matches, chances, sides),
     ]
     shown = "".join(table for table, points in zip(tables, (surest, least), strict=True) if len(points))
-    return _section("How sure matches are", f'<div class="pair">{shown}</div>', "sure")
+    return _section("Confidence of matches", f'<div class="pair">{shown}</div>', "surest")
 
 
-def _sure(title: str, points: Int64s, matches: Int64s, chances: Float64s, sides: tuple[Drawable, Drawable]) -> str:
+def _table_of(title: str, points: Int64s, matches: Int64s, chances: Float64s, sides: tuple[Drawable, Drawable]) -> str:
     rows = "".join(
         f'<tr><td><button type="button" data-side="0" data-point="{i}">{_name(sides[0], i)}</button></td>'
         f"<td>{_name(sides[1], int(matches[i]))}</td><td>{chances[i]:.1%}</td></tr>"
@@ -126,7 +124,7 @@ def _name(side: Drawable, point: int) -> str:
 def categories(
     matches: tuple[Int64s, Int64s], labels: tuple[Sequence[Any], Sequence[Any]] | None
 ) -> tuple[str, dict[str, Any] | None]:
-    """Where to draw which categories go with which, and the numbers for the page's script."""
+    """The section for the matrix of matched categories, and its data for the page's script."""
     if labels is None:
         return "", None
     both = check_label_pair(labels, len(matches[0]), len(matches[1]))
@@ -134,8 +132,8 @@ def categories(
     own = sum(
         int(table.counts[k, table.columns.index(name)]) for k, name in enumerate(table.rows) if name in table.columns
     )
-    said = f"{own / len(matches[0]):.1%} of the points have a match of their own category." if own else ""
-    text = f"Rows are categories of points, columns those of their matches; dark is much. {said}"
+    accuracy = f"{own / len(matches[0]):.1%} of the points have a match of their own category." if own else ""
+    text = f"Rows are categories of points, columns those of their matches; darker is more. {accuracy}"
     section = _section("Categories", f'<p>{text}</p><div id="categories"></div>', "which")
     packed = {
         "rows": table.rows,
@@ -148,7 +146,7 @@ def categories(
 
 
 def _colours(labels: Sequence[Any], table: CategoryTable) -> NDArray[np.uint8]:
-    """A colour (n, 3) for every point's category; categories that are confused, neighbours in the table, look alike."""
+    """A colour (n, 3) for every point's category; confused categories, adjacent in the table, have similar colours."""
     names = [*table.rows, *(name for name in table.columns if name not in set(table.rows))]
     wheel = place_colours(np.stack([np.arange(len(names)), np.arange(len(names)) % 2], axis=1).astype(np.float64))
     number = {name: k for k, name in enumerate(names)}

@@ -1,4 +1,4 @@
-// What the page carries, and the masses of the plan.
+// The data embedded in the page, and the masses of the plan.
 
 const byId = (id) => document.getElementById(id);
 
@@ -29,8 +29,8 @@ const loadPlotly = async () => {
   document.head.append(script);
 };
 
-// One answer to who goes where: masses that light up, and one match of every point, or -1.
-class Answer {
+// One version of the result: masses to highlight, and the match of every point, or -1.
+class Version {
   constructor({ plan, spread, matches, colours, confidence, sharp, map, text }, [n, m]) {
     const { weights, matched, best, whole } = plan;
     Object.assign(this, { weights, matched, best, whole, spread, matches, colours, confidence, sharp, map, text, n, m });
@@ -38,7 +38,7 @@ class Answer {
     if (whole) this.levels = Float64Array.from({ length: 256 }, decoded);
   }
 
-  // Share of a point's weight that every point of the other side has; side 0 are the rows.
+  // Shares of a point's weight at every point of the other side; side 0 has the rows of the plan.
   shares(side, point) {
     const { whole, levels, m } = this;
     const weight = this.weights[side][point];
@@ -59,7 +59,7 @@ class Answer {
     return places.map((k) => ({ point: index[k], share: share[k] })).filter((match) => match.share > 0);
   }
 
-  // A map need not reach all of the second side: there nobody is missing.
+  // A map need not cover the second side: its points do not count as unmatched.
   unmatched(side) {
     if (this.map && side === 1) return [];
     return Array.from(this.matches[side].keys()).filter((point) => this.matches[side][point] < 0);

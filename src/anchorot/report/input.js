@@ -1,4 +1,4 @@
-// Keys and fingers.
+// Keyboard and touch.
 
 const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
@@ -6,7 +6,7 @@ const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a
 const dot = (a, b) => a.reduce((sum, value, k) => sum + value * b[k], 0);
 const unit = (a) => a.map((value) => value / (Math.hypot(...a) || 1));
 
-// What is to the right and what is above, as the reader sees a side now.
+// The directions to the right and up in the current view of a side.
 const directions = ({ dim, camera }) => {
   if (dim === 2) return [[1, 0], [0, 1]];
   const [eye, centre, up] = [camera.eye, camera.center, camera.up].map(({ x, y, z }) => [x, y, z]);
@@ -17,7 +17,7 @@ const directions = ({ dim, camera }) => {
 
 const placeOf = ({ at }, point) => Object.values(at).map((column) => column[point]);
 
-// The nearest point in the direction of an arrow, at most 45 degrees off; the same point at the edge.
+// The nearest point in the direction of an arrow key, at most 45 degrees off; the same point if there is none.
 const neighbour = (side, from, [across, upwards]) => {
   const [right, above] = directions(side);
   const start = placeOf(side, from);
@@ -34,10 +34,10 @@ const neighbour = (side, from, [across, upwards]) => {
   return best;
 };
 
-// Where arrows begin: at the best match of what is lit, else in the middle.
-const beginning = (side, s) => {
+// The first point that arrow keys select: the best match of the selected point, else the point nearest to the centre.
+const firstPoint = (side, s) => {
   if (state.side === 1 - s) {
-    const [first] = answers[state.answer].bestMatches(state.side, state.point);
+    const [first] = versions[state.version].bestMatches(state.side, state.point);
     if (first) return first.point;
   }
   const lengths = Array.from({ length: side.count }, (_, point) => Math.hypot(...placeOf(side, point)));
@@ -48,7 +48,7 @@ const pointByKey = (side, s, key) => {
   if (key === "Home") return 0;
   if (key === "End") return side.count - 1;
   if (!ARROWS[key]) return null;
-  return state.side === s ? neighbour(side, state.point, ARROWS[key]) : beginning(side, s);
+  return state.side === s ? neighbour(side, state.point, ARROWS[key]) : firstPoint(side, s);
 };
 
 const listenToKeys = (plot, side, s) => {
@@ -56,12 +56,12 @@ const listenToKeys = (plot, side, s) => {
     const point = event.altKey || event.ctrlKey || event.metaKey ? null : pointByKey(side, s, event.key);
     if (point === null) return;
     event.preventDefault();
-    show(s, point);
+    select(s, point);
   });
 };
 
-// A finger scrolls the page until it taps a drawing; from then on it turns or moves that, until it taps elsewhere.
-const listenToFingers = (plot) => {
+// A finger scrolls the page until it taps a drawing. Then it rotates or moves the drawing until it taps elsewhere.
+const listenToTouch = (plot) => {
   let isFinger = false;
   for (const kind of ["touchstart", "touchmove", "touchend", "touchcancel"]) {
     const keep = (event) => { if (!plot.classList.contains("active")) event.stopPropagation(); };
@@ -74,7 +74,7 @@ const listenToFingers = (plot) => {
   }, { capture: true });
 };
 
-// Plotly's canvases are for the eye alone; in words the drawing is what its frame's label says.
+// Label plotly's canvases for screen readers, and hide its svg elements from them.
 const labelCanvases = (plot, { name, count }) => {
   plot.querySelectorAll("canvas").forEach((canvas) => {
     canvas.setAttribute("role", "img");
