@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 import anchorot as ao
 from anchorot.report import payload, write_report
 from anchorot.report.payload import NO_COLOUR, place_colours
-from tests.project.pages import versions, decoded_plan, egg, unpacked
+from tests.project.pages import decoded_plan, egg, unpacked, versions
 
 TINY = st.floats(1e-12, 1.0) | st.just(0.0)
 

@@ -13,7 +13,7 @@ to their matches. Three things decide how likely a match is right:
 
 The chance is that of the point, times a logistic function of the others, divided by the number of equally good
 alignments: exchanges that cost nothing, points that are alike by symmetry, and results of other starts, the less the
-worse they are. ``python benchmarks/calibrate.py --fit spaces`` fits the coefficients, which are in align/coefficients.toml,
+worse they are. ``python benchmarks/calibrate.py --fit spaces`` fits the coefficients in align/coefficients.toml
 to pairs of spaces of seven kinds (Gaussian clouds, two views of clusters, bent surfaces, neighbours' graphs, nearly
 symmetric clouds, spaces with nothing in common, scans of one person); docs/alignment.md has how well that holds on
 other kinds.
