@@ -1,9 +1,8 @@
-"""Pictures, with matplotlib: every function draws on an Axes and returns it.
+"""Plots with matplotlib: every function draws on an Axes and returns it.
 
-Without `ax` that is pyplot's current Axes, as everywhere in matplotlib: ``plt.title("mine")``, ``plt.savefig("x.png")``
-and ``plt.show()`` go on from there, and ``plt.figure()`` begins the next picture. In servers and threads, which cannot
-share pyplot's global state, give an `ax` of :func:`new_figure`: pyplot is then not even imported. Titles are left to
-the caller.
+Without `ax` they draw on pyplot's current Axes, so that ``plt.title("mine")``, ``plt.savefig("x.png")`` and
+``plt.show()`` work as usual. In servers and threads, which cannot share pyplot's global state, pass an `ax` from
+:func:`new_figure`: pyplot is then not imported. Titles are left to the caller.
 """
 
 from anchorot.plot.cdfs import anchor_cdfs

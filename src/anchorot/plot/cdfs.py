@@ -1,4 +1,4 @@
-"""Anchor Energy as a picture: red and blue CDFs, and the ink between them."""
+"""Plot of Anchor Energy: the CDFs of the anchors, and the integrand between them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ShareField(NamedTuple):
-    """How the anchors of two spaces differ at every cost and level, on a grid of K x K cells."""
+    """The difference between the anchors of two spaces at every cost and level, on a grid of K x K cells."""
 
     edges: Float64s  # (K + 1,) of the cells' costs; their levels are those of [0, 1] in K equal parts
     heights_x: Float64s  # (n, K) CDF of each anchor of the first space at the cells' middle costs
@@ -37,7 +37,7 @@ def anchor_cdfs(
     resolution: int = 400,
     ax: Axes | None = None,
 ) -> Axes:
-    r"""Draw what Anchor Energy (p = 1) integrates: the anchors' CDFs, red and blue, and where their shares differ.
+    r"""Draw the integrand of Anchor Energy (p = 1): the anchors' CDFs, red and blue, and where their shares differ.
 
     Every anchor of x is a thin red curve, the CDF of its costs, every anchor of y a thin blue one; the bold curves are
     their means. Let F(s, t) be the share of red curves that have reached the level t at the cost s, and G that of
@@ -45,21 +45,21 @@ def anchor_cdfs(
 
     .. math:: AE = \iint 2\,(F(s, t) - G(s, t))^2\,ds\,dt
 
-    and that integrand is the ink: red where more red curves have passed, blue where more blue ones have. All ink
-    together is the Anchor Energy, which the Axes states.
+    and the shading is this integrand: red where more red curves have reached the level, blue where more blue ones have.
+    Its integral is the Anchor Energy, which the legend shows.
 
     Parameters
     ----------
     x, y : Space or array_like of shape (n, n)
-        A bare cost matrix stands for a uniform space.
+        A cost matrix is taken as a uniform space.
     robust : bool
         Draw ranks of costs instead of costs.
     names : (str, str)
-        What to call x and y.
+        Names of x and y.
     n_curves : int
-        Draw at most this many thin curves per space, evenly chosen by their mean cost. The ink counts all.
+        Draw at most this many thin curves per space, evenly chosen by their mean cost. The shading uses all.
     resolution : int
-        Cells per side of the grid. Every cell is exact at its middle.
+        Number of cells per side of the grid. Values are exact at the cells' midpoints.
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
@@ -83,10 +83,11 @@ def anchor_cdfs(
     n_curves = check_integer(n_curves, "n_curves", 0)
     field = share_field(red, blue, check_integer(resolution, "resolution", 2))
     ax = given_or_current(ax, 6.8, 4.6)
-    ink = np.sign(field.difference) * 2 * field.difference**2
-    most = float(np.abs(ink).max()) or 1.0
+    integrand = np.sign(field.difference) * 2 * field.difference**2
+    most = float(np.abs(integrand).max()) or 1.0
     extent = (field.edges[0], field.edges[-1], 0.0, 1.0)
-    image = ax.imshow(ink, cmap=_red_and_blue(), vmin=-most, vmax=most, origin="lower", extent=extent, aspect="auto")
+    colours = {"cmap": _red_and_blue(), "vmin": -most, "vmax": most}
+    image = ax.imshow(integrand, **colours, origin="lower", extent=extent, aspect="auto")
     sides = zip((red, blue), (field.heights_x, field.heights_y), (RED, BLUE), names, strict=True)
     for space, heights, colour, name in sides:
         _draw_curves(ax, field.edges, heights, space.weights, colour, name, n_curves)
@@ -99,12 +100,12 @@ def anchor_cdfs(
     legend = ax.legend(title=title, loc="lower right", alignment="left", fontsize=9, edgecolor="none", framealpha=0.85)
     legend.get_title().set_fontweight("bold")
     bar = slim_colorbar(ax, image, "2 (F - G)²")
-    bar.ax.yaxis.set_major_formatter(lambda ink, _: f"{abs(ink):g}")
+    bar.ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
     return ax
 
 
 def share_field(x: Space, y: Space, resolution: int) -> ShareField:
-    """Count which share of the anchors has reached each level at each cost, at the middles of a grid's cells."""
+    """Compute the share of the anchors that have reached each level at each cost, at midpoints of cells."""
     low = float(min(x.cost.min(), y.cost.min()))
     high = float(max(x.cost.max(), y.cost.max()))
     if low == high:
@@ -123,12 +124,12 @@ def _heights(space: Space, costs: Float64s) -> Float64s:
 
 
 def _shares(heights: Float64s, weights: Float64s) -> Float64s:
-    """F(s, t) = Σ_i a_i [H_i(s) >= t], level by cost, at the middles of equal parts of [0, 1]."""
+    """F(s, t) = Σ_i a_i [H_i(s) >= t], level by cost, at the midpoints of equal parts of [0, 1]."""
     count = heights.shape[1]
     reached = np.searchsorted((np.arange(count) + 0.5) / count, heights, side="right")
     cells = (reached * count + np.arange(count)).ravel()
     mass = np.bincount(cells, np.repeat(weights, count), (count + 1) * count).reshape(count + 1, count)
-    # Who has reached a level has reached all below it: add up from the top.
+    # A curve that has reached a level has reached all lower ones: accumulate from the top.
     return np.cumsum(mass[:0:-1], axis=0, dtype=np.float64)[::-1]
 
 
@@ -147,7 +148,7 @@ def _draw_curves(
 
 
 def _outline(edges: Float64s, heights: Float64s) -> Float64s:
-    """Corners of CDFs (..., K) that are flat in each cell and complete at the end: (..., 2 K + 1, 2)."""
+    """Corners of CDFs (..., K) that are constant in each cell and end at 1: (..., 2 K + 1, 2)."""
     flat = np.repeat(heights, 2, axis=-1)
     whole = np.concatenate([flat, np.ones((*flat.shape[:-1], 1))], axis=-1)
     return np.stack(np.broadcast_arrays(np.repeat(edges, 2)[1:], whole), axis=-1)

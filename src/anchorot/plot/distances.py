@@ -1,4 +1,4 @@
-"""All pairs of many spaces: the matrix of their distances, and a map of them."""
+"""Plots of all-pairs distances: the matrix, and a map in the plane."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKERS = "osD^vP"
-MAX_TYPE_SIZE, MIN_TYPE_SIZE = 10.0, 5.0  # points of a label's type
-BORDER = 0.03  # of a group's mean width: how wide borders are, at the most
+MAX_TYPE_SIZE, MIN_TYPE_SIZE = 10.0, 5.0  # font size of a label, in points
+BORDER = 0.03  # largest width of borders, as a share of the groups' mean width
 
 
 def distance_matrix(
@@ -41,19 +41,19 @@ def distance_matrix(
     label: str = "value",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw an all-pairs matrix, spaces of one group side by side, with borders between groups.
+    """Draw an all-pairs matrix, ordered by group, with borders between groups.
 
     Parameters
     ----------
     distances : array_like of shape (N, N)
-        Anchor Energies, their roots, or any other numbers of least value 0.
+        Anchor Energies, their roots, or any other non-negative numbers.
     groups : sequence of N, optional
-        The group of each space. Groups are drawn in the order of their first spaces, and those of one group in theirs;
-        without groups all spaces are drawn as they come.
+        The group of each space. Groups are drawn in order of first appearance, and spaces of a group in their order;
+        without groups all spaces keep their order.
     names : sequence of N, optional
-        The name of each space, left of the matrix; those for which there is no room are left out.
+        The name of each space, left of the matrix; names that do not fit are omitted.
     label : str
-        What the numbers are, and in which units, beside the scale of colours.
+        Label of the colour bar, with units.
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
@@ -103,10 +103,10 @@ def distance_map(
     Parameters
     ----------
     distances : array_like of shape (N, N)
-        Anchor Energies, as :func:`~anchorot.pairwise` returns them. For distances themselves, such as *roots* of Anchor
-        Energies, say ``squared=False``.
+        Anchor Energies, as :func:`~anchorot.pairwise` returns them. For distances, such as *roots* of Anchor Energies,
+        use ``squared=False``.
     groups : sequence of N, optional
-        The group of each space: one colour (from the eleventh on, another marker) each.
+        The group of each space: each has its own colour (from the eleventh on, another marker).
     squared : bool
         Whether `distances` are squared distances, as Anchor Energy (p = 1, 2) is. Anchor Wasserstein and
         Gromov-Wasserstein are the p-th powers of distances.
@@ -115,7 +115,7 @@ def distance_map(
     sizes : sequence of N float, optional
         Relative areas of the dots.
     legend : bool
-        Put the groups' names beside the Axes.
+        Add a legend with the groups' names beside the Axes.
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
@@ -171,7 +171,7 @@ def _check_square(distances: ArrayLike) -> Float64s:
 
 
 def _one_each(values: Sequence[object] | None, name: str, count: int) -> list[Any] | None:
-    """Return what is given for each space, if it is, as a list."""
+    """Return one value per space as a list, or None."""
     if values is None:
         return None
     listed = point_values(values, name)
@@ -181,7 +181,7 @@ def _one_each(values: Sequence[object] | None, name: str, count: int) -> list[An
 
 
 def _blocks(groups: list[object]) -> tuple[Int64s, Int64s]:
-    """Places of all spaces, group by group in the order of their first ones, and where each group begins."""
+    """Order of all spaces by group, in order of first appearance, and the start of each group."""
     first = {group: place for place, group in reversed(list(enumerate(groups)))}
     rank = np.array([first[group] for group in groups])
     order = np.argsort(rank, kind="stable")
@@ -189,13 +189,13 @@ def _blocks(groups: list[object]) -> tuple[Int64s, Int64s]:
 
 
 def _cell_size(ax: Axes, axis: str, count: int) -> float:
-    """Points of type that one of many equal cells along an axis has."""
+    """Size of one of `count` equal cells along an axis, in points."""
     box = ax.get_window_extent()
     return (box.width if axis == "x" else box.height) * 72 / ax.figure.dpi / count
 
 
 def write_labels(ax: Axes, axis: str, labels: tuple[Float64s, list[str]] | None, count: int) -> None:
-    """Write names at their places along an axis, as large as they fit, and no more of them than can be read."""
+    """Write names at their positions along an axis, as large as they fit; omit those that would be too small."""
     if labels is None:
         ax.tick_params(labelsize=8, labelcolor=QUIET)
         ax.set(**{f"{axis}label": "space"})
@@ -207,11 +207,11 @@ def write_labels(ax: Axes, axis: str, labels: tuple[Float64s, list[str]] | None,
         if not places or (place - places[-1]) * cell >= MIN_TYPE_SIZE:
             places.append(float(place))
             names.append(legible(name))
-    room = cell * float(min(np.diff(places), default=count))
-    size = float(np.clip(room, MIN_TYPE_SIZE, MAX_TYPE_SIZE))
+    space = cell * float(min(np.diff(places), default=count))
+    size = float(np.clip(space, MIN_TYPE_SIZE, MAX_TYPE_SIZE))
     if axis == "y":
         ax.set_yticks(places, names, fontsize=size)
-    elif room > MAX_TYPE_SIZE:
+    elif space > MAX_TYPE_SIZE:
         ax.set_xticks(places, names, fontsize=size, rotation=40, ha="right", rotation_mode="anchor")
     else:
         ax.set_xticks(places, names, fontsize=size, rotation=90)

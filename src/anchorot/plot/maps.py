@@ -1,4 +1,4 @@
-"""Large maps at a glance: how far off points are, which categories go together, two embeddings in one plane."""
+"""Plots of large maps: error curves, matched categories, two embeddings in one plane."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from anchorot.plot.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_ERROR_SHOWN = 25.0  # hundredths of a root of area or of a diameter: errors beyond lie right of the axis
-MAX_CELLS = 400  # a side of the image, at most
-ROOM_PER_CATEGORY, MAX_HEIGHT = 0.19, 14.0  # inches
-SHARE_OF_MATRIX = 0.72  # of the room along a side, of which names take the rest
+MAX_ERROR_SHOWN = 25.0  # hundredths of a root of area or of a diameter; larger errors are not shown
+MAX_CELLS = 400  # per side of the image
+HEIGHT_PER_CATEGORY, MAX_HEIGHT = 0.19, 14.0  # inches
+SHARE_OF_MATRIX = 0.72  # of the length of a side; names take the rest
 UNITS = {
     "root area": ("root_area", "geodesic error x 100 / root of area"),
     "diameter": ("diameter", "error x 100 / diameter"),
@@ -63,8 +63,8 @@ def error_curve(
     scores : AlignmentScores, or mapping of names to them
         As from :func:`~anchorot.alignment_scores`, with `truth` and `cost`.
     unit : {"root area", "diameter", "cost"}, optional
-        What errors are told in: hundredths of the root of the second mesh's area, as papers on surfaces do, which is
-        the default where all maps are into meshes; else hundredths of the diameter; or as they are.
+        Unit of errors: hundredths of the root of the second mesh's area, as in papers on surfaces (the default if all
+        maps are into meshes); hundredths of the diameter; or none.
     up_to_symmetry : bool
         Draw `errors_up_to_symmetry`.
     ax : matplotlib.axes.Axes, optional
@@ -98,11 +98,11 @@ def error_curve(
     right = most if unit == "cost" else min(most, MAX_ERROR_SHOWN)
     for number, (name, errors) in enumerate(curves.items()):
         levels = np.arange(len(errors) + 1) / len(errors)
-        told = f"{legible(name)}: mean {errors.mean():.3g}".removeprefix(": ")
+        label = f"{legible(name)}: mean {errors.mean():.3g}".removeprefix(": ")
         places, heights = np.concatenate([[0.0], errors, [max(right, most)]]), np.append(levels, 1.0)
         style = "-" if number < len(PALETTE) else "--"
         colour = PALETTE[number % len(PALETTE)]
-        ax.step(places, heights, where="post", color=colour, lw=1.8, ls=style, label=told)
+        ax.step(places, heights, where="post", color=colour, lw=1.8, ls=style, label=label)
     ax.set_xlim(0, right)
     ax.set_ylim(0, 1.01)
     ax.set_xlabel(UNITS[unit][1] + (", up to symmetry" if up_to_symmetry else ""), fontsize=9, color=INK)
@@ -115,16 +115,16 @@ def error_curve(
 
 
 def _errors(scores: AlignmentScores, name: str, unit: str, up_to_symmetry: bool) -> Float64s:
-    """Errors of the points that have a true match, in hundredths of a unit, or as they are."""
+    """Errors of the points that have a true match, in hundredths of a unit, or unscaled."""
     called = f"the scores of {name!r}" if name else "scores"
     errors = scores.errors_up_to_symmetry if up_to_symmetry else scores.errors
     if errors is None:
         wanted = "truth, cost and symmetry" if up_to_symmetry else "truth and cost"
-        raise InputError(f"{called} have no errors; give alignment_scores {wanted}")
+        raise InputError(f"{called} have no errors; pass {wanted} to alignment_scores")
     field = UNITS[unit][0]
     size = 100.0 if field is None else getattr(scores, field)
     if size is None:
-        raise InputError(f"{called} have no {unit}: that is known where alignment_scores was given a mesh as cost")
+        raise InputError(f"{called} have no {unit}; pass a mesh as cost to alignment_scores")
     return errors[np.isfinite(errors)] * (100.0 / (size or 1.0))
 
 
@@ -135,11 +135,11 @@ def matching(
     counts: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw which categories are matched with which: rows of the first side, columns of the second, dark is much.
+    """Draw which categories are matched: rows of the first side, columns of the second, darker is more.
 
-    Categories that are confused with each other stand side by side. Where both sides have the same categories, they are
-    in the same order, and right matches lie on the diagonal; else each column stands at the row that it matches best.
-    Without labels, points are drawn as they are numbered, more than 400 in blocks.
+    Confused categories are adjacent. If both sides have the same categories, they are in the same order, with correct
+    matches on the diagonal; else columns are sorted by the row that they match best. Without labels, points are drawn
+    in their order, more than 400 in blocks.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def matching(
     labels : (sequence of length n, sequence of length m), optional
         The category of every point of both sides, as :func:`~anchorot.alignment_scores` takes them.
     counts : bool
-        Show how many points there are instead of shares of the row's category.
+        Show numbers of points instead of shares of the row's category.
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
@@ -171,7 +171,7 @@ def matching(
     check_labelled(matches, second)
     found_table = category_table(matches, first, second)
     table = found_table.counts if counts else found_table.shares
-    height = float(np.clip(ROOM_PER_CATEGORY * max(table.shape), 5.2, MAX_HEIGHT))
+    height = float(np.clip(HEIGHT_PER_CATEGORY * max(table.shape), 5.2, MAX_HEIGHT))
     ax = given_or_current(ax, height + 1, height)
     most = None if counts else 1.0
     image = ax.imshow(table, cmap="magma_r", vmin=0, vmax=most, interpolation=sharpness(ax, max(table.shape)))
@@ -196,22 +196,22 @@ def embedding_pair(
     lines: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw two aligned embeddings in one plane: the first after the map, the second as it is.
+    """Draw two aligned embeddings in one plane: the first after the map, the second unchanged.
 
-    The plane is that of the two main directions of both together. Points of the first side are dots, those of the
-    second rings.
+    The plane is spanned by the first two principal components of both together. Points of the first side are dots,
+    those of the second rings.
 
     Parameters
     ----------
     found : EmbeddingAlignment
         As from :func:`~anchorot.align_embeddings`.
     X, Y : array_like of shape (n, d) and (m, e)
-        What was aligned.
+        The aligned embeddings.
     labels : (sequence of length n, sequence of length m), optional
-        The category of every point of both sides: the ten largest have colours of their own. Without labels each side
-        has one.
+        The category of every point of both sides: the ten largest have their own colours. Without labels each side has
+        one colour.
     lines : bool
-        Join matched points; of more than 500, some.
+        Join matched points by lines; some of more than 500.
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
@@ -228,7 +228,7 @@ def embedding_pair(
     >>> ax = ao.plot.embedding_pair(found, points, points[::-1, ::-1])
     """
     if not isinstance(found, EmbeddingAlignment):
-        raise InputError(f"got a {type(found).__name__}, but what align_embeddings returns is needed")
+        raise InputError(f"expected the result of align_embeddings, but got a {type(found).__name__}")
     placed = common_plane(found, X, Y)
     colours = ([RED] * len(placed.first), [BLUE] * len(placed.second))
     legend = {"first": (RED, "o"), "second": (BLUE, "o")}
@@ -285,7 +285,7 @@ def _matches(found: Correspondence | ArrayLike) -> Int64s:
 
 
 def _points_matched(matches: Int64s, m: int | None, ax: Axes | None) -> Axes:
-    """Draw points by their numbers, in blocks where there are many."""
+    """Draw points by number, in blocks if there are many."""
     n, m = len(matches), max(1, int(matches.max()) + 1) if m is None else m
     ax = given_or_current(ax, 5.6, 5)
     cells = min(n, MAX_CELLS), min(m, MAX_CELLS)

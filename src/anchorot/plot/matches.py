@@ -1,4 +1,4 @@
-"""Which point of one space goes with which of another: side by side, or a transport plan as an image."""
+"""Plots of matches: two spaces side by side with lines between them, or a transport plan as an image."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from anchorot.plot.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GAP = 0.6  # between the two, where a radius is 1
-MOST_LINES, SOME_LINES = 500, 100  # up to the first all matches have a line, of more about the second
-MAX_CELLS = 400  # a side of the image, at most
+GAP = 0.6  # between the two, in units of the radius
+MOST_LINES, SOME_LINES = 500, 100  # up to the first number all matches have a line; of more, about the second number
+MAX_CELLS = 400  # per side of the image
 
 
 def matched_graphs(
@@ -46,24 +46,24 @@ def matched_graphs(
     values: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw two graphs, or any two spaces, side by side: matched points have one colour and a line between them.
+    """Draw two graphs, or any two spaces, side by side: matched points share a colour and are joined by a line.
 
-    Points of y that no point of x is matched to are grey; where several are, the first gives its colour. A dense
-    alignment, which need not reach all of y, is drawn the other way round: y is coloured by place, x by its matches.
+    Unmatched points of y are grey; if several points of x share a match, it has the colour of the first. For a dense
+    alignment, which need not cover all of y, y is coloured by position and x by its matches.
 
     Parameters
     ----------
     x, y : Space or array_like of shape (n, n)
-        With n and m points; or, where matches are given, what :func:`~anchorot.align` takes with `n_landmarks`:
-        points (n, d), a mesh or its path.
+        With n and m points; or, if matches are given, inputs of :func:`~anchorot.align` with `n_landmarks`: points
+        (n, d), a mesh or its path.
     plan_or_match : Alignment, DenseAlignment, Transport, array_like of shape (n, m), or integers of shape (n,)
         An alignment, or the match of every point of x in y, -1 for none, as from :func:`~anchorot.match`; or a plan,
-        of which the one-to-one match of most mass is drawn.
+        from which the one-to-one matching of largest mass is drawn.
     highlight : sequence of int, optional
-        Points of x: draw them larger, and lines from these only. By default there are lines from all, or, of more than
-        500, from some.
+        Points of x to draw larger, with lines only from these. By default there are lines from all points, or from some
+        of more than 500.
     values : array_like of shape (n,), optional
-        A number for each point of x, shown as its colour, NaN as grey; by default how far to the right it is drawn.
+        A number for each point of x, shown as its colour, NaN as grey; by default the horizontal position.
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
@@ -100,16 +100,16 @@ def matched_graphs(
 
 
 def _colours_by(values: ArrayLike, found: Int64s, m: int) -> tuple[Float64s, Float64s]:
-    """Colours of the first side's values, and the same at their matches."""
+    """Colours of the first side by value, and of their matches."""
     numbers = check_values(values, len(found))
     colours_x, colours_y = value_colours(colour_scale(numbers), numbers), one_colour(NOTHING, m)
-    matched = np.flatnonzero(found >= 0)[::-1]  # backwards: the first writes last
+    matched = np.flatnonzero(found >= 0)[::-1]  # reversed, so that the first one overwrites the others
     colours_y[found[matched]] = colours_x[matched]
     return colours_x, colours_y
 
 
 def _colours_of_map(second: View, found: Int64s) -> tuple[Float64s, Float64s]:
-    """Colours of the second side's places, and the same where they come from: a map need not reach all of them."""
+    """Colours of the first side from those of the second side's positions; a map need not cover all of these."""
     places = second.points[:, 0]
     colours_y = value_colours(colour_scale(places), places)
     colours_x = colours_y[found]
@@ -127,7 +127,7 @@ def _check_match(plan_or_match: Correspondence | Transport | ArrayLike, n: int, 
         if len(found) != n:
             raise InputError(f"the match has {len(found)} entries, but the first space has {n} points")
         if found.min() < -1 or found.max() >= m:
-            raise InputError(f"the match goes from {found.min()} to {found.max()}, but must be from -1 to {m - 1}")
+            raise InputError(f"the match ranges from {found.min()} to {found.max()}, but must be from -1 to {m - 1}")
         return found
     return match(check_plan(numbers, (n, m)), "assignment")
 
@@ -141,12 +141,12 @@ def _check_points(points: Sequence[int], n: int) -> Int64s:
 
 
 def some_points(n: int) -> Int64s:
-    """Points whose matches have a line: all, or some of many."""
+    """Points whose matches are joined by a line: all, or some of many."""
     return np.arange(0, n, 1 if n <= MOST_LINES else n // SOME_LINES)
 
 
 def draw_lines(ax: Axes, ends_x: Float64s, ends_y: Float64s, chosen: Int64s) -> None:
-    """Draw thin lines between points and their matches, below all else."""
+    """Draw thin lines between points and their matches, below everything else."""
     from matplotlib.collections import LineCollection
 
     lines = np.stack([ends_x[chosen, :2], ends_y[chosen, :2]], axis=1)
@@ -167,9 +167,9 @@ def plan(
     marginals: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a transport plan: rows are points of the first space, columns points of the second, dark is much mass.
+    """Draw a transport plan: rows are points of the first space, columns points of the second, darker is more mass.
 
-    A side of more than 400 points is drawn in blocks of points, each as dark as the mass in it.
+    A side of more than 400 points is drawn in blocks of points, with their total mass.
 
     Parameters
     ----------
@@ -177,8 +177,8 @@ def plan(
         As from :func:`~anchorot.align`, :func:`~anchorot.anchor_energy_plan` or :func:`~anchorot.anchor_wasserstein`.
         For an alignment, its `plan` is drawn; pass `found.soft()` to draw where points might belong.
     order : {"match"}, optional
-        Put the columns in the order of the rows that they match best, one to one: a good correspondence is then a
-        diagonal, whatever the numbering of the second space. By default they stay as they are.
+        Sort the columns by the rows that they match best, one to one: a good correspondence is then a diagonal,
+        whatever the numbering of the second space. By default they keep their order.
     marginals : bool
         Draw the points' weights as bars along the sides.
     ax : matplotlib.axes.Axes, optional
@@ -218,12 +218,12 @@ def plan(
 
 def _columns_by_match(array: Float64s) -> Int64s:
     row_of = match(array.T, "assignment")
-    row_of = np.where(row_of < 0, match(array.T), row_of)  # columns left over join the row they share most with
+    row_of = np.where(row_of < 0, match(array.T), row_of)  # others join the row of most shared mass
     return np.argsort(row_of, kind="stable")
 
 
 def _pooled(array: Float64s, axis: int) -> Float64s:
-    """Add up neighbours along an axis, so that at most MAX_CELLS are left."""
+    """Sum blocks along an axis, so that at most MAX_CELLS remain."""
     count = array.shape[axis]
     if count <= MAX_CELLS:
         return array

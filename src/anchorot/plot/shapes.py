@@ -1,4 +1,4 @@
-"""One space as it looks: dots, lines between them, or a shaded surface, in the plane of most spread."""
+"""Plot of one space: dots, edges or a shaded surface, seen from its broadest side."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.cm import ScalarMappable
 
 PLAIN_COLOUR = "#a9bcd6"
-LIGHT = np.array([-0.35, 0.55, 0.76])  # from the upper left, and from the reader
-MAX_VECTOR_ELEMENTS = 2000  # from this many elements on, vector files hold them as an image
+LIGHT = np.array([-0.35, 0.55, 0.76])  # from the upper left, and from the viewer
+MAX_VECTOR_ELEMENTS = 2000  # more elements are rasterised in vector files
 
 
 def shape(
@@ -32,23 +32,23 @@ def shape(
     label: str = "value",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one space: a cloud, a mesh, a graph or a tree, as it was made; one that never had places is laid out.
+    """Draw one space in its original form (a cloud, a mesh, a graph or a tree); without coordinates it is laid out.
 
-    What is in 3-D is seen from where it is widest. Dots are as large as their points are heavy.
+    3-D objects are seen from their broadest side. The area of a dot is proportional to the point's weight.
 
     Parameters
     ----------
     space : Space or array_like of shape (n, n)
         Also points (n, d), or a mesh or its path: then all of its vertices are the points.
     values : array_like of shape (n,), optional
-        A number for each point, shown as its colour; on a mesh, of all that is nearest to the point. Points whose value
-        is NaN are grey, such as those that :meth:`~anchorot.Correspondence.project` carries nothing to.
+        A number for each point, shown as its colour; on a mesh it colours the surface nearest to the point. NaN is
+        grey, as for points without a value from :meth:`~anchorot.Correspondence.project`.
     color : str, optional
-        One colour for all, where there are no values.
+        One colour for all points, without values.
     colorbar : bool
-        Show which colour is which value.
+        Add a colour bar.
     label : str
-        What the values are, and in which units, beside the scale of colours.
+        Label of the colour bar, with units.
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
@@ -81,7 +81,7 @@ def shape(
 
 
 def check_values(values: ArrayLike, n: int) -> Float64s:
-    """Turn `values` into one number for each point, NaN where there is none."""
+    """Return `values` as one number per point, which may be NaN."""
     numbers = check_numbers(values, "values").astype(np.float64, copy=False)
     if numbers.shape != (n,):
         raise InputError(f"values has shape {numbers.shape}, but the space has {n} points")
@@ -92,14 +92,14 @@ def check_values(values: ArrayLike, n: int) -> Float64s:
 
 
 def one_colour(name: str, count: int) -> Float64s:
-    """Return the same colour for all, (count, 3)."""
+    """Return one colour `count` times, (count, 3)."""
     from matplotlib.colors import to_rgb
 
     return np.tile(to_rgb(name), (count, 1))
 
 
 def colour_scale(values: Float64s) -> ScalarMappable:
-    """Map numbers to colours that differ in lightness too, from the least to the largest."""
+    """Map the range of numbers to colours whose lightness increases."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
@@ -116,26 +116,26 @@ def value_colours(scale: ScalarMappable, values: Float64s) -> Float64s:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A scene as the reader sees it: to the right, up, and towards the reader; centred, of largest radius 1."""
+    """A scene in viewer coordinates: right, up, and towards the viewer; centred, with largest coordinate 1."""
 
     sites: Float64s  # (N, 3)
     index: Int64s  # (n,): the site of each point
     faces: Int64s | None
     edges: Int64s | None
-    is_solid: bool  # whether depth is more than zero
+    is_solid: bool  # whether it is 3-D
 
     @property
     def points(self) -> Float64s:
-        """Where the space's points are, (n, 3)."""
+        """Positions of the space's points, (n, 3)."""
         return self.sites[self.index]
 
     def moved(self, right: float) -> View:
-        """Return the same scene further to the right."""
+        """Return the scene shifted to the right."""
         return replace(self, sites=self.sites + np.array([right, 0.0, 0.0]))
 
 
 def view(space: Drawable) -> View:
-    """Place a space before the reader; what is in 3-D is turned to its principal axes."""
+    """Return the view of a space; 3-D objects are rotated to their principal axes."""
     found = scene(space)
     is_solid = found.positions.shape[1] == 3
     sites = _facing(found.positions) if is_solid else np.pad(found.positions, ((0, 0), (0, 1)))
@@ -145,7 +145,7 @@ def view(space: Drawable) -> View:
 
 
 def draw(ax: Axes, seen: View, colours: Float64s, weights: Float64s) -> None:
-    """Draw a view with a colour (n, 3) for each point; on a surface each point colours what is nearest to it."""
+    """Draw a view with a colour (n, 3) per point; each part of a surface has the colour of its nearest point."""
     if seen.edges is not None:
         _draw_edges(ax, seen, seen.edges)
     if seen.faces is not None:
@@ -155,24 +155,24 @@ def draw(ax: Axes, seen: View, colours: Float64s, weights: Float64s) -> None:
 
 
 def dot_areas(ax: Axes, weights: Float64s) -> Float64s:
-    """Area of each point's dot, in proportion to its weight but for extremes; all together fill a share of the Axes."""
+    """Area of each point's dot, proportional to its weight within limits; together they fill a share of the Axes."""
     box = ax.get_window_extent()
-    room = box.width * box.height * (72 / ax.figure.dpi) ** 2
-    ordinary = float(np.clip(0.08 * room / len(weights), 2, 60))
+    available = box.width * box.height * (72 / ax.figure.dpi) ** 2
+    ordinary = float(np.clip(0.08 * available / len(weights), 2, 60))
     return ordinary * np.clip(weights * len(weights), 0.1, 5)
 
 
 def _facing(positions: Float64s) -> Float64s:
-    """Turn 3-D positions to their principal axes, the least in depth: a rotation, never a mirror image.
+    """Rotate 3-D positions to their principal axes, the smallest in depth, without reflection.
 
-    Whichever of the other two is nearer to the positions' own up goes up: z, or y if the reader looks along z.
+    The axis closer to the original up direction points up. That is z, or y if the view is along z.
     """
     centred = positions - positions.mean(axis=0)
     depth, *plane = np.linalg.eigh(centred.T @ centred)[1].T
     up = np.eye(3)[2 if abs(depth[2]) < 0.7 else 1]
     right, upward = sorted(plane, key=lambda axis: abs(axis @ up))
     upward = upward * (-1 if upward @ up < 0 else 1)
-    tail = ((centred @ right) ** 3).sum()  # an axis has no sign: let the longer tail be on the left, in every pose
+    tail = ((centred @ right) ** 3).sum()  # axes have no sign: put the longer tail on the left, in every pose
     right = right * (-1 if tail > 0 else 1)
     return centred @ np.stack([right, upward, np.cross(right, upward)], axis=1)
 
@@ -188,7 +188,7 @@ def _draw_edges(ax: Axes, seen: View, edges: Int64s) -> None:
 
 def _draw_points(ax: Axes, seen: View, colours: Float64s, weights: Float64s) -> None:
     points, areas = seen.points, dot_areas(ax, weights)
-    order = np.argsort(points[:, 2], kind="stable")  # the near ones last
+    order = np.argsort(points[:, 2], kind="stable")  # nearest last
     near = (points[:, 2:] + 1) / 2 if seen.is_solid else np.ones((len(points), 1))
     hazy = 1 - (1 - colours) * (0.45 + 0.55 * near)
     dots = ax.scatter(points[order, 0], points[order, 1], s=areas[order], c=hazy[order], zorder=2)
@@ -202,14 +202,14 @@ def _draw_faces(ax: Axes, seen: View, faces: Int64s, colours: Float64s) -> None:
 
     corners = seen.sites[faces]
     normals = unit(face_normals(corners))
-    normals *= np.where(normals[:, 2:] < 0, -1, 1)  # whichever way a face is listed, the reader sees this side
+    normals *= np.where(normals[:, 2:] < 0, -1, 1)  # towards the viewer, whatever the orientation of the face
     brightness = np.clip(normals @ LIGHT, 0, 1)
     _, nearest = cKDTree(seen.points).query(corners.mean(axis=1))
     base = colours[nearest]
     shaded = base * (0.45 + 0.55 * brightness[:, None])
     shaded += (1 - shaded) * (0.25 * brightness[:, None] ** 8)  # a soft highlight
-    order = np.argsort(corners[:, :, 2].mean(axis=1), kind="stable")  # painter's order: the far ones first
-    # Faces have edges of their own colour: without them, the seams between neighbours would shine through.
+    order = np.argsort(corners[:, :, 2].mean(axis=1), kind="stable")  # painter's algorithm: farthest first
+    # Edges have the colour of their face; otherwise seams between faces would be visible.
     surface = PolyCollection(
         list(corners[order, :, :2]), facecolors=shaded[order], edgecolors=shaded[order], linewidths=0.3, zorder=1
     )

@@ -1,4 +1,4 @@
-"""Tests at a glance: where the observed statistic lies among permuted ones, and at which distances groups differ."""
+"""Plots of tests: the null distribution with the observed statistic, and the distances at which groups differ."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BINS = 60
-MAX_LINEAR_RATIO = 4.0  # times the largest of the null: an observed statistic beyond is drawn on a logarithmic axis
+MAX_LINEAR_RATIO = 4.0  # of the observed statistic to the largest of the null; beyond, the axis is logarithmic
 
 
 def null_distribution(test: PermutationTest, *, ax: Axes | None = None) -> Axes:
@@ -24,7 +24,7 @@ def null_distribution(test: PermutationTest, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     test : PermutationTest
-        Of `energy_test`, `graph_model_test` or `group_test`.
+        Result of `energy_test`, `graph_model_test` or `group_test`.
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
@@ -39,20 +39,18 @@ def null_distribution(test: PermutationTest, *, ax: Axes | None = None) -> Axes:
     null = test.null[np.isfinite(test.null)]
     observed = test.statistic if np.isfinite(test.statistic) else None
     low, high = _range(null if observed is None else np.append(null, observed))
-    far = (
-        low > 0 and len(null) > 0 and high > MAX_LINEAR_RATIO * null.max()
-    )  # on a plain axis the null would be one thin bar
+    # on a linear axis the null would be one thin bar
+    far = low > 0 and len(null) > 0 and high > MAX_LINEAR_RATIO * null.max()
     bins = np.geomspace(low, high, BINS + 1) if far else np.linspace(low, high, BINS + 1)
-    # bars from the observed statistic on are what the p-value counts
+    # the p-value counts the permutations from the observed statistic on
     for part, colour in ((null[null < test.statistic], NOTHING), (null[null >= test.statistic], BLUE)):
         ax.hist(part, bins=bins.tolist(), color=colour, edgecolor="white", linewidth=0.4)
     if far:
         ax.set_xscale("log")
     if observed is not None:
         ax.axvline(observed, color=RED, lw=1.8)
-    beside = (
-        observed is not None and observed >= bins[BINS // 2]
-    )  # left of the line, else in the corner: tails are thin
+    # text left of the line, else in the corner, where the tail is thin
+    beside = observed is not None and observed >= bins[BINS // 2]
     ax.annotate(
         f"observed {test.statistic:.4g}\np = {test.pvalue:.3g}",
         (observed if beside else 1.0, 0.95),
@@ -65,7 +63,7 @@ def null_distribution(test: PermutationTest, *, ax: Axes | None = None) -> Axes:
         fontsize=9,
     )
     ax.set_xlabel("statistic under permuted labels", fontsize=9, color=INK)
-    ax.set_ylabel(f"of {len(test.null)} permutations", fontsize=9, color=QUIET)
+    ax.set_ylabel(f"count, of {len(test.null)} permutations", fontsize=9, color=QUIET)
     ax.spines[["top", "right"]].set_visible(False)
     quiet_frame(ax)
     return ax
@@ -81,18 +79,18 @@ def _range(values: Float64s) -> tuple[float, float]:
 def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: Axes | None = None) -> Axes:
     """Draw how much groups differ at each distance, and how much they would by chance.
 
-    The curve is the share of the dispersion that lies between the groups, band by band. Grey is what permuted labels
-    give: their mean, and up to where the largest of all bands comes by chance. Where the curve is above, and red, the
-    groups differ; wherever they do not, it goes up there, anywhere, with a probability of at most `level`. The broken
-    line marks the distances at which they differ most. Light blue is how far the curve would move with other subjects
-    (other spaces, where none were named): twice its standard error, by leaving out one after the other.
+    The curve is the share of the dispersion that lies between the groups, band by band. The grey area is the range
+    under permuted labels, up to the critical value for all bands, with the mean dotted. Groups differ where the curve
+    is above it, and red; if they do not differ, it is above anywhere with a probability of at most `level`. The dashed
+    line is at the distances with the largest difference. Light blue is twice the jackknife standard error of the
+    curve, over subjects (or spaces without subjects).
 
     Parameters
     ----------
     test : ScaleTest
-        Of `scale_test`.
+        Result of `scale_test`.
     level : float
-        How often grey may be left by chance.
+        Family-wise error rate.
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
@@ -107,7 +105,7 @@ def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: Axes | None = None)
     """
     ax = given_or_current(ax, 6.4, 3.6)
     edges, share, limit = test.edges, test.share, test.limit(level)
-    top = np.where(np.isfinite(limit), limit, 1.0)  # with few permutations nothing is beyond chance
+    top = np.where(np.isfinite(limit), limit, 1.0)  # with too few permutations nothing is significant
     _fill(ax, edges, np.zeros_like(share), np.maximum(top, 0.0), NOTHING, 0.6)
     ax.stairs(test.expected, edges, baseline=None, color=QUIET, lw=0.8, ls=":")
     differs = test.adjusted_pvalues <= level
@@ -122,7 +120,7 @@ def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: Axes | None = None)
     ax.annotate("by chance", (edges[-1], top[-1]), (-4, -4), textcoords="offset points", ha="right", va="top").set(
         color=QUIET, fontsize=8
     )
-    _say(ax, test, bool(differs.any()))
+    _annotate(ax, test, bool(differs.any()))
     ax.set_xlim(float(edges[0]), float(edges[-1]))
     ax.set_ylim(0.0, max(1.25 * float(share.max()), 1.25 * float(top.max()), float(high.max())))
     ax.set_xlabel("distance", fontsize=9, color=INK)
@@ -138,9 +136,9 @@ def _fill(ax: Axes, edges: Float64s, low: Float64s, high: Float64s, colour: str,
     ax.fill_between(corners, np.repeat(low, 2), np.repeat(high, 2), color=colour, alpha=alpha, lw=0)
 
 
-def _say(ax: Axes, test: ScaleTest, differs: bool) -> None:
+def _annotate(ax: Axes, test: ScaleTest, differs: bool) -> None:
     low, high = test.band
-    where = f"most from {low:.3g} to {high:.3g}" if differs else "no distance beyond chance"
+    where = f"largest difference from {low:.3g} to {high:.3g}" if differs else "no significant distance"
     ax.annotate(
         f"{where}\np = {test.pvalue:.3g}",
         (1.0, 0.97),

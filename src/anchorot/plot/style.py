@@ -1,4 +1,4 @@
-"""What all pictures share: colours, the Axes to draw on, quiet frames."""
+"""Shared by all plots: colours, the Axes to draw on, light frames."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ INK, QUIET, FRAME, GRID, NOTHING = "#374151", "#6b7280", "#d1d5db", "#e5e7eb", "
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure that pyplot does not know: for servers, threads and batch jobs, it needs no screen.
+    """Return an empty figure that pyplot does not manage; it needs no display, as in servers, threads and batch jobs.
 
     Examples
     --------
@@ -31,14 +31,14 @@ def new_figure(width: float, height: float) -> "Figure":
 
 
 def _page(width: float, height: float) -> dict[str, Any]:
-    """Size and layout of a figure of ours."""
+    """Size and layout of a new figure."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     return {"figsize": (width, height), "layout": ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)}
 
 
 def given_or_current(ax: "Axes | None", width: float, height: float) -> "Axes":
-    """Return the Axes given, or pyplot's current one; if pyplot has no figure, it gets one of this size."""
+    """Return the given Axes, or pyplot's current one; if pyplot has no figure, create one of this size."""
     if ax is not None:
         return ax
     try:
@@ -51,13 +51,13 @@ def given_or_current(ax: "Axes | None", width: float, height: float) -> "Axes":
 
 
 def hide_frame(ax: "Axes") -> None:
-    """Leave no frame and no tick marks."""
+    """Remove the frame and the tick marks."""
     ax.tick_params(length=0, which="both")
     ax.spines[:].set_visible(False)
 
 
 def hide_axes(ax: "Axes") -> None:
-    """Leave nothing but the drawing, at one scale in both directions."""
+    """Remove the axes, and use the same scale in both directions."""
     hide_frame(ax)
     ax.set_xticks([])
     ax.set_yticks([])
@@ -65,22 +65,22 @@ def hide_axes(ax: "Axes") -> None:
 
 
 def sharpness(ax: "Axes", cells: int) -> str:
-    """How to draw an image: cells as sharp squares or, where a pixel must hold several, so that none is lost."""
+    """Interpolation of an image: sharp cells, or averages if a pixel covers several cells."""
     box = ax.get_window_extent()
     return "nearest" if cells <= min(box.width, box.height) else "auto"
 
 
 def quiet_frame(ax: "Axes") -> None:
-    """Let frame and numbers step back."""
+    """Draw the frame and tick labels in light colours."""
     ax.tick_params(length=0, labelsize=8, labelcolor=QUIET)
     ax.spines[:].set_color(FRAME)
 
 
 def slim_colorbar(ax: "Axes", mappable: "ScalarMappable", label: str = "", *, gap: float = 0.03) -> "Colorbar":
-    """Put a scale of colours beside the Axes."""
+    """Add a narrow colour bar beside the Axes."""
     if ax.get_aspect() == "auto" or ax.figure.get_layout_engine() is None:
         bar = ax.figure.colorbar(mappable, ax=ax, shrink=0.85, pad=gap, aspect=30)
-    else:  # an image of fixed aspect is smaller than its place: the scale is put beside the image, and room is made
+    else:  # an image of fixed aspect is smaller than the Axes: put the bar beside the image
         bar = ax.figure.colorbar(mappable, cax=ax.inset_axes((1 + gap, 0, 0.03, 1)))
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0, labelsize=8, labelcolor=QUIET)
@@ -89,10 +89,10 @@ def slim_colorbar(ax: "Axes", mappable: "ScalarMappable", label: str = "", *, ga
 
 
 def legible(name: object) -> str:
-    """Return a name without lone surrogates, as names of files may have them: fonts refuse those."""
+    """Return a name without lone surrogates, which file names may contain and fonts refuse."""
     return str(name).encode("utf-8", "backslashreplace").decode()
 
 
 def literal(name: str) -> str:
-    """Return a name in which matplotlib finds no formula of its own."""
+    """Return a name escaped so that matplotlib does not parse formulas in it."""
     return legible(name).replace("$", r"\$")
