@@ -1,4 +1,4 @@
-"""Put the results of the experiments into RESULTS.md, README and docs: `python -m experiments.fill`."""
+"""Rewrite the figures on pages from their records, listed in docs/figures.toml: `python -m experiments.fill`."""
 
 from experiments.common.code import CHECKOUT, HERE
 from experiments.common.filling import Results, fill
@@ -7,10 +7,10 @@ from experiments.common.rules import NAMES
 
 
 def main() -> None:
-    """Make the page of results from the answers, fill all other pages, and say which changed."""
+    """Write the page of results from the summaries, rewrite all other pages, and print which changed."""
     write_page(HERE / "results", list(NAMES))
     for path in fill(CHECKOUT, Results(HERE / "results", NAMES)):
-        print(f"filled {path.relative_to(CHECKOUT)}")
+        print(f"rewrote {path.relative_to(CHECKOUT)}")
 
 
 if __name__ == "__main__":

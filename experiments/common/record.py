@@ -1,6 +1,6 @@
-"""The record of the benchmarks: all tables in `benchmarks/*.md`, of which pages ask for entries and rows.
+"""The record of the benchmarks: all tables in `benchmarks/*.md`, whose entries and rows pages quote.
 
-Scripts write RESULTS.md by themselves; KEPT.md has figures that were measured by hand, and no script replaces.
+Scripts write RESULTS.md by themselves; KEPT.md has figures that were measured by hand, and no script overwrites.
 """
 
 import re
@@ -53,7 +53,7 @@ def rows(tables: list[Table], columns: str, where: str = "") -> str:
     """Return the columns, as `name` or `name as another`, of all rows of one table that have the given entries."""
     names = dict((name.split(" as ") * 2)[:2] for name in columns.split("; "))
     chosen = _chosen(tables, conditions(where), list(names))
-    return f"\n{markdown_table([{shown: row[name] for name, shown in names.items()} for row in chosen])}"
+    return markdown_table([{shown: row[name] for name, shown in names.items()} for row in chosen])
 
 
 def conditions(where: str) -> Row:

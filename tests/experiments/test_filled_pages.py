@@ -1,7 +1,6 @@
-"""Numbers of experiments in README and docs are those of the results."""
+"""Figures in README and docs are those of the records."""
 
 import json
-import re
 from types import SimpleNamespace
 
 import pytest
@@ -12,14 +11,14 @@ import experiments.__main__
 from experiments.__main__ import app
 from experiments.common import runner
 from experiments.common.code import HERE
-from experiments.common.filling import REGION, Results, fill, filled, pages, written_pages
+from experiments.common.filling import FIGURES, Figure, QuotedTable, Results, fill, read_figures, rewritten
 from experiments.common.page import write_page
 from experiments.common.rules import NAMES
 from tests.requirements import ROOT
 
 RECORD = """# Measured
 
-| what | n | ours | rival |
+| what | n | ours | runner-up |
 |---|---|---|---|
 | pairs | 10 | 1,250 ms (3.1 times) | 4 s |
 | pairs | 20 | 2.5 s | |
@@ -52,64 +51,28 @@ def results(tmp_path):
     return Results(tmp_path / "results", ("power", "never run"), tmp_path / "record")
 
 
-def asked(wanted, text=""):
-    return f"Power: <!-- results: {wanted} -->{text}<!-- /results -->."
+def on_page(text, listed, results):
+    return rewritten(text, [Figure("page.md", "Power: {}.", (listed,))], results)
 
 
-def test_pages_are_up_to_date():
-    """`python -m experiments.fill` makes them so."""
+def write_pages(folder, text, *values):
+    """A README with this text, and the list of its figures; each value is a key, or a key and a format."""
+    lines = ["[[figure]]", 'page = "README.md"', 'text = "Power: {}."', f"values = [{', '.join(values)}]"]
+    (folder / "docs").mkdir()
+    (folder / FIGURES).write_text("\n".join(lines), encoding="utf-8")
+    (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def test_figures_on_pages_are_those_of_the_records():
+    """The list is docs/figures.toml."""
     found = Results(HERE / "results", NAMES)
-    for path in pages(ROOT):
-        text = path.read_text(encoding="utf-8")
-        assert filled(text, found) == text, f"{path.name} is not what the results say: run python -m experiments.fill"
+    for name, listed in read_figures(ROOT).items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert rewritten(text, listed, found) == text, f"{name} differs from the records: python -m experiments.fill"
 
 
-# What looks measured and is not: parameters, arithmetic, limits, and what others have published.
-TYPED = {
-    "README.md": ["25 %", "76 %"],
-    "docs/alignment.md": ["3 %", "8 %", "20 %", "35 %", "100 MB"],
-    "docs/benchmarks.md": ["1 %", "0.01 and 0.001", "0.001"],
-    "docs/faq.md": ["0.001", "80 %"],
-    "docs/formats.md": ["4 GiB", "2 GiB"],
-    "docs/gpu.md": ["2 s", "16 times", "0.003", "74.5 GiB", "7.5 GiB"],
-    "docs/guides/graphs.md": [
-        *("0.90 / 1.00", "0.67 / 0.98", "0.70 / 0.90", "0.75 / 0.82", "0.53 / 0.75", "0.45 / 0.45"),
-        *("0.21 / 1.01", "0.28 / 0.88", "25 %", "20 %", "0.9 to 0.95", "0.4 to 0.5"),
-    ],
-    "docs/guides/shapes.md": ["8 %", "20 %", "35 %"],
-    "docs/learning.md": ["5 times", "0.033", "0.167"],
-    "docs/paper.md": ["0.027"],
-    "docs/scale.md": [
-        *("2 kB", "8 kB", "0.8 %", "0.2 %", "20.5 GB", "32 GB", "5 seconds", "2 minutes", "1 %", "10 %"),
-    ],
-    "docs/testing.md": ["0.029", "0.027", "0.0095", "1.4 times"],
-}
-LEVELS = {"5 %", "95 %"}  # that are asked for
-UNITS = "s|ms|µs|ns|min|minutes|seconds|kB|MB|GB|GiB|times|%"
-MEASURED = re.compile(
-    rf"(?<![\w.^=])[-+]?\d+(?:[ ,]\d{{3}})*(?:\.\d+)?\s(?:{UNITS})(?!\w)"
-    r"|(?<![\w.])[-+]?\d\.\d{3,}(?!\w)|\d\.\d+ (?:to|and|/) \d\.\d+"
-)
-NOT_PROSE = re.compile(r"<!-- backends -->.*?<!-- /backends -->|```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
-
-
-@pytest.mark.parametrize("path", written_pages(ROOT), ids=lambda path: path.name)
-def test_no_measured_figure_is_typed(path):
-    """`bench` and `rows` bring those of benchmarks/*.md, `value`, `cell` and `part` those of experiments."""
-    text = NOT_PROSE.sub("", REGION.sub("", path.read_text(encoding="utf-8")))
-    found = {re.sub(r"\s", " ", figure) for figure in MEASURED.findall(text)}
-    assert found - LEVELS == set(TYPED.get(path.relative_to(ROOT).as_posix(), []))
-
-
-def test_no_line_begins_with_a_number_that_is_filled_in():
-    """Markdown takes a line that begins with a comment for a block of its own, and breaks the sentence there."""
-    for path in pages(ROOT):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        assert [line for line in lines if re.match(r"\s*<!-- results: .*<!-- /results -->", line)] == []
-
-
-def test_the_page_of_results_is_made_of_the_answers_alone(tmp_path):
-    """`python -m experiments` makes it so; it names the code that each answer is of."""
+def test_the_page_of_results_is_made_of_the_summaries_alone(tmp_path):
+    """`python -m experiments` makes it so; it names the code of each result."""
     for path in (HERE / "results").glob("*/summary.json"):
         (tmp_path / path.parent.name).mkdir()
         (tmp_path / path.parent.name / path.name).write_bytes(path.read_bytes())
@@ -118,37 +81,48 @@ def test_the_page_of_results_is_made_of_the_answers_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "text"),
+    ("key", "form", "text"),
     [
-        ("value power | crossed, AE | .2f", "0.05"),
-        ("value power | crossed, AE", "0.0512"),
-        ("verdict power | 1", "does not hold"),
-        ("part power | power of AE", "0.05 (0.01 to 0.12)"),
-        ("cell power | power.csv | test=AE | crossed", "0.05"),
-        ("cell power | power.csv | test=W2; crossed=0.913 | crossed | .0%", "91%"),
-        ("cell power ¦ power.csv ¦ test=AE ¦ crossed", "0.05"),
-        ("bench what=pairs; n=20 | ours", "2.5 s"),
-        ("bench what=pairs; n=10 | ours | 2", "3.1"),
-        ("bench what=pairs; n=10 | ours | 1 | .2f x0.001", "1.25"),
-        ("bench what=hits | share | 1 | .0f x100", "87"),
-        ("bench what=hits | share | 2", "10 878"),
-        (
-            "rows n as points; ours | what=pairs",
-            "\n| points | ours |\n|---|---|\n| 10 | 1,250 ms (3.1 times) |\n| 20 | 2.5 s |\n",
-        ),
+        ("value power | crossed, AE", ".2f", "0.05"),
+        ("value power | crossed, AE", "", "0.0512"),
+        ("verdict power | 1", "", "does not hold"),
+        ("part power | power of AE", "", "0.05 (0.01 to 0.12)"),
+        ("cell power | power.csv | test=AE | crossed", "", "0.05"),
+        ("cell power | power.csv | test=W2; crossed=0.913 | crossed", ".0%", "91%"),
+        ("bench what=pairs; n=20 | ours", "", "2.5 s"),
+        ("bench what=pairs; n=10 | ours | 2", "", "3.1"),
+        ("bench what=pairs; n=10 | ours | 1", ".2f x0.001", "1.25"),
+        ("bench what=hits | share | 1", ".0f x100", "87"),
+        ("bench what=hits | share | 2", "", "10 878"),
     ],
 )
-def test_a_region_holds_what_it_asks_for_whatever_stood_there(wanted, text, results):
-    assert filled(asked(wanted, "old"), results) == asked(wanted, text)
-    assert filled(asked(wanted, text), results) == asked(wanted, text)
+def test_a_figure_is_rewritten_whatever_it_was(key, form, text, results):
+    assert on_page("Power: old.", (key, form), results) == f"Power: {text}."
+    assert on_page(f"Power: {text}.", (key, form), results) == f"Power: {text}."
 
 
-def test_all_claims_are_told_with_their_verdicts(results):
-    assert "| AE sees all. | **does not hold** | `power` |" in filled(asked("verdicts"), results)
+def test_line_breaks_in_the_text_do_not_matter(results):
+    listed = [Figure("page.md", "of {} in {} runs", (("verdict power | 1", ""), ("bench what=pairs; n=20 | ours", "")))]
+    assert rewritten("of\nthat in 3 s\nruns", listed, results) == "of\ndoes not hold in 2.5 s\nruns"
+    assert rewritten("of does\nnot hold in 3 s runs", listed, results) == "of does\nnot hold in 2.5 s runs"
+
+
+def test_a_table_is_rewritten_below_its_header(results):
+    header = "| points | ours |"
+    listed = [QuotedTable("page.md", header, "rows n as points; ours | what=pairs")]
+    table = f"{header}\n|---|---|\n| 10 | 1,250 ms (3.1 times) |\n| 20 | 2.5 s |\n"
+    assert rewritten(f"A\n\n{header}\n|---|---|\n| 1 | 2 |\n\nB", listed, results) == f"A\n\n{table}\nB"
+    assert rewritten(table, listed, results) == table
+    with pytest.raises(ao.InputError, match="0 tables with the header"):
+        rewritten("A", listed, results)
+
+
+def test_all_claims_are_listed_with_their_verdicts(results):
+    assert "| AE sees all. | **does not hold** | `power` |" in results.text("verdicts")
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "key",
     [
         "value power | unknown",
         "value alchemy | crossed, AE",
@@ -166,23 +140,22 @@ def test_all_claims_are_told_with_their_verdicts(results):
         "rows n | what=trios",
     ],
 )
-def test_what_results_do_not_have_is_named_in_one_line(wanted, results):
-    with pytest.raises(ao.InputError, match="a page asks for") as refused:
-        filled(asked(wanted), results)
-    assert wanted in str(refused.value)
+def test_a_key_without_an_entry_is_named_in_one_line(key, results):
+    with pytest.raises(ao.InputError, match="asks for") as refused:
+        results.text(key)
+    assert key in str(refused.value)
 
 
-def test_a_region_without_an_end_is_refused(results):
-    with pytest.raises(ao.InputError, match="not closed"):
-        filled("<!-- results: verdicts --> and so on", results)
+@pytest.mark.parametrize("text", ["", "Power: 1. Power: 2."])
+def test_text_that_is_missing_or_repeated_is_named_in_one_line(text, results):
+    with pytest.raises(ao.InputError, match="correct the text"):
+        on_page(text, ("value power | crossed, AE", ""), results)
 
 
-def test_only_pages_that_ask_are_written_and_only_if_they_change(results, tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "README.md").write_text(asked("value power | crossed, AE"), encoding="utf-8")
-    (tmp_path / "docs" / "other.md").write_text("0.05", encoding="utf-8")
+def test_only_pages_whose_figures_changed_are_written(results, tmp_path):
+    write_pages(tmp_path, "Power: ?.", '{ key = "value power | crossed, AE" }')
     assert [path.name for path in fill(tmp_path, results)] == ["README.md"]
-    assert "0.0512" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == "Power: 0.0512."
     assert fill(tmp_path, results) == []
 
 
@@ -194,7 +167,6 @@ def test_full_runs_bring_pages_up_to_date_and_quick_ones_leave_them(arguments, m
     monkeypatch.setattr(experiments.__main__, "CHECKOUT", tmp_path)
     monkeypatch.setattr(runner, "default_output", lambda _: tmp_path / "results")
     monkeypatch.setattr(runner, "differences", lambda _: [])
-    page = tmp_path / "README.md"
-    page.write_text(asked("value power | share"), encoding="utf-8")
+    write_pages(tmp_path, "Power: ?.", '{ key = "value power | share" }')
     assert CliRunner().invoke(app, arguments).exit_code == 0
-    assert ("0.5" in page.read_text(encoding="utf-8")) == (arguments == ["power"])
+    assert ("0.5" in (tmp_path / "README.md").read_text(encoding="utf-8")) == (arguments == ["power"])
