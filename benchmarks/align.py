@@ -184,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few pairs of each set")
     parser.add_argument("--large", action="store_true", help="pairs of 2000 points too")
-    parser.add_argument("--write", action="store_true", help="also write RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="also write record.toml")
     parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER")
     options = parser.parse_args()
     rows = quality_rows(options.data, is_quick=options.quick, is_large=options.large)

@@ -314,7 +314,7 @@ def draw(found: dict[str, list[Judged]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--picture", action="store_true", help="also draw the reliability curves")
-    parser.add_argument("--write", action="store_true", help="also write RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="also write record.toml")
     parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER")
     options = parser.parse_args()
     found = all_judged(options.data)

@@ -338,7 +338,7 @@ def main() -> None:
     parser.add_argument("--rivals", action="store_true", help="others too")
     parser.add_argument("--large", action="store_true", help="20 000 points per side")
     parser.add_argument("--draws", action="store_true", help="several draws alone")
-    parser.add_argument("--write", action="store_true", help="also write RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="also write record.toml")
     options = parser.parse_args()
     if options.draws:
         print_draws()

@@ -6,14 +6,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 import anchorot as ao
+from record import put
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
 Action = Callable[[], object]
 
 
@@ -73,11 +72,8 @@ def python(*arguments: str, **environment: str) -> str:
 
 
 def write_results(script: str, how: str, text: str) -> None:
-    """Put what a script has measured into RESULTS.md, in place of what it measured before."""
-    head = "# Measured by `python benchmarks/"
-    parts = (RESULTS.read_text() if RESULTS.exists() else "").split(head)[1:]
-    others = [head + part.rstrip() for part in parts if not part.startswith(script)]
-    RESULTS.write_text("\n\n".join([*others, f"{head}{script} {how}`\n\n{text.rstrip()}"]) + "\n")
+    """Put what a script has measured into the record, in place of what the same command measured before."""
+    put(f"python benchmarks/{script} {how}".strip(), text)
 
 
 def table(rows: list[Row]) -> str:

@@ -289,7 +289,7 @@ def main() -> None:
     parser.add_argument("--fugal", type=Path, metavar="FOLDER", help="a checkout with FUGAL's helpers")
     parser.add_argument("--large", action="store_true", help="up to 5000 nodes too")
     parser.add_argument("--cells", default="", metavar="NAME", help="what the names of cells begin with")
-    parser.add_argument("--write", action="store_true", help="also write RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="also write record.toml")
     options = parser.parse_args()
     rivals = dict(RIVALS)
     if options.fugal is not None:

@@ -6,7 +6,7 @@
     python benchmarks/run.py --tests          the rows about permutation tests alone, in about three
     python benchmarks/run.py --align          the rows about alignments alone, in about twenty (see align.py)
     python benchmarks/run.py --reading FOLDER the rows about reading the shapes in FOLDER/*.mat alone, in about two
-    python benchmarks/run.py --pot --write    also write it to benchmarks/RESULTS.md
+    python benchmarks/run.py --pot --write    also write it to benchmarks/record.toml
     python benchmarks/run.py --tosca FOLDER   with all pairs of the shapes in FOLDER/*.mat
 
 Every ratio is the median of alternating measurements of its two sides, so that a machine that slows down slows both.
@@ -29,14 +29,8 @@ import reading
 import search
 import twosample
 from anchorot.config import config
-from measure import RESULTS, table, write_results
-
-
-def processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return "unknown processor"
+from measure import table, write_results
+from record import RECORD, processor
 
 
 def main() -> None:
@@ -46,7 +40,7 @@ def main() -> None:
     parser.add_argument("--tests", action="store_true", help="print the rows about permutation tests alone")
     parser.add_argument("--align", action="store_true", help="print the rows about alignments alone")
     parser.add_argument("--reading", type=Path, metavar="FOLDER", help="print the rows about reading meshes alone")
-    parser.add_argument("--write", action="store_true", help=f"also write {RESULTS.name}")
+    parser.add_argument("--write", action="store_true", help=f"also write {RECORD.name}")
     parser.add_argument("--peak-memory", action="store_true", help="print the figure of row (e) alone")
     parser.add_argument("--sort-rows", action="store_true", help="print rows (a) and (c) alone")
     parser.add_argument("--tosca", type=Path, metavar="FOLDER", help="the TOSCA shapes, for rows about all pairs")

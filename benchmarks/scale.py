@@ -3,7 +3,7 @@
     python benchmarks/scale.py                       up to about two minutes per call, ten minutes in all
     python benchmarks/scale.py --seconds 5           up to about five seconds per call
     python benchmarks/scale.py --keep scale.json     go on where a run with this file ended
-    python benchmarks/scale.py --write               also write RESULTS.md and docs/images/growth.png
+    python benchmarks/scale.py --write               also write record.toml and docs/images/growth.png
 
 Sizes go up by the root of ten, so that pairs go up by ten; the next one is measured if ten times the last is at most
 so many seconds, and 5 GB. What is larger is computed from the law, whose coefficients are fitted to what was measured.
@@ -29,7 +29,8 @@ import numpy as np
 
 import anchorot as ao
 from anchorot.config import config
-from measure import RESULTS, python, write_results
+from measure import python, write_results
+from record import RECORD
 from search import FAMILIES
 
 POINTS, QUERIES, NEAREST, PERMUTATIONS = 50, 20, 10, 99
@@ -250,7 +251,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=200, help="about the most that one call may take")
     parser.add_argument("--keep", type=Path, help="a file in which measurements are kept")
-    parser.add_argument("--write", action="store_true", help=f"also write {RESULTS.name} and {PICTURE.name}")
+    parser.add_argument("--write", action="store_true", help=f"also write {RECORD.name} and {PICTURE.name}")
     parser.add_argument("--one", nargs=2, metavar=("WORK", "SIZE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:

@@ -260,7 +260,7 @@ def main() -> None:
     parser.add_argument("--between", action="store_true", help="two persons, meshes of no even pair, both ways")
     parser.add_argument("--half", action="store_true", help="two persons, one mesh of an even pair and one of none")
     parser.add_argument("--skip", action="store_true", help="leave out the odd pairs")
-    parser.add_argument("--write", action="store_true", help="also write RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="also write record.toml")
     options = parser.parse_args()
     rows: list[Row] = []
     methods = {"align_meshes": ours} | ({"pyFM": functional_map} if options.rival else {})

@@ -2,7 +2,7 @@
 
     python benchmarks/threads.py              1, 2, 4, ... threads, up to one a core
     python benchmarks/threads.py 1 2 16       these
-    python benchmarks/threads.py --write      also write the table to benchmarks/RESULTS.md
+    python benchmarks/threads.py --write      also write the table to benchmarks/record.toml
 
 Needs NumPy and SciPy alone, and runs from a checkout: PYTHONPATH=src python benchmarks/threads.py. Every cell is the
 best of some runs, all numbers of threads in turns; beside it, how many times less that is than by the first. Answers
@@ -25,7 +25,8 @@ import numpy as np
 
 import anchorot as ao
 from anchorot.config import config
-from measure import RESULTS, cloud, write_results
+from measure import cloud, write_results
+from record import RECORD
 
 Work = Callable[[int], object]  # of a number of threads
 BAR_THREADS = 16  # that the bars are for
@@ -102,7 +103,7 @@ def table(threads: list[int]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("threads", type=int, nargs="*", help="numbers of threads, the first of which is compared with")
-    parser.add_argument("--write", action="store_true", help=f"also write {RESULTS.name}")
+    parser.add_argument("--write", action="store_true", help=f"also write {RECORD.name}")
     options = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
     threads = options.threads or [1 << k for k in range(cores.bit_length()) if 1 << k <= cores]

@@ -2,7 +2,7 @@
 
     python benchmarks/typed_graphs.py                 print the table, in about ten minutes
     python benchmarks/typed_graphs.py --only MUTAG    one collection alone
-    python benchmarks/typed_graphs.py --write         also write it to benchmarks/RESULTS.md
+    python benchmarks/typed_graphs.py --write         also write it to benchmarks/record.toml
 
 Collections of the TU format with types of nodes are those in the folder tu/ of ANCHOROT_DATA (or of --data).
 
@@ -217,7 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="where the data are")
     parser.add_argument("--only", metavar="NAME", help="one collection alone")
-    parser.add_argument("--write", action="store_true", help="also write RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="also write record.toml")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ao.InputWarning)
     warnings.simplefilter("ignore", ConvergenceWarning)

@@ -103,7 +103,6 @@ html_sidebars = {"index": [], "command_line": []}  # nothing stands beside them
 # Files outside of this folder that pages show: a link to one leads to its page.
 SHOWN = {
     "benchmarks/RESULTS.md": "benchmarks.md",
-    "benchmarks/KEPT.md": "benchmarks.md",
     "experiments/results/RESULTS.md": "reproduced.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",

@@ -3,12 +3,14 @@
 from experiments.common.code import CHECKOUT, HERE
 from experiments.common.filling import Results, fill
 from experiments.common.page import write_page
+from experiments.common.record import RECORD, write_results
 from experiments.common.rules import NAMES
 
 
 def main() -> None:
-    """Write the page of results from the summaries, rewrite all other pages, and print which changed."""
+    """Write both pages of results from their records, rewrite all other pages, and print which changed."""
     write_page(HERE / "results", list(NAMES))
+    write_results(RECORD)
     for path in fill(CHECKOUT, Results(HERE / "results", NAMES)):
         print(f"rewrote {path.relative_to(CHECKOUT)}")
 

@@ -1,36 +1,49 @@
-"""The record of the benchmarks: all tables in `benchmarks/*.md`, whose entries and rows pages quote.
-
-Scripts write RESULTS.md by themselves; KEPT.md has figures that were measured by hand, and no script overwrites.
-"""
+"""The record of the benchmarks, `benchmarks/record.toml`, whose entries and rows pages quote."""
 
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from experiments.common.code import CHECKOUT
+from experiments.common.files import write_whole
 from experiments.common.page import markdown_table
 
-RECORD = CHECKOUT / "benchmarks"
+RECORD = CHECKOUT / "benchmarks" / "record.toml"
+INTRODUCTION = "Generated from `record.toml` by `python -m experiments.fill`.\n"
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d{1,3}(?:[ ,]\d{3})+(?![\d.])|(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 Row = dict[str, str]
 Table = list[Row]
 
 
-def read_tables(folder: Path) -> list[Table]:
-    """Return the tables on all pages of a folder, each as its rows by column."""
-    found: list[Table] = []
-    head: list[str] | None = None
-    for line in "\n\n".join(page.read_text(encoding="utf-8") for page in sorted(folder.glob("*.md"))).splitlines():
-        if not line.startswith("|"):
-            head = None
-            continue
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if head is None:
-            head = cells
-            found.append([])
-        elif not set(line) <= set("|-: "):
-            found[-1].append(dict(zip(head, cells, strict=True)))
-    return found
+def read_tables(record: Path) -> list[Table]:
+    """Return the tables of a record, each as its rows by column."""
+    parts = [part for section in _sections(record) for part in section["part"] if "columns" in part]
+    return [[dict(zip(part["columns"], row, strict=True)) for row in part["rows"]] for part in parts]
+
+
+def write_results(record: Path) -> Path:
+    """Write RESULTS.md beside a record: its texts and tables, with command, machine and commit."""
+    page = [INTRODUCTION]
+    for section in _sections(record):
+        title = section["command"]
+        page.append(f"# {f'`{title}`' if title.startswith('python') else title}\n")
+        how = ", measured by hand" if section.get("by_hand") else ""
+        page.append(f"{section['machine']}; commit {section['commit']}{how}\n")
+        for part in section["part"]:
+            if "text" in part:
+                page.append(part["text"] + "\n")
+            else:
+                page.append(markdown_table([dict(zip(part["columns"], row, strict=True)) for row in part["rows"]]))
+    path = record.with_name("RESULTS.md")
+    write_whole(path, "\n".join(page))
+    return path
+
+
+def _sections(record: Path) -> list[dict[str, Any]]:
+    sections: list[dict[str, Any]] = tomllib.loads(record.read_text(encoding="utf-8"))["section"]
+    return sections
 
 
 def entry(tables: list[Table], where: str, column: str, number: str = "", form: str = "") -> str:

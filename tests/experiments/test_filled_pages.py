@@ -13,19 +13,29 @@ from experiments.common import runner
 from experiments.common.code import HERE
 from experiments.common.filling import FIGURES, Figure, QuotedTable, Results, fill, read_figures, rewritten
 from experiments.common.page import write_page
+from experiments.common.record import RECORD, write_results
 from experiments.common.rules import NAMES
 from tests.requirements import ROOT
 
-RECORD = """# Measured
+MEASURED = """
+[[section]]
+command = "python benchmarks/pairs.py"
+machine = "a machine"
+commit = "1234567"
 
-| what | n | ours | runner-up |
-|---|---|---|---|
-| pairs | 10 | 1,250 ms (3.1 times) | 4 s |
-| pairs | 20 | 2.5 s | |
+[[section.part]]
+text = "Medians."
 
-| what | share |
-|---|---|
-| hits | 0.867 of 10 878 |
+[[section.part]]
+columns = ["what", "n", "ours", "runner-up"]
+rows = [
+    ["pairs", "10", "1,250 ms (3.1 times)", "4 s"],
+    ["pairs", "20", "2.5 s", ""],
+]
+
+[[section.part]]
+columns = ["what", "share"]
+rows = [["hits", "0.867 of 10 878"]]
 """
 
 
@@ -46,9 +56,8 @@ def results(tmp_path):
     }
     (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     (folder / "power.csv").write_text("test,crossed\nAE,0.05\nW2,0.913\n", encoding="utf-8")
-    (tmp_path / "record").mkdir()
-    (tmp_path / "record" / "RESULTS.md").write_text(RECORD, encoding="utf-8")
-    return Results(tmp_path / "results", ("power", "never run"), tmp_path / "record")
+    (tmp_path / "record.toml").write_text(MEASURED, encoding="utf-8")
+    return Results(tmp_path / "results", ("power", "never run"), tmp_path / "record.toml")
 
 
 def on_page(text, listed, results):
@@ -78,6 +87,13 @@ def test_the_page_of_results_is_made_of_the_summaries_alone(tmp_path):
         (tmp_path / path.parent.name / path.name).write_bytes(path.read_bytes())
     page = write_page(tmp_path, list(NAMES)).read_text(encoding="utf-8")
     assert page == (HERE / "results" / "RESULTS.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_benchmarks_is_generated_from_the_record(tmp_path):
+    (tmp_path / "record.toml").write_bytes(RECORD.read_bytes())
+    page = write_results(tmp_path / "record.toml").read_text(encoding="utf-8")
+    message = "benchmarks/RESULTS.md differs from record.toml: python -m experiments.fill"
+    assert page == RECORD.with_name("RESULTS.md").read_text(encoding="utf-8"), message
 
 
 @pytest.mark.parametrize(
