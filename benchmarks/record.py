@@ -1,7 +1,8 @@
 """The record of all measurements, `record.toml`: what scripts have measured, with command, machine and commit.
 
 A `[[section]]` is one run of one command. Its parts are texts (the conditions) and tables: `columns`, and `rows` of as
-many cells. A cell is text: a value with its unit, such as "98 ms". `RESULTS.md` is generated from the record by `python -m experiments.fill`.
+many cells. A cell is text: a value with its unit, such as "98 ms". `python -m experiments.fill` generates `RESULTS.md`
+from the record.
 """
 
 import json
