@@ -1,5 +1,8 @@
 """Rewrite the figures on pages from their records, listed in docs/figures.toml: `python -m experiments.fill`."""
 
+import sys
+
+import anchorot as ao
 from experiments.common.code import CHECKOUT, HERE
 from experiments.common.filling import Results, fill
 from experiments.common.page import write_page
@@ -16,4 +19,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ao.InputError as error:
+        sys.exit(f"experiments.fill: {error}")
