@@ -54,8 +54,8 @@ def test_every_alignment_has_the_fields_of_a_correspondence(found):
     assert found.shape == (60, 60)
     np.testing.assert_array_equal(found.matches, TRUTH)
     np.testing.assert_array_equal(ao.match(found), TRUTH)
-    room = 0.06 if isinstance(found, ao.MeshAlignment) else 1e-12  # of its chance to be the wrong way round
-    assert found.candidates[0].objective == pytest.approx(0, abs=room)
+    tolerance = 0.06 if isinstance(found, ao.MeshAlignment) else 1e-12  # of its chance to be the wrong way round
+    assert found.candidates[0].objective == pytest.approx(0, abs=tolerance)
     assert found.converged
     assert found.runner_up is None or found.runner_up.differs > 0
     assert found.candidates[0].objective == found.objective
@@ -432,7 +432,7 @@ def test_a_rotation_is_found_whatever_the_scale(scale):
 
 # -- every kind of array -------------------------------------------------------------------------------------------
 
-DOORS = {  # what an alignment of `POINTS` takes that is an array
+ARGUMENTS = {  # what an alignment of `POINTS` takes that is an array
     "values": (POINTS, lambda found, given: found.project(given)),
     "labels": (np.arange(60) % 7, lambda found, given: found.transfer(given)[0]),
     "matches": (TRUTH, lambda _, given: ao.alignment_scores(given, TRUTH).hits),
@@ -445,18 +445,18 @@ DOORS = {  # what an alignment of `POINTS` takes that is an array
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_tensors_are_taken_for_the_arrays_that_they_hold(found, door):
+@pytest.mark.parametrize("argument", ARGUMENTS)
+def test_tensors_are_taken_for_the_arrays_that_they_hold(found, argument):
     torch = pytest.importorskip("torch")
-    array, ask = DOORS[door]
+    array, ask = ARGUMENTS[argument]
     for values in (torch.tensor(array), list(torch.tensor(array))):
         np.testing.assert_array_equal(ask(found, values), ask(found, array))
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_gradients_and_masked_entries_are_refused_in_one_line(found, door):
+@pytest.mark.parametrize("argument", ARGUMENTS)
+def test_gradients_and_masked_entries_are_refused_in_one_line(found, argument):
     torch = pytest.importorskip("torch")
-    array, ask = DOORS[door]
+    array, ask = ARGUMENTS[argument]
     hidden = np.ma.masked_array(array, np.arange(array.size).reshape(array.shape) == 3)
     for values, said in ((hidden, "masked"), (torch.tensor(array.astype(float)).requires_grad_(), "gradient")):
         with pytest.raises(ao.InputError, match=rf"^[^\n]*{said}[^\n]*$"):

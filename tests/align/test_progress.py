@@ -99,6 +99,21 @@ def test_an_alignment_shows_one_bar_from_its_worker_thread_and_finds_the_same(na
     assert found.objective == silent.objective
 
 
+def test_tensors_show_a_bar_too_and_find_the_same(monkeypatch):
+    torch = pytest.importorskip("torch")
+    import anchorot.torch as aot
+
+    terminal = prompt_terminal(monkeypatch)
+    costs = [torch.cdist(side, side) for side in (torch.tensor(POINTS), torch.tensor(OTHERS))]
+    found, silent = aot.align(*costs), aot.align(*costs, progress=False)
+    assert terminal.getvalue().count("100%") >= 1
+    assert found.matches.equal(silent.matches)
+    assert found.objective.equal(silent.objective)
+    terminal.truncate(0)
+    aot.align_embeddings(torch.tensor(POINTS), torch.tensor(OTHERS), progress=False)
+    assert terminal.getvalue() == ""
+
+
 def test_short_work_and_a_pipe_show_nothing(monkeypatch):
     terminal = prompt_terminal(monkeypatch)
     monkeypatch.setattr(_progress, "QUIET_SECONDS", 60)

@@ -1,4 +1,4 @@
-"""Alignments of tensors: one answer whatever the device, the type, the batch and the library."""
+"""Alignments of tensors: one result whatever the device, the type, the batch and the library."""
 
 import sys
 
@@ -41,7 +41,7 @@ def either_way(request, monkeypatch):
         monkeypatch.setattr(_matching, "HOST_REST_POINTS", 5)
 
 
-# -- one answer ----------------------------------------------------------------------------------------------------
+# -- one result ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -272,7 +272,7 @@ def test_a_device_is_seldom_waited_for_which_changes_the_plan_little(monkeypatch
     monkeypatch.setattr(torch.Tensor, "__float__", lambda tensor: looks.append(1) or look(tensor))
     plans, counts = [], []
     for is_on_host in (True, False):
-        monkeypatch.setattr("anchorot.distances.descent.is_on_host", lambda _, answer=is_on_host: answer)
+        monkeypatch.setattr("anchorot.distances.descent.is_on_host", lambda _, result=is_on_host: result)
         looks.clear()
         plans.append(anneal(Quadratic(x, y), aot.anchor_energy_plan(x, y), a, a, COOL_TEMPERATURES).plan)
         counts.append(len(looks))
@@ -305,7 +305,7 @@ def test_assignment_from_potentials_finds_the_cheapest_matching(few, monkeypatch
     assert costs.numpy()[np.arange(80), matches].sum() <= least * 1.001
 
 
-# -- the door ------------------------------------------------------------------------------------------------------
+# -- bad input ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

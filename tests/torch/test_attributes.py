@@ -1,4 +1,4 @@
-"""Marks and reach on tensors: the same numbers as without, and gradients."""
+"""Attributes and max_cost on tensors: the same numbers as without, and gradients."""
 
 import numpy as np
 import pytest
@@ -99,7 +99,7 @@ def test_gradients_agree_with_finite_differences(weighted, attributes):
         ({"features": (torch.zeros(3, 2), torch.zeros(3, 4))}, "features have lengths 2 and 4"),
         (
             {"types": (torch.zeros(3).int(),) * 2, "features": (torch.zeros(3, 2),) * 2},
-            "got types and features, but points are told apart by one of them",
+            "got types and features, but points are distinguished by one of them",
         ),
         ({"max_cost": float("nan")}, "max_cost must be a finite number"),
     ],

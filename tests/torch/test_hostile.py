@@ -40,7 +40,7 @@ def attributes_of(x, y, attributes):
 
 
 def energy(p=1, *, max_costs=False, attributes=None, wanted="", **given):
-    """Anchor Energy of tensors: with marks, up to the reach, and with the gradients that are wanted."""
+    """Anchor Energy of tensors: with attributes, up to max_cost, and with the gradients that are wanted."""
 
     def of(x, y, max_cost, device="cpu"):
         local = {"max_cost": max_cost} if max_costs else {}

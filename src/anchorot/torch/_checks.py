@@ -1,4 +1,4 @@
-"""Checks of tensors at the door."""
+"""Validation of tensors."""
 
 import math
 

@@ -42,7 +42,7 @@ class LabelledLevels:
 
     @staticmethod
     def serves(height: Float64s, rows: int) -> bool:
-        """Whether so many measures at all levels that they have can be kept."""
+        """Whether measures at all their levels fit into memory."""
         return rows * len(np.unique(height)) <= MOST_NUMBERS
 
     def energies(self, in_x: NDArray[np.uint8]) -> Float64s:

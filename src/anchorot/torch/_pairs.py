@@ -135,7 +135,7 @@ def check_kernels(device: torch.device) -> None:
 
 
 def free_bytes(device: torch.device) -> int:
-    """Bytes of a device's memory that nobody has."""
+    """Free bytes of a device's memory."""
     return torch.cuda.mem_get_info(device)[0]
 
 
@@ -156,7 +156,7 @@ def _by_parts(launch: Launch, out: Tensor, most: int, steps: int, stopped: Stopp
 
 
 def _bands(out: Tensor, most: int, steps: int, stopped: Stopped) -> Iterator[tuple[int, int]]:
-    """Bands of rows whose pairs fit into one launch each; waits for every one, so that a stop is heard."""
+    """Bands of rows whose pairs fit into one launch each; waits for each, so that an interrupt takes effect."""
     rows, columns = out.shape
     height = max(1, min(PART_NUMBERS // (columns * most), LAUNCH_STEPS // (columns * steps)))
     for first in range(0, rows, height):
@@ -187,7 +187,7 @@ def _compiled(threads: int, rows: int, device: torch.device) -> dict[str, Kernel
 class PackedLevels(NamedTuple):
     """Sorted levels of many uniform spaces."""
 
-    numbers: Tensor  # float64, with room on both sides for a look beyond
+    numbers: Tensor  # float64, padded on both sides for reads beyond the ends
     place: Tensor  # (spaces, 3): where a space begins, how many levels it has, how many numbers each
     shapes: list[tuple[int, int]]
 
@@ -216,9 +216,9 @@ class PackedEvents(NamedTuple):
 def pack_levels(spaces: Sequence[Floats], device: torch.device) -> PackedLevels:
     """Bring levels to a device, turned so that threads at neighbouring levels read neighbouring numbers."""
     shapes = [(len(levels), levels.shape[1]) for levels in spaces]
-    room = max(levels for levels, _ in shapes)
-    parts = [np.zeros(room), *(levels.T.astype(np.float64).ravel() for levels in spaces), np.zeros(room)]
-    begins = _begins([levels * count for levels, count in shapes]) + room
+    padding = max(levels for levels, _ in shapes)
+    parts = [np.zeros(padding), *(levels.T.astype(np.float64).ravel() for levels in spaces), np.zeros(padding)]
+    begins = _begins([levels * count for levels, count in shapes]) + padding
     place = np.column_stack([begins, np.array(shapes)])
     return PackedLevels(_to(np.concatenate(parts), device), _to(place, device), shapes)
 
@@ -238,7 +238,7 @@ def join_events(parts: Sequence[PackedEvents]) -> PackedEvents:
 
 
 def _moved(places: list[Tensor], lengths: list[dict[int, int]]) -> Tensor:
-    """Places of parts that come one after another, where a column counts numbers of which a part has so many."""
+    """Places of parts that come one after another, where a column counts the numbers of each part."""
     moved = [place.clone() for place in places]
     for column in lengths[0]:
         for place, begin in zip(moved, _begins([length[column] for length in lengths]).tolist(), strict=True):

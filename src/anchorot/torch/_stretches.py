@@ -116,12 +116,12 @@ class _Sweep:
         return torch.empty(shape, dtype=dtype, device=self.device)
 
     def launch(self, name: str, blocks: int, *arguments: Value) -> None:
-        """Launch a kernel of so many blocks."""
+        """Launch a kernel of a number of blocks."""
         values = [long(v) if isinstance(v, int) else v if isinstance(v, tuple) else pointer(v) for v in arguments]
         self.kernels[name].launch((blocks, 1), THREADS, values)
 
     def each(self, name: str, items: int, *arguments: Value) -> None:
-        """Launch a kernel with a thread for each of so many items."""
+        """Launch a kernel with a thread for each item."""
         self.launch(name, -(-items // THREADS), *arguments)
 
     @property

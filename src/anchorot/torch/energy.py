@@ -109,7 +109,7 @@ def anchor_energy(
         if p != 1:
             raise InputError(f"types, features and max_cost go with p=1, but got p={p}")
         if types is not None and features is not None:
-            raise InputError("got types and features, but points are told apart by one of them; leave the other out")
+            raise InputError("got types and features, but points are distinguished by one of them; leave the other out")
         if max_cost is None:
             limit = max(float(cost_span(*side)[1].max()) for side in ((x, a), (y, b)))
         else:
@@ -187,7 +187,7 @@ class Block(NamedTuple):
     mass: Tensor  # (anchors, size)
 
 
-class Marks(NamedTuple):
+class PointAttributes(NamedTuple):
     """Types (batch..., points) or vectors (batch..., points, size) of both sides."""
 
     x: Tensor
@@ -197,8 +197,8 @@ class Marks(NamedTuple):
 
 def attributes_of(
     x: Tensor, y: Tensor, types: tuple[Tensor, Tensor] | None, features: tuple[Tensor, Tensor] | None
-) -> Marks | None:
-    """Return the marks of two batches of costs, one for every point of every entry; None if there are none."""
+) -> PointAttributes | None:
+    """Return the attributes of two batches of costs, one for every point of every entry; None if there are none."""
     given, name = (types, "types") if features is None else (features, "features")
     if given is None:
         return None
@@ -219,11 +219,11 @@ def attributes_of(
             ) from None
     if features is not None and sides[0].shape[-1] != sides[1].shape[-1]:
         raise InputError(f"features have lengths {sides[0].shape[-1]} and {sides[1].shape[-1]}, but must have the same")
-    return Marks(sides[0], sides[1], types is not None)
+    return PointAttributes(sides[0], sides[1], types is not None)
 
 
 def attribute_energy(
-    x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None, attributes: Marks, max_cost: float
+    x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None, attributes: PointAttributes, max_cost: float
 ) -> Tensor:
     """Marked energy of every entry of two batches of float64 costs up to the reach."""
     uniform = is_uniform(a) and is_uniform(b)

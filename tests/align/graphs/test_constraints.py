@@ -50,11 +50,11 @@ def worth_of(x, y, matches, directed):
 def test_objectives_are_those_of_the_matches_that_types_allow(case):
     x, y, directed, types = case
     found = ao.align_graphs(csr_array(x), csr_array(y), types=types, weight=True, directed=directed, rng=0)
-    answers = [(found.matches, found.objective)]
+    results = [(found.matches, found.objective)]
     if found.runner_up is not None:
-        answers.append((found.runner_up.matches, found.runner_up.objective))
+        results.append((found.runner_up.matches, found.runner_up.objective))
     counts = [Counter(own) for own in types]
-    for matches, objective in answers:
+    for matches, objective in results:
         assert all(types[0][i] == types[1][j] for i, j in enumerate(matches) if j >= 0)
         assert (matches >= 0).sum() == (counts[0] & counts[1]).total()
         assert len(set(matches[matches >= 0])) == (matches >= 0).sum()

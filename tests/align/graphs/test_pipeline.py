@@ -1,4 +1,4 @@
-"""Alignments of networks: which node is which, by laws that hold whatever was found on the way."""
+"""Alignments of networks: which node is which, by properties that hold on every path of the search."""
 
 import itertools
 import warnings
@@ -197,8 +197,8 @@ def test_all_kinds_of_graphs_of_one_network_give_one_answer(tmp_path):
         path,
         str(tmp_path / "a.graphml"),
     ]
-    answers = [sorted((int(i), int(j)) for i, j in ao.align_graphs(g, other, rng=0).pairs()) for g in given_as]
-    assert all(answer == answers[0] for answer in answers)
+    results = [sorted((int(i), int(j)) for i, j in ao.align_graphs(g, other, rng=0).pairs()) for g in given_as]
+    assert all(result == results[0] for result in results)
 
 
 def test_nodes_without_edges_and_networks_without_any_are_aligned():

@@ -1,4 +1,4 @@
-"""Maps between surfaces: what leaves them alone, what they are told by, and what they say of themselves."""
+"""Maps between surfaces: what changes them, what decides them, and what they report."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Arrays whose alignment is annealed on a device: the answer is that without one."""
+"""Arrays whose alignment is annealed on a device: the result is that without one."""
 
 import sys
 

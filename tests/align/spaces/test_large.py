@@ -1,4 +1,4 @@
-"""Alignments of many points: landmarks' answer is one of the starts, and only what promises something is sharpened."""
+"""Alignments of many points: the landmarks' result is one of the starts, and only promising starts are sharpened."""
 
 import sys
 
@@ -16,7 +16,7 @@ solver = sys.modules["anchorot.distances.solver"]
 
 @pytest.fixture
 def few_are_many(monkeypatch):
-    """Take 40 points for many, so that laws take no time."""
+    """Treat 40 points as many, so that tests are fast."""
     for name, number in (("MANY_POINTS", 30), ("LANDMARKS", 20), ("RESOLVED_POINTS", 20)):
         monkeypatch.setattr(solver, name, number)
 

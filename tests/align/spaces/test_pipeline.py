@@ -1,4 +1,4 @@
-"""Alignments: which point is which, by laws that hold whatever the solver does."""
+"""Alignments: which point is which, by properties that hold whatever the solver does."""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,4 @@
-"""Laws of `confidence`: what a chance that a match is right must be, whatever the data."""
+"""Properties of `confidence`: what a chance that a match is right must be, whatever the data."""
 
 import numpy as np
 import pytest

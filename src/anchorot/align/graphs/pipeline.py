@@ -80,7 +80,7 @@ def align_graphs(
 
     Notes
     -----
-    The path takes 240 steps of O(edges · nodes); belief propagation some 50 of O(edges²), and is left out where so many
+    The path takes 240 steps of O(edges · nodes); belief propagation some 50 of O(edges²), and is left out where its
     messages do not fit. An assignment takes O(n³) at worst. Memory is O(n m).
 
     Examples

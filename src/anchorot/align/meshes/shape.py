@@ -104,7 +104,7 @@ def _moved(surface: Surface, vertices: Float64s) -> Surface:
 def smoothed(surface: Surface) -> Surface:
     """A surface without what only a large mesh can show: every vertex goes to the middle of itself and its neighbours.
 
-    The finer a mesh, the more noise of a given size crumples it: its area, in which all lengths are told, may be three
+    The finer a mesh, the more noise of a given size crumples it: its area, the unit of all lengths, may be three
     times too large. Eigenfunctions and landmarks see nothing as fine as what is lost. Smaller meshes stay as they are.
     """
     vertices, faces = surface.vertices, surface.faces

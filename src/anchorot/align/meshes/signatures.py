@@ -3,8 +3,8 @@
 `even` numbers are the same at the two halves of a symmetric body: how central a point is, how fast heat leaves it, how
 the surface bulges around it. `turns` have opposite signs there. From two even functions f and g on the surface, the
 turn det(n, ∇f, ∇g) says whether one turns to the left or to the right, seen from outside, from the way along which f
-grows to that along which g does. Both kinds hardly change when a body moves, so they lead an alignment to the answer
-that does not mirror, which distances alone cannot tell from the one that does.
+grows to that along which g does. Both kinds hardly change when a body moves, so they guide an alignment
+to the map that does not mirror, which distances alone cannot tell from the one that does.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class DenseAlignment(Correspondence):
     alignment : Alignment
         Of the landmarks, with `value`, `bound`, and `candidates` of its own.
     rounds : int
-        How often all points were matched anew after landmarks had moved to where the others say they belong.
+        How often landmarks moved to where the other points place them, and all points were matched again.
     n_second : int
         Number of points of the second.
     reliable : None
@@ -210,7 +210,7 @@ def align_densely(
             for one, start, count in ((final, source, rounds), *((one, start, 0) for one, start in others))
         )
     ]
-    before = replace(candidates[0], objective=best.discrepancy * unit)  # landmarks had moved in neither map
+    before = replace(candidates[0], objective=best.discrepancy * unit)  # before landmarks moved, in both maps
     excess = excess_allowed(before.objective, float(pair.first.rows.std()) * unit)
     return DenseAlignment(
         matches=matches,

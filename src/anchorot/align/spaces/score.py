@@ -13,10 +13,10 @@ to their matches. Three things decide how likely a match is right:
 
 The chance is that of the point, times a logistic function of the others, divided by the number of equally good
 alignments: exchanges that cost nothing, points that are alike by symmetry, and results of other starts, the less the
-worse they are. ``python benchmarks/calibrate.py --fit spaces`` fits the coefficients in align/coefficients.toml
-to pairs of spaces of seven kinds (Gaussian clouds, two views of clusters, bent surfaces, neighbours' graphs, nearly
-symmetric clouds, spaces with nothing in common, scans of one person); docs/alignment.md has how well that holds on
-other kinds.
+worse they are. ``python benchmarks/calibrate.py --fit spaces`` fits the coefficients, which are in
+align/coefficients.toml, to pairs of spaces of seven kinds (Gaussian clouds, two views of clusters, bent surfaces,
+neighbours' graphs, nearly symmetric clouds, spaces with nothing in common, scans of one person); docs/alignment.md has
+how well that holds on other kinds.
 
 Of more points than a plan can hold, landmarks are judged, by their regions alone: a match is then right if it is within
 twice the landmarks' spacing of the true point, the largest distance of any point to a landmark.
