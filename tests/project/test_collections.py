@@ -187,8 +187,8 @@ CASES = {
     "EmbeddingAligner.fit": (aligner, {"X": POINTS, "Y": OTHERS}),
     "EmbeddingAligner.inverse_transform": (lambda Y: aligner("inverse_transform", points=Y), {"Y": OTHERS}),
     "EmbeddingAligner.transform": (lambda X: aligner("transform", points=X), {"X": POINTS}),
-    "EmbeddingAlignment.inverse_transform": (of_alignment("EmbeddingAlignment", "inverse_transform"), {"Y": OTHERS}),
-    "EmbeddingAlignment.transform": (of_alignment("EmbeddingAlignment", "transform"), {"X": POINTS}),
+    "EmbeddingAlignment.inverse_transform": (of_alignment("EmbeddingAlignment", "inverse_transform"), {"y": OTHERS}),
+    "EmbeddingAlignment.transform": (of_alignment("EmbeddingAlignment", "transform"), {"x": POINTS}),
     "GraphAlignment.hits": (of_alignment("GraphAlignment", "hits"), {"truth": list(range(20))}),
     "GraphDistance.__init__": (
         lambda reference: ao.GraphDistance(reference).compute(STARS, rng=0),
@@ -210,12 +210,12 @@ CASES = {
         partial(ao.align, rng=0),
         {**TWO, "features": ([1.0, 2, 3], [1.0, 3, 2]), "start": (np.eye(3) / 3).tolist()},
     ),
-    "align_embeddings": (partial(ao.align_embeddings, metric="euclidean", rng=0), {"X": POINTS, "Y": OTHERS}),
+    "align_embeddings": (partial(ao.align_embeddings, metric="euclidean", rng=0), {"x": POINTS, "y": OTHERS}),
     "align_graphs": (
         partial(ao.align_graphs, rng=0),
         {
-            "first": PATH,
-            "second": PATH,
+            "x": PATH,
+            "y": PATH,
             "types": ([1] * 6, [1] * 6),
             "features": ([1.0, 2, 3, 4, 5, 6], [1.0, 2, 3, 4, 5, 6]),
             "seeds": [(0, 0), (1, 1)],
@@ -317,8 +317,8 @@ ONE_THING = {  # not collections
     ("AnchorEmbedding.fit", "y"): "unused",
     ("AnchorKernel.fit", "y"): "unused",
     ("AnchorKernel.fit_transform", "y"): "unused",
-    **{("align_cells", side): "AnnData" for side in ("first", "second")},
-    **{("align_meshes", side): "a mesh" for side in ("first", "second")},
+    **{("align_cells", side): "AnnData" for side in ("x", "y")},
+    **{("align_meshes", side): "a mesh" for side in ("x", "y")},
 }
 MAY_BE_EMPTY = {  # with a natural result, or a message of scikit-learn's
     ("AnchorNeighborsClassifier.fit", "y"),

@@ -82,7 +82,7 @@ class Others(NamedTuple):
     ties: Int64s  # points as near as the match, which is one of them: no distance can tell them apart
 
 
-def _rivals(costs: Float64s, kept: Float64s) -> tuple[Float64s, Int64s]:
+def _next_best(costs: Float64s, kept: Float64s) -> tuple[Float64s, Int64s]:
     """The least of every row that is not as good as what is kept, and how many are."""
     is_tie = np.abs(costs - kept[:, None]) <= TIE_TOLERANCE
     return np.where(is_tie, np.inf, costs).min(axis=1, initial=np.inf), is_tie.sum(axis=1)
@@ -113,7 +113,7 @@ class DensePairs:
         goal = matches[own]
         kept = self.costs[own, goal]
         self.costs[own, goal] = np.inf
-        sides = [_rivals(costs, kept) for costs in (self.costs[own], self.costs.T[goal])]
+        sides = [_next_best(costs, kept) for costs in (self.costs[own], self.costs.T[goal])]
         self.costs[own, goal] = kept
         return Others(np.minimum(sides[0][0], sides[1][0]), np.maximum(sides[0][1], sides[1][1]) + 1)
 
