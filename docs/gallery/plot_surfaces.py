@@ -24,8 +24,9 @@ found
 # %%
 # The maps that were compared, the chosen one first. Orientation is negative where a map mirrors the surface.
 for one in found.candidates:
-    turned = "unknown" if one.orientation is None else f"{one.orientation:5.2f}"
-    print(f"{one.name:28} chance {one.probability:.2f}, orientation {turned}, distortion {one.distortion:.3f}")
+    turned, distortion = one.details["orientation"], one.details["distortion"]
+    turned = "unknown" if turned is None else f"{turned:5.2f}"
+    print(f"{one.name:28} chance {1 - one.objective:.2f}, orientation {turned}, distortion {distortion:.3f}")
 
 # %%
 # Colours of the second pose are carried over to the first. The curve is how the field reports such maps: the share of

@@ -48,8 +48,8 @@ def test_overflow_is_one_clear_line(factor, p):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([], [1]), r"x has shape \(0,\), but values"),
-        (([1], [[1]]), r"y has shape \(1, 1\), but values"),
+        (([], [1]), r"x has shape \(0,\), but"),
+        (([1], [[1]]), r"y has shape \(1, 1\), but"),
         (([np.nan], [1]), "x must be finite"),
         (([1, 2], [1], [0.5]), r"weights has shape \(1,\), but x has 2 points"),
     ],

@@ -45,7 +45,7 @@ from tests.command_line import PAIR, PROGRAM, anchorot, assert_one_line
         (["pairwise", *PAIR, "--epsilon", "1"], "metric 'ae' has no epsilon"),
         (
             ["pairwise", *PAIR, "--device", "gpu,cuda"],
-            "device must be 'cpu', 'cuda' or 'cuda:0' and the like, but got 'gpu'",
+            "device must be 'cpu', 'cuda' or a device such as 'cuda:0', but got 'gpu'",
         ),
         (
             ["compare", PAIR[0], "."],

@@ -134,5 +134,5 @@ def test_process_kernels_support_fixed_attributes():
     found = tissues(1)
     values = AnchorProcessKernel(attributes="types", max_cost=1.5)(found)
     np.testing.assert_allclose(values, np.exp(-ao.pairwise(found, attributes="types", max_cost=1.5)))
-    with pytest.raises(ao.InputError, match="needs a max_cost"):
+    with pytest.raises(ao.InputError, match="needs a fixed max_cost"):
         AnchorProcessKernel(attributes="types")(found)

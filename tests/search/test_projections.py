@@ -70,7 +70,7 @@ def test_vectors_of_a_space_relabelled_are_equal():
     [
         (np.zeros(10), np.ones(10), "e_x has 10 entries and e_y 10, but both need the same multiple of 4 projections"),
         (np.zeros(8), np.ones(4), "e_x has 8 entries and e_y 4, but"),
-        (np.zeros((2, 4)), np.ones(8), r"e_x has shape \(2, 4\), but values \(k,\)"),
+        (np.zeros((2, 4)), np.ones(8), r"e_x has shape \(2, 4\), but \(k,\)"),
         (np.zeros(8), np.full(8, np.nan), "e_y must be finite"),
         (np.zeros(8), ["a"] * 8, "e_y has dtype <U1, but real numbers are needed"),
     ],

@@ -246,7 +246,7 @@ def test_method_is_chosen_by_size():
     ("arguments", "message"),
     [
         (([], [[1.0]]), "rows_x is empty, but at least one measure is needed"),
-        (([[1.0], []], [[1.0]]), r"rows_x\[1\] has shape \(0,\), but values \(k,\) with k >= 1 are needed"),
+        (([[1.0], []], [[1.0]]), r"rows_x\[1\] has shape \(0,\), but \(k,\) with k >= 1 is needed"),
         (([[1.0]], [[np.nan]]), r"rows_y\[0\] must be finite"),
         (([[1.0]], [[1.0]], [[0.5], [0.5]]), "got 2 arrays of weights for the 1 measures of rows_x"),
         (([[1.0, 2.0]], [[1.0]], [[0.5, 0.6]]), "weights must sum to 1"),

@@ -56,7 +56,7 @@ def test_a_device_that_is_not_there_is_refused_in_one_line():
 
 @pytest.mark.parametrize("device", ["gpu", "", 3.5, "cuda:x", "meta"])
 def test_what_is_no_device_is_refused_in_one_line(device):
-    with pytest.raises(ao.InputError, match="device must be 'cpu', 'cuda' or 'cuda:0'") as caught:
+    with pytest.raises(ao.InputError, match="device must be 'cpu', 'cuda' or a device") as caught:
         ao.align(np.eye(3), np.eye(3), device=device)
     assert "\n" not in str(caught.value)
 
