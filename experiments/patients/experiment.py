@@ -34,7 +34,7 @@ def run(study: Study) -> None:
     images, patients = (3, 4) if study.quick else (TISSUE_IMAGES, TISSUE_PATIENTS)
     seeds = range(FIRST_SEED, FIRST_SEED + study.draws("power", 4))
     rows, parts = [], []
-    ours, rival = levels.METHODS.index("marked AE by patients"), levels.METHODS.index("L, mixed model, Holm")
+    ours, rival = levels.METHODS.index("AE with attributes by patients"), levels.METHODS.index("L, mixed model, Holm")
     for kind in kinds:
         found = _in_batches(study, _compared, [(kind, patients, images, seed) for seed in seeds], f"power, {kind}")
         shares = [Interval.share(int(column.sum()), len(column)) for column in found.T]

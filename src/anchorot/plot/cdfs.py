@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -86,7 +86,7 @@ def anchor_cdfs(
     integrand = np.sign(field.difference) * 2 * field.difference**2
     most = float(np.abs(integrand).max()) or 1.0
     extent = (field.edges[0], field.edges[-1], 0.0, 1.0)
-    colours = {"cmap": _red_and_blue(), "vmin": -most, "vmax": most}
+    colours: dict[str, Any] = {"cmap": _red_and_blue(), "vmin": -most, "vmax": most}
     image = ax.imshow(integrand, **colours, origin="lower", extent=extent, aspect="auto")
     sides = zip((red, blue), (field.heights_x, field.heights_y), (RED, BLUE), names, strict=True)
     for space, heights, colour, name in sides:
