@@ -64,6 +64,6 @@ def check_software(found: dict[str, str], wanted: dict[str, str], worker: str) -
     for name, version in wanted.items():
         if found.get(name) != version:
             raise AnchorotError(
-                f"{worker}: {name} is {found.get(name)!r} there but {version!r} here, which changes the last bits of "
-                "results; install the same versions on all workers"
+                f"{worker}: {name} is {found.get(name)!r} there and {version!r} here, which changes the last bits of "
+                "values; install the same versions on all workers"
             )
