@@ -112,7 +112,7 @@ def test_bad_files_are_named_and_the_folder_is_asked_for(cluster, tmp_path):  # 
     paths = [tmp_path / "good.csv", tmp_path / "bad.csv"]
     with pytest.raises(ao.InputError, match=r"^spaces\[1\] \(.*bad\.csv\): "):
         ao.SearchIndex.build(paths, path=tmp_path / "x", client=client)
-    with pytest.raises(ao.InputError, match="lies in a file that all workers see; give its path"):
+    with pytest.raises(ao.InputError, match="building on a cluster needs path=, in a folder"):
         ao.SearchIndex.build(paths, client=client)
     with pytest.raises(ao.InputError, match="spaces must be a sequence"):
         ao.SearchIndex.build(iter(paths), path=tmp_path / "x", client=client)
