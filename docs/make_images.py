@@ -194,7 +194,7 @@ def kind(path: Path) -> str:
 
 
 def title(ax: Axes, text: str, pad: float = 8) -> None:
-    """Write a title in the house's way."""
+    """Write a title in the style of the other pictures."""
     ax.set_title(text, fontsize=12, loc="left", weight="bold", color="#374151", pad=pad)
 
 

@@ -1,4 +1,4 @@
-"""One pool of measures under many labellings: laws of the kernel that permutation tests rest on."""
+"""One pool of measures under many labellings: properties of the kernel that permutation tests rest on."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Who is exchangeable: subjects, strata, labels within subjects; laws of the labellings and levels of the tests."""
+"""Exchangeability: subjects, strata, labels within subjects; properties of the labellings and levels of the tests."""
 
 from itertools import permutations, product
 

@@ -1,4 +1,4 @@
-"""Scores of generated graphs: laws of the score, of its interval and of types."""
+"""Scores of generated graphs: properties of the score, of its interval and of types."""
 
 import networkx as nx
 import numpy as np

@@ -113,7 +113,7 @@ def remove(
 
 @app.command(epilog="Example: [bold]anchorot search compact shapes.index[/]")
 def compact(index: IndexArgument, as_json: JsonOption = False) -> None:
-    """Make an index smaller by the room of what was removed."""
+    """Free the space that removed entries take in an index."""
     stopwatch = Stopwatch()
     with stopwatch("load", f"opening {index.name}"):
         opened = ao.SearchIndex.load(index)

@@ -92,7 +92,7 @@ def orientation(first: Shape, second: Shape, image: Int64s) -> float | None:
 def distortion(first: Shape, second: Shape, image: Int64s) -> float:
     """Mean difference between distances from landmarks to sampled points, and between their matches.
 
-    Where a landmark's match is none of the second surface's landmarks, distances from the nearest of these count.
+    Where a landmark's match is not a landmark of the second surface, distances from the nearest landmark count.
     """
     own = first.sample
     rows = second.rows[:, image]
