@@ -3,7 +3,7 @@
 //
 // The network sorts numbers alone. What it is given of a bucket are integers below 2^53, as doubles: where a number
 // lies in its bucket's range, in 2^-40 of it, and then its place in the bucket, which keeps equal numbers in their order
-// and says afterwards which number it was. Numbers so close that this does not tell them apart are found when they are
+// and says afterwards which number it was. Numbers so close that this does not distinguish them are found when they are
 // written, out of order, and their bucket is sorted by comparisons; so is a bucket too large for the network.
 //
 // Those are scattered again, recursively. Equal values end a bucket at once; a distribution so skewed that kMaxDepth

@@ -1,9 +1,9 @@
-// Marked Anchor Energy of two uniform spaces from their sorted level matrices.
+// Anchor Energy with attributes of two uniform spaces from their sorted level matrices.
 //
-// Anchors weigh what their marks say: all numbers of a block the same (anchors of one type, seen by points of one
+// Anchors weigh what their attributes say: all numbers of a block the same (anchors of one type, seen by points of one
 // type), or each a vector (its anchor's features). At level t let D(x) be the mass of the first space's numbers up to x
-// less that of the second's. The energy is the integral of 2 |D|^2 over t and over x up to the reach: a sum of squares
-// over the gaps of the merged order, as without marks (merge.cpp), but D need not end at zero.
+// less that of the second's. The energy is the integral of 2 |D|^2 over t and over x up to max_cost: a sum of squares
+// over the gaps of the merged order, as without attributes (merge.cpp), but D need not end at zero.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -63,14 +63,14 @@ std::vector<Task> tasks_of(const std::vector<Pair>& pairs) {
   return tasks;
 }
 
-double merged_energy(const Pair& pair, std::size_t first, std::size_t end, double reach) {
+double merged_energy(const Pair& pair, std::size_t first, std::size_t end, double max_cost) {
   const AnyTotals& difference = pair.difference;
   const auto steps = static_cast<std::int64_t>(std::min(pair.x.count, pair.y.count));
   auto merge = [&](const Segment& segment) {
     return TwoEndedMerge<double, AnyTotals>(pair.x.at(segment.k), pair.x.count, pair.y.at(segment.l), pair.y.count,
                                        difference);
   };
-  auto rest = [&](const TwoEndedMerge<double, AnyTotals>& done) { return (reach - done.top()) * difference.beyond(); };
+  auto rest = [&](const TwoEndedMerge<double, AnyTotals>& done) { return (max_cost - done.top()) * difference.beyond(); };
   double sum = 0;
   std::size_t s = first;
   for (; s + 1 < end; s += 2) {  // two levels side by side: four independent chains
@@ -93,9 +93,9 @@ double merged_energy(const Pair& pair, std::size_t first, std::size_t end, doubl
 }
 
 // Calls take_x(i), take_y(j) for all numbers of two sorted samples in their merged order, and between two of them
-// gap(from, to); the last gap ends at `reach`.
+// gap(from, to); the last gap ends at `max_cost`.
 template <class Gap, class TakeX, class TakeY>
-void for_each_gap(const double* u, std::size_t n, const double* v, std::size_t m, double reach, Gap gap, TakeX take_x,
+void for_each_gap(const double* u, std::size_t n, const double* v, std::size_t m, double max_cost, Gap gap, TakeX take_x,
                   TakeY take_y) {
   std::size_t i = 0, j = 0;
   double here = 0;
@@ -106,7 +106,7 @@ void for_each_gap(const double* u, std::size_t n, const double* v, std::size_t m
     here = z;
     first ? take_x(i++) : take_y(j++);
   }
-  if (n + m > 0 && reach > here) gap(here, reach);
+  if (n + m > 0 && max_cost > here) gap(here, max_cost);
 }
 
 // The sum of all vectors taken, and its square. Four lanes, so that the order of summation is the same everywhere.
@@ -138,27 +138,27 @@ std::vector<double> padded(const VectorLevels& x, double sign, std::size_t size)
   return rows;
 }
 
-double last(const Reaches& reaches) { return reaches.reach[reaches.count - 1]; }
+double last(const MaxCosts& max_costs) { return max_costs.values[max_costs.count - 1]; }
 
 }  // namespace
 
-void block_energies(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, double reach,
+void block_energies(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, double max_cost,
                     double* out, int threads) {
   const std::vector<Pair> all = pairs_of(x, y, pairs);
   const std::vector<Task> tasks = tasks_of(all);
   std::vector<double> part(tasks.size());
   parallel_for(tasks.size(), threads, [&](std::size_t k, std::size_t) {
-    part[k] = merged_energy(all[tasks[k].pair], tasks[k].first, tasks[k].end, reach);
+    part[k] = merged_energy(all[tasks[k].pair], tasks[k].first, tasks[k].end, max_cost);
   });
   std::fill(out, out + pairs.count, 0.0);
   for (std::size_t k = 0; k < tasks.size(); ++k) out[tasks[k].pair] += part[k];  // in order, whatever the threads
 }
 
-void block_profile(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, const Reaches& reaches,
+void block_profile(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, const MaxCosts& max_costs,
                    double* out, int threads) {
   const std::vector<Pair> all = pairs_of(x, y, pairs);
   const std::vector<Task> tasks = tasks_of(all);
-  std::vector<Profile> part(tasks.size(), Profile(reaches));
+  std::vector<Profile> part(tasks.size(), Profile(max_costs));
   parallel_for(tasks.size(), threads, [&](std::size_t k, std::size_t) {
     const Pair& pair = all[tasks[k].pair];
     for (std::size_t s = tasks[k].first; s < tasks[k].end; ++s) {
@@ -166,7 +166,7 @@ void block_profile(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs&
       double count_x = 0, count_y = 0;
       part[k].restart();
       for_each_gap(
-          pair.x.at(segment.k), pair.x.count, pair.y.at(segment.l), pair.y.count, last(reaches),
+          pair.x.at(segment.k), pair.x.count, pair.y.at(segment.l), pair.y.count, last(max_costs),
           [&](double from, double to) {
             const double d = count_x * pair.mass_x - count_y * pair.mass_y;
             part[k].add(from, to, segment.width * d * d);
@@ -174,15 +174,15 @@ void block_profile(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs&
           [&](std::size_t) { ++count_x; }, [&](std::size_t) { ++count_y; });
     }
   });
-  sum_up(part, reaches, 2, out);
+  sum_up(part, max_costs, 2, out);
 }
 
-void vector_profile(const VectorLevels& x, const VectorLevels& y, const Reaches& reaches, double* out, int threads) {
+void vector_profile(const VectorLevels& x, const VectorLevels& y, const MaxCosts& max_costs, double* out, int threads) {
   const std::size_t size = (x.size + 3) / 4 * 4;
   const std::vector<double> plus = padded(x, 1, size), minus = padded(y, -1, size);
   const std::vector<Segment> segments = common_segments(x.levels, y.levels);
   const std::size_t tasks = (segments.size() + kSegmentsPerTask - 1) / kSegmentsPerTask;
-  std::vector<Profile> part(tasks, Profile(reaches));
+  std::vector<Profile> part(tasks, Profile(max_costs));
   parallel_for(tasks, threads, [&](std::size_t k, std::size_t) {
     VectorSum d(size);
     for (std::size_t s = k * kSegmentsPerTask; s < std::min(segments.size(), (k + 1) * kSegmentsPerTask); ++s) {
@@ -191,13 +191,13 @@ void vector_profile(const VectorLevels& x, const VectorLevels& y, const Reaches&
       d.clear();
       part[k].restart();
       for_each_gap(
-          x.numbers + at_x, x.count, y.numbers + at_y, y.count, last(reaches),
+          x.numbers + at_x, x.count, y.numbers + at_y, y.count, last(max_costs),
           [&](double from, double to) { part[k].add(from, to, segments[s].width * d.square()); },
           [&](std::size_t i) { d.add(&plus[x.anchor[at_x + i] * size]); },
           [&](std::size_t j) { d.add(&minus[y.anchor[at_y + j] * size]); });
     }
   });
-  sum_up(part, reaches, 2, out);
+  sum_up(part, max_costs, 2, out);
 }
 
 }  // namespace anchorot

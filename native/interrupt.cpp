@@ -7,7 +7,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// To ask may mean to wait for the GIL, a few milliseconds where other threads are busy in Python.
+// Checking may mean waiting for the GIL, a few milliseconds where other threads are busy in Python.
 constexpr std::chrono::milliseconds kPause{100};
 
 struct State {

@@ -1,4 +1,4 @@
-// Long kernels ask now and then, on the thread that called them, whether somebody wants them to end.
+// Long kernels check now and then, on the thread that called them, whether they should stop.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace anchorot {
 
@@ -29,12 +30,21 @@ struct Levels {
   const T* at(std::size_t k) const { return numbers + k * count; }
 };
 
-// AE_p for p = 1 and p >= 3.
+// AE_1.
 template <class T>
-double level_energy(const Levels<T>& x, const Levels<T>& y, int p, int threads);
+double level_energy(const Levels<T>& x, const Levels<T>& y, int threads);
 
-// -- marked Anchor Energy of uniform spaces (blocks.cpp) -----------------------------------------------------------
-// Levels of several collections, one after the other. No number is above the reach that they are compared up to.
+// -- Sliced Anchor Wasserstein (transport.cpp; weights: sweep.cpp, quantile_sweep.cpp) -----------------------------
+// SAW_p, p = 1 or 2, with the root.
+template <class T>
+double level_transport(const Levels<T>& x, const Levels<T>& y, int p, int threads);
+// out[i][j] = the same of xs[i] and ys[j], for i < counts[j]
+template <class T>
+void level_transports(const std::vector<Levels<T>>& xs, const std::vector<Levels<T>>& ys, const std::int64_t* counts,
+                      int p, double* out);
+
+// -- Anchor Energy with attributes of uniform spaces (blocks.cpp) ----------------------------------------------------
+// Levels of several collections, one after the other. No number is above the max_cost that they are compared up to.
 struct LevelBlocks {
   const double* numbers;
   const std::int64_t* shape;  // of every block: where its numbers begin, levels, count
@@ -49,15 +59,15 @@ struct BlockPairs {
   const std::int64_t* blocks;  // [pair][x, y]
   std::size_t count;
 };
-struct Reaches {
-  const double* reach;  // ascending
+struct MaxCosts {
+  const double* values;  // ascending
   std::size_t count;
 };
-// out[pair] = 2 integral over t and x <= reach of D(x, t)^2, D the mass of x's numbers up to x less that of y's
-void block_energies(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, double reach, double* out,
+// out[pair] = 2 integral over t and x <= max_cost of D(x, t)^2, D the mass of x's numbers up to x less that of y's
+void block_energies(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, double max_cost, double* out,
                     int threads);
-// out[r] = the sum of those over all pairs, up to reach[r]
-void block_profile(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, const Reaches& reaches,
+// out[r] = the sum of those over all pairs, up to max_costs[r]
+void block_profile(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, const MaxCosts& max_costs,
                    double* out, int threads);
 
 // Levels whose numbers weigh what their anchors do, vectors.
@@ -68,8 +78,31 @@ struct VectorLevels {
   const double* vectors;  // [anchor][size]
   std::size_t size;
 };
-// out[r] = 2 integral over t and x <= reach[r] of |D(x, t)|^2
-void vector_profile(const VectorLevels& x, const VectorLevels& y, const Reaches& reaches, double* out, int threads);
+// out[r] = 2 integral over t and x <= max_costs[r] of |D(x, t)|^2
+void vector_profile(const VectorLevels& x, const VectorLevels& y, const MaxCosts& max_costs, double* out, int threads);
+
+// -- levels whose anchors weigh unequally (weighted_levels.cpp) -------------------------------------------------------
+struct WeightedLevels {
+  const double* numbers;        // [level][count], sorted
+  const std::uint32_t* anchor;  // of every number
+  std::size_t levels, count;
+  const std::int64_t* height;  // of every anchor: its mass in units of 2^-62
+};
+// integral over t and x <= max_cost of |D(x, t)|^power, D the mass of x's numbers up to x less that of y's
+double weighted_gaps(const WeightedLevels& x, const WeightedLevels& y, int power, double max_cost, int threads);
+// SAW_2, of masses that sum to 1
+double weighted_transport(const WeightedLevels& x, const WeightedLevels& y, int threads);
+
+// -- crystals (periodic.cpp) ------------------------------------------------------------------------------------------
+// Atoms in a cell that repeats along its three edges.
+struct Crystal {
+  const double* cell;      // [edge][coordinate]
+  const double* fraction;  // [atom][edge]
+  const std::uint32_t* kind;
+  std::size_t count, species;  // every species has an atom
+};
+// out[atom][species] = distances to the k nearest atoms of that species, ascending; an atom is not its own neighbour
+void periodic_distances(const Crystal& crystal, std::size_t k, double* out);
 
 // -- transport costs between all rows (row_costs.cpp) --------------------------------------------------------------
 // out[i][j] = sum over s of width[s] |x[k[s]][i] - y[l[s]][j]|; x and y have n and m numbers at each level.
@@ -126,20 +159,23 @@ struct Events {
 constexpr double kHeightUnit = 1.0 / static_cast<double>(std::int64_t{1} << 62);
 
 double sweep_energy(const Events& x, const Events& y, int threads);  // AE_1
-// out[r] = AE_1 of positions up to reach[r]
-void sweep_profile(const Events& x, const Events& y, const Reaches& reaches, double* out, int threads);
+double sweep_transport(const Events& x, const Events& y, int threads);  // SAW_1
+// out[r] = AE_1 of positions up to max_costs[r]
+void sweep_profile(const Events& x, const Events& y, const MaxCosts& max_costs, double* out, int threads);
 
-// How the quantiles of all rows of two collections move as the level rises from 0 to 1.
+// How the quantiles of all rows of one collection move as the level rises from 0 to 1.
 struct LevelMoves {
   const double* level;  // ascending
   const std::uint32_t* row;
   const double* after;  // the row's quantile from that level on
   std::size_t count;
   const double* start;  // quantiles at level 0
-  const double* mass;   // of every row: positive in the first collection, negative in the second, sum 0
+  const double* mass;   // of every row, sum 1
   std::size_t rows;
 };
-double level_sweep_energy(const LevelMoves& moves, int p, int threads);  // AE_p for p >= 2 (power_sweep.cpp)
+double level_sweep_transport(const LevelMoves& x, const LevelMoves& y);  // SAW_2, of rows with masses of sum 1
+// out[l][k] = average over a cell of levels and shares of G(s, t), the s-quantile of the rows' quantiles at level t
+void quantile_averages(const LevelMoves& x, std::size_t levels, std::size_t shares, double* out);
 
 // -- one pool of measures under many labellings (labelled.cpp) -----------------------------------------------------
 // Rows stand at places and move from time to time.
@@ -170,6 +206,7 @@ double labelled_steps(const PlaceMoves& moves);
 
 // -- alignment of networks (networks.cpp) ---------------------------------------------------------------------------
 struct SparseView;  // simd_kernels.hpp
+struct EdgeView;
 struct MessageTask;
 // out = A X, and out = X B by the rows of B transposed; X has as many columns, and rows, as is said.
 void multiply_left(const SparseView& a, const float* x, std::size_t columns, float* out, int threads);
@@ -185,6 +222,18 @@ double spread(const float* matrix, std::size_t rows, std::size_t columns, int th
 // w over all matchings of neighbours, in Bethe's approximation: evidence = log Z_ij, and of every pair of edges
 // the share of that sum in which both are free is said to (k, l) in the next round.
 void pass_messages(const MessageTask& task, std::size_t nodes, int threads);
+
+// -- alignment of large networks (pair_links.cpp) --------------------------------------------------------------------
+struct PairView;  // pair_links.hpp
+struct LinkSpan;
+struct PairMessageTask;
+// counts[p] += the number of links of pair p.
+void count_links(const EdgeView& first, const EdgeView& second, const PairView& pairs, std::int64_t* counts,
+                 int threads);
+// Fills everything but out.start, which the counts have given.
+void link_pairs(const EdgeView& first, const EdgeView& second, const PairView& pairs, const LinkSpan& out, int threads);
+// The same round as pass_messages, where pairs that are no candidates have P = 0.
+void pass_pair_messages(const PairMessageTask& task, int threads);
 
 // -- sparse systems (factor.cpp) ------------------------------------------------------------------------------------
 // A symmetric matrix A by rows, its diagonal apart: row k has numbers at column[start[k]] ... column[start[k + 1] - 1] < k.

@@ -3,12 +3,10 @@
 // At level t the anchors' quantiles are two samples on the line, u (n numbers) and v (m numbers), both sorted. Let
 // D(x) = #{u <= x}/n - #{v <= x}/m. The energy distance at that level is
 //
-//     p = 1:   2 integral D(x)^2 dx
-//     p >= 3:  p (p - 1) double integral |x - y|^(p - 2) D(x) D(y) dx dy
+//     2 integral D(x)^2 dx
 //
-// and AE_p is its integral over t. Both need only the merged order and the gaps in it, so nothing cancels when u and
-// v lie far from zero, and p = 1 is a sum of squares (two_ended_merge.hpp). For p >= 3 the gaps are scaled by a power of
-// two to the range of all numbers, so that no power of them leaves the range of floats unless the energy does.
+// and AE_1 is its integral over t. It needs only the merged order and the gaps in it, so nothing cancels when u and v
+// lie far from zero, and it is a sum of squares (two_ended_merge.hpp).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,7 +14,6 @@
 #include <numeric>
 #include <vector>
 
-#include "gap_powers.hpp"
 #include "kernels.hpp"
 #include "parallel.hpp"
 #include "segments.hpp"
@@ -24,34 +21,6 @@
 
 namespace anchorot {
 namespace {
-
-// Energy at one level for p >= 3; gaps are multiplied with `unit`.
-class PowerEnergy {
- public:
-  PowerEnergy(int p, double unit) : gaps_(p), unit_(unit) {}
-
-  template <class T>
-  double operator()(const T* u, std::size_t n, const T* v, std::size_t m) {
-    gaps_.start();
-    const double unit_u = 1.0 / static_cast<double>(n), unit_v = 1.0 / static_cast<double>(m);
-    double previous = std::min<double>(u[0], v[0]);
-    std::size_t i = 0, j = 0;
-    while (i < n || j < m) {
-      const bool first = j == m || (i < n && u[i] <= v[j]);
-      const double z = first ? u[i] : v[j];
-      if (z > previous) {
-        gaps_.pass((z - previous) * unit_, static_cast<double>(i) * unit_u - static_cast<double>(j) * unit_v);
-        previous = z;
-      }
-      (first ? i : j) += 1;
-    }
-    return gaps_.energy();
-  }
-
- private:
-  GapPowers gaps_;
-  double unit_;
-};
 
 constexpr std::size_t kSegmentsPerTask = 16;
 
@@ -63,7 +32,7 @@ double range(const Levels<T>& x, const Levels<T>& y) {
   return high - low;
 }
 
-// energy[s] for the segments from `first` to `end`, p = 1.
+// energy[s] for the segments from `first` to `end`.
 template <class T>
 void merged_energies(const Levels<T>& x, const Levels<T>& y, const std::vector<Segment>& segments, std::size_t first,
                      std::size_t end, std::vector<double>& energy) {
@@ -89,41 +58,24 @@ void merged_energies(const Levels<T>& x, const Levels<T>& y, const std::vector<S
   }
 }
 
-// The same for p >= 3, with gaps in a unit.
-template <class T>
-void power_energies(const Levels<T>& x, const Levels<T>& y, const std::vector<Segment>& segments, std::size_t first,
-                    std::size_t end, int p, double unit, std::vector<double>& energy) {
-  PowerEnergy power(p, unit);
-  for (std::size_t s = first; s < end; ++s) {
-    check_interrupt();  // a level takes milliseconds if p is large
-    energy[s] = segments[s].width * power(x.at(segments[s].k), x.count, y.at(segments[s].l), y.count);
-  }
-}
-
 }  // namespace
 
 template <class T>
-double level_energy(const Levels<T>& x, const Levels<T>& y, int p, int threads) {
+double level_energy(const Levels<T>& x, const Levels<T>& y, int threads) {
   const double span = range(x, y);
   if (!std::isfinite(span)) return std::numeric_limits<double>::infinity();
-  const int scale = p >= 3 ? scale_of(span) : 0;
   const std::vector<Segment> segments = common_segments(x.levels, y.levels);
   std::vector<double> energy(segments.size());
   const std::size_t tasks = (segments.size() + kSegmentsPerTask - 1) / kSegmentsPerTask;
   parallel_for(tasks, threads, [&](std::size_t task, std::size_t) {
     const std::size_t first = task * kSegmentsPerTask, end = std::min(segments.size(), first + kSegmentsPerTask);
-    if (p >= 3) {
-      power_energies(x, y, segments, first, end, p, std::ldexp(1.0, -scale), energy);
-    } else {
-      merged_energies(x, y, segments, first, end, energy);
-    }
+    merged_energies(x, y, segments, first, end, energy);
   });
   // In the order of levels, whatever the threads.
-  const double sum = std::accumulate(energy.begin(), energy.end(), 0.0);
-  return std::ldexp(sum, scale * p);
+  return std::accumulate(energy.begin(), energy.end(), 0.0);
 }
 
-template double level_energy(const Levels<double>&, const Levels<double>&, int, int);
-template double level_energy(const Levels<float>&, const Levels<float>&, int, int);
+template double level_energy(const Levels<double>&, const Levels<double>&, int);
+template double level_energy(const Levels<float>&, const Levels<float>&, int);
 
 }  // namespace anchorot

@@ -1,5 +1,5 @@
-// The Python module anchorot._kernels._native. Arrays are checked in Python; what is done here is to free the GIL while
-// a kernel runs, and to end the kernel when a signal's handler raises (Ctrl-C).
+// The Python module anchorot._kernels._native. Arrays are checked in Python; this file releases the GIL while
+// a kernel runs, and ends the kernel when a signal's handler raises (Ctrl-C).
 #include <nanobind/nanobind.h>
 
 #include <type_traits>
@@ -73,16 +73,34 @@ void bind_levels(nb::module_& m) {
       "matrix"_a, "threads"_a);
   m.def(
       "level_energy",
+      [](Matrix<const T> x, Matrix<const T> y, int threads) {
+        return run([&] { return anchorot::level_energy(levels_of(x), levels_of(y), threads); });
+      },
+      "x"_a, "y"_a, "threads"_a);
+  m.def(
+      "level_energies",
+      [](const nb::list& xs, const nb::list& ys, Vector<const std::int64_t> counts, Matrix<double> out) {
+        const auto held_x = each_of<Matrix<const T>>(xs), held_y = each_of<Matrix<const T>>(ys);
+        compare_all(counts, out, [&](std::size_t i, std::size_t j) {
+          return anchorot::level_energy(levels_of(held_x[i]), levels_of(held_y[j]), 1);
+        });
+      },
+      "xs"_a, "ys"_a, "counts"_a, "out"_a);
+  m.def(
+      "level_transport",
       [](Matrix<const T> x, Matrix<const T> y, int p, int threads) {
-        return run([&] { return anchorot::level_energy(levels_of(x), levels_of(y), p, threads); });
+        return run([&] { return anchorot::level_transport(levels_of(x), levels_of(y), p, threads); });
       },
       "x"_a, "y"_a, "p"_a, "threads"_a);
   m.def(
-      "level_energies",
+      "level_transports",
       [](const nb::list& xs, const nb::list& ys, Vector<const std::int64_t> counts, int p, Matrix<double> out) {
         const auto held_x = each_of<Matrix<const T>>(xs), held_y = each_of<Matrix<const T>>(ys);
-        compare_all(counts, out, [&](std::size_t i, std::size_t j) {
-          return anchorot::level_energy(levels_of(held_x[i]), levels_of(held_y[j]), p, 1);
+        run([&] {
+          std::vector<anchorot::Levels<T>> levels_x, levels_y;
+          for (const auto& each : held_x) levels_x.push_back(levels_of(each));
+          for (const auto& each : held_y) levels_y.push_back(levels_of(each));
+          anchorot::level_transports(levels_x, levels_y, counts.data(), p, out.data());
         });
       },
       "xs"_a, "ys"_a, "counts"_a, "p"_a, "out"_a);
@@ -98,37 +116,75 @@ void bind_levels(nb::module_& m) {
 void bind_blocks(nb::module_& m) {
   m.def(
       "block_energies",
-      [](const nb::tuple& x, const nb::tuple& y, Matrix<const std::int64_t> pairs, double reach, Vector<double> out,
+      [](const nb::tuple& x, const nb::tuple& y, Matrix<const std::int64_t> pairs, double max_cost, Vector<double> out,
          int threads) {
         const LevelBlockArrays blocks_x(x), blocks_y(y);
         run([&] {
-          anchorot::block_energies(blocks_x.view(), blocks_y.view(), pairs_of(pairs), reach, out.data(), threads);
+          anchorot::block_energies(blocks_x.view(), blocks_y.view(), pairs_of(pairs), max_cost, out.data(), threads);
         });
       },
-      "x"_a, "y"_a, "pairs"_a, "reach"_a, "out"_a, "threads"_a);
+      "x"_a, "y"_a, "pairs"_a, "max_cost"_a, "out"_a, "threads"_a);
   m.def(
       "block_profile",
-      [](const nb::tuple& x, const nb::tuple& y, Matrix<const std::int64_t> pairs, Vector<const double> reaches,
+      [](const nb::tuple& x, const nb::tuple& y, Matrix<const std::int64_t> pairs, Vector<const double> max_costs,
          Vector<double> out, int threads) {
         const LevelBlockArrays blocks_x(x), blocks_y(y);
         run([&] {
-          anchorot::block_profile(blocks_x.view(), blocks_y.view(), pairs_of(pairs), max_costs_of(reaches), out.data(),
+          anchorot::block_profile(blocks_x.view(), blocks_y.view(), pairs_of(pairs), max_costs_of(max_costs), out.data(),
                                   threads);
         });
       },
-      "x"_a, "y"_a, "pairs"_a, "reaches"_a, "out"_a, "threads"_a);
+      "x"_a, "y"_a, "pairs"_a, "max_costs"_a, "out"_a, "threads"_a);
 }
 
 void bind_vectors(nb::module_& m) {
   m.def(
       "vector_profile",
-      [](const nb::tuple& x, const nb::tuple& y, Vector<const double> reaches, Vector<double> out, int threads) {
+      [](const nb::tuple& x, const nb::tuple& y, Vector<const double> max_costs, Vector<double> out, int threads) {
         const VectorLevelArrays levels_x(x), levels_y(y);
         run([&] {
-          anchorot::vector_profile(levels_x.view(), levels_y.view(), max_costs_of(reaches), out.data(), threads);
+          anchorot::vector_profile(levels_x.view(), levels_y.view(), max_costs_of(max_costs), out.data(), threads);
         });
       },
-      "x"_a, "y"_a, "reaches"_a, "out"_a, "threads"_a);
+      "x"_a, "y"_a, "max_costs"_a, "out"_a, "threads"_a);
+}
+
+void bind_weighted_levels(nb::module_& m) {
+  m.def(
+      "weighted_gaps",
+      [](const nb::tuple& x, const nb::tuple& y, int power, double max_cost, int threads) {
+        const WeightedLevelArrays levels_x(x), levels_y(y);
+        return run([&] { return anchorot::weighted_gaps(levels_x.view(), levels_y.view(), power, max_cost, threads); });
+      },
+      "x"_a, "y"_a, "power"_a, "max_cost"_a, "threads"_a);
+  m.def(
+      "weighted_gaps_of_pairs",
+      [](const nb::list& xs, const nb::list& ys, Vector<const std::int64_t> counts, int power, double max_cost,
+         Matrix<double> out) {
+        const auto held_x = each_of<WeightedLevelArrays>(xs), held_y = each_of<WeightedLevelArrays>(ys);
+        compare_all(counts, out, [&](std::size_t i, std::size_t j) {
+          return anchorot::weighted_gaps(held_x[i].view(), held_y[j].view(), power, max_cost, 1);
+        });
+      },
+      "xs"_a, "ys"_a, "counts"_a, "power"_a, "max_cost"_a, "out"_a);
+  m.def(
+      "weighted_transport",
+      [](const nb::tuple& x, const nb::tuple& y, int threads) {
+        const WeightedLevelArrays levels_x(x), levels_y(y);
+        return run([&] { return anchorot::weighted_transport(levels_x.view(), levels_y.view(), threads); });
+      },
+      "x"_a, "y"_a, "threads"_a);
+}
+
+void bind_crystals(nb::module_& m) {
+  m.def(
+      "periodic_distances",
+      [](Matrix<const double> cell, Matrix<const double> fraction, Vector<const std::uint32_t> kind,
+         std::size_t species, std::size_t k, Matrix<double> out) {
+        const anchorot::Crystal crystal{cell.data(), fraction.data(), kind.data(), fraction.shape(0), species};
+        run([&] { anchorot::periodic_distances(crystal, k, out.data()); });
+      },
+      "cell"_a, "fraction"_a, "kind"_a, "species"_a, "k"_a, "out"_a);
 }
 
 void bind_costs(nb::module_& m) {
@@ -217,6 +273,42 @@ void bind_networks(nb::module_& m) {
       "threads"_a);
 }
 
+void bind_pair_links(nb::module_& m) {
+  m.def(
+      "count_links",
+      [](const nb::tuple& first, const nb::tuple& second, const nb::tuple& pairs, Vector<std::int64_t> counts,
+         int threads) {
+        const EdgeArrays x(first), y(second);
+        const PairArrays rows(pairs);
+        run([&] { anchorot::count_links(x.view(), y.view(), rows.view(), counts.data(), threads); });
+      },
+      "first"_a, "second"_a, "pairs"_a, "counts"_a, "threads"_a);
+  m.def(
+      "link_pairs",
+      [](const nb::tuple& first, const nb::tuple& second, const nb::tuple& pairs, const nb::tuple& out, int threads) {
+        const EdgeArrays x(first), y(second);
+        const PairArrays rows(pairs);
+        const LinkArrays links(out);
+        run([&] { anchorot::link_pairs(x.view(), y.view(), rows.view(), links.view(), threads); });
+      },
+      "first"_a, "second"_a, "pairs"_a, "out"_a, "threads"_a);
+  m.def(
+      "pass_pair_messages",
+      [](const nb::tuple& first, const nb::tuple& second, const nb::tuple& pairs, const nb::tuple& links,
+         Matrix<const float> ratios, Vector<const float> plan, Vector<const float> free_ends,
+         Vector<float> next_free_ends, Vector<float> evidence, int rounds, int threads) {
+        const EdgeArrays x(first), y(second);
+        const PairArrays rows(pairs);
+        const LinkArrays own(links);
+        const anchorot::PairMessageTask task{x.view(),      y.view(),        rows.view(),      own.view(),
+                                             plan.data(),   ratios.data(),   ratios.shape(1),  free_ends.data(),
+                                             next_free_ends.data(), evidence.data(), rounds};
+        run([&] { anchorot::pass_pair_messages(task, threads); });
+      },
+      "first"_a, "second"_a, "pairs"_a, "links"_a, "ratios"_a, "plan"_a, "free_ends"_a, "next_free_ends"_a,
+      "evidence"_a, "rounds"_a, "threads"_a);
+}
+
 void bind_events(nb::module_& m) {
   m.def(
       "argsort",
@@ -251,21 +343,44 @@ void bind_events(nb::module_& m) {
       },
       "xs"_a, "ys"_a, "counts"_a, "out"_a);
   m.def(
-      "sweep_profile",
-      [](const nb::tuple& x, const nb::tuple& y, Vector<const double> reaches, Vector<double> out, int threads) {
+      "sweep_transport",
+      [](const nb::tuple& x, const nb::tuple& y, int threads) {
         const EventArrays events_x(x), events_y(y);
-        run([&] {
-          anchorot::sweep_profile(events_x.view(), events_y.view(), max_costs_of(reaches), out.data(), threads);
+        return run([&] { return anchorot::sweep_transport(events_x.view(), events_y.view(), threads); });
+      },
+      "x"_a, "y"_a, "threads"_a);
+  m.def(
+      "sweep_transports",
+      [](const nb::list& xs, const nb::list& ys, Vector<const std::int64_t> counts, Matrix<double> out) {
+        const auto held_x = each_of<EventArrays>(xs), held_y = each_of<EventArrays>(ys);
+        compare_all(counts, out, [&](std::size_t i, std::size_t j) {
+          return anchorot::sweep_transport(held_x[i].view(), held_y[j].view(), 1);
         });
       },
-      "x"_a, "y"_a, "reaches"_a, "out"_a, "threads"_a);
+      "xs"_a, "ys"_a, "counts"_a, "out"_a);
   m.def(
-      "level_sweep_energy",
-      [](const nb::tuple& moves, Vector<const double> signed_mass, int p, int threads) {
-        const LevelMoveArrays levels(moves, signed_mass);
-        return run([&] { return anchorot::level_sweep_energy(levels.view(), p, threads); });
+      "level_sweep_transport",
+      [](const nb::tuple& x, Vector<const double> mass_x, const nb::tuple& y, Vector<const double> mass_y) {
+        const LevelMoveArrays moves_x(x, mass_x), moves_y(y, mass_y);
+        return run([&] { return anchorot::level_sweep_transport(moves_x.view(), moves_y.view()); });
       },
-      "moves"_a, "signed_mass"_a, "p"_a, "threads"_a);
+      "x"_a, "mass_x"_a, "y"_a, "mass_y"_a);
+  m.def(
+      "quantile_averages",
+      [](const nb::tuple& x, Vector<const double> mass, Matrix<double> out) {
+        const LevelMoveArrays moves(x, mass);
+        run([&] { anchorot::quantile_averages(moves.view(), out.shape(0), out.shape(1), out.data()); });
+      },
+      "x"_a, "mass"_a, "out"_a);
+  m.def(
+      "sweep_profile",
+      [](const nb::tuple& x, const nb::tuple& y, Vector<const double> max_costs, Vector<double> out, int threads) {
+        const EventArrays events_x(x), events_y(y);
+        run([&] {
+          anchorot::sweep_profile(events_x.view(), events_y.view(), max_costs_of(max_costs), out.data(), threads);
+        });
+      },
+      "x"_a, "y"_a, "max_costs"_a, "out"_a, "threads"_a);
   m.def(
       "event_averages",
       [](const nb::tuple& events, const nb::tuple& grid, Matrix<double> out) {
@@ -331,9 +446,12 @@ NB_MODULE(_native, m) {
   bind_levels<float>(m);
   bind_blocks(m);
   bind_vectors(m);
+  bind_weighted_levels(m);
+  bind_crystals(m);
   bind_costs(m);
   bind_plans(m);
   bind_networks(m);
+  bind_pair_links(m);
   bind_events(m);
   bind_labels(m);
   bind_factors(m);

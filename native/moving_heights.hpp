@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -19,7 +20,18 @@ namespace anchorot {
 constexpr std::size_t kManyCrossings = 400;
 constexpr std::size_t kPatience = 16384;  // events' worth of crossings that a stretch may have besides
 
+// What the integral over the heights is of: D² or |D|.
+struct SquaredHeights {
+  static double of(double d) { return d * d; }
+  static auto lift() { return simd_kernels().heights.lift; }
+};
+struct AbsoluteHeights {
+  static double of(double d) { return std::fabs(d); }
+  static auto lift() { return simd_kernels().heights.lift_magnitudes; }
+};
+
 // The sorted heights of all rows, moved one event at a time by height_lift.hpp.
+template <class Norm>
 class SortedHeights {
  public:
   SortedHeights(const std::vector<std::int64_t>& heights, const std::vector<double>& signed_mass)
@@ -41,19 +53,19 @@ class SortedHeights {
     }
   }
 
-  // integral of D^2, as a sum of squares, in four independent chains
+  // the integral as a sum of what is not negative, in four independent chains
   double energy() {
     const HeightState state = view();
     double sum[4] = {};
     for (std::size_t k = 0; k + 1 < state.count; ++k) {
-      sum[k % 4] += static_cast<double>(state.height[k + 1] - state.height[k]) * (state.d[k] * state.d[k]);
+      sum[k % 4] += static_cast<double>(state.height[k + 1] - state.height[k]) * Norm::of(state.d[k]);
     }
     return (sum[0] + sum[2]) + (sum[1] + sum[3]);
   }
 
   // Lift rows, one event after the other; change[e] <- by how much the energy changes.
   void lift(const LiftEvent* events, std::size_t count, double* change) {
-    crossings_ += simd_kernels().heights.lift(view(), events, count, change);
+    crossings_ += Norm::lift()(view(), events, count, change);
   }
 
   bool overwhelmed(std::size_t events) const { return crossings_ > kManyCrossings * (events + kPatience); }

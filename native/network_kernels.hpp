@@ -215,7 +215,7 @@ void pass_messages(const anchorot::MessageTask& task, std::size_t i, float* scra
   const std::size_t m = task.nodes, width = second.slots * kN;
   float* evidence = task.evidence + i * m;
   const std::size_t block = degree * second.most_slots * kN;
-  float *heard = scratch, *a = heard + block, *b = a + block, *sums = b + block;
+  float *weighted = scratch, *a = weighted + block, *b = a + block, *sums = b + block;
   const Row one = Row::fill(1);
   for (std::size_t g = 0; g < second.groups; ++g) {
     const std::size_t offset = static_cast<std::size_t>(second.start[g]) * kN;
@@ -226,7 +226,7 @@ void pass_messages(const anchorot::MessageTask& task, std::size_t i, float* scra
       const float* plan = task.plan + static_cast<std::size_t>(first.neighbour[e]) * m;
       const float* free_ends = task.free_ends + static_cast<std::size_t>(first.reverse[e]) * width;
       const float* ratio = task.ratios + static_cast<std::size_t>(first.kind[e]) * task.kinds;
-      float* __restrict w = heard + q * slots * kN;
+      float* __restrict w = weighted + q * slots * kN;
       const std::int32_t *kind = second.kind + offset, *neighbour = second.neighbour + offset;
       const std::int32_t* reverse = second.reverse + offset;
       for (std::size_t c = 0; c < slots * kN; ++c) w[c] = ratio[kind[c]] * plan[neighbour[c]] * free_ends[reverse[c]];
@@ -239,11 +239,11 @@ void pass_messages(const anchorot::MessageTask& task, std::size_t i, float* scra
         const std::size_t row = q * slots * kN;
         Row total = one;
         for (std::size_t t = 0; t < slots; ++t) {
-          total = total + Row::load(heard + row + t * kN) * Row::load(b + row + t * kN);
+          total = total + Row::load(weighted + row + t * kN) * Row::load(b + row + t * kN);
         }
         for (std::size_t t = 0; t < slots; ++t) {
           const std::size_t at = row + t * kN;
-          const Row w = Row::load(heard + at);
+          const Row w = Row::load(weighted + at);
           const Row share = one / (total - w * Row::load(b + at)).at_least(1);
           share.store(a + at);
           (Row::load(sums + t * kN) + w * share).store(sums + t * kN);
@@ -252,7 +252,7 @@ void pass_messages(const anchorot::MessageTask& task, std::size_t i, float* scra
       for (std::size_t q = 0; q < degree; ++q) {
         for (std::size_t t = 0; t < slots; ++t) {
           const std::size_t at = (q * slots + t) * kN;
-          const Row rest = Row::load(sums + t * kN) - Row::load(heard + at) * Row::load(a + at);
+          const Row rest = Row::load(sums + t * kN) - Row::load(weighted + at) * Row::load(a + at);
           (one / rest.at_least(1)).store(b + at);
         }
       }
@@ -267,7 +267,7 @@ void pass_messages(const anchorot::MessageTask& task, std::size_t i, float* scra
       Row total = one;
       for (std::size_t t = 0; t < slots; ++t) {
         const std::size_t at = row + t * kN;
-        const Row w = Row::load(heard + at), from_l = Row::load(b + at);
+        const Row w = Row::load(weighted + at), from_l = Row::load(b + at);
         const Row both = Row::load(a + at) * from_l;
         const Row odds = one + w * both;
         total = total + w * from_l;

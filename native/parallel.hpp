@@ -48,7 +48,7 @@ void parallel_for(std::size_t tasks, int threads, Body&& body) {
   try {
     for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(work, i + 1);
   } catch (const std::system_error&) {
-    // No more threads to be had: the ones there are do all the work.
+    // No more threads are available: the existing ones do all the work.
   }
   work(0);
   for (auto& thread : pool) thread.join();

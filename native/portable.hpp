@@ -1,6 +1,6 @@
 // What compilers spell differently: unrolling, prefetching, and asking the processor what it offers.
 //
-// All are hints or questions: none changes a bit of an answer.
+// All are hints or questions: none changes a bit of a result.
 #pragma once
 
 #if defined(_MSC_VER) && !defined(__clang__)

@@ -1,4 +1,4 @@
-// An integral over x, known at several reaches.
+// An integral over x, known up to several costs.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace anchorot {
 
-// Collects gaps from left to right. Between two reaches there is one sum, so that all take one pass.
+// Collects gaps from left to right. Between two of them there is one sum, so that all take one pass.
 class Profile {
  public:
-  explicit Profile(const Reaches& reaches) : max_costs_(reaches), between_(reaches.count, 0.0) {}
+  explicit Profile(const MaxCosts& max_costs) : max_costs_(max_costs), between_(max_costs.count, 0.0) {}
 
   // A new pass, from the left.
   void restart() { at_ = 0; }
@@ -20,12 +20,12 @@ class Profile {
   // The integrand is `height` from `from` to `to`.
   void add(double from, double to, double height) {
     while (at_ < max_costs_.count) {
-      const double end = std::min(to, max_costs_.reach[at_]);
+      const double end = std::min(to, max_costs_.values[at_]);
       if (end > from) {
         between_[at_] += (end - from) * height;
         from = end;
       }
-      if (to < max_costs_.reach[at_]) return;
+      if (to < max_costs_.values[at_]) return;
       ++at_;
     }
   }
@@ -33,15 +33,15 @@ class Profile {
   const std::vector<double>& between() const { return between_; }
 
  private:
-  Reaches max_costs_;
+  MaxCosts max_costs_;
   std::vector<double> between_;
   std::size_t at_ = 0;
 };
 
-// out[r] = factor times the integral up to reach[r], from the parts of an integral in the order given.
-inline void sum_up(const std::vector<Profile>& parts, const Reaches& reaches, double factor, double* out) {
+// out[r] = factor times the integral up to max_costs[r], from the parts of an integral in the order given.
+inline void sum_up(const std::vector<Profile>& parts, const MaxCosts& max_costs, double factor, double* out) {
   double total = 0;
-  for (std::size_t r = 0; r < reaches.count; ++r) {
+  for (std::size_t r = 0; r < max_costs.count; ++r) {
     for (const Profile& part : parts) total += part.between()[r];
     out[r] = factor * total;
   }

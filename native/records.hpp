@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 
 #include "kernels.hpp"
+#include "pair_links.hpp"
 #include "simd_kernels.hpp"
 
 namespace anchorot::records {
@@ -48,7 +49,7 @@ class LevelBlockArrays {
 
 inline BlockPairs pairs_of(const Matrix<const std::int64_t>& pairs) { return {pairs.data(), pairs.shape(0)}; }
 
-inline Reaches max_costs_of(const Vector<const double>& reaches) { return {reaches.data(), reaches.shape(0)}; }
+inline MaxCosts max_costs_of(const Vector<const double>& max_costs) { return {max_costs.data(), max_costs.shape(0)}; }
 
 // VectorLevels(levels, anchor, vectors)
 class VectorLevelArrays {
@@ -66,6 +67,23 @@ class VectorLevelArrays {
   Matrix<const double> levels_;
   Matrix<const std::uint32_t> anchor_;
   Matrix<const double> vectors_;
+};
+
+// WeightedLevels(levels, anchor, height)
+class WeightedLevelArrays {
+ public:
+  explicit WeightedLevelArrays(const nb::tuple& t)
+      : levels_(field<Matrix<const double>>(t, 0)),
+        anchor_(field<Matrix<const std::uint32_t>>(t, 1)),
+        height_(field<Vector<const std::int64_t>>(t, 2)) {}
+  WeightedLevels view() const {
+    return {levels_.data(), anchor_.data(), levels_.shape(0), levels_.shape(1), height_.data()};
+  }
+
+ private:
+  Matrix<const double> levels_;
+  Matrix<const std::uint32_t> anchor_;
+  Vector<const std::int64_t> height_;
 };
 
 // (k, l, width)
@@ -127,7 +145,7 @@ class EventArrays {
   Vector<const double> mass_;
 };
 
-// LevelMoves(level, row, before, after, start), and the signed mass of every row
+// LevelMoves(level, row, before, after, start), and the mass of every row
 class LevelMoveArrays {
  public:
   LevelMoveArrays(const nb::tuple& t, Vector<const double> mass)
@@ -230,6 +248,38 @@ class LaneArrays {
 
  private:
   Vector<const std::int32_t> start_, node_, neighbour_, reverse_, kind_;
+};
+
+// PairRows(start, column, columns)
+class PairArrays {
+ public:
+  explicit PairArrays(const nb::tuple& t)
+      : start_(field<Vector<const std::int32_t>>(t, 0)),
+        column_(field<Vector<const std::int32_t>>(t, 1)),
+        columns_(field<std::size_t>(t, 2)) {}
+  PairView view() const { return {start_.data(), column_.data(), start_.shape(0) - 1, columns_}; }
+
+ private:
+  Vector<const std::int32_t> start_, column_;
+  std::size_t columns_;
+};
+
+// PairLinks(start, target, reverse, first_edge, second_edge)
+class LinkArrays {
+ public:
+  explicit LinkArrays(const nb::tuple& t)
+      : start_(field<Vector<const std::int64_t>>(t, 0)),
+        target_(field<Vector<std::int32_t>>(t, 1)),
+        reverse_(field<Vector<std::int32_t>>(t, 2)),
+        first_edge_(field<Vector<std::int32_t>>(t, 3)),
+        second_edge_(field<Vector<std::int32_t>>(t, 4)) {}
+  LinkSpan view() const {
+    return {start_.data(), target_.data(), reverse_.data(), first_edge_.data(), second_edge_.data()};
+  }
+
+ private:
+  Vector<const std::int64_t> start_;
+  Vector<std::int32_t> target_, reverse_, first_edge_, second_edge_;
 };
 
 // LowerRows(start, column, value, diagonal)

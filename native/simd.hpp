@@ -27,6 +27,7 @@ struct VecF64 {
   using Scalar = double;
   __m512d v;
   static VecF64 load(const double* p) { return {_mm512_loadu_pd(p)}; }
+  static VecF64 load(const float* p) { return {_mm512_cvtps_pd(_mm256_loadu_ps(p))}; }
   void store(double* p) const { _mm512_storeu_pd(p, v); }
   static VecF64 fill(double x) { return {_mm512_set1_pd(x)}; }
   static VecF64 min(VecF64 a, VecF64 b) { return {_mm512_min_pd(a.v, b.v)}; }
@@ -59,6 +60,7 @@ struct VecF64 {
   using Scalar = double;
   __m256d v;
   static VecF64 load(const double* p) { return {_mm256_loadu_pd(p)}; }
+  static VecF64 load(const float* p) { return {_mm256_cvtps_pd(_mm_loadu_ps(p))}; }
   void store(double* p) const { _mm256_storeu_pd(p, v); }
   static VecF64 fill(double x) { return {_mm256_set1_pd(x)}; }
   static VecF64 min(VecF64 a, VecF64 b) { return {_mm256_min_pd(a.v, b.v)}; }
@@ -91,6 +93,7 @@ struct VecF64 {
   using Scalar = double;
   __m128d v;
   static VecF64 load(const double* p) { return {_mm_loadu_pd(p)}; }
+  static VecF64 load(const float* p) { return {_mm_setr_pd(p[0], p[1])}; }
   void store(double* p) const { _mm_storeu_pd(p, v); }
   static VecF64 fill(double x) { return {_mm_set1_pd(x)}; }
   static VecF64 min(VecF64 a, VecF64 b) { return {_mm_min_pd(a.v, b.v)}; }
@@ -124,7 +127,8 @@ struct VecPlain {
   using Scalar = T;
   static constexpr int kWidth = 16 / sizeof(T);
   T v[kWidth];
-  static VecPlain load(const T* p) {
+  template <class Number>
+  static VecPlain load(const Number* p) {
     VecPlain r;
     for (int i = 0; i < kWidth; ++i) r.v[i] = p[i];
     return r;

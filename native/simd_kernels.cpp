@@ -87,13 +87,61 @@ void add_l1(const double* x, const double* y, std::size_t count, double* out, st
   }
 }
 
+// What is added up of a gap.
+struct Magnitude {
+  static VecF64 of(VecF64 gap, VecF64) { return VecF64::abs(gap); }
+  static double of(double gap, double) { return std::fabs(gap); }
+};
+struct Square {
+  static VecF64 of(VecF64 gap, VecF64) { return VecF64::mul(gap, gap); }
+  static double of(double gap, double) { return gap * gap; }
+};
+struct ScaledSquare {
+  static VecF64 of(VecF64 gap, VecF64 scale) { return Square::of(VecF64::mul(gap, scale), scale); }
+  static double of(double gap, double scale) { return Square::of(gap * scale, scale); }
+};
+
+template <class Term, class T>
+double sum_gaps(const T* x, const T* y, std::size_t count, double scale) {
+  using anchorot::kGapLanes;
+  constexpr std::size_t lanes = sizeof(VecF64) / sizeof(double), registers = kGapLanes / lanes;
+  const VecF64 scales = VecF64::fill(scale);
+  VecF64 sum[registers];
+  ANCHOROT_UNROLL(16)
+  for (std::size_t r = 0; r < registers; ++r) sum[r] = VecF64::fill(0);
+  std::size_t k = 0;
+  for (; k + kGapLanes <= count; k += kGapLanes) {
+    ANCHOROT_UNROLL(16)
+    for (std::size_t r = 0; r < registers; ++r) {
+      const VecF64 gap = VecF64::sub(VecF64::load(x + k + r * lanes), VecF64::load(y + k + r * lanes));
+      sum[r] = VecF64::add(sum[r], Term::of(gap, scales));
+    }
+  }
+  double lane[kGapLanes];
+  for (std::size_t r = 0; r < registers; ++r) sum[r].store(lane + r * lanes);
+  for (std::size_t l = 0; k < count; ++k, ++l) {
+    lane[l] += Term::of(static_cast<double>(x[k]) - static_cast<double>(y[k]), scale);
+  }
+  for (std::size_t half = kGapLanes / 2; half > 0; half /= 2) {
+    for (std::size_t l = 0; l < half; ++l) lane[l] += lane[l + half];
+  }
+  return lane[0];
+}
+
+template <class T>
+double sum_powers(const T* x, const T* y, std::size_t count, int p, double scale) {
+  if (p == 1) return sum_gaps<Magnitude>(x, y, count, scale);
+  return scale == 1.0 ? sum_gaps<Square>(x, y, count, scale) : sum_gaps<ScaledSquare>(x, y, count, scale);
+}
+
 }  // namespace
 
 extern const anchorot::KernelSet kernels;
 const anchorot::KernelSet kernels{{sort_across<double>, sort_along<double>, sort_panel<double>},
                                   {sort_across<float>, sort_along<float>, sort_panel<float>},
                                   {kTileRows, 2 * sizeof(VecF64) / sizeof(double), add_l1},
-                                  {lift_rows},
+                                  {sum_powers<double>, sum_powers<float>},
+                                  {lift_rows<Squares>, lift_rows<Magnitudes>},
                                   {sweep_labels},
                                   {add_neighbours, multiply_panel, row_dot, tilt_row, add_scaled, scale_row,
                                    pass_messages}};

@@ -31,6 +31,13 @@ struct TileKernel {
   void (*add_l1)(const double* x, const double* y, std::size_t count, double* out, std::size_t pitch);
 };
 
+// Sum of |x[k] - y[k]|, or of the squares of `scale` times that, in kGapLanes lanes that are added up in one order.
+constexpr std::size_t kGapLanes = 32;
+struct GapKernels {
+  double (*sum_f64)(const double* x, const double* y, std::size_t count, int p, double scale);
+  double (*sum_f32)(const float* x, const float* y, std::size_t count, int p, double scale);
+};
+
 // The sorted heights of all rows, with D beside them; see moving_heights.hpp. Below the first entry there is one, and
 // beyond the last there are kLiftWidth + 1, that no row can pass.
 constexpr std::size_t kLiftWidth = 8;
@@ -48,8 +55,10 @@ struct LiftEvent {
   std::uint32_t row;
 };
 struct HeightKernel {
-  // Lift rows, one event after the other; change[e] <- by how much the energy changes. Returns how many entries they pass.
+  // Lift rows, one event after the other; change[e] <- by how much the integral of D^2 changes, or that of |D|. Returns
+  // how many entries they pass.
   std::size_t (*lift)(const HeightState& state, const LiftEvent* events, std::size_t count, double* change);
+  std::size_t (*lift_magnitudes)(const HeightState& state, const LiftEvent* events, std::size_t count, double* change);
 };
 
 // Labellings of one pool of measures that are swept side by side; see labelled.cpp.
@@ -138,6 +147,7 @@ struct KernelSet {
   PanelKernels<double> f64;
   PanelKernels<float> f32;
   TileKernel tile;
+  GapKernels gaps;
   HeightKernel heights;
   LabelKernel label;
   NetworkKernels network;

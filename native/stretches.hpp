@@ -106,7 +106,7 @@ class MergedEvents {
       return {block_, kBlock};
     }
     while (count < kBlock && x.at < x.end && y.at < y.end) {
-      // So many steps neither side can run out in, and no bounds need be looked at.
+      // In this many steps neither side can run out, so no bounds are checked.
       const std::size_t safe = std::min({kBlock - count, x.end - x.at, y.end - y.at});
       Chain chain{x.at, y.at};
       for (const std::size_t stop = count + safe; count < stop; ++count) block_[count] = take(chain);

@@ -17,7 +17,7 @@ import os, signal, sys
 import numpy as np
 from anchorot._kernels import kernels
 from anchorot._kernels.records import to_heights
-from anchorot._kernels.records import Events, LevelMoves, PlaceMoves, RowItems, StepRows
+from anchorot._kernels.records import Events, PlaceMoves, RowItems, StepRows
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background ignores Ctrl-C for its children
 rng = np.random.default_rng(0)
@@ -27,11 +27,6 @@ def step_costs(n, threads):
     value = np.sort(rng.normal(size=(n, 2000)), axis=1)
     rows = StepRows(value, np.broadcast_to(np.arange(1, 2001) / 2000, value.shape).copy())
     return lambda: kernels.step_costs(rows, rows, 3, threads)
-
-
-def powers(n, threads):
-    x, y = (np.sort(np.sort(rng.normal(size=(n, n)), axis=0), axis=1) for _ in range(2))
-    return lambda: kernels.level_energy(x, y, 64, threads)
 
 
 def events(rows, atoms, spread):
@@ -45,14 +40,6 @@ def events(rows, atoms, spread):
 def sweep(n, threads):
     x, y = events(n, 20, 0.0), events(n, 20, 0.001)
     return lambda: kernels.sweep_energy(x, y, threads)
-
-
-def power_sweep(n, threads):
-    value = np.sort(rng.normal(size=(n, 100)), axis=1)
-    row = np.tile(np.arange(n, dtype=np.uint32), 99)
-    moves = LevelMoves(np.sort(rng.random(99 * n)), row, value.T[:-1].ravel(), value.T[1:].ravel(), value[:, 0].copy())
-    mass = np.where(np.arange(n) % 2, 2 / n, -2 / n)
-    return lambda: kernels.level_sweep_energy(moves, mass, 63, threads)
 
 
 def labelled(n, threads):
@@ -70,8 +57,8 @@ def threads_alive():
 
 
 make, large, small = {
-    "step_costs": (step_costs, 2000, 30), "powers": (powers, 2000, 30), "sweep": (sweep, 150_000, 50),
-    "labelled": (labelled, 20_000, 50), "power_sweep": (power_sweep, 20_000, 50),
+    "step_costs": (step_costs, 2000, 30), "sweep": (sweep, 150_000, 50),
+    "labelled": (labelled, 20_000, 50),
 }[sys.argv[1]]
 threads = int(sys.argv[2])
 long_kernel, short_kernel = make(large, threads), make(small, threads)
@@ -91,11 +78,9 @@ except KeyboardInterrupt:
     [
         ("step_costs", 1),
         ("step_costs", 3),
-        ("powers", 2),
         ("sweep", 1),
         ("labelled", 1),
         ("labelled", 2),
-        ("power_sweep", 1),
     ],
 )
 def test_a_signal_ends_a_long_kernel(name, threads, native_only):

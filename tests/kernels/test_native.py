@@ -13,7 +13,10 @@ rng = np.random.default_rng(0)
 x, y = (ao.from_points(rng.normal(size=(n, 3))) for n in (130, 77))
 w = ao.Space(x.cost, rng.dirichlet(np.ones(130)))
 wide = [ao.anchor_energy(a, y, p=p) for a, p in ((x, 1), (w, 1), (x, 3), (w, 3), (w, 4))]
-narrow = ao.anchor_energy(x.cost.astype("f4"), y.cost.astype("f4"))
+narrow = [ao.sliced_anchor_wasserstein(c.astype("f4"), d.astype("f4"), p) for p in (1, 2)
+          for c, d in ((x.cost, y.cost), (x.cost[:77, :77], y.cost))]
+sliced = [ao.sliced_anchor_wasserstein(a, b, p) for a, b in ((x, y), (w, y), (y, ao.Space(2 * y.cost))) for p in (1, 2)]
+narrow.append(ao.anchor_energy(x.cost.astype("f4"), y.cost.astype("f4")))
 costs = row_costs(x, y, 1, 1).sum().item()
 samples = [rng.normal(size=n).round(d) for d in (1, 9) for n in rng.integers(1, 9, 60)]
 equal = rng.normal(size=(60, 5))
@@ -24,7 +27,7 @@ edges = [rng.integers(0, 40, (90, 2)) for _ in range(2)]
 networks = [start.objective for start in ao.align_graphs(*edges, weight=False, rng=0).candidates]
 plan = rng.random((40, 37)).astype("f4")
 ao._kernels.kernels.tilt_plan(plan, rng.normal(size=plan.shape).astype("f4"), 3.0, np.ones(40, "f4"), 5, 1)
-found = *wide, narrow, costs, *nulls, *networks, *plan.ravel().tolist()
+found = *wide, *narrow, *sliced, costs, *nulls, *networks, *plan.ravel().tolist()
 print([value.hex() for value in found], ao.config.config()["kernels"])
 """
 

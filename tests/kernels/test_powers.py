@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot._kernels import kernels
+from anchorot._kernels import kernels, powers
 from anchorot._kernels.records import Events, GridSpec, PlaceMoves, RowItems, StepRows, to_heights
 from anchorot._validate import LARGEST_POWER
 from anchorot.anchors.features import merged_moves
@@ -134,6 +134,14 @@ def test_spaces_of_one_point_have_no_moves_and_differ_by_their_cost(p, method):
     assert ao.anchor_energy([[0.0]], [[2.0]], p, method=method) == 2 * 2.0**p
 
 
+@pytest.mark.parametrize("p", [2, 3, 4, 9, 33])
+def test_sweeps_of_many_blocks_of_moves_agree_with_levels(p):
+    rng = np.random.default_rng(5)
+    x, y = (ao.Space(rng.uniform(size=(n, n))) for n in (60, 45))
+    levels, sweep = (ao.distances.expected_cost(x, y, p, method=method) for method in ("sort", "sweep"))
+    assert sweep == pytest.approx(levels, rel=1e-10)
+
+
 # -- the end of floats ---------------------------------------------------------------------------------------------
 
 
@@ -152,8 +160,8 @@ def events_of(rows, weights):
 @pytest.mark.parametrize("exponent", [-600, -17, 0, 15, 1000])
 def test_scaling_by_a_power_of_two_scales_level_energies_to_the_last_bit(p, exponent):
     x, y = levels_of([0.1, 0.7, 0.9], [0.2, 0.3, 0.4]), levels_of([0.5, 0.6, 0.8], [0.1, 0.1, 1.0])
-    plain = kernels.level_energy(x, y, p, 1)
-    scaled = kernels.level_energy(np.ldexp(x, exponent), np.ldexp(y, exponent), p, 1)
+    plain = powers.level_energy(x, y, p)
+    scaled = powers.level_energy(np.ldexp(x, exponent), np.ldexp(y, exponent), p)
     with np.errstate(over="ignore", under="ignore"):
         assert scaled == np.ldexp(plain, exponent * p)
 
@@ -164,15 +172,15 @@ HUGE = [[0.0, 1e200], [1e150, 1e200]], [[0.0, 2e200], [1e200, 1e200]]
 @pytest.mark.parametrize("p", [3, 4, LARGEST_POWER])
 def test_powers_beyond_floats_are_infinite(p):
     x, y = (levels_of(*rows) for rows in HUGE)
-    assert abs(kernels.level_energy(x, y, p, 1)) == np.inf
-    assert kernels.level_energy(x, x, p, 1) == 0
+    assert abs(powers.level_energy(x, y, p)) == np.inf
+    assert powers.level_energy(x, x, p) == 0
     ends = np.array([[0.5, 1.0], [0.5, 1.0]])
     costs = kernels.step_costs(StepRows(np.sort(HUGE[0]), ends), StepRows(np.sort(HUGE[1]), ends), p, 1)
     assert (costs == np.inf).all()
     x, y = (ao.AnchorFeatures.of_rows(rows, row_weights=[[0.3, 0.7], [0.5, 0.5]]) for rows in HUGE)
     signed_mass = np.concatenate([x.events.mass, -y.events.mass])
     moves = merged_moves(x.level_moves, y.level_moves)
-    assert abs(kernels.level_sweep_energy(moves, signed_mass, p, 1)) == np.inf
+    assert abs(powers.level_sweep_energy(moves, signed_mass, p)) == np.inf
 
 
 def test_no_width_is_no_cost_however_far():
@@ -184,10 +192,9 @@ def test_no_width_is_no_cost_however_far():
 FAR = [-1.5e308, 1.0, 2.0], [0.0, 3.0, 1.5e308]
 
 
-@pytest.mark.parametrize("p", [1, 3])
-def test_a_range_beyond_floats_is_an_infinite_energy(p):
+def test_a_range_beyond_floats_is_an_infinite_energy():
     x, y = (levels_of(row) for row in FAR)
-    assert kernels.level_energy(x, y, p, 1) == np.inf
+    assert kernels.level_energy(x, y, 1) == powers.level_energy(x, y, 3) == np.inf
 
 
 def test_a_range_beyond_floats_is_an_infinite_energy_of_events():

@@ -16,7 +16,10 @@ from anchorot.many.metrics import METRICS
 from tests.project.pages import egg
 from tests.strategies import clouds, public_value, samples
 
-pytestmark = pytest.mark.usefixtures("native_only")
+pytestmark = [
+    pytest.mark.usefixtures("native_only"),
+    pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted"),
+]
 
 THREADS = (2, 3, 7)
 SIZES = (420, 390)  # squared, they are events of several stretches of a sweep
@@ -66,6 +69,10 @@ CALLS = {
     "graph_model_test": lambda x, y, **o: ao.graph_model_test(*GRAPHS, "clustering", n_resamples=300, rng=0, **o).null,
     "projected_energy": lambda x, y, **o: ao.distances.projected_energy(x, y, n_projections=10, rng=0, **o).value,
     "scale_test": scales_of,
+    "signature": lambda x, y, **o: ao.signature(x, **o),
+    "sliced_anchor_wasserstein": lambda x, y, **o: [
+        ao.sliced_anchor_wasserstein(x, z, **o) for z in (x.take(range(90)), y)
+    ],
 }
 OF_OTHER_THINGS = ("align_graphs", "align_meshes", "energy_distance", "energy_test", "graph_model_test")
 

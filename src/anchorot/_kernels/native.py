@@ -13,13 +13,17 @@ from anchorot._kernels.records import (
     Factor,
     GridSpec,
     LevelBlocks,
+    LevelMoves,
     LowerRows,
+    PairLinks,
+    PairRows,
     PlaceMoves,
     RowItems,
     ShareSteps,
     SparseRows,
     StepRows,
     VectorLevels,
+    WeightedLevels,
     common_segments,
 )
 from anchorot._typing import Float32s, Float64s, Floats, Int64s
@@ -33,11 +37,15 @@ except ValueError as error:  # what ANCHOROT_SIMD asks for is unknown
 # what needs no memory for its results
 labelled_steps = _native.labelled_steps
 level_energy = _native.level_energy
-level_sweep_energy = _native.level_sweep_energy
 sort_rows = _native.sort_rows
 spread = _native.spread
 sweep_energy = _native.sweep_energy
+sweep_transport = _native.sweep_transport
+level_transport = _native.level_transport
+level_sweep_transport = _native.level_sweep_transport
 tilt_plan = _native.tilt_plan
+weighted_gaps = _native.weighted_gaps
+weighted_transport = _native.weighted_transport
 
 
 def description() -> str:
@@ -52,10 +60,10 @@ def quantiles(matrix: Floats, threads: int, out: Floats | None = None) -> Floats
     return out
 
 
-def level_energies(xs: list[Floats], ys: list[Floats], counts: Int64s, p: int) -> Float64s:
+def level_energies(xs: list[Floats], ys: list[Floats], counts: Int64s) -> Float64s:
     """Anchor Energies of the first counts[j] spaces xs to every ys[j]."""
     out = np.full((len(xs), len(ys)), np.nan)
-    _native.level_energies(xs, ys, counts, p, out)
+    _native.level_energies(xs, ys, counts, out)
     return out
 
 
@@ -66,32 +74,62 @@ def sweep_energies(xs: list[Events], ys: list[Events], counts: Int64s) -> Float6
     return out
 
 
+def level_transports(xs: list[Floats], ys: list[Floats], counts: Int64s, p: int) -> Float64s:
+    """SAW_p of the first counts[j] spaces xs to every ys[j]."""
+    out = np.full((len(xs), len(ys)), np.nan)
+    _native.level_transports(xs, ys, counts, p, out)
+    return out
+
+
+def sweep_transports(xs: list[Events], ys: list[Events], counts: Int64s) -> Float64s:
+    """SAW_1 of the first counts[j] collections xs to every ys[j]."""
+    out = np.full((len(xs), len(ys)), np.nan)
+    _native.sweep_transports(xs, ys, counts, out)
+    return out
+
+
 def block_energies(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_cost: float, threads: int) -> Float64s:
-    """Energy of every pair of blocks up to the reach."""
+    """Energy of every pair of blocks up to max_cost."""
     out = np.empty(len(pairs))
     _native.block_energies(x, y, pairs, max_cost, out, threads)
     return out
 
 
 def block_profile(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, threads: int) -> Float64s:
-    """Energy of all pairs of blocks together up to each reach."""
+    """Energy of all pairs of blocks together up to each of the max_costs."""
     out = np.empty(len(max_costs))
     _native.block_profile(x, y, pairs, max_costs, out, threads)
     return out
 
 
 def vector_profile(x: VectorLevels, y: VectorLevels, max_costs: Float64s, threads: int) -> Float64s:
-    """Energy of two collections of vectors up to each reach."""
+    """Energy of two collections of vectors up to each of the max_costs."""
     out = np.empty(len(max_costs))
     _native.vector_profile(x, y, max_costs, out, threads)
     return out
 
 
 def sweep_profile(x: Events, y: Events, max_costs: Float64s, threads: int) -> Float64s:
-    """Energy of two collections of weighted measures up to each reach."""
+    """Energy of two collections of weighted measures up to each of the max_costs."""
     out = np.empty(len(max_costs))
     _native.sweep_profile(x, y, max_costs, out, threads)
     return out
+
+
+def weighted_gaps_of_pairs(
+    xs: list[WeightedLevels], ys: list[WeightedLevels], counts: Int64s, power: int, max_cost: float
+) -> Float64s:
+    """Integrals of gaps of the first counts[j] collections xs to every ys[j]."""
+    out = np.full((len(xs), len(ys)), np.nan)
+    _native.weighted_gaps_of_pairs(xs, ys, counts, power, max_cost, out)
+    return out
+
+
+def periodic_distances(cell: Float64s, fraction: Float64s, kind: NDArray[np.uint32], species: int, k: int) -> Float64s:
+    """Distances to the k nearest atoms of each species, over all periodic images."""
+    out = np.empty((len(fraction), species * k))
+    _native.periodic_distances(cell, fraction, kind, species, k, out)
+    return out.reshape(len(fraction), species, k)
 
 
 def l1_costs(x: Float64s, y: Float64s, threads: int) -> Float64s:
@@ -150,6 +188,13 @@ def level_averages(levels: Floats, grid: GridSpec) -> Float64s:
     return out
 
 
+def quantile_averages(x: LevelMoves, mass: Float64s, shape: tuple[int, int]) -> Float64s:
+    """Averages of G(s, t) over cells of levels and shares, from moves."""
+    out = np.empty(shape)
+    _native.quantile_averages(x, mass, out)
+    return out
+
+
 def event_averages(events: Events, grid: GridSpec) -> Float64s:
     """Averages of F(x, t) over cells, from events."""
     out = np.empty((grid.cells_x, grid.cells_t))
@@ -185,6 +230,38 @@ def pass_messages(
     evidence = np.zeros_like(plan)
     out = np.empty_like(free_ends) if out is None else out
     _native.pass_messages(first, second, ratios, plan, free_ends, out, evidence, rounds, threads)
+    return evidence, out
+
+
+def count_links(first: EdgeRows, second: EdgeRows, pairs: PairRows, threads: int) -> Int64s:
+    """(pairs,): how many links each pair has."""
+    counts = np.zeros(len(pairs.column), np.int64)
+    _native.count_links(first, second, pairs, counts, threads)
+    return counts
+
+
+def link_pairs(first: EdgeRows, second: EdgeRows, pairs: PairRows, threads: int) -> PairLinks:
+    """Links between candidate pairs of nodes."""
+    start = np.append(0, np.cumsum(count_links(first, second, pairs, threads)))
+    links = PairLinks(start, *(np.empty(start[-1], np.int32) for _ in range(4)))
+    _native.link_pairs(first, second, pairs, links, threads)
+    return links
+
+
+def pass_pair_messages(
+    first: EdgeRows,
+    second: EdgeRows,
+    pairs: PairRows,
+    links: PairLinks,
+    ratios: Float32s,
+    plan: Float32s,
+    free_ends: Float32s,
+    rounds: int,
+    threads: int,
+) -> tuple[Float32s, Float32s]:
+    """One round of belief propagation on links between candidate pairs."""
+    evidence, out = np.empty_like(plan), np.empty_like(free_ends)
+    _native.pass_pair_messages(first, second, pairs, links, ratios, plan, free_ends, out, evidence, rounds, threads)
     return evidence, out
 
 

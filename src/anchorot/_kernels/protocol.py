@@ -14,18 +14,21 @@ from anchorot._kernels.records import (
     LevelBlocks,
     LevelMoves,
     LowerRows,
+    PairLinks,
+    PairRows,
     PlaceMoves,
     RowItems,
     ShareSteps,
     SparseRows,
     StepRows,
     VectorLevels,
+    WeightedLevels,
 )
 from anchorot._typing import Float32s, Float64s, Floats, Int64s
 
 
 class Kernels(Protocol):
-    """Threads change the time of a kernel, never a bit of its answer.
+    """Threads change the time of a kernel, never a bit of its result.
 
     What is too large for a float is infinite: energies and costs that are, and every energy where the range of the
     costs is. Finite arguments never give NaN.
@@ -40,17 +43,17 @@ class Kernels(Protocol):
     def sort_rows(self, matrix: Floats, threads: int) -> None:
         """Sort each row in place."""
 
-    def level_energy(self, x: Floats, y: Floats, p: int, threads: int) -> float:
-        """Anchor Energy (p = 1 or p >= 3) from sorted levels: x[k] holds all anchors' quantiles at level k."""
+    def level_energy(self, x: Floats, y: Floats, threads: int) -> float:
+        """Anchor Energy (p = 1) from sorted levels: x[k] holds all anchors' quantiles at level k."""
 
-    def level_energies(self, xs: list[Floats], ys: list[Floats], counts: Int64s, p: int) -> Float64s:
+    def level_energies(self, xs: list[Floats], ys: list[Floats], counts: Int64s) -> Float64s:
         """(xs, ys): the same of the first counts[j] of xs to every ys[j], in one thread and without the GIL between.
 
         All are of one type of numbers. What is not asked for is NaN.
         """
 
     def block_energies(self, x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_cost: float, threads: int) -> Float64s:
-        """(pairs,): 2 ∬ D² up to the reach, D the mass of the numbers up to x in block pairs[k, 0] less [k, 1].
+        """(pairs,): 2 ∬ D² up to max_cost, D the mass of the numbers up to x in block pairs[k, 0] less [k, 1].
 
         A pair's block -1 is one without numbers.
         """
@@ -58,10 +61,29 @@ class Kernels(Protocol):
     def block_profile(
         self, x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, threads: int
     ) -> Float64s:
-        """(reaches,): the sum of `block_energies` up to each of the ascending reaches, in one pass."""
+        """(max_costs,): the sum of `block_energies` up to each of the ascending max_costs, in one pass."""
 
     def vector_profile(self, x: VectorLevels, y: VectorLevels, max_costs: Float64s, threads: int) -> Float64s:
-        """(reaches,): 2 ∬ |D|² up to each of the ascending reaches, D the sum of the vectors up to x, in one pass."""
+        """(max_costs,): 2 ∬ |D|² up to each of the ascending max_costs, D the sum of vectors up to x, in one pass."""
+
+    def weighted_gaps(self, x: WeightedLevels, y: WeightedLevels, power: int, max_cost: float, threads: int) -> float:
+        """∬ |D|^power up to max_cost, power 1 or 2, D the mass of x's numbers up to x less that of y's."""
+
+    def weighted_gaps_of_pairs(
+        self, xs: list[WeightedLevels], ys: list[WeightedLevels], counts: Int64s, power: int, max_cost: float
+    ) -> Float64s:
+        """(xs, ys): the same of the first counts[j] of xs to every ys[j], as `level_energies` does."""
+
+    def weighted_transport(self, x: WeightedLevels, y: WeightedLevels, threads: int) -> float:
+        """SAW_2 (with the root), of masses that sum to 1."""
+
+    def periodic_distances(
+        self, cell: Float64s, fraction: Float64s, kind: NDArray[np.uint32], species: int, k: int
+    ) -> Float64s:
+        """(atoms, species, k): ascending distances to the k nearest atoms of each species, images included.
+
+        `cell` has the edges in its rows, `kind` numbers the species, each of which has an atom.
+        """
 
     def l1_costs(self, x: Float64s, y: Float64s, threads: int) -> Float64s:
         """Transport costs (p = 1) between all columns of two matrices: x[k, i] is row i's quantile at level k."""
@@ -91,11 +113,26 @@ class Kernels(Protocol):
     def sweep_energies(self, xs: list[Events], ys: list[Events], counts: Int64s) -> Float64s:
         """(xs, ys): the same of the first counts[j] of xs to every ys[j], as `level_energies` does."""
 
-    def sweep_profile(self, x: Events, y: Events, max_costs: Float64s, threads: int) -> Float64s:
-        """(reaches,): Anchor Energy (p = 1) of what lies up to each of the ascending reaches."""
+    def level_transport(self, x: Floats, y: Floats, p: int, threads: int) -> float:
+        """SAW_p (p = 1 or 2, with the root) from sorted levels: x[k] holds all anchors' quantiles at level k."""
 
-    def level_sweep_energy(self, moves: LevelMoves, signed_mass: Float64s, p: int, threads: int) -> float:
-        """Anchor Energy (p >= 2) of two collections of weighted measures, whose rows have masses of either sign."""
+    def level_transports(self, xs: list[Floats], ys: list[Floats], counts: Int64s, p: int) -> Float64s:
+        """(xs, ys): the same of the first counts[j] of xs to every ys[j], as `level_energies` does."""
+
+    def sweep_transport(self, x: Events, y: Events, threads: int) -> float:
+        """∬ |F - G| dx dt, which is SAW_1, of two collections of weighted measures of the same total mass."""
+
+    def sweep_transports(self, xs: list[Events], ys: list[Events], counts: Int64s) -> Float64s:
+        """(xs, ys): the same of the first counts[j] of xs to every ys[j], as `level_energies` does."""
+
+    def level_sweep_transport(self, x: LevelMoves, mass_x: Float64s, y: LevelMoves, mass_y: Float64s) -> float:
+        """SAW_2 (with the root) of two collections of weighted measures."""
+
+    def quantile_averages(self, x: LevelMoves, mass: Float64s, shape: tuple[int, int]) -> Float64s:
+        """Averages over equal cells of levels t and shares s of G(s, t), the s-quantile of the rows' quantiles at t."""
+
+    def sweep_profile(self, x: Events, y: Events, max_costs: Float64s, threads: int) -> Float64s:
+        """(max_costs,): Anchor Energy (p = 1) of what lies up to each of the ascending max_costs."""
 
     def labelled_energies(self, moves: PlaceMoves, items: RowItems, in_x: NDArray[np.uint8], threads: int) -> Float64s:
         """(labellings,): energy distance (p = 1) of the items with in_x[labelling] = 1 from the others.
@@ -115,7 +152,7 @@ class Kernels(Protocol):
     def sparse_solver(self, matrix: LowerRows) -> Callable[[Float64s], Float64s]:
         """Factorise a positive definite matrix A: a function from right-hand sides B (n, k) to A^-1 B.
 
-        Each column's answer depends on that column alone.
+        Each column's result depends on that column alone.
         """
 
     def multiply_left(self, a: SparseRows, x: Float32s, threads: int) -> Float32s:
@@ -152,3 +189,23 @@ class Kernels(Protocol):
         log Z_ij, and ab / (1 + wab) the chance, at (i, j), that neither edge is needed: free_ends[edge (i, k), place
         of (j, l)].
         """
+
+    def count_links(self, first: EdgeRows, second: EdgeRows, pairs: PairRows, threads: int) -> Int64s:
+        """(pairs,): how many links each candidate pair has."""
+
+    def link_pairs(self, first: EdgeRows, second: EdgeRows, pairs: PairRows, threads: int) -> PairLinks:
+        """Links between candidate pairs of nodes, along the edges of both graphs."""
+
+    def pass_pair_messages(
+        self,
+        first: EdgeRows,
+        second: EdgeRows,
+        pairs: PairRows,
+        links: PairLinks,
+        ratios: Float32s,
+        plan: Float32s,
+        free_ends: Float32s,
+        rounds: int,
+        threads: int,
+    ) -> tuple[Float32s, Float32s]:
+        """What `pass_messages` does where P is 0 but for some pairs: evidence (pairs,), and messages (links,)."""

@@ -1,4 +1,4 @@
-"""What passes between the kernels and their callers, and the arithmetic that all of them share.
+"""Arguments and results of the kernels, and the arithmetic that they share.
 
 Records are named tuples of arrays, each with its shape and its order. Heights of CDFs are integers, so that sums are
 exact; levels of two uniform spaces are brought on one scale.
@@ -76,7 +76,7 @@ class ShareSteps(NamedTuple):
 
 
 class LevelBlocks(NamedTuple):
-    """Sorted levels of several collections one after the other, no number above the reach they are compared up to."""
+    """Sorted levels of several collections one after the other, no number above the max_cost of the comparison."""
 
     numbers: Float64s  # of all blocks
     shape: Int64s  # (blocks, 3): where a block begins, how many levels it has, how many numbers each
@@ -89,6 +89,14 @@ class VectorLevels(NamedTuple):
     levels: Float64s  # (levels, anchors)
     anchor: NDArray[np.uint32]  # (levels, anchors) whose each number is
     vectors: Float64s  # (anchors, size)
+
+
+class WeightedLevels(NamedTuple):
+    """Sorted levels whose numbers weigh what their anchors do; masses need not sum to 1."""
+
+    levels: Float64s  # (levels, anchors)
+    anchor: NDArray[np.uint32]  # (levels, anchors) whose each number is
+    height: Int64s  # (anchors,) mass in units of 2**-62
 
 
 class GridSpec(NamedTuple):
@@ -131,7 +139,28 @@ class EdgeLanes(NamedTuple):
     kind: Int32s  # (slots * LANES,)
 
 
-LANES = 16
+LANES = 16  # float32 numbers of one AVX-512 register: messages of so many nodes are computed at a time
+
+
+class PairRows(NamedTuple):
+    """Pairs of nodes of two graphs that may go together, by nodes of the first, the nodes of the second ascending."""
+
+    start: Int32s  # (n + 1,)
+    column: Int32s  # (pairs,) the node of the second graph
+    columns: int  # m
+
+
+class PairLinks(NamedTuple):
+    """Links of each pair (i, j) to others: an edge (i, k) and an edge (j, l) where (k, l) is a pair too.
+
+    They stand by pairs, then by the first edge, then by the second.
+    """
+
+    start: Int64s  # (pairs + 1,)
+    target: Int32s  # (links,) the pair (k, l)
+    reverse: Int32s  # (links,) the same link the other way round
+    first_edge: Int32s  # (links,) the number of the edge (i, k)
+    second_edge: Int32s  # (links,)
 
 
 def to_heights(weights: Float64s) -> Int64s:
@@ -140,7 +169,7 @@ def to_heights(weights: Float64s) -> Int64s:
 
 
 def whole_heights(weights: Float64s) -> Int64s:
-    """Weights of sum 1 in units of 2**-62, of sum 2**62: an integral to a far reach multiplies what is missing."""
+    """Weights of sum 1 in units of 2**-62, of sum 2**62: an integral to a far max_cost multiplies what is missing."""
     heights = to_heights(weights)
     heights[np.argmax(heights)] += (1 << HEIGHT_BITS) - heights.sum()
     return heights

@@ -1,22 +1,23 @@
 """The kernels in NumPy: the same algorithms, vectorised, for machines without a compiler."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorot._kernels.numpy import networks, sweep
-from anchorot._kernels.numpy.sweep import block_sweep, gap_energy, scale_back, scale_of, span_of
+from anchorot._kernels import powers
+from anchorot._kernels.numpy import labelled, networks, pair_links, periodic, transport, weighted
+from anchorot._kernels.powers import block_sweep, blocks_of
 from anchorot._kernels.records import (
     Events,
     GridSpec,
     LevelBlocks,
-    LevelMoves,
     LowerRows,
     ShareSteps,
     StepRows,
     VectorLevels,
+    WeightedLevels,
     common_segments,
     from_heights,
     heights_after,
@@ -24,22 +25,24 @@ from anchorot._kernels.records import (
 )
 from anchorot._typing import Float64s, Floats, Int64s
 
-BLOCK_NUMBERS = 1 << 18  # handled at a time: a few MB of temporary arrays
-
-# what has a file of its own
+# what has its own file
+count_links = pair_links.count_links
+link_pairs = pair_links.link_pairs
 multiply_left = networks.multiply_left
 multiply_right = networks.multiply_right
 pass_messages = networks.pass_messages
+pass_pair_messages = pair_links.pass_pair_messages
 spread = networks.spread
 tilt_plan = networks.tilt_plan
-labelled_energies = sweep.labelled_energies
-labelled_steps = sweep.labelled_steps
-
-
-def blocks_of(count: int, size: int) -> Iterator[slice]:
-    """Slices of `count` things of `size` numbers each, as many at a time as temporary arrays should hold."""
-    step = max(1, BLOCK_NUMBERS // max(1, size))
-    return (slice(start, start + step) for start in range(0, count, step))
+labelled_energies = labelled.labelled_energies
+labelled_steps = labelled.labelled_steps
+level_transport = transport.level_transport
+periodic_distances = periodic.periodic_distances
+sweep_transport = transport.sweep_transport
+level_sweep_transport = transport.level_sweep_transport
+quantile_averages = transport.quantile_averages
+weighted_gaps = weighted.weighted_gaps
+weighted_transport = weighted.weighted_transport
 
 
 def description() -> str:
@@ -59,40 +62,42 @@ def sort_rows(matrix: Floats, threads: int) -> None:
     matrix.sort(axis=1)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # as in C++, what overflows is infinite or NaN; callers refuse it
-def level_energy(x: Floats, y: Floats, p: int, threads: int) -> float:
+def level_energy(x: Floats, y: Floats, threads: int) -> float:
     """Integrate the energy distance of the two samples x[k], y[l] over the common refinement of the levels."""
-    span = span_of(x[[0, -1]], y[[0, -1]])
-    if span == np.inf:
-        return np.inf
-    scale = scale_of(span) if p >= 3 else 0
-    (levels_x, n), (levels_y, m) = x.shape, y.shape
-    at_x, at_y, width = common_segments(levels_x, levels_y)
-    energy = np.empty(len(width))
-    for block in blocks_of(len(width), n + m):
-        merged = np.concatenate([x[at_x[block]], y[at_y[block]]], axis=1).astype(np.float64, copy=False)
-        order = np.argsort(merged, axis=1, kind="stable")
-        # D after each number, in units of 1 / (n m): exact
-        d = np.cumsum(np.where(order < n, m, -n), axis=1)[:, :-1] / (n * m)
-        gaps = np.ldexp(np.diff(np.take_along_axis(merged, order, axis=1), axis=1), -scale)
-        energy[block] = gap_energy(gaps, d, p)
-    return scale_back(float(width @ energy), scale, p)
+    return powers.level_energy(x, y, 1)
 
 
-def level_energies(xs: list[Floats], ys: list[Floats], counts: Int64s, p: int) -> Float64s:
+def level_energies(xs: list[Floats], ys: list[Floats], counts: Int64s) -> Float64s:
     """Anchor Energies of the first counts[j] spaces xs to every ys[j]."""
-    return _energies(xs, ys, counts, lambda x, y: level_energy(x, y, p, 1))
+    return _all_pairs(xs, ys, counts, lambda x, y: level_energy(x, y, 1))
 
 
 def sweep_energies(xs: list[Events], ys: list[Events], counts: Int64s) -> Float64s:
     """Anchor Energies of the first counts[j] collections xs to every ys[j]."""
-    return _energies(xs, ys, counts, lambda x, y: sweep_energy(x, y, 1))
+    return _all_pairs(xs, ys, counts, lambda x, y: sweep_energy(x, y, 1))
 
 
-def _energies(xs: list[Any], ys: list[Any], counts: Int64s, energy: Callable[[Any, Any], float]) -> Float64s:
+def level_transports(xs: list[Floats], ys: list[Floats], counts: Int64s, p: int) -> Float64s:
+    """SAW_p of the first counts[j] spaces xs to every ys[j]."""
+    return _all_pairs(xs, ys, counts, lambda x, y: level_transport(x, y, p, 1))
+
+
+def sweep_transports(xs: list[Events], ys: list[Events], counts: Int64s) -> Float64s:
+    """SAW_1 of the first counts[j] collections xs to every ys[j]."""
+    return _all_pairs(xs, ys, counts, lambda x, y: sweep_transport(x, y, 1))
+
+
+def weighted_gaps_of_pairs(
+    xs: list[WeightedLevels], ys: list[WeightedLevels], counts: Int64s, power: int, max_cost: float
+) -> Float64s:
+    """Integrals of gaps of the first counts[j] collections xs to every ys[j]."""
+    return _all_pairs(xs, ys, counts, lambda x, y: weighted_gaps(x, y, power, max_cost, 1))
+
+
+def _all_pairs(xs: list[Any], ys: list[Any], counts: Int64s, compare: Callable[[Any, Any], float]) -> Float64s:
     out = np.full((len(xs), len(ys)), np.nan)
     for j, y in enumerate(ys):
-        out[: counts[j], j] = [energy(x, y) for x in xs[: counts[j]]]
+        out[: counts[j], j] = [compare(x, y) for x in xs[: counts[j]]]
     return out
 
 
@@ -190,7 +195,7 @@ def sweep_energy(x: Events, y: Events, threads: int) -> float:
 
 
 def sweep_profile(x: Events, y: Events, max_costs: Float64s, threads: int) -> Float64s:
-    """Sweep up to each reach: what lies beyond it is as good as at it."""
+    """Sweep up to each of the max_costs: what lies beyond it is as good as at it."""
 
     def short(side: Events, max_cost: float) -> Events:
         return side._replace(position=np.minimum(side.position, max_cost))
@@ -198,25 +203,18 @@ def sweep_profile(x: Events, y: Events, max_costs: Float64s, threads: int) -> Fl
     return np.array([sweep_energy(short(x, max_cost), short(y, max_cost), threads) for max_cost in max_costs])
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def level_sweep_energy(moves: LevelMoves, signed_mass: Float64s, p: int, threads: int) -> float:
-    """Sweep over the levels; the quantiles are the values that move."""
-    time, row, before, after, start = moves
-    return block_sweep(time, row, before, after, start, signed_mass, p, span=(0.0, 1.0))
-
-
 def block_energies(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_cost: float, threads: int) -> Float64s:
-    """Energy of every pair of blocks up to the reach."""
+    """Energy of every pair of blocks up to max_cost."""
     return np.array([_pair_profile(x, y, pair, np.array([max_cost]))[0] for pair in pairs])
 
 
 def block_profile(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, threads: int) -> Float64s:
-    """Energy of all pairs of blocks together up to each reach."""
+    """Energy of all pairs of blocks together up to each of the max_costs."""
     return np.sum([_pair_profile(x, y, pair, max_costs) for pair in pairs], axis=0)
 
 
 def vector_profile(x: VectorLevels, y: VectorLevels, max_costs: Float64s, threads: int) -> Float64s:
-    """Energy of two collections of vectors up to each reach."""
+    """Energy of two collections of vectors up to each of the max_costs."""
     vectors = np.concatenate([x.vectors, -y.vectors])
     total = np.zeros(len(max_costs))
     at_x, at_y, width = common_segments(len(x.levels), len(y.levels))
@@ -254,7 +252,7 @@ def _block(blocks: LevelBlocks, index: int) -> tuple[Float64s, float]:
 
 @np.errstate(over="ignore", invalid="ignore")  # as in C++, what overflows is infinite or NaN; callers refuse it
 def _up_to(max_costs: Float64s, places: Float64s, squares: Float64s, width: Float64s) -> Float64s:
-    """Twice the integrals up to each reach: after places[s, k] the integrand is squares[s, k], up to the next place."""
+    """Twice the integrals up to each max_cost: from places[s, k] to the next place the integrand is squares[s, k]."""
     if places.shape[1] == 0:
         return np.zeros(len(max_costs))
     found = []

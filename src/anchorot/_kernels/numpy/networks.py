@@ -104,9 +104,9 @@ def sum_matchings(xp: Any, weight: Any, ends: Any, tails: Any, owners: Any, owne
     """
     b = xp.ones_like(weight)
     for _ in range(rounds):
-        heard = weight * b
-        total = 1 + (owners @ heard.T).T  # (edges, m)
-        a = 1 / (total[:, owner] - heard).clip(min=1)
+        weighted = weight * b
+        total = 1 + (owners @ weighted.T).T  # (edges, m)
+        a = 1 / (total[:, owner] - weighted).clip(min=1)
         sums = 1 + ends @ (weight * a)  # (nodes, places)
         b = 1 / (sums[tails] - weight * a).clip(min=1)
     both = a * b
