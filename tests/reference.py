@@ -4,8 +4,11 @@ Exact when given fractions.
 """
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 from statistics import mean, variance
+
+import numpy as np
 
 
 def ot_1d(x, y, wx, wy, p=1):
@@ -209,7 +212,7 @@ def cell_averages(cost, weights, x_edges, t_edges):
 
 
 def attribute_energy(x, y, max_cost):
-    """Squared distance of the kernel <phi, phi'> Σ_b s_b s'_b ∫ (reach - max(Q^b, Q'^b)) dt, from its definition.
+    """Squared distance of the kernel <phi, phi'> Σ_b s_b s'_b ∫ (max_cost - max(Q^b, Q'^b)) dt, from its definition.
 
     x and y are (costs, weights, vectors phi of the anchors, types b of what they see).
     """
@@ -227,7 +230,7 @@ def attribute_energy(x, y, max_cost):
 
 
 def _overlap(x, y, max_cost):
-    """Σ_b s_b s'_b ∫ (reach - max(Q^b(t), Q'^b(t))) dt of two rows of costs, cut at the reach."""
+    """Σ_b s_b s'_b ∫ (max_cost - max(Q^b(t), Q'^b(t))) dt of two rows of costs, cut at max_cost."""
     total = 0
     for kind in set(x[2]) & set(y[2]):
         parts = []
@@ -294,3 +297,183 @@ def area(vertices, faces):
         s = (a + b + c) / 2
         total += math.sqrt(s * (s - a) * (s - b) * (s - c))
     return total
+
+
+def sliced_power(cost_x, cost_y, a, b, p=1):
+    """SAW_p^p = ∫ W_p^p(mu_t, nu_t) dt, mu_t the anchors' quantiles at the level t: a sum over cuts of the levels."""
+
+    def jumps(cost, weights):
+        return {sum(w for c, w in zip(row, weights, strict=True) if c <= x) for row in cost for x in row}
+
+    def quantile(row, weights, t):
+        reached = [x for x in row if sum(w for c, w in zip(row, weights, strict=True) if c <= x) > t]
+        return min(reached, default=max(row))
+
+    cuts = sorted({0, 1} | {t for t in jumps(cost_x, a) | jumps(cost_y, b) if t < 1})
+    return sum(
+        (end - begin)
+        * ot_1d(
+            [quantile(row, a, (begin + end) / 2) for row in cost_x],
+            [quantile(row, b, (begin + end) / 2) for row in cost_y],
+            a,
+            b,
+            p,
+        )
+        for begin, end in pairwise(cuts)
+    )
+
+
+def common_levels(k, l):
+    """The common refinement of k and l equal levels: [(level of k, level of l, width)]."""
+    cuts = sorted({Fraction(i, k) for i in range(k + 1)} | {Fraction(j, l) for j in range(l + 1)})
+    return [(int(begin * k), int(begin * l), end - begin) for begin, end in pairwise(cuts)]
+
+
+def sliced_rows(rows_x, rows_y, a, b, p=1):
+    """SAW_p^p of rows all of whose numbers count equally: at every level the transport of the rows' quantiles."""
+    sorted_x, sorted_y = ([sorted(row) for row in rows] for rows in (rows_x, rows_y))
+    return sum(
+        float(width) * ot_1d([row[i] for row in sorted_x], [row[j] for row in sorted_y], a, b, p)
+        for i, j, width in common_levels(len(rows_x[0]), len(rows_y[0]))
+    )
+
+
+def typed_sliced(x, y, max_cost):
+    """Σ over pairs of types (c, b) of ∬_{x <= max_cost} |F_cb - G_cb| dx dt; x and y are (costs, weights, types)."""
+
+    def part(side, anchors, seen):
+        """[(mass, sorted [(cost, share)])] of the anchors of one type, that see the points of another."""
+        cost, weights, kinds = side
+        points = [j for j in range(len(weights)) if kinds[j] == seen and weights[j] > 0]
+        total = sum(weights[j] for j in points)
+        return [
+            (weights[i] * total, sorted((min(cost[i][j], max_cost), weights[j] / total) for j in points))
+            for i in range(len(weights))
+            if kinds[i] == anchors and points
+        ]
+
+    def ends(rows):
+        return {sum(w for _, w in row[: k + 1]) for _, row in rows for k in range(len(row))}
+
+    def quantile(row, t):
+        height = 0
+        for c, w in row:
+            height += w
+            if height > t:
+                return c
+        return row[-1][0]
+
+    total = 0
+    kinds = {*x[2], *y[2]}
+    for anchors in kinds:
+        for seen in kinds:
+            left, right = part(x, anchors, seen), part(y, anchors, seen)
+            for begin, end in pairwise(sorted({0, 1} | {t for t in ends(left) | ends(right) if t < 1})):
+                t = (begin + end) / 2
+                places = [(quantile(row, t), mass) for mass, row in left]
+                places += [(quantile(row, t), -mass) for mass, row in right]
+                for low, high in pairwise([*sorted(c for c, _ in places), max_cost]):
+                    total += (end - begin) * (high - low) * abs(sum(mass for c, mass in places if c <= low))
+    return total
+
+
+def arrangement_energy(x, y, least, max_cost):
+    """Σ_cb Σ_k 2 ∫_0^max_cost (F_cb - G_cb)² dx, F_cb(x, k) the mean over anchors of P(Bin(C_ib(x), q_b) >= k).
+
+    x and y are (costs, types, area), `least` the least intensity of each type in a collection.
+    """
+
+    def at_least(k, count, q):
+        return sum(math.comb(count, j) * q**j * (1 - q) ** (count - j) for j in range(k, count + 1))
+
+    def seen(space, c, b, place, k):
+        costs, types, area = space
+        q = least[b] * area / types.count(b)
+        anchors = [i for i, kind in enumerate(types) if kind == c]
+        counts = [sum(kind == b and i != j and costs[i][j] <= place for j, kind in enumerate(types)) for i in anchors]
+        return sum(at_least(k, count, q) for count in counts) / len(anchors)
+
+    places = sorted({0.0, max_cost} | {cost for costs, _, _ in (x, y) for row in costs for cost in row})
+    places = [place for place in places if 0 <= place <= max_cost]
+    most = max(len(x[1]), len(y[1]))
+    return sum(
+        2 * (end - start) * (seen(x, c, b, start, k) - seen(y, c, b, start, k)) ** 2
+        for start, end in pairwise(places)
+        for c in least
+        for b in least
+        for k in range(1, most)
+    )
+
+
+def log_odds_of_alternative(x, y, chosen, other, n_neighbours=8, n_cells=16):
+    """-(k / 2) log(O_b / O) + logit P(T > z), of other matches against the chosen ones; x and y are symmetric costs."""
+    import numpy as np
+    from scipy.stats import ttest_1samp
+
+    points = range(len(x))
+
+    def differences(matches):
+        return [[x[i][j] - y[matches[i]][matches[j]] for j in points] for i in points]
+
+    near = [sorted(points, key=lambda j, i=i: x[i][j])[: n_neighbours + 1] for i in points]  # with the point itself
+    centres = [max(points, key=lambda i: sum(x[i]))]
+    while len(centres) < n_cells:
+        centres.append(max(points, key=lambda i: min(x[i][c] for c in centres)))
+    cells = [[i for i in points if min(centres, key=lambda c, i=i: x[i][c]) == centre] for centre in centres]
+
+    def roughness(matches):
+        off = differences(matches)
+        own = [
+            mean(mean((a - b) ** 2 for a, b in zip(off[i], off[j], strict=True)) / 2 for j in near[i] if j != i)
+            for i in points
+        ]
+        around = [mean(own[j] for j in near[i]) for i in points]
+        return [mean(around[i] for i in cell) for cell in cells]
+
+    off = differences(chosen)
+    squares = [float(value) ** 2 for value in np.linalg.eigvalsh(off)]
+    k = sum(squares) ** 2 / sum(value**2 for value in squares)
+    objectives = [mean(d * d for row in differences(matches) for d in row) for matches in (other, chosen)]
+    ratios = [math.log(b / a) for a, b in zip(roughness(chosen), roughness(other), strict=True)]
+    more = ttest_1samp(ratios, 0, alternative="greater").pvalue  # P(T > z)
+    fewer = ttest_1samp(ratios, 0, alternative="less").pvalue
+    return math.log(more / fewer) - k / 2 * math.log(objectives[0] / objectives[1])
+
+
+def naive_held_out_shares(x, y, matches, fold, floor):
+    """Chances of all pairs by maps that did not see the row's point; d = e, all points matched, n = m.
+
+    D = |R(x_i) - y_j|² / (mean held-out residual / k_eff), k_eff = (tr S)² / tr S²; Sinkhorn(exp(-D / 2)).
+    """
+    distances, left = np.empty((len(x), len(y))), np.empty((len(x), y.shape[1]))
+    for i in range(len(x)):
+        seen = fold != fold[i]
+        a, b = x[seen], y[matches[seen]]
+        u, _, v = np.linalg.svd((a - a.mean(0)).T @ (b - b.mean(0)))
+        scale = np.sqrt(np.square(b - b.mean(0)).sum() / np.square(a - a.mean(0)).sum())
+
+        def carry(points, rotation=u @ v, scale=scale, a=a, b=b):
+            return scale * (points - a.mean(0)) @ rotation + b.mean(0)
+
+        weights = np.eye(y.shape[1])
+        if floor is not None:
+            noise, axes = np.linalg.eigh((carry(a) - b).T @ (carry(a) - b) / len(b))
+            factor = 1 / np.sqrt(noise + floor * noise.mean())
+            weights = axes @ np.diag(factor / np.sqrt(np.mean(factor**2))) @ axes.T
+        left[i] = (carry(x[i]) - y[matches[i]]) @ weights
+        for j in range(len(y)):
+            distances[i, j] = np.sum(((carry(x[i]) - y[j]) @ weights) ** 2)
+    moments = left.T @ left / len(left)
+    n_directions = np.trace(moments) ** 2 / np.sum(moments**2)
+    shares = np.exp(-distances / (np.trace(moments) / n_directions) / 2)
+    for _ in range(5000):
+        shares /= shares.sum(axis=1, keepdims=True)
+        shares /= shares.sum(axis=0, keepdims=True)
+    return shares
+
+
+def naive_csls(x, y, k=10):
+    """All points of y for every point of x, those with the least |x_i - y_j|² - r_j / 2 first; r_j over k points."""
+    distances = np.array([[np.sum((a - b) ** 2) for b in y] for a in x])
+    around = np.sort(distances, axis=0)[:k].mean(axis=0)
+    return np.argsort(distances - around / 2, axis=1)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from anchorot._memory import free_memory
 from anchorot._typing import Float64s, Floats, Int64s
-from anchorot.exceptions import InputError, MissingExtraError, first_line
+from anchorot.exceptions import InputError, MissingExtraError, first_line, type_of
 
 WEIGHT_SUM_TOLERANCE = 1e-6  # weights may be computed in float32
 SIMILARITY_TOLERANCE = 1e-6  # of the mean cost
@@ -41,6 +41,7 @@ def at_hand(values: Any) -> Any:
 
 def check_list(values: Any, name: str, one: str, several: str | None = None) -> list[Any]:
     """Turn an iterable into a non-empty list; `one` is the name of an element in messages."""
+    values = as_array(values, name) if _is_foreign(values) else values
     if getattr(values, "ndim", 1) == 0 or isinstance(values, str) or not _has_order(values):
         raise InputError(f"{name} must be a list of {several or f'{one}s'}, but got {shown(values)}")
     found = list(values)
@@ -56,7 +57,7 @@ def _has_order(values: Any) -> bool:
 
 
 def as_array(values: Any, name: str) -> Any:
-    """Turn lists, iterators, data frames and tensors without gradient into an array."""
+    """Turn lists, iterators, data frames, and arrays and tensors of other libraries into an array."""
     if np.ma.is_masked(values):
         raise InputError(f"{name} has masked entries, but all values are needed; fill them, or leave those points out")
     try:
@@ -68,7 +69,7 @@ def as_array(values: Any, name: str) -> Any:
 
 
 def _on_host(values: Any, name: str) -> Any:
-    """Turn a tensor, or a list that begins with one, into arrays; return anything else unchanged."""
+    """Turn an array of another library, or a list that begins with one, into arrays; return anything else unchanged."""
     if hasattr(values, "detach"):
         if getattr(values, "requires_grad", False):
             raise InputError(
@@ -79,15 +80,30 @@ def _on_host(values: Any, name: str) -> Any:
             return tensor.numpy()
         except TypeError:  # bfloat16 is unknown to NumPy
             return tensor.float().numpy()
+    if _is_foreign(values):
+        try:
+            return np.from_dlpack(values, device="cpu")
+        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+            return values  # NumPy 2.0, a kind of number without DLPack, or a device that gives no copies
     first = values
     while isinstance(first, list | tuple) and first:
         first = first[0]
-    return [_on_host(value, name) for value in values] if first is not values and hasattr(first, "detach") else values
+    return [_on_host(value, name) for value in values] if first is not values and _is_foreign(first) else values
+
+
+def _is_foreign(values: Any) -> bool:
+    """Whether this is an array or tensor of a library other than NumPy."""
+    if isinstance(values, np.ndarray | np.generic):
+        return False
+    is_bare = hasattr(values, "__array__") and not isinstance(values, Iterable)
+    return is_bare or hasattr(values, "__dlpack__") or hasattr(values, "detach")
 
 
 def check_numbers(values: ArrayLike, name: str) -> Floats:
     """Turn numbers into a float64 or float32 array; reject objects, complex numbers and text."""
     array = as_array(values, name)
+    if array.dtype.name == "bfloat16":  # of JAX
+        return array.astype(np.float32)
     if array.dtype.kind not in "biuf":
         hint = " (for a sparse matrix, call .toarray() first)" if hasattr(values, "toarray") else ""
         hint = " (for a data frame, convert it first: .astype(float))" if hasattr(values, "to_numpy") else hint
@@ -98,7 +114,7 @@ def check_numbers(values: ArrayLike, name: str) -> Floats:
 
 def point_values(values: Any, name: str) -> list[Any]:
     """Return one Python object per point, from any ordered iterable: arrays, tensors, generators."""
-    if hasattr(values, "detach") or np.ma.is_masked(values):
+    if _is_foreign(values) or np.ma.is_masked(values):
         values = as_array(values, name)
     if getattr(values, "ndim", 1) != 1:
         raise InputError(f"{name} has shape {values.shape}, but one value per point is needed")
@@ -117,12 +133,6 @@ def shown(value: Any) -> str:
     """Return a short, one-line repr of a value for a message."""
     text = " ".join(repr(value).split())
     return text if len(text) <= MAX_VALUE_LENGTH else f"{text[: MAX_VALUE_LENGTH - 3]}..."
-
-
-def type_of(value: Any) -> str:
-    """Return the name of a value's type with its article, for a message."""
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'AEIOUaeiou' or name == 'ndarray' else 'a'} {name}"
 
 
 def check_finite(array: Floats, name: str, infinity_hint: str = "") -> None:
@@ -367,6 +377,13 @@ def check_power(p: Any) -> int:
     return number
 
 
+def check_low_power(p: Any) -> int:
+    """Return the exponent p of a distance that is only known for p = 1 and p = 2."""
+    p = check_power(p)
+    check_choice(str(p), "p", ("1", "2"))
+    return p
+
+
 def check_threads(threads: Any) -> int:
     """Return a number of threads, at least 1 and at most `MAX_THREADS`."""
     return min(check_integer(threads, "threads", 1), MAX_THREADS)
@@ -385,6 +402,22 @@ def check_nonnegative(value: Any, name: str) -> float:
     number = _number(value)
     if not 0 <= number < math.inf:
         raise InputError(f"{name} must be a finite number >= 0, but got {value!r}")
+    return number
+
+
+def check_positive(value: Any, name: str) -> float:
+    """Return `value` as a finite float above 0."""
+    number = _number(value)
+    if not 0 < number < math.inf:
+        raise InputError(f"{name} must be a positive number, but got {value!r}")
+    return number
+
+
+def check_level(level: Any) -> float:
+    """Return the level of an interval as a float between 0 and 1."""
+    number = _number(level)
+    if not 0 < number < 1:
+        raise InputError(f"level must be a number between 0 and 1, but got {level!r}")
     return number
 
 

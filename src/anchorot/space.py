@@ -23,6 +23,7 @@ from anchorot._validate import (
     check_integer,
     check_labels,
     check_memory,
+    check_positive,
     check_rng,
     check_types,
     check_weights,
@@ -57,6 +58,9 @@ class Space:
         Finite numbers for each point, used with ``attributes="features"``.
     labels : iterable of n objects, optional
         Names of the points.
+    area : float, optional
+        Area (or volume) of the field of view, in the squared (or cubed) unit of the costs, if the points are a sample
+        of a larger pattern, such as cells of a tissue.
     geometry : Geometry, optional
         Positions, faces and edges for figures; no distance uses it.
     origin : Origin, optional
@@ -81,6 +85,7 @@ class Space:
         types: Iterable[Hashable] | None = None,
         features: ArrayLike | None = None,
         labels: Iterable[object] | None = None,
+        area: float | None = None,
         geometry: Geometry | None = None,
         origin: Origin | None = None,
         copy: bool = True,
@@ -98,6 +103,7 @@ class Space:
         self._types = None if types is None else check_types(types, n)
         self._features = None if features is None else _read_only(check_features(features, n))
         self._labels = None if labels is None else check_labels(labels, n)
+        self._area = None if area is None else check_positive(area, "area")
         if geometry is not None and len(geometry.index) != n:
             raise InputError(f"geometry has {len(geometry.index)} points, but the cost matrix has {n}")
         self._geometry = geometry
@@ -137,6 +143,11 @@ class Space:
         return self._labels
 
     @property
+    def area(self) -> float | None:
+        """Area of the field of view that the points were sampled from, if known."""
+        return self._area
+
+    @property
     def geometry(self) -> Geometry | None:
         """Positions, faces and edges for figures, if known."""
         return self._geometry
@@ -168,7 +179,7 @@ class Space:
         """
         check_memory(self.n, 48, "ranks of")
         ranks = strict_ranks(self._cost) if self._weights.all() else self._ranks_within_support()
-        return self._with(ranks)
+        return self._without_area(ranks)
 
     def reaching(self, max_cost: float) -> Space:
         """Return the same points with costs above `max_cost` replaced by it, for local distances.
@@ -193,12 +204,18 @@ class Space:
         True
         """
         scale = cost_scale(self._cost, self._weights, check_choice(by, "by", ("mean", "median", "max")))
-        return self._with(self._cost / self._cost.dtype.type(scale))
+        return self._without_area(self._cost / self._cost.dtype.type(scale))
 
     def _with(self, cost: Floats) -> Space:
         """Return the same points with exactly the same weights, and other costs."""
         twin = copy_of(self)
         twin._cost = _read_only(cost)
+        return twin
+
+    def _without_area(self, cost: Floats) -> Space:
+        """Return the same points with costs in another unit, which the area does not have."""
+        twin = self._with(cost)
+        twin._area = None
         return twin
 
     def _ranks_within_support(self) -> Float64s:
@@ -223,6 +240,17 @@ class Space:
         if k > len(candidates):
             raise InputError(f"cannot sample {k} points: only {len(candidates)} points have positive weight")
         return self.take(check_rng(rng).choice(candidates, size=k, replace=False))
+
+    def support(self) -> Space:
+        """Return the sub-space of the points of positive weight; the others change no distance.
+
+        Examples
+        --------
+        >>> import anchorot as ao
+        >>> ao.Space([[0, 5, 6], [5, 0, 7], [6, 7, 0]], [0.5, 0.0, 0.5]).support().n
+        2
+        """
+        return self if self._weights.all() else self.take(np.flatnonzero(self._weights))
 
     def take(self, points: ArrayLike) -> Space:
         """Return the sub-space of the given points, in that order, weights renormalised.
@@ -251,6 +279,7 @@ class Space:
             types=None if self._types is None else [self._types[i] for i in index],
             features=None if self._features is None else self._features[index],
             labels=None if self._labels is None else [self._labels[i] for i in index],
+            area=self._area,
             geometry=None if self._geometry is None else self._geometry.take(index),
             origin=self._origin,
             copy=False,
@@ -282,15 +311,11 @@ class Space:
             "costs": f"{self._cost.dtype}, {self._cost.min():.4g} to {self._cost.max():.4g}",
             "types": None if self._types is None else f"{len(set(self._types))} types",
             "features": None if self._features is None else f"{self._features.shape[1]} features",
+            "area": None if self._area is None else f"{self._area:.4g}",
             "from": None if self._origin is None else self._origin.name,
         }
         places = None if self._geometry is None else self._geometry.positions
         return card("Space", facts, sorted_line(self._cost) if places is None else dots(places))
-
-
-def heavy_part(space: Space) -> Space:
-    """Return the sub-space of the points of positive weight; the others change nothing."""
-    return space if space.weights.all() else space.take(np.flatnonzero(space.weights))
 
 
 def with_unit_costs(*spaces: Space) -> tuple[list[Space], float]:

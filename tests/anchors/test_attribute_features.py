@@ -1,4 +1,4 @@
-"""Marked and local Anchor Energy: types, features and reach."""
+"""Anchor Energy with attributes and max_cost: types, features and local comparisons."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_types_agree_with_the_formula(x, y, method, over):
     sides = [(side.cost, side.weights, one_hot(side.types, alphabet), side.types) for side in (x, y)]
     naive = reference.attribute_energy(*sides, max_cost)
     found = ao.anchor_energy(x, y, attributes="types", max_cost=max_cost, method=method)
-    rounding = 1e-15 * abs(max_cost)  # of the reference, which adds up areas below the reach
+    rounding = 1e-15 * abs(max_cost)  # of the reference, which adds up areas below max_cost
     assert found == pytest.approx(naive, rel=1e-9, abs=1e-9 * scale_of(x, y) + rounding)
 
 
@@ -102,7 +102,7 @@ FAR_BELOW_ZERO = [ao.Space([[-2.0]], types=[kind], features=[[size, 1.0]]) for k
 @FEW
 @given(typed_spaces(), typed_spaces(), st.sampled_from([None, "types", "linear"]), st.booleans())
 @example(*FAR_BELOW_ZERO, "types", False)
-def test_energy_grows_with_the_reach(x, y, attributes, robust):
+def test_energy_grows_with_max_cost(x, y, attributes, robust):
     attributes = ao.anchors.feature_map([x, y], attributes) if attributes == "linear" else attributes
     near, far = (0.0, 1.0) if robust else (min(float(x.cost.min()), float(y.cost.min())), largest(x, y))
     max_costs = np.linspace(near - 1.5, far, 6)
@@ -114,7 +114,7 @@ def test_energy_grows_with_the_reach(x, y, attributes, robust):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("method", ["auto", "sweep"])
 def test_what_is_alike_beyond_all_costs_adds_nothing_however_far_one_looks(weighted, method):
-    """Where all points have one vector, nothing is left beyond the largest cost for a reach to multiply."""
+    """Where all points have one vector, nothing is left beyond the largest cost for max_cost to multiply."""
     rng = np.random.default_rng(0)
     sides = []
     for n in (9, 20):
@@ -137,7 +137,7 @@ def test_what_is_alike_beyond_all_costs_adds_nothing_however_far_one_looks(weigh
     st.floats(-3, 5) | st.sampled_from([-1e-5, 1e-5, -1e-9]),
 )
 def test_single_precision_sees_exactly_as_far_as_double(x, y, attributes, method, over):
-    """The reach is one number for costs of any precision: rounded up, it would lie beyond the end of the integral."""
+    """max_cost is one number for costs of any precision: rounded up, it would lie beyond the end of the integral."""
     attributes = ao.anchors.feature_map([x, y], attributes) if attributes == "linear" else attributes
     options = {"attributes": attributes, "max_cost": largest(x, y) + over, "method": method}
     single = [with_costs(side, side.cost.astype(np.float32)) for side in (x, y)]

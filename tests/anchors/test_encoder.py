@@ -75,7 +75,7 @@ def test_vectors_fit_into_the_unit_ball(few_suffice):
         assert np.linalg.norm(encoder.encode(ao.AnchorFeatures.of(x))[0]) <= 1 + 1e-6
 
 
-# -- answers -------------------------------------------------------------------------------------------------------
+# -- results -------------------------------------------------------------------------------------------------------
 
 
 @examples(25)

@@ -31,7 +31,7 @@ def test_bounds_lie_below_gromov_wasserstein(x, y):
         warnings.simplefilter("ignore", ao.ConvergenceWarning)  # any plan's loss lies above the bounds
         loss = ao.gromov_wasserstein(x, y, start="quick", max_iter=200).value
     slack = 1e-7 * scale_of(x, y) ** 2
-    for bound in (bounds.flb, bounds.slb, bounds.tlb):
+    for bound in (bounds.flb, bounds.slb, bounds.saw, bounds.tlb):
         assert (2 * bound) ** 2 <= loss + slack
     assert bounds.loss() <= loss + slack
 
@@ -42,7 +42,7 @@ def test_bounds_of_p_one_lie_below_every_plan(x, y):
     plans = [np.outer(x.weights, y.weights), ao.anchor_wasserstein(x, y, epsilon=0).plan]
     for plan in plans:
         loss = reference.gromov_loss(x.cost.tolist(), y.cost.tolist(), plan.tolist(), p=1)
-        assert 2 * max(bounds.flb, bounds.slb, bounds.tlb) <= loss + 1e-9 * scale_of(x, y)
+        assert 2 * max(bounds.flb, bounds.slb, bounds.saw, bounds.tlb) <= loss + 1e-9 * scale_of(x, y)
 
 
 @given(spaces(), spaces(), st.sampled_from([1, 2]))
@@ -50,7 +50,9 @@ def test_the_third_bound_is_the_best(x, y, p):
     bounds = ao.lower_bounds(x, y, p)
     slack = 1e-6 * scale_of(x, y)
     assert bounds.flb <= bounds.tlb + slack
-    assert bounds.slb <= bounds.tlb + slack
+    assert bounds.slb <= bounds.saw + slack
+    assert bounds.saw <= bounds.tlb + slack
+    assert bounds.saw == pytest.approx(0.5 * ao.sliced_anchor_wasserstein(x, y, p), abs=slack)
     assert bounds.tlb == pytest.approx(0.5 * ao.anchor_wasserstein(x, y, p, epsilon=0).value ** (1 / p), abs=slack)
 
 
@@ -86,7 +88,8 @@ def test_weightless_points_change_no_bound(weight, far, p):
         rng = np.random.default_rng(seed)
         x, y = (ao.Space(s.cost, rng.dirichlet(np.ones(s.n))) for s in clouds((9, 7), seed))
         plain, extended = (ao.lower_bounds(space, y, p) for space in (x, with_a_light_point(x, weight, far)))
-        assert [extended.flb, extended.slb, extended.tlb] == pytest.approx([plain.flb, plain.slb, plain.tlb], rel=1e-12)
+        wanted = [plain.flb, plain.slb, plain.saw, plain.tlb]
+        assert [extended.flb, extended.slb, extended.saw, extended.tlb] == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -97,6 +100,7 @@ def test_an_exact_shift_of_all_costs_leaves_the_bounds(p):
         x, y = (ao.Space(rng.integers(0, 80, (n, n)) / 8, w) for n, w in zip((8, 6), weights, strict=True))
         near, far = (ao.lower_bounds(*pair, p) for pair in ((x, y), (shifted(x, 2.0**49), shifted(y, 2.0**49))))
         assert far.slb == pytest.approx(near.slb, rel=1e-12)
+        assert far.saw == pytest.approx(near.saw, rel=1e-12)
         assert far.tlb == pytest.approx(near.tlb, rel=1e-12)
         assert far.flb == pytest.approx(near.flb, rel=1e-12) if p == 1 else far.flb <= far.tlb * (1 + 1e-12)
 
@@ -115,7 +119,7 @@ EXTREMES = {
 def test_bounds_of_extreme_costs_are_numbers(name, p):
     x, y = EXTREMES[name]
     bounds = ao.lower_bounds(x, y, p)
-    assert np.isfinite([bounds.flb, bounds.slb, bounds.tlb]).all()
+    assert np.isfinite([bounds.flb, bounds.slb, bounds.saw, bounds.tlb]).all()
     assert np.isfinite(ao.anchor_energy_plan(x, y)).all()
     if name in ("tiny", "huge"):
         unit = [cost / cost.max() for cost in (x, y)]

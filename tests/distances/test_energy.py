@@ -1,4 +1,4 @@
-"""Anchor Energy: agreement with the naive reference, and its laws."""
+"""Anchor Energy: agreement with the naive reference, and its properties."""
 
 from fractions import Fraction
 
@@ -63,7 +63,7 @@ def test_rows_that_are_all_alike():
     assert ao.anchor_energy(x, y) == pytest.approx(reference.anchor_energy(*arguments), rel=1e-10)
 
 
-# -- laws ----------------------------------------------------------------------------------------------------------
+# -- properties -----------------------------------------------------------------------------------------------------
 
 
 @given(spaces(), st.sampled_from([1, 2]))

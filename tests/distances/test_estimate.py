@@ -1,4 +1,4 @@
-"""The Anchor Energy of populations from samples: agreement with the naive reference, and its laws."""
+"""The Anchor Energy of populations from samples: agreement with the naive reference, and its properties."""
 
 import math
 from functools import cache
@@ -109,7 +109,7 @@ def test_different_spaces_have_an_interval_above_zero():
     assert found.noise == found.plain - found.value
 
 
-# -- laws ------------------------------------------------------------------------------------------------------------
+# -- properties -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("robust", [False, True])
@@ -222,6 +222,20 @@ def test_a_note_says_that_spaces_with_equal_anchors_are_blurred():
     assert sum(one.is_reliable for one in others) >= 7
 
 
+def test_a_note_says_that_ranks_are_tied():
+    """Integers from 0 to 4: of two draws the interval of ranks misses 0 in one case of five."""
+    rng = np.random.default_rng(0)
+    whole = [np.abs(np.subtract.outer(v, v)).astype(float) for v in rng.integers(5, size=(2, 60))]
+    near = [np.abs(np.subtract.outer(v, v)) for v in rng.random((2, 60))]
+    tied = ao.anchor_energy_estimate(*whole, robust=True, n_draws=10, rng=0)
+    assert not tied.is_reliable
+    assert "many costs are equal" in repr(tied)
+    shares = np.array([5, 8, 6, 4, 2]) / 25  # of costs from 0 to 4
+    assert tied.ties == pytest.approx(np.sqrt(60) * shares @ shares, rel=0.2)
+    assert ao.anchor_energy_estimate(*whole, n_draws=10, rng=0).ties == 0
+    assert ao.anchor_energy_estimate(*near, robust=True, n_draws=10, rng=0).ties == pytest.approx(0, abs=1e-9)
+
+
 def test_the_interval_of_two_draws_with_outliers_holds_zero():
     """Of 60 pairs; 50 or fewer have a probability of 1 % at 0.93. Without what single points add it was 42."""
     held = 0
@@ -231,3 +245,13 @@ def test_the_interval_of_two_draws_with_outliers_holds_zero():
         low, high = ao.anchor_energy_estimate(ao.from_points(x), ao.from_points(y), n_draws=20, rng=rng).interval()
         held += low <= 0 <= high
     assert held >= 50
+
+
+@pytest.mark.parametrize(("tail", "blur", "doubt"), [(1, 0, ""), (9, 0, "outliers"), (1, 0.9, "nearly equal")])
+def test_an_estimate_says_on_six_lines_what_it_found_and_doubts(tail, blur, doubt):
+    found = EnergyEstimate(0.2, 0.3, 0.03, 0.01, 10, 10, tail, blur)
+    shown = repr(found)
+    assert len(shown.splitlines()) <= 6
+    assert "95 % interval" in shown
+    assert found.is_reliable == (found.doubt == "") == ("not reliable" not in shown)
+    assert doubt in found.doubt

@@ -1,4 +1,4 @@
-"""Signals are heard while compiled code computes: a step may take minutes, and the end comes at once."""
+"""Signals interrupt compiled code at once, even in steps that take minutes."""
 
 import hashlib
 import signal

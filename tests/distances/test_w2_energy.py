@@ -1,4 +1,4 @@
-"""Energy distances with W_2 between anchors: agreement with the naive reference, laws, and what W_1 cannot see."""
+"""Energy distances with W_2 between anchors: the naive reference, properties, and what W_1 cannot see."""
 
 from fractions import Fraction
 
@@ -68,7 +68,7 @@ def test_merges_in_blocks_are_those_of_all_at_once(monkeypatch):
     assert energy(x, y) == pytest.approx(whole, rel=1e-14)
 
 
-# -- laws ----------------------------------------------------------------------------------------------------------
+# -- properties -------------------------------------------------------------------------------------------------------
 
 
 @given(spaces(), st.randoms())
@@ -143,7 +143,7 @@ def test_threads_change_nothing():
 
 
 def test_graphs_of_five_nodes_with_equal_anchors_differ_for_align_alone():
-    """K(2, 3) and the house: the smallest connected graphs that are not isomorphic but have equal anchors."""
+    """K(2, 3) and a square with a triangle on it: the smallest connected graphs, not isomorphic, with equal anchors."""
     x = ao.from_graph([(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4)])
     y = ao.from_graph([(0, 1), (0, 3), (0, 4), (1, 2), (2, 3), (3, 4)])
     assert [ao.anchor_energy(x, y, **how) for how in ({}, {"robust": True}, {"ground": "w2"})] == [0, 0, 0]

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import anchorot as ao
-from anchorot.anchors.rows import row_costs
+from anchorot.anchors.rows import AnchorRows, row_costs
+from anchorot.distances.wasserstein import _level_potentials
 from tests import reference
 from tests.strategies import clouds, scale_of, spaces, with_a_light_point
 
@@ -64,6 +65,27 @@ def test_potentials_of_an_assignment(n):
     f, g = found.potentials
     assert (f[:, None] + g <= row_costs(x, y, 1, 1) + 1e-12).all()
     assert f @ x.weights + g @ y.weights == pytest.approx(found.cost, rel=1e-12)
+
+
+@given(spaces(), spaces(), POWERS)
+def test_potentials_of_many_points_change_no_result(x, y, p):
+    few = ao.anchor_wasserstein(x, y, p, epsilon=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("anchorot.distances.wasserstein.MANY_POINTS", 0)
+        many = ao.anchor_wasserstein(x, y, p, epsilon=0)
+    assert many.cost == pytest.approx(few.cost, rel=1e-9, abs=1e-12 * scale_of(x, y) ** p)
+    f, g = many.potentials
+    assert f @ x.weights + g @ y.weights == pytest.approx(many.cost, rel=1e-9, abs=1e-9 * scale_of(x, y) ** p)
+
+
+@given(st.integers(1, 8).flatmap(lambda n: st.tuples(spaces(n, uniform=True), spaces(n, uniform=True))))
+def test_potentials_of_all_levels_are_worth_the_sliced_distance(pair):
+    x, y = pair
+    rows = [AnchorRows.of(space, 1) for space in pair]
+    f, g = _level_potentials(rows[1], rows[0]), _level_potentials(*rows)
+    slack = 1e-12 * scale_of(x, y)
+    assert (f[:, None] + g <= row_costs(x, y, 1, 1) + slack).all()
+    assert f.mean() + g.mean() == pytest.approx(ao.sliced_anchor_wasserstein(x, y), rel=1e-9, abs=slack)
 
 
 @given(spaces())

@@ -1,4 +1,4 @@
-"""Marks and reach: what of points a comparison looks at besides their costs, and how far it sees.
+"""Attributes and max_cost: what distinguishes points besides their costs, and up to which cost they are compared.
 
 Features of points count as vectors whose inner products are a kernel: a feature map, the same for all spaces compared.
 """
@@ -14,13 +14,22 @@ import numpy as np
 
 from anchorot._rescale import unit_of
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_choice, check_finite_number, check_integer, check_list, check_rng, type_of
-from anchorot.exceptions import InputError
-from anchorot.space import Space, as_space, heavy_part
+from anchorot._validate import (
+    check_choice,
+    check_finite_number,
+    check_integer,
+    check_list,
+    check_positive,
+    check_rng,
+)
+from anchorot.anchors.fields import Field, local_cost
+from anchorot.exceptions import InputError, type_of
+from anchorot.rows import Rows
+from anchorot.space import Space, as_space
 
 KINDS = ("fourier", "linear", "onehot")
 MOST_POOLED = 1000  # points whose distances are looked at for the median
-MOST_CATEGORIES = 256
+MOST_CATEGORIES = 256  # of one-hot vectors, whose length every comparison is multiplied by
 ATTRIBUTES = ("types", "features")
 FOURIER_SIZE = 64  # of Fourier vectors
 
@@ -164,10 +173,9 @@ def fit_map(features: Sequence[Float64s], kind: str, size: int, width: float | N
     size = check_integer(size, "size", 2)
     if size % 2:
         raise InputError(f"size must be even, a cosine and a sine of every frequency, but got {size}")
-    if width is not None and not 0 < width < np.inf:
-        raise InputError(f"width must be a positive number, but got {width!r}")
+    width = None if width is None else check_positive(width, "width")
     seed = check_integer(rng, "rng", 0) if isinstance(rng, int) else int(check_rng(rng).integers(2**31))
-    return FourierMap(pooled.shape[1], _median_distance(pooled) if width is None else float(width), size, seed)
+    return FourierMap(pooled.shape[1], _median_distance(pooled) if width is None else width, size, seed)
 
 
 def features_of(space: Space, name: str) -> Float64s:
@@ -210,24 +218,35 @@ class Outline:
         Types of such points, once each.
     features : ndarray or None
         Features of such points.
+    field : Field or None
+        The field of view, if its area is known.
     """
 
     span: tuple[float, float]
     farthest: float
     types: tuple[Hashable, ...] | None = None
     features: Float64s | None = None
+    field: Field | None = None
 
     @classmethod
     def of(cls, x: Any, *, robust: bool) -> Outline:
         """Look at a space or cost matrix; at ranks of costs, if `robust`, for `farthest`."""
         if isinstance(x, Outline):
             return x
+        if isinstance(x, Rows):
+            return cls._of_rows(x.support(), robust)
         space = as_space(x)
-        heavy = heavy_part(space)
+        heavy = space.support()
         span = float(heavy.cost.min()), float(heavy.cost.max())
-        farthest = float(heavy_part(as_space(space, robust=True)).cost.max()) if robust else span[1]
+        farthest = float(as_space(space, robust=True).support().cost.max()) if robust else span[1]
         types = None if heavy.types is None else tuple(dict.fromkeys(heavy.types))
-        return cls(span, farthest, types, heavy.features)
+        return cls(span, farthest, types, heavy.features, None if robust else Field.of(heavy))
+
+    @classmethod
+    def _of_rows(cls, rows: Rows, robust: bool) -> Outline:
+        span = float(rows.values.min()), float(rows.values.max())
+        farthest = float(rows.ranked().values.max()) if robust else span[1]
+        return cls(span, farthest, None if rows.types is None else tuple(dict.fromkeys(rows_types(rows, "rows"))))
 
 
 MAPS = (FourierMap, LinearMap, OneHotMap)
@@ -240,7 +259,7 @@ class AttributeRule:
     Attributes
     ----------
     attributes : {"types", "features"} or None
-        What tells points apart besides their costs.
+        What distinguishes points besides their costs.
     max_cost : float
         Costs above it count as it does.
     phi : FeatureMap or None
@@ -251,9 +270,11 @@ class AttributeRule:
     max_cost: float
     phi: FeatureMap | None = None
 
-    def seen(self, x: Space | Any, *, robust: bool, name: str = "the space") -> Space:
-        """Return the points of a space that count, costs (or ranks) up to the reach; refuse a space without marks."""
-        space = heavy_part(as_space(x, robust=robust)).reaching(self.max_cost)
+    def seen(self, x: Space | Rows | Any, *, robust: bool, name: str = "the space") -> Any:
+        """Return the points of a space that count, costs (or ranks) up to max_cost; refuse one without attributes."""
+        if isinstance(x, Rows):
+            return self._seen_rows((x.ranked() if robust else x).support(), name)
+        space = as_space(x, robust=robust).support().reaching(self.max_cost)
         if self.attributes == "types":
             types_of(space, name)
         if self.phi is not None:
@@ -261,6 +282,15 @@ class AttributeRule:
             if length != self.phi.dim:
                 raise InputError(f"{name} has features of length {length}, but those compared have {self.phi.dim}")
         return space
+
+    def _seen_rows(self, rows: Rows, name: str) -> Rows:
+        if self.attributes == "types":
+            rows_types(rows, name)
+        if self.phi is not None:
+            raise InputError(
+                f"{name} are Rows, whose points have no features; compare them by types, or by costs alone"
+            )
+        return rows.reaching(self.max_cost)
 
     def vectors(self, space: Space) -> Float64s:
         """Map the features of a space, one row per point."""
@@ -272,6 +302,16 @@ class AttributeRule:
         """Return what there is to know, as plain values."""
         phi = None if self.phi is None else repr(self.phi)
         return {"attributes": self.attributes, "max_cost": self.max_cost, "feature_map": phi}
+
+
+def rows_types(rows: Rows, name: str) -> tuple[Hashable, ...]:
+    """Types of points, then of columns; refuse rows that lack either."""
+    if rows.types is None or rows.column_types is None:
+        raise InputError(
+            f"{name} have no types, but attributes='types' needs those of points and of columns; "
+            "give Rows(types=..., column_types=...)"
+        )
+    return (*rows.types, *rows.column_types)
 
 
 def types_of(space: Space | Outline, name: str) -> tuple[Hashable, ...]:
@@ -292,11 +332,12 @@ def attribute_rule_of(
     robust: bool = False,
     rng: RngLike = 0,
 ) -> AttributeRule | None:
-    """Return how to look at a collection of spaces; None if neither marks nor a reach are asked for.
+    """Return how to look at a collection of spaces; None if neither attributes nor `max_cost` are asked for.
 
-    By default the reach of marked comparisons is the largest cost of the collection (of ranks: the largest rank), and
-    features are mapped by random Fourier features of the median width. The spaces are gone through only if that is
-    needed, once, one at a time. A `AttributeRule` in place of marks is the answer.
+    By default `max_cost` of comparisons with attributes is local where fields of view are known (`local_cost`), else
+    the largest cost of the collection (of ranks: the largest rank), and features are mapped by random Fourier features
+    of the median width. The spaces are gone through only if that is needed, once, one at a time. An `AttributeRule` in
+    place of attributes is returned as it is.
     """
     if isinstance(attributes, AttributeRule):
         return attributes
@@ -310,12 +351,16 @@ def attribute_rule_of(
     kind = "features" if fits or phi is not None else "types" if attributes == "types" else None
     if limit is not None and not fits:
         return AttributeRule(kind, limit, phi)
-    largest, features = -math.inf, []
+    largest, features, fields = -math.inf, [], []
     for k, x in enumerate(spaces):
         seen = Outline.of(x, robust=robust and limit is None)
         if fits:
             features.append(needed_features(seen.features, f"spaces[{k}]"))
         largest = max(largest, seen.farthest)
+        fields.append(seen.field)
     if fits:
         phi = fit_map(features, "fourier", FOURIER_SIZE, None, rng)
-    return AttributeRule(kind, largest if limit is None else limit, phi)
+    if limit is None:
+        near = local_cost(fields)
+        limit = largest if near is None else near
+    return AttributeRule(kind, limit, phi)

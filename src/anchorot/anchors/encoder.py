@@ -1,8 +1,9 @@
-"""What stands for a space in a search: a vector, whose distances to others bound Anchor Energies from below.
+"""Vectors that represent spaces in a search: their distances bound Anchor Energies from below.
 
 In units in which the whole grid has area 1, let d be the averages of F(x, t) over a grid that is finer than the index's
-as coordinates: 2 (high - low) ||d_x - d_y||² <= AE(x, y). A vector has two numbers per cell of the index's grid; there
-are two ways to make it from d.
+as coordinates: 2 (high - low) ||d_x - d_y||² <= AE(x, y). Averages of G(s, t) bound Sliced Anchor Wasserstein in the
+same way (`BoundedMetric`). A vector has two numbers per cell of the index's grid; there are three ways to make it from
+d.
 
 Equal cells: per cell the mean of d and the norm of the rest r. The two are orthogonal, and
 ||r_x - r_y|| >= | ||r_x|| - ||r_y|| |, so a cell can keep just these two numbers. They bound about as well as a grid of
@@ -13,6 +14,9 @@ along t, from the singular vectors of all columns and of all rows, a vector keep
 the norm of the rest. Directions are orthonormal, so the same argument holds, whatever collection they were learned
 from, also for spaces that are added later. For spaces that are nearly alike this rules out twice as many as equal cells
 do.
+
+Halves of cells: where absolute differences bound a metric, both ways fail, and a vector holds the averages over both
+halves of every cell.
 """
 
 import math
@@ -25,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
-from anchorot.anchors.attribute_features import plain_averages
+from anchorot.anchors.bounded import ENERGY, MAX_RADIUS, BoundedMetric
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.exceptions import InputError
@@ -36,9 +40,6 @@ MAX_DETAILS = 1 << 15  # cells of the finer grid; beyond, directions cost more t
 MIN_LEARNED, MAX_LEARNED = 256, 512  # spaces that directions are learned from
 MAX_CELLS = 1 << 20  # of the index's grid: vectors of 8 MB
 SMALL_PRODUCT = 1 << 18  # multiplications that OpenBLAS leaves to one thread
-AE_ERROR = 1e-12  # of a computed Anchor Energy, in units of how far the costs reach
-MIN_RADIUS = 1e-7  # what rounding to float32 may move a vector by
-MAX_RADIUS = 4.0  # vectors are at most 2 apart, so that a larger one says no more
 REST_ERROR = 2e-7  # of the norm of the rest, a root of a difference of squares
 SLACK = 1 + 1e-9  # for the rounding of what gaps are compared with
 LARGEST_GAP = float(np.finfo(np.float32).max)
@@ -134,20 +135,29 @@ class Encoder:
     grid : Grid
         Two numbers per cell make the length of a vector.
     directions : Directions or None
-        What the numbers are coordinates along; without, they are means and spreads of equal cells.
+        What the numbers are coordinates along; without, they are means and spreads of equal cells, or of halves.
+    bounded : BoundedMetric
+        What distances of vectors bound.
     """
 
     grid: Grid
     directions: Directions | None = None
+    bounded: BoundedMetric = ENERGY
 
     @classmethod
-    def learn(cls, grid: Grid, features: Callable[[int], AnchorFeatures], count: int) -> Self:
+    def learn(
+        cls,
+        grid: Grid,
+        features: Callable[[int], AnchorFeatures],
+        count: int,
+        bounded: BoundedMetric = ENERGY,
+    ) -> Self:
         """Adapt to `count` spaces, given by their places; to few spaces, or with a grid of very many cells, do not."""
-        if not can_learn(grid, count):
-            return cls(grid)
+        if not can_learn(grid, count, bounded):
+            return cls(grid, bounded=bounded)
         places = np.unique(np.linspace(0, count - 1, MAX_LEARNED).astype(int)).tolist()
-        sample = np.array([details(features(place), grid) for place in places])
-        return cls(grid, Directions.learn(sample, vector_length(grid) - 1))
+        sample = np.array([details(features(place), grid, bounded) for place in places])
+        return cls(grid, Directions.learn(sample, vector_length(grid) - 1), bounded)
 
     @property
     def length(self) -> int:
@@ -156,19 +166,29 @@ class Encoder:
 
     @property
     def scale(self) -> float:
-        """What a squared distance is multiplied with to bound AE."""
-        return 2 * (self.grid.high - self.grid.low)
+        """What a power of a distance is multiplied with to be a bound."""
+        return self.bounded.scale(self.grid)
+
+    def bounds(self, gaps: Float64s) -> Float64s:
+        """Lower bounds of values, from distances of vectors less their radii."""
+        return self.bounded.bounds(gaps, self.grid)
+
+    def gap(self, value: float) -> float:
+        """The distance of vectors, less their radii, beyond which bounds exceed a value."""
+        return self.bounded.gap(value, self.grid)
 
     def to_bytes(self) -> bytes:
         """The directions, for a file."""
         return b"" if self.directions is None else self.directions.to_bytes()
 
     def encode(self, features: AnchorFeatures) -> Sketch:
-        """The vector of a space, and a radius that makes up for all rounding (`rounding_radius`)."""
-        radius = rounding_radius(features, self.grid)
+        """The vector of a space, and a radius that makes up for all rounding (`BoundedMetric.rounding_radius`)."""
+        radius = self.bounded.rounding_radius(features, self.grid)
+        if self.bounded.is_absolute:
+            return half_vector(features, self.grid, self.bounded).astype(np.float32), radius
         if self.directions is None:
-            return cell_vector(features, self.grid).astype(np.float32), radius
-        vector = self.directions.coordinates(details(features, self.grid)).astype(np.float32)
+            return cell_vector(features, self.grid, self.bounded).astype(np.float32), radius
+        vector = self.directions.coordinates(details(features, self.grid, self.bounded)).astype(np.float32)
         return vector, min(radius + REST_ERROR, MAX_RADIUS)
 
 
@@ -225,28 +245,20 @@ class Sketches(NamedTuple):
         return float(self.largest_gaps(values[-1:], radius)[0])
 
 
-def cell_vector(features: AnchorFeatures, grid: Grid) -> Float64s:
+def cell_vector(features: AnchorFeatures, grid: Grid, bounded: BoundedMetric = ENERGY) -> Float64s:
     """Means and spreads of equal cells, in units in which the whole grid has area 1."""
     cells_x, cells_t = grid.shape
     fine = Grid((CELL_DETAIL * cells_x, CELL_DETAIL * cells_t), grid.low, grid.high)
-    averages = plain_averages(features, fine.cells).reshape(cells_x, CELL_DETAIL, cells_t, CELL_DETAIL)
+    averages = bounded.averages(features, fine).reshape(cells_x, CELL_DETAIL, cells_t, CELL_DETAIL)
     mean = averages.mean(axis=(1, 3), keepdims=True)
     spread = np.sqrt(((averages - mean) ** 2).mean(axis=(1, 3)))
     return np.concatenate([mean.ravel(), spread.ravel()]) / math.sqrt(cells_x * cells_t)
 
 
-def rounding_radius(features: AnchorFeatures, grid: Grid) -> float:
-    """How far the vector of a space in float32 may be from the true one, with what a computed energy may lack.
-
-    Let D be the distance of the rounded vectors of x and y, r_x and r_y their distances to the true ones, and A the
-    Anchor Energy in units of 2 (high - low): sqrt(A) >= D - r_x - r_y. The computed energy may be less than A, by
-    AE_ERROR (s_x + s_y) / 2 where s is how far costs reach, in units of the range. With z = sqrt(A) - sqrt(AE_ERROR
-    s_x) - sqrt(AE_ERROR s_y) >= 0 it is at least z². So the radius of x is r_x + sqrt(AE_ERROR s_x); vectors have norms
-    up to 1, so that r_x is less than MIN_RADIUS.
-    """
-    low, high = features.span
-    max_cost = (max(high, grid.high) - min(low, grid.low)) / (grid.high - grid.low)
-    return min(MIN_RADIUS + math.sqrt(AE_ERROR * max_cost), MAX_RADIUS)
+def half_vector(features: AnchorFeatures, grid: Grid, bounded: BoundedMetric) -> Float64s:
+    """Averages over the lower and upper halves of all cells; absolute differences of vectors add up to their mean."""
+    averages = bounded.averages(features, Grid((grid.shape[0], 2 * grid.shape[1]), grid.low, grid.high))
+    return averages.ravel() / averages.size
 
 
 def check_cells(grid: Grid) -> None:
@@ -255,9 +267,9 @@ def check_cells(grid: Grid) -> None:
         raise InputError(f"grid has shape {grid.shape}, but an index takes at most {MAX_CELLS} cells; take fewer")
 
 
-def can_learn(grid: Grid, count: int) -> bool:
+def can_learn(grid: Grid, count: int, bounded: BoundedMetric = ENERGY) -> bool:
     """Whether `count` spaces are enough to learn directions from, on this grid."""
-    return count >= MIN_LEARNED and math.prod(detail_shape(grid)) <= MAX_DETAILS
+    return not bounded.is_absolute and count >= MIN_LEARNED and math.prod(detail_shape(grid)) <= MAX_DETAILS
 
 
 def vector_length(grid: Grid) -> int:
@@ -270,10 +282,10 @@ def detail_shape(grid: Grid) -> tuple[int, int]:
     return DIRECTION_DETAIL[0] * grid.shape[0], DIRECTION_DETAIL[1] * grid.shape[1]
 
 
-def details(features: AnchorFeatures, grid: Grid) -> Float64s:
+def details(features: AnchorFeatures, grid: Grid, bounded: BoundedMetric = ENERGY) -> Float64s:
     """Averages of a space over the cells of the finer grid, as coordinates."""
     fine = Grid(detail_shape(grid), grid.low, grid.high)
-    return plain_averages(features, fine.cells) / math.sqrt(math.prod(fine.shape))
+    return bounded.averages(features, fine) / math.sqrt(math.prod(fine.shape))
 
 
 def product(one: Float64s, other: Float64s) -> Float64s:

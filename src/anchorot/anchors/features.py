@@ -9,18 +9,21 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._kernels import kernels
+from anchorot._kernels import kernels, powers
 from anchorot._kernels.records import (
     Events,
     LevelMoves,
+    WeightedLevels,
     from_heights,
     heights_along,
+    level_heights,
     row_order,
     to_heights,
     whole_heights,
 )
-from anchorot._typing import Floats
+from anchorot._typing import Float64s, Floats, Int64s
 from anchorot._validate import (
+    check_free_memory,
     check_list,
     check_memory,
     check_overflow,
@@ -32,7 +35,8 @@ from anchorot._validate import (
 from anchorot.anchors.attributes import AttributeRule, AttributesLike, attribute_rule_of
 from anchorot.anchors.line import RaggedMeasures, StepFunction, level_steps, step_distance
 from anchorot.exceptions import InputError
-from anchorot.space import Space, as_space, heavy_part
+from anchorot.rows import Rows
+from anchorot.space import Space, as_space
 
 BLOCK_NUMBERS = 1 << 18  # averaged at a time: 2 MB of temporary numbers
 
@@ -44,17 +48,20 @@ class AnchorFeatures:
     the sorts, which are most of the work, are then done once per space instead of once per pair.
 
     A space of n equally weighted points is kept as its *levels*: row k holds, sorted, the k-th smallest cost of
-    every anchor. Its rows stay sorted when its columns are, and that matrix is all AE needs. Any other collection is
-    kept as *events*: every jump of every anchor's CDF, by position. Either can be had from the other.
+    every anchor. Its rows stay sorted when its columns are, and that matrix is all AE needs. If only the anchors weigh
+    unequally, each number of a level has its anchor's weight. Any other collection is kept as *events*: every jump of
+    every anchor's CDF, by position. Events can be had from levels.
 
     Attributes
     ----------
     levels : ndarray of shape (levels, anchors) or None
         None unless all anchors and all their points weigh the same.
+    weighted_levels : WeightedLevels or None
+        The same with weights of anchors; None unless all anchors see as many points, which weigh the same.
     robust : bool
         Whether the costs were replaced by their ranks.
     attribute_rule : AttributeRule or None
-        Up to which cost they see, and what tells points apart besides; None if costs are all, without a limit.
+        Up to which cost they see, and what distinguishes points besides; None if costs are all, without a limit.
     is_mean_only : bool
         Whether the mean quantile function is all that was kept, which serves p = 2 only.
 
@@ -73,6 +80,7 @@ class AnchorFeatures:
         self,
         *,
         levels: Floats | None = None,
+        weighted_levels: WeightedLevels | None = None,
         events: Events | None = None,
         mean_quantile: StepFunction | None = None,
         robust: bool = False,
@@ -81,7 +89,10 @@ class AnchorFeatures:
         self.levels = levels
         self.robust = robust
         self.attribute_rule = attribute_rule
-        self.is_mean_only = levels is None and events is None
+        self.has_levels = levels is not None or weighted_levels is not None
+        self.is_mean_only = not self.has_levels and events is None
+        if weighted_levels is not None:
+            self.weighted_levels = weighted_levels  # fills the cached property of this name
         if events is not None:
             self.events = events  # fills the cached properties of these names
         if mean_quantile is not None:
@@ -90,7 +101,7 @@ class AnchorFeatures:
     @classmethod
     def of(
         cls,
-        x: Space | ArrayLike,
+        x: Space | Rows | ArrayLike,
         *,
         robust: bool = False,
         mean_only: bool = False,
@@ -102,18 +113,18 @@ class AnchorFeatures:
 
         Parameters
         ----------
-        x : Space or array_like of shape (n, n)
+        x : Space, Rows or array_like of shape (n, n)
         robust : bool
             Use ranks instead of costs, see :meth:`Space.ranked`.
         mean_only : bool
             Keep the mean quantile function only, n numbers instead of n² for a uniform space: all that p = 2 needs.
         attributes : {"types"} or FeatureMap, optional
-            What tells points apart besides their costs, see :func:`~anchorot.anchor_energy`. Features that are compared
+            What distinguishes points besides costs, see :func:`~anchorot.anchor_energy`. Features that are compared
             must have one `max_cost` and, for features of points, one :func:`~anchorot.anchors.feature_map`.
         max_cost : float, optional
             Costs above it count as it does. Needed with `attributes`.
         threads : int
-            Threads to sort with; the answer does not depend on it.
+            Threads to sort with; the result does not depend on it.
 
         Examples
         --------
@@ -124,7 +135,9 @@ class AnchorFeatures:
         threads = check_threads(threads)
         if attributes is not None or max_cost is not None:
             return _with_attributes(x, attributes, max_cost, robust, mean_only, threads)
-        space = heavy_part(as_space(x, robust=robust))
+        if isinstance(x, Rows):
+            return cls._of_rows((x.ranked() if robust else x).support(), robust, mean_only, threads)
+        space = as_space(x, robust=robust).support()
         check_memory(space.n, 8 if space.is_uniform else 24, "features of")
         if space.is_uniform:
             levels = kernels.quantiles(space.cost, threads)
@@ -136,6 +149,21 @@ class AnchorFeatures:
         events = kernels.cost_events(cost, space.weights, whole_heights(space.weights), threads)
         full = cls(events=events, robust=robust)
         return cls(mean_quantile=full.mean_quantile, robust=robust) if mean_only else full
+
+    @classmethod
+    def _of_rows(cls, rows: Rows, robust: bool, mean_only: bool, threads: int) -> Self:
+        """Features of rows of positive weights."""
+        check_free_memory(rows.values.nbytes, f"features of {rows.n} rows", "keep fewer rows, or a smaller k")
+        quantiles = kernels.quantiles(rows.values, threads)
+        if rows.is_uniform and mean_only:
+            return cls(mean_quantile=mean_of_levels(quantiles), robust=robust)
+        if rows.is_uniform:
+            kernels.sort_rows(quantiles, threads)
+            return cls(levels=quantiles, robust=robust)
+        levels = weighted_levels_of(quantiles, rows.weights)
+        if mean_only:
+            return cls(mean_quantile=mean_of_weighted_levels(levels), robust=robust)
+        return cls(weighted_levels=levels, robust=robust)
 
     @classmethod
     def of_rows(
@@ -166,10 +194,9 @@ class AnchorFeatures:
         measures = RaggedMeasures.of(rows, row_weights, "rows")
         mass = uniform_weights(len(rows)) if weights is None else check_weights(weights, len(rows), "rows")
         lengths = measures.lengths
-        if measures.weight is None and (lengths == lengths[0]).all() and (mass == mass[0]).all():
-            levels = kernels.quantiles(measures.value.reshape(len(rows), -1), threads=1)
-            kernels.sort_rows(levels, threads=1)
-            return cls(levels=levels)
+        if measures.weight is None and (lengths == lengths[0]).all():
+            found = Rows(measures.value.reshape(len(rows), -1), mass, copy=False)
+            return cls._of_rows(found.support(), robust=False, mean_only=False, threads=1)
         if not mass.all():
             measures, mass = measures.only(mass > 0), mass[mass > 0]
         position, order = kernels.argsort(measures.value, threads=1)
@@ -179,18 +206,32 @@ class AnchorFeatures:
     def events(self) -> Events:
         """Every jump of every anchor's CDF, by position (of a level matrix: column i is as good an anchor as any)."""
         if self.levels is None:
-            raise InputError("these features were made with mean_only=True, which serves p=2 only")
+            if self.has_levels and self.weighted_levels is not None:
+                return events_of_levels(self.weighted_levels)
+            raise InputError("these features were made with mean_only=True, which serves Anchor Energy with p=2 only")
         count, anchors = self.levels.shape
         position, order = kernels.argsort(self.levels.ravel().astype(np.float64, copy=False), threads=1)
         row = (order % anchors).astype(np.uint32)
         jump = np.broadcast_to(to_heights(np.array(1 / count)), row.shape).copy()
         return Events(position, row, jump, uniform_weights(anchors))
 
+    @cached_property
+    def weighted_levels(self) -> WeightedLevels | None:
+        """Levels whose numbers have the weights of their anchors, if all anchors jump at the same shares."""
+        if self.levels is None:
+            return None
+        heights = level_heights(self.levels.shape[1])
+        return same_anchors(np.ascontiguousarray(self.levels, dtype=np.float64), heights)
+
     @property
     def span(self) -> tuple[float, float]:
         """The smallest and the largest cost."""
-        if self.levels is not None:
-            return float(self.levels[0, 0]), float(self.levels[-1, -1])
+        if self.has_levels:
+            levels = self.levels
+            if levels is None:
+                assert self.weighted_levels is not None
+                levels = self.weighted_levels.levels
+            return float(levels[0, 0]), float(levels[-1, -1])
         return float(self.events.position[0]), float(self.events.position[-1])
 
     @cached_property
@@ -198,6 +239,8 @@ class AnchorFeatures:
         """Mean over the anchors of their quantile functions."""
         if self.levels is not None:
             return mean_of_levels(self.levels)
+        if self.has_levels and self.weighted_levels is not None:
+            return mean_of_weighted_levels(self.weighted_levels)
         moves, mass = self.level_moves, self.events.mass
         origin = float(self.events.position[len(self.events.position) // 2])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -227,7 +270,7 @@ class AnchorFeatures:
         p : int from 1 to 64
             Power of the cost.
         threads : int
-            The answer does not depend on it.
+            The result does not depend on it.
 
         Returns
         -------
@@ -238,11 +281,11 @@ class AnchorFeatures:
         if p != 1:  # a pair takes microseconds, and so would looking at p
             p = check_power(p)
         if self.levels is None or other.levels is None:
+            if p == 1 and self.has_levels and other.has_levels:
+                return 2 * self._gaps_to(other, 2, threads)
             return self.sweep_energy_to(other, p, threads=threads)
-        x, y = self.levels, other.levels
-        if x.dtype != y.dtype:  # float32 and float64
-            x, y = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-        energy = kernels.level_energy(x, y, p, threads)
+        levels = same_dtype(self.levels, other.levels)
+        energy = kernels.level_energy(*levels, threads) if p == 1 else powers.level_energy(*levels, p)
         check_overflow(energy, p)
         return energy
 
@@ -255,9 +298,48 @@ class AnchorFeatures:
         else:
             signed_mass = np.concatenate([self.events.mass, -other.events.mass])
             moves = merged_moves(self.level_moves, other.level_moves)
-            energy = kernels.level_sweep_energy(moves, signed_mass, p, threads)
+            energy = powers.level_sweep_energy(moves, signed_mass, p)
         check_overflow(energy, p)
         return energy
+
+    def sliced_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
+        """Sliced Anchor Wasserstein distance between two features, see `sliced_anchor_wasserstein`.
+
+        Parameters
+        ----------
+        other : AnchorFeatures
+            Made with the same `robust`, which is not looked at here.
+        p : {1, 2}
+        threads : int
+            The result does not depend on it.
+
+        Returns
+        -------
+        float
+        """
+        if self.levels is not None and other.levels is not None:
+            distance = kernels.level_transport(*same_dtype(self.levels, other.levels), p, threads)
+        elif self.has_levels and other.has_levels:
+            if p == 1:
+                return self._gaps_to(other, 1, threads)
+            assert self.weighted_levels is not None
+            assert other.weighted_levels is not None
+            distance = kernels.weighted_transport(self.weighted_levels, other.weighted_levels, threads)
+        elif p == 1:
+            distance = kernels.sweep_transport(self.events, other.events, threads)
+        else:
+            moves = self.level_moves, self.events.mass, other.level_moves, other.events.mass
+            distance = kernels.level_sweep_transport(*moves)
+        check_overflow(distance, 1)
+        return distance
+
+    def _gaps_to(self, other: AnchorFeatures, power: int, threads: int) -> float:
+        """∬ |F - G|^power dx dt by levels."""
+        assert self.weighted_levels is not None
+        assert other.weighted_levels is not None
+        found = kernels.weighted_gaps(self.weighted_levels, other.weighted_levels, power, 0.0, threads)
+        check_overflow(found, 1)
+        return found
 
     def self_cost(self, p: int = 1) -> float:
         """Mean transport cost E[OT_p] between two independent anchors.
@@ -278,20 +360,29 @@ class AnchorFeatures:
         """All that is kept of the space."""
         if self.is_mean_only:
             return [np.asarray(part) for part in self.mean_quantile]
-        return list(self.events) if self.levels is None else [self.levels]
+        if self.levels is not None:
+            return [self.levels]
+        return list(self.weighted_levels if self.has_levels and self.weighted_levels else self.events)
 
     def __repr__(self) -> str:
         if self.is_mean_only:
             kept = "mean only"
         elif self.levels is not None:
             kept = f"levels of {self.levels.shape[1]} anchors"
+        elif self.has_levels and self.weighted_levels is not None:
+            kept = f"levels of {len(self.weighted_levels.height)} weighted anchors"
         else:
             kept = f"events of {len(self.events.mass)} anchors"
         return f"AnchorFeatures({kept}, robust={self.robust})"
 
 
+def same_dtype(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Return two arrays as they are, or in float64 if one of them is."""
+    return (x, y) if x.dtype == y.dtype else (x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
+
+
 def _with_attributes(
-    x: Space | ArrayLike,
+    x: Space | Rows | ArrayLike,
     attributes: AttributesLike,
     max_cost: float | None,
     robust: bool,
@@ -309,7 +400,7 @@ def _with_attributes(
 
 
 def as_features(
-    x: Space | AnchorFeatures | ArrayLike, *, robust: bool, threads: int = 1, mean_only: bool = False
+    x: Space | Rows | AnchorFeatures | ArrayLike, *, robust: bool, threads: int = 1, mean_only: bool = False
 ) -> AnchorFeatures:
     """Return x if it is features (made with the same `robust`), else the features of the space or cost matrix x."""
     if not isinstance(x, AnchorFeatures):
@@ -317,6 +408,35 @@ def as_features(
     if x.robust != robust:
         raise InputError(f"the features were made with robust={x.robust}, but robust={robust} is asked for")
     return x
+
+
+def weighted_levels_of(quantiles: Floats, weights: Float64s) -> WeightedLevels:
+    """Sort every level of the quantiles [k, i] of anchors, each number with its anchor's weight; weights sum to 1."""
+    order = np.argsort(quantiles, axis=1, kind="stable")
+    levels = np.take_along_axis(quantiles, order, axis=1).astype(np.float64, copy=False)
+    return WeightedLevels(levels, order.astype(np.uint32), whole_heights(weights))
+
+
+def same_anchors(levels: Float64s, heights: Int64s) -> WeightedLevels:
+    """Levels of anchors that weigh the same: any number may be any anchor's."""
+    anchor = np.broadcast_to(np.arange(levels.shape[1], dtype=np.uint32), levels.shape).copy()
+    return WeightedLevels(levels, anchor, heights)
+
+
+def events_of_levels(x: WeightedLevels) -> Events:
+    """Every jump of every anchor's CDF, by position."""
+    count, anchors = x.levels.shape
+    position, order = kernels.argsort(x.levels.ravel(), threads=1)
+    return Events(position, x.anchor.ravel()[order], level_heights(count)[order // anchors], from_heights(x.height))
+
+
+def mean_of_weighted_levels(x: WeightedLevels) -> StepFunction:
+    """Mean quantile function: of every level the mean by weight."""
+    count = len(x.levels)
+    origin, mass = float(x.levels[count // 2, 0]), from_heights(x.height)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = np.array([mass[anchor] @ (level - origin) for level, anchor in zip(x.levels, x.anchor, strict=True)])
+    return StepFunction(value, np.arange(1, count + 1) / count, origin)
 
 
 def mean_of_levels(levels: Floats) -> StepFunction:

@@ -10,7 +10,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._kernels import kernels
 from anchorot._kernels.records import GridSpec
+from anchorot._typing import Float64s
 from anchorot._validate import check_integer
 from anchorot.anchors.attributes import Outline
 from anchorot.anchors.features import AnchorFeatures
@@ -59,8 +61,8 @@ class Grid:
         robust: bool = False,
         max_cost: float | None = None,
     ) -> Self:
-        """Grid over the range of all costs of the spaces, up to a reach; of ranks, if `robust`, over [0, 1]."""
-        low, high = (0.0, 1.0) if robust else span_of_all(map(_span, spaces))
+        """Grid over the range of all costs of the spaces, up to a max_cost; of ranks, if `robust`, over [0, 1]."""
+        low, high = (0.0, 1.0) if robust else span_of_all(map(span_of, spaces))
         if max_cost is None:
             return cls.over((low, high), shape)
         return cls(shape, low if max_cost - low > MIN_RANGE else max_cost - max(abs(max_cost), 1.0), max_cost)
@@ -89,7 +91,7 @@ def check_shape(shape: object) -> tuple[int, int]:
     return check_integer(shape[0], "grid[0]", 1), check_integer(shape[1], "grid[1]", 1)
 
 
-def _span(x: Space | Outline | AnchorFeatures | ArrayLike) -> tuple[float, float]:
+def span_of(x: Space | Outline | AnchorFeatures | ArrayLike) -> tuple[float, float]:
     """Smallest and largest cost between points of positive weight, found without sorting."""
     return x.span if isinstance(x, AnchorFeatures) else Outline.of(x, robust=False).span
 
@@ -100,3 +102,10 @@ def span_of_all(spans: Iterable[tuple[float, float]]) -> tuple[float, float]:
     if len(all_spans) == 0:
         raise InputError("got no spaces to learn the range of costs from; give a Grid instead")
     return float(all_spans[:, 0].min()), float(all_spans[:, 1].max())
+
+
+def plain_averages(features: AnchorFeatures, grid: GridSpec) -> Float64s:
+    """Averages over the cells of the F of all anchors alike, (cells_x, cells_t)."""
+    if features.levels is not None:
+        return kernels.level_averages(features.levels, grid)
+    return kernels.event_averages(features.events, grid)

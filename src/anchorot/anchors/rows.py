@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from anchorot._kernels import kernels
 from anchorot._kernels.records import StepRows, common_segments, from_heights, to_heights
 from anchorot._typing import Float64s
+from anchorot.rows import Rows
 from anchorot.space import Space
 
 MIN_SQUARE_SHARE = 1e-6  # of two squared norms: a smaller squared distance has lost digits as their difference
@@ -19,8 +20,9 @@ BLOCK_NUMBERS = 1 << 20  # worked on at a time
 class AnchorRows:
     """The anchors of a space, each sorted: what the costs to another space's anchors need, computed once.
 
-    A uniform space is kept as its quantiles, [k, i] the k-th smallest cost of anchor i, and any other as step functions
-    of the level. Points of weight zero are anchors too, but no anchor sees them.
+    Where all costs of a row count equally, as in a uniform space and in `Rows`, the quantiles are kept, [k, i] the k-th
+    smallest cost of anchor i, else step functions of the level. Points of weight zero are anchors too, but no anchor
+    sees them.
     """
 
     def __init__(self, weights: Float64s, *, quantiles: Float64s | None = None, steps: StepRows | None = None) -> None:
@@ -30,8 +32,12 @@ class AnchorRows:
             self.steps = steps  # fills the cached property of this name
 
     @classmethod
-    def of(cls, space: Space, threads: int = 1) -> Self:
+    def of(cls, space: Space | Rows, threads: int = 1) -> Self:
         """Sort the rows of a space."""
+        if isinstance(space, Rows):
+            part = space.support()
+            quantiles = kernels.quantiles(part.values, threads).astype(np.float64, copy=False)
+            return cls(part.weights, quantiles=quantiles)
         if space.is_uniform:
             quantiles = kernels.quantiles(space.cost, threads).astype(np.float64, copy=False)
             return cls(space.weights, quantiles=quantiles)
@@ -53,7 +59,8 @@ class AnchorRows:
         """Each anchor's quantile function."""
         assert self.quantiles is not None  # else these were there from the start
         value = np.ascontiguousarray(self.quantiles.T)
-        return StepRows(value, np.broadcast_to(np.arange(1, self.n + 1) / self.n, value.shape).copy())
+        count = value.shape[1]
+        return StepRows(value, np.broadcast_to(np.arange(1, count + 1) / count, value.shape).copy())
 
     @property
     def span(self) -> tuple[float, float]:
@@ -75,7 +82,7 @@ class AnchorRows:
         return AnchorRows(self.weights, steps=StepRows(self.steps.value / scale, self.steps.end))
 
 
-def row_costs(x: Space | AnchorRows, y: Space | AnchorRows, p: int, threads: int) -> Float64s:
+def row_costs(x: Space | Rows | AnchorRows, y: Space | Rows | AnchorRows, p: int, threads: int) -> Float64s:
     """M[i, j] = OT_p between the costs that point i of x and point j of y see; shape (n, m).
 
     O(n m (n + m)) time and O(n² + m² + n m) memory: sums of absolute differences in register tiles for p = 1, a
@@ -88,6 +95,24 @@ def row_costs(x: Space | AnchorRows, y: Space | AnchorRows, p: int, threads: int
         if qx is None or qy is None or p > 2:
             return kernels.step_costs(rows_x.steps, rows_y.steps, p, threads)
         return _absolute_costs(qx, qy, threads) if p == 1 else _squared_costs(qx, qy)
+
+
+def largest_gaps(x: AnchorRows, y: AnchorRows) -> Float64s:
+    """M[i, j] = the largest difference of the quantiles of row i of x and row j of y at one level, (n, m)."""
+    from scipy.spatial.distance import cdist
+
+    if x.quantiles is not None and y.quantiles is not None:
+        k, l, _ = common_segments(len(x.quantiles), len(y.quantiles))
+        return cdist(x.quantiles[k].T, y.quantiles[l].T, "chebyshev")
+    return np.array([[_largest_gap(x.steps, i, y.steps, j) for j in range(y.n)] for i in range(x.n)])
+
+
+def _largest_gap(x: StepRows, i: int, y: StepRows, j: int) -> float:
+    """Between every two ends of steps of either, the difference of the steps that hold there."""
+    ends = np.unique(np.concatenate([x.end[i], y.end[j]]))
+    middle = (np.append(0.0, ends[:-1]) + ends) / 2
+    of_x, of_y = (side.value[row][np.searchsorted(side.end[row], middle)] for side, row in ((x, i), (y, j)))
+    return float(np.abs(of_x - of_y).max())
 
 
 def _absolute_costs(qx: Float64s, qy: Float64s, threads: int) -> Float64s:

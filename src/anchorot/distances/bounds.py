@@ -1,4 +1,4 @@
-"""Lower bounds of Gromov-Wasserstein (Mémoli)."""
+"""Lower bounds of Gromov-Wasserstein (Mémoli's, and half of Sliced Anchor Wasserstein)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from anchorot._parallel import interruptible
 from anchorot._rescale import unit_of
-from anchorot._validate import check_choice, check_overflow, check_power
+from anchorot._validate import check_low_power, check_overflow
+from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.line import StepFunction, quantile_function, step_distance
 from anchorot.anchors.rows import AnchorRows, row_costs
 from anchorot.distances.descent import cheapest_plan
@@ -18,14 +19,14 @@ from anchorot.distances.sinkhorn import STOPPED_EARLY
 from anchorot.distances.solver import unit_spaces
 from anchorot.distances.wasserstein import Transport, exact_transport
 from anchorot.exceptions import ConvergenceWarning
-from anchorot.space import Space, as_space, heavy_part, with_unit_costs
+from anchorot.space import Space, as_space, with_unit_costs
 
 
 @dataclass(frozen=True)
 class LowerBounds:
-    """Mémoli's lower bounds of :math:`GW_p`, in his scale (half of the p-th root).
+    """Lower bounds of :math:`GW_p`, in Mémoli's scale (half of the p-th root).
 
-    ``flb <= tlb`` and ``slb <= tlb``, and all three are at most :math:`GW_p`; of `flb` and `slb` either may be larger.
+    ``slb <= saw <= tlb`` and ``flb <= tlb``, and all four are at most :math:`GW_p`; `flb` may be above `saw` or below.
 
     Attributes
     ----------
@@ -33,6 +34,9 @@ class LowerBounds:
         First: transport between the points' eccentricities, O(n²).
     slb : float
         Second: transport between the distributions of all costs, O(n² log n).
+    saw : float
+        Transport between the anchors' quantiles, level by level, O(n² log n). Half of
+        :func:`sliced_anchor_wasserstein`.
     tlb : float
         Third: exact transport between the anchors, O(n³). Half the p-th root of `anchor_wasserstein` at epsilon = 0.
     p : int
@@ -40,12 +44,13 @@ class LowerBounds:
 
     flb: float
     slb: float
+    saw: float
     tlb: float
     p: int
 
     def loss(self) -> float:
         """Return the best bound in the scale of `gromov_wasserstein` and of POT, (2 GW_p)^p."""
-        root = 2 * max(self.flb, self.slb, self.tlb)
+        root = 2 * max(self.flb, self.slb, self.saw, self.tlb)
         loss = root * root if self.p == 2 else root
         check_overflow(loss, self.p)
         return loss
@@ -69,7 +74,7 @@ def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust:
     Returns
     -------
     LowerBounds
-        With `.flb`, `.slb` and `.tlb`, in the scale of :math:`GW_p`, and `.loss()`, the best of them in that of
+        With `.flb`, `.slb`, `.saw` and `.tlb`, in the scale of :math:`GW_p`, and `.loss()`, the best of them in that of
         :func:`gromov_wasserstein`. O(n m (n + m)) time for the costs between all anchors, and O(n³) for the third.
 
     Examples
@@ -77,12 +82,12 @@ def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust:
     >>> import anchorot as ao
     >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
     >>> bounds = ao.lower_bounds(line, triangle, p=1)
-    >>> round(bounds.flb, 6), round(bounds.slb, 6), round(bounds.tlb, 6)
+    >>> round(bounds.flb, 6), round(bounds.saw, 6), round(bounds.tlb, 6)
     (0.111111, 0.111111, 0.111111)
     """
-    p = check_bound_power(p)
+    p = check_low_power(p)
     space_x, space_y = as_space(x, robust=robust), as_space(y, robust=robust)
-    (unit_x, unit_y), unit = with_unit_costs(heavy_part(space_x), heavy_part(space_y))
+    (unit_x, unit_y), unit = with_unit_costs(space_x.support(), space_y.support())
     tlb, converged = interruptible(
         lambda: third_bound(AnchorRows.of(space_x), AnchorRows.of(space_y), p), max(space_x.n, space_y.n)
     )
@@ -91,16 +96,10 @@ def lower_bounds(x: Space | ArrayLike, y: Space | ArrayLike, p: int = 2, robust:
     return LowerBounds(
         flb=0.5 * unit * first_cost(unit_x, unit_y, p) ** (1 / p),
         slb=second_bound(all_costs(space_x), all_costs(space_y), p),
+        saw=0.5 * AnchorFeatures.of(space_x).sliced_to(AnchorFeatures.of(space_y), p),
         tlb=tlb,
         p=p,
     )
-
-
-def check_bound_power(p: int) -> int:
-    """Return p if the bounds are known for it."""
-    p = check_power(p)
-    check_choice(str(p), "p", ("1", "2"))
-    return p
 
 
 def all_costs(space: Space) -> StepFunction:

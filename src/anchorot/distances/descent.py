@@ -1,4 +1,4 @@
-"""Down from a plan: annealed while a temperature falls, then sharpened by assignments, swaps, conditional gradient.
+"""Minimise the loss from a given plan: annealing first, then assignments, swaps and conditional gradient.
 
 Annealing. A step takes the gradient L of the objective at the plan T (two products of matrices) and replaces T by the
 entropic plan of the costs L at epsilon = tau · std(L). Relative to the spread of the costs no scale is left to choose:
@@ -273,7 +273,7 @@ class Assignments:
     """Matchings of least costs, of one matrix after the other.
 
     Potentials of an entropic plan, kept from one to the next, are nearly those of the assignment: taken off the costs
-    they change no answer, and make it several times as fast.
+    they change no result, and make it several times as fast.
     """
 
     def __init__(self, a: Floats, b: Floats) -> None:

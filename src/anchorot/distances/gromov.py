@@ -29,14 +29,14 @@ from anchorot.space import Space, as_space
 
 INNER_SHARE = 1e-4  # of the mass that the last step moved: tolerance of the next entropic plan
 MIN_INNER_TOLERANCE = 1e-11  # what rounding allows
-INNER_ITERATIONS = 10_000
+INNER_ITERATIONS = 10_000  # of Sinkhorn within one step, after which a warning says that it did not converge
 HALVINGS = 30  # of a step that would raise the objective
 ROUNDING = 1e-14  # of the square of the unit of costs: no rise
 STUCK = "no step lowers the objective, though the plan is not stationary; try another start"
 AT_LIMIT = "the limit of iterations was reached; raise max_iter"
-LOOSE = "Sinkhorn's iteration did not max_cost its tolerance; raise epsilon or the tolerance"
+LOOSE = "Sinkhorn's iteration did not reach its tolerance; raise epsilon or the tolerance"
 LARGEST_EPSILON = 1e6  # in units of the largest squared cost: beyond, the plan is the product of the weights
-TOLERANCE = 1e-6
+TOLERANCE = 1e-6  # norm of the last change of a plan, and relative change of POT's loss: converged
 DESCENT_STEPS, ENTROPIC_STEPS = 10_000, 1_000
 SEVERAL_STARTS = ("anchors", "quick")  # starts that stand for more than one
 QUICK_TEMPERATURES = (0.12,)  # the one temperature of "quick"

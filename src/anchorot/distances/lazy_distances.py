@@ -27,10 +27,10 @@ class MeshDistances:
     Parameters
     ----------
     mesh : path, trimesh.Trimesh, or pair of arrays
-        As in :func:`from_mesh`. Of several components the largest is kept, with an `InputWarning`.
+        As in :func:`anchorot.from_mesh`. Of several components the largest is kept, with an `InputWarning`.
     geodesic : {"heat", "edge"}
-        How distances are measured, see :func:`from_mesh`. "heat" factorises a matrix once and then solves once for
-        every row.
+        How distances are measured, see :func:`anchorot.from_mesh`. "heat" factorises a matrix once and then solves once
+        for every row.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class MeshDistances:
 
     @property
     def root_area(self) -> float:
-        """Root of the surface's area, a length that errors of maps are told in."""
+        """Root of the surface's area, the unit of length for errors of maps."""
         unit = unit_of(float(np.abs(self._surface.vertices).max()))
         a, b, c = (self._surface.vertices / unit)[self._surface.faces.T]
         return unit * float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2) ** 0.5

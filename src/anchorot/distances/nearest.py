@@ -1,4 +1,4 @@
-"""What every search for nearest spaces returns, and the one by Gromov-Wasserstein, which bounds make short."""
+"""Results of searches for the nearest spaces; and the search by Gromov-Wasserstein, which lower bounds shorten."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from anchorot._html import card, rows
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_list
-from anchorot.anchors.line import step_distance
+from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.rows import AnchorRows
-from anchorot.distances.bounds import all_costs, first_cost, third_cost
+from anchorot.distances.bounds import first_cost, third_cost
 from anchorot.distances.gromov import gromov_wasserstein
 from anchorot.exceptions import InputError
-from anchorot.space import Space, as_space, heavy_part
+from anchorot.space import Space, as_space
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -38,13 +38,14 @@ class Neighbors:
         Which spaces: ids of an index, or places in a sequence; -1 where there are no more that can be used.
     value : ndarray of the same shape
         What they were compared by: the Anchor Energy, which is the square of a distance, the loss of
-        :func:`gromov_wasserstein`, or the value of another metric of :func:`pairwise`. NaN where the index is -1.
+        :func:`anchorot.gromov_wasserstein`, or the value of another metric of :func:`pairwise`. NaN where the index is
+        -1.
     names : tuple of k str, or None
         Their names, if they have names.
     n_exact : int
         How many times that was computed; lower bounds ruled out the rest.
     exact : bool
-        Whether the answer is proved to be that of computing it for all spaces.
+        Whether these are certainly the nearest, as if it had been computed for all spaces.
     n_spaces : int
         Among how many spaces they were looked for: all indices are below it.
     """
@@ -81,7 +82,7 @@ class Neighbors:
         return csr_matrix((value[index >= 0], index[index >= 0], ends), shape=(len(index), self.n_spaces))
 
     def _repr_html_(self) -> str:
-        facts = {"answer": "proved" if self.exact else "not proved", "compared exactly": self.n_exact}
+        facts = {"result": "exact" if self.exact else "approximate", "compared exactly": self.n_exact}
         if self.index.ndim == 2:
             return card("Neighbors", {"of": f"{len(self.index)} spaces, {self.index.shape[1]} each", **facts})
         names = self.index.tolist() if self.names is None else self.names
@@ -100,9 +101,10 @@ def nearest_gw(
 ) -> Neighbors:
     """The k spaces nearest to a query by Gromov-Wasserstein, computing it only where a lower bound allows.
 
-    Bounds are tried from the cheapest to the dearest: eccentricities and all costs (FLB, SLB) for all spaces, then, in
-    the order of those, the third bound, and the loss itself only while some bound is below the k-th best loss found.
-    What the solver finds is never below a bound, so the answer is that of solving for all spaces; equal losses keep
+    Bounds are tried from the cheapest to the dearest: eccentricities (FLB) and Sliced Anchor Wasserstein for all
+    spaces, then, in the order of those, the third bound, and the loss itself only while some bound is below the k-th
+    best loss found.
+    What the solver finds is never below a bound, so the result is that of solving for all spaces; equal losses keep
     the order of `spaces`.
 
     Parameters
@@ -114,10 +116,10 @@ def nearest_gw(
     robust : bool
         Compare ranks of costs.
     epsilon : float >= 0, optional
-        As in :func:`gromov_wasserstein`, by default 0. Above 0 spaces are compared by the losses of entropic plans,
-        which are not below the bounds either.
+        As in :func:`anchorot.gromov_wasserstein`, by default 0. Above 0 spaces are compared by the losses of entropic
+        plans, which are not below the bounds either.
     start : str
-        Where the solver begins, as in :func:`gromov_wasserstein`.
+        Where the solver begins, as in :func:`anchorot.gromov_wasserstein`.
 
     Returns
     -------
@@ -134,9 +136,9 @@ def nearest_gw(
     k, spaces = check_integer(k, "k", 1), check_list(spaces, "spaces", "space")
     if k > len(spaces):
         raise InputError(f"k={k} nearest spaces are asked for, but there are only {len(spaces)}")
-    x, *others = (heavy_part(as_space(s, robust=robust)) for s in [query, *spaces])
-    costs, rows = all_costs(x), AnchorRows.of(x)
-    cheap = [max(first_cost(x, y, 2), step_distance(costs, all_costs(y), 2)) for y in others]
+    x, *others = (as_space(s, robust=robust).support() for s in [query, *spaces])
+    features, rows = AnchorFeatures.of(x), AnchorRows.of(x)
+    cheap = [max(first_cost(x, y, 2), features.sliced_to(AnchorFeatures.of(y), 2) ** 2) for y in others]
     rounding = ROUNDING * max(float(np.abs(y.cost).max()) for y in (x, *others)) ** 2
     found: list[tuple[float, int]] = []  # the k best losses so far, with their spaces
     n_exact = 0

@@ -25,9 +25,9 @@ from anchorot._typing import Float64s, Floats, Int64s
 MOST_ATOMS = 4  # times n + m entries: a plan of fewer is summed over pairs of its entries, which cannot cancel
 MIN_SPARSE_SIZE = 250_000  # entries of a plan, from where it pays to look whether it is sparse
 SMALLEST_SINGLE = 1e-30  # what float32 still tells from zero
-RANKS = (32, 64, 128, 256, 512)
+RANKS = (32, 64, 128, 256, 512)  # that are tried, doubled, until the error is small enough
 LARGE_ERROR = 0.2  # of what is left of the costs, by its norm, once their mean is taken out
-MIDDLE_ERROR = 0.02
+MIDDLE_ERROR = 0.02  # of the same, at temperatures in between
 SMALL_ERROR = 0.004  # where points lie close, and temperatures are low
 MIN_RANK_GAIN = 4  # times the rank must be below the number of points for factors to pay
 
@@ -244,7 +244,7 @@ class Factors(NamedTuple):
 
     vectors: Floats
     values: Floats  # the largest first, by their size
-    missed: Float64s  # (r,), by how much the first so many miss the matrix: norms as shares of that about the mean
+    missed: Float64s  # (r,), by how much the first 1, 2, ... factors miss the matrix, of its norm about the mean
 
     def truncate(self, largest_error: float) -> Self:
         """As many as an accuracy needs."""

@@ -3,8 +3,8 @@
 Most starts lead to a few plans, long before the last temperature: those that have become alike go on as one. Of many
 points, where every step counts, starts race: those far above the best are given up at every temperature, costs are
 off by up to a fifth as long as plans are blurred, and the product plan, which takes longest to anneal, is tried only if
-no two other starts agree on the best. What is left is annealed further, to temperatures that tell near points apart,
-and sharpened. One start more is the answer of landmarks, found in the same way: at a plan between landmarks the
+no two other starts agree on the best. What is left is annealed further, to temperatures that distinguish near points,
+and sharpened. One more start is the alignment of landmarks, found in the same way: at a plan between landmarks the
 gradient of the objective compares points by their costs to landmarks and to the landmarks' matches, so the first step
 of annealing extends it to all points.
 """
@@ -44,17 +44,17 @@ from anchorot.distances.quadratic import (
 )
 from anchorot.distances.starts import LARGE_STARTS, LAST_RESORT, STARTS, StartingPlan, anchor_starts, starting_plans
 from anchorot.exceptions import InputError
-from anchorot.space import Space, heavy_part
+from anchorot.space import Space
 
 MIN_EXTRA_MASS = 1e-9  # of the mass: what the extra points have at least, since Sinkhorn's iteration takes logarithms
 MIN_SHARE = 1e-9  # of the mass that is matched: less is lost in the rounding of the rest
 MAX_TWIN_DIFFERENCE = 0.05  # of the mass: soft plans that differ by less lead to the same sharp one
 MAX_DEVIATIONS = 4.0  # deviations from the median distortion: beyond, a point is not matched if the mass is free
 DISTORTION_ROUNDING = 1e-6  # of the unit of costs, beside that
-ROUNDS = 4  # of trimming
+ROUNDS = 4  # of trimming, at the most
 MANY_POINTS = 800  # from where not every start is sharpened
-LANDMARKS = 400
-LANDMARK_STARTS = ("landmarks", "landmarks, otherwise")  # two answers of the same landmarks: they confirm nothing
+LANDMARKS = 400  # points of each side, aligned first beyond MANY_POINTS; half as many as are aligned without them
+LANDMARK_STARTS = ("landmarks", "landmarks, otherwise")  # two results from the same landmarks: they confirm nothing
 MAX_OBJECTIVE_RATIO = 1.1  # times the least objective of the soft plans: from where a start is given up
 RACE_TEMPERATURE = 0.06  # down to here it is settled which starts go on, and of many points costs are approximate
 STEPS_PER_CORRECTION = 6  # that may be taken before what factors of the costs miss is computed again
@@ -78,7 +78,7 @@ def unit_spaces(x: Space, y: Space) -> tuple[list[Space], float]:
 
     The loss sees differences of costs only, but is computed from their squares, and annealed in float32.
     """
-    heavy = [heavy_part(space) for space in (x, y)]
+    heavy = [space.support() for space in (x, y)]
     costs, unit = in_unit_range([space.cost for space in heavy])
     return [Space(cost, space.weights, copy=False) for cost, space in zip(costs, heavy, strict=True)], unit
 
@@ -399,7 +399,7 @@ def _are_alike(one: Soft, other: Soft) -> bool:
 def solve_freely(setting: Setting, starts: list[StartingPlan]) -> list[Found]:
     """Match all that can be, then leave out what fits far worse than the rest, until that stays the same.
 
-    How much worse is too much is settled by the first answer: what is left always fits better than what was there, and
+    How much worse is too much is settled by the first result: what is left always fits better than what was there, and
     a limit that went down with it would end at the few points that fit best.
     """
     share, limits = 1.0, None

@@ -1,8 +1,8 @@
 """Where an alignment begins: plans between anchors, seen at several ranges, and the product plan.
 
 An anchor cut off at a range sees its neighbourhood only. Near anchors tell left from right and front from back where
-whole ones, which see everything, are nearly equal; whole ones tell the parts of a shape apart. No range is best for all
-pairs, but the objective tells which one was.
+whole ones, which see everything, are nearly equal; whole ones distinguish the parts of a shape. No range is best for
+all pairs, but the objective tells which one was.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from anchorot.distances.quadratic import spread
 from anchorot.space import Space
 
 BLUR = 0.1  # epsilon of a plan between anchors, in units of the spread of their costs
-LITTLE_BLUR = 0.02
+LITTLE_BLUR = 0.02  # likewise, where anchors are seen at a short range and differ less
 
 
 class StartingPlan(NamedTuple):
@@ -102,7 +102,7 @@ def _are_mostly_tied(costs: Float64s) -> bool:
 
 
 def _pin_points(costs: Float64s, x: Space, y: Space, rng: RngLike) -> Float64s:
-    """Break symmetry: match one undecided point after the other, and let the costs to it tell the rest apart."""
+    """Break symmetry: match one undecided point after the other, and let the costs to it distinguish the rest."""
     generator = check_rng(rng)
     unit = float(spread(np.subtract.outer(x.cost[0], y.cost[0]))[0, 0])
     costs = costs / float(spread(costs)[0, 0])

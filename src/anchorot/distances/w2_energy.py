@@ -33,7 +33,8 @@ from anchorot._validate import check_choice, check_integer, check_memory, check_
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.rows import BLOCK_NUMBERS, MIN_SQUARE_SHARE, AnchorRows, mend_near
 from anchorot.exceptions import InputError
-from anchorot.space import Space, as_space, heavy_part
+from anchorot.rows import Rows as SpaceRows
+from anchorot.space import Space, as_space
 
 GROUNDS = ("w1", "w2")
 NOT_WITH_W2 = "ground='w2' goes with p=1 and method='auto' only, and with neither attributes nor max_cost"
@@ -67,8 +68,10 @@ def ground_rows(side: SpaceOrFeatures, robust: bool, threads: int) -> AnchorRows
     """The anchors of positive weight; unequal weights stay as they are: divided by their sum they would round anew."""
     if isinstance(side, AnchorFeatures):
         raise InputError("W2 needs spaces: AnchorFeatures keep every level by itself, which is all that W1 sees")
+    if isinstance(side, SpaceRows):
+        return AnchorRows.of(side.ranked() if robust else side, threads)
     space = as_space(side, robust=robust)
-    part = heavy_part(space)
+    part = space.support()
     return AnchorRows.of(part if part.is_uniform else space, threads).heavy()
 
 
@@ -145,7 +148,7 @@ def as_points(curves: Curves) -> Float64s:
 def _join_anchors(x: AnchorRows, y: AnchorRows) -> Rows:
     """Both in one; of step functions the shorter ones stay at their last value, over no level at all."""
     if x.quantiles is not None and y.quantiles is not None:
-        k, l, width = common_segments(x.n, y.n)
+        k, l, width = common_segments(len(x.quantiles), len(y.quantiles))
         return Curves(np.concatenate([x.quantiles[k].T, y.quantiles[l].T]), width)
     longest = max(x.steps.value.shape[1], y.steps.value.shape[1])
     padded = (
@@ -269,7 +272,7 @@ def projected_energy(
     rng : None, int or numpy.random.Generator
         Source of randomness for the projections.
     threads : int
-        Threads to sort with; the answer does not depend on it.
+        Threads to sort with; the result does not depend on it.
 
     Returns
     -------
