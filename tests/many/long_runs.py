@@ -1,4 +1,4 @@
-"""A run long enough to be killed in the middle, in a process of its own, and what it and killed jobs leave on disk."""
+"""A run long enough to be killed in the middle, in its own process, and what it and killed jobs leave on disk."""
 
 import os
 import subprocess
@@ -70,7 +70,7 @@ def children_of(pid):
 
 
 def none_is_left_of(pids):
-    """Whether all processes end within seconds; some are in groups of their own."""
+    """Whether all processes end within seconds; some are in their own groups."""
 
     def is_gone(pid):
         try:

@@ -1,4 +1,4 @@
-"""Marks and reach wherever many spaces are compared."""
+"""Attributes and max_cost wherever many spaces are compared."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_embedding_bounds_the_energy_from_below(found, attributes):
     energies = ao.pairwise(found, attributes=attributes, max_cost=max_cost, n_jobs=1)
     bounds = 2 * ((vectors[:, None] - vectors) ** 2).sum(axis=2)
     size = max(1.0, float(np.abs(vectors).max()) ** 2)
-    assert (bounds <= energies + 1e-5 * size).all()
+    assert (bounds <= energies * (1 + 1e-6) + 1e-5 * size).all()  # float32 rounds either
 
 
 def test_finer_grids_come_near_the_energy():
@@ -96,7 +96,7 @@ def test_a_space_without_types_is_named():
 
 @pytest.mark.parametrize("metric", ["aw", "gw", "slb"])
 def test_other_metrics_refuse_attributes(metric):
-    with pytest.raises(ao.InputError, match="attributes and max_cost go with metric 'ae' and p=1"):
+    with pytest.raises(ao.InputError, match="attributes and max_cost go with metrics 'ae' and 'saw'"):
         ao.pairwise(tissues(1), metric=metric, attributes="types")
 
 

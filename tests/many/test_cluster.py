@@ -21,7 +21,7 @@ distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'"
 pytestmark = [
     pytest.mark.xdist_group("cluster"),
     pytest.mark.system,
-    # what Dask's own event loop leaves behind when a machine is busy or a worker lost is not ours to answer for
+    # what Dask's own event loop leaves behind when a machine is busy or a worker lost is not our concern
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
@@ -53,7 +53,7 @@ asyncio.run(main())
 
 
 class Cluster:
-    """A scheduler and workers, each a process of its own in a folder that holds nothing."""
+    """A scheduler and workers, each its own process in a folder that holds nothing."""
 
     def __init__(self, folder, stack):
         self.folder = folder
@@ -224,7 +224,7 @@ def test_files_are_embedded_elsewhere_as_here(cluster, tmp_path, monkeypatch, gr
 
 @pytest.mark.parametrize("attributes", ["types", "features"])
 @pytest.mark.parametrize("robust", [False, True])
-def test_marks_are_embedded_elsewhere_as_here(cluster, attributes, robust):
+def test_attributes_are_embedded_alike_on_workers_and_here(cluster, attributes, robust):
     cluster.add_worker()
     rng = np.random.default_rng(0)
     many = [

@@ -1,4 +1,4 @@
-"""Files turned into files of spaces: nothing is lost, nothing is overwritten, and all that was said is told."""
+"""Files turned into files of spaces: nothing is lost or overwritten, and all warnings are passed on."""
 
 import hashlib
 import json
@@ -108,7 +108,7 @@ def test_the_command_line_converts_files_folders_and_graphs(tmp_path, mixed):
     assert [each["file"] for each in found["files"]] == names
     assert found["reading"]["n_points"] == 2
     assert skipped.stderr.startswith("anchorot: note: 1 of 6 files were not converted: bad.off: ")
-    assert "5 of 6 files are spaces now" in shown.stdout
+    assert "5 of 6 files converted to spaces" in shown.stdout
     assert ao.read(tmp_path / "spaces" / "TOY-2.npz").n == 2
     assert index.returncode == 0
     nearest = json.loads(query.stdout)["nearest"][0]  # read as the files were that the spaces were converted from

@@ -96,6 +96,48 @@ def test_tiles_and_memory_change_no_bit(device, p, options):
     )
 
 
+# -- Sliced Anchor Wasserstein ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("native_only")
+@examples(20)
+@given(st.lists(spaces(uniform=True), min_size=1, max_size=5), st.sampled_from([1, 2]), st.integers(1, 5))
+def test_sliced_distances_of_uniform_spaces_have_the_bits_of_the_native_kernels(device, many, p, tile):
+    found, expected = on_both(device, many, metric="saw", p=p, tile=tile)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.usefixtures("native_only")
+@pytest.mark.parametrize("p", [1, 2])
+def test_sliced_distances_over_several_chunks_have_the_bits_of_the_native_kernels(device, p):
+    sizes = (47, 50, 47, 50, 47, 47, 50, 50, 50, 50)  # squared, more numbers than a chunk
+    found, expected = on_both(device, clouds(sizes, weighted=False), metric="saw", p=p)
+    np.testing.assert_array_equal(found, expected)
+
+
+@examples(20)
+@given(st.lists(spaces(), min_size=1, max_size=3), st.lists(spaces(), min_size=1, max_size=3), st.sampled_from([1, 2]))
+def test_sliced_distances_of_any_weights_have_the_values_of_the_cpu(device, many, others, p):
+    found, expected = on_both(device, many, others, metric="saw", p=p)
+    max_cost = max(1.0, *(float(np.abs(x.cost).max()) for x in (*many, *others)))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14 * max_cost)
+
+
+@pytest.mark.parametrize("options", [{}, {"p": 2}, {"max_cost": 1.5}, {"k": 3}], ids=str)
+def test_sliced_distances_of_all_sizes_and_weights_mix(device, options):
+    found, expected = on_both(device, clouds((*SIZES, 1)), metric="saw", **options)
+    if "k" in options:
+        np.testing.assert_array_equal(found.index, expected.index)
+        found, expected = found.value, expected.value
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_squares_out_of_range_are_left_to_the_cpu(device):
+    many = [ao.Space(factor * np.ones((2, 2))) for factor in (1e200, 2e200, 1e-200)]
+    found, expected = on_both(device, many, metric="saw", p=2)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_spaces_that_do_not_fit_on_the_device_go_block_by_block(device, monkeypatch):
     many = clouds(SIZES)
     whole = ao.pairwise(many, device=device)
@@ -225,7 +267,7 @@ def test_what_is_stopped_leaves_no_numbers(device):
     assert np.isnan(_pairs.pair_energies(x, x, lambda: True)).all()
 
 
-# -- at the door ---------------------------------------------------------------------------------------------------
+# -- input ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

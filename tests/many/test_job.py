@@ -126,7 +126,7 @@ def client(tmp_path_factory):
     options |= {"dashboard_address": ":0"}  # Dask's own port may be another cluster's: a warning, and here an error
 
     def hurry():
-        dask.config.set({timeout: "10s"})  # how long workers knock at a lost one's door
+        dask.config.set({timeout: "10s"})  # how long workers try to reach a lost one
 
     with (
         dask.config.set({timeout: "60s"}),  # a busy machine may take long to start processes and to let them in
@@ -138,7 +138,7 @@ def client(tmp_path_factory):
         yield client
 
 
-# What Dask's own event loop leaves behind when a machine is busy or a worker lost is not ours to answer for.
+# What Dask's own event loop leaves behind when a machine is busy or a worker lost is not our concern.
 on_a_cluster = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 

@@ -11,13 +11,12 @@ import anchorot as ao
 from anchorot.barycenter import barycenter
 from anchorot.cli import options
 from anchorot.io.options import ReadOptions
+from anchorot.many.metric import ExtraOption, Outcome
 from anchorot.many.metrics import (
     METRICS,
-    SQUARED,
     WITH_GRADIENT,
+    WITH_KERNEL,
     WITH_PLAN,
-    ExtraOption,
-    Outcome,
     metric_of,
     metric_options,
     plan_of,
@@ -108,7 +107,7 @@ def test_extra_options_are_offered_by_commands_and_differ_from_those_of_reading(
     for name in metric_options():
         assert name not in [each.name for each in fields(ReadOptions)]
         for command in ("compare", "pairwise"):
-            (option,) = (option for option in COMMANDS[command].params if f"--{name}" in option.opts)
+            (option,) = (option for option in COMMANDS[command].params if f"--{name.replace('_', '-')}" in option.opts)
             assert all(metric in option.help for metric in with_option(name))
 
 
@@ -117,7 +116,7 @@ def test_estimators_and_barycenters_take_their_names_from_the_list():
     from anchorot.estimators import AnchorKernel, AnchorNeighborsClassifier
 
     assert AnchorNeighborsClassifier._metrics == tuple(METRICS)
-    assert AnchorKernel._metrics == SQUARED == ("ae",)
+    assert AnchorKernel._metrics == WITH_KERNEL == ("ae", "saw")
     with pytest.raises(ao.InputError, match=f"metric must be one of {', '.join(map(repr, WITH_GRADIENT))}, but"):
         barycenter([np.zeros((2, 2))], 2, metric="gw")
 
@@ -141,7 +140,7 @@ def test_match_takes_its_plans_from_the_list():
 
 
 def test_the_help_names_the_powers_of_all_metrics():
-    shown = options._powers()
+    shown = options._powers
     assert shown == "1; 2 for gw, slb and tlb"
     assert all(METRICS[name].power == 2 for name in ("gw", "slb", "tlb"))
 

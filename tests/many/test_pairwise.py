@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import anchorot as ao
 from anchorot.anchors.features import as_features
 from anchorot.many import job, metrics
-from anchorot.many.metrics import METRICS
+from anchorot.many.metrics import FIELD_METRICS, METRICS
 from tests.strategies import assert_same, clouds, examples, public_value, spaces
 
 POWERS = {"ae": [1, 2, 3], "aw": [1, 2, 3], "slb": [1, 2], "tlb": [1, 2]}  # of others their own alone
@@ -92,28 +92,27 @@ def test_no_pair_is_compared_twice(monkeypatch):
     )
     together = metrics.kernels.level_energies
 
-    def counted(xs, ys, counts, p):
+    def counted(xs, ys, counts):
         compared.extend([1] * sum(counts))
-        return together(xs, ys, counts, p)
+        return together(xs, ys, counts)
 
     monkeypatch.setattr(metrics.kernels, "level_energies", counted)
     ao.pairwise(uniform(10), tile=4)
     assert len(compared) == 45
 
 
-@pytest.mark.parametrize("p", [1, 3])
-def test_spaces_that_are_compared_in_one_call_have_the_bits_of_one_by_one(p, monkeypatch):
+def test_spaces_that_are_compared_in_one_call_have_the_bits_of_one_by_one(monkeypatch):
     many = [*uniform(8), *(ao.Space(x.cost.astype(np.float32)) for x in uniform(3)), *clouds(8)]
-    found = ao.pairwise(many, p=p, tile=5)
-    monkeypatch.setattr(metrics, "_energies", lambda *given, p: None)
-    assert_same(found, ao.pairwise(many, p=p, tile=5))
+    found = ao.pairwise(many, tile=5)
+    monkeypatch.setattr(metrics, "_energies", lambda *given: None)
+    assert_same(found, ao.pairwise(many, tile=5))
 
 
 @pytest.mark.parametrize("is_uniform", [True, False])
 def test_a_tile_is_one_call_without_the_gil(is_uniform, monkeypatch):
     calls = []
     real = metrics._energies
-    monkeypatch.setattr(metrics, "_energies", lambda *given, p: calls.append(1) or real(*given, p=p))
+    monkeypatch.setattr(metrics, "_energies", lambda *given: calls.append(1) or real(*given))
     one_by_one = []
     monkeypatch.setattr(ao.AnchorFeatures, "energy_to", lambda *given, **options: one_by_one.append(1) or 0.0)
     many = [x for x in (*uniform(8), *clouds(24)) if x.is_uniform == is_uniform][:8]
@@ -182,7 +181,7 @@ def equal_sizes_fail(monkeypatch):
         return real(self, other, p, **options) if n != m else np.inf if n == 12 else np.nan
 
     monkeypatch.setattr(ao.AnchorFeatures, "energy_to", energy_to)
-    monkeypatch.setattr(metrics, "_energies", lambda *given, p: None)  # so that it is asked
+    monkeypatch.setattr(metrics, "_energies", lambda *given: None)  # so that it is asked
 
 
 @pytest.mark.parametrize("options", [{"tile": 2}, {"n_jobs": 2, "tile": 3}, {"n_jobs": 1, "memory": 1}])
@@ -206,7 +205,10 @@ def test_pairs_without_a_value_are_nan_and_counted_once(equal_sizes_fail, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"metric": "wasserstein"}, f"metric must be one of {', '.join(map(repr, METRICS))}, but .*'wasserstein'"),
+        (
+            {"metric": "wasserstein"},
+            f"metric must be one of {', '.join(map(repr, (*METRICS, *FIELD_METRICS)))}, but .*'wasserstein'",
+        ),
         ({"epsilon": 0.1}, "metric 'ae' has no epsilon"),
         ({"metric": "gw", "p": 1}, "metric 'gw' has the square loss, p=2, but .*p=1"),
         ({"metric": "gw", "epsilon": -1}, "epsilon must be a finite number >= 0, but got -1"),
@@ -238,7 +240,7 @@ def test_one_space_is_no_sequence(one):
 
 
 @pytest.mark.parametrize(("metric", "p", "features", "message"), [
-    ("tlb", 1, {}, r"spaces\[0\]: AnchorFeatures serve metric 'ae' only"),
+    ("tlb", 1, {}, r"spaces\[0\]: AnchorFeatures serve metrics 'ae' and 'saw' only"),
     ("ae", 1, {"robust": True}, r"spaces\[0\]: the features were made with robust=True"),
     ("ae", 1, {"mean_only": True}, r"spaces\[0\]: the features were made with mean_only=True, which serves p=2 only"),
 ])  # fmt: skip

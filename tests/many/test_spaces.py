@@ -1,12 +1,14 @@
 """The same done to each of many spaces, and those that are kept meanwhile."""
 
 import threading
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.many.spaces import ItemCache, each_space
+from anchorot._parallel import cores
+from anchorot.many.spaces import ItemCache, each_space, n_workers
 
 
 class Unordered:
@@ -73,3 +75,17 @@ def test_cache_tries_again_what_failed():
     with pytest.raises(OSError, match="not yet"):
         cache.get(0)
     assert cache.get(0).shape == (1,)
+
+
+def test_one_worker_per_core_but_one_alone_in_another_pool():
+    assert (n_workers(-1), n_workers(3)) == (cores(), 3)
+    with pytest.raises(ao.InputError, match="n_jobs must be an integer >= 1"):
+        n_workers(0)
+
+
+@pytest.mark.system
+def test_in_a_worker_of_another_pool_there_is_one():
+    joblib = pytest.importorskip("joblib")
+    assert joblib.Parallel(2)([joblib.delayed(n_workers)(-1)]) == [1]
+    with get_context("spawn").Pool(1) as pool:
+        assert pool.apply(n_workers, (-1,)) == 1

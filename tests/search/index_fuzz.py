@@ -1,9 +1,9 @@
-"""Mutate index files part by part, with checksums that fit: they are refused, or answer by what they hold.
+"""Mutate index files part by part, with valid checksums: they are refused, or give correct results.
 
     python -m tests.search.index_fuzz --cases 1000        as many of every mutation
     python -m tests.search.index_fuzz row --only 12       one case again
 
-Every case follows from its mutation and its number alone. Run it in a process of its own: it is there to crash.
+Every case follows from its mutation and its number alone. Run it in its own process: it is there to crash.
 """
 
 import argparse
@@ -256,7 +256,7 @@ def used_in_every_way(file, x):
 
 
 def is_refused(file, parts, x):
-    """Whether a file is refused; if not, its answers must be those of brute force over the features in it."""
+    """Whether a file is refused; if not, its results must be those of brute force over the features in it."""
     with closing(sqlite3.connect(file)) as connection:
         ids = [i for (i,) in connection.execute("SELECT id FROM spaces")]
     found = used_in_every_way(file, x)

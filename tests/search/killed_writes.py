@@ -1,4 +1,4 @@
-"""Do something to an index in a process that is killed at its k-th write, for all k: the old or the new is left.
+"""Kill a process at its k-th write to an index, for all k: the old or the new index is left.
 
 python -m tests.search.killed_writes FOLDER ACT        with killed_writes.c preloaded
 """

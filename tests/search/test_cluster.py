@@ -1,9 +1,10 @@
-"""An index on a Dask cluster: the bits of one machine, whatever is lost."""
+"""An index on a Dask cluster: the bits of one machine, even if workers are lost."""
 
 import os
 import signal
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def processes(client):
 
 
 @pytest.mark.system
-def test_an_index_on_a_cluster_gives_the_results_of_one_machine_whatever_is_lost(cluster, tmp_path, monkeypatch):  # noqa: F811
+def test_an_index_on_a_cluster_gives_the_results_of_one_machine_despite_losses(cluster, tmp_path, monkeypatch):  # noqa: F811
     rng = np.random.default_rng(0)
     files = [f"{number}.csv" for number in range(20)]
     for file in files:
@@ -53,6 +54,10 @@ def test_an_index_on_a_cluster_gives_the_results_of_one_machine_whatever_is_lost
         assert outcome(index.query(x, 6)) == outcome(here.query(x, 6))
     for again in (ao.SearchIndex.load("x"), ao.SearchIndex.load("x", client=client)):
         assert outcome(again.query(spaces[3], 6)) == outcome(here.query(spaces[3], 6))
+    for metric in ("saw", "aw"):
+        index_of = partial(ao.SearchIndex.build, files, files, metric=metric, **HOW)
+        for x in spaces[::9]:
+            assert outcome(index_of(path="y", client=client).query(x, 6)) == outcome(index_of().query(x, 6))
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path / "folder")
     assert index.query("../3.csv", 1).names == ("3.csv",)
@@ -90,7 +95,7 @@ def test_workers_follow_an_index_that_others_change(cluster, tmp_path):  # noqa:
 
 
 @pytest.mark.system
-def test_a_worker_that_is_lost_while_the_index_is_made_costs_time_only(cluster, tmp_path):  # noqa: F811
+def test_losing_a_worker_during_a_build_costs_only_time(cluster, tmp_path):  # noqa: F811
     many = clouds(8)
     for _ in range(2):
         cluster.add_worker()

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot._kernels import kernels
-from anchorot._kernels import numpy as numpy_grid
+from anchorot._kernels import kernels, powers
+from anchorot._kernels import numpy as numpy_kernels
 from anchorot._kernels.records import GridSpec
-from anchorot.anchors.attribute_features import plain_averages
 from anchorot.anchors.encoder import Encoder, cell_vector
+from anchorot.anchors.grid import plain_averages
 from tests import reference
 from tests.strategies import clouds, scale_of, spaces
 
@@ -56,12 +56,12 @@ def test_both_sets_of_kernels_agree_and_blocks_do_not_matter(n, monkeypatch):
     grid = GridSpec(9, 7, 0.3, 2.0)
     x = ao.from_points(rng.normal(size=(n, 2)))
     levels, events = ao.AnchorFeatures.of(x).levels, ao.AnchorFeatures.of(x).events
-    monkeypatch.setattr(numpy_grid, "BLOCK_NUMBERS", 50)
+    monkeypatch.setattr(powers, "BLOCK_NUMBERS", 50)
     np.testing.assert_allclose(
-        numpy_grid.level_averages(levels, grid), kernels.level_averages(levels, grid), atol=1e-12
+        numpy_kernels.level_averages(levels, grid), kernels.level_averages(levels, grid), atol=1e-12
     )
     np.testing.assert_allclose(
-        numpy_grid.event_averages(events, grid), kernels.event_averages(events, grid), atol=1e-12
+        numpy_kernels.event_averages(events, grid), kernels.event_averages(events, grid), atol=1e-12
     )
 
 
@@ -72,7 +72,7 @@ def test_ragged_collections_can_be_embedded():
     assert averages(ao.AnchorFeatures.of_rows(rows), grid)[0, 0] == pytest.approx(0.5 * 6.5 / 12 + 0.5)
 
 
-# -- laws ----------------------------------------------------------------------------------------------------------
+# -- properties -------------------------------------------------------------------------------------------------------
 
 
 @given(spaces(), spaces(), SHAPES)

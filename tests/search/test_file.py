@@ -52,7 +52,7 @@ def test_an_index_can_be_saved_over_the_file_it_came_from(tmp_path):
         assert pairs(each.query(many[0], k=9)) == brute_force(many[0], many[1:], 9, range(1, 10))
 
 
-def test_a_copy_and_the_index_that_it_was_saved_from_go_separate_ways(tmp_path):
+def test_a_copy_and_its_original_are_independent(tmp_path):
     many = clouds(6)
     index = ao.SearchIndex.build(many[:3], path=tmp_path / "x")
     index.save(tmp_path / "copy")
@@ -82,7 +82,7 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("is_there", [False, True])
 @pytest.mark.parametrize("way", ["build", "save", "wait"])
-def test_a_full_disk_is_an_error_that_names_a_place_the_caller_knows(way, is_there, tmp_path, monkeypatch):
+def test_a_full_disk_is_an_error_that_names_the_callers_path(way, is_there, tmp_path, monkeypatch):
     path, index = tmp_path / "x", ao.SearchIndex.build(clouds(30))
     if is_there:
         ao.SearchIndex.build(clouds(2), path=path)
@@ -94,10 +94,10 @@ def test_a_full_disk_is_an_error_that_names_a_place_the_caller_knows(way, is_the
         monkeypatch.setattr(tempfile.SpooledTemporaryFile, "write", full)
     else:
         monkeypatch.setattr(index_file, "SETTINGS", (*index_file.SETTINGS, "max_page_count = 6"))
-    with pytest.raises(OSError, match="No space left on device") as told:
+    with pytest.raises(OSError, match="No space left on device") as reported:
         index.save(path) if way == "save" else ao.SearchIndex.build(clouds(30), path=path)
-    assert told.value.filename == str(tmp_path if way == "wait" else path)
-    assert told.value.errno == errno.ENOSPC
+    assert reported.value.filename == str(tmp_path if way == "wait" else path)
+    assert reported.value.errno == errno.ENOSPC
     assert [file.name for file in tmp_path.iterdir()] == ["x"] * is_there
 
 
@@ -106,20 +106,20 @@ def test_errors_of_the_source_of_spaces_are_not_changed(tmp_path):
         yield from clouds(2)
         raise TimeoutError("the database does not reply")
 
-    with pytest.raises(TimeoutError, match="the database does not reply") as told:
+    with pytest.raises(TimeoutError, match="the database does not reply") as reported:
         ao.SearchIndex.build(spaces(), path=tmp_path / "x")
-    assert told.value.filename is None
+    assert reported.value.filename is None
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A small index file, and what it answers."""
+    """A small index file, and what queries return."""
     file = tmp_path_factory.mktemp("saved") / "index"
     index = ao.SearchIndex.build(clouds(3), list("abc"), grid=(2, 2), path=file)
-    return file.read_bytes(), answers(index)
+    return file.read_bytes(), results_of(index)
 
 
-def answers(index):
+def results_of(index):
     result = index.query(clouds(2, seed=1)[1], k=len(index))
     return pairs(result), result.names
 
@@ -186,9 +186,9 @@ def test_a_file_that_was_only_touched_gives_the_same_results(saved, tmp_path):
     data, right = saved
     (tmp_path / "index").write_bytes(data)
     index = ao.SearchIndex.load(tmp_path / "index")
-    assert answers(index) == right
+    assert results_of(index) == right
     os.utime(tmp_path / "index", (time.time() + 9, time.time() + 9))
-    assert answers(index) == right
+    assert results_of(index) == right
 
 
 # -- how spaces were read --------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_an_index_reads_a_file_as_its_spaces_were_read(tmp_path, files):
         assert (found.index[0], found.value[0]) == (2, 0.0)
 
 
-def test_what_is_read_otherwise_is_noted(files):
+def test_reading_with_other_options_is_noted(files):
     index = ao.SearchIndex.build(ao.read(path, **HOW) for path in files)
     differs = "n_points=8 where the index has 9, rng=4 where the index has 3"
     message = f"^this was read with different options from the index: {differs}$"
@@ -227,7 +227,7 @@ def test_what_is_read_otherwise_is_noted(files):
     index.query(ao.read(files[0], **HOW).cost, k=1)  # nobody knows how that was read
 
 
-def test_spaces_of_several_sorts_have_no_common_way_of_reading(files):
+def test_spaces_read_with_several_options_have_no_common_ones(files):
     spaces = [ao.read(files[0], **HOW), ao.read(files[1], kind="points")]
     assert ao.SearchIndex.build(spaces).reading is None
     assert ao.SearchIndex.build([spaces[0], spaces[0].cost]).reading is None
@@ -268,7 +268,7 @@ def test_a_change_that_raises_is_not_made_and_another_try_makes_it_once(tmp_path
 
 
 @pytest.mark.system
-def test_a_reader_whose_index_was_compacted_goes_on(tmp_path):
+def test_a_reader_continues_after_compaction(tmp_path):
     many = clouds(12)
     writer = ao.SearchIndex.build(many, path=tmp_path / "x")
     reader = ao.SearchIndex.load(tmp_path / "x")
@@ -286,7 +286,7 @@ def test_a_reader_whose_index_was_compacted_goes_on(tmp_path):
 
 
 @pytest.mark.system
-def test_a_reader_whose_index_was_built_anew_goes_on(tmp_path):
+def test_a_reader_continues_after_a_rebuild(tmp_path):
     many, others = clouds(30), clouds(12, seed=1)
     ao.SearchIndex.build(many, path=tmp_path / "x")
     reader = ao.SearchIndex.load(tmp_path / "x")
@@ -406,7 +406,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path):
 
 @pytest.mark.system
 @ON_UNIX
-def test_an_index_in_a_folder_that_cannot_be_written_to_can_be_asked(tmp_path):
+def test_an_index_in_a_read_only_folder_can_be_queried(tmp_path):
     folder = tmp_path / "shelf"
     folder.mkdir()
     ao.SearchIndex.build(clouds(9), path=folder / "x")

@@ -35,7 +35,7 @@ def test_features_that_are_too_long_for_one_row_take_several(tmp_path, monkeypat
         assert len(keys) > 3 * len(held)
 
 
-def test_names_of_files_that_are_no_text_are_kept(tmp_path):
+def test_file_names_that_are_not_text_are_kept(tmp_path):
     name = os.fsdecode(b"cat\xff.off")
     index = ao.SearchIndex.build(clouds(2), [name, ""], path=tmp_path / "x")
     assert index.query(clouds(1)[0], 1).names == (name,)
@@ -46,22 +46,22 @@ def test_names_of_files_that_are_no_text_are_kept(tmp_path):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A small index file, and what it answers."""
+    """A small index file, and the results of a query."""
     file = tmp_path_factory.mktemp("saved") / "index"
     index = ao.SearchIndex.build(clouds(3), list("abc"), grid=(2, 2), path=file)
-    return file.read_bytes(), answers(index)
+    return file.read_bytes(), results_of(index)
 
 
-def answers(index):
+def results_of(index):
     result = index.query(clouds(2, seed=1)[1], k=len(index))
     return pairs(result), result.names
 
 
 def refused_or_right(file, data, right):
-    """Whether an index is refused; if not, its answers must be right."""
+    """Whether an index is refused; if not, its results_of must be right."""
     file.write_bytes(data)
     try:
-        found = answers(ao.SearchIndex.load(file))
+        found = results_of(ao.SearchIndex.load(file))
     except ao.InputError as error:
         found = str(error)
     if isinstance(found, str):
@@ -71,7 +71,7 @@ def refused_or_right(file, data, right):
     return False
 
 
-def test_flipped_bits_are_noticed_wherever_they_matter(saved, tmp_path):
+def test_flipped_bits_are_detected_where_they_matter(saved, tmp_path):
     data, right = saved
     content = np.flatnonzero(np.frombuffer(data, np.uint8))  # nearly all bytes that are not filling
     rng = np.random.default_rng(0)
@@ -84,7 +84,7 @@ def test_flipped_bits_are_noticed_wherever_they_matter(saved, tmp_path):
     assert refused > 140
 
 
-def test_damage_that_sqlite_cannot_spell_is_refused(saved, tmp_path):
+def test_damage_that_sqlite_cannot_decode_is_refused(saved, tmp_path):
     data, right = saved
     for place in range(start := data.index(b"CREATE TABLE"), start + 60, 3):  # SQLite quotes it in its own error
         damaged = bytearray(data)
@@ -119,7 +119,7 @@ def test_other_files_and_versions_are_refused(saved, tmp_path):
             ao.SearchIndex.load(tmp_path / name)
     (tmp_path / "newer").write_bytes(data[:60] + (7).to_bytes(4) + data[64:])
     with pytest.raises(
-        ao.InputError, match=r"^newer: version 7 of the format, but this anchorot reads version 1; build"
+        ao.InputError, match=r"^newer: version 7 of the format, but this anchorot reads up to version 2; build"
     ):
         ao.SearchIndex.load(tmp_path / "newer")
     with pytest.raises(FileNotFoundError, match="nothing"):
@@ -149,7 +149,7 @@ def test_no_mutation_of_a_file_with_valid_checksums_crashes_or_gives_wrong_resul
     [("row", 3, 5), ("row", 3, 2**32 - 1), ("jump", 1, -1), ("jump", 1, 2**62), ("mass", 2, 2.0), ("mass", 2, np.nan)]
     + [("position", 0, value) for value in (np.nan, np.inf, 1e9)],
 )
-def test_what_the_kernels_cannot_be_given_is_refused(which, place, value, tmp_path):
+def test_features_unsafe_for_the_kernels_are_refused(which, place, value, tmp_path):
     file = tmp_path / "index"
     x = index_fuzz.sound_index(file)
     parts = index_fuzz.Parts.of(file)
@@ -189,7 +189,7 @@ def test_a_file_with_tables_of_another_kind_is_refused(what, tmp_path):
     [3, {"speed": 1}, {"kind": "no"}, {"rng": "x"}, {"rng": -1}, {"point_metric": 3}, {"weight": []}],
     ids=repr,
 )
-def test_an_index_with_an_impossible_way_of_reading_is_refused(tmp_path, reading):
+def test_an_index_with_invalid_reading_options_is_refused(tmp_path, reading):
     ao.SearchIndex.build(clouds(3), path=tmp_path / "x.index")
     index_fuzz.Parts.of(tmp_path / "x.index").write(tmp_path / "x.index", reading=reading)
     with pytest.raises(ao.InputError, match=r"x\.index: its header says that spaces were read with"):

@@ -13,7 +13,7 @@ from tests.search.expected import brute_force, pairs
 from tests.strategies import clouds
 
 
-def test_features_can_be_indexed_and_asked_for():
+def test_features_can_be_indexed_and_queried():
     many = clouds(20)
     index = ao.SearchIndex.build(ao.AnchorFeatures.of(x) for x in many)
     result = index.query(ao.AnchorFeatures.of(many[7]), k=1)
@@ -181,7 +181,7 @@ def test_bad_input_gets_one_clear_line(call, message):
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_what_is_no_collection_of_spaces_gets_one_clear_line(given, got, tmp_path):
+def test_input_that_is_not_a_collection_gets_one_clear_line(given, got, tmp_path):
     index = ao.SearchIndex.build([np.eye(2)])
     for take in (ao.SearchIndex.build, index.add):
         with pytest.raises(ao.InputError, match=rf"^spaces must be a sequence[^\n]* but got {got}[^\n]*$"):

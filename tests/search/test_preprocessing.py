@@ -25,7 +25,7 @@ def brute(query, spaces, **options):
 @pytest.mark.usefixtures("few_at_first")
 @pytest.mark.parametrize("robust", [False, True])
 @pytest.mark.parametrize(("attributes", "max_cost"), [("types", None), ("types", 0.6), (None, 0.4)])
-def test_answers_are_those_of_all_energies(robust, attributes, max_cost, tmp_path):
+def test_results_equal_those_of_all_energies(robust, attributes, max_cost, tmp_path):
     spaces = [weighted(x, k) if k % 3 == 0 else x for k, x in enumerate(tissues(5))]
     index = ao.SearchIndex.build(spaces, attributes=attributes, max_cost=max_cost, robust=robust, grid=(6, 6))
     index.save(tmp_path / "x.index")
@@ -71,7 +71,7 @@ def test_types_that_the_index_lacks_count_in_queries_and_are_refused_in_addition
         ({"attributes": "types", "grid": ao.anchors.Grid((4, 4), 0, 1)}, "the grid follows from the costs"),
     ],
 )
-def test_what_an_index_cannot_look_at(options, said):
+def test_unsupported_attributes_of_an_index(options, said):
     with pytest.raises(ao.InputError, match=said):
         ao.SearchIndex.build(tissues(1), **options)
 
@@ -93,7 +93,7 @@ def test_costs_below_those_of_the_index_are_refused():
         [],
     ],
 )
-def test_an_index_with_an_impossible_marking_is_refused(tmp_path, attribute_rule):
+def test_an_index_with_invalid_attributes_is_refused(tmp_path, attribute_rule):
     ao.SearchIndex.build(tissues(1), attributes="types", grid=(4, 4), path=tmp_path / "x.index")
     Parts.of(tmp_path / "x.index").write(tmp_path / "x.index", attribute_rule=attribute_rule)
     with pytest.raises(ao.InputError, match=r"x\.index: its header says that points are distinguished by"):

@@ -21,7 +21,7 @@ def mixed():
     return [*clouds([6, 7, 7]), *clouds([5, 8], seed=1, weighted=True), *six_nodes()]
 
 
-def test_vectors_of_w2_are_drawn_once_and_serve_later_spaces():
+def test_random_projections_are_shared_by_later_spaces():
     pytest.importorskip("sklearn")
     from anchorot.estimators import AnchorEmbedding
 
@@ -75,6 +75,6 @@ def test_vectors_of_a_space_relabelled_are_equal():
         (np.zeros(8), ["a"] * 8, "e_y has dtype <U1, but real numbers are needed"),
     ],
 )
-def test_what_are_no_vectors_of_such_projections_is_one_clear_line(e_x, e_y, message):
+def test_invalid_vectors_are_one_clear_line(e_x, e_y, message):
     with pytest.raises(ao.InputError, match=f"^{message}[^\n]*$"):
         ao.search.embedded_energy(e_x, e_y, n_projections=4)

@@ -13,7 +13,7 @@ from anchorot.search.query import VectorIndex
 from tests.search.expected import brute_force, pairs
 from tests.strategies import clouds, examples, spaces
 
-# -- answers -------------------------------------------------------------------------------------------------------
+# -- results -------------------------------------------------------------------------------------------------------
 
 
 @examples(60)
@@ -37,7 +37,7 @@ def test_exact_search_among_many_clouds(few_at_first):
         assert [pairs(index.query(x, k=5)) for x in queries] == truth
 
 
-def test_nothing_is_computed_that_the_bounds_rule_out(few_at_first):
+def test_energies_ruled_out_by_bounds_are_not_computed(few_at_first):
     many = clouds(200)
     index = ao.SearchIndex.build(many)
     encoder = Encoder(index.grid)
@@ -51,7 +51,7 @@ def test_nothing_is_computed_that_the_bounds_rule_out(few_at_first):
         assert result.n_exact < 0.2 * len(index)
 
 
-def test_the_first_candidates_are_but_a_hint(monkeypatch):
+def test_the_number_of_first_candidates_does_not_change_results(monkeypatch):
     other, x = clouds(2)
     many = [x, x, other, x, *clouds(30, seed=1), x, x, x, x]
     index = ao.SearchIndex.build(many)

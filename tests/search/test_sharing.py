@@ -1,4 +1,4 @@
-"""One index, several threads and processes: every answer is brute force's over a state that the index was in."""
+"""One index, several threads and processes: every result is exact for a state that the index had."""
 
 import copy
 import gc
@@ -37,12 +37,12 @@ class History:
         self.done = len(self.states)  # must be seen from now on
 
     def since(self, begun):
-        """States that an answer may be of, if `done` was `begun` when it was asked for."""
+        """States that a result may belong to, if `done` was `begun` when the query started."""
         return self.states[begun - 1 :]
 
 
 def watch(index, wanted, energies, history, stop, wrong):
-    """Ask until it is time to stop; keep the answers that no state explains, and errors."""
+    """Query until `stop` is set; keep results that no state explains, and errors."""
     k, rng = 5, np.random.default_rng(threading.get_ident() % 2**32)
     while not stop.is_set():
         which = int(rng.integers(len(wanted)))
@@ -111,7 +111,7 @@ def test_threads_that_add_at_the_same_time_lose_nothing(tmp_path):
     assert found.value.tolist() == [ao.anchor_energy(many[0], many[k]) for k in held]
 
 
-def test_spaces_that_are_added_may_ask_the_index_meanwhile():
+def test_an_iterable_of_added_spaces_may_query_the_index():
     many = clouds(6)
     index = ao.SearchIndex.build(many[:3])
 
@@ -150,7 +150,7 @@ def test_readers_that_never_end_do_not_keep_a_writer_waiting(tmp_path):
     assert len(index) == 35
 
 
-def test_no_search_touches_the_filters_of_warnings_that_all_threads_share(monkeypatch):
+def test_searching_does_not_change_warning_filters(monkeypatch):
     def forbidden(*_, **__):
         raise AssertionError("two threads that catch warnings at once may leave each other's filters behind")
 
@@ -262,7 +262,7 @@ print(index._file.path)
 
 
 def run(program, argument):
-    """Run a program in a process of its own: this one may have threads, and what it does may crash."""
+    """Run a program in its own process: this one may have threads, and what it does may crash."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PRELUDE + program, str(argument)],
         cwd=ROOT,
@@ -299,7 +299,7 @@ def test_a_child_that_ends_leaves_its_parent_the_index(tmp_path):
 # -- temporary files -----------------------------------------------------------------------------------------------
 
 
-def test_a_temporary_index_takes_its_file_along(tmp_path, monkeypatch):
+def test_a_temporary_index_removes_its_file(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     index = ao.SearchIndex.build(clouds(3))
     index.add(clouds(1))
@@ -316,6 +316,6 @@ def test_a_temporary_index_takes_its_file_along(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_copies_are_refused_with_a_way_out(copied):
+def test_copies_are_refused_with_advice(copied):
     with pytest.raises(TypeError, match=r"cannot be pickled or copied; save\(\) it, and load\(\) the file"):
         copied(ao.SearchIndex.build(clouds(2)))

@@ -1,4 +1,4 @@
-"""Files on disk where an index is, or is to be: other people's files are left alone."""
+"""Files beside an index, or at its path: other people's files are not changed."""
 
 import os
 import sqlite3
@@ -21,7 +21,7 @@ def test_a_file_with_a_log_beside_it_is_refused(tmp_path):
     connection.close()
 
 
-def test_a_journal_that_names_another_file_has_it_not_deleted(tmp_path):
+def test_a_journal_cannot_delete_another_file(tmp_path):
     # SQLite takes such a file for the journal of a change of several databases, and deletes it after rolling back.
     index_fuzz.sound_index(tmp_path / "index")
     index = ao.SearchIndex.load(tmp_path / "index")
@@ -83,7 +83,7 @@ def test_no_change_of_an_index_touches_the_files_of_others(tmp_path):
 
 
 @pytest.mark.system
-def test_an_old_folder_beside_an_index_stops_no_change_and_stays(tmp_path):
+def test_an_old_folder_beside_an_index_is_kept_and_ignored(tmp_path):
     path = tmp_path / "x"
     ao.SearchIndex.build(clouds(5), path=path)
     folder = place_of(path) / "old"
@@ -97,7 +97,7 @@ def test_an_old_folder_beside_an_index_stops_no_change_and_stays(tmp_path):
 
 @pytest.mark.system
 @pytest.mark.parametrize("write", ["build", "save"])
-def test_a_file_that_is_no_index_is_not_overwritten(write, tmp_path):
+def test_a_file_that_is_not_an_index_is_not_overwritten(write, tmp_path):
     path = tmp_path / "letter.txt"
     path.write_text("Dear")
     acts = {"build": lambda: ao.SearchIndex.build(clouds(3), path=path), "save": lambda: saved.save(path)}
@@ -134,7 +134,7 @@ def in_every_way(path):
 @pytest.mark.system
 @pytest.mark.parametrize("name", ["x-journal", "x-wal"])
 @pytest.mark.parametrize("kind", ["text", "link", "folder"])
-def test_a_file_in_the_place_of_a_journal_is_neither_taken_for_one_nor_touched(name, kind, tmp_path):
+def test_a_file_named_like_a_journal_is_neither_used_nor_changed(name, kind, tmp_path):
     path, other, notes = tmp_path / "x", tmp_path / name, tmp_path / "NOTES.txt"
     index = ao.SearchIndex.build(clouds(5), path=path)
     before = path.read_bytes()
@@ -171,7 +171,7 @@ def test_an_index_is_not_built_where_files_of_another_are_left(name, tmp_path):
 
 
 @pytest.mark.system
-def test_a_link_that_leads_to_itself_is_not_replaced(tmp_path):
+def test_a_link_to_itself_is_not_replaced(tmp_path):
     path = tmp_path / "x"
     path.symlink_to(path)
     for act in in_every_way(path).values():
@@ -193,7 +193,7 @@ def test_a_folder_that_an_earlier_version_made_is_one_clear_line_and_stays(tmp_p
 
 
 @pytest.mark.system
-def test_what_a_build_leaves_is_the_index_and_nothing_else(tmp_path):
+def test_building_leaves_only_the_index(tmp_path):
     index = ao.SearchIndex.build(clouds(5), path=tmp_path / "x")
     index.add(clouds(2, seed=1))
     index.remove([1])

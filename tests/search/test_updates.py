@@ -1,4 +1,4 @@
-"""An index that is changed where it is: the answers of one that is built anew, for all who have it open."""
+"""An index that is changed in place: the results of a rebuilt one, for all who have it open."""
 
 import os
 import sqlite3
@@ -31,7 +31,7 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(query, "SMALL_SEGMENT", 5)
 
 
-# -- answers -------------------------------------------------------------------------------------------------------
+# -- results -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("robust", [False, True])
@@ -163,7 +163,7 @@ def test_spaces_of_one_name_are_removed_together():
     assert len(index) == 0
 
 
-def test_a_name_that_no_space_has_gets_one_line():
+def test_an_unknown_name_gets_one_line():
     index = ao.SearchIndex.build(clouds(2), ["cat", "dog"])
     with pytest.raises(ao.InputError, match=r"^the index has no space named 'cow'$"):
         index.remove(["cat", "cow"])
@@ -189,7 +189,7 @@ def test_a_process_that_missed_a_change_can_make_another(tmp_path):
         assert pairs(each.query(many[6], 6)) == brute_force(many[6], [many[i] for i in held], 6, held)
 
 
-def test_a_space_that_another_removes_at_the_same_moment_is_missed(tmp_path, monkeypatch):
+def test_a_space_removed_by_another_process_is_missed(tmp_path, monkeypatch):
     index, other = (ao.SearchIndex.build(clouds(5), path=tmp_path / "x") for _ in range(2))
     find = query.Snapshot.find
 
@@ -230,7 +230,7 @@ def test_an_addition_that_fails_leaves_the_file_as_it_was(tmp_path):
 
 
 @pytest.mark.parametrize("names", [None, list("abcdefgh")])
-def test_a_building_that_fails_leaves_no_files(names, tmp_path):
+def test_a_failed_build_leaves_no_files(names, tmp_path):
     def unwilling():
         yield from clouds(9)
         if names is None:
@@ -270,22 +270,22 @@ def test_an_index_that_changes_while_it_is_loaded_is_loaded_as_it_is_then(tmp_pa
     assert ao.SearchIndex.load(tmp_path / "x").ids.tolist() == [8, 9]
 
 
-def test_features_that_are_gone_when_they_are_asked_for_make_no_error(tmp_path, monkeypatch, few_at_first):
+def test_features_removed_before_they_are_read_raise_no_error(tmp_path, monkeypatch, few_at_first):
     many = clouds(12)
     index, other = (ao.SearchIndex.build(many, path=tmp_path / "x") for _ in range(2))
-    features = IndexFile.features
+    kept = IndexFile.kept
 
     def late(self, *arguments):
-        monkeypatch.setattr(IndexFile, "features", features)
+        monkeypatch.setattr(IndexFile, "kept", kept)
         other.remove([4, 5])
-        return features(self, *arguments)
+        return kept(self, *arguments)
 
-    monkeypatch.setattr(IndexFile, "features", late)
+    monkeypatch.setattr(IndexFile, "kept", late)
     held = [k for k in range(12) if k not in (4, 5)]
     assert pairs(index.query(many[4], 6)) == brute_force(many[4], [many[k] for k in held], 6, held)
 
 
-def test_a_copy_that_others_change_the_index_under_is_of_one_state(tmp_path, monkeypatch):
+def test_a_copy_made_during_changes_has_one_state(tmp_path, monkeypatch):
     index = ao.SearchIndex.build(clouds(12), path=tmp_path / "x")
     data, left = IndexFile.data, [lambda: index.add(clouds(1)), lambda: index.remove([11]), lambda: index.remove([0])]
 
@@ -320,7 +320,7 @@ def test_a_link_to_an_index_is_followed(tmp_path):
     assert len(index) == len(ao.SearchIndex.load(tmp_path / "x")) == 2
 
 
-def test_a_name_of_many_letters_is_no_harder(tmp_path):
+def test_long_names_of_files_work(tmp_path):
     for name in ("x" * 247, "sp ace?mode=rw#1%41", "ü" * 100):
         ao.SearchIndex.build(clouds(3), path=tmp_path / name)
         index = ao.SearchIndex.build(clouds(4), path=tmp_path / name)
@@ -355,7 +355,7 @@ def test_what_a_killed_process_left_is_removed_an_hour_later(tmp_path):
 HOW = {"kind": "points", "n_points": 9, "rng": 3}
 
 
-def test_paths_are_read_as_asked_and_what_is_added_is_read_alike(tmp_path, monkeypatch):
+def test_added_paths_are_read_with_the_options_of_the_index(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     names = [f"{number}.csv" for number in range(9)]
     for name in names:
@@ -392,7 +392,7 @@ for x in clouds(15, seed=start):
 """
 
 
-def test_a_name_that_several_spaces_have_is_noted_where_it_is_given():
+def test_repeated_names_are_noted():
     many = clouds(5)
     with pytest.warns(
         ao.InputWarning, match=r"^2 names belong to several spaces of the index: 'b' to 3, \.\.\.;"
@@ -441,7 +441,7 @@ def test_two_writers_and_two_readers_do_not_disturb_each_other(tmp_path):
     assert all(index.query(x, 1).value[0] < 1e-12 for x in added)
 
 
-def test_a_writer_that_never_ends_gets_the_others_one_line(tmp_path, monkeypatch):
+def test_an_endless_writer_gives_others_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(index_file, "TIMEOUT_S", 0)
     index = ao.SearchIndex.build(clouds(3), path=tmp_path / "x")
     other = sqlite3.connect(tmp_path / "x", isolation_level=None)

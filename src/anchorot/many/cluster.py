@@ -1,4 +1,4 @@
-"""Work on a Dask cluster: handed out some at a time, done again where it is lost, failing in one line.
+"""Work on a Dask cluster: submitted a few tasks at a time, repeated where a worker is lost; errors are one line.
 
 Dask pickles functions by their names. A worker that cannot import what a name stands for ends at once without a word,
 and a scheduler refuses the task. Therefore a task is a pickle inside the arguments of `call`, and `call` itself is

@@ -1,4 +1,4 @@
-"""Files of every kind turned into files of spaces, which are read at once."""
+"""Convert files of every kind to files of spaces, which load without computing anything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from anchorot.io.options import SEED, PathLike, ReadOptions, check_keywords
 from anchorot.io.safe_open import opened
 from anchorot.io.stored import arrays_of
 from anchorot.many.spaces import Inputs, each_space, open_spaces
-from anchorot.space import Space
+from anchorot.space import Space, as_space
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -128,7 +128,7 @@ def convert_all(
 def pack(space: Space, index: int) -> bytes:
     """Return the content of the file that `write` writes, with the digest of the one that the space was read from."""
     content = BytesIO()
-    np.savez_compressed(content, **arrays_of(_with_digest(space)))
+    np.savez_compressed(content, **arrays_of(_with_digest(as_space(space))))
     return content.getvalue()
 
 

@@ -1,7 +1,8 @@
 """Workers on CUDA devices: threads of this machine prepare the spaces, devices compare them, a tile at a time each.
 
-Values of uniform spaces with p = 1 have the bits of the native kernels: a checkpoint of them may go from devices to
-CPUs and back. All others have the bits of devices, the same on every one, and a checkpoint that is theirs.
+Values of uniform spaces, but of Anchor Energy with p = 2, have the bits of the native kernels: a checkpoint of them may
+go from devices to CPUs and back. All others have the bits of devices, the same on every one, and a checkpoint that is
+theirs.
 """
 
 from collections import OrderedDict
@@ -19,7 +20,7 @@ from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
 from anchorot.many.job import Job, PreparedSpace, SpaceSummary, ThreadWorkers
-from anchorot.many.metrics import Metric
+from anchorot.many.metric import Metric
 from anchorot.many.nearest import Best, NearestJob
 from anchorot.many.tiles import Tile, TileValues, runs
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from anchorot.torch._nearest import DeviceSearch
     from anchorot.torch._pairs import PackedSpaces
 
-DEVICE_SIDE = 256  # of a tile: enough pairs to keep a device busy for milliseconds
+DEVICE_SIDE = {"ae": 256, "saw": 1024}  # of a tile: enough pairs to keep a device busy for milliseconds
 SPACE_SHARE = 2  # of a device's free memory, one part in this many is for spaces
 BLOCK_SHARE = 8  # and of those, one part in this many for the spaces of one block of pairs, each way
 
@@ -37,9 +38,9 @@ GetItem = Callable[[int], AnchorFeatures]
 def check_for_device(metric: Metric) -> None:
     """Refuse what devices do not compute."""
     options = metric.options
-    if options["metric"] != "ae" or options["p"] not in (1, 2):
+    if options["metric"] not in ("ae", "saw") or options["p"] not in (1, 2):
         found = f"metric {options['metric']!r} and p={options['p']}"
-        raise InputError(f"devices compute metric 'ae' with p = 1 or 2, but got {found}; leave device out")
+        raise InputError(f"devices compute metrics 'ae' and 'saw' with p = 1 or 2, but got {found}; leave device out")
     if "ground" in options:
         raise InputError("devices compute ground='w1' only, but got ground='w2'; leave device out")
     if options.get("attributes") is not None:
@@ -54,7 +55,7 @@ class DeviceWorkers(ThreadWorkers):
     def __init__(self, job: Job, devices: Sequence[str], n_jobs: int, memory: int) -> None:
         self._prepare, self._has_levels_alone, self._has_large = job.inputs.prepare, True, False
         super().__init__(replace(job, inputs=replace(job.inputs, prepare=self._note_levels)), n_jobs, memory)
-        self._devices = [Device(name, job.metric.options["p"]) for name in devices]
+        self._devices = [Device(name, job.metric) for name in devices]
         self._feeders = Threads(len(devices) + 1)  # so that a device waits for no tile that is put on disk
 
     def _note_levels(self, space: Any) -> PreparedSpace:
@@ -78,7 +79,8 @@ class DeviceWorkers(ThreadWorkers):
     @property
     def software(self) -> dict[str, str]:
         """What the last bits depend on: whose arithmetic it is, on whatever it runs."""
-        is_native = self._job.metric.options["p"] == 1 and self._has_levels_alone
+        options = self._job.metric.options
+        is_native = (options["p"] == 1 or options["metric"] == "saw") and self._has_levels_alone
         return self._job.software | {"kernels": "native" if is_native else "cuda"}
 
     def room(self, summaries: Sequence[SpaceSummary]) -> int:
@@ -175,12 +177,13 @@ class DeviceWorkers(ThreadWorkers):
 class Device:
     """One CUDA device and the spaces on it, the least recently used of which go where there is no room for more."""
 
-    def __init__(self, name: str, p: int) -> None:
+    def __init__(self, name: str, metric: Metric) -> None:
         import torch
 
         from anchorot.torch._pairs import check_kernels, free_bytes
 
-        self._device, self._p = torch.device(name), p
+        self._device, self._p = torch.device(name), metric.options["p"]
+        self._is_sliced = metric.options["metric"] == "saw"
         check_kernels(self._device)
         self.limit = free_bytes(self._device) // SPACE_SHARE
         self._kept: OrderedDict[tuple[int, ...], PackedSpaces] = OrderedDict()
@@ -211,14 +214,14 @@ class Device:
         return list(runs((summaries[index].n_bytes for index in indices), self.limit // BLOCK_SHARE))
 
     def energies(self, rows: list[int], columns: list[int], item: GetItem, stopped: Callable[[], bool]) -> Float64s:
-        """Anchor Energies of all pairs of some spaces with others; NaN where it has none."""
+        """Values of all pairs of some spaces with others; NaN where it has none."""
         import torch
 
-        from anchorot.torch._pairs import pair_energies
+        from anchorot.torch._pairs import pair_distances, pair_energies
 
         with torch.cuda.device(self._device):
             x, y = (self._packed(tuple(indices), item) for indices in (rows, columns))
-            found = pair_energies(x, y, stopped)
+            found = pair_distances(x, y, self._p, stopped) if self._is_sliced else pair_energies(x, y, stopped)
         self._make_room()
         return found
 
@@ -226,7 +229,7 @@ class Device:
         from anchorot.torch._pairs import PackedSpaces
 
         if indices not in self._kept:
-            self._kept[indices] = PackedSpaces(indices, item, self._p, self._device)
+            self._kept[indices] = PackedSpaces(indices, item, self._p, self._device, sliced=self._is_sliced)
         self._kept.move_to_end(indices)
         return self._kept[indices]
 

@@ -15,7 +15,7 @@ from anchorot.anchors.encoder import Encoder, Sketch
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.config import check_software, installed_software
 from anchorot.exceptions import AnchorotError, InputError
-from anchorot.many.metrics import Metric, Outcome
+from anchorot.many.metric import Metric, Outcome
 from anchorot.many.spaces import Inputs, ItemCache, LocalSpaces, array_bytes, digest
 from anchorot.many.tiles import Tile, TileValues, runs
 from anchorot.space import Space

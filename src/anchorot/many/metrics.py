@@ -1,93 +1,42 @@
-"""What spaces can be compared by, in one list: `METRICS`, by name, with the options each takes and the plan it gives.
+"""All metrics by name, `METRICS`: the options that each takes, and the plan that it gives.
 
 A metric prepares every space once and compares two prepared ones; what it gives for two spaces is to the last bit what
 its public function gives. All that takes a metric takes its names and options from here.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from textwrap import fill
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from anchorot._kernels import kernels
-from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_choice, check_nonnegative, check_power, check_threads
+from anchorot._typing import Float64s, Floats, Int64s
+from anchorot._validate import check_choice, check_low_power, check_nonnegative, check_power, check_threads
+from anchorot.anchors.arrangement import ArrangementFeatures, ArrangementRule
 from anchorot.anchors.attribute_features import attribute_features
 from anchorot.anchors.attributes import AttributeRule
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.line import StepFunction
 from anchorot.anchors.rows import AnchorRows
-from anchorot.distances.bounds import all_costs, check_bound_power, lower_bounds, second_bound, third_bound
+from anchorot.distances.arrangement import arrangement_energy
+from anchorot.distances.bounds import all_costs, lower_bounds, second_bound, third_bound
 from anchorot.distances.energy import anchor_energy
 from anchorot.distances.gromov import Search, check_gromov_epsilon, gromov_transport, gromov_wasserstein
 from anchorot.distances.plan import anchor_energy_plan
+from anchorot.distances.sliced import check_sliced_rule, sliced_anchor_wasserstein
 from anchorot.distances.w2_energy import ground_rows, is_w2, rows_energy
-from anchorot.distances.wasserstein import Transport, anchor_transport, anchor_wasserstein
+from anchorot.distances.wasserstein import Transport, anchor_transport, anchor_wasserstein, check_row_metric
 from anchorot.exceptions import InputError
+from anchorot.many.metric import ExtraOption, Metric, MetricKind, Outcome, PlanMaker
+from anchorot.many.sliced_bounds import bound_of_gromov, bound_of_sliced, bound_of_third, bound_of_transport
+from anchorot.rows import Rows
 from anchorot.space import Space, as_space
 
 F = TypeVar("F", bound=Callable[..., Any])
 ALL_PAIRS_START = "quick"  # of `gromov_wasserstein`: all its starts would take many times as long
-
-
-class Outcome(NamedTuple):
-    """What two spaces compare to."""
-
-    value: float
-    converged: bool = True
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A way to compare spaces, with all its options set; can be pickled.
-
-    Attributes
-    ----------
-    options : dict
-        What the values depend on besides the spaces, by name.
-    prepare : callable
-        Turns a `Space` (for "ae" also `AnchorFeatures`) into what `compare` takes.
-    compare : callable
-        Compares two prepared spaces.
-    side : int
-        Smallest side of a tile: its pairs together take some hundredths of a second or more.
-    is_quick : bool
-        Whether pairs of small spaces take a millisecond at most, so that tiles of them may be larger.
-    packages : tuple of str
-        Packages that the last bits of a value depend on.
-    zero_to_itself : bool
-        Whether a space is at 0 from itself by definition.
-    backend : {"threads", "processes"}
-        Which workers suit it: threads if most of the time is spent where the GIL is released.
-    compare_alone : callable, optional
-        Compares two prepared spaces with more care than there is time for among all pairs.
-    compare_many : callable, optional
-        Compares the first counts[j] of several prepared spaces with the j-th of several others, to the bits of
-        `compare`, in one call without the GIL; or returns None where it cannot, or some value would not be finite.
-    """
-
-    options: dict[str, Any]
-    prepare: Callable[[Any], Any]
-    compare: Callable[[Any, Any], Outcome]
-    side: int
-    packages: tuple[str, ...]
-    is_quick: bool = True
-    zero_to_itself: bool = True
-    backend: str = "threads"
-    compare_alone: Callable[[Any, Any], Outcome] | None = None
-    compare_many: Callable[[list[Any], list[Any], Int64s], Float64s | None] | None = None
-
-
-class PlanMaker(NamedTuple):
-    """How a metric matches points: `make` turns a metric's options and two spaces into a plan, or what has one."""
-
-    title: str
-    make: Callable[[dict[str, Any], Space, Space], Float64s | Transport]
-    has_p: bool = True  # whether the plan depends on p
-    has_start: bool = False  # whether it depends on where its solver begins
 
 
 def energy_plan(options: dict[str, Any], x: Space, y: Space) -> Float64s:
@@ -105,19 +54,6 @@ def gromov_plan(options: dict[str, Any], x: Space, y: Space) -> Transport:
     return gromov_wasserstein(x, y, options["epsilon"], options["robust"], start=options["start"])
 
 
-class ExtraOption(NamedTuple):
-    """An option that some metrics take besides p and robust; None stands for its default.
-
-    `pairwise` takes it as a keyword, and the command line as an option of type `kind`, at least `least`, with the help
-    `text`.
-    """
-
-    name: str
-    kind: type
-    text: str
-    least: float | None = None
-
-
 EPSILON = ExtraOption(
     "epsilon",
     float,
@@ -126,48 +62,7 @@ EPSILON = ExtraOption(
 )
 
 
-@dataclass(frozen=True)
-class MetricKind:
-    """A way to compare spaces, its options still open.
-
-    Attributes
-    ----------
-    title, value_name : str
-        What people call it, and what a value of it is called in results.
-    power : int
-        The p it takes by default.
-    make : callable
-        Turns p, robust, threads, and the values of `options` by name (None: the default) into a `Metric`.
-    text : str
-        What its value is, for docstrings.
-    function : callable
-        The public function that compares two spaces by it.
-    result_field : str
-        The attribute of the function's result that is the value; empty if the result is the value.
-    fixed : dict
-        Keywords with which the function gives what all pairs get.
-    options : tuple of ExtraOption
-        What it takes besides p and robust.
-    is_squared : bool
-        Whether its value is the square of a distance, in a Hilbert space.
-    has_gradient : bool
-        Whether `anchorot.torch` has it too, so that barycenters can follow its gradient.
-    plan : PlanMaker, optional
-        How it matches points, if it does.
-    """
-
-    title: str
-    value_name: str
-    power: int
-    make: Callable[..., Metric]
-    text: str
-    function: Callable[..., Any]
-    result_field: str = ""
-    fixed: dict[str, Any] = field(default_factory=dict)
-    options: tuple[ExtraOption, ...] = ()
-    is_squared: bool = False
-    has_gradient: bool = False
-    plan: PlanMaker | None = None
+ROW_METRIC = ExtraOption("row_metric", str, "cost between two anchors: w (OT_p, the default), or linf")
 
 
 def with_option(name: str) -> list[str]:
@@ -195,7 +90,8 @@ def metric_of(
 
     `options` are those that only some metrics take.
     """
-    kind = METRICS[check_choice(name, "metric", tuple(METRICS))]
+    kinds = METRICS | FIELD_METRICS
+    kind = kinds[check_choice(name, "metric", tuple(kinds))]
     options["epsilon"] = epsilon
     for option, value in options.items():
         if value is not None and name not in (takers := with_option(option)):
@@ -207,11 +103,10 @@ def metric_of(
             raise InputError(f"ground='w2' goes with metric 'ae', but got metric {name!r}")
         return _ground_ae(bool(robust), threads)
     if attribute_rule is not None:
-        if name != "ae" or power != 1:
-            raise InputError(
-                f"attributes and max_cost go with metric 'ae' and p=1, but got metric {name!r} and p={power!r}"
-            )
-        return _marked_ae(attribute_rule, bool(robust), threads)
+        if kind.make_with_attributes is None:
+            suited = " and ".join(map(repr, WITH_ATTRIBUTES))
+            raise InputError(f"attributes and max_cost go with metrics {suited}, but got metric {name!r}")
+        return kind.make_with_attributes(power, bool(robust), threads, attribute_rule)
     return kind.make(power, bool(robust), threads, **{each.name: options.get(each.name) for each in kind.options})
 
 
@@ -238,16 +133,21 @@ def _ae(p: int, robust: bool, threads: int) -> Metric:
         options=_options("ae", p, robust),
         prepare=partial(_features, p=p, robust=robust, threads=threads),
         compare=partial(_energy, p=p, threads=threads),
-        compare_many=partial(_energies, p=p) if p != 2 else None,
+        compare_many=_energies if p == 1 else None,
         side=16,
         packages=("numpy",),
     )
 
 
-def _marked_ae(attribute_rule: AttributeRule, robust: bool, threads: int) -> Metric:
-    plain = _ae(1, robust, threads)
-    prepare = partial(attribute_features, attribute_rule=attribute_rule, robust=robust, threads=threads)
-    return replace(plain, options=plain.options | attribute_rule.describe(), prepare=prepare, compare_many=None)
+def _ae_with_attributes(p: int, robust: bool, threads: int, rule: AttributeRule) -> Metric:
+    if p != 1:
+        raise InputError(f"attributes and max_cost go with p=1 of metric 'ae', but got p={p!r}")
+    return _with_attributes(_ae(p, robust, threads), robust, threads, rule)
+
+
+def _with_attributes(plain: Metric, robust: bool, threads: int, rule: AttributeRule) -> Metric:
+    prepare = partial(attribute_features, attribute_rule=rule, robust=robust, threads=threads)
+    return replace(plain, options=plain.options | rule.describe(), prepare=prepare, compare_many=None, bound=None)
 
 
 def _ground_ae(robust: bool, threads: int) -> Metric:
@@ -278,25 +178,115 @@ def _energy(x: AnchorFeatures, y: AnchorFeatures, p: int, threads: int) -> Outco
     return Outcome(x.energy_to(y, p, threads=threads))
 
 
-def _energies(xs: list[AnchorFeatures], ys: list[AnchorFeatures], counts: Int64s, p: int) -> Float64s | None:
-    """Compare spaces all of which are uniform, with costs of one type, or none of which is."""
-    levels_x, levels_y = ([x.levels for x in side if x.levels is not None] for side in (xs, ys))
-    if len(levels_x) == len(xs) and len(levels_y) == len(ys) and len({x.dtype for x in levels_x + levels_y}) == 1:
-        energies = kernels.level_energies(levels_x, levels_y, counts, p)
-    elif p == 1 and not levels_x and not levels_y:
-        energies = kernels.sweep_energies([x.events for x in xs], [y.events for y in ys], counts)
+def _energies(xs: list[AnchorFeatures], ys: list[AnchorFeatures], counts: Int64s) -> Float64s | None:
+    return _together(xs, ys, counts, kernels.level_energies, kernels.sweep_energies, 2)
+
+
+def _together(
+    xs: list[AnchorFeatures],
+    ys: list[AnchorFeatures],
+    counts: Int64s,
+    by_levels: Any,
+    by_sweeps: Any,
+    power: int | None,
+) -> Float64s | None:
+    """Compare spaces all of which have levels, with costs of one type, or none of which has.
+
+    `power` is that of the integrand over weighted levels: 2 for Anchor Energy, which is twice that integral.
+    """
+    if all(x.has_levels for x in (*xs, *ys)):
+        if len({x.levels.dtype for x in (*xs, *ys) if x.levels is not None}) > 1:
+            return None
+        uniform_x, uniform_y = (np.array([x.levels is not None for x in side]) for side in (xs, ys))
+        if power is None and not (uniform_x.all() and uniform_y.all()):
+            return None
+        values = np.full((len(xs), len(ys)), np.nan)
+        for x_kind, y_kind in ((True, True), (True, False), (False, True), (False, False)):
+            rows, columns = np.flatnonzero(uniform_x == x_kind), np.flatnonzero(uniform_y == y_kind)
+            if len(rows) and len(columns):
+                sides = [xs[i] for i in rows], [ys[j] for j in columns]
+                some = np.searchsorted(rows, counts[columns])  # of those rows, how many are counted
+                found = by_levels(*map(_levels, sides), some) if x_kind and y_kind else _gaps(*sides, some, power or 1)
+                values[np.ix_(rows, columns)] = found
+    elif by_sweeps is not None and not any(x.has_levels for x in (*xs, *ys)):
+        values = by_sweeps([x.events for x in xs], [y.events for y in ys], counts)
     else:
         return None
-    return energies if np.count_nonzero(np.isfinite(energies)) == counts.sum() else None
+    return values if np.count_nonzero(np.isfinite(values)) == counts.sum() else None
 
 
-def _aw(p: int, robust: bool, threads: int, epsilon: float | None) -> Metric:
+def _levels(side: list[AnchorFeatures]) -> list[Floats]:
+    return [x.levels for x in side if x.levels is not None]
+
+
+def _gaps(xs: list[AnchorFeatures], ys: list[AnchorFeatures], counts: Int64s, power: int) -> Float64s:
+    """Integrals over weighted levels; of Anchor Energy twice that."""
+    of_x, of_y = ([x.weighted_levels for x in side if x.weighted_levels is not None] for side in (xs, ys))
+    return power * kernels.weighted_gaps_of_pairs(of_x, of_y, counts, power, 0.0)
+
+
+def _arrangement(p: int, robust: bool, threads: int) -> Metric:
+    raise InputError(f"metric {ARRANGEMENT!r} depends on all spaces of a collection; use pairwise or a test of groups")
+
+
+def _arrangement_by_rule(p: int, robust: bool, threads: int, rule: AttributeRule) -> Metric:
+    if p != 1 or robust:
+        raise InputError(f"metric {ARRANGEMENT!r} goes with p=1 and robust=False, but got p={p!r}, robust={robust}")
+    if not isinstance(rule, ArrangementRule):
+        return _arrangement(p, robust, threads)
+    return Metric(
+        options=_options(ARRANGEMENT, 1, False) | rule.describe(),
+        prepare=partial(ArrangementFeatures.of_space, rule=rule),
+        compare=partial(_energy, p=1, threads=threads),
+        side=16,
+        packages=("numpy",),
+    )
+
+
+def _saw(p: int, robust: bool, threads: int) -> Metric:
+    p = check_low_power(p)
+    return Metric(
+        options=_options("saw", p, robust),
+        prepare=partial(_whole_features, robust=robust, threads=threads),
+        compare=partial(_sliced, p=p, threads=threads),
+        compare_many=partial(_all_sliced, p=p),
+        bound=bound_of_sliced(p, robust),
+        side=16,
+        packages=("numpy",),
+    )
+
+
+def _saw_with_attributes(p: int, robust: bool, threads: int, rule: AttributeRule) -> Metric:
+    check_sliced_rule(rule, p)
+    return _with_attributes(_saw(p, robust, threads), robust, threads, rule)
+
+
+def _whole_features(x: Any, robust: bool, threads: int) -> AnchorFeatures:
+    features = as_features(x, robust=robust, threads=threads)
+    if features.is_mean_only:
+        raise InputError("the features were made with mean_only=True, but metric 'saw' needs all anchors")
+    return features
+
+
+def _sliced(x: AnchorFeatures, y: AnchorFeatures, p: int, threads: int) -> Outcome:
+    return Outcome(x.sliced_to(y, p, threads=threads))
+
+
+def _all_sliced(xs: list[AnchorFeatures], ys: list[AnchorFeatures], counts: Int64s, p: int) -> Float64s | None:
+    by_levels = partial(kernels.level_transports, p=p)
+    sweeps, power = (kernels.sweep_transports, 1) if p == 1 else (None, None)
+    return _together(xs, ys, counts, by_levels, sweeps, power)
+
+
+def _aw(p: int, robust: bool, threads: int, epsilon: float | None, row_metric: str | None) -> Metric:
     p = check_power(p)
     strength = None if epsilon is None else check_nonnegative(epsilon, "epsilon")
+    between = check_row_metric("w" if row_metric is None else row_metric, p)
     return Metric(
-        options=_options("aw", p, robust, strength),
+        options=_options("aw", p, robust, strength) | ({"row_metric": between} if between != "w" else {}),
         prepare=partial(_rows, robust=robust, threads=threads),
-        compare=partial(_anchor_cost, p=p, epsilon=strength, threads=threads),
+        compare=partial(_anchor_cost, p=p, epsilon=strength, row_metric=between, threads=threads),
+        bound=bound_of_transport(p, robust) if strength == 0 and p <= 2 else None,
         zero_to_itself=strength == 0,
         side=8,
         is_quick=False,
@@ -305,11 +295,13 @@ def _aw(p: int, robust: bool, threads: int, epsilon: float | None) -> Metric:
 
 
 def _rows(x: Any, robust: bool, threads: int) -> AnchorRows:
+    if isinstance(x, Rows):
+        return AnchorRows.of(x.ranked() if robust else x, threads)
     return AnchorRows.of(_space(x, robust), threads)
 
 
-def _anchor_cost(x: AnchorRows, y: AnchorRows, p: int, epsilon: float | None, threads: int) -> Outcome:
-    found = anchor_transport(x, y, p, epsilon, threads=threads)
+def _anchor_cost(x: AnchorRows, y: AnchorRows, p: int, epsilon: float | None, row_metric: str, threads: int) -> Outcome:
+    found = anchor_transport(x, y, p, epsilon, row_metric=row_metric, threads=threads, with_potentials=False)
     return Outcome(found.cost, found.converged)
 
 
@@ -322,6 +314,7 @@ def _gw(p: int, robust: bool, threads: int, epsilon: float | None) -> Metric:
         prepare=partial(_bare_space, robust=robust),
         compare=partial(_gromov_loss, search=Search(ALL_PAIRS_START, strength)),
         compare_alone=partial(_gromov_loss, search=Search(epsilon=strength)),
+        bound=bound_of_gromov(robust) if strength == 0 else None,
         zero_to_itself=strength == 0,
         backend="processes",
         side=4,
@@ -341,7 +334,7 @@ def _gromov_loss(x: Space, y: Space, search: Search) -> Outcome:
 
 
 def _slb(p: int, robust: bool, threads: int) -> Metric:
-    p = check_bound_power(p)
+    p = check_low_power(p)
     return Metric(
         options=_options("slb", p, robust),
         prepare=partial(_all_costs, robust=robust),
@@ -360,11 +353,12 @@ def _second_bound(x: StepFunction, y: StepFunction, p: int) -> Outcome:
 
 
 def _tlb(p: int, robust: bool, threads: int) -> Metric:
-    p = check_bound_power(p)
+    p = check_low_power(p)
     return Metric(
         options=_options("tlb", p, robust),
         prepare=partial(_rows, robust=robust, threads=threads),
         compare=partial(_third_bound, p=p),
+        bound=bound_of_third(p, robust),
         side=8,
         packages=("numpy", "scipy", "POT"),
     )
@@ -376,7 +370,7 @@ def _third_bound(x: AnchorRows, y: AnchorRows, p: int) -> Outcome:
 
 def _space(x: Any, robust: bool) -> Space:
     if isinstance(x, AnchorFeatures):
-        raise InputError("AnchorFeatures serve metric 'ae' only; give the space itself")
+        raise InputError("AnchorFeatures serve metrics 'ae' and 'saw' only; give the space itself")
     return as_space(x, robust=robust)
 
 
@@ -388,9 +382,22 @@ METRICS: dict[str, MetricKind] = {
         make=_ae,
         text=":func:`anchor_energy`, the square of a distance",
         function=anchor_energy,
+        make_with_attributes=_ae_with_attributes,
         is_squared=True,
+        kernel_power=lambda p: 1,
         has_gradient=True,
         plan=PlanMaker("Anchor Energy Plan", energy_plan, has_p=False),
+    ),
+    "saw": MetricKind(
+        "Sliced Anchor Wasserstein",
+        "sliced_anchor_wasserstein",
+        power=1,
+        make=_saw,
+        text=":func:`sliced_anchor_wasserstein`, p = 1 or 2",
+        function=sliced_anchor_wasserstein,
+        make_with_attributes=_saw_with_attributes,
+        kernel_power=lambda p: p,
+        has_gradient=True,
     ),
     "aw": MetricKind(
         "Anchor Wasserstein",
@@ -400,7 +407,7 @@ METRICS: dict[str, MetricKind] = {
         text="the transport cost of :func:`anchor_wasserstein`, ``.cost``, which has no entropy term",
         function=anchor_wasserstein,
         result_field="cost",
-        options=(EPSILON,),
+        options=(EPSILON, ROW_METRIC),
         has_gradient=True,
         plan=PlanMaker("Anchor Wasserstein plan", anchor_plan),
     ),
@@ -436,7 +443,24 @@ METRICS: dict[str, MetricKind] = {
         result_field="tlb",
     ),
 }
+ARRANGEMENT = "arrangement"
+# of fields of view: a value depends on all spaces of a collection, which must have types and an area
+FIELD_METRICS: dict[str, MetricKind] = {
+    ARRANGEMENT: MetricKind(
+        "arrangement",
+        "arrangement_energy",
+        power=1,
+        make=_arrangement,
+        text="for fields of view, such as tissues, :func:`~anchorot.distances.arrangement_energy`: which types are "
+        "near which, with every type thinned to the least intensity that it has in any of the spaces",
+        function=arrangement_energy,
+        make_with_attributes=_arrangement_by_rule,
+        is_squared=True,
+    ),
+}
 SQUARED = tuple(name for name, kind in METRICS.items() if kind.is_squared)
+WITH_KERNEL = tuple(name for name, kind in METRICS.items() if kind.kernel_power is not None)
+WITH_ATTRIBUTES = tuple(name for name, kind in METRICS.items() if kind.make_with_attributes is not None)
 WITH_GRADIENT = tuple(name for name, kind in METRICS.items() if kind.has_gradient)
 WITH_PLAN = tuple(name for name, kind in METRICS.items() if kind.plan is not None)
 
@@ -444,10 +468,11 @@ WITH_PLAN = tuple(name for name, kind in METRICS.items() if kind.plan is not Non
 def lists_metrics(function: F) -> F:
     """Replace METRIC_NAMES and METRIC_LIST in a docstring by the names, and by what the value of each is."""
     if function.__doc__ is not None:
-        names = "{" + ", ".join(f'"{name}"' for name in METRICS) + "}"
+        kinds = METRICS | FIELD_METRICS
+        names = "{" + ", ".join(f'"{name}"' for name in kinds) + "}"
         lines = [
             fill(f'- "{name}": {kind.text}.', 120, initial_indent=" " * 8, subsequent_indent=" " * 10)
-            for name, kind in METRICS.items()
+            for name, kind in kinds.items()
         ]
         text = function.__doc__.replace("METRIC_NAMES", names)
         function.__doc__ = text.replace("METRIC_LIST", "\n".join(lines).lstrip())

@@ -1,8 +1,9 @@
 """The nearest neighbours of every space, by strips of rows that meet all columns: no matrix of all pairs is made.
 
 For Anchor Energies of p = 1, vectors (`Sketches`) bound what is compared: a space is compared with those of the least
-bounds first, then with all whose bound is within the k-th best energy found. By anything else a strip is compared with
-all columns, tile by tile, and of every tile the nearest are kept.
+bounds first, then with all whose bound is within the k-th best energy found. A metric with a `LowerBound` is computed
+by increasing bound, until the next exceeds the k-th best value. By anything else a strip is compared with all columns,
+tile by tile, and of every tile the nearest are kept.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anchorot._parallel import StoppedError
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer
 from anchorot.anchors.encoder import (
@@ -31,7 +33,7 @@ from anchorot.anchors.grid import Grid
 from anchorot.distances.nearest import Neighbors
 from anchorot.exceptions import InputError
 from anchorot.many.job import Job, PreparedSpace, SpaceSummary, Summaries, never
-from anchorot.many.metrics import Metric
+from anchorot.many.metric import Metric
 from anchorot.many.spaces import Inputs, Outlines, each_space, open_spaces
 from anchorot.many.tiles import Tile, TileValues, pieces
 
@@ -41,6 +43,7 @@ BOUND_COLUMNS = 1 << 14  # to so many others
 TILE_COLUMNS = 1 << 12  # columns of a tile whose nearest are kept
 MORE_CANDIDATES = 16  # than k, that are compared before the others' bounds are looked at
 TOGETHER = 256  # spaces that are compared with one in one call
+QUICK_STEP = 8  # spaces that are compared together when bounds have been looked at; one, if a pair takes long
 N_COUNTS = 3  # numbers of a row of a strip besides its neighbours: pairs compared, not converged, without a value
 
 
@@ -238,15 +241,21 @@ class NearestJob(Job):
     ) -> TileValues:
         """Find the nearest neighbours of a strip of rows."""
         best = Best(len(tile.rows), self.k)
+        if self.metric.bound is not None:
+            held = Held(partial(self.item, summaries=summaries, get=get), max_rows)
+            good = [i for i in range(len(summaries)) if summaries[i].problem is None]
+            rows, others = [i for i in good if i in tile.rows], [i for i in good if i >= self.offset]
+            self.add_ruled_out(best, tile.rows.start, rows, others, held, stopped)
+            return best.tile_values()
         if self.sketches is None:
             columns = range(self.inputs.n if self.inputs.m is None else self.inputs.m)
             compute = partial(super().compute, summaries=summaries, get=get, max_rows=max_rows, stopped=stopped)
             self.add_tiles(best, tile.rows, columns, compute)
             return best.tile_values()
         held = Held(partial(self.item, summaries=summaries, get=get), max_rows)
-        for rows in pieces(tile.rows, STRIP_ROWS):
+        for some in pieces(tile.rows, STRIP_ROWS):
             for columns in pieces(range(self.offset, len(summaries)), BOUND_COLUMNS):
-                sides = (Side(part, self.sketches.part(slice(part.start, part.stop))) for part in (rows, columns))
+                sides = (Side(part, self.sketches.part(slice(part.start, part.stop))) for part in (some, columns))
                 self.add_bounded(best, tile.rows.start, *sides, held=held, stopped=stopped)
         return best.tile_values()
 
@@ -255,6 +264,10 @@ class NearestJob(Job):
         if not rows.items or not columns.items:
             return
         items, start = rows.items | columns.items, rows.indices.start
+        if self.metric.bound is not None:
+            held = Held(items.__getitem__, len(items))
+            self.add_ruled_out(best, start, sorted(rows.items), sorted(columns.items), held)
+            return
         if rows.sketches is not None and columns.sketches is not None:
             sides = Side(rows.indices, rows.sketches), Side(columns.indices, columns.sketches)
             self.add_bounded(best, start, *sides, held=Held(items.__getitem__, len(items)))
@@ -282,6 +295,57 @@ class NearestJob(Job):
             for places in promising(gaps[place], largest, self.k + MORE_CANDIDATES):
                 self._compare_row(best, i - start, i, columns.indices.start + places, held, stopped)
 
+    def add_ruled_out(
+        self,
+        best: Best,
+        start: int,
+        rows: list[int],
+        columns: list[int],
+        held: Held,
+        stopped: Callable[[], bool] = never,
+    ) -> None:
+        """Look for the nearest of some rows of the strip from `start` on, by increasing bounds of the metric."""
+        bound = self.metric.bound
+        assert bound is not None
+        for part in pieces(range(len(rows)), max(1, held.most // 2)):
+            some = [rows[place] for place in part]
+            xs = [held.item(i).below for i in some]
+            bounds = np.empty((len(some), len(columns)))
+            for others in pieces(range(len(columns)), max(1, min(TOGETHER, held.most - len(some)))):
+                ys = [held.item(columns[place]).below for place in others]
+                bounds[:, others.start : others.stop] = bound.compare_many(xs, ys)
+                if stopped():
+                    raise StoppedError
+            for i, own in zip(some, bounds, strict=True):
+                self._search_row(best, i - start, i, np.array(columns), own, held, stopped)
+
+    def _search_row(
+        self,
+        best: Best,
+        row: int,
+        i: int,
+        columns: Int64s,
+        bounds: Float64s,
+        held: Held,
+        stopped: Callable[[], bool],
+    ) -> None:
+        """Compare a space with others by increasing bound until the next exceeds the k-th best value."""
+        order = np.argsort(bounds, kind="stable")
+        order = order[columns[order] != i]
+        closer = None if self.metric.bound is None else self.metric.bound.closer
+        while len(order):
+            limit = best.value[row, -1]
+            n_missing = int(np.count_nonzero(best.index[row] < 0))
+            step = n_missing or (QUICK_STEP if self.metric.is_quick else 1)
+            some = order[:step][~(bounds[order[:step]] > limit)]
+            if not len(some):
+                return
+            if closer is not None and np.isfinite(limit):
+                x = held.item(i).below
+                some = np.array([j for j in some if not closer(x, held.item(columns[j]).below) > limit], int)
+            self._compare_row(best, row, i, columns[some], held, stopped)
+            order = order[step:]
+
     def _compare_row(
         self, best: Best, row: int, i: int, columns: Int64s, held: Held, stopped: Callable[[], bool]
     ) -> None:
@@ -295,9 +359,11 @@ class NearestJob(Job):
             if before:
                 found = self.compare_all(before, [(i, x)], [len(before)], stopped)
                 best.add(row, earlier, found.values[:, 0])
+                best.counts[row, 1:] += found.n_unconverged, found.n_failed
             if after:
                 found = self.compare_all([(i, x)], after, [1] * len(after), stopped)
                 best.add(row, later - self.offset, found.values[0])
+                best.counts[row, 1:] += found.n_unconverged, found.n_failed
             best.counts[row, 0] += len(some)
 
     def add_tiles(self, best: Best, rows: range, columns: range, compute: Callable[[Tile], TileValues]) -> None:

@@ -12,21 +12,25 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from anchorot._parallel import is_pool_worker, n_workers
+from anchorot._parallel import is_pool_worker
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s
 from anchorot._validate import check_bytes, check_choice, check_integer, device_names
+from anchorot.anchors.arrangement import arrangement_rule_of
 from anchorot.anchors.attribute_features import settle_attributes
 from anchorot.anchors.attributes import AttributeRule, AttributesLike, attribute_rule_of
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.distances.nearest import Neighbors
 from anchorot.exceptions import ConvergenceWarning, InputError, InputWarning
+from anchorot.io.cohort import Cohort
 from anchorot.io.options import check_keywords
+from anchorot.many.cohort_distances import CohortDistances
 from anchorot.many.job import Job, Preparation, ProcessWorkers, SpaceSummary, ThreadWorkers, summarise
-from anchorot.many.metrics import lists_metrics, metric_of, metric_options
+from anchorot.many.metrics import ARRANGEMENT, lists_metrics, metric_of, metric_options
 from anchorot.many.nearest import STRIP_ROWS, NearestJob, check_k, learn_encoder, neighbors_of, strip_width, strips
 from anchorot.many.shards import Shard
-from anchorot.many.spaces import Inputs, Outlines, each_space, open_spaces
+from anchorot.many.sliced_bounds import with_bounds
+from anchorot.many.spaces import Inputs, Outlines, each_space, n_workers, open_spaces
 from anchorot.many.tiles import (
     Checkpoint,
     Tile,
@@ -128,10 +132,11 @@ def pairwise(
         METRIC_LIST
     k : int, optional
         Return the k nearest of each space instead, among `others` or among all other `spaces`: what the matrix would
-        say, to the last bit, equally near ones by their order, in memory for N k values. For "ae" with p = 1, without
-        `attributes` and with ``ground="w1"``, vectors of 512 numbers bound most pairs and only the rest is compared;
-        for anything else every pair is, from either of its ends. To fit these vectors, up to 512 spaces are loaded once
-        more at first.
+        say, to the last bit, equally near ones by their order, in memory for N k values; ``n_exact`` counts the pairs
+        compared. For "ae" with p = 1, without `attributes` and with ``ground="w1"``, vectors of 512 numbers bound most
+        pairs and only the rest is compared; to fit them, up to 512 spaces are loaded once more at first. Without
+        regularisation "aw" (``epsilon=0``), "gw" and "tlb" are bounded by :func:`sliced_anchor_wasserstein`, and "saw"
+        by :func:`signature`. For anything else every pair is compared, from either of its ends.
     p : int, optional
         Power of the costs, at most 64; by default that of the metric's public function.
     robust : bool
@@ -142,10 +147,12 @@ def pairwise(
     ground : {"w1", "w2"}
         For "ae": the distance between anchors, see :func:`anchor_energy`. With "w2" a pair takes O(n³) time.
     attributes : {"types", "features"}, FeatureMap, optional
-        For "ae": tell points apart by their types or features too, see :func:`anchor_energy`.
+        For "ae": distinguish points by their types or features too, see :func:`anchor_energy`.
     max_cost : float, optional
-        For "ae": compare costs up to here. With marks it is by default the largest cost of all spaces. To find that,
-        and to fit a map of features, all spaces are loaded once more before pairs are compared, unless both are given.
+        For "ae" and "arrangement": compare costs up to here. With attributes it is by default the largest cost of all
+        spaces; of fields of view (:attr:`Space.area`, as :func:`from_cohort` sets it) the median over all of the median
+        distance to the 10th neighbour. To find that, and to fit a map of features, all spaces are loaded once more
+        before pairs are compared, unless both are given.
     n_jobs : int
         Number of workers; -1 for one per core, or for a single one inside a worker of joblib or multiprocessing.
     backend : {"threads", "processes"}, optional
@@ -157,8 +164,9 @@ def pairwise(
         time only.
     device : str or list of str, optional
         Compare on CUDA devices: "cuda" for all there are, "cuda:1" for one, or a list; "cpu" is the same as
-        None. For "ae" with p = 1 or 2 and without `attributes`. Spaces are prepared here, by `n_jobs` threads. Values
-        of uniform spaces with p = 1 are those of the native kernels to the last bit, others to 1e-12. Needs the extra
+        None. For "ae" and "saw" with p = 1 or 2 and without `attributes`. Spaces are prepared here, by `n_jobs`
+        threads. Values of uniform spaces, but of "ae" with p = 2, are those of the native kernels to the last bit,
+        others to 1e-12. Needs the extra
         ``torch``.
     progress : bool
         Show a bar, on a terminal or in a notebook.
@@ -190,8 +198,10 @@ def pairwise(
     Returns
     -------
     ndarray of shape (N, N) or (N, M)
-        The former is symmetric, with a diagonal of zeros but for epsilon. With `shard`, one of the jobs returns it, the
-        last; others return None. The same call without `shard` returns it at any time, and computes what is missing.
+        The former is symmetric, with a diagonal of zeros but for epsilon. Of a :class:`Cohort` it is an array that
+        knows the subjects and metadata of its samples, which :func:`group_test` uses (`CohortDistances`). With
+        `shard`, one of the jobs returns it, the last; others return None. The same call without `shard` returns it at
+        any time, and computes what is missing.
     Neighbors
         With `k`: `index` and `value` of shape (N, k), and :meth:`Neighbors.to_sparse` for a graph of them.
 
@@ -217,16 +227,17 @@ def pairwise(
     shard = None if shard is None else _check_shard(shard, folder, client, out)
     devices = [] if device is None else _devices(device, backend, client)
     how = {"skip": errors == "skip", "progress": progress}
-    attribute_rule = _attribute_rule(inputs, attributes, max_cost, robust, n_jobs, client, **how)
+    attribute_rule = _attribute_rule(inputs, metric, attributes, max_cost, robust, n_jobs, client, **how)
     chosen = metric_of(metric, p, robust, epsilon, ground=ground, attribute_rule=attribute_rule, **options)
     count = None if k is None else check_k(k, inputs)
     encoder = None if count is None else learn_encoder(inputs, chosen, n_jobs, client)
+    chosen = chosen if count is None or devices else with_bounds(chosen)
     least = chosen.side if encoder is None else STRIP_ROWS
     if devices:
         from anchorot.many.device import DEVICE_SIDE, check_for_device
 
         check_for_device(chosen)
-        least = DEVICE_SIDE
+        least = DEVICE_SIDE[metric]
     values = _result(out, inputs, count) if shard is None else None  # else only one job needs the memory
     manifest = None if folder is None else read_manifest(folder)
     side = _side(manifest, tile, inputs, least)
@@ -261,6 +272,8 @@ def pairwise(
             if share is not None:
                 share.note_assembled()
     result: Float64s | Neighbors = values
+    if isinstance(spaces, Cohort) and others is None and count is None:
+        result = CohortDistances.of(values, spaces, metric, attribute_rule)
     if count is not None:
         result, n_unconverged, n_failed = neighbors_of(values, count, inputs)
     if n_unconverged:
@@ -273,6 +286,7 @@ def pairwise(
 
 def _attribute_rule(
     inputs: Inputs,
+    metric: str,
     attributes: AttributesLike,
     max_cost: float | None,
     robust: bool,
@@ -281,6 +295,11 @@ def _attribute_rule(
     **how: bool,
 ) -> AttributeRule | None:
     """Return how to look at all spaces, going through them if that is needed."""
+    if metric == ARRANGEMENT:
+        if attributes not in (None, "types"):
+            raise InputError(f"metric {metric!r} compares types, but got attributes={attributes!r}; leave it out")
+        with open_spaces(inputs, n_jobs, client) as spaces:
+            return arrangement_rule_of(Outlines(spaces, robust=False, **how), max_cost)
     prepared = [x for x in inputs.listed() if isinstance(x, AnchorFeatures)]
     if prepared:
         return settle_attributes(prepared[:1], attributes, max_cost)

@@ -1,4 +1,4 @@
-"""Several jobs that fill one checkpoint together: each tile is computed by one, and what a lost job left by another.
+"""Several jobs that fill one checkpoint together: each tile is computed by one of them, those of a lost job by others.
 
 A tile is no more than a file here, which some job has to make; so is the sign that the tiles were assembled.
 A job claims a file before it makes it. All that jobs know of each other is in the folder, on whatever machine that is::
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 BEAT_SECONDS = 5.0  # between two signs of life
 LEASE_SECONDS = 120.0  # after which a job without one is lost: long enough for a file server that is restarted
-WATCHES_PER_BEAT = 4
+WATCHES_PER_BEAT = 4  # looks at the claims of others while it waits
 NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)  # where a file system has none
 
 
@@ -134,7 +134,7 @@ class Claims:
             os.link(self._job, claim)
         except FileExistsError:
             with suppress(FileNotFoundError):
-                return claim.samefile(self._job)  # made by us, if a network lost the answer and asked again
+                return claim.samefile(self._job)  # made by us, if a network lost the reply and asked again
             return False
         except OSError as error:
             if error.errno not in NO_LINKS:

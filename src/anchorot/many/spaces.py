@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
-from anchorot._parallel import Threads, n_workers
+from anchorot._parallel import Threads, cores, is_pool_worker
 from anchorot._progress import progress_bar
 from anchorot._typing import RngLike
-from anchorot._validate import type_of
+from anchorot._validate import check_integer
 from anchorot.anchors.attributes import Outline
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.exceptions import InputError, find_shortage
+from anchorot.exceptions import InputError, find_shortage, type_of
 from anchorot.io.cache import READERS
 from anchorot.io.files import Readers, Unread, read
 from anchorot.io.names import name_of
 from anchorot.io.options import NEUTRAL_OPTIONS, SEED, ReadOptions
 from anchorot.many.tiles import pieces, tile_side
+from anchorot.rows import Rows
 from anchorot.space import Space, as_space
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Inputs:
         path = entry.path if isinstance(entry, Unread) else entry
         return name_of(Path(path)) if isinstance(path, str | os.PathLike) else self.name(index)
 
-    def load(self, index: int, read: Callable[[Unread], Space] = Unread.__call__) -> Any:
+    def load(self, index: int, read: Callable[[Unread], Any] = Unread.__call__) -> Any:
         """Load a space and prepare it; an `InputError` that names it says why it is bad. Files are read by `read`."""
         space = self._load(index, read)
         try:
@@ -111,7 +112,7 @@ class Inputs:
         except InputError as error:
             raise InputError(f"{self.name(index)}: {error}") from error
 
-    def _load(self, index: int, read: Callable[[Unread], Space]) -> Space | AnchorFeatures:
+    def _load(self, index: int, read: Callable[[Unread], Any]) -> Any:
         """Load a space; whatever goes wrong, but for a shortage of memory, is an `InputError` that names it."""
         name, file = self.name(index), None
         try:
@@ -122,7 +123,7 @@ class Inputs:
                 entry = Unread(Path(entry), self.options)
             if isinstance(entry, Unread):
                 return read(replace(entry, path=Path(self.folder, entry.path)))
-            return entry if isinstance(entry, AnchorFeatures) else as_space(entry)
+            return entry if isinstance(entry, AnchorFeatures | Rows) else as_space(entry)
         except Exception as error:
             if not self.names_errors:
                 raise
@@ -202,12 +203,15 @@ def _reason(error: Exception, read: str | None) -> str:
     return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
 
 
-def digest(space: Space | AnchorFeatures) -> str:
+def digest(space: Space | Rows | AnchorFeatures) -> str:
     """Return 128 bits that tell apart spaces whose costs, weights, types or features differ in any bit."""
     if isinstance(space, Space):
         kind, arrays = "space", [space.cost, space.weights]
         kind += "" if space.types is None else f" of types {space.types!r}"
+        kind += "" if space.area is None else f" in an area of {space.area!r}"
         arrays += [] if space.features is None else [space.features]
+    elif isinstance(space, Rows):
+        kind, arrays = f"rows of types {space.types!r} and {space.column_types!r}", [space.values, space.weights]
     else:
         about = "" if space.attribute_rule is None else f", {space!r} of {getattr(space, 'alphabet', None)!r}"
         kind, arrays = f"features, robust={space.robust}{about}", space.arrays()
@@ -223,6 +227,13 @@ def digest(space: Space | AnchorFeatures) -> str:
 
 Spaces = Union["LocalSpaces", "ClusterSpaces"]
 Function = Callable[[Any, int], Any]  # of what was loaded, and its index
+
+
+def n_workers(n_jobs: int) -> int:
+    """Return the number of workers: -1 means one per core, or a single one inside another pool's worker."""
+    if n_jobs == -1:
+        return 1 if is_pool_worker() else cores()
+    return check_integer(n_jobs, "n_jobs", 1)
 
 
 def open_spaces(inputs: Inputs, n_jobs: int, client: Any = None, *, together: int | None = None) -> Spaces:
@@ -308,6 +319,10 @@ class LocalSpaces(Threads):
 
     def __len__(self) -> int:
         return len(self._inputs)
+
+    def item(self, index: int) -> Any:
+        """Return what was made of a space, loaded again if it did not stay."""
+        return self._get(index)
 
     def each(self, function: Function, *, keep: bool = False) -> Iterator[tuple[int, Any]]:
         """Yield the index of each space and what the function makes of it, or the error of a bad one, as finished.

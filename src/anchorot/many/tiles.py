@@ -37,9 +37,9 @@ MANY_TILES = 8  # per worker: else some are done long before others
 FEW_TILES = 32  # of a checkpoint: enough to resume from, and to share among jobs, where all take a minute
 GROWTH_BYTES = 1 << 21  # of a space, times the growth of a tile's area: AE of such a tile takes about a second
 LEAST_BYTES = 1 << 15  # that a space counts for: a pair of smaller ones takes as long, 0.03 ms
-FORMAT = 2
+FORMAT = 2  # of the manifest and of tiles; another one is refused
 MANIFEST, ASSEMBLED = "manifest.json", "assembled"
-SEAL_BYTES = 32
+SEAL_BYTES = 32  # a keyed hash of 256 bits
 MAX_REST_BYTES = 4096  # bytes that a tile's file may have besides its values
 COUNTS = struct.Struct("<qq")  # pairs that did not converge, and that have no value
 
@@ -108,7 +108,7 @@ def pieces(part: range, size: int) -> list[range]:
 
 
 def runs(sizes: Iterable[int], room: int, most: int | None = None) -> Iterator[slice]:
-    """Cut things of these sizes into runs that fit into `room`, of at most so many; each has at least one of them."""
+    """Cut things of these sizes into runs that fit into `room`, of at most `most`; each has at least one of them."""
     start, total, end = 0, 0, 0
     for k, size in enumerate(sizes):
         if k > start and (total + size > room or k - start == most):

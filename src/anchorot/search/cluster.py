@@ -15,7 +15,6 @@ import numpy as np
 
 from anchorot._typing import Int64s
 from anchorot.anchors.encoder import MAX_LEARNED, Encoder
-from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.exceptions import AnchorotError, InputError
 from anchorot.io.options import PathLike
@@ -23,6 +22,7 @@ from anchorot.io.safe_open import collecting_notes, note
 from anchorot.many.cluster import Cluster
 from anchorot.many.spaces import Inputs
 from anchorot.many.tiles import pieces
+from anchorot.search.comparison import Kept
 from anchorot.search.file import IndexFile, StaleError, new_file
 from anchorot.search.file_format import Header
 from anchorot.search.preprocessing import View
@@ -30,7 +30,7 @@ from anchorot.search.query import QueryResult, Reader, merge_results
 from anchorot.search.sqlite_files import naming, new_name
 from anchorot.search.updates import Staged, check_names, choose_encoder, copy_spaces, write_index
 
-SPACES_PER_TASK = 1 << 16
+SPACES_PER_TASK = 1 << 16  # whose vectors one task compares, at the most; not tuned
 
 PartialResult = tuple[QueryResult, int, int]  # of a range of ids; its number of spaces and their sum of checksums
 
@@ -60,9 +60,9 @@ class RangeReader:
         """The size of the vectors, so that Dask moves queries rather than vectors."""
         return sum(segment.vectors.array.nbytes for segment in self._reader.snapshot().segments)
 
-    def nearest(self, header: Header, features: AnchorFeatures, k: int, candidates: int | None) -> PartialResult:
+    def nearest(self, header: Header, kept: Kept, k: int, candidates: int | None) -> PartialResult:
         """The k nearest in the range, in one state of the index; `StaleError` if the state has changed."""
-        return self._reader.nearest(header, features, k, candidates), *self._reader.snapshot_of(header).sums
+        return self._reader.nearest(header, kept, k, candidates), *self._reader.snapshot_of(header).sums
 
 
 class ClusterReader:
@@ -80,32 +80,31 @@ class ClusterReader:
             for (first, _), stop in zip(ranges, ends, strict=True)
         ]
 
+    @property
     def ids(self) -> Int64s:
         """Ids of all spaces, ascending."""
         found = [batch.entries["id"] for batch in self.file.batches(self.file.header())]
         return np.concatenate([np.empty(0, np.int64), *found])
 
-    def nearest(self, header: Header, features: AnchorFeatures, k: int, candidates: int | None) -> QueryResult:
+    def nearest(self, header: Header, kept: Kept, k: int, candidates: int | None) -> QueryResult:
         """The k nearest in one state of the index, merged from all ranges."""
-        query = partial(query_range, header, features, k, candidates)
+        query = partial(query_range, header, kept, k, candidates)
         numbers = range(len(self._ranges))
         found = [each for _, each in self._cluster.map(query, numbers, lambda number: (self._ranges[number],))]
         if None in found:
             raise StaleError
         results, counts, totals = zip(*found, strict=True)
-        if (sum(counts), sum(totals)) != (header.count, header.total):
-            what = f"its {sum(counts)} spaces do not match its header, which lists {header.count}"
-            self.file.refuse_or_retry(header, self.file.header(), what)
+        self.file.check_sums(header, sum(counts), sum(totals))
         return merge_results(k, results)
 
 
 def query_range(
-    header: Header, features: AnchorFeatures, k: int, candidates: int | None, number: int, reader: RangeReader
+    header: Header, kept: Kept, k: int, candidates: int | None, number: int, reader: RangeReader
 ) -> PartialResult | None:
     """The k nearest of a range, on a worker; None if the index has changed meanwhile."""
     with _file_errors():
         try:
-            return reader.nearest(header, features, k, candidates)
+            return reader.nearest(header, kept, k, candidates)
         except StaleError:
             return None
 
@@ -136,22 +135,19 @@ def build_on_cluster(
         )
         all_notes: list[tuple[int, str]] = []
         made: dict[int, IndexFile] = {}
-        for (strip, _, _), (part, notes) in cluster.map(make, tasks):
-            parts.callback(Path(part).unlink, missing_ok=True)
-            made[strip.start] = IndexFile(part, is_kept=False)
+        for (strip, _, _), (file, notes) in cluster.map(make, tasks):
+            parts.callback(Path(file).unlink, missing_ok=True)
+            made[strip.start] = IndexFile(file, is_kept=False)
             all_notes += notes
-        for index, said in sorted(all_notes):
-            note(inputs.label(index), said)
-        _join([made[start] for start in sorted(made)], new)
-
-
-def _join(parts: list[IndexFile], new: Path) -> None:
-    headers = [part.header() for part in parts]
-    alike = all(header.reading == headers[0].reading for header in headers)
-    empty = replace(headers[0], reading=headers[0].reading if alike else None, next_id=0, count=0, total=0, key="")
-    target = IndexFile.create(new, empty)
-    for part, header in zip(parts, headers, strict=True):
-        copy_spaces(part, header, target)
+        for index, text in sorted(all_notes):
+            note(inputs.label(index), text)
+        in_order = [made[start] for start in sorted(made)]
+        headers = [part.header() for part in in_order]
+        reading = headers[0].reading if all(header.reading == headers[0].reading for header in headers) else None
+        empty = replace(headers[0], reading=reading, next_id=0, count=0, total=0, key="")
+        target = IndexFile.create(new, empty)
+        for part, header in zip(in_order, headers, strict=True):
+            copy_spaces(part, header, target)
 
 
 def learn_encoder(inputs: Inputs, view: View, grid: tuple[int, int] | Grid, places: list[int]) -> Encoder:
@@ -170,9 +166,9 @@ def make_part(
 
     def loaded() -> Iterator[Any]:
         for index in strip:
-            with collecting_notes() as heard:
+            with collecting_notes() as own:
                 yield inputs.load(index)
-            notes.extend((index, said) for said in heard)
+            notes.extend((index, text) for text in own)
 
     with _file_errors():
         part = new_name(Path(beside))

@@ -15,23 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._kernels.records import GridSpec
 from anchorot._typing import Floats, RngLike
 from anchorot._validate import check_device, check_free_memory
-from anchorot.anchors.attribute_features import (
-    Parts,
-    attribute_features,
-    part_averages,
-    parts_of,
-    plain_averages,
-    settle_attributes,
-)
+from anchorot.anchors.attribute_features import attribute_features, settle_attributes
 from anchorot.anchors.attributes import AttributeRule, AttributesLike
+from anchorot.anchors.cell_averages import Parts, part_averages, parts_of
 from anchorot.anchors.features import AnchorFeatures, as_features
-from anchorot.anchors.grid import Grid, check_shape
+from anchorot.anchors.grid import Grid, check_shape, plain_averages
 from anchorot.distances.w2_energy import is_w2
 from anchorot.exceptions import InputError
 from anchorot.io.options import check_keywords
 from anchorot.many.spaces import Inputs, Outlines, Spaces, each_space, open_spaces
+from anchorot.rows import Rows
 from anchorot.search.projections import Projections
-from anchorot.space import Space, as_space, heavy_part
+from anchorot.space import Space, as_space
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -208,7 +203,7 @@ def embed_on_device(
         out[list(places)] = math.sqrt(cell_area) * averages
 
     for k, x in enumerate(spaces):
-        space = None if isinstance(x, AnchorFeatures) else heavy_part(as_space(x, robust=robust))
+        space = None if isinstance(x, AnchorFeatures | Rows) else as_space(x, robust=robust).support()
         if space is None or not space.is_uniform:
             out[k] = math.sqrt(cell_area) * plain_averages(as_features(x, robust=robust), grid).ravel()
             continue

@@ -2,7 +2,7 @@
 
     about       part 0: the header in JSON; part 1: the directions that vectors are coordinates along; with checksums
     spaces      a row per space: an entry that describes its features, its name, its vector, and a checksum
-    features    the bytes of a space's features, in several rows if they are long
+    features    the bytes of a space's features, or of its costs, in several rows if they are long
     removed     ids of removed spaces, in order of removal, so that readers can follow
 
 While the header keeps its key, rows of spaces and features never change, and ids are never reused. So a reader needs
@@ -26,8 +26,8 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import AnchorotError, InputError
+from anchorot.search.comparison import Kept
 from anchorot.search.file_format import (
     MAX_ID,
     Batch,
@@ -35,18 +35,19 @@ from anchorot.search.file_format import (
     are_sound,
     checked_batch,
     checksum,
-    refuse,
-    unpack_features,
+    unpack,
 )
 from anchorot.search.sqlite_files import (
     APPLICATION,
     PAGE_BYTES,
     VERSION,
+    VERSION_OF_ENERGIES,
     check_companions,
     check_is_index,
     check_replaceable,
     naming,
     new_name,
+    refuse,
     remove_leftovers,
 )
 
@@ -60,7 +61,7 @@ BATCH_ROWS = 1024  # spaces read at a time
 PART_BYTES = 1 << 29  # of features in one row: SQLite takes up to 10^9
 VACUUM_PAGES = 4096  # moved at a time
 TIMEOUT_S = 60  # to wait for another process that writes
-PAUSE_S = 0.01
+PAUSE_S = 0.01  # between two tries
 
 BUSY = "another process is changing the index, or still reading it; try again"
 OS_ERRORS = {
@@ -123,7 +124,8 @@ class IndexFile:
             for statement in SCHEMA:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {int.from_bytes(APPLICATION)}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+            version = VERSION_OF_ENERGIES if header.view.bounded.is_energy else VERSION
+            connection.execute(f"PRAGMA user_version = {version}")
             _put(connection, 0, header.to_bytes())
             _put(connection, 1, header.encoder.to_bytes())
             connection.execute("COMMIT")
@@ -155,12 +157,12 @@ class IndexFile:
     def _select(self, header: Header, query: str, *arguments: int) -> list[Any]:
         return self._read(lambda connection, _: connection.execute(query, arguments).fetchall(), header)
 
-    def features(self, header: Header, entries: np.ndarray) -> list[AnchorFeatures]:
-        """Features of some spaces of a state of the index."""
+    def kept(self, header: Header, entries: np.ndarray) -> list[Kept]:
+        """What is kept of some spaces of a state of the index."""
         kinds = zip(
             self.data(header, entries), entries["anchors"].tolist(), entries["item_bytes"].tolist(), strict=True
         )
-        return [unpack_features(*kind, header.view.robust) for kind in kinds]
+        return [unpack(*kind, header.view) for kind in kinds]
 
     def data(self, header: Header, entries: np.ndarray) -> list[bytes]:
         """The bytes of the features of some spaces; on the first read they are checked to be safe for the kernels."""
@@ -182,8 +184,13 @@ class IndexFile:
             return data
         if len(data) != length or zlib.crc32(data) != stored:
             self.refuse_or_retry(header, now, f"the features of id {i} are not those that were saved")
-        if not are_sound(unpack_features(data, anchors, item_bytes, now.view.robust)):
-            refuse(self.name, f"the features of id {i} are not sorted costs of points whose weights have the sum 1")
+        try:
+            sound = are_sound(unpack(data, anchors, item_bytes, now.view))
+        except InputError:
+            sound = False
+        if not sound:
+            needed = "costs" if now.view.keeps_spaces else "sorted costs"
+            refuse(self.name, f"the features of id {i} are not {needed} of points whose weights have the sum 1")
         self._sound.add(i)
         return data
 
@@ -192,6 +199,12 @@ class IndexFile:
         if now.state != header.state:
             raise StaleError
         refuse(self.name, what)
+
+    def check_sums(self, header: Header, count: int, total: int) -> None:
+        """Check the number of spaces that were read, and the sum of their checksums."""
+        if (count, total) != (header.count, header.total):
+            what = f"its {count} spaces do not match its header, which lists {header.count}"
+            self.refuse_or_retry(header, self.header(), what)
 
     def _read(self, action: Callable[[sqlite3.Connection, Header], Result], header: Header | None = None) -> Result:
         """Run an action on one state of the file; `StaleError` if the file's key is not the header's."""

@@ -1,6 +1,6 @@
 """The contents of an index file, and the checks before they are used.
 
-Checksums detect damage, but not malice: the kernels use rows as indexes and add up jumps; searches rely on order and on
+Checksums detect damage, but not malice: the kernels use rows as indices and add up jumps; searches rely on order and on
 the norms of vectors. So everything from a file is checked here before use. One attack remains: vectors that do not
 belong to the features. Queries then return spaces of the index, but not always the nearest.
 """
@@ -11,41 +11,41 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._kernels.records import Events, from_heights
-from anchorot._typing import Floats, Int64s
-from anchorot.anchors.encoder import MAX_RADIUS, MIN_RADIUS, Directions, Encoder, check_cells
+from anchorot._typing import Int64s
+from anchorot.anchors.bounded import MAX_RADIUS, MIN_RADIUS
+from anchorot.anchors.encoder import Directions, Encoder, check_cells
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.exceptions import InputError
 from anchorot.io.options import ReadOptions
+from anchorot.search.comparison import Kept, check_metric
 from anchorot.search.preprocessing import View, view_from_header
+from anchorot.search.sqlite_files import refuse
+from anchorot.space import Space
 
 MAX_ID = 1 << 48  # ids are below; higher bits number the parts of long features
 MAX_LENGTH = 1 << 40  # of the features of a space, in bytes: those of some 300 000 points
 SUM_TOLERANCE = 1e-9  # of masses and heights, which were divided by their sums
 NORM_TOLERANCE = 1e-2  # of squares that are added up in float32
-LEVEL_TYPES: dict[int, np.dtype[np.floating[Any]]] = {4: np.dtype("<f4"), 8: np.dtype("<f8")}  # by item_bytes
+MOST_POINTS = 1 << 24  # of a space; more would not fit into MAX_LENGTH
+COST_TYPES: dict[int, np.dtype[np.floating[Any]]] = {4: np.dtype("<f4"), 8: np.dtype("<f8")}  # by item_bytes
 PLAIN_FIELDS = ("reading", "has_names", "next_id", "count", "total", "n_removed", "key")  # of a header
 ENTRY = np.dtype(
     [
         ("id", "<i8"),
-        ("length", "<i8"),  # of the features, in bytes
+        ("length", "<i8"),  # of the features, or of the weights (unless uniform) and costs of a space, in bytes
         ("anchors", "<u4"),
-        ("item_bytes", "<u4"),  # of a level: 4 or 8; 0 for events
+        ("item_bytes", "<u4"),  # of a level or a cost: 4 or 8; 0 for events
         ("checksum", "<u4"),  # of the features
         ("radius", "<f8"),  # of the vector
     ]
 )
-
-
-def refuse(name: str, what: str) -> NoReturn:
-    """Raise an InputError: the file is damaged, and how."""
-    raise InputError(f"{name}: {what}; the file is damaged: build the index again")
 
 
 def checksum(data: bytes) -> bytes:
@@ -104,6 +104,7 @@ class Header:
         grid, directions = self.encoder.grid, self.encoder.directions
         about = {"shape": grid.shape, "low": grid.low, "high": grid.high, "robust": self.view.robust}
         about |= {"attribute_rule": self.view.to_header(), "widths": None if directions is None else directions.widths}
+        about |= {"metric": self.view.bounded.metric, "p": self.view.bounded.p}
         return json.dumps(about | {field: getattr(self, field) for field in PLAIN_FIELDS}).encode()
 
     @classmethod
@@ -122,16 +123,21 @@ class Header:
                 refuse(name, f"its header says {field}={value!r}")
         if plain["next_id"] > MAX_ID or type(found.get("robust")) is not bool:
             refuse(name, f"its header says next_id={plain['next_id']} and robust={found.get('robust')!r}")
+        metric, p = found.get("metric", "ae"), found.get("p", 1)  # files of Anchor Energies used to have neither
         try:
-            view = view_from_header(found.get("attribute_rule"), found["robust"])
+            bounded = check_metric(metric, p)
+        except InputError as error:
+            refuse(name, f"its header says metric={metric!r} and p={p!r} ({error})")
+        try:
+            view = view_from_header(found.get("attribute_rule"), found["robust"], bounded)
         except (ValueError, AttributeError) as error:
             refuse(name, f"its header says that points are distinguished by {error}")
-        encoder = _checked_encoder(_checked_grid(found, name), found.get("widths"), directions, name)
+        encoder = _checked_encoder(found, directions, view, name)
         return cls(view, encoder, **plain | {"reading": checked_reading(plain["reading"], name)})
 
 
-def _checked_grid(found: dict[str, Any], name: str) -> Grid:
-    shape, low, high = (found.get(field) for field in ("shape", "low", "high"))
+def _checked_encoder(found: dict[str, Any], data: bytes, view: View, name: str) -> Encoder:
+    shape, low, high, widths = (found.get(field) for field in ("shape", "low", "high", "widths"))
     if not (isinstance(shape, list) and isinstance(low, float) and isinstance(high, float)):
         refuse(name, "its header has no grid")
     try:
@@ -139,16 +145,12 @@ def _checked_grid(found: dict[str, Any], name: str) -> Grid:
         check_cells(grid)
     except InputError as error:
         refuse(name, str(error))
-    return grid
-
-
-def _checked_encoder(grid: Grid, widths: Any, data: bytes, name: str) -> Encoder:
     if widths is None:
-        return Encoder(grid)
+        return Encoder(grid, bounded=view.bounded)
     if not isinstance(widths, list) or len(widths) != 2 or not all(type(width) is int for width in widths):
         refuse(name, f"its header says that its directions have {widths} columns")
     try:
-        return Encoder(grid, Directions.from_bytes(data, grid, (widths[0], widths[1])))
+        return Encoder(grid, Directions.from_bytes(data, grid, (widths[0], widths[1])), view.bounded)
     except ValueError as error:
         refuse(name, f"its directions cannot be {error}")
 
@@ -158,7 +160,7 @@ def checked_reading(reading: Any, name: str) -> dict[str, Any] | None:
     if reading is None:
         return None
     try:
-        options = ReadOptions(**reading)
+        options: Any = ReadOptions(**reading)
     except (TypeError, InputError) as error:
         refuse(name, f"its header says that spaces were read with options that do not exist ({error})")
     single = {option: value for option, value in reading.items() if option not in ("features", "columns")}
@@ -205,7 +207,8 @@ def checked_batch(rows: Sequence[Any], header: Header, first: int, name: str) ->
         refuse(name, f"the space of id {bad} is not the one that was saved")
     ids, entries = np.array(columns[0], np.int64), np.frombuffer(b"".join(columns[1]), ENTRY)
     vectors = np.frombuffer(b"".join(columns[3]), np.float32).reshape(-1, header.encoder.length)
-    for what, holds in _space_checks(entries, vectors, ids, first, header.next_id).items():
+    checks = _space_checks(entries, vectors, ids, first, header.next_id) | _size_checks(entries, header.view)
+    for what, holds in checks.items():
         if not holds.all():
             refuse(name, f"it has spaces with impossible {what}, the first with id {ids[np.argmin(holds)]}")
     try:
@@ -231,38 +234,65 @@ def _space_checks(
 ) -> dict[str, NDArray[np.bool_]]:
     """Whether each space passes each check. No check can overflow if those before it pass."""
     length, radius = entries["length"], entries["radius"]
-    anchors, item_bytes = (entries[field].astype(np.int64) for field in ("anchors", "item_bytes"))
-    is_levels = item_bytes > 0
-    numbers = np.where(is_levels, length, length - 8 * anchors)  # bytes of levels, or of events
-    unit = np.where(is_levels, anchors * item_bytes, 20)  # bytes of one of them
     ascending = np.append(ids[:1] >= first, ids[1:] > ids[:-1])
     return {
         "ids": (entries["id"] == ids) & ascending & (ids < next_id),
         "lengths": (length > 0) & (length <= MAX_LENGTH),
-        "kinds of numbers": (item_bytes == 0) | (item_bytes == 4) | (item_bytes == 8),
-        "numbers of anchors": (anchors > 0) & (numbers > 0) & (numbers % np.maximum(unit, 1) == 0),
         "radii": (radius >= MIN_RADIUS) & (radius <= MAX_RADIUS),
         "vectors": np.einsum("ij,ij->i", vectors, vectors) <= 1 + NORM_TOLERANCE,
     }
 
 
-# -- features --------------------------------------------------------------------------------------------------------
-
-
-def pack_features(features: AnchorFeatures) -> tuple[bytes, tuple[int, int, int, int]]:
-    """The bytes of features, 8-byte numbers first, and their fields of an entry from `length` to `checksum`."""
-    if features.levels is not None:
-        data, anchors, item_bytes = features.levels.tobytes(), features.levels.shape[1], features.levels.itemsize
+def _size_checks(entries: np.ndarray, view: View) -> dict[str, NDArray[np.bool_]]:
+    """Whether the numbers of each space can be those of so many anchors."""
+    length = entries["length"]
+    anchors, item_bytes = (entries[field].astype(np.int64) for field in ("anchors", "item_bytes"))
+    is_levels = item_bytes > 0
+    if view.keeps_spaces:
+        costs = np.minimum(anchors, MOST_POINTS) ** 2 * item_bytes
+        fits = (length == costs) | (length == costs + 8 * anchors)
     else:
-        position, row, jump, mass = features.events
+        numbers = np.where(is_levels, length, length - 8 * anchors)  # bytes of levels, or of events
+        unit = np.where(is_levels, anchors * item_bytes, 20)  # bytes of one of them
+        fits = (numbers > 0) & (numbers % np.maximum(unit, 1) == 0)
+    return {
+        "kinds of numbers": (item_bytes == 4) | (item_bytes == 8) | (not view.keeps_spaces and item_bytes == 0),
+        "numbers of anchors": (anchors > 0) & fits,
+    }
+
+
+# -- features, and spaces --------------------------------------------------------------------------------------------
+
+
+def pack(kept: Kept) -> tuple[bytes, tuple[int, int, int, int]]:
+    """The bytes of what is kept, 8-byte numbers first, and their fields of an entry from `length` to `checksum`."""
+    if isinstance(kept, Space):
+        weights = b"" if kept.is_uniform else kept.weights.tobytes()
+        data, anchors, item_bytes = weights + kept.cost.tobytes(), kept.n, kept.cost.itemsize
+    elif kept.levels is not None:
+        data, anchors, item_bytes = kept.levels.tobytes(), kept.levels.shape[1], kept.levels.itemsize
+    else:
+        position, row, jump, mass = kept.events
         data, anchors, item_bytes = b"".join(part.tobytes() for part in (position, jump, mass, row)), len(mass), 0
     return data, (len(data), anchors, item_bytes, zlib.crc32(data))
 
 
-def unpack_features(data: bytes, anchors: int, item_bytes: int, robust: bool) -> AnchorFeatures:
-    """Features from their bytes."""
+def unpack(data: bytes, anchors: int, item_bytes: int, view: View) -> Kept:
+    """What is kept of a space, from its bytes; an `InputError` if they are none of a space."""
+    if view.keeps_spaces:
+        return _unpack_space(data, anchors, item_bytes)
+    return _unpack_features(data, anchors, item_bytes, view.robust)
+
+
+def _unpack_space(data: bytes, n: int, item_bytes: int) -> Space:
+    costs = len(data) - n * n * item_bytes  # where they begin
+    weights = np.frombuffer(data, "<f8", n) if costs else None
+    return Space(np.frombuffer(data, COST_TYPES[item_bytes], offset=costs).reshape(n, n), weights, copy=False)
+
+
+def _unpack_features(data: bytes, anchors: int, item_bytes: int, robust: bool) -> AnchorFeatures:
     if item_bytes:
-        levels = np.frombuffer(data, LEVEL_TYPES[item_bytes]).reshape(-1, anchors)
+        levels = np.frombuffer(data, COST_TYPES[item_bytes]).reshape(-1, anchors)
         return AnchorFeatures(levels=levels, robust=robust)
     count = (len(data) - 8 * anchors) // 20
     position = np.frombuffer(data, "<f8", count)
@@ -272,18 +302,18 @@ def unpack_features(data: bytes, anchors: int, item_bytes: int, robust: bool) ->
     return AnchorFeatures(events=Events(position, row, jump, mass), robust=robust)
 
 
-def are_sound(features: AnchorFeatures) -> bool:
-    """Whether features are safe for the kernels."""
-    return _are_sound_events(features.events) if features.levels is None else _are_sound_levels(features.levels)
+def are_sound(kept: Kept) -> bool:
+    """Whether what is kept of a space is safe for the kernels."""
+    if isinstance(kept, Space):  # which has been checked when it was made
+        return bool(kept.weights.all())
+    return _are_sound_features(kept)
 
 
-def _are_sound_levels(levels: Floats) -> bool:
-    finite = math.isfinite(levels.item(0)) and math.isfinite(levels.item(-1))
-    return finite and _all(levels[:, 1:] >= levels[:, :-1]) and _all(levels[1:] >= levels[:-1])
-
-
-def _are_sound_events(events: Events) -> bool:
-    position, row, jump, mass = events
+def _are_sound_features(features: AnchorFeatures) -> bool:
+    if (levels := features.levels) is not None:
+        finite = math.isfinite(levels.item(0)) and math.isfinite(levels.item(-1))
+        return finite and _all(levels[:, 1:] >= levels[:, :-1]) and _all(levels[1:] >= levels[:-1])
+    position, row, jump, mass = features.events
     if not (math.isfinite(position.item(0)) and math.isfinite(position.item(-1))):
         return False
     if not (_all(position[1:] >= position[:-1]) and _all(row < len(mass)) and _all(jump >= 0)):

@@ -1,4 +1,4 @@
-"""Nearest spaces by Anchor Energy in large collections: vectors in FAISS give lower bounds, features on disk AE."""
+"""Nearest spaces in large collections: vectors in memory give lower bounds, features on disk exact values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ from anchorot.io.files import read
 from anchorot.io.options import PathLike, check_keywords
 from anchorot.io.safe_open import note
 from anchorot.many.spaces import Inputs, check_collection
+from anchorot.search.comparison import check_metric
 from anchorot.search.file import IndexFile, StaleError, new_file, replaceable
 from anchorot.search.preprocessing import choose_view
 from anchorot.search.query import Reader, import_faiss
@@ -35,9 +37,9 @@ from anchorot.search.updates import (
     as_names,
     check_names,
     copy_index,
+    delete,
     reading_difference,
     reading_of,
-    remove,
     write_index,
 )
 
@@ -48,11 +50,13 @@ if TYPE_CHECKING:
 
 
 class SearchIndex:
-    """An index of spaces for nearest neighbours by Anchor Energy (p = 1); make one with `build` or `load`.
+    """An index of spaces for nearest neighbours by AE, SAW or AW; make one with `build` or `load`.
 
-    It keeps one vector per space in memory, in FAISS (averages of F(x, t), see :func:`embed`, along the directions in
-    which the spaces differ most). The spaces' sorted features stay on disk, in one SQLite file. Distances of vectors
-    are lower bounds of AE, so a query computes AE only for spaces whose bound allows them among the nearest.
+    It keeps one vector per space in memory, in FAISS (averages of F(x, t), see :func:`embed`, or of the matrix of
+    :func:`signature`, along the directions in which the spaces differ most). The spaces' sorted features stay on disk,
+    in one SQLite file. Distances of vectors are lower bounds, so a query compares exactly only with spaces whose bound
+    allows them among the nearest. For Anchor Wasserstein a second bound, Sliced Anchor Wasserstein, rules out most of
+    these before any transport is solved.
 
     An index that was built with a `path`, or loaded, *is* that file: `add`, `remove` and `compact` change it at once.
     Changes are atomic for everyone who has it open, in this process or another. An index that was built without a path
@@ -61,6 +65,10 @@ class SearchIndex:
 
     Attributes
     ----------
+    metric : str
+        "ae", "saw" or "aw".
+    p : int
+        Power of the costs.
     grid : Grid
         The cells of the vectors. Spaces beyond its range are found too, with more work.
     robust : bool
@@ -85,6 +93,8 @@ class SearchIndex:
         spaces: Iterable[Indexable],
         names: Iterable[str] | None = None,
         *,
+        metric: str = "ae",
+        p: int = 1,
         grid: tuple[int, int] | Grid = (16, 16),
         robust: bool = False,
         attributes: str | None = None,
@@ -102,17 +112,24 @@ class SearchIndex:
             Read once, one space in memory at a time.
         names : iterable of str, optional
             Names of the spaces in query results. Duplicates give an `InputWarning`: `remove` removes all of that name.
+        metric : {"ae", "saw", "aw"}
+            What spaces are compared by: :func:`anchor_energy`, :func:`sliced_anchor_wasserstein`, or the transport cost
+            of :func:`anchor_wasserstein` without regularisation. For "aw" the file holds the costs themselves.
+        p : {1, 2}
+            Power of the costs; 2 for "saw" and "aw" only.
         grid : (int, int) or Grid
-            Cells along x and along t, over the range of all costs; or a grid with its own range. A vector has two
-            numbers per cell: more cells need more memory and fewer exact evaluations.
+            Cells along x (for "saw" and "aw" along s, see :func:`signature`) and along t, over the range of all costs;
+            or a grid with its own range. A vector has two numbers per cell: more cells need more memory and fewer exact
+            evaluations.
         robust : bool
             Compare the ranks of the costs (:meth:`Space.ranked`).
         attributes : {"types"}, optional
-            Compare points by their types too, see :func:`anchor_energy`. Spaces are then read several times (and kept
-            in memory, unless they are a sequence), and a vector has these cells for every pair of types. Queries may
-            have types that the index lacks; added spaces may not.
+            Compare points by their types too, see :func:`anchor_energy`; for "ae" and "saw" with p = 1. Spaces are then
+            read several times (and kept in memory, unless they are a sequence), and a vector has these cells for every
+            pair of types. Queries may have types that the index lacks; added spaces may not.
         max_cost : float, optional
-            Compare costs up to this value; with attributes the default is the largest cost of all spaces.
+            Compare costs up to this value, by "ae" and "saw"; with attributes the default is the largest cost of all
+            spaces.
         path : path, optional
             A file to write the index to while spaces are read, so that neither spaces nor features have to fit into
             memory. An existing index is replaced once the new one is complete; other files are never overwritten.
@@ -130,6 +147,7 @@ class SearchIndex:
             With ids 0, 1, ... in the order of `spaces`.
         """
         import_faiss()  # before any work is done
+        bounded = check_metric(metric, p)
         check_keywords("SearchIndex.build", reading)
         check_collection(spaces, "spaces", in_any_order=False)
         labels = as_names(names)
@@ -140,7 +158,7 @@ class SearchIndex:
         if attributes is not None and not isinstance(spaces, Sequence):
             spaces = list(spaces)
         loader = SpaceLoader(spaces, reading, n_jobs=n_jobs)
-        view = choose_view(loader, attributes, max_cost, robust=robust)
+        view = choose_view(loader, attributes, max_cost, robust=robust, bounded=bounded)
         if view.has_types:
             if isinstance(grid, Grid):
                 raise InputError(
@@ -216,6 +234,16 @@ class SearchIndex:
         raise TypeError("a SearchIndex cannot be pickled or copied; save() it, and load() the file where it is needed")
 
     @property
+    def metric(self) -> str:
+        """What spaces are compared by."""
+        return self._file.header().view.bounded.metric
+
+    @property
+    def p(self) -> int:
+        """Power of the costs."""
+        return self._file.header().view.bounded.p
+
+    @property
     def grid(self) -> Grid:
         """The cells of the vectors."""
         return self._file.header().encoder.grid
@@ -239,13 +267,14 @@ class SearchIndex:
     @property
     def ids(self) -> Int64s:
         """Ids of the spaces in the index, ascending."""
-        return self._reader.ids()
+        return self._reader.ids
 
     def __len__(self) -> int:
         return self._file.header().count
 
     def __repr__(self) -> str:
-        return f"SearchIndex({len(self)} spaces, {self.grid}, robust={self.robust})"
+        how = f"metric={self.metric!r}, p={self.p}, robust={self.robust}"
+        return f"SearchIndex({len(self)} spaces, {self.grid}, {how})"
 
     def add(
         self, spaces: Iterable[Indexable], names: Iterable[str] | None = None, *, n_jobs: int = -1, **reading: Any
@@ -283,11 +312,11 @@ class SearchIndex:
             with suppress(StaleError):
                 ids = reader.snapshot().find(given)
                 if ids:
-                    remove(self._file, ids)
+                    self._file.change(partial(delete, ids=ids, name=self._file.name))
                 return
 
     def compact(self) -> None:
-        """Free the disk space of removed spaces, a little at a time; queries and changes can go on meanwhile.
+        """Free the disk space of removed spaces, in small steps; queries and changes can run at the same time.
 
         If the index was built from fewer than 256 spaces and has more now, its vectors adapt to them.
         """
@@ -307,20 +336,21 @@ class SearchIndex:
 
         Parameters
         ----------
-        x : Space, AnchorFeatures, array_like or path
+        x : Space, AnchorFeatures (not for "aw"), array_like or path
             A file is read with the options of the index (`reading`); a space read with others gives an `InputWarning`.
         k : int
             Number of neighbours; at most ``len(index)``.
         exact : bool
             True: evaluate spaces by increasing bound until no other can be among the nearest; the result equals that
-            of computing all Anchor Energies. False: the best among the first `candidates` by bound.
+            of comparing with all. False: the best among the first `candidates` by bound.
         candidates : int, optional
             For ``exact=False``; 10 k by default.
 
         Returns
         -------
         Neighbors
-            `index` holds ids, `value` Anchor Energies.
+            `index` holds ids, `value` what `pairwise` with this metric gives, and `n_exact` says how many were compared
+            exactly.
 
         Raises
         ------
@@ -339,12 +369,12 @@ class SearchIndex:
             with suppress(StaleError):
                 if k > header.count:
                     raise InputError(f"k={k}, but the index has only {header.count} spaces")
-                features, added = header.view.query(x)
-                result = self._reader.nearest(header, features, k, None if exact else candidates)
+                kept, added = header.view.query(x)
+                result = self._reader.nearest(header, kept, k, None if exact else candidates)
                 break
             header = self._file.header()
-        energies, ids, all_names = zip(*result.found, strict=True)
-        values = header.view.scale * np.array(energies) + added
+        found, ids, all_names = zip(*result.found, strict=True)
+        values = header.view.scale * np.array(found) + added
         names = None if None in all_names else all_names
         return Neighbors(np.array(ids), values, names, result.n_exact, exact, n_spaces=header.next_id)
 

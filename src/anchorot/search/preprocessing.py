@@ -1,8 +1,9 @@
-"""How an index preprocesses spaces: costs or ranks, up to a largest cost, by types.
+"""How an index preprocesses spaces: for which metric, costs or ranks, up to a largest cost, by types.
 
 With types there is one function F_cb(x, t) per pair of types. They are laid side by side: pair k of K² begins at
 k (max_cost - low). The mass that a pair lacks to 1 is put at its end. All pairs together then form one collection of
-measures, of mass K², that fits into plain features. Divided by K², it has the Anchor Energy of the types over K⁴.
+measures, of mass K², that fits into plain features. Divided by K², it has the Anchor Energy of the types over K⁴, and
+their Sliced Anchor Wasserstein distance over K².
 """
 
 import math
@@ -14,20 +15,16 @@ import numpy as np
 
 from anchorot._kernels import kernels
 from anchorot._kernels.records import Events
-from anchorot.anchors.attribute_features import (
-    Alphabet,
-    TypedFeatures,
-    attribute_features,
-    block_pairs,
-    empty_events,
-    parts_of,
-    sorted_types,
-    sum_energies,
-)
-from anchorot.anchors.attributes import AttributeRule, AttributesLike, attribute_rule_of
+from anchorot.anchors.attribute_features import TypedFeatures, attribute_features, sum_energies
+from anchorot.anchors.attributes import AttributeRule, AttributesLike, Outline, attribute_rule_of
+from anchorot.anchors.bounded import ENERGY, BoundedMetric
+from anchorot.anchors.cell_averages import parts_of
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.type_blocks import Alphabet, block_pairs, empty_events, sorted_types
+from anchorot.distances.sliced import check_sliced_rule
 from anchorot.exceptions import InputError
-from anchorot.space import as_space, heavy_part
+from anchorot.search.comparison import Comparison, Kept, comparison_of
+from anchorot.space import Space, as_space
 
 MOST_TYPES = 256
 
@@ -46,12 +43,25 @@ class View:
         The least cost, where the functions of types begin.
     alphabet : tuple
         All types, sorted.
+    bounded : BoundedMetric
+        What spaces are compared by, and vectors bound.
     """
 
     robust: bool
     attribute_rule: AttributeRule | None = None
     low: float = 0.0
     alphabet: Alphabet = ()
+    bounded: BoundedMetric = ENERGY
+
+    @property
+    def comparison(self) -> Comparison:
+        """How two spaces are compared exactly."""
+        return comparison_of(self.bounded)
+
+    @property
+    def keeps_spaces(self) -> bool:
+        """Whether the index keeps spaces, and not just features of them."""
+        return self.bounded.metric == "aw"
 
     @property
     def has_types(self) -> bool:
@@ -60,11 +70,13 @@ class View:
 
     @property
     def scale(self) -> float:
-        """Factor from energies of the features to Anchor Energies."""
-        return float(len(self.alphabet) ** 4) if self.has_types else 1.0
+        """Factor from values of the features to those of spaces."""
+        return float(len(self.alphabet) ** (4 if self.bounded.is_energy else 2)) if self.has_types else 1.0
 
-    def features(self, x: Any, name: str = "the space") -> AnchorFeatures:
-        """Plain features of a space to add; the index must know its types."""
+    def kept(self, x: Any, name: str = "the space") -> Kept:
+        """What the index keeps of a space to add: plain features, whose types it must know, or a plain space."""
+        if self.keeps_spaces:
+            return self._plain_space(x)
         found = attribute_features(x, self.attribute_rule, robust=self.robust, name=name)
         if not isinstance(found, TypedFeatures):
             return found
@@ -73,15 +85,29 @@ class View:
             raise InputError(f"{name} has the type {sorted_types(unknown)[0]!r}, which the index lacks; build it again")
         return self._side_by_side(found, name)
 
-    def query(self, x: Any) -> tuple[AnchorFeatures, float]:
-        """Plain features of a query, and the energy that its unknown types add to every result."""
+    def features(self, kept: Kept) -> AnchorFeatures:
+        """Plain features, which vectors are made of."""
+        return AnchorFeatures.of(kept) if isinstance(kept, Space) else kept
+
+    def query(self, x: Any) -> tuple[Kept, float]:
+        """What would be kept of a query, and what its unknown types add to the value of every result."""
+        if self.keeps_spaces:
+            return self._plain_space(x), 0.0
         found = attribute_features(x, self.attribute_rule, robust=self.robust)
         if not isinstance(found, TypedFeatures):
             return found, 0.0
         none = empty_events(found.max_cost)
         others = [own for own, part in block_pairs(found.alphabet, self.alphabet).tolist() if part < 0]
-        added = sum_energies(kernels.sweep_energy(found.block_events[own], none, 1) for own in others)
+        compare = kernels.sweep_energy if self.bounded.is_energy else kernels.sweep_transport
+        added = sum_energies(compare(found.block_events[own], none, 1) for own in others)
         return self._side_by_side(found, "the space"), added
+
+    def _plain_space(self, x: Any) -> Space:
+        """Costs, or their ranks, and weights of the points that have weight."""
+        if isinstance(x, AnchorFeatures):
+            raise InputError("an index of metric 'aw' takes spaces, but got AnchorFeatures; give the space itself")
+        space = as_space(x, robust=self.robust).support()
+        return Space(space.cost, space.weights, copy=False)
 
     def _side_by_side(self, features: TypedFeatures, name: str) -> AnchorFeatures:
         least, max_cost = features.span
@@ -107,37 +133,49 @@ class View:
         return about | ({"low": self.low, "types": list(self.alphabet)} if self.has_types else {})
 
 
-def choose_view(spaces: Iterable[Any], attributes: AttributesLike, max_cost: float | None, *, robust: bool) -> View:
+def choose_view(
+    spaces: Iterable[Any],
+    attributes: AttributesLike,
+    max_cost: float | None,
+    *,
+    robust: bool,
+    bounded: BoundedMetric = ENERGY,
+) -> View:
     """Return the preprocessing for an index of these spaces; with types they are read several times."""
     if attributes not in (None, "types"):
         raise InputError(
             f"an index takes attributes='types' or None, but got {attributes!r}; embed() takes features too"
         )
+    if bounded.metric == "aw" and (attributes is not None or max_cost is not None):
+        raise InputError("attributes and max_cost go with metrics 'ae' and 'saw', but got metric 'aw'")
     attribute_rule = attribute_rule_of(spaces, attributes, max_cost, robust=robust)
+    check_sliced_rule(attribute_rule, bounded.p)
     if attribute_rule is None or attribute_rule.attributes is None:
-        return View(robust, attribute_rule)
+        return View(robust, attribute_rule, bounded=bounded)
     alphabet = parts_of(spaces, attribute_rule).alphabet
     if not _are_plain(alphabet):
         raise InputError(
             f"an index takes at most {MOST_TYPES} types, each a text or a number, but got {len(alphabet)} types"
         )
-    least = 0.0 if robust else min((float(heavy_part(as_space(x)).cost.min()) for x in spaces), default=0.0)
-    return View(robust, attribute_rule, min(0.0, least), alphabet)
+    least = 0.0 if robust else min((Outline.of(x, robust=False).span[0] for x in spaces), default=0.0)
+    return View(robust, attribute_rule, min(0.0, least), alphabet, bounded)
 
 
-def view_from_header(about: Any, robust: bool) -> View:
+def view_from_header(about: Any, robust: bool, bounded: BoundedMetric) -> View:
     """The view that the header of a file describes; a ValueError if it is invalid."""
     if about is None:
-        return View(robust)
+        return View(robust, bounded=bounded)
     attributes, max_cost = about.get("attributes"), about.get("max_cost")
     if attributes not in (None, "types") or not _is_number(max_cost):
         raise ValueError(f"attributes={attributes!r}, max_cost={max_cost!r}")
+    if bounded.metric == "aw" or (attributes == "types" and bounded.p != 1):
+        raise ValueError(f"attributes={attributes!r} with metric {bounded.metric!r} and p={bounded.p}")
     if attributes is None:
-        return View(robust, AttributeRule(None, max_cost))
+        return View(robust, AttributeRule(None, max_cost), bounded=bounded)
     low, alphabet = about.get("low"), about.get("types")
     if not _is_number(low) or not isinstance(alphabet, list) or not _are_plain(alphabet):
         raise ValueError(f"low={low!r} and {alphabet!r} as types")
-    return View(robust, AttributeRule("types", max_cost), low, sorted_types(alphabet))
+    return View(robust, AttributeRule("types", max_cost), low, sorted_types(alphabet), bounded)
 
 
 def _are_plain(alphabet: Iterable[Hashable]) -> bool:

@@ -94,7 +94,7 @@ def embedded_energy(e_x: ArrayLike, e_y: ArrayLike, n_projections: int = 32) -> 
     Parameters
     ----------
     e_x, e_y : array_like of shape (n_projections · positions,)
-        Two rows of one result of :func:`embed`.
+        Two rows of one result of :func:`anchorot.embed`.
     n_projections : int >= 2
         The first number of the grid that they were made with.
 

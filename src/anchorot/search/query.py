@@ -4,6 +4,7 @@ import math
 from bisect import insort
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from heapq import heappop, heappush
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -11,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._typing import Float64s, Int64s
-from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.many.tiles import runs
+from anchorot.search.comparison import Kept
 from anchorot.search.file import IndexFile, StaleError
-from anchorot.search.file_format import ENTRY, Batch, Header, refuse
+from anchorot.search.file_format import ENTRY, Batch, Header
+from anchorot.search.sqlite_files import refuse
 
 FIRST_CANDIDATES = 256  # least number per segment in the first scan
 CANDIDATES_PER_ROOT = 2.0  # times the root of a segment's size: candidates grow like that, and a second scan is slow
@@ -28,7 +30,7 @@ SMALL_SEGMENT = 4096  # spaces; added spaces join the last segment if it is smal
 
 
 class VectorIndex:
-    """Vectors of norm at most 1, searched for one query at a time; only vectors that are alive are found."""
+    """Vectors of norm at most 1, searched for one query at a time; removed ones are not found."""
 
     def __init__(self, count: int, length: int) -> None:
         """Allocate `count` vectors, to be filled in through `array`."""
@@ -73,8 +75,12 @@ class VectorIndex:
             block = slice(start, start + DISTANCE_ROWS)
             difference = array[places[block]].astype(np.float64)
             difference -= wanted
-            out[block] = np.sqrt(np.vecdot(difference, difference))
+            out[block] = self._lengths(difference)
         return out
+
+    @staticmethod
+    def _lengths(difference: Float64s) -> Float64s:
+        return np.sqrt(np.vecdot(difference, difference))
 
     def _only(self, alive: NDArray[np.bool_]) -> Any:
         # With a selector FAISS adds up squares, which is far faster for a single query than its default.
@@ -82,6 +88,33 @@ class VectorIndex:
         whole = bool(alive.all())
         selector = self._faiss.IDSelectorAll() if whole else self._faiss.IDSelectorBitmap(bits)
         return self._faiss.SearchParameters(sel=selector)
+
+
+class AbsoluteVectorIndex(VectorIndex):
+    """The same by sums of absolute differences."""
+
+    def nearest(self, vector: NDArray[np.float32], count: int, alive: NDArray[np.bool_]) -> tuple[Int64s, float]:
+        """Places of the (nearly) nearest vectors, and a lower bound of the distance of all others."""
+        places, found = self._all(vector, alive)
+        if count >= len(places):
+            return places, np.inf
+        order = np.argpartition(found, count)
+        return places[order[:count]], max(float(found[order[count]]) - self._error, 0.0)
+
+    def within(self, vector: NDArray[np.float32], radius: float, alive: NDArray[np.bool_]) -> Int64s:
+        """Places of all vectors within `radius`, and perhaps of some slightly beyond."""
+        places, found = self._all(vector, alive)
+        return places[found <= radius * (1 + 1e-6) + self._error]
+
+    def _all(self, vector: NDArray[np.float32], alive: NDArray[np.bool_]) -> tuple[Int64s, Float64s]:
+        """Places of the vectors that have not been removed, and their distances; FAISS adds up in float32."""
+        found = self._faiss.pairwise_distances(vector[None], self.array, self._faiss.METRIC_L1)[0]
+        places = np.flatnonzero(alive)
+        return places, found[places].astype(np.float64)
+
+    @staticmethod
+    def _lengths(difference: Float64s) -> Float64s:
+        return np.abs(difference).sum(axis=1)
 
 
 class Segment(NamedTuple):
@@ -109,9 +142,9 @@ class Segment(NamedTuple):
         return self._replace(alive=self.alive & ~np.isin(self.entries["id"], ids), total=total)
 
 
-def make_segment(batches: Iterable[Batch], capacity: int, length: int) -> Segment:
+def make_segment(batches: Iterable[Batch], capacity: int, length: int, *, is_absolute: bool = False) -> Segment:
     """A segment of the spaces of batches that arrive one by one, at most `capacity` of them."""
-    vectors, total = VectorIndex(capacity, length), 0
+    vectors, total = (AbsoluteVectorIndex if is_absolute else VectorIndex)(capacity, length), 0
     array, entries = vectors.array, [np.empty(0, ENTRY)]
     names: list[str] = []
     done = 0
@@ -192,15 +225,16 @@ class Reader:
             self._last = last = self._next(last, header)
         return last
 
+    @property
     def ids(self) -> Int64s:
         """Ids of all spaces, ascending."""
         return self.snapshot().ids
 
-    def nearest(self, header: Header, features: AnchorFeatures, k: int, candidates: int | None) -> "QueryResult":
+    def nearest(self, header: Header, kept: Kept, k: int, candidates: int | None) -> "QueryResult":
         """The k nearest in one state of the index, or all if there are fewer; exact unless `candidates` is given."""
-        query = _Query(self.file, self.snapshot_of(header), features, k)
+        query = _Query(self.file, self.snapshot_of(header), kept, k)
         if query.segments:
-            with np.errstate(over="ignore", invalid="ignore"):  # energies that are too large raise their own error
+            with np.errstate(over="ignore", invalid="ignore"):  # values that are too large raise their own error
                 query.search(candidates)
         return QueryResult(query.found, query.n_exact)
 
@@ -217,8 +251,7 @@ class Reader:
             self._last = None  # the next attempt reads everything again
             if last is not None:
                 raise StaleError
-            what = f"its {found.sums[0]} spaces do not match its header, which lists {header.count}"
-            self.file.refuse_or_retry(header, self.file.header(), what)
+            self.file.check_sums(header, *found.sums)
         return found
 
     def _changed(self, last: Snapshot, header: Header) -> list[Segment]:
@@ -242,7 +275,8 @@ class Reader:
         capacity = max(0, min(header.count, end - first))
         if 4 * length * capacity > self.file.path.stat().st_size:
             refuse(self.file.name, f"its header promises {header.count} vectors of {length} numbers")
-        return make_segment(self.file.batches(header, first, end), capacity, length)
+        is_absolute = header.view.bounded.is_absolute
+        return make_segment(self.file.batches(header, first, end), capacity, length, is_absolute=is_absolute)
 
 
 # -- the nearest -----------------------------------------------------------------------------------------------------
@@ -251,13 +285,13 @@ class Reader:
 class Found(NamedTuple):
     """One of the nearest spaces so far; ids break ties."""
 
-    energy: float
+    value: float
     id: int
     name: str | None
 
 
 class QueryResult(NamedTuple):
-    """The nearest spaces, and how many energies were computed."""
+    """The nearest spaces, and how many were compared exactly."""
 
     found: list[Found]
     n_exact: int
@@ -269,47 +303,57 @@ def merge_results(k: int, results: Iterable[QueryResult]) -> QueryResult:
     return QueryResult(sorted(each for found in all_found for each in found)[:k], sum(counts))
 
 
-class _Query:
-    """State of a search: the query's features, the best k so far, and how many energies were computed."""
+class _Waiting(NamedTuple):
+    """A space that will be compared exactly, unless its bound exceeds the k-th best value first."""
 
-    def __init__(self, file: IndexFile, snapshot: Snapshot, features: AnchorFeatures, k: int) -> None:
-        self._file, self._header, self._features, self._k = file, snapshot.header, features, k
-        self._scale = snapshot.header.encoder.scale
-        self._vector, self._radius = snapshot.header.encoder.encode(features)
+    bound: float
+    id: int
+    name: str | None
+    item: Any  # prepared
+
+
+class _Query:
+    """State of a search: the query, the best k so far, and how many spaces were compared exactly."""
+
+    def __init__(self, file: IndexFile, snapshot: Snapshot, kept: Kept, k: int) -> None:
+        self._file, self._header, self._k = file, snapshot.header, k
+        self._encoder, view = snapshot.header.encoder, snapshot.header.view
+        self._vector, self._radius = self._encoder.encode(view.features(kept))
+        self._comparison = view.comparison
+        self._item = self._comparison.prepare(kept)
         self.segments = snapshot.segments
         self.found: list[Found] = []  # ascending
-        self._limit = np.inf  # largest energy that is still among the nearest
+        self._waiting: list[_Waiting] = []  # a heap
+        self._limit = np.inf  # largest value that is still among the nearest
         self.n_exact = 0
 
     def search(self, candidates: int | None) -> None:
         """Evaluate the first `candidates` by bound; if None, all spaces that may be among the nearest."""
         if candidates is not None:
-            self._refine([self._nearest(segment, candidates)[0] for segment in self.segments], candidates)
+            found = [segment.vectors.nearest(self._vector, candidates, segment.alive) for segment in self.segments]
+            self._refine([places for places, _ in found], candidates)
             return
         least = max(FIRST_CANDIDATES, 4 * self._k)
         counts = [max(least, int(CANDIDATES_PER_ROOT * math.sqrt(segment.size))) for segment in self.segments]
-        first = [self._nearest(segment, count) for segment, count in zip(self.segments, counts, strict=True)]
+        sized = zip(self.segments, counts, strict=True)
+        first = [segment.vectors.nearest(self._vector, count, segment.alive) for segment, count in sized]
         self._refine([places for places, _ in first])
         self._refine([self._others(segment, *seen) for segment, seen in zip(self.segments, first, strict=True)])
 
-    def _nearest(self, segment: Segment, count: int) -> tuple[Int64s, float]:
-        """As `VectorIndex.nearest`."""
-        return segment.vectors.nearest(self._vector, count, segment.alive)
-
     def _others(self, segment: Segment, seen: Int64s, distance: float) -> Int64s:
         """Unseen places, at least `distance` away, that may be among the nearest."""
-        radius = np.sqrt(self._limit / self._scale) + self._radius + segment.entries["radius"].max()
+        radius = self._encoder.gap(self._limit) + self._radius + segment.entries["radius"].max()
         if distance > radius:
             return np.empty(0, np.int64)
         return np.setdiff1d(segment.vectors.within(self._vector, radius, segment.alive), seen, assume_unique=True)
 
     def _bounds(self, segment: Segment, places: Int64s) -> Float64s:
-        """Lower bounds of AE: `scale` times the square of (the vectors' distance minus the two radii)."""
+        """Lower bounds of values, from the vectors' distances minus the two radii."""
         distances = segment.vectors.distances(self._vector, places)
-        return self._scale * np.maximum(distances - segment.entries["radius"][places] - self._radius, 0) ** 2
+        return self._encoder.bounds(distances - segment.entries["radius"][places] - self._radius)
 
     def _refine(self, places: list[Int64s], most: int | None = None) -> None:
-        """Compute AE to the spaces at these places of each segment, by increasing bound until it is too large."""
+        """Compare with the spaces at these places of each segment, by increasing bound until it is too large."""
         pairs = list(zip(self.segments, places, strict=True))
         bounds = np.concatenate([self._bounds(segment, some) for segment, some in pairs])
         entries = np.concatenate([segment.entries[some] for segment, some in pairs])
@@ -317,24 +361,36 @@ class _Query:
         order = np.argsort(bounds, kind="stable")[:most]
         for part in runs(entries["length"][order].tolist(), AHEAD_BYTES, READ_AHEAD):
             some = order[part][bounds[order[part]] <= self._limit]
-            read = self._file.features(self._header, entries[some])
-            for k, bound, i, features in zip(
+            read = self._file.kept(self._header, entries[some])
+            for k, bound, i, kept in zip(
                 some.tolist(), bounds[some].tolist(), entries["id"][some].tolist(), read, strict=True
             ):
+                self._compare_waiting(bound)
                 if bound > self._limit:
                     return
-                self._compare(features, i, names[k])
+                self._await(_Waiting(bound, i, names[k], self._comparison.prepare(kept)))
             if len(some) < part.stop - part.start:
-                return
+                break
+        self._compare_waiting(np.inf)
 
-    def _compare(self, features: AnchorFeatures, i: int, name: str | None) -> None:
-        """Compute the energy to a space; keep the space if it is among the nearest."""
-        self.n_exact += 1
-        energy = self._features.energy_to(features)
-        if energy <= self._limit:
-            insort(self.found, Found(energy, i, name))
-            del self.found[self._k :]
-            self._limit = self.found[-1].energy if len(self.found) == self._k else np.inf
+    def _await(self, space: _Waiting) -> None:
+        """Let a space wait for its turn by a better bound, if there is one."""
+        better = self._comparison.bound
+        if better is not None:
+            space = space._replace(bound=max(space.bound, better(self._item, space.item)))
+        if space.bound <= self._limit:
+            heappush(self._waiting, space)
+
+    def _compare_waiting(self, limit: float) -> None:
+        """Compare with all whose turn has come: no other has a bound below theirs and `limit`."""
+        while self._waiting and self._waiting[0].bound <= min(limit, self._limit):
+            _, i, name, item = heappop(self._waiting)
+            self.n_exact += 1
+            value = self._comparison.value(self._item, item)
+            if value <= self._limit:
+                insort(self.found, Found(value, i, name))
+                del self.found[self._k :]
+                self._limit = self.found[-1].value if len(self.found) == self._k else np.inf
 
 
 def import_faiss() -> Any:

@@ -10,18 +10,19 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import new_file, remove_stale
 from anchorot.io.names import name_of
 from anchorot.io.safe_open import opened
-from anchorot.search.file_format import refuse
 
 MAGIC = b"SQLite format 3\0"
-HEAD_BYTES = 100
+HEAD_BYTES = 100  # of the header of an SQLite file
 APPLICATION = b"anch"
-VERSION = 1
-PAGE_BYTES = 8192
+VERSION = 2  # of the tables, kept in the header (user_version)
+VERSION_OF_ENERGIES = 1  # of an index of Anchor Energies, which earlier versions read too
+PAGE_BYTES = 8192  # twice SQLite's default: features are blobs of several kB
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 JOURNAL_HEAD_BYTES = 28  # these 8 bytes, and five numbers of 4 bytes, the last of them the page size
 NEW_FILE = re.compile(r"\.(?P<stem>.*)-[0-9a-f]{8}\.anchorot-new(-journal)?")
@@ -29,6 +30,11 @@ MAX_STEM = 48  # characters of an index's name in that of its new file
 
 
 # -- an index --------------------------------------------------------------------------------------------------------
+
+
+def refuse(name: str, what: str) -> NoReturn:
+    """Raise an InputError: the file is damaged, and how."""
+    raise InputError(f"{name}: {what}; the file is damaged: build the index again")
 
 
 def check_is_index(path: Path) -> None:
@@ -44,9 +50,9 @@ def check_is_index(path: Path) -> None:
     if not _is_ours(head):
         raise InputError(f"{path.name}: not a search index of anchorot")
     version = int.from_bytes(head[60:64])
-    if version != VERSION:
+    if version not in (VERSION_OF_ENERGIES, VERSION):
         raise InputError(
-            f"{path.name}: version {version} of the format, but this anchorot reads version {VERSION}; "
+            f"{path.name}: version {version} of the format, but this anchorot reads up to version {VERSION}; "
             "build the index again, or use the anchorot that wrote it"
         )
     if head[18:20] != b"\1\1":  # of the first page: a write-ahead log would be looked for

@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anchorot._parallel import Threads, n_workers
+from anchorot._parallel import Threads
 from anchorot._typing import Int64s
 from anchorot.anchors.encoder import Encoder, can_learn, check_cells
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.grid import Grid, span_of_all
+from anchorot.anchors.grid import Grid, span_of, span_of_all
 from anchorot.exceptions import InputError
 from anchorot.io.atomic import naming
 from anchorot.io.files import Readers
 from anchorot.io.options import PathLike
-from anchorot.many.spaces import Inputs
+from anchorot.many.spaces import Inputs, n_workers
 from anchorot.many.tiles import runs
+from anchorot.rows import Rows
 from anchorot.search.file import BATCH_ROWS, IndexFile, StaleError, keys_of, parts_of
 from anchorot.search.file_format import (
     ENTRY,
@@ -34,8 +35,8 @@ from anchorot.search.file_format import (
     Row,
     checked_batch,
     make_row,
-    pack_features,
-    unpack_features,
+    pack,
+    unpack,
 )
 from anchorot.search.preprocessing import View
 from anchorot.space import Space
@@ -45,7 +46,7 @@ NEXT_SPACES = 1 << 10  # written together after these
 COPY_BYTES = 1 << 26  # of features, copied together
 SPOOL_BYTES = 1 << 26  # of features, kept in memory; beyond that in a temporary file
 
-SpaceLike = Space | AnchorFeatures | ArrayLike
+SpaceLike = Space | Rows | AnchorFeatures | ArrayLike
 Indexable = SpaceLike | PathLike | Callable[[], SpaceLike | PathLike]
 
 
@@ -116,11 +117,11 @@ class Staged:
         entries: list[tuple[float, ...]] = []
         for k, x in enumerate(spaces):
             try:
-                features = view.features(x)
-                self.spans.append(features.span)
+                kept = view.kept(x)
+                self.spans.append(span_of(kept))
             except InputError as error:
                 raise InputError(f"spaces[{first + k}]: {error}") from None
-            data, about = pack_features(features)
+            data, about = pack(kept)
             with naming(folder or "the folder of temporary files", None):  # the file itself has no name
                 spool.write(data)
             self.reading = reading_of(x) if k == 0 or self.reading == reading_of(x) else None
@@ -138,9 +139,9 @@ class Staged:
         return self._file.read(length)
 
     def features(self, place: int) -> AnchorFeatures:
-        """The features of a space."""
+        """The features of a space, or those of its costs."""
         entry = self._entries[place]
-        return unpack_features(self.data(place), int(entry["anchors"]), int(entry["item_bytes"]), self.view.robust)
+        return self.view.features(unpack(self.data(place), int(entry["anchors"]), int(entry["item_bytes"]), self.view))
 
     def encode(self, encoder: Encoder) -> NDArray[np.float32]:
         """Vectors of all spaces; stores their radii in the entries."""
@@ -203,7 +204,9 @@ def choose_encoder(staged: Staged, view: View, grid: tuple[int, int] | Grid) -> 
     if not isinstance(grid, Grid):
         grid = Grid.over((0.0, 1.0) if view.robust and not view.has_types else span_of_all(staged.spans), grid)
     check_cells(grid)
-    return Encoder(grid) if view.has_types else Encoder.learn(grid, staged.features, len(staged))
+    if view.has_types:
+        return Encoder(grid, bounded=view.bounded)
+    return Encoder.learn(grid, staged.features, len(staged), view.bounded)
 
 
 def copy_index(source: IndexFile, path: Path) -> None:
@@ -213,10 +216,7 @@ def copy_index(source: IndexFile, path: Path) -> None:
         with suppress(StaleError):
             header = source.header()
             empty = replace(header, next_id=0, count=0, total=0, n_removed=0, key="")
-            copied = copy_spaces(source, header, IndexFile.create(path, empty))
-            if copied != (header.count, header.total):
-                what = f"its {copied[0]} spaces do not match its header, which lists {header.count}"
-                source.refuse_or_retry(header, source.header(), what)
+            source.check_sums(header, *copy_spaces(source, header, IndexFile.create(path, empty)))
             return
 
 
@@ -295,7 +295,7 @@ def adapt(file: IndexFile) -> None:
     """Learn directions, if the index has none yet and enough spaces, and recompute all vectors along them."""
 
     def features_at(entries: np.ndarray, place: int) -> AnchorFeatures:
-        return file.features(header, entries[place : place + 1])[0]
+        return header.view.features(file.kept(header, entries[place : place + 1])[0])
 
     def encoded(batch: Batch) -> Iterator[Row]:
         for k, name in enumerate(batch.names or (None,) * len(batch.rows)):
@@ -309,22 +309,17 @@ def adapt(file: IndexFile) -> None:
         connection.executemany("REPLACE INTO spaces VALUES (?, ?, ?, ?, ?)", rows)
         return replace(header, encoder=encoder, total=sum(row[-1] for row in rows)).with_key()
 
-    while _can_adapt(header := file.header()):
+    while True:
+        header = file.header()
+        grid, is_learned = header.encoder.grid, header.encoder.directions is not None
+        bounded = header.view.bounded
+        if is_learned or header.view.has_types or not can_learn(grid, header.count, bounded):
+            return
         with suppress(StaleError):
             entries = np.concatenate([batch.entries for batch in file.batches(header)])
-            encoder = Encoder.learn(header.encoder.grid, partial(features_at, entries), len(entries))
+            encoder = Encoder.learn(grid, partial(features_at, entries), len(entries), bounded)
             rows = list(chain.from_iterable(map(encoded, file.batches(header))))
             file.change(replace_vectors)
-
-
-def _can_adapt(header: Header) -> bool:
-    has_none = header.encoder.directions is None and not header.view.has_types
-    return has_none and can_learn(header.encoder.grid, header.count)
-
-
-def remove(file: IndexFile, ids: Sequence[int]) -> None:
-    """Remove the spaces with these ids, ascending; `StaleError` if one is missing."""
-    file.change(lambda connection, header: delete(connection, header, ids, file.name))
 
 
 def as_names(names: Iterable[str] | None) -> tuple[str, ...] | None:
