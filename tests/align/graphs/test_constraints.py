@@ -16,7 +16,7 @@ from tests.align.graphs.test_pipeline import edges_of, noisy, pairs_of_matrices
 from tests.strategies import examples
 
 # Small networks share as many edges by chance as they have.
-pytestmark = pytest.mark.filterwarnings("ignore:the matching is no better than chance")
+pytestmark = pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
 
 
 def ring_without_one_type(n, seed):

@@ -21,6 +21,11 @@ class Backend:
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads
 
+    @property
+    def threads(self) -> int:
+        """How many threads kernels use."""
+        return self._threads
+
     def dense(self, array: Float32s) -> Any:
         """Bring a matrix to where the work is done."""
         return np.ascontiguousarray(array, np.float32)

@@ -3,10 +3,13 @@
 Messages between edges are best where they fit into memory; the path from convex to concave takes any network. A way
 that reaches the bound, or the result of another way, is the last. If no two agree, nodes vote (the chain): those whose
 edges are common to their match, and whose neighbours' are, speak for the neighbours of both, and all begins again.
+All these compare every node with every other. In large networks each node has a few candidates only (`sparse`); in
+networks between, that is tried first.
 """
 
 import time
 from collections.abc import Iterator
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +25,7 @@ from anchorot.align.graphs.pins import are_mostly_tied, pinned_costs
 from anchorot.align.graphs.problem import Problem
 from anchorot.align.graphs.refine import finish
 from anchorot.align.graphs.score import edge_support
+from anchorot.align.graphs.sparse import candidates as sparse_candidates
 from anchorot.align.graphs.symmetry import Hashes, canonical_order
 
 SCHEDULES = {"messages": Schedule(0.65, 0.7, 1.1), "messages_doubting": Schedule(0.5, 0.8, 1.2)}
@@ -38,6 +42,15 @@ FORBIDDEN = 40.0  # in logarithms of odds
 PINNINGS = 4  # attempts with nodes matched at random, where most look alike
 JITTER = 1e-3  # of the anchors' standard deviation: lets nodes that are alike go different ways
 LARGE = 3000  # nodes, from where one way that ends well is enough, without votes
+ALL_PAIRS, FEW_CANDIDATES = 3000, 5000  # nodes: all pairs are compared up to the first, a few beyond the second
+
+
+class Ways(Enum):
+    """What is tried."""
+
+    DENSE = "all pairs of nodes are compared"
+    SPARSE = "each node has a few candidates"
+    SPARSE_FIRST = "the second, and where it does not end well, the first"
 
 
 class Found(NamedTuple):
@@ -58,6 +71,7 @@ def solve(
     attributes: tuple[Hashes, Hashes],
     backend: Backend,
     rng: np.random.Generator,
+    ways: Ways,
     advance: Advance = no_progress,
 ) -> list[Found]:
     """All that was tried, the best first.
@@ -78,7 +92,7 @@ def solve(
             )
         ]
     else:
-        tried = search(ordered, backend, np.random.default_rng(seed), advance)
+        tried = search(ordered, backend, np.random.default_rng(seed), ways, advance)
     found = []
     for one in tried:
         matches = np.empty(problem.n, np.int64)
@@ -87,8 +101,19 @@ def solve(
     return found
 
 
-def count_steps(problem: Problem) -> int:
-    """About how many steps the first two ways take, for a bar: they end most searches."""
+def choose_ways(size: int, is_sparse: bool | None, needs_all_pairs: bool) -> Ways:
+    """What is tried for networks of so many nodes, unless `is_sparse` says it."""
+    if is_sparse is not None:
+        return Ways.SPARSE if is_sparse else Ways.DENSE
+    if needs_all_pairs or size <= ALL_PAIRS:
+        return Ways.DENSE
+    return Ways.SPARSE if size > FEW_CANDIDATES else Ways.SPARSE_FIRST
+
+
+def count_steps(problem: Problem, ways: Ways) -> int:
+    """About how many steps the first ways take, for a bar: they end most searches."""
+    if ways is not Ways.DENSE:
+        return sparse_candidates.count_steps()
     has_messages = 0 < count_messages(problem) <= MAX_MESSAGES
     return sum(one.steps for one in SCHEDULES.values()) if has_messages else len(SHARPNESS) * STAGES * STEPS
 
@@ -99,9 +124,13 @@ def _is_best(problem: Problem, matches: Int64s) -> bool:
     return is_allowed and problem.value(matches) >= problem.bound - ROUNDING * abs(problem.bound)
 
 
-def search(problem: Problem, backend: Backend, rng: np.random.Generator, advance: Advance) -> list[Found]:
+def search(problem: Problem, backend: Backend, rng: np.random.Generator, ways: Ways, advance: Advance) -> list[Found]:
     """All that was tried, the best first."""
     found: list[Found] = []
+    if ways is not Ways.DENSE:
+        found.append(_sparse(problem, backend, rng, advance))
+        if ways is Ways.SPARSE or found[0].is_settled:
+            return found
     begin = time.perf_counter()
     short, costs = anchor_costs(problem.first, problem.second, problem.is_directed, backend)
     is_tied = are_mostly_tied(-problem.without_forbidden(_known(problem) - short))
@@ -111,6 +140,14 @@ def search(problem: Problem, backend: Backend, rng: np.random.Generator, advance
             found[-1] = one._replace(is_settled=True)
             break
     return sorted(found, key=lambda one: -one.value)
+
+
+def _sparse(problem: Problem, backend: Backend, rng: np.random.Generator, advance: Advance) -> Found:
+    begin = time.perf_counter()
+    result = sparse_candidates.search(problem, backend.threads, rng, advance)
+    seconds = time.perf_counter() - begin
+    one = Found("candidates", result.matches, result.value, seconds, result.n_iter, result.is_finished)
+    return one._replace(is_settled=is_settled(problem, [one], is_tied=False))
 
 
 def is_settled(problem: Problem, found: list[Found], is_tied: bool) -> bool:
@@ -123,7 +160,7 @@ def is_settled(problem: Problem, found: list[Found], is_tied: bool) -> bool:
     if _is_best(problem, best.matches):
         return True
     degree = min(problem.first.nnz / problem.n, problem.second.nnz / problem.m)
-    if not is_tied and problem.linear is None and degree > FEW and best.value >= PLENTY * problem.bound:
+    if not is_tied and not problem.has_worth and degree > FEW and best.value >= PLENTY * problem.bound:
         return True
     least = best.value - NEAR * problem.magnitude(best.matches)
     if last.value < least:
@@ -166,7 +203,7 @@ def _attempts(
         return Found(name, matches, value, begin - before, steps, is_finished)
 
     for turn in range(PINNINGS if is_tied else 0):
-        base = costs if turn % 2 else np.zeros_like(costs)  # what little tells nodes apart may be what differs
+        base = costs if turn % 2 else np.zeros_like(costs)  # what little distinguishes nodes may be what differs
         start = problem.padded_rows(jitter - pinned_costs(problem, base, rng))
         yield attempt(f"pinned {turn + 1}", start, SCHEDULES["messages"])
     if beliefs is not None:

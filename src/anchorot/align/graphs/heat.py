@@ -17,11 +17,11 @@ from scipy.stats import poisson
 from anchorot._typing import Float32s, Float64s, Int64s
 from anchorot.align.graphs.backend import Backend
 
-TIMES = (1.0, 2.0, 4.0, 8.0)
+TIMES = (1.0, 2.0, 4.0, 8.0)  # of diffusion, in mean steps of a walk: doubled, from a node's neighbours to 8 edges away
 SHORT = 2.0  # times up to this: messages carry what is farther
 NEGLIGIBLE = 1e-7  # share of the walks that may be longer than what is summed up
 SINGLE = 48  # largest entries of a row that are compared one by one; smaller ones in growing groups
-GROWTH = 1.12
+GROWTH = 1.12  # of the next group's end: groups of 12 % keep ratios of entries, and a row of 10^5 has 115 numbers
 BLOCK_NUMBERS = 1 << 22  # of rows that are diffused at a time
 
 

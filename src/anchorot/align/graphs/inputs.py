@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 
 from anchorot._rescale import in_unit_range
 from anchorot._typing import Float32s, Float64s, Int64s
-from anchorot._validate import plain_item
 from anchorot.align.graphs.problem import Problem
 from anchorot.align.graphs.symmetry import Hashes, bits, mixed
+from anchorot.align.truth import numbered_pairs
 from anchorot.exceptions import InputError
 from anchorot.io.attributes import PointAttributes, column_names
 from anchorot.io.files import read_edges
@@ -27,7 +27,7 @@ from anchorot.io.safe_open import about, note
 
 Types = str | tuple[Iterable[Hashable], Iterable[Hashable]]
 Features = str | list[str] | tuple[ArrayLike, ArrayLike]
-Seeds = Iterable[tuple[Any, Any]]
+Seeds = Iterable[tuple[Any, Any]] | Mapping[Any, Any]
 WHICH = "the first graph", "the second graph"
 
 
@@ -80,12 +80,17 @@ class Networks(NamedTuple):
             raise InputError(
                 f"features have {widths[0]} and {widths[1]} columns, but both graphs need the same number of columns"
             )
-        places = _places(seeds, first.names, second.names)
+        places = numbered_pairs(seeds, (first.names, second.names), "seeds", WHICH)
         _check_types_of_seeds(places, first, second)
         return cls(first, second, places, is_directed)
 
+    @property
+    def has_features(self) -> bool:
+        """Whether features of both sides count."""
+        return all(side.attributes.features is not None for side in self[:2])
+
     def problem(self) -> Problem:
-        """What is to be solved: weights in a unit of their own, the worth of features, and which nodes may be matched.
+        """What is to be solved: weights in their own unit, the worth of features, and which nodes may be matched.
 
         Where the first graph has more nodes of a type than the second, the second is given as many without edges, at
         its end: to be matched with one of them is to stay alone, and is worth nothing.
@@ -190,28 +195,3 @@ def _check_types_of_seeds(seeds: Int64s, first: Network, second: Network) -> Non
                 f"seeds has the pair {(first.names[i], second.names[j])!r} of types {kinds[0]!r} and {kinds[1]!r}, "
                 "but only nodes of one type are matched; leave that pair out, or correct the types"
             )
-
-
-def _places(seeds: Seeds | None, *names: tuple[object, ...]) -> Int64s:
-    """Indices, (k, 2), of pairs of nodes that are given by name; no node may be in two of them."""
-    if isinstance(seeds, str) or not isinstance(seeds, Iterable | None):
-        raise InputError(f"seeds must be pairs of nodes, one of each graph, but got {seeds!r}")
-    pairs = [] if seeds is None else list(seeds)
-    found = []
-    for side, own in enumerate(names):
-        place = {name: number for number, name in enumerate(own)}
-        column = []
-        for pair in pairs:
-            if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
-                raise InputError(f"seeds must be pairs of nodes, one of each graph, but got {pair!r}")
-            name = plain_item(pair[side])
-            if not isinstance(name, Hashable) or name not in place:
-                raise InputError(f"seeds has the node {name!r}, which {WHICH[side]} does not have")
-            column.append(place[name])
-        if len(set(column)) < len(column):
-            twice = next(own[node] for node in column if column.count(node) > 1)
-            raise InputError(
-                f"seeds has the node {twice!r} of {WHICH[side]} in several pairs, but it can have one match"
-            )
-        found.append(column)
-    return np.array(found, np.int64).T.reshape(-1, 2)

@@ -11,7 +11,7 @@ Bethe's approximation here), and
 
 with c = s / (q (1 - s)⁴), q the share of pairs of nodes that are joined and s that of edges which are common. Two
 things make it work where counting common neighbours does not: each neighbour is used once, and no pair receives
-its own message. As β rises, the plan turns from flat to sharp at some point of its own accord; beyond, it would find
+its own message. As β rises, the plan turns from flat to sharp at some point by itself; beyond, it would find
 patterns in noise. So β rises slowly.
 
 Trees say nothing of networks whose nodes have the same degree; cycles do. Edges of either network are sorted by the
@@ -19,6 +19,7 @@ number of short cycles through them (and by weight, where edges have one) into e
 whose kinds go together are likelier: the ratio is that of two normal scores with correlation r to independent ones.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,8 +109,8 @@ class Edges(NamedTuple):
     scores: Float64s  # of the kinds
 
     @classmethod
-    def of(cls, matrix: csr_array, is_directed: bool) -> "Edges":
-        """Take the edges of a network."""
+    def of(cls, matrix: csr_array, is_directed: bool, cycles: Callable[[csr_array], Float64s] | None = None) -> "Edges":
+        """Take the edges of a network, scored by `cycles`, or by `cycle_scores`."""
         both = (matrix + matrix.T).tocsr() if is_directed else matrix.copy()
         both.sort_indices()
         n = both.shape[0]
@@ -120,7 +121,7 @@ class Edges(NamedTuple):
         if is_directed:
             there, back = (np.asarray(matrix[x, y]) != 0 for x, y in ((tails, heads), (heads, tails)))
             way = np.where(there & back, 0, np.where(there, 1, 2)).astype(np.int32)
-        kind, scores = _kinds(cycle_scores(both) + _normal_scores(both.data))
+        kind, scores = _kinds((cycles or cycle_scores)(both) + _normal_scores(both.data))
         return cls(both.indptr.astype(np.int32), heads.astype(np.int32), reverse, way, kind, scores)
 
     def rows(self) -> EdgeRows:
@@ -150,7 +151,12 @@ def cycle_scores(matrix: csr_array) -> Float64s:
                 back[np.arange(end - begin), np.arange(begin, end)] = degree[begin:end]
             before, walks = walks, (walks @ pattern) - back
             found[length, entries] = walks[at]
-    total = np.zeros(matrix.nnz)
+    return weighted_cycles(found)
+
+
+def weighted_cycles(found: Any) -> Float64s:
+    """One score of the numbers of cycles of 3, 4 and 5 edges through every edge, (3, edges)."""
+    total = np.zeros(found.shape[1])
     for weight, counts in zip(CYCLE_WEIGHTS, found, strict=True):
         spread = counts.std() if len(counts) else 0.0
         if spread > 0:

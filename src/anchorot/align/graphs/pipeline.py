@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -21,9 +21,10 @@ def align_graphs(
     *,
     weight: str | bool | None = None,
     directed: bool | None = None,
+    sparse: bool | None = None,
     types: str | tuple[Iterable[Hashable], Iterable[Hashable]] | None = None,
     features: str | list[str] | tuple[ArrayLike, ArrayLike] | None = None,
-    seeds: Iterable[tuple[Any, Any]] | None = None,
+    seeds: Iterable[tuple[Any, Any]] | Mapping[Any, Any] | None = None,
     mass: float | None = None,
     rng: RngLike = None,
     threads: int = 1,
@@ -36,8 +37,10 @@ def align_graphs(
     one's, without training and without a parameter to choose. Several ways are tried, and the number of common edges
     chooses: belief propagation between pairs of edges; a path from a convex form of the problem to the concave one,
     from plans between anchors of heat kernels; and, where no two of them agree, the same again after the surest nodes
-    have voted. Isomorphic networks are mostly solved at once, by refining the colours of nodes; where most nodes look
-    alike, as on a ring, a few are matched at random first, and the others by the heat that reaches them from these.
+    have voted. In large networks each node has a few candidates, which messages and votes of neighbours replace by
+    better ones until the number of common edges rises no more. Isomorphic networks are mostly solved at once, by
+    refining the colours of nodes; where most nodes look alike, as on a ring, a few are matched at random first, and the
+    others by the heat that reaches them from these.
 
     Parameters
     ----------
@@ -48,6 +51,10 @@ def align_graphs(
         Edge attribute that says how strong an edge is, as in :func:`from_graph`. By default all edges count alike.
     directed : bool, optional
         Whether edges have a direction. By default as networkx and igraph graphs say of themselves.
+    sparse : bool, optional
+        Whether each node is compared with a few candidates only, instead of with all nodes. By default that is so above
+        5000 nodes; above 3000 it is tried first, and all pairs where less than 90 % of the edges are common. `features`
+        and `device` need all pairs.
     types : str or (iterable of n hashable objects, iterable of m), optional
         What kind of thing each node is: the name of a node attribute, or the types of both networks' nodes. Nodes of
         different types are never matched.
@@ -55,8 +62,9 @@ def align_graphs(
         Numbers of each point, comparable between the two sides.
         Names of node attributes, or arrays. A squared distance of average size costs as much as the edges of an average
         node are worth.
-    seeds : iterable of pairs, optional
-        Nodes that are known to go together, by name: one of the first network and one of the second, of one type.
+    seeds : iterable of pairs or mapping, optional
+        Points that are known to go together.
+        Nodes, by name: one of the first network and one of the second, of one type.
     mass : float from 0 to 1, optional
         Match only this share of the points, by their weights.
         Of the smaller network's nodes, which weigh alike, those whose matches are surest.
@@ -75,13 +83,15 @@ def align_graphs(
     -------
     GraphAlignment
         With `matches`, `pairs()`, `common_edges`, `edge_correctness`, `s3`, a `confidence` for each node, `candidates`
-        and more. Where `reliable`, the estimated chance that the whole matching is better than chance, is below 0.5,
-        there is a `ConvergenceWarning`.
+        and more. Where `reliable`, the estimated chance that the whole matching is right, is below 0.5, there is a
+        `ConvergenceWarning`.
 
     Notes
     -----
     The path takes 240 steps of O(edges · nodes); belief propagation some 50 of O(edges²), and is left out where its
-    messages do not fit. An assignment takes O(n³) at worst. Memory is O(n m).
+    messages do not fit. An assignment takes O(n³) at worst. Memory is O(n m). With a few candidates for each node,
+    memory is O(edges + nodes), and so is the time of all but the first candidates, which are the nearest by what nodes
+    look like.
 
     Examples
     --------
@@ -98,5 +108,10 @@ def align_graphs(
     if share > 1:
         raise InputError(f"mass must be a share of the nodes from 0 to 1, but got {mass!r}")
     where, count, generator = check_device(device), check_threads(threads), check_rng(rng)
+    if sparse and (features is not None or where is not None):
+        other = "device" if features is None else "features"
+        raise InputError(
+            f"sparse=True is not possible with {other}=, which needs all pairs of nodes; leave one of them out"
+        )
     networks = Networks.of((x, y), types, features, seeds, weight, directed)
-    return align_networks(networks, where, count, generator, share, progress)
+    return align_networks(networks, where, count, generator, share, sparse, progress)

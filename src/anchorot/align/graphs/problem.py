@@ -29,38 +29,64 @@ class Problem:
     ----------
     first, second : csr_array
         Weights of edges, not negative; symmetric unless directed. Loops are moved into `linear`.
-    linear : ndarray of shape (n, m), optional
+    features : ndarray of shape (n, m), optional
         What matching i with j is worth, in the scale of `value`.
     kinds : (ndarray of int, shape (n,), ndarray of int, shape (m,)), optional
         Nodes of different kinds are never matched. No kind has more nodes in the first network than in the second.
     is_directed : bool
+    loops : (ndarray of shape (n,), ndarray of shape (m,)), optional
+        Weights of the loops that were moved; by default those of the diagonals.
     """
 
     def __init__(
         self,
         first: csr_array,
         second: csr_array,
-        linear: Float32s | None = None,
+        features: Float32s | None = None,
         kinds: tuple[Int64s, Int64s] | None = None,
         is_directed: bool = False,
+        loops: tuple[Float64s, Float64s] | None = None,
     ) -> None:
-        self.is_directed = is_directed
-        loops = [matrix.diagonal() for matrix in (first, second)]
-        if all(own.any() for own in loops):
-            worth = np.multiply.outer(*loops).astype(np.float32)
-            worth *= 1 if is_directed else 2  # other edges without direction stand in their matrix twice
-            linear = worth if linear is None else linear + worth
-        self.linear, self.kinds = linear, kinds
+        self.is_directed, self.features, self.kinds = is_directed, features, kinds
+        if loops is None:
+            x, y = first.diagonal(), second.diagonal()
+            loops = (x, y) if x.any() and y.any() else None
+        self.loops = loops
         self.first, self.second = (_without_loops(matrix) for matrix in (first, second))
         self.n, self.m = self.first.shape[0], self.second.shape[0]
 
     def reordered(self, first: Int64s, second: Int64s) -> "Problem":
         """The same problem with nodes in another order."""
-        pairs = np.ix_(first, second)
-        linear = None if self.linear is None else self.linear[pairs]
+        features = None if self.features is None else self.features[np.ix_(first, second)]
         kinds = None if self.kinds is None else (self.kinds[0][first], self.kinds[1][second])
+        loops = None if self.loops is None else (self.loops[0][first], self.loops[1][second])
         sides = self.first[first][:, first], self.second[second][:, second]
-        return Problem(*sides, linear, kinds, self.is_directed)
+        return Problem(*sides, features, kinds, self.is_directed, loops)
+
+    @property
+    def has_worth(self) -> bool:
+        """Whether pairs of nodes are worth something by themselves."""
+        return self.features is not None or self.loops is not None
+
+    @cached_property
+    def linear(self) -> Float32s | None:
+        """(n, m): what every pair of nodes is worth by itself, in the scale of `value`; None if that is nothing."""
+        if self.loops is None:
+            return self.features
+        worth = self._worth_of_loops(self.loops[0][:, None], self.loops[1])
+        return worth if self.features is None else self.features + worth
+
+    def own_worth(self, i: Int64s, j: Int64s) -> Float32s:
+        """What some pairs of nodes are worth by themselves."""
+        if self.features is not None and self.linear is not None:
+            return self.linear[i, j]
+        if self.loops is None:
+            return np.zeros(len(i), np.float32)
+        return self._worth_of_loops(self.loops[0][i], self.loops[1][j])
+
+    def _worth_of_loops(self, x: Float64s, y: Float64s) -> Float32s:
+        once = 1 if self.is_directed else 2  # other edges without direction stand in their matrix twice
+        return (x * y).astype(np.float32) * np.float32(once)
 
     @cached_property
     def forbidden(self) -> Bools | None:
@@ -100,9 +126,21 @@ class Problem:
             x, y = (side[kinds] for side in sides)
             count = min(len(x), len(y))
             total += float(x[:count] @ y[:count])
-        if self.linear is not None and self.n > 0:
-            total += float(self.without_forbidden(self.linear).max(axis=1).sum(dtype=np.float64))
-        return total
+        return total + float(self._best_worth().sum(dtype=np.float64))
+
+    def _best_worth(self) -> Float32s:
+        """(n,): the most that a node and another of its kind are worth by themselves."""
+        if self.features is not None and self.linear is not None and self.n > 0:
+            return self.without_forbidden(self.linear).max(axis=1)
+        if self.loops is None or self.n == 0:
+            return np.zeros(self.n, np.float32)
+        heaviest = np.full(self.n, self.loops[1].max())
+        if self.kinds is not None:
+            values, place = np.unique(self.kinds[1], return_inverse=True)
+            most = np.zeros(len(values))
+            np.maximum.at(most, place, self.loops[1])
+            heaviest = most[np.searchsorted(values, self.kinds[0])]
+        return self._worth_of_loops(self.loops[0], heaviest)
 
     def _weights_by_kinds(self, side: int) -> dict[tuple[int, int], Float64s]:
         """Weights of edges, largest first, by the kinds of their tails and heads."""
@@ -123,13 +161,22 @@ class Problem:
     def value(self, matches: Int64s) -> float:
         """What is maximised, at a matching."""
         here = np.arange(self.n), matches
-        own = 0.0 if self.linear is None else float(self.linear[here].sum(dtype=np.float64))
+        own = float(self.own_worth(*here).sum(dtype=np.float64))
         return float(self.common(matches).sum(dtype=np.float64)) + own
+
+    def is_isomorphism(self, matches: Int64s) -> bool:
+        """Whether a matching takes all of one network to all of the other, with the same weights, types and loops."""
+        if self.n != self.m or self.first.nnz != self.second.nnz or self.has_worth:
+            return False
+        moved = self.second[matches][:, matches]
+        return (moved != self.first).nnz == 0 and (
+            self.kinds is None or np.array_equal(self.kinds[0], self.kinds[1][matches])
+        )
 
     def magnitude(self, matches: Int64s) -> float:
         """The same with every pair's own worth counted as positive: a scale for tolerances that does not cancel."""
         edges = float(self.common(matches).sum(dtype=np.float64))
-        own = 0.0 if self.linear is None else np.abs(self.linear[np.arange(self.n), matches]).sum(dtype=np.float64)
+        own = np.abs(self.own_worth(np.arange(self.n), matches)).sum(dtype=np.float64)
         return edges + float(own)
 
     def slope_of_matches(self, matches: Int64s) -> Float32s:

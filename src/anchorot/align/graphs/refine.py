@@ -1,5 +1,7 @@
 """From a plan to a matching that no small change improves: conditional gradient, then exchanges."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from anchorot._typing import Float32s, Int64s
@@ -9,6 +11,8 @@ from anchorot.align.graphs.problem import Problem
 
 MOST_STEPS = 30  # of conditional gradient
 MOST_ROUNDS = 100  # of exchanges
+
+BestExchanges = Callable[[Problem, Int64s], tuple[Int64s, Float32s]]
 
 
 def finish(problem: Problem, plan: Float32s, backend: Backend) -> tuple[Int64s, float, bool]:
@@ -54,13 +58,20 @@ def conditional_gradient(problem: Problem, plan: Float32s, backend: Backend) -> 
     return assignment(problem.without_forbidden(backend.host(here)[:n]))
 
 
-def exchange(problem: Problem, matches: Int64s) -> tuple[Int64s, float, bool]:
+def best_exchanges(problem: Problem, matches: Int64s) -> tuple[Int64s, Float32s]:
+    """(n,): with whose match every node would best exchange its own, and what is gained."""
+    change = problem.changes_by_swap(matches)
+    target = change.argmax(axis=1)
+    return target, change[np.arange(problem.n), target]
+
+
+def exchange(
+    problem: Problem, matches: Int64s, best: BestExchanges = best_exchanges, most_rounds: int = MOST_ROUNDS
+) -> tuple[Int64s, float, bool]:
     """Exchange the matches of two nodes, or take a node that is free, as long as that helps."""
     value = problem.value(matches)
-    for _ in range(MOST_ROUNDS):
-        change = problem.changes_by_swap(matches)
-        target = change.argmax(axis=1)
-        gain = change[np.arange(problem.n), target]
+    for _ in range(most_rounds):
+        target, gain = best(problem, matches)
         order = np.argsort(-gain, kind="stable")
         order = order[gain[order] > 1e-6 * max(1.0, abs(value))]
         if not len(order):

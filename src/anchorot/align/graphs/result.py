@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from anchorot._typing import Float64s, Int64s
-from anchorot.align.correspondence import Candidate, Correspondence, check_truth
+from anchorot.align.correspondence import Candidate, Correspondence
+from anchorot.align.truth import Hits
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from anchorot.align.graphs.problem import Problem
-
-
-MIN_RELIABLE = 0.5  # below, common edges are no more than chance would find
 
 
 class SolvedGraphs(NamedTuple):
@@ -72,9 +70,11 @@ class GraphAlignment(Correspondence):
         Weights of the edges of both networks; symmetric unless `directed`.
     directed : bool
     reliable : float
-        Estimated chance that the common edges are more than a search would find between networks that have nothing in
-        common; features do not count. Below 0.5 the matching is no better than chance, and there is a
-        `ConvergenceWarning` unless it has as many common edges as there can be.
+        Estimated chance that the matching as a whole is right: that at least 80 % of the matches are at or near the
+        truth, up to symmetries. From the common edges, compared with what a search finds between networks that have
+        nothing in common, and from how many matches seem to be in the right neighbourhood. 1 where the matching shows
+        that both networks are isomorphic. Below 0.5 there is a `ConvergenceWarning`, unless there are as many common
+        edges as there can be, or features.
     """
 
     matches: Int64s
@@ -95,9 +95,9 @@ class GraphAlignment(Correspondence):
     is_map = False
     method = "align_graphs"
     points_are = "nodes"
+    remedies = "seeds, types or features may help"
     numbers = (
         "objective",
-        "reliable",
         "is_settled",
         "common_edges",
         "edge_correctness",
@@ -159,24 +159,13 @@ class GraphAlignment(Correspondence):
         """Symmetric substructure score: common edges by those that either network has where the smaller one lies."""
         return _share(self.common_edges, self._edges_of_smaller + self._induced - self.common_edges)
 
-    def hits(self, truth: ArrayLike, *, up_to_twins: bool = True) -> float:
-        """Share of the nodes whose match is the true one, or with `up_to_twins` a twin of that.
+    def side_names(self) -> tuple[Sequence[object], Sequence[object]]:
+        """What the caller calls the nodes of both networks."""
+        return self.names
 
-        Parameters
-        ----------
-        truth : array_like of int, shape (n,)
-            True matches; nodes with -1 are not counted.
-        up_to_twins : bool
-
-        Returns
-        -------
-        float
-        """
-        goal = check_truth(truth, self.shape)
-        counted = np.flatnonzero(goal >= 0)
-        right, found = goal[counted], self.matches[counted]
-        classes = self.twins[1] if up_to_twins else np.arange(self.shape[1])
-        return float(np.mean((found >= 0) & (classes[right] == classes[found]))) if len(counted) else float("nan")
+    def _hits(self, found: Int64s, goal: Int64s) -> Hits:
+        is_twin = (found >= 0) & (self.twins[1][goal] == self.twins[1][found])
+        return Hits(float(np.mean(found == goal)), len(goal), float(np.mean(is_twin)))
 
     def _count(self, matrix: csr_array) -> int:
         """Edges of a 0-1 matrix; those without direction stand in it twice, but loops once."""
@@ -193,16 +182,6 @@ class GraphAlignment(Correspondence):
         is_first = self.shape[0] > self.shape[1]
         used = np.flatnonzero(self.matches >= 0) if is_first else self.matches[self.matches >= 0]
         return self._count(self.graphs[0 if is_first else 1][used][:, used])
-
-    def verdict(self) -> tuple[str, bool]:
-        """Say whether the matching is better than chance, and whether that is a warning."""
-        text = f"The chance that this matching is better than chance is estimated at {self.reliable:.0%}."
-        if self.reliable >= MIN_RELIABLE:
-            return text, False
-        return (
-            f"{text} Networks with nothing in common would share as many edges; seeds, types or features may help.",
-            True,
-        )
 
     def _own_facts(self, full: bool) -> dict[str, str]:
         said = {

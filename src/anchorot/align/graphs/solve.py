@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,47 +12,62 @@ from scipy.sparse import csr_array
 from anchorot._parallel import interruptible
 from anchorot._progress import Advance, late_bar
 from anchorot._typing import Int64s
-from anchorot._validate import check_memory
-from anchorot.align.correspondence import Candidate, excess_allowed, find_runner_up
+from anchorot._validate import check_free_memory, check_memory
+from anchorot.align.correspondence import Candidate, excess_allowed, find_runner_up, warn_if_unreliable
 from anchorot.align.graphs.backend import Backend
-from anchorot.align.graphs.candidates import ROUNDING, count_steps, solve
+from anchorot.align.graphs.candidates import ROUNDING, Ways, choose_ways, count_steps, solve
 from anchorot.align.graphs.evidence import reliability
 from anchorot.align.graphs.inputs import Networks
 from anchorot.align.graphs.problem import Problem
-from anchorot.align.graphs.result import MIN_RELIABLE, GraphAlignment, SolvedGraphs
-from anchorot.align.graphs.score import chances
+from anchorot.align.graphs.result import GraphAlignment, SolvedGraphs
+from anchorot.align.graphs.score import judged
 from anchorot.align.graphs.symmetry import twin_classes
-from anchorot.exceptions import ConvergenceWarning
 from anchorot.io.safe_open import note
 
 OBJECTIVE_ROUNDING = 1e-6  # of the objective without a common edge
 BYTES_PER_PAIR = 40  # of nodes, at the peak
+# With a few candidates for each node, at the peak: networks of 20 000 and 100 000 nodes took 0.4 to 0.9 of that.
+BYTES_PER_NODE, BYTES_PER_EDGE = 5000, 1000
 
 
 def align_networks(
-    networks: Networks, device: str | None, threads: int, rng: np.random.Generator, share: float, progress: bool
+    networks: Networks,
+    device: str | None,
+    threads: int,
+    rng: np.random.Generator,
+    share: float,
+    is_sparse: bool | None,
+    progress: bool,
 ) -> GraphAlignment:
     """Align two networks, and match a share of the smaller one's nodes."""
     is_turned = networks.first.n > networks.second.n
     ordered = networks.turned() if is_turned else networks
+    ways = choose_ways(ordered.second.n, is_sparse, networks.has_features or device is not None)
+    _check_memory(ordered, ways)
     problem = ordered.problem()
-    check_memory(problem.m, BYTES_PER_PAIR, "plans between")
     backend = Backend(threads)
     if device is not None:
         from anchorot.align.graphs.device import Device
 
         backend = Device(device)
-    with late_bar(count_steps(problem), "aligning", "steps", progress) as advance:
+    with late_bar(count_steps(problem, ways), "aligning", "steps", progress) as advance:
         found, is_best = interruptible(
-            lambda: _align(ordered, problem, backend, rng, share, is_turned, advance), problem.m
+            lambda: _align(ordered, problem, backend, rng, share, is_turned, ways, advance), problem.m
         )
-    if found.reliable < MIN_RELIABLE and problem.linear is None and not is_best:
-        text = (
-            "the matching is no better than chance: networks with nothing in common would share as many edges "
-            f"(reliable={found.reliable:.2g}); seeds, types or features may help"
-        )
-        warnings.warn(text, ConvergenceWarning, stacklevel=3)
+    if not problem.has_worth and not is_best:
+        warn_if_unreliable(found.reliable, found.remedies, stacklevel=3)
     return found
+
+
+def _check_memory(networks: Networks, ways: Ways) -> None:
+    """Raise if there is not enough for two networks, the smaller one first."""
+    sizes = [side.n for side in networks[:2]]
+    if ways is Ways.SPARSE:
+        edges = sum(side.weights.nnz for side in networks[:2])
+        needed = BYTES_PER_NODE * sum(sizes) + BYTES_PER_EDGE * edges
+        check_free_memory(needed, f"candidates of {sum(sizes)} nodes", "keep fewer nodes")
+    else:
+        check_memory(max(sizes), BYTES_PER_PAIR, "plans between")
 
 
 def _align(
@@ -63,6 +77,7 @@ def _align(
     rng: np.random.Generator,
     share: float,
     is_turned: bool,
+    ways: Ways,
     advance: Advance,
 ) -> tuple[GraphAlignment, bool]:
     """Align two networks, the smaller one first; also return whether no matching can be worth more.
@@ -72,9 +87,10 @@ def _align(
     n, m = networks.first.n, networks.second.n
     hashes = networks.hashes()
     unit, is_scaled = _unit(networks, problem)
-    found = solve(problem, hashes, backend, rng, advance)
+    found = solve(problem, hashes, backend, rng, ways, advance)
     whole = found[0].matches
-    chance = chances(problem, whole, hashes)
+    regions, alike = judged(problem, whole, hashes)
+    chance = regions / alike
     best = _without_spare(whole, m)
     n_kept = round(share * n)
     best[np.argsort(-np.where(best >= 0, chance, -1), kind="stable")[n_kept:]] = -1
@@ -107,7 +123,7 @@ def _align(
         runner_up=find_runner_up(candidates, excess_allowed(candidates[0].objective, alone)),
         converged=found[0].is_finished,
         is_settled=any(one.is_settled for one in found),
-        reliable=reliability(problem, whole),
+        reliable=1.0 if problem.is_isomorphism(whole) else reliability(problem, whole, regions),
         twins=(twins[0], twins[1]),
         names=(networks.first.names, networks.second.names),
         graphs=(networks.first.weights, networks.second.weights),

@@ -1,4 +1,4 @@
-"""What tells the nodes of a network apart: an order that does not depend on labels, and twins that nothing tells apart.
+"""What distinguishes the nodes of a network: an order that does not depend on labels; and twins, which nothing does.
 
 Sums of 64-bit hashes wrap round, so they are the same in whatever order neighbours are added; two different
 neighbourhoods have the same sum once in 10^19.
@@ -15,7 +15,7 @@ from anchorot._typing import Int64s
 Hashes = NDArray[np.uint64]
 
 REFINEMENTS = 12  # rounds, after which a node's colour has seen all of most networks
-MAX_SPLITS = 300  # nodes that are given a colour of their own; a symmetry that needs more is rare
+MAX_SPLITS = 300  # nodes that are given their own colour; a symmetry that needs more is rare
 
 
 def canonical_order(matrix: csr_array, attributes: Hashes, rng: np.random.Generator) -> Int64s:
@@ -33,7 +33,7 @@ def _split_colours(matrix: csr_array, attributes: Hashes, rng: np.random.Generat
     """Colours of nodes after symmetries are broken: a node of the largest class gets its own colour, and so on.
 
     Where a symmetry exchanges all nodes of a class, it makes no difference which of them that is. Refinement does not
-    see how large a component is, and twins are exchanged by a symmetry of their own.
+    see how large a component is, and twins are exchanged by their own symmetry.
     """
     from scipy.sparse.csgraph import connected_components
 

@@ -6,9 +6,10 @@ import pytest
 
 import anchorot as ao
 from anchorot.align.graphs.symmetry import canonical_order
+from tests.align.graphs.networks import network
 
 # Small networks share as many edges by chance as they have.
-pytestmark = pytest.mark.filterwarnings("ignore:the matching is no better than chance")
+pytestmark = pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
 
 
 def shuffled(graph, seed):
@@ -92,3 +93,11 @@ def test_copies_of_symmetric_networks_are_brought_to_the_same_order(name):
         forms.append(matrix.toarray()[np.ix_(order, order)])
     np.testing.assert_array_equal(forms[0], forms[1])
     np.testing.assert_array_equal(forms[0], forms[2])
+
+
+def test_an_order_of_their_own_is_that_of_copies_too():
+    matrix = network(30, 3, 0.15, weighted=True)
+    attributes = np.zeros(30, np.uint64)
+    order = np.random.default_rng(0).permutation(30)
+    one, other = (canonical_order(m, attributes, np.random.default_rng(0)) for m in (matrix, matrix[order][:, order]))
+    np.testing.assert_array_equal(order[other], one)
