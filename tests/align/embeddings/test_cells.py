@@ -40,11 +40,14 @@ def test_cells_get_labels_and_common_coordinates_and_nothing_else_changes():
     assert np.mean(second.obs["transferred"].to_numpy() == KINDS[ORDER]) > 0.9
     assert second.obs["transferred_confidence"].between(0, 1).all()
     np.testing.assert_allclose(first.obsm["X_aligned"], second.obsm["X_aligned"][TRUTH], atol=1e-9)
-    assert set(first.obs) == {"cell_type", "batch"}
-    assert set(second.obs) == {"transferred", "transferred_confidence"}
+    np.testing.assert_array_equal(first.obs["match_confidence"], found.confidence)
+    np.testing.assert_array_equal(second.obs["match_confidence"], found.confidence[found.backward()])
+    assert set(first.obs) == {"cell_type", "batch", "match_confidence"}
+    assert set(second.obs) == {"transferred", "transferred_confidence", "match_confidence"}
     for side, old in zip((first, second), before, strict=True):
         assert set(side.obsm) - set(old.obsm) == {"X_aligned"}
-        assert set(side.uns) == set(old.uns)
+        assert side.uns["reliable"] == found.reliable > 0.9
+        assert set(side.uns) - set(old.uns) == {"reliable"}
         assert set(side.layers) == set(old.layers)
         np.testing.assert_array_equal(side.X, old.X)
         for key in old.obsm:
@@ -146,7 +149,7 @@ def test_a_view_of_a_backed_object_is_refused_before_anything_is_written(place, 
     backed.file.close()
 
 
-def test_things_that_are_no_cells_are_one_clear_line():
+def test_objects_that_are_not_cells_are_one_clear_line():
     with pytest.raises(ao.InputError, match="y is a ndarray, but an AnnData object is needed"):
         ao.align_cells(assays()[0], POINTS)
     bare = AnnData(np.zeros((5, 2)))
@@ -194,6 +197,7 @@ def test_tensors_are_aligned_as_arrays_are_and_the_map_has_gradients():
     np.testing.assert_allclose(found.rotation.numpy(), plain.rotation)
     np.testing.assert_allclose(found.confidence.numpy(), plain.confidence)
     np.testing.assert_array_equal(found.top_k(3).numpy(), plain.top_k(3))
+    np.testing.assert_array_equal(found.retrieve(torch.tensor(POINTS[:9]), 2).numpy(), plain.retrieve(POINTS[:9], 2))
     new = torch.tensor(POINTS[:4], requires_grad=True)
     moved = found.transform(new)
     np.testing.assert_allclose(moved.detach().numpy(), plain.transform(POINTS[:4]))
@@ -234,7 +238,8 @@ def test_tensors_of_other_shapes_are_one_clear_line():
 
 
 def test_the_map_of_tensors_refuses_what_that_of_arrays_refuses():
-    found = aot.align_embeddings(torch.tensor(POINTS), torch.tensor(POINTS[ORDER] @ turn(5)), rng=0)
+    other = torch.tensor(POINTS[ORDER] @ turn(5))
+    found = aot.align_embeddings(torch.tensor(POINTS), other, metric="cosine", rng=0)
     with pytest.raises(ao.InputError, match="x has a row without a direction, of zeros or NaN"):
         found.transform(torch.zeros(2, 5, dtype=torch.float64))
     with pytest.raises(ao.InputError, match="x has 4 columns, but the points that were aligned have 5"):
@@ -243,3 +248,32 @@ def test_the_map_of_tensors_refuses_what_that_of_arrays_refuses():
         found.inverse_transform(torch.ones(2, 3, dtype=torch.float64))
     for factor in (1e-200, 1e200):
         np.testing.assert_allclose(found.transform(factor * torch.tensor(POINTS)), found.numpy().transform(POINTS))
+
+
+# -- real assays ---------------------------------------------------------------------------------------------------
+
+
+def stages(data, name):
+    folder = data / "singlecell" / "scNMT"
+    return np.loadtxt(folder / f"{name}_30.txt"), np.array((folder / f"{name}_stage.txt").read_text().split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["auto", "cosine"])
+@pytest.mark.parametrize("other", ["acc", "met"])
+def test_assays_that_no_rotation_brings_together_warn_and_give_no_sure_labels(data, other, metric):
+    (x, kinds), (y, truth) = stages(data, "rna"), stages(data, other)
+    with pytest.warns(ao.ConvergenceWarning, match="no alignment was found that can be trusted"):
+        found = ao.align_embeddings(x, y, metric=metric, rng=0)
+    given, share = found.transfer(kinds, onto="second")
+    sure = share >= 0.9
+    assert not sure.any() or np.mean(given[sure] == truth[sure]) >= 0.85
+
+
+@pytest.mark.slow
+def test_cells_of_snare_seq_get_their_types_without_a_warning(data):
+    folder = data / "singlecell" / "SNARE"
+    x, y = (np.load(folder / f"SNAREseq_{name}_feat.npy") for name in ("rna", "atac"))
+    kinds = np.loadtxt(folder / "SNAREseq_rna_types.txt")
+    found = ao.align_embeddings(x, y, rng=0)
+    assert all(np.mean(found.transfer(kinds, onto=onto)[0] == kinds) >= 0.94 for onto in ("first", "second"))

@@ -15,16 +15,18 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from anchorot._progress import Advance
-from anchorot._rescale import unit_of
 from anchorot._typing import Float32s, Float64s, Floats, Int64s
 from anchorot.align.embeddings.pairs import scalings, squared_distances
+from anchorot.align.embeddings.sides import Sides
 from anchorot.distances.descent import anneal
 from anchorot.distances.quadratic import Quadratic
 from anchorot.distances.starts import starting_plans
 from anchorot.space import Space
 
 LANDMARKS = 400  # points of a side that are aligned by their distances
+FEW = 100  # points of the larger side
 SAMPLE, LARGE_SAMPLE = 1000, 2000  # points of a side that a map grows on
+DIRECTIONS = 100  # of each side that the search looks at: decompositions of more take most of its time
 FIRST_RANK, RANK_FACTOR, SLOW_RANK_FACTOR = 5, 1.4, 1.2
 MAX_GROWTHS = 4
 MIN_GAIN = 0.005  # of the objective, by growing again
@@ -39,33 +41,6 @@ MAX_MAP_DIFFERENCE = 0.5  # or the same but for minor directions
 MAX_OBJECTIVE_DIFFERENCE = 0.03  # relative difference
 ROUNDING = 1e-5  # of the variance: distances in float32 are not known better
 MIN_VARIANCE = 1e-12  # of the variance: distances below are rounding
-
-
-class Side(NamedTuple):
-    """Points of one side with mean 0, in units of their root mean square distance from it; in an order of their own."""
-
-    points: Float64s  # (n, d)
-    mean: Float64s
-    unit: float
-    order: Int64s  # by distance from the mean, so that neither numbers nor rotations decide which points are drawn
-
-    @classmethod
-    def of(cls, rows: Float64s) -> Self:
-        """Centre rows, and scale them."""
-        size = unit_of(float(np.abs(rows).max()))  # in which sums of the largest numbers do not overflow
-        small = rows / size
-        mean = small.mean(axis=0)
-        centred = small - mean
-        largest = float(np.abs(centred).max()) or 1.0
-        unit = largest * float(np.sqrt(np.square(centred / largest).sum(axis=1).mean())) or 1.0
-        points = centred / unit
-        order = np.argsort(np.square(points).sum(axis=1).round(9), kind="stable")
-        return cls(points, mean * size, unit * size, order)
-
-    def draw(self, count: int, rng: np.random.Generator) -> Int64s:
-        """Some of the points, all in their order if there are few."""
-        n = len(self.points)
-        return self.order if count >= n else self.order[np.sort(rng.choice(n, count, replace=False))]
 
 
 class Map(NamedTuple):
@@ -84,12 +59,12 @@ class Map(NamedTuple):
         return cls(left[:, :rank], right[:rank].T, origin, target, 1.0)
 
     @classmethod
-    def of_matches(cls, x: Floats, y: Floats, matches: Int64s) -> Self:
-        """The rotation, with offset and scale, that suits matched points best."""
+    def of_matches(cls, x: Floats, y: Floats, matches: Int64s, rank: int | None = None) -> Self:
+        """The rotation, with offset and scale, that suits matched points best; cut off at a rank."""
         own = np.flatnonzero(matches >= 0)
         first, second = x[own], y[matches[own]]
         origin, target = first.mean(axis=0), second.mean(axis=0)
-        found = cls.of_moments((first - origin).T @ (second - target), origin, target)
+        found = cls.of_moments((first - origin).T @ (second - target), origin, target, rank)
         return found.with_stretch(first, second)
 
     def with_stretch(self, x: Floats, y: Floats) -> Self:
@@ -98,6 +73,15 @@ class Map(NamedTuple):
             float(np.square(side).sum()) for side in (self._replace(stretch=1.0).map_first(x), self.map_second(y))
         )
         return self._replace(stretch=float(np.sqrt(two / one)) if one > 0 and two > 0 else 1.0)
+
+    def widened(self, sides: Sides) -> Self:
+        """The same map for points with all their directions, of which the further ones have no part in it."""
+        d, e = (side.points.shape[1] for side in (sides.x, sides.y))
+        left, right, origin, target = (
+            np.concatenate([part, np.zeros((size - len(part), *part.shape[1:]), part.dtype)])
+            for part, size in ((self.left, d), (self.right, e), (self.origin, d), (self.target, e))
+        )
+        return self._replace(left=left, right=right, origin=origin, target=target)
 
     def map_first(self, x: Floats) -> Floats:
         """Points of the first side in the common directions."""
@@ -120,13 +104,16 @@ class MapCandidate(NamedTuple):
 class Search:
     """Looks for maps between two sides."""
 
-    def __init__(self, x: Side, y: Side, n_landmarks: int | None, rng: np.random.Generator, advance: Advance) -> None:
-        self._x, self._y, self._rng, self._advance = x, y, rng, advance
+    def __init__(self, sides: Sides, n_landmarks: int | None, rng: np.random.Generator, advance: Advance) -> None:
+        self._sides, self._rng, self._advance = sides, rng, advance
         self._n_landmarks = n_landmarks or LANDMARKS
         self._sample = self._draw(SAMPLE)
 
     def candidates(self) -> list[MapCandidate]:
-        """Maps from several draws, best first, until two that are as good as any agree."""
+        """Maps from several draws, best first, until two that are as good as any agree.
+
+        Of few points, which are all drawn each time, all starts are tried: it takes no time.
+        """
         found: list[MapCandidate] = []
         nearest = np.inf
         for draw, name in enumerate(STARTS):
@@ -134,17 +121,17 @@ class Search:
             self._advance(1)
             others = [one for one in found[1:] if one.objective <= (1 + MAX_OBJECTIVE_DIFFERENCE) * found[0].objective]
             nearest = min((self.difference(found[0].map, one.map) for one in others), default=np.inf)
-            if nearest < MAX_MAP_DIFFERENCE:
+            if nearest < MAX_MAP_DIFFERENCE and self._sides.n_points > FEW:
                 break
         if nearest >= MAX_COPY_DIFFERENCE:
             found = self._grow_again(found)
         mirrored = self._mirror_images(found[0])
-        return sorted([*found, *mirrored], key=lambda one: one.objective)
+        found = sorted([*found, *mirrored], key=lambda one: one.objective)
+        return [one._replace(map=one.map.widened(self._sides)) for one in found]
 
     def difference(self, one: Map, two: Map) -> float:
         """How far apart two maps put the same points, as a share of the variance."""
-        first, second = (part.map_first(self._sample[0]) @ part.right.T for part in (one, two))
-        return float(np.square(first - second).sum() / max(float(np.square(first).sum()), MIN_VARIANCE))
+        return map_difference(self._sample[0], one, two)
 
     def objective(self, one: Map) -> float:
         """Mean squared distance to the nearest point of the other side, both ways."""
@@ -152,7 +139,10 @@ class Search:
         return float(costs.min(axis=1).mean() + costs.min(axis=0).mean()) / 2
 
     def _draw(self, count: int) -> tuple[Float32s, Float32s]:
-        x, y = (side.points[side.draw(count, self._rng)].astype(np.float32) for side in (self._x, self._y))
+        x, y = (
+            side.points[side.draw(count, self._rng), :DIRECTIONS].astype(np.float32)
+            for side in (self._sides.x, self._sides.y)
+        )
         return x, y
 
     def _candidate(self, draw: int, name: str) -> MapCandidate:
@@ -187,6 +177,12 @@ class Search:
                 name = f"{best.name}, mirrored in direction {axis + 1}"
                 found.append(MapCandidate(mirrored, objective, name, time.perf_counter() - begin))
         return found
+
+
+def map_difference(x: Floats, one: Map, two: Map) -> float:
+    """How far apart two maps put the same points, as a share of the variance."""
+    first, second = (part.map_first(x) @ part.right.T for part in (one, two))
+    return float(np.square(first - second).sum() / max(float(np.square(first).sum()), MIN_VARIANCE))
 
 
 def _align_landmarks(x: Floats, y: Floats, name: str, rng: np.random.Generator) -> Float64s:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import numpy as np
 from anchorot._rescale import unit_of
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import shown
-from anchorot.align.embeddings.pipeline import align_embeddings
-from anchorot.align.embeddings.result import check_embedding, unit_rows
+from anchorot.align.correspondence import warn_if_unreliable
+from anchorot.align.embeddings.pipeline import solve
+from anchorot.align.embeddings.result import check_embedding
+from anchorot.align.embeddings.sides import unit_rows
 from anchorot.exceptions import InputError
 from anchorot.io.cells import plain
 
@@ -32,7 +35,8 @@ def align_cells(
     *,
     labels: str | None = None,
     obsm: str | tuple[str, str] | None = None,
-    metric: str = "cosine",
+    metric: str = "auto",
+    seeds: Iterable[tuple[int, int]] | Mapping[int, int] | None = None,
     n_landmarks: int | None = None,
     rng: RngLike = None,
     device: str | None = None,
@@ -41,10 +45,11 @@ def align_cells(
     """Align the cells of two assays, and write into both where their cells lie and which labels they get.
 
     Each side is taken from ``obsm["X_pca"]``, ``obsm["X_lsi"]`` or ``obsm["X_spectral"]``, or else from the diffusion
-    coordinates of the graph of neighbours in ``obsp["connectivities"]``; :func:`align_embeddings` does the rest.
-    ``obsm["X_aligned"]`` of both sides then holds coordinates of one space; with `labels`, ``obs["transferred"]`` holds
-    the label that each cell gets from the other side, and ``obs["transferred_confidence"]`` the share of the votes for
-    it. Nothing else is changed.
+    coordinates of the graph of neighbours in ``obsp["connectivities"]``; :func:`align_embeddings` does the rest. Both
+    sides then have coordinates of one space in ``obsm["X_aligned"]``, the chance that a cell's match is right in
+    ``obs["match_confidence"]``, and the chance that the map as a whole is right in ``uns["reliable"]``. With `labels`,
+    ``obs["transferred"]`` holds the label that each cell gets from the other side, and
+    ``obs["transferred_confidence"]`` the chance that it is right. Nothing else is changed.
 
     Parameters
     ----------
@@ -54,8 +59,12 @@ def align_cells(
         Column of ``obs`` to carry over, such as ``"cell_type"``: from the side that has it to the other, or both ways.
     obsm : str or (str, str), optional
         The array of ``obsm`` to use, for both sides or for each.
-    metric : {"cosine", "euclidean"}
-        Whether directions alone count (rows are brought to length 1), or positions do, up to a common scale.
+    metric : {"auto", "cosine", "euclidean"}
+        Whether directions alone count ("cosine": rows are brought to length 1), or positions do, up to a common scale
+        ("euclidean"). "auto" keeps what more cells agree on.
+    seeds : iterable of pairs (i, j) or mapping, optional
+        Points that are known to go together.
+        Row i of `x` and row j of `y`.
     n_landmarks : int, optional
         Points of each side that are aligned first, by their distances.
         400 by default.
@@ -70,6 +79,11 @@ def align_cells(
     Returns
     -------
     EmbeddingAlignment
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `reliable` is below 0.5: no map was found that can be trusted, and labels must not be either.
 
     Examples
     --------
@@ -105,11 +119,15 @@ def align_cells(
     if labels is not None and not any(has_labels):
         raise InputError(f"neither side has {labels!r} in obs; they have: {_listed(x.obs)}; {_listed(y.obs)}")
     rows, others = (_coordinates(side, key, name) for side, key, name in zip(sides, keys, NAMES, strict=True))
-    found = align_embeddings(
-        rows, others, metric=metric, n_landmarks=n_landmarks, rng=rng, device=device, progress=progress
-    )
+    found = solve(rows, others, metric, seeds, n_landmarks, rng, device, progress)
+    warn_if_unreliable(found.reliable, found.remedies, stacklevel=2)
     x.obsm["X_aligned"] = found.transform(rows)
     y.obsm["X_aligned"] = unit_rows(others, NAMES[1], metric)
+    back = found.backward()
+    x.obs["match_confidence"] = found.confidence
+    y.obs["match_confidence"] = np.where(back >= 0, found.confidence[back], 0.0)
+    for side in sides:
+        side.uns["reliable"] = found.reliable
     for source, goal, onto, is_known in (
         (x, y, "second", has_labels[0]),
         (y, x, "first", has_labels[1]),

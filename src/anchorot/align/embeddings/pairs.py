@@ -117,14 +117,6 @@ class DensePairs:
         self.costs[own, goal] = kept
         return Others(np.minimum(sides[0][0], sides[1][0]), np.maximum(sides[0][1], sides[1][1]) + 1)
 
-    def shares(self, temperature: float) -> Float64s:
-        """Where every point's mass goes (n, m): exp(-costs / temperature), scaled to sums of at most 1 both ways."""
-        kernel = ((self.costs.min(axis=1, keepdims=True) - self.costs) / temperature).astype(np.float32)
-        np.exp(kernel, out=kernel)  # whose products with vectors are bound by memory: half the bytes, half the time
-        kernel *= kernel > MIN_MASS  # denormal numbers, which some processors take long for, are 0
-        rows, columns = scalings(kernel)
-        return rows[:, None].astype(np.float64) * kernel * columns
-
 
 class SparsePairs:
     """Squared distances between every point and its nearest of the other side, both ways: a sparse matrix."""
@@ -187,15 +179,27 @@ class SparsePairs:
             np.minimum(nearest_other[0][own], nearest_other[1][goal]), np.maximum(ties[0][own], ties[1][goal]) + 1
         )
 
-    def shares(self, temperature: float) -> csr_array:
-        """As `DensePairs.shares`, sparse."""
-        kernel = self.costs.copy()
-        least = np.minimum.reduceat(kernel.data, kernel.indptr[:-1])
+
+def shares_of(costs: Any, temperature: float) -> Any:
+    """Where every point's mass goes: exp(-costs / temperature), scaled to sums of at most 1 both ways.
+
+    `costs` is an array (n, m), or a sparse one; the result is of its kind.
+    """
+    from scipy.sparse import issparse
+
+    if issparse(costs):
+        kernel = costs.copy()
         per_row = np.diff(kernel.indptr)
+        least = np.minimum.reduceat(kernel.data, kernel.indptr[:-1])
         kernel.data = np.exp((np.repeat(least, per_row) - kernel.data) / temperature)
         rows, columns = scalings(kernel)
         kernel.data *= np.repeat(rows, per_row) * columns[kernel.indices]
         return kernel
+    kernel = ((costs.min(axis=1, keepdims=True) - costs) / temperature).astype(np.float32)
+    np.exp(kernel, out=kernel)  # whose products with vectors are bound by memory: half the bytes, half the time
+    kernel *= kernel > MIN_MASS  # denormal numbers, which some processors take long for, are 0
+    rows, columns = scalings(kernel)
+    return rows[:, None].astype(np.float64) * kernel * columns
 
 
 def scalings(kernel: Any, most: int = SCALINGS) -> tuple[Float64s, Float64s]:
@@ -221,3 +225,16 @@ def pairs_of(points: Floats, others: Floats, device: str | None) -> DensePairs |
     if max(len(points), len(others)) <= DENSE_POINTS:
         return DensePairs(points, others)
     return SparsePairs(points, others, device)
+
+
+class BlurredPairs(NamedTuple):
+    """Points of both sides after a map, and how far apart points may be that might belong together."""
+
+    points: Floats
+    others: Floats
+    temperature: float  # of squared distances
+    device: str | None
+
+    def shares(self) -> Any:
+        """Where points might belong, by their distances after the map."""
+        return shares_of(pairs_of(self.points, self.others, self.device).costs, self.temperature)
