@@ -75,6 +75,7 @@ CALLS = {
     "spaces": lambda **options: ao.align(ao.from_points(POINTS), ao.from_points(OTHERS), rng=0, **options),
     "landmarks": lambda **options: ao.align(POINTS, OTHERS, n_landmarks=20, rng=0, **options),
     "graphs": lambda **options: ao.align_graphs(EDGES, EDGES[1:], rng=0, **options),
+    "graphs, few candidates": lambda **options: ao.align_graphs(EDGES, EDGES[1:], sparse=True, rng=0, **options),
     "embeddings": lambda **options: ao.align_embeddings(POINTS, OTHERS, rng=0, **options),
     "cells": lambda **options: ao.align_cells(*cells(), rng=0, **options),
     "meshes": lambda **options: ao.align_meshes(*meshes(), rng=0, **options),

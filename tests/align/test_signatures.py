@@ -9,7 +9,7 @@ import anchorot as ao
 SHARED = ["types", "features", "seeds", "mass", "n_landmarks", "rng", "threads", "device", "progress"]
 OWN = {
     ao.align: ["start", "alpha", "robust"],
-    ao.align_graphs: ["weight", "directed"],
+    ao.align_graphs: ["weight", "directed", "sparse"],
     ao.align_meshes: [],
     ao.align_embeddings: ["metric"],
     ao.align_cells: ["labels", "obsm", "metric"],

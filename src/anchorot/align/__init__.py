@@ -1,1 +1,1 @@
-"""Which point of one thing is which of another."""
+"""Correspondences between two spaces, graphs, meshes or embeddings: which point matches which."""

@@ -1,8 +1,9 @@
-"""What every alignment shares: the match of each point, how sure it is, and what can be carried over by it."""
+"""The base of all alignments: the match of each point, its confidence, and what can be transferred along matches."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,8 @@ from anchorot._html import card
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import as_array, check_choice, check_finite, check_integer, check_numbers
 from anchorot.align.plans import carried_labels, sparse_plan, top_of
-from anchorot.exceptions import InputError
+from anchorot.align.truth import Hits, Truth, true_matches
+from anchorot.exceptions import ConvergenceWarning, InputError
 from anchorot.io.atomic import replacing
 from anchorot.io.names import name_of
 
@@ -24,6 +26,7 @@ from anchorot.io.names import name_of
 MAX_EXCESS = 0.1  # of the chosen one's objective, or, where that is nearly 0,
 MIN_EXCESS = 1e-3  # of what the chosen one gained over a reference that knows nothing
 MIN_DIFFERENCE = 0.1  # share of the points that it must match differently
+MIN_RELIABLE = 0.5  # a result that is more likely wrong than right gets a warning
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +101,9 @@ class Correspondence(ABC):
     confidence : ndarray of shape (n,)
         Estimated chance that each match is right; 0 for a point without one.
     reliable : float or None
-        Estimated chance that the alignment as a whole is right; None where it is not estimated.
+        Estimated chance that the alignment as a whole is right: that at least 80 % of the matches are at or near the
+        truth, up to symmetries that nothing could tell apart. Below 0.5 there is a `ConvergenceWarning`, when it is
+        computed. None where it is not estimated.
     objective : float
         What the alignment minimises.
     candidates : tuple of Candidate
@@ -115,6 +120,7 @@ class Correspondence(ABC):
     method: ClassVar[str] = "align"  # the function that makes it
     points_are: ClassVar[str] = "points"  # what the points are called in `facts`
     numbers: ClassVar[tuple[str, ...]] = ("objective",)  # attributes that are plain numbers, for programs
+    remedies: ClassVar[str] = "known pairs, features, types or more points may help"  # where it cannot be trusted
 
     if TYPE_CHECKING:
 
@@ -184,7 +190,12 @@ class Correspondence(ABC):
 
     def verdict(self) -> tuple[str, bool]:
         """Say whether the result as a whole can be relied on, and whether that is a warning; "" if nothing is known."""
-        return "", False
+        if self.reliable is None:
+            return "", False
+        if self.reliable < MIN_RELIABLE:
+            text = distrust(self.reliable, self.remedies)
+            return f"{text[0].upper()}{text[1:]}.", True
+        return f"The chance that this alignment is right as a whole is estimated at {self.reliable:.0%}.", False
 
     def facts(self, full: bool = False) -> dict[str, str]:
         """Summarise the alignment in words; what `repr`, notebooks, reports and the command line show.
@@ -192,7 +203,7 @@ class Correspondence(ABC):
         Parameters
         ----------
         full : bool
-            Include what is computed only on request, such as `confidence` and a bound.
+            Include what is computed only on request, such as `confidence`, `reliable` and a bound.
 
         Returns
         -------
@@ -202,7 +213,7 @@ class Correspondence(ABC):
         count = int((self.matches >= 0).sum())
         said = {"method": self.method} if full else {}
         said |= {self.points_are: f"{n} and {m}, {'all' if count == n else count} matched", **self._own_facts(full)}
-        if self.reliable is not None:
+        if (full or "reliable" in vars(self)) and self.reliable is not None:  # some kinds compute it on first use
             said["reliable"] = f"{self.reliable:.2g}"
         if full:
             said["matches that are right"] = f"about {self.confidence.sum():.0f} of {count}"
@@ -220,21 +231,35 @@ class Correspondence(ABC):
     def _repr_html_(self) -> str:
         return card(type(self).__name__, self.facts())
 
-    def hits(self, truth: ArrayLike) -> float:
+    def side_names(self) -> tuple[Sequence[object], Sequence[object]]:
+        """What the points of both sides are called: numbers, or the names of a network's nodes."""
+        n, m = self.shape
+        return range(n), range(m)
+
+    def hits(self, truth: Truth) -> Hits:
         """Share of the points whose match is the true one.
 
         Parameters
         ----------
-        truth : array_like of int, shape (n,)
-            True matches; points with -1 are not counted.
+        truth : array_like of int, shape (n,), sequence of names, mapping, or pairs
+            The true match of every point: its number, -1 where there is none, as in `matches`; or its name, None where
+            there is none. Or a dict from points of the first side to points of the second, or pairs of them, by names
+            if they have some, else by numbers; what one of the sides does not have is not counted.
 
         Returns
         -------
-        float
-            NaN if no point is counted.
+        Hits
+            A number that also says how many points were counted; NaN if none was. Of two networks it has the score up
+            to twins too.
         """
-        goal = check_truth(truth, self.shape)
-        return float(np.mean(self.matches[goal >= 0] == goal[goal >= 0])) if (goal >= 0).any() else float("nan")
+        goal = true_matches(truth, self.side_names())
+        counted = np.flatnonzero(goal >= 0)
+        if not len(counted):
+            return Hits(float("nan"))
+        return self._hits(self.matches[counted], goal[counted])
+
+    def _hits(self, found: Int64s, goal: Int64s) -> Hits:
+        return Hits(float(np.mean(found == goal)), len(goal))
 
     def top_k(self, k: int) -> Int64s:
         """The k points that each may belong to: its match, then the likeliest others.
@@ -342,12 +367,12 @@ class Correspondence(ABC):
         return masses if onto == "first" else masses.T
 
 
-def check_truth(truth: ArrayLike, shape: tuple[int, int]) -> Int64s:
-    """Turn true matches into integers from -1, which stands for none."""
-    n, m = shape
-    goal = check_numbers(truth, "truth")
-    if goal.shape != (n,):
-        raise InputError(f"truth has shape {goal.shape}, but one match for each of {n} points is needed")
-    if not ((goal >= -1) & (goal < m) & (goal == np.floor(goal))).all():
-        raise InputError(f"truth must hold integers from -1 to {m - 1}")
-    return goal.astype(np.int64)
+def distrust(reliable: float, remedies: str) -> str:
+    """Say that a result is more likely wrong than right, and what may help."""
+    return f"no alignment was found that can be trusted (reliable={reliable:.2g}); {remedies}"
+
+
+def warn_if_unreliable(reliable: float, remedies: str, stacklevel: int) -> None:
+    """Warn of a result that is more likely wrong than right; `stacklevel` counts from the caller of this function."""
+    if reliable < MIN_RELIABLE:
+        warnings.warn(distrust(reliable, remedies), ConvergenceWarning, stacklevel=stacklevel + 1)

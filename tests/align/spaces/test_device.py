@@ -10,6 +10,8 @@ torch = pytest.importorskip("torch")
 import anchorot as ao  # noqa: E402
 from anchorot.distances.descent import anneal  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
+
 cuda = [
     pytest.mark.cuda,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),

@@ -8,6 +8,8 @@ import anchorot as ao
 from anchorot.align.spaces.landmarks import nearest
 from anchorot.distances.landmarks import farthest
 
+pytestmark = pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
+
 
 def bumpy(level=3, seed=0):
     """A sphere with bumps of several sizes, so that it has no symmetry."""
@@ -169,6 +171,18 @@ def test_very_small_and_very_large_distances_are_no_different(scale):
     plain, scaled = (ao.align(c, c, n_landmarks=40, rng=0) for c in (cost, cost * scale))
     np.testing.assert_array_equal(plain.matches, scaled.matches)
     assert np.isfinite(scaled.objective)
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0])
+def test_the_scale_of_one_side_changes_hardly_any_match(scale):
+    rng = np.random.default_rng(1)
+    points = rng.uniform(size=(300, 2)) * (1, 0.6)
+    points = np.c_[points, 0.3 * np.sin(3 * points[:, :1]) + 0.2 * points[:, 1:] ** 2]
+    order = rng.permutation(300)
+    plain, scaled = (ao.align(points, factor * points[order], n_landmarks=60, rng=0) for factor in (1, scale))
+    assert plain.hits(np.argsort(order)) > 0.9
+    assert (plain.matches == scaled.matches).mean() > 0.9
+    assert scaled.objective == pytest.approx(plain.objective, abs=0.01)
 
 
 @pytest.mark.parametrize(

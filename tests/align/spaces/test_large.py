@@ -11,6 +11,8 @@ from anchorot.distances.descent import COOL_TEMPERATURES, Assignments, entropic_
 from anchorot.distances.quadratic import LARGE_ERROR, SMALL_ERROR, Approximations, Quadratic, factors_of
 from anchorot.distances.starts import StartingPlan, anchor_costs
 
+pytestmark = pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
+
 solver = sys.modules["anchorot.distances.solver"]
 
 

@@ -5,6 +5,8 @@ import pytest
 
 import anchorot as ao
 
+pytestmark = pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
+
 LIMBS = ((0.0, 2.0, 15), (1.3, 1.2, 20), (2.4, 1.6, 20), (4.0, 1.0, 15))  # direction, length, points
 TORSO = 60  # points
 

@@ -12,6 +12,8 @@ from anchorot.distances.quadratic import Quadratic, plan_loss
 from anchorot.distances.starts import STARTS
 from tests.strategies import examples
 
+pytestmark = pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
+
 GRAPHS = {
     "path": nx.path_graph(15),
     "ring": nx.cycle_graph(12),

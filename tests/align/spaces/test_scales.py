@@ -11,6 +11,8 @@ import anchorot as ao
 from anchorot.distances.quadratic import Quadratic
 from tests.strategies import examples, spaces, weight_vectors
 
+pytestmark = pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
+
 solver = sys.modules["anchorot.distances.solver"]
 OFFSETS = [1e6, 1e9, -1e12, 1e15]
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 import anchorot as ao
 from anchorot.align.spaces.score import common_neighbours, dimension, mean_squares, orbit_sizes
 
+pytestmark = pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
+
 RNG = np.random.default_rng(5)
 CLOUD = RNG.normal(size=(40, 3)) * (1.0, 0.8, 0.6)
 NOISY = CLOUD + 0.15 * RNG.normal(size=CLOUD.shape)

@@ -1,1 +1,1 @@
-"""Which point of one surface is which of another: landmarks, eigenfunctions, and a look from outside."""
+"""Correspondences between two surfaces, from landmarks, eigenfunctions and the outward orientation."""

@@ -19,17 +19,17 @@ from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot.align.meshes.refine import ROUGH_SIZES, nearest_rows, refined
 from anchorot.align.meshes.score import distortion, local_misfits, misfits, orientation
 from anchorot.align.meshes.shape import Shape
-from anchorot.align.spaces.pipeline import align
+from anchorot.align.spaces.pipeline import solve_alignment
 from anchorot.align.spaces.result import Alignment
 
 EVEN_WEIGHTS = (0.5, 2.0)  # of even signatures, where turns count 1
 SIMILAR_SIZES = ((6, 6, 6, 10, 14), (10, 10, 10, 14), (20, 20, 20))  # of eigenfunctions, before ROUGH_SIZES
-NEARBY_SIZES = ((15, 15), (30, 30))
+NEARBY_SIZES = ((15, 15), (30, 30))  # likewise, for exchanging front and back; how they were chosen was not recorded
 N_LOW = 8  # eigenfunctions that do not tell front from back
 NEARBY_WEIGHTS = (0.15, 0.4, 1.0)  # of signatures, where these eigenfunctions count 1
 N_INTRINSIC_EVEN, N_INTRINSIC_TURNS = 4, 6  # signatures that do not depend on how the surface bulges
 SAME = 0.05  # of the surface going elsewhere, by FAR, makes another map
-FAR = 0.1
+FAR = 0.1  # roots of the area
 BLEND_REACHES = (0.15, 0.3, 0.6)  # of the places at which the best map is taken
 
 
@@ -42,7 +42,7 @@ class Lead(NamedTuple):
     start: str
 
 
-LEADS = (
+LEADS = (  # how the shares were chosen was not recorded
     Lead("turns", False, 0.5, "anchors"),
     Lead("turns, from afar", False, 0.3, "product"),
     Lead("signatures", True, 0.5, "anchors"),
@@ -140,10 +140,10 @@ def _add_aligned(pool: Pool, first: Shape, second: Shape, mass: float | str | No
         if found.runner_up is not None:
             add(f"{name}, runner-up", found.runner_up.matches)
 
-    add_both("distances", align(*spaces, mass=mass, rng=rng, threads=threads, progress=False))
+    add_both("distances", solve_alignment(*spaces, mass=mass, rng=rng, threads=threads, progress=False))
     for lead in LEADS:
         features = _features(first, lead)[:n], _features(second, lead)[:m]
-        led = align(
+        led = solve_alignment(
             *spaces,
             start=lead.start,
             alpha=lead.alpha,
@@ -154,7 +154,7 @@ def _add_aligned(pool: Pool, first: Shape, second: Shape, mass: float | str | No
             progress=False,
         )
         add(lead.name, led.matches)
-        then = align(*spaces, start=led.plan, mass=mass, rng=rng, threads=threads, progress=False)
+        then = solve_alignment(*spaces, start=led.plan, mass=mass, rng=rng, threads=threads, progress=False)
         add_both(f"{lead.name}, then distances", then)
 
 

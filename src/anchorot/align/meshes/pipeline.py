@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,14 +13,14 @@ from anchorot._parallel import interruptible
 from anchorot._progress import Advance, late_bar
 from anchorot._typing import Int64s, RngLike
 from anchorot._validate import check_rng, check_threads
-from anchorot.align.correspondence import Candidate, find_runner_up
+from anchorot.align.correspondence import MIN_DIFFERENCE, Candidate, find_runner_up, warn_if_unreliable
 from anchorot.align.meshes.candidates import RoughMap, candidates, differing
 from anchorot.align.meshes.refine import MAX_SOURCES, fitted, sharpened, sharpened_image
-from anchorot.align.meshes.result import MIN_RELIABLE, MeshAlignment
-from anchorot.align.meshes.score import Scores, local_confidence, scores_of
+from anchorot.align.meshes.result import MeshAlignment
+from anchorot.align.meshes.score import Scores, local_confidence, scores_of, staying
 from anchorot.align.meshes.shape import Shape, in_own_unit, root_of_area, smoothed
 from anchorot.align.spaces.pipeline import check_mass
-from anchorot.exceptions import ConvergenceWarning, InputError
+from anchorot.exceptions import InputError
 from anchorot.io.meshes import Surface, open_mesh, surface_of
 from anchorot.io.safe_open import about
 from anchorot.space import Space
@@ -72,7 +71,7 @@ def align_meshes(
     -------
     MeshAlignment
         With `matches`, a `confidence` for every vertex, `reliable`, `candidates`, `orientation` and more. Where
-        `reliable`, the estimated chance that the map is the right way round, is below 0.8, there is a
+        `reliable`, the estimated chance that the map is the right way round, is below 0.5, there is a
         `ConvergenceWarning`.
 
     Notes
@@ -100,12 +99,7 @@ def align_meshes(
         _check_kind(thing)
     with late_bar(N_STEPS, "aligning", "steps", progress) as advance:
         found = interruptible(lambda: solve(x, y, share, rng, threads, advance))
-    if found.reliable < MIN_RELIABLE:
-        text = (
-            f"the map may be the wrong way round: that it is right has an estimated chance of {found.reliable:.0%}; "
-            "look at it, and at found.candidates"
-        )
-        warnings.warn(text, ConvergenceWarning, stacklevel=2)
+    warn_if_unreliable(found.reliable, found.remedies, stacklevel=2)
     return found
 
 
@@ -200,7 +194,7 @@ def _result(x: Shape, y: Shape, judged: list[Judged]) -> MeshAlignment:
         )
         for one in judged
     ]
-    reliable = 1 - table[0].objective
+    reliable = best.scores.probability * _staying(x, y, judged, table)
     confidence = np.zeros(x.total)
     confidence[x.kept] = reliable * local_confidence(x, y, best.candidate.image)
     return MeshAlignment(
@@ -209,9 +203,21 @@ def _result(x: Shape, y: Shape, judged: list[Judged]) -> MeshAlignment:
         reliable=reliable,
         objective=table[0].objective,
         candidates=tuple(table),
-        runner_up=find_runner_up(table, (1 - MIN_RUNNER_UP_SHARE) * reliable),
+        runner_up=find_runner_up(table, (1 - MIN_RUNNER_UP_SHARE) * best.scores.probability),
         n_second=y.total,
     )
+
+
+def _staying(x: Shape, y: Shape, judged: list[Judged], table: list[Candidate]) -> float:
+    """Share of the surface that stays in a likely map; where the chosen one mirrors, of those that do so too."""
+    others = [
+        place
+        for place, one in enumerate(judged)
+        if table[place].differs > MIN_DIFFERENCE and one.scores.is_mirrored >= judged[0].scores.is_mirrored
+    ]
+    compared = [judged[place] for place in (0, *others)]
+    images, is_mirrored = [one.candidate.image for one in compared], [one.scores.is_mirrored for one in compared]
+    return staying(x, y, images, is_mirrored, np.array([0.0, *(table[place].differs for place in others)]))
 
 
 def _numbered(x: Shape, y: Shape, matches: Int64s) -> Int64s:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from anchorot._typing import Float64s, Int64s
 from anchorot.align.correspondence import Candidate, Correspondence
 
-MIN_RELIABLE = 0.8  # below this there is a warning
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeshAlignment(Correspondence):
@@ -23,10 +21,11 @@ class MeshAlignment(Correspondence):
         Estimated chance that a vertex's match is within a twentieth of the root of the area of the right one; 0 without
         a match.
     reliable : float
-        Estimated chance that the whole map is the right way round: neither left for right, nor front for back. Below
-        0.8 there is a warning.
+        Estimated chance that the whole map is the right way round: neither left for right, nor front for back. The
+        chance of the map by its own look, times the share of the surface that would stay where it is in a likely one of
+        the other maps. Below 0.5 there is a warning.
     objective : float
-        The chance that it is not: 1 - `reliable`.
+        The chance that it is not the right way round, by its own look.
     candidates : tuple of Candidate
         The maps that were compared, the chosen one first, then by their objective. Their `differs` is the share of the
         first surface that goes elsewhere, by a tenth of the root of the area or more. Their `details`:
@@ -60,7 +59,8 @@ class MeshAlignment(Correspondence):
 
     method = "align_meshes"
     points_are = "vertices"
-    numbers = ("reliable", "orientation", "distortion")
+    numbers = ("orientation", "distortion")
+    remedies = "look at it and at the other candidates, or give more complete meshes"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -84,20 +84,13 @@ class MeshAlignment(Correspondence):
         return float(self.candidates[0].details["distortion"])
 
     def verdict(self) -> tuple[str, bool]:
-        """Say whether the map is the right way round, and whether that is a warning."""
-        is_sure = self.reliable >= MIN_RELIABLE
-        chance = f"the right way round, neither left for right nor front for back, is estimated at {self.reliable:.0%}"
-        says = [f"The chance that this map is {chance}."]
-        if not is_sure:
-            says = [f"This map may be turned round: the chance that it is {chance} only."]
+        """Say whether the map can be relied on, and which way round it is; and whether that is a warning."""
+        text, is_warning = super().verdict()
         if self.is_mirrored:
-            says.append("Seen from outside, it exchanges left and right.")
+            text += " Seen from outside, it exchanges left and right."
         elif self.is_mirrored is None:
-            says.append("The faces do not tell inside from outside, so it may be a mirror image.")
-        if not is_sure:
-            other = " and look at the runner-up" if self.runner_up is not None else ""
-            says.append(f"Check by the colours{other} before you rely on it.")
-        return " ".join(says), not is_sure
+            text += " The faces do not tell inside from outside, so it may be a mirror image."
+        return text, is_warning
 
     def _own_facts(self, full: bool) -> dict[str, str]:
         turned = "unknown" if self.orientation is None else f"{self.orientation:.3g} of -1 to 1"

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from anchorot._typing import Float64s, Int64s
-from anchorot.align.calibration import load, sigmoid
+from anchorot.align.calibration import load, sigmoid, t_log_odds
 from anchorot.align.meshes.laplacian import face_normals
 from anchorot.align.meshes.shape import Shape
+from anchorot.align.spaces.reliability import N_CELLS, covering
 
 REACHES = (0.1, 0.2)  # of neighbourhoods, in roots of the area: of a person, a hand and half an arm
 FINEST_CURVATURE, FIRST_TURN = 4, 7  # places in the rows of all signatures
@@ -23,6 +24,8 @@ FINEST_CURVATURE, FIRST_TURN = 4, 7  # places in the rows of all signatures
 RIGID_WEIGHT, CURVATURE_WEIGHT = 5.0, 2.0
 MIN_BALL_SIZE = 1e-6  # in squares of its reach: a smaller neighbourhood has one sampled point only
 MIRROR_PENALTY = 3.0  # less log-odds for a map that mirrors: one pair of meshes in twenty, before anything is seen
+CELL_FLOOR = 1e-3  # of a cell's misfits, which are compared by their logarithms
+LARGEST_LOG_ODDS = 50.0
 MISFIT_FLOOR = 0.01  # squared misfit, relative to a neighbourhood: smaller ones are no surer
 
 
@@ -143,6 +146,33 @@ def local_misfits(first: Shape, second: Shape, image: Int64s, reach: float) -> F
     near = (first.rows[:, first.landmarks] < reach).astype(np.float64)
     bent = np.mean([misfits(first, second, image, own)[0] for own in REACHES], axis=0)
     return balls @ unlike / balls.sum(axis=1) + RIGID_WEIGHT * (near @ bent) / near.sum(axis=1)
+
+
+def staying(first: Shape, second: Shape, images: list[Int64s], is_mirrored: list[bool], differs: Float64s) -> float:
+    """Share of the surface that stays where the first map sends it, in a likely one of the maps.
+
+    A map is the likelier, the fewer parts of the surface it fits worse than the first one: by a t-test over cells of
+    how neighbourhoods are bent, of turns and of curvature. `differs` is the share that goes elsewhere than in that.
+    """
+    landmarks = first.rows[:, first.landmarks]
+    cells = landmarks[:, covering(landmarks.astype(np.float64), N_CELLS)].argmin(axis=1)
+    misfit = [_log_misfits(first, second, *one, cells) for one in zip(images, is_mirrored, strict=True)]
+    log_odds = np.array([0.0, *(t_log_odds(other - misfit[0]) for other in misfit[1:])])
+    odds = np.exp(np.clip(log_odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS))
+    return float(odds @ (1 - differs) / odds.sum())
+
+
+def _log_misfits(first: Shape, second: Shape, image: Int64s, is_mirrored: bool, cells: Int64s) -> Float64s:
+    """Of every cell, the sum of the logarithms of its misfits."""
+    bent = np.mean([misfits(first, second, image, own)[int(is_mirrored)] for own in REACHES], axis=0)
+    chosen = first.sample.chosen
+    x, y = np.hstack(first.signatures.at(chosen)), np.hstack(second.signatures.at(image))
+    apart = np.square(x - y)
+    balls = (first.rows[:, chosen] < REACHES[1]) * first.sample.mass
+    balls /= balls.sum(axis=1, keepdims=True)
+    found = np.maximum(bent, 0), balls @ apart[:, FIRST_TURN:].mean(axis=1), balls @ apart[:, FINEST_CURVATURE]
+    sizes = np.bincount(cells)
+    return np.asarray(np.sum([np.log(np.bincount(cells, own) / sizes + CELL_FLOOR) for own in found], axis=0))
 
 
 def local_confidence(first: Shape, second: Shape, image: Int64s) -> Float64s:

@@ -1,4 +1,4 @@
-"""A surface and all that is asked of it: scaled to area 1, with eigenfunctions, signatures, landmarks and geodesics."""
+"""A surface scaled to area 1, and the data computed from it: eigenfunctions, signatures, landmarks and geodesics."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from anchorot.align.meshes.signatures import Signatures, signatures_of
 from anchorot.distances.landmarks import farthest
 from anchorot.distances.lazy_distances import MeshDistances
 from anchorot.exceptions import InputError
-from anchorot.io.geodesics import adjacency, mesh_edges
+from anchorot.io.geodesics import mesh_edges
+from anchorot.io.graph_costs import adjacency
 from anchorot.io.meshes import Surface
 from anchorot.space import Space
 
-N_FUNCTIONS = 150
-N_LANDMARKS = 300
-N_SAMPLES = 1000
-MIN_VERTICES = 10
+N_FUNCTIONS = 150  # eigenfunctions: as many as the last sizes of `refined` use
+N_LANDMARKS = 300  # which `align` matches in a fraction of a second; not tuned
+N_SAMPLES = 1000  # vertices that candidates are compared at; not tuned
+MIN_VERTICES = 10  # below, a surface is too coarse for eigenfunctions
 VERTICES_PER_ROUND = 5000  # of a large mesh: how many vertices make it a round of averages smoother
 MIN_LARGE = 10_000  # vertices
 MIN_AREA = 1e-12  # of a surface, in squares of its extent: less is lost in the rounding of the coordinates
@@ -119,7 +120,7 @@ def smoothed(surface: Surface) -> Surface:
 
 
 def root_of_area(surface: Surface) -> float:
-    """The root of the area of a surface, which has some; in a unit of its own, see `in_own_unit`."""
+    """The root of the area of a surface, which has some; in its own unit, see `in_own_unit`."""
     if len(surface.kept) < MIN_VERTICES:
         raise InputError(f"a mesh of {len(surface.kept)} vertices, but at least {MIN_VERTICES} are needed to align it")
     area = float(np.linalg.norm(face_normals(surface.vertices, surface.faces), axis=1).sum()) / 2

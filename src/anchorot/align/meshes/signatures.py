@@ -1,4 +1,4 @@
-"""What a point of a surface looks like from where it is: numbers that bending leaves alone, and some that see outside.
+"""Signatures of the points of a surface: numbers that bending does not change, and some that depend on the outside.
 
 `even` numbers are the same at the two halves of a symmetric body: how central a point is, how fast heat leaves it, how
 the surface bulges around it. `turns` have opposite signs there. From two even functions f and g on the surface, the

@@ -1,1 +1,1 @@
-"""Which point of one thing is which of another."""
+"""Correspondences between the points of two spaces."""

@@ -16,14 +16,15 @@ from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_overflow
 from anchorot.align.correspondence import Candidate, Correspondence, excess_allowed, find_runner_up
 from anchorot.align.plans import share_differing
+from anchorot.align.spaces.reliability import reliability
 from anchorot.align.spaces.result import Alignment
-from anchorot.align.spaces.score import NEIGHBOURS, DenseEvidence
+from anchorot.align.spaces.score import NEIGHBOURS, DenseEvidence, Evidence
 from anchorot.distances.landmarks import Distances, Landmarks, farthest
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 
 COMPONENTS = 40  # of the vectors of distances, which lie near a surface of few dimensions
-ROUNDS = 6
+ROUNDS = 6  # in which landmarks move, at the most; they rarely gain MIN_GAIN as often
 MIN_GAIN = 0.005  # of the discrepancy: what another round must gain
 
 Float32s = NDArray[np.float32]
@@ -40,7 +41,8 @@ class DenseAlignment(Correspondence):
         component of a mesh. Several points may have one match.
     objective : float
         Root mean square, over points and landmarks, of the difference between a point's distance to a landmark and
-        its match's distance to the landmark's match. In the units of the distances.
+        its match's distance to the landmark's match. In the units of the first side's distances; the second side's are
+        brought to their size.
     candidates : tuple of Candidate
         The maps that were compared, best first: the landmarks' alignment extended to all points, and its runner-up.
     runner_up : Candidate or None
@@ -55,8 +57,6 @@ class DenseAlignment(Correspondence):
         How often landmarks moved to where the other points place them, and all points were matched again.
     n_second : int
         Number of points of the second.
-    reliable : None
-        Not estimated for spaces.
     """
 
     matches: Int64s
@@ -69,9 +69,10 @@ class DenseAlignment(Correspondence):
     rounds: int
     n_second: int
     _evidence: DenseEvidence = field(repr=False)
-    reliable: float | None = None
+    _landmarks_evidence: Evidence = field(repr=False)
 
     method = "align, by landmarks"
+    remedies = "other distances or more landmarks may help"
 
     @cached_property
     def confidence(self) -> Float64s:
@@ -82,6 +83,14 @@ class DenseAlignment(Correspondence):
         `docs/alignment.md` says how well that holds on which data.
         """
         return self._evidence.confidence()
+
+    @cached_property
+    def reliable(self) -> float:
+        """Estimated chance that the map as a whole is right: that of the landmarks' matches that it began with.
+
+        As :attr:`Alignment.reliable`; :func:`align` warns where it is below 0.5.
+        """
+        return reliability(self._landmarks_evidence)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -130,6 +139,7 @@ class Map(NamedTuple):
     matches: Int64s
     targets: Int64s  # (k,): what the first side's landmarks are taken for
     rows: Float32s  # (k, m): distances from there
+    scale: float  # what they are multiplied with, so that landmarks are as far apart on both sides
     discrepancy: float  # in units
 
 
@@ -149,11 +159,16 @@ class Pair(NamedTuple):
 
     def map_all(self, targets: Int64s, rows: Float32s) -> Map:
         """Match all points by their distances to landmarks, which are taken for `targets`."""
+        sizes = [
+            float(np.square(side[:, ends]).mean(dtype=np.float64))
+            for side, ends in ((self.first.rows, self.first.chosen), (rows, targets))
+        ]
+        scale = float(np.sqrt(sizes[0] / sizes[1])) if min(sizes) > 0 else 1.0
         if len(self.first.chosen) == self.first.rows.shape[1]:  # all points are landmarks: they have their matches
             matches = targets
         else:
-            matches = nearest(self.first.rows.T @ self.basis, rows.T @ self.basis)
-        return Map(matches, targets, rows, _discrepancy(self.first.rows, rows, matches))
+            matches = nearest(self.first.rows.T @ self.basis, np.float32(scale) * (rows.T @ self.basis))
+        return Map(matches, targets, rows, scale, _discrepancy(self.first.rows, rows, scale, matches))
 
     def map_from(self, matches: Int64s) -> Map:
         """Match all points after landmarks' matches are given."""
@@ -223,7 +238,15 @@ def align_densely(
         rounds=rounds,
         n_second=y.total,
         _evidence=_evidence(pair, found, source is not ends[0], (best, final, [one for one, _ in others]), matches),
+        _landmarks_evidence=_from_runner_up(found) if source is not ends[0] else found._evidence,
     )
+
+
+def _from_runner_up(found: Alignment) -> Evidence:
+    """What is known of landmarks that have the runner-up's matches."""
+    assert found.runner_up is not None
+    shown = found._evidence
+    return shown._replace(matches=found.runner_up.matches, others=((shown.matches, 0.0), *shown.others))
 
 
 def _evidence(
@@ -262,8 +285,9 @@ def nearest(points: Float32s, among: Float32s) -> Int64s:
     return np.asarray(KDTree(among).query(points)[1], np.int64)
 
 
-def _discrepancy(rows: Float32s, others: Float32s, matches: Int64s) -> float:
+def _discrepancy(rows: Float32s, others: Float32s, scale: float, matches: Int64s) -> float:
     total = sum(
-        float(np.square(own - other[matches]).sum(dtype=np.float64)) for own, other in zip(rows, others, strict=True)
+        float(np.square(own - np.float32(scale) * other[matches]).sum(dtype=np.float64))
+        for own, other in zip(rows, others, strict=True)
     )
     return float(np.sqrt(total / rows.size))

@@ -24,7 +24,7 @@ from anchorot._validate import (
     check_rng,
     check_threads,
 )
-from anchorot.align.correspondence import Candidate, excess_allowed, find_runner_up
+from anchorot.align.correspondence import Candidate, excess_allowed, find_runner_up, warn_if_unreliable
 from anchorot.align.plans import matches_of, share_differing
 from anchorot.align.spaces.landmarks import DenseAlignment, align_densely
 from anchorot.align.spaces.result import Alignment, HeavyProblem
@@ -102,7 +102,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
           all. "near" is sharpened at once, "near_annealed" is the same plan with more blur, annealed.
         - "aep": the plan of :func:`anchor_energy_plan`. "product": the product of the weights.
         - "pinned": a plan between whole anchors after a few undecided points were matched at random, so that costs to
-          these tell the others apart: for symmetric spaces.
+          these distinguish the others: for symmetric spaces.
     alpha : float in [0, 1]
         Share of the structure where there are features: 1 is structure alone, 0 features alone.
     robust : bool
@@ -136,7 +136,8 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     Alignment
         With `plan`, `matches` and their `confidence`, `value`, the `bound` that no loss is below, all
         `candidates`, a `runner_up` if another alignment is about as good, and more. With `n_landmarks` a
-        `DenseAlignment`, which has the landmarks' `alignment`.
+        `DenseAlignment`, which has the landmarks' `alignment`. Where `reliable`, the estimated chance that the whole
+        alignment is right, is below 0.5, there is a `ConvergenceWarning`.
 
     Notes
     -----
@@ -154,17 +155,41 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     >>> bool((order[found.matches] == np.arange(30)).all()), round(found.value, 12)
     (True, 0.0)
     """
-    threads = check_threads(threads)
-    device, generator = check_device(device), check_rng(rng)
-    if n_landmarks is not None:
-        count = check_integer(n_landmarks, "n_landmarks", 2)
+    own: dict[str, Any] = {
+        "start": start,
+        "alpha": alpha,
+        "rng": rng,
+        "threads": threads,
+        "device": device,
+        "progress": progress,
+    }
+    found: Alignment | DenseAlignment
+    if n_landmarks is None:
+        found = solve_alignment(x, y, robust=robust, features=features, mass=mass, **own)
+    else:
         if any(given is not None for given in (features, mass)) or robust or not isinstance(start, str):
             raise InputError("n_landmarks is for costs alone: leave out features, mass, robust and a plan as start")
-        with late_bar(_count_stages(start, count, None) + 1, "aligning", "stages", progress) as advance:
-            solve_landmarks = partial(
-                align_spaces, start=start, alpha=alpha, rng=generator, threads=threads, device=device, advance=advance
-            )
-            return interruptible(lambda: align_densely(_distances_of(x), _distances_of(y), count, solve_landmarks))
+        found = _align_by_landmarks(x, y, check_integer(n_landmarks, "n_landmarks", 2), **own)
+    warn_if_unreliable(found.reliable, found.remedies, stacklevel=2)
+    return found
+
+
+def solve_alignment(
+    x: Any,
+    y: Any,
+    *,
+    start: str | ArrayLike = "anchors",
+    alpha: float = 0.5,
+    robust: bool = False,
+    features: tuple[ArrayLike, ArrayLike] | bool | None = None,
+    mass: float | str | None = None,
+    rng: RngLike = None,
+    threads: int = 1,
+    device: str | None = None,
+    progress: bool = True,
+) -> Alignment:
+    """Align all points of two spaces, as :func:`align` does, and do not judge the result."""
+    threads, device, generator = check_threads(threads), check_device(device), check_rng(rng)
     share = check_mass(mass)
     whole = _space_of(x, robust), _space_of(y, robust)
     n_stages = _count_stages(start, max(space.n for space in whole), share)
@@ -180,6 +205,26 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
             device=device,
             advance=advance,
         )
+
+
+def _align_by_landmarks(
+    x: Any,
+    y: Any,
+    count: int,
+    start: str,
+    alpha: float,
+    rng: RngLike,
+    threads: int,
+    device: str | None,
+    progress: bool,
+) -> DenseAlignment:
+    """Align landmarks, and let all other points follow."""
+    threads, device, generator = check_threads(threads), check_device(device), check_rng(rng)
+    with late_bar(_count_stages(start, count, None) + 1, "aligning", "stages", progress) as advance:
+        solve_landmarks = partial(
+            align_spaces, start=start, alpha=alpha, rng=generator, threads=threads, device=device, advance=advance
+        )
+        return interruptible(lambda: align_densely(_distances_of(x), _distances_of(y), count, solve_landmarks))
 
 
 def align_spaces(

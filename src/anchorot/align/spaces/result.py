@@ -13,6 +13,7 @@ from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_finite, check_numbers
 from anchorot.align.correspondence import Candidate, Correspondence
 from anchorot.align.plans import matches_of, spread_of
+from anchorot.align.spaces.reliability import reliability
 from anchorot.align.spaces.score import Evidence
 from anchorot.distances.bounds import least_loss
 from anchorot.distances.descent import COOL_TEMPERATURES, entropic_step, round_to_marginals
@@ -87,8 +88,6 @@ class Alignment(Correspondence):
         Factor that made the features' costs comparable with the structure's; 0 without features.
     weights : (ndarray of shape (n,), ndarray of shape (m,))
         Of the points of both spaces; where a part of the mass is matched, what each may be matched with.
-    reliable : None
-        Not estimated for spaces.
     """
 
     plan: Float64s
@@ -101,9 +100,9 @@ class Alignment(Correspondence):
     weights: tuple[Float64s, Float64s]
     _evidence: Evidence = field(repr=False)
     _problem: HeavyProblem = field(repr=False)
-    reliable: float | None = None
 
     is_map = False
+    remedies = "features, other costs or more points may help"
     numbers = ("value", "objective", "bound", "gap", "mass")
 
     @property
@@ -182,6 +181,16 @@ class Alignment(Correspondence):
         use. `docs/alignment.md` says how well it holds on which data.
         """
         return self._evidence.confidence()
+
+    @cached_property
+    def reliable(self) -> float:
+        """Estimated chance that the alignment as a whole is right; :func:`align` warns where it is below 0.5.
+
+        That is: that at least 80 % of the matches are at or near the truth, among the eight nearest points, up to
+        symmetries that nothing could tell apart. From other alignments that fit about as well (mirrored ones, other
+        starts), and from whether matches keep their neighbours. `docs/alignment.md` says how well it holds.
+        """
+        return reliability(self._evidence)
 
     @cached_property
     def spread(self) -> Float64s:

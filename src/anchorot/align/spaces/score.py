@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from anchorot._rescale import in_unit_range
 from anchorot._typing import Float64s, Int64s
 from anchorot.align.calibration import Logistic, load
-from anchorot.space import Space, heavy_part
+from anchorot.space import Space
 
 NEIGHBOURS = 8  # points: few enough to be near among 40, and many enough for the share that is kept to say something
 MIN_ROUGHNESS = 1e-9  # of the mean of D, since copies have none
@@ -131,7 +131,7 @@ class _Judge:
     """Matched points and their matches, by their places among the points of positive weight, with costs in units."""
 
     def __init__(self, evidence: Evidence, rows: Int64s) -> None:
-        self._spaces = [heavy_part(space) for space in evidence.spaces]
+        self._spaces = [space.support() for space in evidence.spaces]
         self._costs, _ = in_unit_range([space.cost for space in self._spaces])
         self._features, self._alpha = evidence.features, evidence.alpha
         self.rows, self.columns = (
@@ -213,7 +213,9 @@ def mean_squares(first: Float64s, second: Float64s, weights: Float64s) -> Float6
 def balls(cost: Float64s) -> Bools:
     """(n, n): whether j is one of the nearest points of i, with itself and all that are as near as the last."""
     place = min(NEIGHBOURS, len(cost) - 1)
-    return cost <= np.partition(cost, place, axis=1)[:, place, None]
+    found: Bools = cost <= np.partition(cost, place, axis=1)[:, place, None]
+    np.fill_diagonal(found, True)  # also where costs to others are less than to itself
+    return found
 
 
 def common_neighbours(first: Float64s, second: Float64s) -> tuple[Float64s, Float64s]:
@@ -257,7 +259,7 @@ def other_starts(matches: Int64s, others: tuple[tuple[Int64s, float], ...], rows
 
 
 def orbit_sizes(cost: Float64s, attributes: list[Float64s]) -> Int64s:
-    """(n,): how many points are alike, so that refinement (Weisfeiler and Leman) cannot tell them apart.
+    """(n,): how many points are alike, so that refinement (Weisfeiler and Leman) cannot distinguish them.
 
     Colours are means of smooth functions of costs and of the colours of the points there, so that rounding changes them
     little. Costs and attributes are of unit size.
