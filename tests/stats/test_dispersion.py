@@ -4,9 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import anchorot as ao
-from anchorot.stats.dispersion import effect_between
+from anchorot.stats.dispersion import Units
 
 
 def distances(points):
@@ -33,39 +34,78 @@ CLOUDS = [ao.from_points(np.random.default_rng(seed).normal(size=(8, 2)) * (1 + 
 TWO = np.repeat([0, 1], [5, 6])
 
 
-# -- effects -----------------------------------------------------------------------------------------------------------
+# -- units -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_energy_between_groups_is_its_definition_over_different_subjects():
-    d, label, subject = nested(3, subjects=3, images=2)
-    value = effect_between(d, label, subject, (0, 1), np.random.default_rng(0), False)[0]
-
-    def mean(a, b):
-        pairs = [(i, j) for i in np.flatnonzero(label == a) for j in np.flatnonzero(label == b)]
-        return np.mean([d[i, j] for i, j in pairs if subject[i] != subject[j]])
-
-    assert value == pytest.approx(2 * mean(0, 1) - mean(0, 0) - mean(1, 1))
+def unequal(seed, shift=0.0, counts=(4, 1, 3, 2, 1, 5, 2, 3), groups=2):
+    """Points in the plane of subjects with unequal numbers of images: squared distances, labels, subjects, points."""
+    rng = np.random.default_rng(seed)
+    subject = np.repeat(np.arange(len(counts)), counts)
+    label = subject % groups
+    points = rng.normal(size=(len(counts), 2))[subject] + rng.normal(size=(len(subject), 2)) + shift * label[:, None]
+    return distances(points) ** 2, label, subject, points
 
 
-def test_effects_measure_how_far_groups_are_apart():
-    d, label, subject = nested(5, groups=3, subjects=5, shift=0.0)
-    d = distances(np.random.default_rng(0).normal(size=75) * 0.1 + 3 * (label == 2))
-    found = ao.group_test(d, label, subjects=subject, rng=0)
-    near, far = found.pairs[0], found.pairs[1]
-    assert near.low <= near.energy <= near.high
-    assert near.low < 0.05 < far.low < far.energy < far.high
-    assert far.energy == pytest.approx(6, rel=0.1)
-    assert near.share < 0.2 < 0.9 < far.share <= 1
-    assert found.share == pytest.approx(1 - 1 / (1 + found.statistic * 2 / (75 - 3)))
+def test_energies_between_units_are_squared_distances_between_their_means():
+    d, _, subject, points = unequal(0)
+    means = np.array([points[subject == own].mean(axis=0) for own in range(8)])
+    units = Units.of(d, subject)
+    assert units.energies == pytest.approx(distances(means) ** 2)
+    assert (units.weights() > 0).all()
 
 
-def test_effects_do_not_change_the_permutations():
-    d, label, subject = nested(2, subjects=8)
-    one, two = (ao.group_test(d, label, subjects=subject, rng=1, post_hoc=own) for own in (False, True))
-    assert np.array_equal(one.null, two.null)
-    few = ao.group_test(*nested(0, subjects=2)[:2], subjects=nested(0, subjects=2)[2], rng=0).pairs[0]
-    assert np.isfinite(few.energy)
-    assert np.isnan(few.low)
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
+def test_weights_follow_the_variances_between_and_within_subjects(correlation):
+    """With n images weights are inverse variances of subject means, n / (1 + (n - 1) rho), up to a factor."""
+    rng = np.random.default_rng(1)
+    counts = np.tile([1, 2, 5, 20], 100)
+    subject = np.repeat(np.arange(400), counts)
+    points = np.sqrt(correlation) * rng.normal(size=400)[subject]
+    points += np.sqrt(1 - correlation) * rng.normal(size=len(subject))
+    weights = Units.of(distances(points) ** 2, subject).weights()
+    expected = counts / (1 + (counts - 1) * correlation)
+    assert weights == pytest.approx(expected / expected.max(), rel=0.2)
+
+
+def test_labels_do_not_enter_the_weights():
+    """So all assignments of a test use one set of weights, and its p-value does not depend on which is given."""
+    d, label, subject, _ = unequal(2)
+    first = ao.group_test(d, label, subjects=subject, rng=0, post_hoc=False)
+    other = ao.group_test(d, np.array([1, 0, 0, 1, 1, 0, 1, 0])[subject], subjects=subject, rng=0, post_hoc=False)
+    assert sorted([first.statistic, *first.null]) == pytest.approx(sorted([other.statistic, *other.null]))
+
+
+def test_subjects_with_equal_numbers_of_images_weigh_equally():
+    d, _, subject = nested(0)
+    assert Units.of(d, subject).weights().tolist() == [1.0] * 8
+
+
+def test_one_subject_with_many_images_does_not_outweigh_others():
+    d, _, subject, _ = unequal(3, counts=(60, 1, 1, 1, 1, 1, 1, 1))
+    weights = Units.of(d, subject).weights()
+    assert weights[0] == 1
+    assert weights[1:].min() > 1 / 20  # of 1 / 60 by images
+
+
+def test_subject_means_give_the_f_of_analysis_of_variance():
+    """For squared distances of numbers, and subjects that weigh equally."""
+    rng = np.random.default_rng(5)
+    subject = np.repeat(np.arange(9), 4)
+    label, values = subject % 3, rng.normal(size=9)[subject] + rng.normal(size=36)
+    found = ao.group_test(distances(values) ** 2, label, subjects=subject, rng=0, post_hoc=False)
+    means = np.array([values[subject == own].mean() for own in range(9)])
+    assert found.statistic == pytest.approx(stats.f_oneway(*(means[k::3] for k in range(3))).statistic)
+
+
+def test_items_are_weighed_on_request():
+    d, label, subject, points = unequal(4)
+    found = ao.group_test(d, label, subjects=subject, weight_items=True, rng=0, post_hoc=False)
+    both = [points[label == k] for k in (0, 1)]
+    centre = points.mean(axis=0)
+    within = sum(((own - own.mean(axis=0)) ** 2).sum() for own in both)
+    total = ((points - centre) ** 2).sum()
+    assert found.statistic == pytest.approx((total - within) / within * (len(d) - 2))
+    assert found.unit == "subjects"
 
 
 # -- cohorts -----------------------------------------------------------------------------------------------------------
@@ -155,7 +195,7 @@ def test_type_pairs_sum_up_to_the_whole_band():
     plain = ao.scale_test(spaces, [0] * 5 + [1] * 4, [0.1, 0.4, 1.0], attributes="types", n_resamples=49, rng=0)
     assert np.array_equal(found.share, plain.share)
     assert found.pairs == (("A", "A"), ("A", "B"), ("A", "C"), ("B", "B"), ("B", "C"), ("C", "C"))
-    assert found.pair_shares.shape == found.pair_pvalues.shape == (6, 3)
+    assert found.pair_effects.shape == found.pair_pvalues.shape == found.pair_adjusted_pvalues.shape == (6, 3)
     assert (found.pair_pvalues >= 1 / 50).all()
     from anchorot.anchors.attribute_features import attribute_features, energy_profile, pair_profiles
     from anchorot.anchors.attributes import attribute_rule_of
@@ -190,12 +230,12 @@ def test_type_pairs_need_types():
 
 def test_the_error_of_a_share_is_that_of_leaving_out_subjects():
     subjects = np.array([0, 0, 1, 2, 2, 3, 4, 4, 5, 6, 6])
-    found = ao.scale_test(CLOUDS, TWO, [0.5, 1, 2, 4], subjects=subjects, rng=0)
+    found = ao.scale_test(CLOUDS, TWO, [0.5, 1, 2, 4], subjects=subjects, weight_items=True, rng=0)
     left = np.array(
         [
             ao.scale_test(
                 [x for x, s in zip(CLOUDS, subjects, strict=True) if s != own], TWO[subjects != own], [0.5, 1, 2, 4],
-                n_resamples=1, subjects=subjects[subjects != own], rng=0,
+                n_resamples=1, subjects=subjects[subjects != own], weight_items=True, rng=0,
             ).share
             for own in range(7)
         ]

@@ -13,7 +13,7 @@ from anchorot.stats.exchangeability import exchange_of
 from anchorot.stats.permutation import permutation_test
 from anchorot.stats.pooled import PooledMeasures
 from tests import reference
-from tests.strategies import COSTS, relabelled_copies, samples, spaces, with_a_light_point
+from tests.strategies import COSTS, clouds, relabelled_copies, samples, spaces, with_a_light_point
 
 
 @st.composite
@@ -101,6 +101,18 @@ def test_two_single_spaces_are_at_their_anchor_energy(x, y):
     found = ao.energy_distance([x], [y], pooled=True)
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-11 * range_of(x.cost, y.cost))
     assert ao.energy_distance([x], [y]) == pytest.approx(2 * expected**0.5, rel=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_energy_test_by_saw_compares_sliced_distances(weighted):
+    x, y = clouds([9] * 6, 0, weighted=weighted), clouds([9] * 5, 1, weighted=weighted)
+    found = ao.energy_test(x, y, metric="saw", n_resamples=99, rng=0)
+    distances = [
+        [[ao.sliced_anchor_wasserstein(a, b) for b in right] for a in left] for left in (x, y) for right in (x, y)
+    ]
+    of_x, between, _, of_y = map(np.mean, distances)
+    assert found.statistic == pytest.approx(2 * between - of_x - of_y, rel=1e-12)
+    assert ao.energy_test(x, x, metric="saw", n_resamples=99, rng=0).pvalue == 1
 
 
 def test_equal_samples_of_degrees_against_scipy():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import anchorot as ao
+from anchorot.stats.dispersion import Units
 from anchorot.stats.exchangeability import exchange_of
 from tests.strategies import samples
 
@@ -177,7 +178,7 @@ def test_strata_and_pairs_leave_fewer_assignments(test):
     assert (found.unit, found.n_assignments) == ("items within strata", 10 * 15)
     owners = [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 4]
     found = TESTS[test](subjects=whose(test, owners), within=True, rng=0, progress=False)
-    assert (found.unit, found.n_assignments) == ("items within subjects", 2**4 * 3)
+    assert (found.unit, found.n_assignments) == ("conditions within subjects", 2**4)
 
 
 @pytest.mark.parametrize(
@@ -185,9 +186,12 @@ def test_strata_and_pairs_leave_fewer_assignments(test):
     [
         (
             {"subjects": [0] * 4 + [1] * 7},
-            "labels vary within 1 of 2 subjects and are constant within the others, such as 0",
+            "the subject 1 is in several groups, as are 1 of 2, but others, such as 0, are in one: are these the same",
         ),
-        ({"subjects": [0] * 11}, "labels vary within subjects, such as 0, .*use within=True"),
+        (
+            {"subjects": [0] * 11},
+            "the subject 0 is in several groups, as are all 1: are these the same persons.*; only if every person",
+        ),
         ({"subjects": [0] * 5 + [1] * 6, "within": True}, "constant within all subjects; drop within=True"),
         ({"within": True}, "within=True permutes labels within subjects, but no subjects are given"),
         (
@@ -235,3 +239,151 @@ def test_the_level_holds_in_strata_and_pairs_and_power_is_gained(kind):
     assert rejected[0] <= stats.binom.ppf(0.9995, 150, 0.05)
     assert rejected[1] >= 140
     assert ao.group_test(d, label, rng=0, post_hoc=False, progress=False).pvalue > 0.05
+
+
+# -- visits and blocks -------------------------------------------------------------------------------------------------
+
+
+def visits(seed, subjects=4, images=3, visit=0.0, shift=0.0):
+    """Images of two visits of every subject: distances, labels, subjects."""
+    rng = np.random.default_rng(seed)
+    subject, label = np.repeat(np.arange(subjects), 2 * images), np.tile(np.repeat([0, 1], images), subjects)
+    own = 2 * rng.normal(size=subjects)[subject] + visit * rng.normal(size=(subjects, 2))[subject, label]
+    return distances(own + 0.3 * rng.normal(size=len(label)) + shift * label) ** 2, label, subject
+
+
+def mean_blocks(d, unit):
+    count = unit.max() + 1
+    return np.array([[d[np.ix_(unit == a, unit == b)].mean() for b in range(count)] for a in range(count)])
+
+
+@given(st.integers(0, 2**32), st.integers(3, 5), st.integers(1, 3))
+@settings(max_examples=20, deadline=None)
+def test_visits_are_swapped_whole_in_every_pattern_of_signs(seed, subjects, images):
+    """The p-value is that of all 2^n patterns of signs, with the statistic over pairs of different subjects."""
+    d, label, subject = visits(seed, subjects, images, visit=0.5)
+    found = ao.group_test(d, label, subjects=subject, within=True, rng=0, post_hoc=False)
+    b = mean_blocks(d, 2 * subject + label)
+    before, after = b[::2], b[1::2]
+    g = (before[:, 1::2] + after[:, ::2] - before[:, ::2] - after[:, 1::2]) / 2
+    values = [np.array(e) @ (g - np.diag(np.diag(g))) @ np.array(e) for e in product([1, -1], repeat=subjects)]
+    assert found.n_assignments == 2 ** (subjects - 1)
+    assert found.pvalue == pytest.approx(np.mean(np.array(values) >= values[0] - 1e-9))
+    assert found.unit == ("conditions within subjects" if images > 1 else "items within subjects")
+
+
+@given(st.integers(0, 2**32), st.sampled_from([(2, 1, 3, 2), (1, 2, 2, 1, 2), (3, 3, 2)]))
+@settings(max_examples=20, deadline=None)
+def test_subjects_are_permuted_in_every_order(seed, counts):
+    """The p-value is that of all orders of the subjects' labels, with F from embedded subject means and weights."""
+    rng = np.random.default_rng(seed)
+    subject, own = np.repeat(np.arange(len(counts)), counts), np.arange(len(counts)) % 2
+    points = rng.normal(size=(len(subject), 2)) + rng.normal(size=(len(counts), 2))[subject]
+    d = distances(points) ** 2
+    weights = Units.of(d, subject).weights()
+    means = np.array([points[subject == a].mean(axis=0) for a in range(len(counts))])
+
+    def within(labels):
+        total = 0.0
+        for k in (0, 1):
+            w, x = weights[labels == k], means[labels == k]
+            total += (w[:, None] * (x - w @ x / w.sum()) ** 2).sum()
+        return total
+
+    values = np.array([within(np.array(order)) for order in permutations(own.tolist())])
+    found = ao.group_test(d, own[subject], subjects=subject, rng=0, post_hoc=False)
+    assert found.pvalue == pytest.approx(np.mean(values <= values[0] * (1 + 1e-9)))
+
+
+@pytest.mark.parametrize("design", ["visits", "subjects", "items", "strata", "slides"])
+def test_drawn_pvalues_agree_with_enumerated_ones(design):
+    d, label, subject = visits(1, subjects=6, visit=0.5)
+    slide = np.arange(24) // 2
+    labels, options = {
+        "visits": (label, {"subjects": subject, "within": True}),
+        "subjects": (subject % 2, {"subjects": subject}),
+        "items": (np.arange(8) % 2, {}),
+        "strata": (np.arange(8) % 2, {"strata": np.arange(8) // 4}),
+        "slides": (slide % 2, {"subjects": slide // 4, "within": True, "blocks": slide}),
+    }[design]
+    label, d, options = labels, d[: len(labels), : len(labels)], options | {"post_hoc": False, "progress": False}
+    exact = ao.group_test(d, label, rng=0, **options)
+    few = exact.n_assignments - 1  # so that these are drawn, and not enumerated
+    drawn = [ao.group_test(d, label, n_resamples=few, rng=seed, **options).pvalue for seed in range(300)]
+    share = (np.mean(drawn) * (few + 1) - 1) / few
+    assert share == pytest.approx(exact.pvalue, abs=4 * np.sqrt(0.25 / (300 * few)))
+    assert len({round(p, 9) for p in drawn}) > 3
+
+
+def test_slides_within_patients_are_permuted_as_blocks():
+    subject = np.repeat(np.arange(3), 8)
+    slide = np.tile(np.repeat([0, 1, 2, 3], 2), 3)
+    label = np.tile(np.repeat([0, 0, 1, 1], 2), 3)
+    d = distances(np.random.default_rng(0).normal(size=24))
+    found = ao.group_test(d, label, subjects=subject, within=True, blocks=slide, rng=0)
+    assert (found.unit, found.n_assignments) == ("blocks within subjects", 6**3 / 2)
+    assert ao.group_test(d, label, subjects=subject, within=True, rng=0).n_assignments == 2**2
+    items = ao.group_test(d, label, subjects=subject, within=True, blocks=np.arange(24), n_resamples=9, rng=0)
+    assert items.unit == "items within subjects"
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_all_tests_permute_blocks(test):
+    owners, slides = [0, 0, 1, 1, 2, 0, 0, 1, 1, 2, 2], list("aabbcddeeff")
+    found = TESTS[test](subjects=whose(test, owners), within=True, blocks=whose(test, slides), rng=0, progress=False)
+    assert (found.unit, found.n_assignments) == ("blocks within subjects", 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"blocks": list("aabbccddeef")}, "blocks are units within subjects, but no subjects are given"),
+        (
+            {"blocks": list("aabbccddeef"), "subjects": [0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 3]},
+            "drop blocks to permute whole",
+        ),
+        (
+            {"blocks": ["a"] * 11, "subjects": [0, 1, 0, 1, 1, 0, 1, 0, 1, 1, 1], "within": True},
+            "the block 'a' of the subject .* is in several groups",
+        ),
+        (
+            {"subjects": [0, 1, 0, 1, 1, 0, 1, 0, 1, 1, 1], "within": True, "strata": [0, 1] * 5 + [0]},
+            "a condition of the subject .* is in several strata",
+        ),
+    ],
+)
+@pytest.mark.parametrize("test", ["group_test", "scale_test", "energy_test"])
+def test_bad_blocks_are_one_clear_line(test, options, message):
+    given = {name: value if name == "within" else whose(test, value) for name, value in options.items()}
+    with pytest.raises(ao.InputError, match=message) as caught:
+        TESTS[test](**given)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("visit", [0.5, 1.0])
+def test_the_level_holds_where_images_of_a_visit_are_alike(visit):
+    rejected = sum(
+        ao.group_test(d, label, subjects=subject, within=True, n_resamples=99, rng=seed, post_hoc=False).pvalue <= 0.05
+        for seed in range(200)
+        for d, label, subject in [visits(seed, subjects=8, images=4, visit=visit)]
+    )
+    assert rejected <= stats.binom.ppf(0.9995, 200, 0.05)
+
+
+def test_two_cohorts_that_both_count_their_patients_are_not_called_paired():
+    """The message asks first; it does not recommend within=True, which makes false alarms here."""
+    with pytest.raises(ao.InputError) as caught:
+        ao.group_test(distances(np.arange(12)), [0] * 6 + [1] * 6, subjects=[1, 1, 2, 2, 3, 3] * 2)
+    text = str(caught.value)
+    assert "are these the same persons?" in text
+    assert text.index("same persons") < text.index("make names unique") < text.index("within=True")
+    assert "only if every person was measured in several groups" in text
+
+
+@pytest.mark.parametrize("rows", [("x", None), (None, "y")])
+def test_subjects_on_one_side_only_are_refused(rows):
+    sides = [
+        ao.Cohort(tuple(CLOUDS[5 * k :][:5]), tuple(range(5)), {}, own and tuple("aabbc")) for k, own in enumerate(rows)
+    ]
+    with pytest.raises(ao.InputError, match=r"has subjects, but rows_[xy] has none"):
+        ao.energy_test(*sides, progress=False)

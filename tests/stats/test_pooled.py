@@ -1,4 +1,4 @@
-"""Permutation tests on a device give the answers that they give without one."""
+"""Permutation tests on a device give the results that they give without one."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""At which distance groups differ: laws of the test, its level and its power."""
+"""At which distance groups differ: properties of the test, its level and its power."""
 
 import numpy as np
 import pytest
@@ -247,7 +247,7 @@ def test_the_order_of_points_is_no_difference(weighted, attributes):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("attributes", [None, "types", ao.anchors.LinearMap(1)])
-def test_a_farther_reach_changes_no_band_before_it(attributes, weighted):
+def test_a_larger_last_max_cost_changes_no_band_before_it(attributes, weighted):
     rng = np.random.default_rng(0)
     spaces = [
         ao.Space(x.cost, rng.dirichlet(np.full(x.n, 9.0)) if weighted else None, types=x.types, features=x.types)
@@ -334,8 +334,93 @@ def test_bad_scales_are_one_clear_line(change, said):
 
 
 def test_what_is_found_says_where():
-    found = ao.scale_test(lines(2, n=40) + lines(3, 0.1, n=40), two(6), rng=0)
+    found = ao.scale_test(lines(2, n=40) + lines(3, 0.01, n=40), two(6), rng=0)
     low, high = found.band
-    assert repr(found).startswith(f"ScaleTest(pvalue={found.pvalue:.4g}, most from {low:.4g} to {high:.4g}, at 5 %: ")
+    first, second, *_ = repr(found).splitlines()
+    assert first.startswith(f"ScaleTest: the groups differ (p = {found.pvalue:.4g}) at distances ")
+    assert second.strip().startswith(f"most at {low:.4g} to {high:.4g}: ")
     alike = ao.scale_test(lines(2, count=12), two(6), rng=0)
-    assert "at 5 %: none" in repr(alike)
+    assert repr(alike).splitlines()[0] == f"ScaleTest: no difference found (p = {alike.pvalue:.4g})"
+
+
+def test_the_table_of_type_pairs_has_every_band_whether_significant_or_not():
+    spaces = tissues(0, "mixed", "mixed", count=4, n=20)
+    found = ao.scale_test(spaces, two(4), [0.2, 0.5, 0.9], attributes="types", type_pairs=True, rng=0)
+    table = found.table()
+    assert [row[:4] for row in table[:4]] == [(0, 0, 0.0, 0.2), (0, 0, 0.2, 0.5), (0, 0, 0.5, 0.9), (0, 1, 0.0, 0.2)]
+    assert len(table) == 3 * 3
+    assert all(row.pvalue <= row.adjusted_pvalue for row in table)
+    assert [row.effect for row in table] == found.pair_effects.ravel().tolist()
+    assert len(repr(found).splitlines()) <= 6
+
+
+def test_results_fit_into_a_file_of_cells(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    spaces = tissues(0, "mixed", "mixed", count=4, n=20)
+    found = ao.scale_test(spaces, two(4), [0.2, 0.9], attributes="types", type_pairs=True, rng=0)
+    groups = ao.group_test(ao.pairwise(spaces, attributes="types"), two(4), rng=0)
+    shares = ao.composition_test(spaces, two(4), rng=0)
+    results = {"scale": found.to_dict(), "groups": groups.to_dict(), "composition": shares.to_dict()}
+    cells = anndata.AnnData(np.zeros((3, 1)), uns=results)
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    stored = anndata.read_h5ad(tmp_path / "cells.h5ad").uns
+    assert stored["scale"]["pvalue"] == found.pvalue
+    assert stored["scale"]["table"]["adjusted_pvalue"].tolist() == [row.adjusted_pvalue for row in found.table()]
+    assert stored["groups"]["groups"].tolist() == ["a", "b"]
+    assert stored["groups"]["pairs"]["energy"].tolist() == [groups.pairs[0].energy]
+    assert stored["composition"]["shares"].tolist() == shares.shares.tolist()
+
+
+# -- arrangement -------------------------------------------------------------------------------------------------------
+
+
+def fields(*counts, close=0):
+    """Fields of view with so many points of A and B; in the last `close` each B is beside an A."""
+    found = []
+    for k, (n_a, n_b) in enumerate(counts):
+        rng = np.random.default_rng([k, 7])
+        a, b = rng.random((n_a, 2)), rng.random((n_b, 2))
+        if k >= len(counts) - close:
+            b = a[rng.integers(n_a, size=n_b)] + 0.03 * rng.normal(size=(n_b, 2))
+        found.append(ao.from_points(np.r_[a, b], types=["A"] * n_a + ["B"] * n_b, area=1.0))
+    return found
+
+
+FIELDS = fields(*[(20, 20)] * 5, *[(20, 20)] * 5, close=5)
+
+
+def test_bands_of_arrangement_are_parts_of_its_energy():
+    ends, labels = [0.1, 0.25], np.repeat([0, 1], 5)
+    options = {"metric": "arrangement", "rng": 0, "progress": False}
+    found = ao.scale_test(FIELDS, labels, ends, type_pairs=True, **options)
+    d = [ao.pairwise(FIELDS, metric="arrangement", max_cost=end, progress=False) for end in ends]
+    for band, part in enumerate((d[0], d[1] - d[0])):
+        share = ao.group_test(np.maximum(part, 0), labels, rng=0, progress=False).share
+        assert found.share[band] == pytest.approx(share)
+    assert found.pvalue <= 0.02
+    assert found.pairs == (("A", "A"), ("A", "B"), ("B", "B"))
+    best = found.which()[0]
+    assert (best.first, best.second) == ("A", "B")
+
+
+def test_arrangement_is_looked_at_up_to_a_quarter_of_the_smallest_field():
+    found = ao.scale_test(FIELDS, np.repeat([0, 1], 5), metric="arrangement", n_resamples=9, rng=0, progress=False)
+    assert 0.2 < found.edges[-1] / min(space.cost.max() for space in FIELDS) <= 0.25
+
+
+@pytest.mark.parametrize("options", [{"robust": True}, {"attributes": "features"}])
+def test_arrangement_takes_no_ranks_or_features(options):
+    with pytest.raises(ao.InputError, match="leave robust and attributes out"):
+        ao.scale_test(FIELDS, np.repeat([0, 1], 5), [0.1], metric="arrangement", **options)
+
+
+def test_the_energy_test_of_arrangement_is_that_of_its_distances():
+    options = {"rng": 0, "progress": False}
+    found = ao.energy_test(FIELDS[:5], FIELDS[5:], metric="arrangement", max_cost=0.2, **options)
+    d = ao.pairwise(FIELDS, metric="arrangement", max_cost=0.2, progress=False)
+    assert found.pvalue == ao.group_test(d, np.repeat([0, 1], 5), power=0.5, **options).pvalue
+    assert found.statistic == pytest.approx(
+        ao.energy_test(FIELDS[5:], FIELDS[:5], metric="arrangement", max_cost=0.2, **options).statistic
+    )
+    with pytest.raises(ao.InputError, match="metric and max_cost are for collections of spaces that are not pooled"):
+        ao.energy_test(FIELDS[:5], FIELDS[5:], metric="arrangement", pooled=True, **options)

@@ -1,10 +1,11 @@
-"""Shared by tests of groups: group labels, dispersion within and between groups, adjustment for many statistics."""
+"""Shared by tests of groups: group labels, units and their dispersion, adjustment for many statistics."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +15,12 @@ from anchorot._typing import Float64s, Int64s
 from anchorot._validate import equals_itself, point_values
 from anchorot.exceptions import InputError, note_input
 from anchorot.io.cohort import Cohort
+from anchorot.many.cohort_distances import CohortDistances
 
 SUBJECT_COLUMNS = ("animal", "case", "donor", "individual", "mouse", "participant", "patient", "subject")
-N_BOOTSTRAP = 999
-CONFIDENCE = 0.95  # of intervals
-MIN_SUBJECTS = 3  # of a group, to resample from
 ROUNDING = 1e-12  # shares that differ by less are equal
 MIN_SPREAD = 1e-9  # a spread of shares below is rounding
+BLOCK = 256  # rows of a matrix of distances that are worked on together
 
 
 def check_groups(
@@ -55,10 +55,10 @@ def _codes(labels: list[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
 
 
 def column_of(spaces: Any, values: Any, name: str) -> Any:
-    """Return the values as a list, or the cohort's column of this name."""
+    """Return the values as a list, or the column of this name of a cohort, or of a cohort's distances."""
     if values is None:
         return None
-    if not isinstance(values, str) or not isinstance(spaces, Cohort):
+    if not isinstance(values, str) or not isinstance(spaces, Cohort | CohortDistances):
         return point_values(values, name)
     if values not in spaces.metadata:
         known = ", ".join(spaces.metadata) or "none"
@@ -70,8 +70,13 @@ def subjects_of(spaces: Any, subjects: Any) -> Any:
     """Return the given subjects, else the cohort's; warn if a column looks like subjects but was not named."""
     if subjects is not None:
         return column_of(spaces, subjects, "subjects")
-    if not isinstance(spaces, Cohort) or spaces.subjects is not None:
+    if not isinstance(spaces, Cohort | CohortDistances) or spaces.subjects is not None:
         return getattr(spaces, "subjects", None)
+    if isinstance(spaces, CohortDistances) and spaces.has_lost_subjects:
+        note_input(
+            "these distances are of a cohort whose subjects were lost on the way, so that items are permuted as if all "
+            "were from different subjects; pass subjects=, or select rows and columns alike: D[np.ix_(kept, kept)]"
+        )
     for name, values in spaces.metadata.items():
         known = name.lower().removesuffix("id").rstrip("_ -") in SUBJECT_COLUMNS
         if known and None not in values and len(set(values)) < len(values):
@@ -87,114 +92,111 @@ def subjects_of(spaces: Any, subjects: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class UnitSums:
-    """Distances between items, summed for every pair of units: sufficient for all statistics."""
+class Units:
+    """Mean distances between units, with their own items at distance 0: sufficient for all statistics.
 
-    powers: Float64s
+    Items of unequal units are averaged, so that a subject with many images does not count as many subjects.
+    """
+
+    distances: Float64s  # (U, U)
     sizes: Float64s  # items of each unit
+    weighting: str = "precision"  # or "equal", or "items"
 
     @classmethod
-    def of(cls, powers: Float64s, unit: Int64s) -> UnitSums:
-        """Sum distances over units; units of one item each need no sum."""
+    def of(cls, powers: Float64s, unit: Int64s, weighting: str = "precision") -> Units:
+        """Average distances between items over units; units of one item each need no average."""
         count = int(unit.max()) + 1
         if count == len(unit):
-            return cls(powers, np.ones(count))
-        member = (unit == np.arange(count)[:, None]).astype(np.float64)
-        return cls(member @ powers @ member.T, member.sum(axis=1))
+            return cls(powers, np.ones(count), weighting)
+        from scipy.sparse import csr_array  # slow to import
 
-    @property
-    def n_items(self) -> int:
-        """Number of items of all units."""
-        return int(self.sizes.sum())
+        sizes = np.bincount(unit).astype(np.float64)
+        member = csr_array((1 / sizes[unit], (unit, np.arange(len(unit)))), shape=(count, len(unit)))
+        distances = np.empty((count, count))
+        for part in blocks_of(count):
+            distances[part] = (member @ (member[part] @ powers).T).T
+        return cls(distances, sizes, weighting)
+
+    def among(self, units: NDArray[np.intp]) -> Units:
+        """Restrict to some units."""
+        if len(units) == len(self.sizes):
+            return self
+        return Units(self.distances[np.ix_(units, units)], self.sizes[units], self.weighting)
+
+    @cached_property
+    def energies(self) -> Float64s:
+        """E_ab = B_ab - (B_aa + B_bb) / 2 of mean distances B: squared distances between the units' mean embeddings."""
+        own = self.distances.diagonal() / 2
+        if not own.any():
+            return self.distances
+        energies = np.empty_like(self.distances)
+        for part in blocks_of(len(own)):
+            sums = own[part, None] + own
+            energies[part] = self.distances[part] - sums
+            sums += self.distances[part]
+            energies[part][np.abs(energies[part]) <= ROUNDING * sums] = 0.0
+        return energies
+
+    def weights(self) -> Float64s:
+        """How much each unit weighs: n / (1 + (n - 1) rho) for n items with intraclass correlation rho.
+
+        rho is estimated without labels, so that weights are the same whatever the labels are.
+        """
+        n, count = self.sizes, len(self.sizes)
+        several = n > 1
+        if self.weighting == "items":
+            return n
+        if self.weighting == "equal" or (n == n[0]).all():
+            return np.ones(count)
+        own = self.distances.diagonal()[several] * n[several] / 2  # (n - 1) times the variance within
+        within = own.sum() / (n[several] - 1).sum()
+        between = self.energies.sum() / (2 * count * (count - 1)) - within * (1 / n).mean()
+        rho = between / (between + within) if between > 0 else 0.0
+        weights = n / (1 + (n - 1) * rho)
+        return weights / weights.max()
+
+    def sums(self) -> UnitSums:
+        """What dispersions need; of items, if these are weighed."""
+        weights = self.weights()
+        by_items = self.weighting == "items"
+        return UnitSums(
+            self.distances if by_items else self.energies, weights, weights.sum() if by_items else len(weights)
+        )
+
+
+class UnitSums(NamedTuple):
+    """Squared distances between units, and what each unit weighs."""
+
+    distances: Float64s
+    weights: Float64s
+    n: float  # independent units, or items
+
+
+def blocks_of(count: int) -> list[slice]:
+    """Blocks of rows of a large matrix: temporary arrays stay small."""
+    return [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
 
 
 def dispersions(sums: UnitSums, labels: NDArray[Any]) -> tuple[float, Float64s]:
     """T, and W of every labelling (labellings, U)."""
     within = np.zeros(len(labels))
     for group in range(int(labels[0].max()) + 1):
-        member = (labels == group).astype(np.float64)
-        within += np.einsum("bi,bi->b", member @ sums.powers, member) / (2 * (member @ sums.sizes))
-    return sums.powers.sum() / (2 * sums.n_items), within
-
-
-# -- effect sizes ------------------------------------------------------------------------------------------------------
-
-Effect = tuple[float, float, float]  # energy, and the ends of its interval
-
-
-def effect_between(
-    powers: Float64s,
-    codes: NDArray[Any],
-    owner: Int64s,
-    groups: tuple[int, int],
-    generator: np.random.Generator,
-    within: bool,
-) -> Effect:
-    """The energy between two groups from pairs of different subjects, and its bootstrap interval over subjects."""
-    (xx, yy, xy), drawn = mean_distances(powers, codes, owner, groups, generator, within)
-    low, high = interval_of(2 * drawn[2] - drawn[0] - drawn[1])
-    return 2 * xy - xx - yy, low, high
-
-
-def interval_of(drawn: Float64s) -> tuple[float, float]:
-    """The central interval with the share CONFIDENCE of the drawn values; NaN if there are none."""
-    finite = drawn[np.isfinite(drawn)]
-    if len(finite) == 0:
-        return np.nan, np.nan
-    low, high = np.quantile(finite, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)
-
-
-def mean_distances(
-    powers: Float64s,
-    codes: NDArray[Any],
-    owner: Int64s,
-    groups: tuple[int, int],
-    generator: np.random.Generator,
-    within: bool = False,
-) -> tuple[list[float], Float64s]:
-    """Mean distances within the first group, within the second, and between them, over pairs of different subjects.
-
-    Also their bootstrap values, (3, draws): each draw resamples subjects with replacement and weights each subject by
-    how often it was drawn; two copies of one subject do not form a pair. If labels vary within subjects, both groups
-    share one draw. With fewer than three subjects there are no draws.
-    """
-    places = [np.flatnonzero(codes == group) for group in groups]
-    owners, subject = np.unique(np.concatenate([owner[own] for own in places]), return_inverse=True)
-    of_each = np.split(subject, [len(places[0])])
-    member = [(own == np.arange(len(owners))[:, None]).astype(np.float64) for own in of_each]  # (subjects, items)
-    apart = 1.0 - np.eye(len(owners))
-    blocks = [(0, 0), (1, 1), (0, 1)]
-    sums = [apart * (member[i] @ powers[np.ix_(places[i], places[j])] @ member[j].T) for i, j in blocks]
-    counts = [apart * np.outer(member[i].sum(axis=1), member[j].sum(axis=1)) for i, j in blocks]
-
-    def means(weights: tuple[Float64s, Float64s]) -> Float64s:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.stack(
-                [
-                    np.einsum("bi,bi->b", weights[i] @ total, weights[j])
-                    / np.einsum("bi,bi->b", weights[i] @ count, weights[j])
-                    for (i, j), total, count in zip(blocks, sums, counts, strict=True)
-                ]
-            )
-
-    ones = np.ones((1, len(owners)))
-    values = means((ones, ones))[:, 0].tolist()
-    if min(len(np.unique(own)) for own in of_each) < MIN_SUBJECTS:
-        return values, np.empty((3, 0))
-    first = _draw_counts(len(owners), np.unique(of_each[0]), generator)
-    second = first if within else _draw_counts(len(owners), np.unique(of_each[1]), generator)
-    return values, means((first, second))
-
-
-def _draw_counts(count: int, subjects: NDArray[np.intp], generator: np.random.Generator) -> Float64s:
-    """Number of times that each subject is drawn by the bootstrap, (draws, count)."""
-    found = np.zeros((N_BOOTSTRAP, count))
-    found[:, subjects] = generator.multinomial(len(subjects), np.full(len(subjects), 1 / len(subjects)), N_BOOTSTRAP)
-    return found
+        member = np.where(labels == group, sums.weights, 0.0)
+        within += np.einsum("bi,bi->b", member @ sums.distances, member) / (2 * member.sum(axis=1))
+    return float(sums.weights @ sums.distances @ sums.weights) / (2 * sums.weights.sum()), within
 
 
 # -- several statistics at once ----------------------------------------------------------------------------------------
+
+
+def holm(pvalues: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for their number by Holm's step-down method."""
+    order = np.argsort(pvalues, kind="stable")
+    factors = np.arange(len(pvalues), 0, -1)
+    stepped = np.minimum(1.0, np.maximum.accumulate(np.asarray(pvalues)[order] * factors))
+    adjusted = np.empty(len(pvalues))
+    adjusted[order] = stepped
+    return adjusted.tolist()
 
 
 def standardise(share: Float64s, expected: Float64s, spread: Float64s) -> Float64s:

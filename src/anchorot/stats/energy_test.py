@@ -24,15 +24,19 @@ from anchorot._validate import (
     point_values,
     shown,
 )
+from anchorot.anchors.fields import Field
 from anchorot.distances.w2_energy import GROUNDS
 from anchorot.exceptions import InputError
 from anchorot.io.graphs import n_kept, note_collection, single, table_space
+from anchorot.many.metrics import ARRANGEMENT
 from anchorot.many.pairwise import pairwise
+from anchorot.rows import Rows
 from anchorot.space import Space
-from anchorot.stats.dispersion import subjects_of
+from anchorot.stats.dispersion import Units, subjects_of
 from anchorot.stats.exchangeability import Names, exchange_of
+from anchorot.stats.field_views import note_unlike_fields
 from anchorot.stats.graphs import clustering, degrees, tables_of
-from anchorot.stats.permutation import PermutationTest, Statistics, less_rounding, permutation_test
+from anchorot.stats.permutation import PermutationTest, less_rounding, permutation_test
 from anchorot.stats.pooled import (
     HEIGHTS_ROUNDING,
     ROOTS_ROUNDING,
@@ -47,6 +51,7 @@ from anchorot.stats.pooled import (
 )
 
 METHODS = ("auto", "sweep", "matrix")
+SLICED = "saw"
 GRAPH_STATISTICS = ("degree", "clustering", "anchors")
 
 
@@ -131,8 +136,11 @@ def energy_test(
     subjects: tuple[Names, Names] | None = None,
     strata: tuple[Names, Names] | None = None,
     within: bool = False,
+    blocks: tuple[Names, Names] | None = None,
     ground: str = "w1",
     pooled: bool = False,
+    metric: str = "ae",
+    max_cost: float | None = None,
     n_resamples: int = 999,
     rng: RngLike = None,
     stop_after: int | None = None,
@@ -151,19 +159,29 @@ def energy_test(
     Parameters
     ----------
     rows_x, rows_y, weights_x, weights_y
-        Two collections, as for :func:`energy_distance`. Types and features of spaces are ignored; to use them, call
-        :func:`group_test` on the result of :func:`pairwise`. Subjects of two cohorts are used by default.
+        Two collections, as for :func:`energy_distance`. With ``metric="ae"`` types and features of spaces are ignored;
+        to use them, call :func:`group_test` on the result of :func:`pairwise`. Subjects of two cohorts are used by
+        default.
     subjects, strata : pair of sequences, optional
         Subject and stratum of each item: first for rows_x, then for rows_y. As for :func:`group_test`: subjects with
-        items on one side only are permuted as a whole, and only within strata.
+        items on one side only are permuted as a whole, and only within strata. The items of a subject are averaged,
+        and subjects weigh equally.
     within : bool
-        Every subject has items on both sides, and these are permuted within it.
+        Every subject has items on both sides, and these are permuted within it: all that it has on a side together.
+    blocks : pair of sequences, optional
+        With `within`: what is permuted within a subject instead, such as slides, as for :func:`group_test`.
     ground : {"w1", "w2"}
         The distance between measures, as for :func:`energy_distance`. "w1" has no power against collections whose
         quantiles have the same distribution at every level; "w2" has power against all collections of measures that
         differ, and needs the matrix.
     pooled : bool
         For spaces: pool the anchors of all spaces of a side. The test has no power if the pooled anchors agree.
+    metric : {"ae", "saw", "arrangement"}
+        For spaces: the root of Anchor Energy; :func:`sliced_anchor_wasserstein`, which is zero between the same spaces
+        and of negative type too; or the root of :func:`~anchorot.distances.arrangement_energy` of fields of view with
+        types.
+    max_cost : float, optional
+        For spaces: compare costs up to here, as for :func:`pairwise`.
     n_resamples : int
         Number of random permutations. If no more are possible, all are enumerated, and the p-value is exact.
     rng : None, int or numpy.random.Generator
@@ -211,30 +229,39 @@ def energy_test(
     """
     check_choice(method, "method", METHODS)
     check_choice(ground, "ground", GROUNDS)
+    check_choice(metric, "metric", ("ae", SLICED, ARRANGEMENT))
     place = check_device(device)
     place = None if place == "cpu" else place  # there the native kernels are far faster
     threads, generator = check_threads(threads), check_rng(rng)
     subjects = _known_subjects(rows_x, rows_y) if subjects is None else subjects
     rows_x, rows_y, weights_x, weights_y = _listed(rows_x, rows_y, weights_x, weights_y)
-    if _has_spaces(rows_x, rows_y, pooled):
-        if method == "sweep":
-            raise InputError("method='sweep' on spaces needs pooled=True; add it, or use another method")
-        costs, labels = _space_distances(rows_x, rows_y, weights_x, weights_y, ground, threads, place, progress)
-        statistics = matrix_statistics(costs, place)
-        rounding = _rounding_of_roots([*rows_x, *rows_y], costs, ground)
-    else:
-        measures, labels = _pool(rows_x, rows_y, weights_x, weights_y)
-        statistics, share = energy_statistics(measures, ground, n_resamples, method, threads, place)
-        rounding = share * (float(measures.value.max()) - float(measures.value.min()))
+    labels = np.repeat(np.array([1, 0], np.uint8), [len(rows_x), len(rows_y)])
     exchange = exchange_of(
         labels,
         subjects=_join_sides(subjects, labels, "subjects"),
         strata=_join_sides(strata, labels, "strata"),
         within=within,
+        blocks=_join_sides(blocks, labels, "blocks"),
     )
+    if _has_spaces(rows_x, rows_y, pooled):
+        if method == "sweep":
+            raise InputError("method='sweep' on spaces needs pooled=True; add it, or use another method")
+        costs, _ = _space_distances(
+            rows_x, rows_y, weights_x, weights_y, ground, threads, place, progress, metric, max_cost
+        )
+        fields = [Field.of(space, near=False) if isinstance(space, Space) else None for space in (*rows_x, *rows_y)]
+        note_unlike_fields(fields, exchange, ("rows_y", "rows_x"), metric, has_types=False)
+        statistics = matrix_statistics(Units.of(costs, exchange.unit).distances, place)
+        rounding = _rounding([*rows_x, *rows_y], costs, ground, metric)
+    else:
+        if metric != "ae" or max_cost is not None:
+            raise InputError("metric and max_cost are for collections of spaces that are not pooled; leave them out")
+        measures, _ = _pool(rows_x, rows_y, weights_x, weights_y)
+        statistics, share = energy_statistics(measures, exchange.unit, ground, n_resamples, method, threads, place)
+        rounding = share * (float(measures.value.max()) - float(measures.value.min()))
     return permutation_test(
         exchange,
-        lambda drawn: _by_size(statistics, exchange.items(drawn)),
+        statistics,
         n_resamples=n_resamples,
         rng=generator,
         stop_after=stop_after,
@@ -251,6 +278,7 @@ def graph_model_test(
     subjects: tuple[Names, Names] | None = None,
     strata: tuple[Names, Names] | None = None,
     within: bool = False,
+    blocks: tuple[Names, Names] | None = None,
     disconnected: Disconnected = "error",
     ground: str = "w1",
     pooled: bool = False,
@@ -275,7 +303,7 @@ def graph_model_test(
         - "anchors": its anchors, the distributions of the lengths of shortest paths from each node; the distance of two
           graphs is the root of their Anchor Energy. With ``pooled=True`` the anchors of all graphs of a side are
           pooled, which is faster for thousands of graphs, but ignores which anchors belong to the same graph.
-    subjects, strata, within
+    subjects, strata, within, blocks
         The source of each graph, if some are not independent (several of one patient, one molecule, one seed); as for
         :func:`energy_test`.
     disconnected
@@ -309,6 +337,7 @@ def graph_model_test(
         subjects=subjects,
         strata=strata,
         within=within,
+        blocks=blocks,
         ground=ground,
         pooled=pooled,
         n_resamples=n_resamples,
@@ -352,20 +381,16 @@ def _join_sides(given: tuple[Names, Names] | None, labels: NDArray[np.uint8], na
 
 
 def _known_subjects(x: Any, y: Any) -> tuple[Names, Names] | None:
-    """The subjects of two cohorts, if both have subjects."""
+    """The subjects of two cohorts; an error if only one has subjects."""
     found = subjects_of(x, None), subjects_of(y, None)
-    return None if found[0] is None or found[1] is None else found
-
-
-def _by_size(statistics: Statistics, in_x: NDArray[np.uint8]) -> Float64s:
-    """Statistics of labellings; kernels need batches with one size of the first collection."""
-    sizes = in_x.sum(axis=1)
-    if (sizes == sizes[0]).all():
-        return statistics(in_x)
-    found = np.empty(len(in_x))
-    for size in np.unique(sizes):
-        found[sizes == size] = statistics(np.ascontiguousarray(in_x[sizes == size]))
-    return found
+    known = [own is not None for own in found]
+    if known[0] != known[1]:
+        one, other = ("rows_x", "rows_y") if known[0] else ("rows_y", "rows_x")
+        raise InputError(
+            f"{one} has subjects, but {other} has none, so it is unknown what to permute; give both, as "
+            "subjects=(of_x, of_y) or by from_cohort(..., subject=)"
+        )
+    return found if known[0] else None
 
 
 def _pool(
@@ -393,7 +418,7 @@ def _listed(rows_x: Any, rows_y: Any, weights_x: Any, weights_y: Any) -> tuple[A
 
 def _has_spaces(rows_x: Sequence[Any], rows_y: Sequence[Any], pooled: bool) -> bool:
     """Whether the distances are between spaces."""
-    spaces = any(isinstance(item, Space) for rows in (rows_x, rows_y) for item in rows)
+    spaces = any(isinstance(item, Space | Rows) for rows in (rows_x, rows_y) for item in rows)
     if pooled and not spaces:
         raise InputError("pooled=True is for collections of spaces, but got measures")
     return spaces and not pooled
@@ -408,26 +433,38 @@ def _space_distances(
     threads: int,
     device: str | None,
     progress: bool,
+    metric: str = "ae",
+    max_cost: float | None = None,
 ) -> tuple[Float64s, NDArray[np.uint8]]:
-    """Roots of the Anchor Energies between all spaces, and for each 1 if it is from the first collection."""
+    """Distances, or roots of energies, between all spaces, and for each 1 if it is from the first collection."""
     for rows, weights, name in ((rows_x, weights_x, "rows_x"), (rows_y, weights_y, "rows_y")):
         check_spaces(rows, weights, name)
-    energies = pairwise(
+    found = pairwise(
         [*rows_x, *rows_y],
+        metric=metric,
+        max_cost=max_cost,
         ground=ground,
         n_jobs=threads,
-        device=device if ground == "w1" else None,
+        device=device if ground == "w1" and metric == "ae" and max_cost is None else None,
         progress=progress,
     )
-    return np.sqrt(energies), np.repeat(np.array([1, 0], np.uint8), [len(rows_x), len(rows_y)])
+    return found if metric == SLICED else np.sqrt(found), np.repeat(
+        np.array([1, 0], np.uint8), [len(rows_x), len(rows_y)]
+    )
 
 
-def _rounding_of_roots(spaces: Sequence[Any], roots: Float64s, ground: str) -> float:
-    """Largest root of a rounding error; the error of an energy is a share of the range of the two spaces' costs."""
+def _rounding(spaces: Sequence[Any], distances: Float64s, ground: str, metric: str) -> float:
+    """Largest rounding error of a distance; that of SAW or of an energy is a share of the range of both spaces' costs.
+
+    Distances are roots of energies, except for SAW.
+    """
     exact = ground == "w1" and all(space.is_uniform for space in spaces)
     share = SQUARES_ROUNDING if exact else ROOTS_ROUNDING if ground == "w2" else HEIGHTS_ROUNDING
-    low, high = (np.array([float(end(space.cost)) for space in spaces]) for end in (np.min, np.max))
+    costs = [space.values if isinstance(space, Rows) else space.cost for space in spaces]
+    low, high = (np.array([float(end(cost)) for cost in costs]) for end in (np.min, np.max))
     error = share * (np.maximum.outer(high, high) - np.minimum.outer(low, low))
     np.fill_diagonal(error, 0.0)
-    of_root = np.divide(error, np.maximum(roots, np.sqrt(error)), out=np.zeros_like(error), where=error > 0)
+    if metric == SLICED:
+        return float(error.max())
+    of_root = np.divide(error, np.maximum(distances, np.sqrt(error)), out=np.zeros_like(error), where=error > 0)
     return float(of_root.max())

@@ -1,8 +1,8 @@
 """Exchangeability: the labellings that are equally likely if groups do not differ.
 
-Ten images of one patient are not ten patients. So labels are permuted between *units*: items, or subjects with all
-their items. They are permuted within *blocks* of units: all units, those of one stratum (a sex, a batch), or the items
-of one subject, if labels vary within subjects.
+Ten images of one patient are not ten patients. So labels are permuted between *units*: items, subjects with all their
+items, or the visits or slides of a subject with all their items, if labels vary within subjects. They are permuted
+among all units, or only among those of one stratum (a sex, a batch) or one subject.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Exchange:
         The group of each unit, a number from 0.
     unit : ndarray of shape (N,)
         The unit of each item; units are numbered as they first appear.
-    block : ndarray of shape (U,)
-        The block of each unit; labels are permuted within blocks.
+    layer : ndarray of shape (U,)
+        The stratum or subject of each unit; labels are permuted within layers.
     name : str
         What the units are, such as "subjects".
     """
 
     labels: NDArray[Any]
     unit: Int64s
-    block: Int64s
+    layer: Int64s
     name: str
 
     @property
@@ -51,14 +51,14 @@ class Exchange:
 
     @cached_property
     def counts(self) -> Int64s:
-        """Number of units of each block (row) in each group (column)."""
-        found = np.zeros((int(self.block.max()) + 1, int(self.labels.max()) + 1), np.int64)
-        np.add.at(found, (self.block, self.labels), 1)
+        """Number of units of each layer (row) in each group (column)."""
+        found = np.zeros((int(self.layer.max()) + 1, int(self.labels.max()) + 1), np.int64)
+        np.add.at(found, (self.layer, self.labels), 1)
         return found
 
     @cached_property
     def alike(self) -> list[list[int]]:
-        """Classes of groups with the same number of units in every block; their names are interchangeable."""
+        """Classes of groups with the same number of units in every layer; their names are interchangeable."""
         classes: dict[tuple[int, ...], list[int]] = {}
         for group, column in enumerate(self.counts.T.tolist()):
             classes.setdefault(tuple(column), []).append(group)
@@ -77,18 +77,35 @@ class Exchange:
         """Labels of the items, from those of the units, (..., U)."""
         return labels if self.n_units == len(self.unit) else labels[..., self.unit]
 
-    def among(self, items: NDArray[np.intp]) -> Exchange:
-        """Restrict to some items, with whole units; groups, units and blocks are renumbered."""
-        units, unit = np.unique(self.unit[items], return_inverse=True)
+    def among(self, units: NDArray[np.intp]) -> Exchange:
+        """Restrict to some units; groups, units and layers are renumbered."""
+        place = np.full(self.n_units, -1)
+        place[units] = np.arange(len(units))
+        kept = place[self.unit]
         labels = np.unique(self.labels[units], return_inverse=True)[1].astype(self.labels.dtype)
-        return Exchange(labels, unit, np.unique(self.block[units], return_inverse=True)[1], self.name)
+        return Exchange(labels, kept[kept >= 0], np.unique(self.layer[units], return_inverse=True)[1], self.name)
+
+    def inside(self, strata: Int64s | None, subjects: Names, what: str) -> Exchange:
+        """Permute only within strata, the stratum of each item; messages call a unit `what` and name its subject."""
+        if strata is None:
+            return self
+        first = np.unique(self.unit, return_index=True)[1]
+        crossing = np.flatnonzero(strata != strata[first][self.unit])
+        if len(crossing):
+            raise InputError(
+                f"{what} {_nth(subjects, crossing[0])!r} is in several strata, but it is permuted as a whole inside "
+                "strata; give strata that are constant within it"
+            )
+        layer = np.unique(np.stack([self.layer, strata[first]]), axis=1, return_inverse=True)[1]
+        joint = " and strata" if self.layer.any() else " within strata"
+        return Exchange(self.labels, self.unit, layer.ravel(), self.name + joint)
 
     def draw(self, count: int, generator: np.random.Generator) -> NDArray[Any]:
         """Return `count` random labellings of the units, one per row."""
-        if self.block.any():
-            order = np.argsort(self.block + generator.random((count, self.n_units)), axis=1)  # shuffled within blocks
+        if self.layer.any():
+            order = np.argsort(self.layer + generator.random((count, self.n_units)), axis=1)  # shuffled within layers
             drawn = np.empty((count, self.n_units), self.labels.dtype)
-            drawn[:, np.argsort(self.block, kind="stable")] = self.labels[order]
+            drawn[:, np.argsort(self.layer, kind="stable")] = self.labels[order]
             return drawn
         return np.stack([self.labels[generator.permutation(self.n_units)] for _ in range(count)])
 
@@ -98,15 +115,15 @@ class Exchange:
         Units are added one by one to every group that is not full. Of interchangeable groups, the first must get a unit
         first. Every partial row can be completed, so there are never more rows than in the result.
         """
-        order = np.argsort(self.block, kind="stable")
+        order = np.argsort(self.layer, kind="stable")
         used = np.zeros((1, self.counts.shape[1]), bool)
         left = np.zeros_like(used, np.int64)  # number of units that each group still takes
-        block = -1
+        layer = -1
         steps: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []  # for every row its previous row, and its group
         for unit in order:
-            if self.block[unit] != block:
-                block = int(self.block[unit])
-                left = np.repeat(self.counts[block][None], len(used), axis=0)
+            if self.layer[unit] != layer:
+                layer = int(self.layer[unit])
+                left = np.repeat(self.counts[layer][None], len(used), axis=0)
             row, group = np.nonzero((left > 0) & self._may_begin(used))
             used, left = used[row], left[row]
             used[np.arange(len(row)), group] = True
@@ -144,7 +161,7 @@ class Exchange:
 
 
 def _ways(counts: list[int]) -> int:
-    """In how many ways labels can be dealt, if there are so many of each."""
+    """In how many ways labels can be assigned, given how many there are of each."""
     return math.factorial(sum(counts)) // math.prod(math.factorial(count) for count in counts)
 
 
@@ -154,59 +171,71 @@ def exchange_of(
     subjects: Names | None = None,
     strata: Names | None = None,
     within: bool = False,
+    blocks: Names | None = None,
 ) -> Exchange:
-    """Return the exchangeable labellings, from the group, subject and stratum of each item.
+    """Return the exchangeable labellings, from the group, subject, stratum and block of each item.
 
     Labels that are constant within subjects are permuted between subjects. Labels that vary within subjects need
-    `within`, and are permuted within each subject. With `strata`, only within strata.
+    `within`, and are permuted within each subject, between its `blocks`; by default all items of a subject in one
+    group are a block, because items of one visit are alike. With `strata`, only within strata.
     """
     count = len(codes)
-    items = np.arange(count)
     layers = None if strata is None else number_names(strata, "strata", count)
     if subjects is None:
-        if within:
-            raise InputError("within=True permutes labels within subjects, but no subjects are given")
+        for name, given in (("within=True permutes labels", within), ("blocks are units", blocks is not None)):
+            if given:
+                raise InputError(f"{name} within subjects, but no subjects are given")
         name = "items" if layers is None else "items within strata"
-        return Exchange(codes, items, np.zeros(count, np.int64) if layers is None else layers, name)
+        return Exchange(codes, np.arange(count), np.zeros(count, np.int64) if layers is None else layers, name)
     owner = number_names(subjects, "subjects", count)
     first = np.unique(owner, return_index=True)[1]
     _check_mixture(codes != codes[first][owner], owner, first, subjects, within)
-    if within:
-        block = (
-            owner
-            if layers is None
-            else number_names(list(zip(owner.tolist(), layers.tolist(), strict=True)), "", count)
-        )
-        return Exchange(codes, items, block, "items within subjects" + " and strata" * (layers is not None))
-    if layers is None:
-        return Exchange(codes[first], owner, np.zeros(len(first), np.int64), "subjects")
-    crossing = np.flatnonzero(layers != layers[first][owner])
-    if len(crossing):
+    if not within:
+        if blocks is not None:
+            raise InputError(
+                "blocks are permuted within subjects, but labels are constant within subjects: drop blocks to permute "
+                "whole subjects, or give the blocks as subjects if they are independent"
+            )
+        block = np.zeros(len(first), np.int64)
+        return Exchange(codes[first], owner, block, "subjects").inside(layers, subjects, "the subject")
+    parts = codes if blocks is None else number_names(blocks, "blocks", count)
+    unit = number_names(list(zip(owner.tolist(), parts.tolist(), strict=True)), "", count)
+    first = np.unique(unit, return_index=True)[1]
+    mixed = np.flatnonzero(codes != codes[first][unit])
+    if blocks is not None and len(mixed):
         raise InputError(
-            f"the subject {_nth(subjects, crossing[0])!r} is in several strata, but whole subjects are permuted inside "
-            "strata; give strata that are constant within subjects"
+            f"the block {_nth(blocks, mixed[0])!r} of the subject {_nth(subjects, mixed[0])!r} is in several groups, "
+            "but whole blocks are permuted; give blocks that are in one group each"
         )
-    return Exchange(codes[first], owner, layers[first], "subjects within strata")
+    kind = "items" if len(first) == count else "conditions" if blocks is None else "blocks"
+    own = Exchange(codes[first], unit, owner[first], f"{kind} within subjects")
+    return own.inside(layers, subjects, f"{'a condition' if blocks is None else 'a block'} of the subject")
 
 
 def _check_mixture(differs: NDArray[np.bool_], owner: Int64s, first: Int64s, subjects: Names, within: bool) -> None:
-    """Refuse labels that vary within some subjects only, or contradict `within`."""
+    """Refuse labels that vary within some subjects only, or contradict `within`.
+
+    A name in several groups may be one person or two: cohorts that both number their patients 1, 2, 3 are not paired.
+    """
     varies = np.zeros(len(first), bool)
     varies[owner[differs]] = True
     n_varying, count = int(varies.sum()), len(first)
-    if 0 < n_varying < count:
-        constant = _nth(subjects, first[np.argmin(varies)])
-        raise InputError(
-            f"labels vary within {n_varying} of {count} subjects and are constant within the others, such as "
-            f"{constant!r}: neither whole subjects nor labels within subjects are exchangeable; test them apart"
-        )
-    if n_varying and not within:
-        raise InputError(
-            f"labels vary within subjects, such as {_nth(subjects, first[0])!r}, so whole subjects cannot be permuted; "
-            "use within=True to permute labels within each"
-        )
     if within and not n_varying:
         raise InputError("labels are constant within all subjects; drop within=True to permute whole subjects")
+    if not n_varying or (within and n_varying == count):
+        return
+    shared = f"the subject {_nth(subjects, first[np.argmax(varies)])!r} is in several groups, as are"
+    same = "are these the same persons? If not, make names unique, such as (group, name)"
+    if n_varying < count:
+        alone = _nth(subjects, first[np.argmin(varies)])
+        raise InputError(
+            f"{shared} {n_varying} of {count}, but others, such as {alone!r}, are in one: {same}; if so, test persons "
+            "in one group apart from persons in several"
+        )
+    raise InputError(
+        f"{shared} all {count}: {same}, since groups may each count theirs 1, 2, 3; only if every person was measured "
+        "in several groups, use within=True"
+    )
 
 
 def _nth(values: Names, place: Any) -> Any:

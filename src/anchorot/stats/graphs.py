@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 
 from anchorot._kernels import kernels
 from anchorot._typing import Float64s, RngLike
-from anchorot._validate import check_integer, check_list, check_nonnegative, check_rng
-from anchorot.anchors.attribute_features import Parts, TypedFeatures, attribute_features, part_averages, sorted_types
+from anchorot._validate import check_integer, check_level, check_list, check_nonnegative, check_rng
+from anchorot.anchors.attribute_features import TypedFeatures, attribute_features
 from anchorot.anchors.attributes import AttributeRule
+from anchorot.anchors.cell_averages import Parts, part_averages
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
+from anchorot.anchors.type_blocks import sorted_types
 from anchorot.exceptions import InputError
-from anchorot.io.geodesics import adjacency
+from anchorot.io.graph_costs import adjacency
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graphs import from_graph
-from anchorot.stats.dispersion import compare_together, interval_of, mean_distances
+from anchorot.stats.dispersion import compare_together
 from anchorot.stats.exchangeability import exchange_of
 from anchorot.stats.permutation import BATCH, others_if_few
 from anchorot.stats.pooled import PooledMeasures, matrix_energies
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 GRID = Grid((16, 32), 0.0, 1.0)  # of heat costs, which lie in [0, 1], and of levels
 MIN_GRAPHS = 3  # to resample from
+N_BOOTSTRAP = 999
 ROUNDING = 1e-12  # of the sum of squares that an energy is computed from: smaller energies are zero
 
 
@@ -41,8 +44,6 @@ class GraphScore:
     ----------
     score : float
         From 0, same distribution, to 1: the largest of `subscores`.
-    low, high : float
-        Its 95 % bootstrap interval.
     pvalue : float
         For the hypothesis that both collections have the same distribution, by permutation, for all descriptors
         together.
@@ -52,16 +53,23 @@ class GraphScore:
         The scores of "anchors", "degree" and "clustering".
     n_reference, n_graphs : int
         Number of graphs of each collection.
+    drawn : ndarray
+        Scores of bootstrap samples of both collections.
     """
 
     score: float
-    low: float
-    high: float
     pvalue: float
     descriptor: str
     subscores: dict[str, float]
     n_reference: int
     n_graphs: int
+    drawn: Float64s = field(repr=False)
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the bootstrap interval of the score."""
+        outside = (1 - check_level(level)) / 2
+        low, high = np.quantile(self.drawn, [outside, 1 - outside])
+        return float(low), float(high)
 
 
 class _Description(NamedTuple):
@@ -133,17 +141,16 @@ class GraphDistance:
         scores, drawn = {}, []
         for name, own in distances.items():
             same = np.random.default_rng(seed)  # the same graphs for every descriptor
-            means, others = mean_distances(own, labels, np.arange(len(labels)), (1, 0), same)
-            scores[name] = float(_scores(np.array(means)[:, None])[0])
+            means, others = _mean_distances(own, sizes, same)
+            scores[name] = float(_scores(means[:, None])[0])
             drawn.append(_scores(others))
-        low, high = interval_of(np.max(drawn, axis=0))
         exchange = exchange_of(labels)
         listed = others_if_few(exchange, count)
         labellings = np.concatenate([labels[None], exchange.draw(count, generator) if listed is None else listed])
         energies = np.stack([_energies(own, labellings) for own in distances.values()])
         best = max(scores, key=lambda name: scores[name])
         pvalue = float(compare_together(energies).adjusted.min())
-        return GraphScore(scores[best], low, high, pvalue, best, scores, *sizes)
+        return GraphScore(scores[best], pvalue, best, scores, *sizes, np.max(drawn, axis=0))
 
     def _describe(self, graphs: Sequence[Any], name: str) -> _Description:
         graphs = check_list(graphs, name, "graph")
@@ -188,6 +195,28 @@ def _anchor_distances(features: list[AnchorFeatures]) -> Float64s:
     sums = squares[:, None] + squares
     energies = sums - 2 * vectors @ vectors.T
     return np.sqrt(np.where(energies > ROUNDING * sums, 2 * GRID.cell_area * energies, 0.0))
+
+
+def _mean_distances(
+    distances: Float64s, sizes: tuple[int, int], generator: np.random.Generator
+) -> tuple[Float64s, Float64s]:
+    """Mean distances within the first graphs, within the others, and between them, over pairs of different graphs.
+
+    Also their bootstrap values, (3, draws), which weight each graph by how often it was drawn; two copies of one graph
+    do not form a pair.
+    """
+    parts = [slice(None, sizes[0]), slice(sizes[0], None)]
+    drawn = [np.concatenate([np.ones((1, n)), generator.multinomial(n, np.full(n, 1 / n), N_BOOTSTRAP)]) for n in sizes]
+
+    def mean(i: int, j: int) -> Float64s:
+        total = np.einsum("bi,bi->b", drawn[i] @ distances[parts[i], parts[j]], drawn[j])
+        pairs = sizes[i] * sizes[j] - (i == j) * (drawn[i] ** 2).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return total / pairs
+
+    found = np.stack([mean(0, 0), mean(1, 1), mean(0, 1)])
+    whole = np.flatnonzero(np.isfinite(found[:, 1:]).all(axis=0))  # but not where one graph was drawn only
+    return found[:, 0], found[:, 1 + whole]
 
 
 def _scores(means: Float64s) -> Float64s:

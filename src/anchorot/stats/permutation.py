@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,12 @@ TIE = 1e-12  # of the observed statistic: differences up to this are rounding
 BATCH = 256  # labellings whose statistics are computed together
 CAUTIOUS_BATCH = 64  # the same for tests that may stop early
 MANY = 1_000_000  # assignments; larger numbers are rounded
+LEVEL = 0.05  # of verdicts
 
 Statistics = Callable[[NDArray[Any]], Float64s]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PermutationTest:
     """Result of a permutation test.
 
@@ -51,14 +52,38 @@ class PermutationTest:
 
     statistic: float
     pvalue: float
-    null: Float64s = field(repr=False)
+    null: Float64s
     stopped_early: bool = False
     unit: str = "items"
     n_assignments: int = 0
     min_pvalue: float = 0.0
 
+    def __repr__(self) -> str:
+        """At most six lines: the verdict, then what it rests on."""
+        return "\n  ".join([f"{type(self).__name__}: {self._verdict()}", *self._findings(), self._permuted()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return numbers, texts and arrays, which `AnnData.uns` can hold; other values as texts, None is left out."""
+        return {name: plain(value) for name, value in vars(self).items() if value is not None}
+
     def _repr_html_(self) -> str:
         return card(type(self).__name__, self._facts(), histogram(self.null, self.statistic), self._details())
+
+    def _verdict(self) -> str:
+        if self.min_pvalue > LEVEL:
+            return f"too few assignments to find a difference at 5 % (p = {self.pvalue:.4g})"
+        differs = self.pvalue <= LEVEL
+        return f"{'the groups differ' if differs else 'no difference found'} (p = {self.pvalue:.4g})"
+
+    def _findings(self) -> list[str]:
+        """Lines with estimates."""
+        return [f"statistic: {self.statistic:.6g}"]
+
+    def _permuted(self) -> str:
+        total, count = few_digits(self.n_assignments), len(self.null)
+        drawn = f"all {total}" if count + 1 == self.n_assignments else f"{count} of {total}"
+        stopped = ", stopped early" * self.stopped_early
+        return f"permuted: {self.unit}; {drawn} assignments{stopped}, smallest possible p = {self.min_pvalue:.4g}"
 
     def _facts(self) -> dict[str, object]:
         """Rows of the table in a notebook."""
@@ -72,6 +97,24 @@ class PermutationTest:
     def _details(self) -> str:
         """HTML below the table."""
         return ""
+
+
+def plain(value: Any) -> Any:
+    """Return a value that files can hold: of a tuple an array of numbers or texts."""
+    if isinstance(value, bool | int | float | str | np.ndarray):
+        return value
+    are_numbers = all(isinstance(each, int | float) for each in value)
+    return np.array(value if are_numbers else [str(each) for each in value])
+
+
+def columns_of(rows: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    """Return the columns of a list of named tuples."""
+    return {name: plain(column) for name, column in zip(rows[0]._fields, zip(*rows, strict=True), strict=True)}
+
+
+def percent(share: float) -> str:
+    """Format a share."""
+    return f"{100 * share:.3g} %"
 
 
 def few_digits(count: int) -> str:

@@ -16,7 +16,9 @@ from anchorot._validate import check_memory, check_overflow
 from anchorot.anchors.line import RaggedMeasures, level_steps
 from anchorot.distances.w2_energy import ground_distances, ground_energy
 from anchorot.exceptions import InputError
-from anchorot.space import Space, heavy_part
+from anchorot.rows import Rows
+from anchorot.space import Space
+from anchorot.stats.dispersion import Units
 from anchorot.stats.permutation import Statistics
 
 MAX_MATRIX_ROWS = 4096  # a matrix of costs between that many measures takes 128 MB
@@ -50,6 +52,8 @@ class PooledMeasures:
     @classmethod
     def of(cls, items: Sequence[Any], weights: Sequence[ArrayLike] | None, name: str) -> PooledMeasures:
         """Check and sort the items of one collection; messages call it `name`."""
+        if any(isinstance(item, Rows) for item in items):
+            raise InputError(f"{name} has Rows, which are compared as they are; leave pooled=True out")
         if any(isinstance(item, Space) for item in items):
             return cls._of_spaces(items, weights, name)
         measures = RaggedMeasures.of(items, weights, name)
@@ -58,7 +62,7 @@ class PooledMeasures:
     @classmethod
     def _of_spaces(cls, items: Sequence[Any], weights: Sequence[ArrayLike] | None, name: str) -> PooledMeasures:
         check_spaces(items, weights, name)
-        spaces = [heavy_part(space) for space in items]
+        spaces = [space.support() for space in items]
         sizes = np.array([space.n for space in spaces])
         values = np.concatenate([space.cost.ravel() for space in spaces]).astype(np.float64, copy=False)
         uniform = all(space.is_uniform for space in spaces)
@@ -96,10 +100,16 @@ class PooledMeasures:
             has_weights=self.has_weights or other.has_weights,
         )
 
+    def merged(self, unit: Int64s) -> PooledMeasures:
+        """Units as items: a unit is the mixture of its items, each with the same mass."""
+        share = 1.0 / np.bincount(unit)[unit]
+        items = RowItems(unit[self.items.item].astype(np.uint32), share[self.items.item] * self.items.mass)
+        return PooledMeasures(self.row, self.value, self.height, items, has_weights=self.has_weights)
+
     @property
     def n_items(self) -> int:
         """Number of items."""
-        return int(self.items.item[-1]) + 1
+        return int(self.items.item.max()) + 1
 
     @property
     def n_rows(self) -> int:
@@ -164,7 +174,7 @@ def check_spaces(items: Sequence[Any], weights: Sequence[ArrayLike] | None, name
     """Refuse collections of spaces with extra weights, or with items that are not spaces."""
     if weights is not None:
         raise InputError(f"spaces have their own weights, but got weights for {name}")
-    other = next((i for i, item in enumerate(items) if not isinstance(item, Space)), None)
+    other = next((i for i, item in enumerate(items) if not isinstance(item, Space | Rows)), None)
     if other is not None:
         raise InputError(f"{name} must be all spaces or none: {name}[{other}] is a {type(items[other]).__name__}")
 
@@ -173,22 +183,28 @@ def check_spaces(items: Sequence[Any], weights: Sequence[ArrayLike] | None, name
 
 
 def energy_statistics(
-    measures: PooledMeasures, ground: str, n_resamples: int, method: str, threads: int, device: str | None
+    measures: PooledMeasures,
+    unit: Int64s,
+    ground: str,
+    n_resamples: int,
+    method: str,
+    threads: int,
+    device: str | None,
 ) -> tuple[Statistics, float]:
-    """The function for energy distances of labellings: on a device, from a matrix of costs, or by sweeps.
+    """The function for energy distances of labellings of units: on a device, from a matrix of costs, or by sweeps.
 
-    Also its rounding error, in units of the range of values.
+    `unit` is that of each item; items of a unit are averaged. Also the rounding error, in units of the range of values.
     """
     of_squares = HEIGHTS_ROUNDING if measures.has_weights else SQUARES_ROUNDING
     if device is not None and ground == "w1" and method != "matrix":
-        by_levels = _level_statistics(measures, device)
+        by_levels = _level_statistics(measures.merged(unit), device)
         if by_levels is not None:
             return by_levels, of_squares
     costs = _item_costs(measures, ground, n_resamples, method, threads)
     if costs is not None:
         of_costs = ROOTS_ROUNDING if ground == "w2" and measures.has_weights else COSTS_ROUNDING
-        return matrix_statistics(costs, device), of_costs
-    return partial(sweep_energies, measures, threads=threads), of_squares
+        return matrix_statistics(Units.of(costs, unit).distances, device), of_costs
+    return partial(sweep_energies, measures.merged(unit), threads=threads), of_squares
 
 
 def _level_statistics(measures: PooledMeasures, device: str) -> Statistics | None:

@@ -4,166 +4,60 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anchorot._html import card, line
 from anchorot._parallel import Threads
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
-from anchorot._validate import check_integer, check_list, check_overflow, check_rng, check_threads, check_values
+from anchorot._validate import (
+    check_choice,
+    check_integer,
+    check_list,
+    check_overflow,
+    check_rng,
+    check_threads,
+    check_values,
+)
+from anchorot.anchors.arrangement import ArrangementFeatures, arrangement_rule_of
 from anchorot.anchors.attribute_features import (
     TypedFeatures,
     VectorFeatures,
     attribute_features,
     energy_profile,
     pair_profiles,
-    sorted_types,
 )
 from anchorot.anchors.attributes import AttributesLike, attribute_rule_of
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.fields import Field
+from anchorot.anchors.type_blocks import sorted_types
 from anchorot.exceptions import InputError
-from anchorot.space import Space, as_space, heavy_part
+from anchorot.many.metrics import ARRANGEMENT
+from anchorot.space import Space, as_space
 from anchorot.stats.dispersion import (
-    ROUNDING,
+    Comparison,
+    Units,
     UnitSums,
     check_groups,
     column_of,
     compare_together,
     dispersions,
-    standardise,
     subjects_of,
 )
 from anchorot.stats.exchangeability import Exchange, exchange_of, number_names
-from anchorot.stats.permutation import BATCH, PermutationTest, others_if_few
+from anchorot.stats.field_views import note_unlike_fields
+from anchorot.stats.permutation import BATCH, others_if_few
+from anchorot.stats.scale_result import ScaleTest
 
 N_BANDS = 32
+EDGE_SHARE = 0.25  # of a field of view: farther neighbours of most points are outside (a rule of spatial statistics)
 N_QUANTILES = 1025  # of each space's costs, from which the ends of bands are chosen
 MIN_GAP = 1e-9  # of the height above the smallest cost: costs that differ by less are equal up to rounding
 ENERGY_ROUNDING = 1e-14  # of the largest possible energy in the range of costs: less is rounding
 FAR_ROUNDING = 1e-24  # the same beyond all costs, where the integrand is a square of rounding errors
-
-Band = tuple[float, float]
-
-
-class PairBand(NamedTuple):
-    """A band of distances at which groups differ in the distances between points of two types."""
-
-    first: Hashable
-    second: Hashable
-    low: float
-    high: float
-    share: float  # largest of its bands
-    pvalue: float  # smallest of its bands, adjusted
-
-
-def _runs(differs: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Start and end of every run of True."""
-    padded = np.concatenate([[False], differs, [False]])
-    start, end = (np.flatnonzero(step) for step in (padded[1:] & ~padded[:-1], padded[:-1] & ~padded[1:]))
-    return list(zip(start.tolist(), end.tolist(), strict=True))
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ScaleTest(PermutationTest):
-    """Result of a test at which distances groups differ.
-
-    `statistic` is the largest standardised share of all bands, `null` its values under permuted labels, and `pvalue`
-    tests the hypothesis that the groups differ at no distance.
-
-    Attributes
-    ----------
-    edges : ndarray of shape (K + 1,)
-        Band k goes from distance ``edges[k]`` to ``edges[k + 1]``.
-    share : ndarray of shape (K,)
-        Share of the dispersion at the distances of a band that lies between the groups: from 0 to 1.
-    expected, spread : ndarray of shape (K,)
-        Mean and standard deviation of the share under permuted labels.
-    pvalues : ndarray of shape (K,)
-        For each band, unadjusted.
-    adjusted_pvalues : ndarray of shape (K,)
-        For each band, adjusted for all bands: if all below 0.05 are rejected, the probability of any false rejection is
-        at most 5 %.
-    error : ndarray of shape (K,)
-        Jackknife standard error of the share, over subjects (or spaces); NaN if a group has only one.
-    groups : tuple
-        The labels of the groups, sorted.
-    sizes : tuple of int
-        Number of members of each.
-    pairs : tuple of tuple
-        The P pairs of types, with ``type_pairs=True``.
-    pair_shares : ndarray of shape (P, K)
-        The share of every pair of types and band.
-    pair_pvalues : ndarray of shape (P, K)
-        For every pair of types and band, adjusted for all of them.
-    """
-
-    edges: Float64s
-    share: Float64s
-    expected: Float64s
-    spread: Float64s
-    pvalues: Float64s
-    adjusted_pvalues: Float64s
-    error: Float64s
-    groups: tuple[Any, ...]
-    sizes: tuple[int, ...]
-    pairs: tuple[tuple[Hashable, Hashable], ...] = ()
-    pair_shares: Float64s = field(default_factory=lambda: np.empty((0, 0)))
-    pair_pvalues: Float64s = field(default_factory=lambda: np.empty((0, 0)))
-
-    @property
-    def band(self) -> Band:
-        """The distances at which the groups differ most."""
-        place = int(np.argmax(standardise(self.share, self.expected, self.spread)))
-        return float(self.edges[place]), float(self.edges[place + 1])
-
-    @property
-    def max_cost(self) -> float:
-        """The largest cost needed to see the distances at which the groups differ most."""
-        return self.band[1]
-
-    def where(self, level: float = 0.05) -> list[Band]:
-        """Return the bands of distances at which the groups differ, with a family-wise error of at most `level`."""
-        return [(float(self.edges[a]), float(self.edges[b])) for a, b in _runs(self.adjusted_pvalues <= level)]
-
-    def which(self, level: float = 0.05) -> list[PairBand]:
-        """Return the types and distances at which the groups differ, most certain first; errors are as for `where`."""
-        found = [
-            PairBand(
-                *pair, float(self.edges[a]), float(self.edges[b]), float(shares[a:b].max()), float(pvalues[a:b].min())
-            )
-            for pair, shares, pvalues in zip(self.pairs, self.pair_shares, self.pair_pvalues, strict=True)
-            for a, b in _runs(pvalues <= level)
-        ]
-        return sorted(found, key=lambda band: (band.pvalue, -band.share))
-
-    def limit(self, level: float = 0.05) -> Float64s:
-        """Return the share of each band above which groups differ there; infinite with too few permutations."""
-        allowed = int(np.floor(level * (len(self.null) + 1) + ROUNDING)) - 1  # permutations that may reach it
-        if allowed < 0:
-            return np.full(len(self.share), np.inf)
-        return self.expected + np.sort(self.null)[-1 - allowed] * self.spread
-
-    def _facts(self) -> dict[str, object]:
-        low, high = self.band
-        found = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in self.where()) or "none"
-        facts = {"most from": f"{low:.4g} to {high:.4g}", "at 5 %": found}
-        return super()._facts() | facts
-
-    def _details(self) -> str:
-        return card("share between groups, by distance", {}, line(self.share))
-
-    def __repr__(self) -> str:
-        found = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in self.where()) or "none"
-        low, high = self.band
-        return (
-            f"ScaleTest(pvalue={self.pvalue:.4g}, most from {low:.4g} to {high:.4g}, at 5 %: {found}; "
-            f"{len(self.share)} bands, groups {', '.join(map(repr, self.groups))})"
-        )
 
 
 def scale_test(
@@ -174,6 +68,9 @@ def scale_test(
     subjects: Sequence[Any] | NDArray[Any] | str | None = None,
     strata: Sequence[Any] | NDArray[Any] | str | None = None,
     within: bool = False,
+    blocks: Sequence[Any] | NDArray[Any] | str | None = None,
+    weight_items: bool = False,
+    metric: str = "ae",
     attributes: AttributesLike = None,
     type_pairs: bool = False,
     robust: bool = False,
@@ -194,25 +91,29 @@ def scale_test(
     same permutations. Shares are standardised by their mean and deviation under permutation, so that bands with many
     and with few points are comparable; p-values are adjusted by the largest of all bands.
 
-    Bands are more informative than energies up to a maximal cost, which stay large beyond the distance at which spaces
-    differ. For a single maximal cost use ``group_test(pairwise(spaces, max_cost=...), labels)``.
+    This is the test to begin with where the scale of a difference is unknown. Bands are more informative than energies
+    up to a maximal cost, which stay large beyond the distance at which spaces differ. For a single maximal cost use
+    ``group_test(pairwise(spaces, max_cost=...), labels)``.
 
     Parameters
     ----------
     spaces : sequence of N Space or array_like of shape (n, n)
     labels : sequence of length N
         The group of each space; as for :func:`group_test`.
-    subjects, strata, within
+    subjects, strata, within, blocks, weight_items
         As for :func:`group_test`.
     max_costs : array_like of shape (K,), optional
         Ascending ends of the bands. The first band begins at the smallest cost of all spaces. By default there are 32
-        costs from the spaces, denser at short distances; the last is the largest cost. If the spaces have fewer
-        distinct costs, as graphs do, all are used.
+        costs from the spaces, denser at short distances; the last is the largest cost, or, for arrangement, a quarter
+        of the largest cost in the smallest space. If the spaces have fewer distinct costs, as graphs do, all are used.
+    metric : {"ae", "arrangement"}
+        "ae" with ``attributes="types"`` sees composition, density and arrangement together, "arrangement" sees
+        arrangement alone, see :func:`~anchorot.distances.arrangement_energy`.
     attributes : {"types", "features"}, FeatureMap, optional
         As for :func:`anchor_energy`.
     type_pairs : bool
-        With ``attributes="types"``: also test every pair of types, by its part of the energy. These p-values are
-        adjusted for all pairs of types and all bands together.
+        With ``attributes="types"`` or ``metric="arrangement"``: also test every pair of types, by its part of the
+        energy. These p-values are adjusted for all pairs of types and all bands together.
     robust : bool
         Compare ranks of costs; `max_costs` are then ranks from 0 to 1.
     n_resamples : int
@@ -227,8 +128,9 @@ def scale_test(
     Returns
     -------
     ScaleTest
-        With `.pvalue`, `.band` (the distances at which the groups differ most), `.where()` (all such distances) and
-        `.which()` (with types); :func:`anchorot.plot.scale_curve` draws it.
+        With `.pvalue`, `.band` (the distances at which the groups differ most) and `.where()` (all such distances);
+        :func:`anchorot.plot.scale_curve` draws it. With ``type_pairs=True`` also `.which()` (the types and distances
+        that are significant) and ``.table()`` (all of them), which :func:`anchorot.plot.type_pairs` draws.
 
     Notes
     -----
@@ -244,26 +146,34 @@ def scale_test(
     >>> paired = [np.repeat(rng.random(20), 2) + np.tile([0, 0.02], 20) for _ in range(6)]
     >>> spaces = [ao.Space(np.abs(np.subtract.outer(line, line))) for line in alone + paired]
     >>> ao.scale_test(spaces, ["alone"] * 6 + ["paired"] * 6, rng=0)
-    ScaleTest(pvalue=0.01082, most from 0.02 to 0.0272, at 5 %: 0.01967 to 0.0272; 32 bands, groups 'alone', 'paired')
+    ScaleTest: the groups differ (p = 0.01082) at distances 0.01967 to 0.0272
+      most at 0.02 to 0.0272: 48.2 % of the dispersion between groups (standard error 10.5 %), 9.09 % by chance
+      32 bands from 0 to 1.002
+      permuted: items; all 462 assignments, smallest possible p = 0.002165
     """
     names, layers = column_of(spaces, labels, "labels"), column_of(spaces, strata, "strata")
-    owners = subjects_of(spaces, subjects)
+    owners, parts = subjects_of(spaces, subjects), column_of(spaces, blocks, "blocks")
     spaces = check_list(spaces, "spaces", "space")
-    seen = [heavy_part(as_space(space, robust=robust)) for space in spaces]
+    seen = [as_space(space, robust=robust).support() for space in spaces]
     groups, codes = check_groups(names, len(seen))
     exchange = exchange_of(
         codes.astype(np.min_scalar_type(len(groups))),
         subjects=owners,
         strata=layers,
         within=within,
+        blocks=parts,
     )
     count = check_integer(n_resamples, "n_resamples", 1)
     threads, generator = check_threads(threads), check_rng(rng)
-    ends = _default_max_costs(seen) if max_costs is None else _check_max_costs(max_costs)
-    attribute_rule = attribute_rule_of(spaces, attributes, float(ends[-1]), robust=robust)
-    features = [
-        attribute_features(space, attribute_rule, robust=robust, name=f"spaces[{i}]") for i, space in enumerate(spaces)
-    ]
+    is_arrangement = check_choice(metric, "metric", ("ae", ARRANGEMENT)) == ARRANGEMENT
+    ends = (
+        _default_max_costs(seen, EDGE_SHARE if is_arrangement else 1.0)
+        if max_costs is None
+        else _check_max_costs(max_costs)
+    )
+    features = _features(spaces, is_arrangement, attributes, float(ends[-1]), robust)
+    fields = [Field.of(as_space(space), near=False) for space in spaces]
+    note_unlike_fields(fields, exchange, groups, metric, has_types=attributes == "types")
     start = min(float(ends[0]), min(float(space.cost.min()) for space in seen))
     alphabet = _alphabet(features) if type_pairs else ()
     least = _rounding(features, ends, start, max(float(space.cost.max()) for space in seen))
@@ -272,11 +182,14 @@ def scale_test(
     if others is None:
         others = exchange.draw(count, generator)
     drawn = np.concatenate([exchange.labels[None], others])
+    weighting = "items" if weight_items else "equal" if within else "precision"
     sizes = np.bincount(exchange.unit).astype(np.float64)
-    shares = np.stack([_shares_between(UnitSums(_square(part), sizes), drawn) for part in sums])
+    counts = np.outer(sizes, sizes)
+    by_band = [Units(_square(part) / counts, sizes, weighting).sums() for part in sums]
+    shares = np.stack([_shares_between(own, drawn) for own in by_band])
     whole, by_pair = compare_together(shares[: len(ends)]), compare_together(shares[len(ends) :]) if alphabet else None
     owner = exchange.unit if owners is None or within is False else number_names(owners, "subjects", len(seen))
-    errors = [_jackknife_error(UnitSums(_square(part), sizes), exchange, owner) for part in sums[: len(ends)]]
+    errors = [_jackknife_error(own, exchange, owner) for own in by_band[: len(ends)]]
     adjusted = whole.adjusted
     return ScaleTest(
         statistic=float(whole.scores.max()),
@@ -294,24 +207,42 @@ def scale_test(
         error=np.array(errors),
         groups=groups,
         sizes=tuple(np.bincount(codes).tolist()),
-        **({} if by_pair is None else _pair_facts(alphabet, shares[len(ends) :, 0], by_pair.adjusted, len(ends))),
+        **({} if by_pair is None else _pair_facts(alphabet, shares[len(ends) :, 0], by_pair, len(ends))),
     )
+
+
+def _features(
+    spaces: Sequence[Any], is_arrangement: bool, attributes: AttributesLike, max_cost: float, robust: bool
+) -> list[AnchorFeatures]:
+    """Features of all spaces by one rule."""
+    names = [f"spaces[{i}]" for i in range(len(spaces))]
+    if not is_arrangement:
+        rule = attribute_rule_of(spaces, attributes, max_cost, robust=robust)
+        return [
+            attribute_features(space, rule, robust=robust, name=name) for space, name in zip(spaces, names, strict=True)
+        ]
+    if robust or attributes not in (None, "types"):
+        raise InputError(f"metric={ARRANGEMENT!r} compares types at distances; leave robust and attributes out")
+    own = arrangement_rule_of(spaces, max_cost)
+    return [ArrangementFeatures.of_space(space, own, name) for space, name in zip(spaces, names, strict=True)]
 
 
 def _alphabet(features: Sequence[AnchorFeatures]) -> tuple[Hashable, ...]:
     """All types that occur."""
-    if not all(isinstance(own, TypedFeatures) for own in features):
-        raise InputError("type_pairs=True needs attributes='types'")
-    return sorted_types(kind for own in features if isinstance(own, TypedFeatures) for kind in own.alphabet)
+    typed = [own for own in features if isinstance(own, TypedFeatures | ArrangementFeatures)]
+    if len(typed) < len(features):
+        raise InputError("type_pairs=True needs attributes='types' or metric='arrangement'")
+    return sorted_types(kind for own in typed for kind in own.alphabet)
 
 
-def _pair_facts(alphabet: tuple[Hashable, ...], shares: Float64s, adjusted: Float64s, bands: int) -> dict[str, Any]:
+def _pair_facts(alphabet: tuple[Hashable, ...], shares: Float64s, found: Comparison, bands: int) -> dict[str, Any]:
     pairs = tuple(combinations_with_replacement(alphabet, 2))
-    return {
-        "pairs": pairs,
-        "pair_shares": shares.reshape(len(pairs), bands),
-        "pair_pvalues": adjusted.reshape(len(pairs), bands),
+    numbers = {
+        "pair_effects": shares - found.expected,
+        "pair_pvalues": found.pvalues,
+        "pair_adjusted_pvalues": found.adjusted,
     }
+    return {"pairs": pairs, **{name: values.reshape(len(pairs), bands) for name, values in numbers.items()}}
 
 
 def _check_max_costs(max_costs: ArrayLike) -> Float64s:
@@ -324,14 +255,19 @@ def _check_max_costs(max_costs: ArrayLike) -> Float64s:
     return ends
 
 
-def _default_max_costs(spaces: Sequence[Space]) -> Float64s:
+def _default_max_costs(spaces: Sequence[Space], share: float) -> Float64s:
     """Quantiles of the costs between different points, with equal weight for all spaces.
+
+    Up to a share of the largest cost of the smallest space, if it is below 1.
 
     Levels are squares: in the plane, where the number of neighbours grows with the square of the distance, all bands
     are about equally wide.
     """
     levels = np.linspace(0.0, 1.0, N_QUANTILES)
     pooled = np.concatenate([np.quantile(_other_costs(space), levels, method="inverted_cdf") for space in spaces])
+    if share < 1:
+        limit = share * min(float(space.cost.max()) for space in spaces)
+        pooled = pooled[pooled <= limit] if (pooled <= limit).any() else pooled
     different = _distinct_values(pooled)
     if len(different) <= N_BANDS:
         return different
@@ -425,16 +361,16 @@ def _jackknife_error(sums: UnitSums, exchange: Exchange, owner: Int64s) -> float
     """Jackknife standard error of the share between groups, leaving out each subject."""
     of_unit = np.empty(exchange.n_units, np.int64)
     of_unit[exchange.unit] = owner
-    same = sums.powers * (of_unit[:, None] == of_unit)
+    same = sums.distances * (of_unit[:, None] == of_unit)
 
     def dispersions_without(member: Float64s) -> Float64s:
-        rows, own = (np.bincount(of_unit, (part @ member) * member) for part in (sums.powers, same))
-        left = member @ sums.sizes - np.bincount(of_unit, sums.sizes * member)
+        rows, own = (np.bincount(of_unit, (part @ member) * member) for part in (sums.distances, same))
+        left = member.sum() - np.bincount(of_unit, member)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return (member @ sums.powers @ member - 2 * rows + own) / (2 * left)
+            return (member @ sums.distances @ member - 2 * rows + own) / (2 * left)
 
-    groups = [(exchange.labels == group).astype(np.float64) for group in range(int(exchange.labels.max()) + 1)]
-    total, within = dispersions_without(np.ones(exchange.n_units)), sum(map(dispersions_without, groups))
+    groups = [np.where(exchange.labels == group, sums.weights, 0.0) for group in range(int(exchange.labels.max()) + 1)]
+    total, within = dispersions_without(sums.weights), sum(map(dispersions_without, groups))
     if not np.all(np.isfinite(within)):
         return np.nan
     shares = np.where(total > 0, 1 - within / np.where(total > 0, total, 1.0), 0.0)
