@@ -6,9 +6,9 @@ template <typename T> T of_lane(T value, int lane) {
   static T said[THREADS];
   said[threadIdx.x] = value;
   __syncthreads();
-  const T heard = said[lane];
+  const T received = said[lane];
   __syncthreads();
-  return heard;
+  return received;
 }
 template <typename T> T __shfl_sync(unsigned, T value, int lane, int) { return of_lane(value, lane); }
 template <typename T> T __shfl_xor_sync(unsigned, T value, int apart, int) {
@@ -26,6 +26,7 @@ inline void atomicAdd(unsigned long long* place, unsigned long long value) { std
 
 #include "pairs.cu"
 #include "pair_sweeps.cu"
+#include "pair_gaps.cu"
 
 extern "C" void run_level_parts(unsigned grid_x, unsigned grid_y, const double* x, const Int* x_place, const double* y,
                                 const Int* y_place, double* part, Int first_row, Int columns, Int most, Int total) {
@@ -51,7 +52,24 @@ extern "C" void run_sweep_parts(unsigned grid_x, unsigned grid_y, const double* 
                 columns, most, total);
   });
 }
+extern "C" void run_sweep_gap_parts(unsigned grid_x, unsigned grid_y, const double* x_position, const unsigned* x_row,
+                                    const Int* x_jump, const double* x_mass, const Int* x_place, const double* y_position,
+                                const unsigned* y_row, const Int* y_jump, const double* y_mass, const Int* y_place,
+                                    double* part, Int first_row, Int columns, Int most, Int total) {
+  launch(grid_x, grid_y, [=] {
+    sweep_gap_parts(x_position, x_row, x_jump, x_mass, x_place, y_position, y_row, y_jump, y_mass, y_place, part, first_row,
+                columns, most, total);
+  });
+}
 extern "C" void run_cell_averages(unsigned grid_x, unsigned grid_y, const double* levels, double* sums, double* out,
                                   const double* range, Int spaces, Int K, Int n, Int cells_x, Int cells_t) {
   launch(grid_x, grid_y, [=] { cell_averages(levels, sums, out, range, spaces, K, n, cells_x, cells_t); });
+}
+extern "C" void run_gap_sums(unsigned grid_x, unsigned grid_y, const double* x, const double* y, double* out, Int rows,
+                             Int columns, Int size, Int p) {
+  launch(grid_x, grid_y, [=] { gap_sums(x, y, out, rows, columns, size, p); });
+}
+extern "C" void run_gap_parts(unsigned grid_x, unsigned grid_y, const double* x, const double* y, double* part,
+                              Int first_row, Int columns, Int K, Int n, Int L, Int m, Int p, Int most, Int total) {
+  launch(grid_x, grid_y, [=] { gap_parts(x, y, part, first_row, columns, K, n, L, m, p, most, total); });
 }

@@ -16,6 +16,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import anchorot.torch as aot  # noqa: E402
 from tests.torch.emulated_device import emulated  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
+
 CHECKOUT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 PAGE = CHECKOUT / "docs" / "gpu.md"
 REGION = re.compile(r"(?<=<!-- backends -->\n).*?(?=<!-- /backends -->)", re.DOTALL)
@@ -112,8 +114,8 @@ def tried(ask, function, aspect, *place):
         return None
 
 
-def answers(backend):
-    """What one backend answers, by function and aspect."""
+def results_of(backend):
+    """Results of one backend, by function and aspect."""
     with pytest.MonkeyPatch.context() as patch:
         if backend == "NumPy":
             users = [module for name, module in sys.modules.items() if name.startswith("anchorot.")]
@@ -132,8 +134,8 @@ def answers(backend):
 def lines_of(backend, found):
     """Rows of the table for one backend, by function."""
     cells = {
-        key: NOT_SERVED if answer is None else answer if isinstance(answer, str) else SERVED
-        for key, answer in found.items()
+        key: NOT_SERVED if result is None else result if isinstance(result, str) else SERVED
+        for key, result in found.items()
     }
     functions = dict.fromkeys(function for function, _ in cells)
     rows = {f: " | ".join(cells[f, aspect] for aspect in ASPECTS) for f in functions}
@@ -148,7 +150,7 @@ def declared():
 @pytest.fixture(scope="module")
 def found():
     native = [] if kernels is numpy_kernels else ["C++"]
-    return {backend: answers(backend) for backend in (*native, "NumPy", "tensors")}
+    return {backend: results_of(backend) for backend in (*native, "NumPy", "tensors")}
 
 
 def test_the_page_says_what_each_backend_serves(found):
@@ -161,21 +163,21 @@ def test_the_page_says_what_each_backend_serves(found):
     assert len(page) == 2 + len(expected) + len(FUNCTIONS) * ("C++" not in found)
 
 
-def test_what_several_backends_serve_is_one_answer(found):
-    for key, numpy_answer in found["NumPy"].items():
+def test_backends_agree_where_several_serve_a_function(found):
+    for key, by_numpy in found["NumPy"].items():
         for backend, its in found.items():
             other = its.get(key)
-            if numpy_answer is not None and other is not None:
-                np.testing.assert_allclose(other, numpy_answer, rtol=1e-6, atol=1e-12, err_msg=f"{backend}: {key}")
+            if by_numpy is not None and other is not None:
+                np.testing.assert_allclose(other, by_numpy, rtol=1e-6, atol=1e-12, err_msg=f"{backend}: {key}")
 
 
 def check_device(its, found):
-    """Compare what a device answers with what is said of it, and with what the CPU answers."""
+    """Compare the results of a device with what the page says, and with those of the CPU."""
     said = declared()
     assert {key: line for key, line in lines_of("CUDA", its).items() if line != said[key]} == {}
-    for key, answer in its.items():
-        if answer is not None and found["NumPy"][key] is not None:
-            np.testing.assert_allclose(answer, found["NumPy"][key], rtol=1e-5, atol=1e-12, err_msg=str(key))
+    for key, result in its.items():
+        if result is not None and found["NumPy"][key] is not None:
+            np.testing.assert_allclose(result, found["NumPy"][key], rtol=1e-5, atol=1e-12, err_msg=str(key))
 
 
 @pytest.mark.system
@@ -189,13 +191,13 @@ def test_an_emulated_device_serves_what_is_said_of_it(found, tmp_path):
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_a_cuda_device_serves_what_is_said_of_it(found):
-    check_device(answers("CUDA"), found)
+    check_device(results_of("CUDA"), found)
 
 
 def main():
     rows = declared()
     for backend in ("C++", "NumPy", "tensors"):
-        rows |= lines_of(backend, answers(backend))
+        rows |= lines_of(backend, results_of(backend))
     ordered = [rows[f, b] for f in FUNCTIONS for b in ("C++", "NumPy", "tensors", "CUDA") if (f, b) in rows]
     head = f"| | backend | {' | '.join(HEADINGS)} |", "|---" * (2 + len(HEADINGS)) + "|"
     table = "\n".join((*head, *ordered)) + "\n"

@@ -26,6 +26,7 @@ from anchorot.torch.energy import anchor_energy
 from anchorot.torch.ground import TensorProjectedEnergy, projected_energy
 from anchorot.torch.plan import anchor_energy_plan, ranks
 from anchorot.torch.points import LargeEnergy, anchor_energy_of_points, from_points
+from anchorot.torch.sliced import sliced_anchor_wasserstein
 from anchorot.torch.wasserstein import TensorTransport, anchor_wasserstein
 
 __all__ = [
@@ -43,4 +44,5 @@ __all__ = [
     "from_points",
     "projected_energy",
     "ranks",
+    "sliced_anchor_wasserstein",
 ]

@@ -5,8 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from anchorot._validate import MIN_WEIGHT, WEIGHT_SUM_TOLERANCE, check_integer, check_overflow, type_of
-from anchorot.exceptions import InputError
+from anchorot._validate import MIN_WEIGHT, WEIGHT_SUM_TOLERANCE, check_integer, check_overflow
+from anchorot.exceptions import InputError, type_of
 
 
 def check_tensor(value: object, name: str, needed: str) -> Tensor:

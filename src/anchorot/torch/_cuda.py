@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 SHARED_MEMORY = 48 * 1024  # of a block, without asking for more
-LARGEST_TAG = 1 << 32
+LARGEST_TAG = 1 << 32  # of a number that is sorted: tags have 32 bits
 TILES = ((32, 4), (64, 9), (128, 9), (128, 17), (256, 15), (256, 17), (512, 17))  # threads, items of each
-ENERGY_THREADS = 256
+ENERGY_THREADS = 256  # of a block
 CHUNK = 8 * ENERGY_THREADS  # numbers of a level that one block handles
 LARGEST_TURNED = 1024  # points up to which sorted rows are written to columns at once, which saves launches
 KERNELS = ("sort_tiles", "sort_sides", "merge_runs", "level_energy", "distances")

@@ -19,7 +19,7 @@ from anchorot.torch import _cuda
 from anchorot.torch._cuda import Kernel, compile_kernels, pointer, short
 from anchorot.torch._levels import sort_rows
 
-THREADS = 128
+THREADS = 128  # of a block
 MOST_NUMBERS = 1 << 29  # quantiles kept, 12 bytes each
 SORTED_NUMBERS = 1 << 26  # sorted at a time
 PLAIN_NUMBERS = {"cpu": 1 << 18, "cuda": 1 << 27}  # that plain PyTorch handles at a time

@@ -13,7 +13,7 @@ CDF of a merged level,
 
     energy = p (p - 1) ∬ |x - y|^q D(x) D(y) dx dy,    ∂energy/∂z = -2 p (p - 1) s ∫ |z - y|^q D(y) dy
 
-for a number z of mass s: gaps alone, as in `anchorot._kernels.numpy.sweep`.
+for a number z of mass s: gaps alone, as in `anchorot._kernels.powers`.
 
 A *tag* is the flat index of the cost that a sorted number came from; gradients are scattered by it.
 """
@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from anchorot._kernels.numpy.sweep import gap_energy, moments
+from anchorot._kernels.powers import gap_energy, moments
 from anchorot._kernels.records import HEIGHT_BITS, common_segments
 from anchorot.torch import _cuda
 
@@ -84,12 +84,12 @@ def level_energy(
     cost_x: Tensor, cost_y: Tensor, wanted: tuple[bool, bool]
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """AE_1 of uniform spaces, (batch,) float64, and its gradients in the costs where wanted."""
-    x, y, *tags = _sorted_levels(cost_x, cost_y, wanted)
+    x, y, *tags = sorted_levels(cost_x, cost_y, wanted)
     tags_x, tags_y = (side if want else None for side, want in zip(tags, wanted, strict=True))
     return merged_energy(x, y, segments(x.shape[-2], y.shape[-2], x.device), tags_x, tags_y)
 
 
-def _sorted_levels(
+def sorted_levels(
     cost_x: Tensor, cost_y: Tensor, wanted: tuple[bool, bool]
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
     """Levels of both sides, each sorted, and their tags."""

@@ -1,4 +1,4 @@
-"""Where an alignment of tensors begins, and how its soft plans become matchings: on the device, for batches.
+"""Starting plans of alignments of tensors, and matchings from soft plans: on the device, for batches.
 
 *Starts* are the twin of :mod:`anchorot.distances.starts`. Rows of costs become quantile functions at K levels, and
 anchors are compared by the mean difference at those. Between uniform spaces of one size, up to 1024 points, that is
@@ -35,12 +35,12 @@ from anchorot.distances.quadratic import Quadratic, on_host, plan_loss, spread
 from anchorot.distances.starts import RANGES
 from anchorot.torch._levels import blocks
 
-TEMPERATURES = (0.03, 0.01, 0.003)
+TEMPERATURES = (0.03, 0.01, 0.003)  # of the spread of the costs, for the potentials; not tuned
 HOST_REST_POINTS = 300  # that mutual matches leave: the CPU matches them
 MAX_REST_POINTS = 1000  # that it still matches exactly
 MIN_MATCHED_SHARE = 0.02  # of the points find each other in a round: else rounds do not help
-CANDIDATES = 12  # of a point
-LEVELS = 512
+CANDIDATES = 12  # of a point, the least of its reduced costs; not tuned
+LEVELS = 512  # of weighted rows, or rows of different lengths, which are compared at as many shares
 MOST_LEVELS = 1024  # all of them, up to here
 # What start="anchors" tries. The one that is not annealed comes last: by then it shows whether it is worth its swaps.
 ANCHOR_STARTS = ("middle", "near_annealed", "product", "near")

@@ -1,4 +1,4 @@
-"""All pairs of spaces on a CUDA device, and averages over grids: ``pairs.cu``, with ``pair_sweeps.cu``.
+"""All pairs of spaces on a CUDA device, and averages over grids: ``pairs.cu``, ``pair_sweeps.cu``, ``pair_gaps.cu``.
 
 Prepared spaces are packed: the numbers of many in one tensor, with a table of where each begins. Values of uniform
 spaces have the bits of the native kernels; none depends on what else is computed along with it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property, partial
+from itertools import product
 from math import gcd
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,17 @@ from anchorot.exceptions import AnchorotError
 from anchorot.torch._cuda import Kernel, compile_kernels, long, pointer
 from anchorot.torch._levels import quantiles, sort_rows
 
-NAMES = ("level_parts", "sum_parts", "step_pairs", "sweep_parts", "cell_averages")
+NAMES = (
+    "level_parts",
+    "sum_parts",
+    "step_pairs",
+    "sweep_parts",
+    "sweep_gap_parts",
+    "gap_sums",
+    "gap_parts",
+    "cell_averages",
+)
+SOURCES = ("pairs.cu", "pair_sweeps.cu", "pair_gaps.cu")
 THREADS = 128  # of a block, except in sweeps
 LANES = 32  # threads that sweep a stretch of events together
 STRETCH, ROW_STRETCH = 8192, 32  # least events of a stretch, in all and for every row
@@ -33,6 +44,8 @@ ROW_BYTES, STATE_BYTES = 28, 32  # of all that is known of one row in a sweep, a
 PART_NUMBERS = 1 << 25  # that are added up to values of pairs, of one launch
 LAUNCH_STEPS = 1 << 37  # numbers merged, about, in one launch: well below a second
 EVENT_STEPS = 32  # what an event costs, in numbers merged
+GAP_TILE = 4  # spaces of either side whose gaps a group of lanes sums together, as in pair_gaps.cu
+SAFE_EXPONENT = 400  # beyond 2^400, and below 2^-400, squares of costs are left to the CPU, as in native/transport.cpp
 MOST_ROWS = 850  # of a space that is swept on a device: the heights of two share a block's memory
 
 Stopped = Callable[[], bool]
@@ -52,6 +65,47 @@ def pair_energies(x: PackedSpaces, y: PackedSpaces, stopped: Stopped) -> Float64
         max_cost = np.maximum.outer(x.spans[:, 1], y.spans[:, 1]) - np.minimum.outer(x.spans[:, 0], y.spans[:, 0])
     out[np.isinf(max_cost)] = np.inf
     return out
+
+
+def pair_distances(x: PackedSpaces, y: PackedSpaces, p: int, stopped: Stopped) -> Float64s:
+    """SAW_p of all pairs of spaces of x and of y; NaN for those that are not for a device, and once it is stopped."""
+    out = np.full((x.count, y.count), np.nan)
+    for one, other in product(x.gaps, y.gaps):
+        out[np.ix_(one.members, other.members)] = gap_distances(one, other, p, stopped).numpy(force=True)
+    for rows, columns, events_x, events_y in _swept(x, y):
+        found = sweep_energies(events_x, events_y, stopped, name="sweep_gap_parts")
+        out[np.ix_(rows, columns)] = found.numpy(force=True)
+    with np.errstate(over="ignore"):
+        spans = np.maximum.outer(x.spans[:, 1], y.spans[:, 1]) - np.minimum.outer(x.spans[:, 0], y.spans[:, 0])
+    if p == 2:
+        out[np.abs(np.frexp(spans)[1]) > SAFE_EXPONENT] = np.nan
+    out[np.isinf(spans)] = np.inf
+    return out
+
+
+def gap_distances(x: PackedGaps, y: PackedGaps, p: int, stopped: Stopped) -> Tensor:
+    """SAW_p of all pairs of uniform spaces, of one shape on either side."""
+    rows, columns, device = len(x.numbers), len(y.numbers), x.numbers.device
+    out, (k, n), (l, m) = _empty(rows, columns, device), x.shape, y.shape
+    if x.shape == y.shape:
+        kernel, groups = _kernels(device)["gap_sums"], THREADS // LANES
+        across = 2 if groups >= 4 else 1
+        for first, stop in _bands(out, 1, k * n, stopped):
+            part, some = out[first:stop], x.numbers[first:stop]
+            grid = -(-len(some) // (groups // across * GAP_TILE)), -(-columns // (across * GAP_TILE))
+            sizes = long(len(some)), long(columns), long(k * n), long(p)
+            kernel.launch(grid, THREADS, (pointer(some), pointer(y.numbers), pointer(part), *sizes))
+        out /= k * n
+    else:
+        most = k + l - gcd(k, l)
+        kernel, inputs = _kernels(device)["gap_parts"], (pointer(x.numbers), pointer(y.numbers))
+
+        def launch(part: Tensor, first: int, pairs: int) -> None:
+            sizes = [long(size) for size in (first, columns, k, n, l, m, p, most, pairs * most)]
+            kernel.launch((-(-pairs * most // THREADS), 1), THREADS, (*inputs, pointer(part), *sizes))
+
+        out = _by_parts(launch, out, most, most * (n + m), stopped)
+    return out if p == 1 else out.sqrt()
 
 
 def _swept(x: PackedSpaces, y: PackedSpaces) -> Iterator[tuple[list[int], list[int], PackedEvents, PackedEvents]]:
@@ -79,12 +133,14 @@ def level_energies(x: PackedLevels, y: PackedLevels, stopped: Stopped, *, in_tur
     return _by_parts(launch, out, most, steps, stopped)
 
 
-def sweep_energies(x: PackedEvents, y: PackedEvents, stopped: Stopped, *, in_turn: bool = False) -> Tensor:
-    """AE (p = 1) of all pairs from their events, by sweeps; or `in_turn`, see `level_energies`."""
+def sweep_energies(
+    x: PackedEvents, y: PackedEvents, stopped: Stopped, *, in_turn: bool = False, name: str = "sweep_parts"
+) -> Tensor:
+    """AE (p = 1) of all pairs from their events, or SAW_1, by sweeps; or `in_turn`, see `level_energies`."""
     rows = max(n for _, n in x.sizes) + max(m for _, m in y.sizes)
     events = max(e for e, _ in x.sizes) + max(e for e, _ in y.sizes)
     most, columns = -(-events // STRETCH), 0 if in_turn else len(y.place)
-    threads, kernel = _sweep(-(-rows // 32) * 32, x.position.device)
+    threads, kernel = _sweep(name, -(-rows // 32) * 32, x.position.device)
     inputs = [pointer(t) for side in (x, y) for t in (side.position, side.row, side.jump, side.mass, side.place)]
 
     def launch(part: Tensor, first: int, pairs: int) -> None:
@@ -167,10 +223,10 @@ def _bands(out: Tensor, most: int, steps: int, stopped: Stopped) -> Iterator[tup
             torch.cuda.current_stream(out.device).synchronize()
 
 
-def _sweep(rows: int, device: torch.device) -> tuple[int, Kernel]:
+def _sweep(name: str, rows: int, device: torch.device) -> tuple[int, Kernel]:
     """Threads of a block, as many groups of lanes as its memory holds heights for, and the kernel."""
     groups = min(THREADS // LANES, SHARED_MEMORY // (ROW_BYTES * rows + STATE_BYTES))
-    return groups * LANES, _compiled(groups * LANES, rows, device)["sweep_parts"]
+    return groups * LANES, _compiled(groups * LANES, rows, device)[name]
 
 
 def _kernels(device: torch.device) -> dict[str, Kernel]:
@@ -179,7 +235,7 @@ def _kernels(device: torch.device) -> dict[str, Kernel]:
 
 @cache
 def _compiled(threads: int, rows: int, device: torch.device) -> dict[str, Kernel]:
-    source = "".join(Path(__file__).with_name(name).read_text() for name in ("pairs.cu", "pair_sweeps.cu"))
+    source = "".join(Path(__file__).with_name(name).read_text() for name in SOURCES)
     sizes = {"THREADS": threads, "LANES": LANES, "ROWS": rows, "STRETCH": STRETCH, "ROW_STRETCH": ROW_STRETCH}
     return dict(zip(NAMES, compile_kernels(source, NAMES, dict[str, object](sizes), device), strict=True))
 
@@ -190,6 +246,14 @@ class PackedLevels(NamedTuple):
     numbers: Tensor  # float64, padded on both sides for reads beyond the ends
     place: Tensor  # (spaces, 3): where a space begins, how many levels it has, how many numbers each
     shapes: list[tuple[int, int]]
+
+
+class PackedGaps(NamedTuple):
+    """Sorted levels of the uniform spaces of one shape."""
+
+    numbers: Tensor  # (spaces, levels * anchors) float64
+    shape: tuple[int, int]
+    members: list[int]  # which of all spaces they are
 
 
 class PackedSteps(NamedTuple):
@@ -221,6 +285,18 @@ def pack_levels(spaces: Sequence[Floats], device: torch.device) -> PackedLevels:
     begins = _begins([levels * count for levels, count in shapes]) + padding
     place = np.column_stack([begins, np.array(shapes)])
     return PackedLevels(_to(np.concatenate(parts), device), _to(place, device), shapes)
+
+
+def pack_gaps(spaces: dict[int, Floats], device: torch.device) -> list[PackedGaps]:
+    """Bring levels to a device as they are, those of each shape together."""
+    members: dict[tuple[int, int], list[int]] = {}
+    for index, levels in spaces.items():
+        members.setdefault((len(levels), levels.shape[1]), []).append(index)
+    packed = []
+    for shape, some in members.items():
+        numbers = np.stack([spaces[index].ravel() for index in some]).astype(np.float64, copy=False)
+        packed.append(PackedGaps(_to(numbers, device), shape, some))
+    return packed
 
 
 def join_levels(parts: Sequence[PackedLevels]) -> PackedLevels:
@@ -275,7 +351,13 @@ class PackedSpaces:
     """
 
     def __init__(
-        self, indices: Sequence[int], item: Callable[[int], AnchorFeatures], p: int, device: torch.device
+        self,
+        indices: Sequence[int],
+        item: Callable[[int], AnchorFeatures],
+        p: int,
+        device: torch.device,
+        *,
+        sliced: bool = False,
     ) -> None:
         items = [item(index) for index in indices]
         self.count, self.device = len(items), device
@@ -283,10 +365,12 @@ class PackedSpaces:
         self.uniform = [k for k, x in enumerate(items) if x.levels is not None]
         self.weighted = [k for k, x in enumerate(items) if x.levels is None and p == 1 and is_small(x)]
         self.small = [k for k in self.uniform if is_small(items[k])]  # may be swept next to weighted ones
-        self.steps = pack_steps([x.mean_quantile for x in items], device) if p == 2 else None
+        self.steps = pack_steps([x.mean_quantile for x in items], device) if p == 2 and not sliced else None
         self.levels = self.events = None
-        if self.uniform and p == 1:
-            self.levels = pack_levels([x.levels for x in items if x.levels is not None], device)
+        levels = {k: x.levels for k, x in enumerate(items) if x.levels is not None}
+        self.gaps = pack_gaps(levels, device) if sliced else []
+        if self.uniform and p == 1 and not sliced:
+            self.levels = pack_levels(list(levels.values()), device)
         if self.weighted:
             self.events = pack_events([items[k].events for k in self.weighted], device)
         self._small_items = [partial(item, indices[k]) for k in self.small]
@@ -299,7 +383,7 @@ class PackedSpaces:
     @property
     def n_bytes(self) -> int:
         """Bytes on the device."""
-        packs = (self.steps, self.levels, self.events, self.__dict__.get("uniform_events"))
+        packs = (*self.gaps, self.steps, self.levels, self.events, self.__dict__.get("uniform_events"))
         tensors = (part for pack in packs if pack is not None for part in pack if isinstance(part, Tensor))
         return sum(tensor.nbytes for tensor in tensors)
 

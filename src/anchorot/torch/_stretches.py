@@ -19,10 +19,10 @@ from anchorot.torch._cuda import Argument, Kernel, compile_kernels, long, pointe
 
 Value = Tensor | int | tuple[type, Argument] | None  # of an argument; integers have 64 bits unless they say otherwise
 
-THREADS = 256
+THREADS = 256  # of a block
 LEAST_SIZE = 256  # places for events in a stretch
 TABLE_NUMBERS = 1 << 24  # in one table of the stretches that are handled at a time
-LARGEST_EVENT = 1 << 31
+LARGEST_EVENT = 1 << 31  # numbers of events have 32 bits, signed
 FINE_BITS = 60  # sums over overlapping events are integers
 SOURCES = ("stretches.cu", "stretch_sweep.cu", "stretch_weights.cu")
 KERNELS = (

@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from anchorot._kernels.numpy.sweep import gap_energy, moments
+from anchorot._kernels.powers import gap_energy, moments
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.space import Space
 from anchorot.torch import _stretches

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -206,7 +206,7 @@ def align(
     return _result(batch, runs, unit, factor, shape)
 
 
-def _check_features(features: tuple[Tensor, Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+def _check_features(features: Any, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Return features as batches (batch, n, d) and (batch, m, d)."""
     if not isinstance(features, list | tuple) or len(features) != 2:
         got = f"{len(features)} of them" if isinstance(features, list | tuple) else type(features).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -10,9 +11,10 @@ import torch
 from torch import Tensor
 
 from anchorot._typing import RngLike
-from anchorot.align.correspondence import Candidate
-from anchorot.align.embeddings.pipeline import align_embeddings as align_arrays
+from anchorot.align.correspondence import Candidate, warn_if_unreliable
+from anchorot.align.embeddings.pipeline import solve
 from anchorot.align.embeddings.result import EmbeddingAlignment
+from anchorot.align.truth import Hits
 from anchorot.exceptions import InputError
 from anchorot.torch._checks import check_alike, check_points
 
@@ -65,6 +67,10 @@ class TensorEmbeddingAlignment(EmbeddingAlignment):
         """The k points that each may belong to, the likeliest first, (n, k)."""
         return torch.from_numpy(self._arrays.top_k(k)).to(self.matches.device)
 
+    def retrieve(self, x: Tensor, k: int = 1) -> Tensor:  # type: ignore[override]
+        """Points of the second side that are nearest to further points of the first, (l, k)."""
+        return torch.from_numpy(self._arrays.retrieve(_on_host(x), k)).to(self.matches.device)
+
     def soft(self, candidate: Candidate | None = None) -> Any:
         """See :meth:`anchorot.EmbeddingAlignment.soft`; an array, or a sparse one."""
         return self._arrays.soft(candidate)
@@ -81,12 +87,12 @@ class TensorEmbeddingAlignment(EmbeddingAlignment):
         """Summarise the alignment in words."""
         return self._arrays.facts(full)
 
-    def hits(self, truth: Any) -> float:
-        """Share of the points whose match is the true one."""
+    def hits(self, truth: Any) -> Hits:
+        """Share of the points whose match is the true one; see :meth:`anchorot.Correspondence.hits`."""
         return self._arrays.hits(_on_host(truth))
 
     def project(self, values: Any, *, onto: str = "first", soft: bool = True) -> Tensor:  # type: ignore[override]
-        """Carry one side's numbers over to the points of the other; see :meth:`anchorot.EmbeddingAlignment.project`."""
+        """Carry one side's numbers over to the points of the other; see :meth:`anchorot.Correspondence.project`."""
         return torch.from_numpy(self._arrays.project(_on_host(values), onto=onto, soft=soft)).to(self.rotation)
 
     def transfer(self, labels: Any, *, onto: str = "first", soft: bool = True) -> tuple[Any, Any]:
@@ -122,7 +128,8 @@ def align_embeddings(
     x: Tensor,
     y: Tensor,
     *,
-    metric: str = "cosine",
+    metric: str = "auto",
+    seeds: Iterable[tuple[int, int]] | Mapping[int, int] | None = None,
     n_landmarks: int | None = None,
     rng: RngLike = None,
     progress: bool = True,
@@ -136,8 +143,12 @@ def align_embeddings(
     ----------
     x, y : tensor of shape (n, d) and (m, e)
         One row for each point.
-    metric : {"cosine", "euclidean"}
-        Whether directions alone count (rows are brought to length 1), or positions do, up to a common scale.
+    metric : {"auto", "cosine", "euclidean"}
+        Whether directions alone count ("cosine": rows are brought to length 1), or positions do, up to a common scale
+        ("euclidean"). "auto" keeps what more points agree on.
+    seeds : iterable of pairs (i, j) or mapping, optional
+        Points that are known to go together.
+        Row i of `x` and row j of `y`.
     n_landmarks : int, optional
         Points of each side that are aligned first, by their distances.
     rng : None, int or numpy.random.Generator
@@ -164,7 +175,6 @@ def align_embeddings(
     if x.ndim != 2 or y.ndim != 2:
         raise InputError(f"x and y have shapes {tuple(x.shape)} and {tuple(y.shape)}, but (n, d) and (m, e) are needed")
     device = str(x.device) if x.device.type == "cuda" else None
-    found = align_arrays(
-        x.detach(), y.detach(), metric=metric, n_landmarks=n_landmarks, rng=rng, device=device, progress=progress
-    )
+    found = solve(x.detach(), y.detach(), metric, seeds, n_landmarks, rng, device, progress)
+    warn_if_unreliable(found.reliable, found.remedies, stacklevel=3)  # through the wrapper of `no_grad`
     return TensorEmbeddingAlignment.of(found, x)

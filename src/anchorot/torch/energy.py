@@ -1,12 +1,12 @@
-r"""Anchor Energy of tensors: plain, by types or vectors of points, and up to a reach.
+r"""Anchor Energy of tensors: plain, by types or vectors of points, and up to a max_cost.
 
 Types split anchors and what they see into blocks (c, b), each a collection of measures whose masses need not sum to 1;
-vectors give anchors masses of several coordinates. Costs end at the reach, and so does the integral:
+vectors give anchors masses of several coordinates. Costs end at max_cost, and so does the integral:
 
-    AE = Σ_blocks 2 ∬_{x <= reach} |D(x, t)|² dx dt ,   D the mass of one side's quantiles up to x less the other's.
+    AE = Σ_blocks 2 ∬_{x <= max_cost} |D(x, t)|² dx dt ,   D the mass of one side's quantiles up to x less the other's.
 
 Uniform weights: levels are merged by one sort, and autograd does the rest. Any weights: the sweep over events, with
-what a block's masses lack standing at the reach, as one row more.
+what a block's masses lack standing at max_cost, as one row more.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def anchor_energy(
         Power of the cost.
     ground : {"w1", "w2"}
         The distance between anchors: OT_p, or the unsquared W_2, which sees all that anchors differ in but takes O(n³)
-        time. The latter goes with p=1, and not with types, features or reach; :func:`projected_energy` estimates it.
+        time. The latter goes with p=1, and not with types, features or max_cost; :func:`projected_energy` estimates it.
     types : (tensor of shape (..., n), tensor of shape (..., m)), optional
-        Integers that say what kind of point each is: marked Anchor Energy, which splits anchors and what they see by
-        type. p = 1 only.
+        Integers that say what kind of point each is: Anchor Energy with types, which splits anchors, and what they see,
+        by type. p = 1 only.
     features : (tensor of shape (..., n, d), tensor of shape (..., m, d)), optional
         A vector for every point, which its anchor weighs (already mapped: see :func:`anchorot.anchors.feature_map`);
         gradients reach them. p = 1 only, and not together with types.
@@ -114,13 +114,13 @@ def anchor_energy(
             limit = max(float(cost_span(*side)[1].max()) for side in ((x, a), (y, b)))
         else:
             limit = check_finite_number(max_cost, "max_cost")
-        x, y = (cost.double().clamp(max=limit) for cost in (x, y))  # float32 would round the reach to another one
+        x, y = (cost.double().clamp(max=limit) for cost in (x, y))  # float32 would round max_cost
         attributes = attributes_of(x, y, types, features)
         if attributes is not None:
             return _in_range(attribute_energy(x, y, a, b, attributes, limit).to(dtype), p)
     x, y = x.reshape(-1, n, n), y.reshape(-1, m, m)
     if is_uniform(a) and is_uniform(b):
-        return _in_range(_uniform_energy(x, y, p).to(dtype), p).view(batch)
+        return _in_range(of_uniform(_uniform_parts, x, y, p).to(dtype), p).view(batch)
     a, b = or_uniform(a, x).reshape(-1, n), or_uniform(b, y).reshape(-1, m)
     return _in_range(_weighted_energy(x, y, a, b, p).to(dtype), p).view(batch)
 
@@ -130,19 +130,33 @@ def _in_range(energy: Tensor, p: int) -> Tensor:
     return energy
 
 
-class _UniformEnergy(Function):
-    """Value and analytic gradient in the costs; the gradient is made in the forward pass, from the same sorts."""
+Parts = Callable[[Tensor, Tensor, int, tuple[bool, bool]], tuple[Tensor, Tensor | None, Tensor | None]]
+
+
+class _OfUniform(Function):
+    """A value of uniform spaces and its gradients in their costs, made in the forward pass, from the same sorts."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor, p: int) -> Tensor:
-        value, *gradients = _uniform_parts(x, y, p, ctx.needs_input_grad[:2])
+    def forward(ctx: Any, parts: Parts, x: Tensor, y: Tensor, p: int) -> Tensor:
+        value, *gradients = parts(x, y, p, ctx.needs_input_grad[1:3])
         ctx.save_for_backward(*gradients)
         return value
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return *(None if g is None else g * grad[:, None, None] for g in ctx.saved_tensors), None
+        scaled = (None if g is None else g * grad[:, None, None].to(g.dtype) for g in ctx.saved_tensors)
+        return None, *scaled, None
+
+
+_of_uniform: Callable[..., Tensor] = _OfUniform.apply
+
+
+def of_uniform(parts: Parts, x: Tensor, y: Tensor, p: int) -> Tensor:
+    """Value of two batches of costs, from a function to the value and those gradients that are wanted."""
+    if torch.is_grad_enabled() and (x.requires_grad or y.requires_grad):
+        return _of_uniform(parts, x, y, p)
+    return parts(x, y, p, (False, False))[0]  # without what autograd takes to look at a call
 
 
 class _WeightedEnergy(Function):
@@ -169,20 +183,13 @@ def _uniform_parts(
     return value.to(x.dtype), in_x, in_y
 
 
-def _uniform_energy(x: Tensor, y: Tensor, p: int) -> Tensor:
-    if torch.is_grad_enabled() and (x.requires_grad or y.requires_grad):
-        return _differentiable_uniform_energy(x, y, p)
-    return _uniform_parts(x, y, p, (False, False))[0]  # without what autograd takes to look at a call
-
-
-_differentiable_uniform_energy: Callable[..., Tensor] = _UniformEnergy.apply
 _weighted_energy: Callable[..., Tensor] = _WeightedEnergy.apply
 
 
 class Block(NamedTuple):
     """Anchors (rows) that see some points (columns)."""
 
-    cost: Tensor  # (anchors, seen) float64, up to the reach
+    cost: Tensor  # (anchors, seen) float64, up to max_cost
     weights: Tensor  # (seen,) of sum 1
     mass: Tensor  # (anchors, size)
 
@@ -199,7 +206,8 @@ def attributes_of(
     x: Tensor, y: Tensor, types: tuple[Tensor, Tensor] | None, features: tuple[Tensor, Tensor] | None
 ) -> PointAttributes | None:
     """Return the attributes of two batches of costs, one for every point of every entry; None if there are none."""
-    given, name = (types, "types") if features is None else (features, "features")
+    given: Any = types if features is None else features
+    name = "types" if features is None else "features"
     if given is None:
         return None
     if not isinstance(given, tuple | list) or len(given) != 2 or not all(isinstance(side, Tensor) for side in given):
@@ -225,7 +233,7 @@ def attributes_of(
 def attribute_energy(
     x: Tensor, y: Tensor, a: Tensor | None, b: Tensor | None, attributes: PointAttributes, max_cost: float
 ) -> Tensor:
-    """Marked energy of every entry of two batches of float64 costs up to the reach."""
+    """Energy with attributes of every entry of two batches of float64 costs up to max_cost."""
     uniform = is_uniform(a) and is_uniform(b)
     a, b = or_uniform(a, x), or_uniform(b, y)
     batch = x.shape[:-2]
@@ -275,19 +283,25 @@ def _block(cost: Tensor, weights: Tensor, types: Tensor, anchor: int, seen: int)
 
 
 def _merged_energy(x: Block, y: Block, max_cost: float) -> Tensor:
+    area, d = merged_levels(x, y, max_cost)
+    return 2 * (area * (d * d).sum(dim=-1)).sum()
+
+
+def merged_levels(x: Block, y: Block, max_cost: float) -> tuple[Tensor, Tensor]:
+    """Areas between the merged numbers of both sides' levels, and D there: the mass of x up to them less that of y."""
     (n, levels_x), (m, levels_y) = x.cost.shape, y.cost.shape
     side, _ = segments(levels_x, levels_y, x.cost.device)
     of_x, of_y = (block.cost.sort(dim=-1).values.mT for block in (x, y))
     z, order = torch.cat([of_x[side.own], of_y[side.other]], dim=-1).sort(dim=-1)
     if n + m == 0:
-        return x.mass.sum() + y.mass.sum()
+        return z, z[..., None]
     d = torch.cat([x.mass, -y.mass])[order].cumsum(dim=-2)
     gaps = torch.diff(z, dim=-1, append=z.new_full((len(z), 1), max_cost))
-    return 2 * (side.width[:, None] * gaps * (d * d).sum(dim=-1)).sum()
+    return side.width[:, None] * gaps, d
 
 
 def _complete_masses(block: Block, coordinate: int, max_cost: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Costs, weights and masses of one coordinate, with one more anchor at the reach that makes all masses sum to 0."""
+    """Costs, weights and masses of one coordinate, with one more anchor at max_cost that makes all masses sum to 0."""
     mass = block.mass[:, coordinate]
     last = block.cost.new_full((1, block.cost.shape[1]), max_cost)
     return torch.cat([block.cost, last]), block.weights, torch.cat([mass, -mass.sum()[None]])

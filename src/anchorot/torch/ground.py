@@ -58,7 +58,7 @@ def projected_energy(
     ----------
     cost_x, cost_y : tensor of shape (..., n, n) and (..., m, m)
     weights_x, weights_y : tensor of shape (..., n) and (..., m), optional
-        As for :func:`anchor_energy`; every entry of a batch has projections of its own.
+        As for :func:`anchor_energy`; every entry of a batch has its own projections.
     n_projections : int >= 2
     rng : None, int or torch.Generator
         Source of randomness: a seed, or a generator on the device of the costs; by default PyTorch's own.

@@ -1,4 +1,4 @@
-// Anchor Energies of all pairs of spaces of any weights: native/sweep.cpp, with LANES threads for a stretch of a pair's
+// Anchor Energies of all pairs of spaces of any weights, and SAW_1 with |D| for D^2: native/sweep.cpp, with LANES threads for a stretch of a pair's
 // events. Follows pairs.cu, and is compiled together with it, with
 //   LANES, 32 at most, that sweep together; ROWS that they can hold, of both spaces; STRETCH and ROW_STRETCH, the least
 //   events of a stretch, in all and for every row.
@@ -99,33 +99,43 @@ __device__ __forceinline__ void begin_heights(Heights& state, const Events& x, c
   group_sync();
 }
 
-// This lane's share of the integral of D^2 over heights, as a sum of squares.
-__device__ __forceinline__ double heights_energy(const Heights& state, int rows) {
+// This lane's share of the integral of D^2, or of |D|, over heights.
+template <bool ABSOLUTE> __device__ __forceinline__ double heights_energy(const Heights& state, int rows) {
   double sum = 0;
   for (int k = lane_of(); k + 1 < rows; k += LANES) {
-    sum = plus_product(sum, (double)(state.height[k + 1] - state.height[k]), state.d[k] * state.d[k]);
+    const double d = state.d[k], height = (double)(state.height[k + 1] - state.height[k]);
+    sum = plus_product(sum, height, ABSOLUTE ? fabs(d) : d * d);
   }
   return sum;
 }
 
 // Lift a row of mass s from h to h + jump; returns this lane's share of the change of the energy, s^2 jump - 2 s A with
 //   A = integral of D from h to h + jump = jump d + sum over the rows passed of their mass (h + jump - their height),
-// rows at h that stand behind this one being passed too, and d the mass up to its own place.
-__device__ __forceinline__ double lift(Heights& state, int rows, int row, Int jump) {
+// rows at h that stand behind this one being passed too, and d the mass up to its own place. Of |D| the change is the
+// integral of |D - s| - |D| from h to h + jump.
+template <bool ABSOLUTE> __device__ __forceinline__ double lift(Heights& state, int rows, int row, Int jump) {
   const int lane = lane_of();
   const double s = state.mass[row];
   int k = state.place[row], passed = LANES;
   const Int target = state.height[k] + jump;
-  double d = state.d[k], change = lane == 0 ? s * (double)jump * (s - 2 * d) : 0;
+  Int here = state.height[k];
+  double d = state.d[k], change = lane == 0 && !ABSOLUTE ? s * (double)jump * (s - 2 * d) : 0;
   while (passed == LANES) {
     const int at = k + 1 + lane;
     const Int height = at < rows ? state.height[at] : target;
     const double own = at < rows ? state.d[at] : 0;
     const unsigned short other = at < rows ? state.row[at] : 0;
     passed = __popc(group_ballot(height < target));
+    if (ABSOLUTE) {  // between the entry below this lane's and its own, or the target
+      const Int before = from_lane(height, lane > 0 ? lane - 1 : 0), below = lane > 0 ? before : here;
+      const double d_before = from_lane(own, lane > 0 ? lane - 1 : 0), d_below = lane > 0 ? d_before : d;
+      const Int top = height < target ? height : target;
+      if (below < target) change = plus_product(change, (double)(top - below), fabs(d_below - s) - fabs(d_below));
+      if (passed > 0) here = from_lane(height, passed - 1);
+    }
     group_sync();
     if (lane < passed) {
-      change = plus_product(change, -2 * s * state.mass[other], (double)(target - height));
+      if (!ABSOLUTE) change = plus_product(change, -2 * s * state.mass[other], (double)(target - height));
       state.height[at - 1] = height;
       state.d[at - 1] = own - s;
       state.row[at - 1] = other;
@@ -145,14 +155,14 @@ __device__ __forceinline__ double lift(Heights& state, int rows, int row, Int ju
   return change;
 }
 
-// 2 integral f over the stretch from merged event `begin` to `end`, and the gap after it. Every lane has a share of f;
+// 2 integral f, or of |D| once, over the stretch from merged event `begin` to `end`, and the gap after it. Every lane has a share of f;
 // the integrals of all are added up at the end.
-__device__ __forceinline__ double swept(Heights& state, const Events& x, const Events& y, int begin, int end) {
+template <bool ABSOLUTE> __device__ __forceinline__ double swept(Heights& state, const Events& x, const Events& y, int begin, int end) {
   const int rows = x.rows + y.rows, lane = lane_of(), last = end < x.count + y.count ? end : end - 1;
   const double start = x.position[0] < y.position[0] ? x.position[0] : y.position[0], share = 1.0 / (double)rows;
   int i = merge_place(x.position, x.count, y.position, y.count, begin), j = begin - i;
   begin_heights(state, x, y, i, j);
-  double f = heights_energy(state, rows), sum = 0;
+  double f = heights_energy<ABSOLUTE>(state, rows), sum = 0;
   double here = j == y.count || (i < x.count && x.position[i] <= y.position[j]) ? x.position[i] : y.position[j];
   for (int e = begin; e <= last; e += LANES) {
     // This lane's event of the next LANES.
@@ -167,24 +177,23 @@ __device__ __forceinline__ double swept(Heights& state, const Events& x, const E
     const Int jump = of_x ? x.jump[own_i] : y.jump[own_j];
     for (int t = 0; t < LANES && e + t <= last; t++) {
       const double next = from_lane(position, t);
-      if (next - here > __dmul_rn(share, next - start)) f = heights_energy(state, rows);
+      if (next - here > __dmul_rn(share, next - start)) f = heights_energy<ABSOLUTE>(state, rows);
       sum = plus_product(sum, next - here, f);
       here = next;
-      if (e + t < end) f = __dadd_rn(f, lift(state, rows, from_lane(row, t), from_lane(jump, t)));
+      if (e + t < end) f = __dadd_rn(f, lift<ABSOLUTE>(state, rows, from_lane(row, t), from_lane(jump, t)));
     }
     i += __popc(group_ballot(is_there && of_x));
     j = e + LANES - i;
   }
-  sum = group_sum(sum) * (2.0 / (double)(1LL << 62));
+  sum = group_sum(sum) * ((ABSOLUTE ? 1.0 : 2.0) / (double)(1LL << 62));
   return sum > 0 ? sum : 0;
 }
 
 // Every stretch of every pair, LANES threads each: part[pair * most + k]. Without columns as in `level_parts`.
-extern "C" __global__ void __launch_bounds__(THREADS) sweep_parts(
+template <bool ABSOLUTE> __device__ __forceinline__ void sweep_pair(
     const double* x_position, const unsigned* x_row, const Int* x_jump, const double* x_mass, const Int* x_place,
     const double* y_position, const unsigned* y_row, const Int* y_jump, const double* y_mass, const Int* y_place,
-    double* part, Int first_row, Int columns, Int most, Int total) {
-  __shared__ Heights states[THREADS / LANES];
+    double* part, Int first_row, Int columns, Int most, Int total, Heights* states) {
   const Int place = (Int)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
   if (place >= total) return;
   const Int pair = place / most;
@@ -197,7 +206,23 @@ extern "C" __global__ void __launch_bounds__(THREADS) sweep_parts(
   double sum = 0;
   if (begin < events) {
     const int end = events - begin < length ? events : (int)begin + length;
-    sum = swept(states[threadIdx.x / LANES], x, y, (int)begin, end);
+    sum = swept<ABSOLUTE>(states[threadIdx.x / LANES], x, y, (int)begin, end);
   }
   if (lane_of() == 0) part[place] = sum;
+}
+extern "C" __global__ void __launch_bounds__(THREADS) sweep_parts(
+    const double* x_position, const unsigned* x_row, const Int* x_jump, const double* x_mass, const Int* x_place,
+    const double* y_position, const unsigned* y_row, const Int* y_jump, const double* y_mass, const Int* y_place,
+    double* part, Int first_row, Int columns, Int most, Int total) {
+  __shared__ Heights states[THREADS / LANES];
+  sweep_pair<false>(x_position, x_row, x_jump, x_mass, x_place, y_position, y_row, y_jump, y_mass, y_place, part, first_row,
+             columns, most, total, states);
+}
+extern "C" __global__ void __launch_bounds__(THREADS) sweep_gap_parts(
+    const double* x_position, const unsigned* x_row, const Int* x_jump, const double* x_mass, const Int* x_place,
+    const double* y_position, const unsigned* y_row, const Int* y_jump, const double* y_mass, const Int* y_place,
+    double* part, Int first_row, Int columns, Int most, Int total) {
+  __shared__ Heights states[THREADS / LANES];
+  sweep_pair<true>(x_position, x_row, x_jump, x_mass, x_place, y_position, y_row, y_jump, y_mass, y_place, part, first_row,
+             columns, most, total, states);
 }

@@ -1,4 +1,4 @@
-"""What depends on the order of costs alone, without a gradient: the Anchor Energy Plan, and ranks."""
+"""The Anchor Energy Plan and ranks, which depend on the order of costs only and have no gradient."""
 
 import torch
 from torch import Tensor

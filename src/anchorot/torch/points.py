@@ -1,4 +1,4 @@
-"""Costs from points, and Anchor Energy of point clouds whose distances do not fit in memory, or only just."""
+"""Costs from points, and Anchor Energy of point clouds whose distances may not fit in memory."""
 
 from __future__ import annotations
 

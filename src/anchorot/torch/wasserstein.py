@@ -185,7 +185,7 @@ def _solve(
 def _solve_by_mean(
     costs: Tensor, a: Tensor, b: Tensor, least: Tensor, max_iter: int, tolerance: float
 ) -> tuple[EntropicPlan, Tensor]:
-    """Solve each of a batch at the default epsilon of its own mean cost, in units of which all have the same one.
+    """Solve each of a batch at the default epsilon of its mean cost, in units of which all have the same one.
 
     A mean cost below the least one is rounding.
     """
