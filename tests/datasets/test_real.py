@@ -1,4 +1,4 @@
-"""Real data that the package or an extra brings."""
+"""Real data that ship with the package or an extra."""
 
 import sys
 

@@ -1,10 +1,10 @@
-"""Feed mutated files to the readers: only anchorot's own errors may come out, never a crash, a hang or a flood.
+"""Feed mutated files to the readers: only anchorot's own errors may be raised, without a crash or a hang.
 
     python -m tests.io.fuzz --cases 100000        as many of every format
     python -m tests.io.fuzz obj --only 1234       one case again, in the open
 
-Every case follows from its format, number and seed alone. Cases run in a process of their own with little memory, so
-that what would kill a user's program only ends that process, and is told.
+Every case follows from its format, number and seed alone. Cases run in their own process with little memory, so
+that what would kill a user's program only ends that process, and is reported.
 """
 
 import argparse
@@ -43,6 +43,7 @@ OPTIONS = {
     "cells": {"types": "kind", "features": ["depth", "X_pca"]},
     "arrays": {"geodesic": "edge", "types": "V", "features": "weights"},
     "cohort": {"sample": "kind", "points": "depth"},
+    "crystal": {"types": "element", "atoms": 20},
     "tree": {"types": "structure", "features": "radius", "disconnected": 9.0},
 }
 MESH = ("heat", "edge", "exact")
@@ -67,7 +68,37 @@ FORMATS = {
     "csv.gz": ("plain", "points", "columns"),
     "graphml.gz": ("plain", "edges", "nodes"),
     "obj.gz": MESH[:2],
+    "cif": ("plain", "crystal"),
+    "vasp": ("plain", "crystal"),
 }
+SALT_CIF = """data_salt
+_cell_length_a 5.64
+_cell_length_b 5.64
+_cell_length_c 5.64
+_cell_angle_alpha 90
+_cell_angle_beta 90
+_cell_angle_gamma 90
+_symmetry_space_group_name_H-M 'F m -3 m'
+loop_
+_atom_site_label
+_atom_site_type_symbol
+_atom_site_fract_x
+_atom_site_fract_y
+_atom_site_fract_z
+Na1 Na 0 0 0
+Cl1 Cl 0.5 0.5 0.5
+"""
+SALT_POSCAR = """rock salt, its primitive cell
+1.0
+0.0 2.82 2.82
+2.82 0.0 2.82
+2.82 2.82 0.0
+Na Cl
+1 1
+Direct
+0.0 0.0 0.0
+0.5 0.5 0.5
+"""
 MOST_PROBLEMS = 5  # of one format; enough to begin with
 
 
@@ -125,6 +156,11 @@ def seeds(ending, folder):
     elif ending == "txt":
         np.savetxt(path("cost"), cost)
         path("authors").write_text("12\n" + made[0].read_text())
+    elif ending == "cif":
+        path("salt").write_text(SALT_CIF)
+    elif ending == "vasp":
+        path("salt").write_text(SALT_POSCAR)
+        path("unnamed").write_text(SALT_POSCAR.replace("Na Cl\n", "").replace("Direct", "Selective\nCartesian"))
     elif ending in ("edgelist", "graphml", "gexf", "gml"):
         write_graph(path("graph"), faces)
     elif ending == "swc":
@@ -161,6 +197,8 @@ def read(path, **options):
     """Read a space, or all of a collection."""
     if path.suffix == ".gin":
         return ao.io.read_gin(path)
+    if path.suffix in (".cif", ".vasp"):
+        options.pop("n_points")  # which they refuse
     return ao.from_cohort(path, **options) if "sample" in options else ao.read(path, **options)
 
 
@@ -197,7 +235,7 @@ def work(ending, cases, seed, progress):
 
 
 def run_anew(*words):
-    """Run this program in a process of its own; return its status and what it has said of errors."""
+    """Run this program in a separate process; return its status and its errors."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.io.fuzz", *words], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -214,11 +252,11 @@ def fuzz(ending, count, seed=0, run=run_anew):
             status, complaints = run(ending, *options)
             if status == 0:
                 break
-            told = (complaints.strip().splitlines() or [""])[-1]
+            reported = (complaints.strip().splitlines() or [""])[-1]
             if not progress.is_file():
-                return [f"{ending}: no case could be run: {told}"]
+                return [f"{ending}: no case could be run: {reported}"]
             number = int(progress.read_text())
-            problems.append(f"{ending}: case {number} of seed {seed} ended with status {status}: {told}")
+            problems.append(f"{ending}: case {number} of seed {seed} ended with status {status}: {reported}")
             first = number + 1
     return problems
 

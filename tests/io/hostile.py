@@ -1,7 +1,7 @@
-"""Spaces that are hard on arithmetic, and the laws that every distance keeps on them.
+"""Numerically difficult spaces, and the properties that every distance has on them.
 
-A distance is a `Distance`: a function of two spaces and a reach, which most ignore. Laws compare its answers on spaces
-that are the same but for what should not matter: single precision, points without weight, an offset, a unit.
+A `Distance` is a function of two spaces and a largest cost, which most ignore. Properties compare its results on spaces
+that differ only in what should not matter: single precision, points without weight, an offset, a unit.
 """
 
 from collections.abc import Callable
@@ -21,10 +21,10 @@ UNEVEN_REACH = 4.1  # which single precision rounds up
 
 @dataclass(frozen=True)
 class Distance:
-    """What is computed of two spaces and a reach, and which laws it keeps.
+    """A function of two spaces and a largest cost, and which properties it has.
 
-    The answer has the unit of the costs to the power `degree`. It is 0 for equal spaces, and the same at any offset,
-    unless told otherwise.
+    The result has the unit of the costs to the power `degree`. It is 0 for equal spaces, and does not depend on an
+    offset, unless stated otherwise.
     """
 
     of: Callable[[ao.Space, ao.Space, float], Any]
@@ -58,7 +58,7 @@ def with_costs(space, cost):
 
 
 def with_a_point_of_no_weight(space, cost):
-    """One more point, of a type of its own, in the midst of the others."""
+    """One more point, of its own type, in the midst of the others."""
     place = 1
     larger = np.insert(np.insert(space.cost, place, cost, axis=0), place, cost, axis=1)
     types = [*space.types[:place], "z", *space.types[place:]]
@@ -74,7 +74,7 @@ def assert_close(found, wanted, tolerance):
 
 
 def check_single_precision(distance):
-    """Costs of float32 are the numbers that they are, and the reach is one number for all precisions."""
+    """Costs of float32 are the numbers that they are, and max_cost is one number for all precisions."""
     for x, y in pairs():
         single = [with_costs(side, (side.cost + 0.1).astype(np.float32)) for side in (x, y)]
         double = [with_costs(side, side.cost.astype(np.float64)) for side in single]
@@ -102,7 +102,7 @@ def check_offset(distance):
 
 
 def check_unit(distance):
-    """The answer is in units of the costs; beyond the range of floats it is refused, and below it is 0."""
+    """The result scales with the costs; beyond the range of floats it is an error, and below it is 0."""
     for x, y in pairs():
         value = distance.of(x, y, REACH)
         for power in (distance.power, -distance.power):
@@ -127,7 +127,7 @@ def check_equal_spaces(distance):
 
 
 def check_single_points(distance):
-    """One point against one, and against many, is a finite answer, the same from either side."""
+    """One point against one, or against many, gives a finite and symmetric result."""
     points = [ao.Space([[cost]], types=["a"], features=[1.0]) for cost in (2.0, 5.0)]
     for x, y in (points, (points[0], next(pairs())[0])):
         found, back = distance.of(x, y, REACH), distance.of(y, x, REACH)

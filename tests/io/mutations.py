@@ -1,4 +1,4 @@
-"""Ways to damage a file: blindly, byte by byte, and with knowledge of what it holds."""
+"""Ways to damage a file: random bytes, and changes that know its format."""
 
 import gzip
 import io
@@ -151,7 +151,7 @@ def lie(content, rng):
 
 
 def damage_npz(content, rng, folder):
-    """Members damaged, lost, twice there, under each other's names, or told to be of another size."""
+    """Members damaged, lost, twice there, under each other's names, or declared with another size."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = [(name, archive.read(name)) for name in archive.namelist()]
     at = int(rng.integers(len(members)))

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, with the rights of any new file."""
+"""Files appear whole or not at all, with the permissions of any new file."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ def write(path, text="new"):
         temporary.write_text(text)
 
 
-def test_rights_are_those_of_a_new_file_and_the_umask_is_never_touched(tmp_path, monkeypatch):
+def test_permissions_are_those_of_a_new_file_and_the_umask_is_unchanged(tmp_path, monkeypatch):
     mask = os.umask(0o027)
     try:
         monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("threads share the umask"))
@@ -44,14 +44,14 @@ def test_a_link_is_followed(tmp_path):
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_nothing_but_a_regular_file_is_replaced(tmp_path, make):
+def test_only_regular_files_are_replaced(tmp_path, make):
     path = tmp_path / "x.csv"
     make(path)
     before = path.stat().st_mode
     for attempt in (check_writable, write):
-        with pytest.raises(OSError, match=r"this is (a folder|not a regular file)") as told:
+        with pytest.raises(OSError, match=r"this is (a folder|not a regular file)") as reported:
             attempt(path)
-        assert told.value.filename == os.fspath(path)
+        assert reported.value.filename == os.fspath(path)
     assert path.stat().st_mode == before
     assert os.listdir(tmp_path) == ["x.csv"]
 
@@ -59,25 +59,25 @@ def test_nothing_but_a_regular_file_is_replaced(tmp_path, make):
 def test_errors_name_the_file_that_the_caller_knows(tmp_path):
     path = tmp_path / "D.npz"
     for filename in ((), ("temporary",)):
-        with pytest.raises(OSError, match="No space left on device") as told, replacing(path) as temporary:
+        with pytest.raises(OSError, match="No space left on device") as reported, replacing(path) as temporary:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *(str(temporary) for _ in filename))
-        assert told.value.filename == os.fspath(path)
-        assert told.value.errno == errno.ENOSPC
-    with pytest.raises(OSError, match="10 requested and 3 written") as told, replacing(path):
+        assert reported.value.filename == os.fspath(path)
+        assert reported.value.errno == errno.ENOSPC
+    with pytest.raises(OSError, match="10 requested and 3 written") as reported, replacing(path):
         raise OSError("10 requested and 3 written")  # NumPy's tofile has no number to tell
-    assert told.value.filename == os.fspath(path)
-    with pytest.raises(FileNotFoundError) as told, replacing(path):
+    assert reported.value.filename == os.fspath(path)
+    with pytest.raises(FileNotFoundError) as reported, replacing(path):
         (tmp_path / "other").read_text()
-    assert told.value.filename == os.fspath(tmp_path / "other")
+    assert reported.value.filename == os.fspath(tmp_path / "other")
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["no/such/folder/x.csv", "x" * 256 + ".csv", "file/x.csv"])
-def test_what_cannot_be_written_is_known_before(tmp_path, name):
+def test_an_unwritable_path_is_reported_before_the_work(tmp_path, name):
     (tmp_path / "file").touch()
-    with pytest.raises(OSError, match=r".") as told:
+    with pytest.raises(OSError, match=r".") as reported:
         check_writable(tmp_path / name)
-    assert told.value.filename == os.fspath(tmp_path / name)
+    assert reported.value.filename == os.fspath(tmp_path / name)
     assert os.listdir(tmp_path) == ["file"]
 
 

@@ -63,7 +63,7 @@ def test_node_attributes_of_files(tmp_path, ending):
     assert drawn.types == tuple(KINDS[int(label)] for label in drawn.labels)
 
 
-def test_attributes_that_most_nodes_leave_out_have_the_default_of_the_file(tmp_path):
+def test_missing_attributes_have_the_default_of_the_file(tmp_path):
     nodes = "".join(f'<node id="{i}"/>' for i in range(2)) + '<node id="2"><data key="k">O</data></node>'
     (tmp_path / "x.graphml").write_text(
         '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="k" for="node" attr.name="atom" '
@@ -73,7 +73,7 @@ def test_attributes_that_most_nodes_leave_out_have_the_default_of_the_file(tmp_p
     assert ao.read(tmp_path / "x.graphml", types="atom").types == ("C", "C", "O")
 
 
-def test_nodes_are_called_by_their_labels_where_each_has_its_own(tmp_path):
+def test_unique_labels_become_names_of_nodes(tmp_path):
     for labels, expected in (("aä", ("a", "ä")), ("aa", (5, 6))):
         nodes = "".join(f'node [ id {5 + i} label "{label}" ]\n' for i, label in enumerate(labels))
         (tmp_path / "x.gml").write_text(f"graph [\n{nodes}edge [ source 5 target 6 length 2.5 ]\n]\n")

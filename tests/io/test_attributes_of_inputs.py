@@ -1,4 +1,4 @@
-"""Types and features of what people have go where their points go, and are asked for by name."""
+"""Types and features follow their points and are requested by name."""
 
 import anndata
 import igraph
@@ -26,10 +26,10 @@ def assert_attributes(space, numbers, kinds=KINDS, values=VALUES):
     np.testing.assert_array_equal(space.features, np.asarray(values)[numbers])
 
 
-def assert_same_but_for_marks(plain, marked):
-    np.testing.assert_array_equal(plain.cost, marked.cost)
-    np.testing.assert_array_equal(plain.weights, marked.weights)
-    assert plain.labels == marked.labels
+def assert_same_but_for_attributes(plain, other):
+    np.testing.assert_array_equal(plain.cost, other.cost)
+    np.testing.assert_array_equal(plain.weights, other.weights)
+    assert plain.labels == other.labels
     assert plain.types is None
     assert plain.features is None
 
@@ -66,16 +66,16 @@ def test_attributes_follow_the_sampled_points(seed):
     ):
         found = make(**plain, **attributes)
         assert_attributes(found, list(found.labels))
-        assert_same_but_for_marks(make(**plain), found)
+        assert_same_but_for_attributes(make(**plain), found)
     named = ao.from_cells(cells(), types="kind", features=["depth", "area"], **plain)
     assert_attributes(named, [int(label[4:]) for label in named.labels])
-    assert_same_but_for_marks(ao.from_cells(cells(), **plain), named)
+    assert_same_but_for_attributes(ao.from_cells(cells(), **plain), named)
     walked = ao.from_cells(cells(), n_neighbors=4, disconnected=9.0, types="kind", features="both", **plain)
     assert_attributes(walked, [int(label[4:]) for label in walked.labels])
     for sampling in ("uniform", "farthest"):
         mesh = ao.from_mesh(BALL, 9, "edge", seed, sampling=sampling, types=CORNERS, features=HEIGHTS)
         assert_attributes(mesh, list(mesh.labels), CORNERS, HEIGHTS[:, None])
-        assert_same_but_for_marks(ao.from_mesh(BALL, 9, "edge", seed, sampling=sampling), mesh)
+        assert_same_but_for_attributes(ao.from_mesh(BALL, 9, "edge", seed, sampling=sampling), mesh)
 
 
 @pytest.mark.filterwarnings("ignore:the graph is not connected:anchorot.InputWarning")
@@ -103,7 +103,7 @@ def test_attributes_follow_relabelled_nodes(order):
     assert_attributes(mapped, [back[label] for label in mapped.labels])
 
 
-def test_every_graph_library_can_carry_attributes():
+def test_attributes_are_read_from_every_graph_library():
     graph = attributed()
     other = igraph.Graph(24, list(graph.edges), vertex_attrs={"kind": KINDS, "depth": VALUES[:, 0].tolist()})
     found = ao.from_graph(other, disconnected=9, types="kind", features="depth")
@@ -176,7 +176,7 @@ def test_missing_attributes_raise_one_clear_line(make, message):
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_value_is_no_type():
+def test_a_missing_value_is_not_a_type():
     adata = cells()
     adata.obs["kind"] = pd.Categorical([None, *KINDS[1:]])
     with pytest.raises(ao.InputError, match="'kind' has no value at 'cell0'; give it one, or leave that point out"):

@@ -1,4 +1,4 @@
-"""Spaces that were read before: the same to the last bit, and never another's."""
+"""The cache: cached spaces equal read ones to the last bit, and are never those of another file."""
 
 import json
 import os
@@ -92,13 +92,13 @@ KINDS = {
 
 
 def reading_nothing(monkeypatch):
-    """Let whoever reads a file instead of taking it from the cache fail."""
+    """Let reading a file, instead of taking it from the cache, fail."""
     monkeypatch.setattr("anchorot.io.files._read", lambda *_: pytest.fail("the file was read again"))
 
 
 @pytest.mark.filterwarnings("ignore::anchorot.InputWarning")
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_cached_is_what_is_read_to_the_bit(folder, tmp_path, monkeypatch, kind):
+def test_cached_spaces_equal_spaces_read_to_the_bit(folder, tmp_path, monkeypatch, kind):
     make, name, options = KINDS[kind]
     path = make(tmp_path / name)
     plain = ao.read(path, **options)
@@ -109,12 +109,12 @@ def test_what_is_cached_is_what_is_read_to_the_bit(folder, tmp_path, monkeypatch
     assert_same(ao.read(moved, **options, cache=True), plain)
 
 
-def test_nobody_is_given_a_cache_unasked(folder, tmp_path):
+def test_the_cache_is_off_by_default(folder, tmp_path):
     ao.read(grid_mesh(tmp_path / "x.off"), geodesic="edge")
     assert not folder.exists()
 
 
-def test_another_content_is_another_key(folder, tmp_path):
+def test_the_key_depends_on_the_content(folder, tmp_path):
     path = grid_mesh(tmp_path / "x.off")
     before = cache.key_of(path, SEEDED)
     content = path.read_bytes()
@@ -137,7 +137,7 @@ def another(option):
 
 
 @pytest.mark.parametrize("option", [each for each in fields(ReadOptions) if each.name != "cache"], ids=lambda o: o.name)
-def test_another_option_is_another_key(folder, tmp_path, option):
+def test_the_key_depends_on_every_option(folder, tmp_path, option):
     path = grid_mesh(tmp_path / "x.off")
     changed = replace(SEEDED, **{option.name: another(option) if option.name != "max_bytes" else "1GB"})
     keys = cache.key_of(path, changed), cache.key_of(path, SEEDED)
@@ -153,26 +153,26 @@ def test_options_that_name_several_columns_are_distinguished(folder, tmp_path):
     assert len({*keys, None}) == len(names) + 1
 
 
-def test_numbers_of_numpy_make_no_other_key(folder, tmp_path):
+def test_numpy_numbers_do_not_change_the_key(folder, tmp_path):
     path = grid_mesh(tmp_path / "x.off")
     mine = ReadOptions(rng=np.int64(3), n_points=np.int32(20), disconnected=np.float64(9))
     assert cache.key_of(path, mine) == cache.key_of(path, replace(SEEDED, disconnected=9.0)) is not None
 
 
-def test_another_version_is_another_key(folder, tmp_path, monkeypatch):
+def test_the_key_depends_on_versions(folder, tmp_path, monkeypatch):
     path = grid_mesh(tmp_path / "x.off")
     before = cache.key_of(path, SEEDED)
     monkeypatch.setattr(cache, "_versions", lambda: {"anchorot": "another"})
     assert cache.key_of(path, SEEDED) != before
 
 
-def test_a_seed_that_draws_nothing_makes_no_difference(folder, tmp_path):
+def test_an_unused_seed_does_not_change_the_key(folder, tmp_path):
     path = grid_mesh(tmp_path / "x.off")
     assert cache.key_of(path, ReadOptions(rng=3)) == cache.key_of(path, ReadOptions()) is not None
 
 
 @pytest.mark.parametrize("rng", [None, np.random.default_rng(0)], ids=["none", "generator"])
-def test_draws_without_a_seed_are_not_kept(folder, tmp_path, rng):
+def test_unseeded_samples_are_not_cached(folder, tmp_path, rng):
     path = grid_mesh(tmp_path / "x.off")
     draws = [ao.read(path, n_points=20, rng=rng, geodesic="edge", cache=True).labels for _ in range(6)]
     assert len(set(draws)) > 1  # two of them begin at one of so few vertices now and then
@@ -180,7 +180,7 @@ def test_draws_without_a_seed_are_not_kept(folder, tmp_path, rng):
 
 
 @pytest.mark.parametrize("name", ["x.npy", "x.csv", "x.txt", "x.npz"])
-def test_costs_are_not_kept_for_they_are_read_as_quickly(folder, tmp_path, name):
+def test_cost_files_are_not_cached_since_they_are_read_as_fast(folder, tmp_path, name):
     cost = np.ones((3, 3))
     if name == "x.npz":
         np.savez(tmp_path / name, cost=cost)
@@ -192,7 +192,7 @@ def test_costs_are_not_kept_for_they_are_read_as_quickly(folder, tmp_path, name)
     assert not folder.exists()
 
 
-def test_small_files_are_not_kept(folder, tmp_path, monkeypatch):
+def test_small_files_are_not_cached(folder, tmp_path, monkeypatch):
     path = graph(tmp_path / "x.edgelist")
     monkeypatch.setattr(cache, "MIN_FILE_BYTES", path.stat().st_size + 1)
     ao.read(path, weight=True, cache=True)
@@ -204,7 +204,7 @@ def entry(folder):
     return found
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_kept(folder, tmp_path, monkeypatch):
+def test_a_file_that_changes_while_it_is_read_is_not_cached(folder, tmp_path, monkeypatch):
     import anchorot.io.files as files
 
     path, usual = grid_mesh(tmp_path / "x.off"), files._read
@@ -219,7 +219,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(folder, tmp_path, monk
     assert not folder.exists()
 
 
-def test_what_was_noted_is_noted_again_under_the_new_name(folder, tmp_path):
+def test_warnings_are_repeated_under_the_new_name(folder, tmp_path):
     path = two_components(tmp_path / "x.off")
     for name in ("x.off", "y.off"):
         if name != path.name:
@@ -229,7 +229,7 @@ def test_what_was_noted_is_noted_again_under_the_new_name(folder, tmp_path):
     assert len(list(folder.glob("*.space"))) == 1
 
 
-def test_the_least_recently_used_go_first(folder, tmp_path, monkeypatch):
+def test_the_least_recently_used_entries_are_evicted_first(folder, tmp_path, monkeypatch):
     paths = [grid_mesh(tmp_path / f"{k}.off", bump=k) for k in range(3)]
     for age, path in zip((300, 200), paths, strict=False):
         ao.read(path, geodesic="edge", cache=True)
@@ -245,7 +245,7 @@ def test_the_least_recently_used_go_first(folder, tmp_path, monkeypatch):
     assert cache.cache_info().n_bytes <= cache.cache_info().limit
 
 
-def test_one_large_space_does_not_drive_out_the_others(folder, tmp_path, monkeypatch):
+def test_one_large_space_does_not_evict_the_others(folder, tmp_path, monkeypatch):
     ao.read(grid_mesh(tmp_path / "x.off", side=3), geodesic="edge", cache=True)
     before = entry(folder)
     monkeypatch.setenv("ANCHOROT_CACHE_SIZE", str(4 * before.stat().st_size))
@@ -259,7 +259,7 @@ def test_an_invalid_cache_size_is_one_clear_line(folder, tmp_path, monkeypatch):
         ao.read(grid_mesh(tmp_path / "x.off"), cache=True)
 
 
-def test_a_cache_that_cannot_be_written_is_no_reason_not_to_read(tmp_path, monkeypatch):
+def test_files_are_read_if_the_cache_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("ANCHOROT_CACHE", str(tmp_path / "file" / "cache"))
     monkeypatch.setattr(cache, "MIN_FILE_BYTES", 0)
@@ -278,7 +278,7 @@ def test_a_cache_that_cannot_be_written_is_no_reason_not_to_read(tmp_path, monke
         ("win32", {}, "/home/me/AppData/Local/anchorot/Cache"),
     ],
 )
-def test_the_cache_is_where_the_platform_has_them(monkeypatch, platform, environment, wanted):
+def test_the_cache_is_in_the_folder_of_the_platform(monkeypatch, platform, environment, wanted):
     for name in ("ANCHOROT_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -305,7 +305,7 @@ for turn in range(10):
 
 
 @pytest.mark.system
-def test_processes_race_without_harm(folder, tmp_path, monkeypatch):
+def test_processes_can_share_the_cache(folder, tmp_path, monkeypatch):
     for k in range(3):
         grid_mesh(tmp_path / f"{k}.off", bump=k)
     monkeypatch.setenv("ANCHOROT_CACHE_SIZE", "150kB")  # not all of them fit
@@ -339,7 +339,7 @@ ao.read("x.off", geodesic="edge", cache=True)
 
 @pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
-def test_a_killed_process_leaves_nothing_that_is_taken_for_an_entry(folder, tmp_path):
+def test_a_killed_process_leaves_no_entry(folder, tmp_path):
     path = grid_mesh(tmp_path / "x.off")
     done = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, check=False)
     assert done.returncode == -signal.SIGKILL
@@ -353,7 +353,7 @@ def test_a_killed_process_leaves_nothing_that_is_taken_for_an_entry(folder, tmp_
     assert not left.exists()
 
 
-def test_clear_removes_entries_and_nothing_else(folder, tmp_path):
+def test_clear_removes_only_entries(folder, tmp_path):
     folder.mkdir()
     kept = [folder / name for name in ("notes.txt", "mine.space", "a" * 64)]
     for path in kept:
@@ -370,17 +370,17 @@ def test_the_command_line_reads_a_file_once_and_reports_it_correctly(folder, tmp
     compare = ["compare", path, path, "--geodesic", "edge", "--n-points", 9, "--json"]
     info, clear = ["cache", "info", "--json"], ["cache", "clear", "--json"]
     runs = anchorot_each([*compare, "--no-cache"], info, compare, info, compare, clear, info)
-    told = [json.loads(run.stdout) for run in runs]
-    for found in told:
+    reported = [json.loads(run.stdout) for run in runs]
+    for found in reported:
         found.pop("seconds", None)
-    plain, empty, first, full, again, cleared, left = told
+    plain, empty, first, full, again, cleared, left = reported
     assert plain == first == again
     assert empty == left == {"folder": str(folder), "spaces": 0, "bytes": 0, "limit": 4 << 30}
     assert full == cleared == {**empty, "spaces": 1, "bytes": full["bytes"]}
     assert full["bytes"] > 9 * 9 * 8
 
 
-def test_tests_leave_the_users_cache_alone(monkeypatch):
+def test_tests_do_not_use_the_users_cache(monkeypatch):
     inside = cache.cache_folder()
     monkeypatch.delenv("ANCHOROT_CACHE")
     assert inside != cache.cache_folder()

@@ -37,7 +37,7 @@ def test_cells(file, metric):
         np.testing.assert_allclose(x.cost, cdist(PCA, PCA, metric), atol=1e-12)
 
 
-def test_a_draw_of_cells(file):
+def test_a_sample_of_cells(file):
     part = ao.read(file, n_points=7, rng=1)
     chosen = [NAMES.index(name) for name in part.labels]
     assert len(set(chosen)) == 7
@@ -61,7 +61,7 @@ def test_cells_along_their_neighbours(file):
     np.testing.assert_array_equal(ao.from_cells(cells(), "X_pca", n_neighbors=4).cost, expected)
 
 
-def test_a_missing_array_lists_those_there_are(file, tmp_path):
+def test_a_missing_array_lists_the_available_ones(file, tmp_path):
     with pytest.raises(ao.InputError, match=r"cells\.h5ad: there is no 'X_umap' in obsm; it has: X_pca"):
         ao.read(file, obsm="X_umap")
     with pytest.raises(ao.InputError, match="there is no 'X_umap' in obsm; it has: X_pca"):
@@ -114,13 +114,13 @@ def test_a_table_of_cells_as_old_files_have_it_is_one_clear_line(tmp_path):
         (None, "got a NoneType, but an AnnData object is needed"),
     ],
 )
-def test_things_that_are_no_cells_are_one_clear_line(thing, message):
+def test_objects_that_are_not_cells_are_one_clear_line(thing, message):
     with pytest.raises(ao.InputError) as caught:
         ao.from_cells(thing)
     assert str(caught.value) == message
 
 
-def test_a_claim_of_gigabytes_is_refused(tmp_path):
+def test_a_header_that_promises_gigabytes_is_refused(tmp_path):
     import h5py
 
     cells().write_h5ad(tmp_path / "x.h5ad")
@@ -140,7 +140,7 @@ def test_a_missing_h5py_names_the_extra(file, monkeypatch):
 
 @pytest.mark.parametrize("mode", ["connectivity", "distance"])
 @pytest.mark.parametrize("metric", ["euclidean", "correlation"])
-def test_neighbours_by_the_naive_way(mode, metric):
+def test_neighbours_agree_with_the_naive_version(mode, metric):
     distances = cdist(PCA, PCA, metric)
     adjacency = np.zeros((30, 30))
     for i in range(30):
@@ -252,7 +252,7 @@ def test_real_cells(data):
     ("parents", "sample"),
     [((-1, 1, 4, 3), 3), ((2, 1, 1, 1), 1), ((-1, 1, 3, 1), 3), ((1, 1, 1, 1), 1), ((2, 3, 2, -1), 2)],
 )
-def test_a_neuron_that_leads_back_to_itself_is_refused(tmp_path, parents, sample):
+def test_a_neuron_with_a_cycle_is_refused(tmp_path, parents, sample):
     lines = [f"{i} 3 {i} 0 0 1 {parent}" for i, parent in enumerate(parents, start=1)]
     (tmp_path / "x.swc").write_text("\n".join(lines))
     with pytest.raises(ao.InputError, match=rf"x\.swc: sample {sample} is among its own ancestors"):

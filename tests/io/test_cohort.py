@@ -1,4 +1,4 @@
-"""Cohorts: a table of points becomes one space a sample, whatever holds the table."""
+"""Cohorts: a table of points becomes one space per sample, for every kind of table."""
 
 import pickle
 
@@ -59,7 +59,7 @@ def holders(frame, tmp_path):
     yield tmp_path / "x.tsv", ["x", "y"]
 
 
-def test_every_holder_of_a_table_gives_the_same_cohort(tmp_path):
+def test_every_kind_of_table_gives_the_same_cohort(tmp_path):
     frame = table()
     for data, points in holders(frame, tmp_path):
         cohort = ao.from_cohort(data, points=points, **OPTIONS)
@@ -74,7 +74,7 @@ def test_every_holder_of_a_table_gives_the_same_cohort(tmp_path):
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 99), st.integers(1, 14))
-def test_types_and_features_follow_the_points_that_are_drawn(seed, n_points):
+def test_types_and_features_follow_the_sampled_points(seed, n_points):
     frame = table(seed)
     for more in ({}, {"n_neighbors": 4, "disconnected": 9.0}):
         cohort = ao.from_cohort(frame, points=["x", "y"], n_points=n_points, rng=seed, **OPTIONS, **more)
@@ -107,7 +107,7 @@ def test_a_cohort_is_a_sequence_of_spaces():
     assert pickle.loads(pickle.dumps(cohort)).samples == cohort.samples
 
 
-def test_a_draw_from_one_sample_does_not_depend_on_the_size_of_another():
+def test_points_drawn_from_a_sample_do_not_depend_on_other_samples():
     frame = table()
     fewer = frame.drop(index=frame.index[frame["sample"] == "s2"][3:])
     pair = [ao.from_cohort(each, points=["x", "y"], n_points=4, rng=7, **OPTIONS) for each in (frame, fewer)]

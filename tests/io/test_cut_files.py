@@ -1,4 +1,4 @@
-"""Files that end too early, as a full disk or a broken download leaves them: an error, or the lines before the cut.
+"""Truncated files, as from a full disk or a broken download: an error, or the lines before the cut.
 
 `docs/formats.md` lists the formats that carry no count: there a cut between two lines cannot be seen.
 """
@@ -150,7 +150,7 @@ def loses_nothing_but_digits(content, cut):
 
 @pytest.mark.filterwarnings("ignore::anchorot.InputWarning")  # of a cut mesh parts are left out
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_that_is_cut_is_refused_or_read_as_its_whole_lines(tmp_path, kind):
+def test_a_truncated_file_is_refused_or_read_up_to_its_last_whole_line(tmp_path, kind):
     name, make, options = KINDS[kind]
     make(tmp_path / name)
     content = (tmp_path / name).read_bytes()
@@ -158,9 +158,9 @@ def test_a_file_that_is_cut_is_refused_or_read_as_its_whole_lines(tmp_path, kind
     harmless = loses_lines_or_digits if kind in COUNTLESS else loses_nothing_but_digits
     for cut in cuts_of(content):
         (tmp_path / name).write_bytes(content[:cut])
-        told = complaint(lambda: read(tmp_path / name, **options))
-        is_one_line = told is not None and re.fullmatch(rf"{re.escape(name)}: [^\n]+", told)
-        assert is_one_line or (told is None and harmless(content, cut)), (told, content[:cut][-40:])
+        reported = complaint(lambda: read(tmp_path / name, **options))
+        is_one_line = reported is not None and re.fullmatch(rf"{re.escape(name)}: [^\n]+", reported)
+        assert is_one_line or (reported is None and harmless(content, cut)), (reported, content[:cut][-40:])
 
 
 TU = {
@@ -173,7 +173,7 @@ TU = {
 
 
 @pytest.mark.parametrize("part", TU)
-def test_a_collection_with_a_file_that_is_cut_is_refused_or_read_as_whole_lines(tmp_path, part):
+def test_a_collection_with_a_truncated_file_is_refused_or_read_up_to_whole_lines(tmp_path, part):
     folder = tmp_path / "TOY"
     folder.mkdir()
     for name, content in TU.items():
@@ -183,9 +183,9 @@ def test_a_collection_with_a_file_that_is_cut_is_refused_or_read_as_whole_lines(
     harmless = loses_lines_or_digits if part == "A" else loses_nothing_but_digits
     for cut in cuts_of(content):
         (folder / f"TOY_{part}.txt").write_bytes(content[:cut])
-        told = complaint(lambda: ao.io.read_tu(folder))
-        is_one_line = told is not None and re.fullmatch(r"TOY_\w+\.txt: [^\n]+", told)
-        assert is_one_line or (told is None and harmless(content, cut)), (told, content[:cut][-40:])
+        reported = complaint(lambda: ao.io.read_tu(folder))
+        is_one_line = reported is not None and re.fullmatch(r"TOY_\w+\.txt: [^\n]+", reported)
+        assert is_one_line or (reported is None and harmless(content, cut)), (reported, content[:cut][-40:])
 
 
 @pytest.mark.parametrize(

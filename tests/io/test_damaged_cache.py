@@ -1,4 +1,4 @@
-"""What stands in the cache and should not: entries that are damaged, forged, or someone else's."""
+"""Invalid cache entries: damaged, forged, or of another user."""
 
 import os
 
@@ -26,7 +26,7 @@ def as_folder(path):
 
 
 def sealed(content):
-    """An entry that has the right seal, and what nobody wrote after it."""
+    """An entry with a valid seal and invalid contents."""
 
     def damage(path):
         path.write_bytes(bytes(cache.SEAL_BYTES) + content)
@@ -106,7 +106,7 @@ def test_a_link_in_the_cache_is_neither_followed_nor_written_through(folder, tmp
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners")
-def test_an_entry_of_a_stranger_is_not_taken(folder, tmp_path, monkeypatch):
+def test_an_entry_of_another_user_is_not_used(folder, tmp_path, monkeypatch):
     path = grid_mesh(tmp_path / "x.off")
     wanted = ao.read(path, geodesic="edge", cache=True)
     me = os.geteuid()
@@ -121,27 +121,27 @@ def test_an_entry_of_a_stranger_is_not_taken(folder, tmp_path, monkeypatch):
 
         return status
 
-    assert cache._found(key) is not None
-    monkeypatch.setattr(cache.os, "geteuid", lambda: me + 1)  # whose folder it is may leave entries in it
-    assert cache._found(key) is not None
+    assert cache._cached(key, path) is not None
+    monkeypatch.setattr(cache.os, "geteuid", lambda: me + 1)  # entries of the owner of the folder are accepted
+    assert cache._cached(key, path) is not None
     monkeypatch.setattr(cache.os, "fstat", owned_by(me + 2))
-    assert cache._found(key) is None
+    assert cache._cached(key, path) is None
     assert_same(ao.read(path, geodesic="edge", cache=True), wanted)
 
 
 @pytest.mark.parametrize("name", ["{}.space", ".half-written.space"])
-def test_a_folder_in_the_place_of_an_entry_stops_nobody(folder, tmp_path, name):
+def test_a_folder_in_place_of_an_entry_is_ignored(folder, tmp_path, name):
     path = grid_mesh(tmp_path / "x.off")
-    squatter = folder / name.format("0" * 64)
-    squatter.mkdir(parents=True)
-    os.utime(squatter, (0, 0))
+    obstacle = folder / name.format("0" * 64)
+    obstacle.mkdir(parents=True)
+    os.utime(obstacle, (0, 0))
     ao.read(path, geodesic="edge", cache=True)
     assert cache.cache_info().n_spaces == 1
     assert cache.clear_cache().n_spaces == 1
-    assert squatter.is_dir()
+    assert obstacle.is_dir()
 
 
-def test_an_entry_under_the_name_of_another_is_not_taken_for_it(folder, tmp_path):
+def test_an_entry_renamed_to_another_key_is_not_used(folder, tmp_path):
     first, second = grid_mesh(tmp_path / "x.off"), grid_mesh(tmp_path / "y.off", bump=1.0)
     ao.read(first, geodesic="edge", cache=True)
     wanted = ao.read(second, geodesic="edge")

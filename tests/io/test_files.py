@@ -65,7 +65,7 @@ KEPT = ReadOptions(geodesic="edge", cache=True)
 
 @pytest.fixture
 def in_processes(tmp_path, monkeypatch):
-    """Let processes read even the smallest files, and an empty cache of their own."""
+    """Let processes read even the smallest files, with a new empty cache."""
     monkeypatch.setattr(cache, "MIN_FILE_BYTES", 0)
     monkeypatch.setattr(files, "MIN_SECONDS", 0.0)
     monkeypatch.setenv("ANCHOROT_CACHE", str(tmp_path / "cache"))
@@ -94,11 +94,11 @@ def test_a_process_reads_what_is_read_here(pool, tmp_path, monkeypatch):
         assert found.origin == space.origin
         assert not found.cost.flags.writeable
         assert not found.weights.flags.writeable
-    assert len(pool._all) == 1  # nobody asked for two at a time
+    assert len(pool._all) == 1  # two at a time are not requested
 
 
 @pytest.mark.system
-def test_a_space_from_the_cache_has_an_origin_of_its_own(pool, tmp_path):
+def test_a_space_from_the_cache_has_its_own_origin(pool, tmp_path):
     x, y = grid_mesh(tmp_path / "x.off"), grid_mesh(tmp_path / "y.off")
     assert [pool.read(Unread(path, KEPT)).origin.name for path in (x, x, y)] == ["x.off", "x.off", "y.off"]
     assert len(pool._all) == 1
@@ -138,7 +138,7 @@ def test_a_process_that_is_killed_costs_one_file(pool, tmp_path):
 
 
 @pytest.mark.system
-def test_a_process_that_is_killed_while_it_waits_costs_nothing(pool, tmp_path):
+def test_a_process_killed_while_idle_is_replaced(pool, tmp_path):
     path = grid_mesh(tmp_path / "x.off")
     pool.read(Unread(path, EDGE))
     pool._idle[0]._popen.kill()
@@ -148,7 +148,7 @@ def test_a_process_that_is_killed_while_it_waits_costs_nothing(pool, tmp_path):
 
 @pytest.mark.system
 @pytest.mark.parametrize("executable", ["/bin/false", "/no/such/program", None])
-def test_where_no_process_can_start_threads_read(pool, tmp_path, monkeypatch, executable):
+def test_threads_read_if_no_process_can_start(pool, tmp_path, monkeypatch, executable):
     monkeypatch.setattr(sys, "executable", executable)
     assert pool.read(Unread(grid_mesh(tmp_path / "x.off"), EDGE)).n == 64
 
@@ -190,7 +190,7 @@ def test_calls_of_read_are_read_in_processes_too(in_processes, meshes, monkeypat
     np.testing.assert_array_equal(ao.pairwise(entries, n_jobs=2), wanted)
 
 
-def test_the_metric_of_points_has_a_name_of_its_own(tmp_path):
+def test_the_metric_of_points_has_its_own_name(tmp_path):
     np.savetxt(tmp_path / "x.csv", np.random.default_rng(0).normal(size=(5, 2)), delimiter=",")
     np.savetxt(tmp_path / "y.csv", np.random.default_rng(1).normal(size=(5, 2)), delimiter=",")
     paths = [tmp_path / "x.csv", tmp_path / "y.csv"]
@@ -205,7 +205,7 @@ def test_draws_without_a_seed_are_the_same_whenever_a_file_is_read_again(meshes,
     assert not (meshes[0].parent / "cache").exists()
 
 
-def test_options_of_reading_are_refused_where_nothing_is_read():
+def test_reading_options_are_refused_if_no_file_is_read():
     with pytest.raises(ao.InputError, match=r"spaces\[0\]: n_points is an option of reading, for paths, but this is"):
         ao.pairwise([np.zeros((2, 2))], n_points=1)
     with pytest.raises(ao.InputError, match=r"spaces\[0\]: rng is an option of reading, .* of type function"):
@@ -216,7 +216,7 @@ def test_options_of_reading_are_refused_where_nothing_is_read():
 
 
 class Relative:
-    """A sequence that makes its entries when it is asked."""
+    """A sequence that makes its entries on access."""
 
     def __len__(self):
         return 3
@@ -288,7 +288,7 @@ ao.pairwise(sys.argv[1:], geodesic="edge", n_jobs=2, cache=False)
 
 @pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="there is no SIGSTOP")
-def test_ctrl_c_ends_the_processes_whatever_they_are_reading(meshes):
+def test_ctrl_c_ends_the_processes(meshes):
     program = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{INTERRUPTED}"
     command = [sys.executable, "-c", program, *meshes]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -314,7 +314,7 @@ def test_all_files_are_read_in_order_and_errors_are_raised(in_processes, meshes,
     assert not processes_left()
 
 
-def test_spaces_of_one_tile_are_loaded_side_by_side():
+def test_spaces_of_one_tile_are_loaded_in_parallel():
     both = threading.Barrier(2, timeout=5)  # broken, which is an error, unless two are at work at a time
 
     def load(size):

@@ -71,7 +71,7 @@ def test_exact_crosses_faces():
     assert ao.from_mesh(SQUARE, geodesic="edge").cost[1, 3] == 2
 
 
-def test_exact_refuses_what_would_crash_it():
+def test_exact_refuses_meshes_that_would_crash_it():
     vertices, faces = SQUARE
     fan = np.concatenate([vertices, [[0, 0, 1.0]]]), np.concatenate([faces, [[0, 2, 4]]])
     with pytest.raises(ao.InputError, match="1 edges have more than two faces; try geodesic='heat' or 'edge'"):

@@ -53,7 +53,7 @@ def test_after_a_long_time_heat_is_spread_by_degrees():
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-20, 1e20, 1e300])
-def test_heat_knows_no_unit_of_weights_and_resistance_has_its_inverse(unit):
+def test_heat_ignores_the_unit_of_weights_and_resistance_has_its_inverse(unit):
     edges = [(0, 1, 1.0), (1, 2, 2.0), (2, 3, 0.5), (3, 0, 1.0), (0, 2, 3.0)]
     grown = [(i, j, weight * unit) for i, j, weight in edges]
     for kind, factor in (("heat", 1.0), ("resistance", unit)):
@@ -68,7 +68,7 @@ def test_heat_and_resistance_of_some_nodes_are_those_of_all():
         np.testing.assert_array_equal(part.cost, whole.cost[np.ix_(part.labels, part.labels)])
 
 
-def test_graphs_in_parts_are_refused_or_given_a_cost_but_heat_needs_neither():
+def test_disconnected_graphs_are_refused_or_given_a_cost_but_heat_needs_neither():
     parts = [(0, 1), (2, 3)]
     assert ao.from_graph(parts, cost="heat").n == 4
     with pytest.raises(ao.InputError, match="2 components"):
@@ -79,7 +79,7 @@ def test_graphs_in_parts_are_refused_or_given_a_cost_but_heat_needs_neither():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"cost": "walks"}, "cost must be"),
         ({"time": 2.0}, "time is for cost='heat'"),
@@ -88,8 +88,8 @@ def test_graphs_in_parts_are_refused_or_given_a_cost_but_heat_needs_neither():
         ({"cost": "heat", "directed": True}, "needs an undirected graph"),
     ],
 )
-def test_costs_that_cannot_be_are_refused_in_one_line(options, said):
-    with pytest.raises(ao.InputError, match=said):
+def test_invalid_costs_are_refused_in_one_line(options, message):
+    with pytest.raises(ao.InputError, match=message):
         ao.from_graph([(0, 1)], **options)
 
 

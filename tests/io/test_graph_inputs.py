@@ -109,22 +109,22 @@ def test_bad_graphs_get_one_clear_line(graph, options, message):
 
 
 @pytest.mark.parametrize(("part", "value"), [("indices", 9), ("indices", -1), ("indptr", 99)])
-def test_a_sparse_matrix_whose_indices_lead_out_of_it(part, value):
+def test_a_sparse_matrix_with_indices_out_of_range(part, value):
     graph = sp.csr_array(([1.0, 1.0], ([0, 1], [1, 2])), shape=(3, 3))
     getattr(graph, part)[1] = value
     with pytest.raises(ao.InputError, match="the adjacency matrix is damaged"):
         ao.from_graph(graph)
 
 
-def test_a_sparse_matrix_whose_coordinates_lead_out_of_it():
+def test_a_sparse_matrix_with_coordinates_out_of_range():
     graph = sp.coo_array(([1.0, 1.0], ([0, 1], [1, 2])), shape=(3, 3))
     graph.coords[0][1] = 1000
     with pytest.raises(ao.InputError, match="an edge names the node 1000, but nodes go from 0 to 2"):
         ao.from_graph(graph)
 
 
-def said(attempt, *arguments, **options):
-    """What our own error says, in one line; whatever else is raised comes out."""
+def message(attempt, *arguments, **options):
+    """The message of an InputError, which must be one line; other errors are not caught."""
     with pytest.raises(ao.InputError) as caught:
         attempt(*arguments, **options)
     assert "\n" not in str(caught.value)
@@ -132,7 +132,7 @@ def said(attempt, *arguments, **options):
 
 
 def noted(attempt, *arguments, **options):
-    """What is noted of an input, once or not at all, and where the caller called."""
+    """The warning about an input, issued at most once and at the line of the caller."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         attempt(*arguments, **options)
@@ -143,7 +143,7 @@ def noted(attempt, *arguments, **options):
 
 @pytest.mark.parametrize("edges", [[(0.0, np.nan), (np.nan, 1.0)], [("a", pd.NA), (pd.NA, "b")]])
 def test_a_node_that_is_missing_has_no_edges(edges):
-    assert "nodes need hashable names" in said(ao.from_graph, edges)
+    assert "nodes need hashable names" in message(ao.from_graph, edges)
 
 
 def test_edges_come_in_every_form():
@@ -167,9 +167,9 @@ def test_edges_come_in_every_form():
         np.testing.assert_array_equal(found.cost, wanted.cost)
 
 
-def test_a_dense_matrix_of_a_graph_is_not_taken_for_edges():
+def test_a_dense_matrix_is_not_read_as_edges():
     for n in (3, 4, 7):
-        assert "scipy.sparse.csr_array" in said(ao.from_graph, nx.to_numpy_array(nx.path_graph(n)))
+        assert "scipy.sparse.csr_array" in message(ao.from_graph, nx.to_numpy_array(nx.path_graph(n)))
 
 
 def lengths(graph):
@@ -193,9 +193,9 @@ WITH_LENGTHS = {
 @pytest.mark.parametrize("kind", WITH_LENGTHS)
 def test_ignored_edge_lengths_are_noted(kind):
     graph = igraph_of(WITH_LENGTHS[kind]) if kind == "igraph" else WITH_LENGTHS[kind]
-    told = noted(ao.from_graph, graph)
-    assert told.startswith("the graph has edges with lengths, which are not used")
-    assert "weight=True" in told
+    reported = noted(ao.from_graph, graph)
+    assert reported.startswith("the graph has edges with lengths, which are not used")
+    assert "weight=True" in reported
     for weight in (True, False):
         assert noted(ao.from_graph, graph, weight) is None
     assert ao.from_graph(graph, False).cost.max() == 2
@@ -236,10 +236,10 @@ def test_advice_for_disconnected_graphs_works(tmp_path):
         lambda **how: ao.read(tmp_path / "x.npz", n_neighbors=1, **how),
         lambda **how: ao.from_cohort(table, sample="sample", points="x", n_neighbors=1, **how),
     ):
-        told = said(make)
-        assert "disconnected='largest'" in told
+        reported = message(make)
+        assert "disconnected='largest'" in reported
         for way in ("largest", "split"):
-            if f"'{way}'" in told:
+            if f"'{way}'" in reported:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ao.InputWarning)
                     make(disconnected=way)

@@ -5,7 +5,7 @@ import pytest
 
 import anchorot as ao
 from anchorot.cli.sources import find_sources
-from anchorot.io.geodesics import adjacency
+from anchorot.io.graph_costs import adjacency
 from anchorot.io.graph_sets import is_gin_file
 
 
@@ -46,7 +46,7 @@ def test_bad_tu_folders_get_one_clear_line(tmp_path, change, message):
         ao.io.read_tu(tu_folder(tmp_path, **change))
 
 
-def test_folders_that_are_no_collection(tmp_path):
+def test_folders_that_are_not_collections(tmp_path):
     with pytest.raises(ao.InputError, match="not a TU collection"):
         ao.io.read_tu(tmp_path)
     with pytest.raises(ao.InputError, match="not a folder"):
@@ -83,8 +83,8 @@ def test_nodes_of_a_collection_are_reported_once():
     with pytest.warns(ao.InputWarning) as caught:
         spaces = collection.spaces("largest")
     assert [len(space) for space in spaces] == [2, 3, 3]
-    said = "TOY has 2 of 3 graphs that are not connected; the largest part of each is kept, 8 of 12 nodes"
-    assert [str(warning.message) for warning in caught] == [said]
+    message = "TOY has 2 of 3 graphs that are not connected; the largest part of each is kept, 8 of 12 nodes"
+    assert [str(warning.message) for warning in caught] == [message]
     with pytest.warns(ao.InputWarning, match=r"^graphs_a has 2 of 3 graphs that are not connected"):
         ao.graph_model_test(collection, [whole] * 3, "anchors", disconnected="largest", rng=0, progress=False)
 
@@ -138,7 +138,7 @@ def test_bad_attributes_of_a_tu_collection_raise_one_clear_line(tmp_path, files,
         ao.io.read_tu(tu_folder_with(tmp_path, **files))
 
 
-def test_a_part_of_a_collection_that_is_no_space_is_named(tmp_path):
+def test_a_graph_of_a_collection_that_is_not_a_space_is_named(tmp_path):
     folder = tu_folder_with(tmp_path, A="1, 2\n2, 1\n", node_labels="4\n5\n6\n4\n7\n")
     with pytest.raises(ao.InputError, match="TOY/2: the graph has 2 components"):
         ao.io.read_tu(folder).spaces()
@@ -189,7 +189,7 @@ def test_bad_collections_of_gin_get_one_clear_line(tmp_path, old, new, message):
 
 
 @pytest.mark.parametrize("text", ["2\n5 1\n1 0\n", "2\n1 2\n2 1\n0.5 0.5\n", "3\n0 1 2\n1 0 2\n2 2 0\n", "1\n0\n1\n"])
-def test_matrices_of_the_authors_are_no_collections(tmp_path, text):
+def test_matrices_of_the_authors_are_not_collections(tmp_path, text):
     (tmp_path / "x.txt").write_text(text)
     assert not is_gin_file(tmp_path / "x.txt")
     assert ao.read(tmp_path / "x.txt").n == int(text[0])

@@ -1,4 +1,4 @@
-"""Graphs of every make become the same space; broken ones get one clear line."""
+"""Graphs of every library become the same space; broken ones get one clear line."""
 
 import networkx as nx
 import numpy as np
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.io import geodesics
+from anchorot.io import graph_costs
 from tests.reference import floyd_warshall
 
 TWO_PARTS = [(0, 1), (1, 2), (3, 4)]
@@ -26,7 +26,7 @@ def edge_lists(draw, max_nodes=7):
 def test_costs_are_shortest_paths(with_rustworkx, directed, edges):
     with pytest.MonkeyPatch.context() as patch:
         if not with_rustworkx:
-            patch.setattr(geodesics, "find_spec", lambda name: None)
+            patch.setattr(graph_costs, "find_spec", lambda name: None)
         for weight in (False, True):
             x = ao.from_graph(edges, weight, 99.0, directed=directed)
             number = {name: i for i, name in enumerate(x.labels)}

@@ -1,4 +1,4 @@
-"""Text files packed by gzip: the same spaces, the same limits, one line for what is damaged."""
+"""Text files compressed by gzip: the same spaces, the same limits, one line if damaged."""
 
 import gzip
 import shutil
@@ -24,7 +24,7 @@ def packed(path):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_packed_file_gives_the_same_space(tmp_path, name):
+def test_a_compressed_file_gives_the_same_space(tmp_path, name):
     path = tmp_path / name
     path.write_text(TEXTS[name])
     assert_same(ao.read(packed(path), geodesic="edge"), ao.read(path, geodesic="edge"))
@@ -36,14 +36,14 @@ def test_the_ending_may_be_in_capitals(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["edges.csv", "edges.tsv", "edges.txt"])
-def test_packed_edges_are_a_graph(tmp_path, name):
+def test_compressed_edges_are_a_graph(tmp_path, name):
     path = tmp_path / name
     path.write_text(EDGES.replace(" ", {"csv": ",", "tsv": "\t"}.get(name[-3:], " ")))
     assert_same(ao.read(packed(path), kind="graph"), ao.read(path, kind="graph"))
     assert holds_network(packed(path), {"kind": "graph"})
 
 
-def test_packed_columns_are_taken_by_name(tmp_path):
+def test_columns_of_compressed_tables_are_chosen_by_name(tmp_path):
     path = tmp_path / "points.csv"
     path.write_text("x,y,kind\n0,0,a\n3,4,b\n")
     options = {"kind": "points", "types": "kind"}
@@ -52,7 +52,7 @@ def test_packed_columns_are_taken_by_name(tmp_path):
     assert cohort.samples == ("a", "b")
 
 
-def test_packed_collections_are_the_same(tmp_path):
+def test_compressed_collections_are_the_same(tmp_path):
     (tmp_path / "gin.txt").write_text("1\n3 7\n0 1 1\n5 2 0 2\n0 1 1\n")
     found = ao.io.read_gin(packed(tmp_path / "gin.txt"))
     assert (found.name, found.types) == ("gin", ((0, 5, 0),))
@@ -68,12 +68,12 @@ def test_packed_collections_are_the_same(tmp_path):
     assert [source.name for source in find_sources([folder])] == ["TOY/1", "TOY/2"]
 
 
-def test_packed_matches_are_read(tmp_path):
+def test_compressed_matches_are_read(tmp_path):
     (tmp_path / "map.txt").write_text("2\n-1\n0\n")
     np.testing.assert_array_equal(ao.read_matches(packed(tmp_path / "map.txt")), [2, -1, 0])
 
 
-def test_packed_meshes_are_meshes_everywhere(tmp_path):
+def test_compressed_meshes_are_meshes_everywhere(tmp_path):
     (tmp_path / "box.off").write_text(TEXTS["box.off"])
     path = packed(tmp_path / "box.off")
     assert_same(ao.from_mesh(path, geodesic="edge"), ao.from_mesh(tmp_path / "box.off", geodesic="edge"))
@@ -81,7 +81,7 @@ def test_packed_meshes_are_meshes_everywhere(tmp_path):
         ao.align(path, path, n_landmarks=4)
 
 
-def test_folders_and_groups_know_packed_files(tmp_path):
+def test_folders_and_groups_include_compressed_files(tmp_path):
     for name in ("cat2.off.gz", "cat10.off.gz", "dog1.csv.gz", "notes.gz", "x.npz.gz"):
         (tmp_path / name).touch()
     found = [(source.name, source.group) for source in find_sources([tmp_path])]
@@ -158,7 +158,7 @@ def test_a_compressed_file_without_its_ending_raises_an_error_that_names_it(tmp_
 
 
 @pytest.mark.parametrize("name", ["x.npz.gz", "x.h5ad.gz", "x.npy.gz", "x.mat.gz", "x.gz", "x.foo.gz"])
-def test_other_packed_files_are_refused_by_their_ending(tmp_path, name):
+def test_other_compressed_files_are_refused_by_their_ending(tmp_path, name):
     (tmp_path / name).write_bytes(gzip.compress(b"0"))
     with pytest.raises(ao.InputError, match=rf"unknown ending '{name[1:]}'; .*\.gz may follow all but .*\.npz$"):
         ao.read(tmp_path / name)

@@ -1,4 +1,4 @@
-"""The heat method: against potpourri3d, exact distances, and what must not depend on the company a vertex is in."""
+"""The heat method: against potpourri3d and exact distances, and independent of the order of work."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_distances_are_those_of_potpourri3d(mesh, monkeypatch):
 
 
 @pytest.mark.parametrize("mesh", [ball(), sheet(15, 6.0)], ids=["ball", "sheet"])
-def test_neither_block_nor_company_changes_a_bit_of_a_row(mesh, monkeypatch):
+def test_rows_do_not_depend_on_blocks_or_other_sources(mesh, monkeypatch):
     index = np.random.default_rng(0).permutation(len(mesh[0]))[:37]
     alone = heat_rows(*mesh)
     expected = np.stack([alone(int(source))[index] for source in index])

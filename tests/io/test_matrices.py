@@ -62,7 +62,7 @@ def test_npy(tmp_path):
         (
             "x.docx",
             "",
-            "unknown ending '.docx'; known endings: .csv, .edgelist, .edges, .gexf, .gml, .gr",
+            "unknown ending '.docx'; known endings: .cif, .csv, .edgelist, .edges, .gexf, .gml, .gr",
         ),
     ],
 )
@@ -72,7 +72,7 @@ def test_bad_files_get_one_clear_line(tmp_path, name, text, message):
     assert "\n" not in str(caught.value)
 
 
-def test_binary_rubbish_as_text(tmp_path):
+def test_binary_data_as_text(tmp_path):
     (tmp_path / "x.csv").write_bytes(bytes(range(256)))
     with pytest.raises(ao.InputError, match="not a text file"):
         ao.read(tmp_path / "x.csv")
@@ -92,7 +92,7 @@ def test_an_archive_without_a_space(tmp_path):
         ao.read(tmp_path / "x.npz")
 
 
-def test_names_of_arrays_break_no_line(tmp_path):
+def test_names_of_arrays_are_printed_in_one_line(tmp_path):
     np.savez(tmp_path / "x.npz", **{"a\nb": COST})
     with pytest.raises(ao.InputError, match=r"This one holds a b$"):
         ao.read(tmp_path / "x.npz")
@@ -101,12 +101,12 @@ def test_names_of_arrays_break_no_line(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "n"), [({"cost": COST, "V": COST}, 3), ({"points": COST[:2], "F": COST, "other": COST}, 2)]
 )
-def test_arrays_of_another_form_are_left_alone(tmp_path, arrays, n):
+def test_arrays_of_other_names_are_ignored(tmp_path, arrays, n):
     np.savez(tmp_path / "x.npz", **arrays)
     assert ao.read(tmp_path / "x.npz").n == n
 
 
-def test_a_header_that_claims_gigabytes(tmp_path):
+def test_a_header_that_promises_gigabytes(tmp_path):
     np.save(tmp_path / "x.npy", COST)
     data = (tmp_path / "x.npy").read_bytes()
     (tmp_path / "x.npy").write_bytes(data.replace(b"(3, 3), ", b"(90000, 90000), ", 1)[: len(data)])
@@ -117,7 +117,7 @@ def test_a_header_that_claims_gigabytes(tmp_path):
         ao.read(tmp_path / "x.npy")
 
 
-def test_a_header_in_an_archive_that_claims_gigabytes(tmp_path):
+def test_a_header_in_an_archive_that_promises_gigabytes(tmp_path):
     np.save(tmp_path / "cost.npy", np.zeros((2, 2)))
     data = (tmp_path / "cost.npy").read_bytes().replace(b"(2, 2), ", b"(90000, 90000), ", 1)
     with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
@@ -128,7 +128,7 @@ def test_a_header_in_an_archive_that_claims_gigabytes(tmp_path):
         ao.read(tmp_path / "x.npz")
 
 
-def test_an_archive_that_claims_gigabytes_twice_over(tmp_path):
+def test_an_archive_that_promises_gigabytes_in_two_arrays(tmp_path):
     claimed = 2_200_000_128
     np.save(tmp_path / "cost.npy", np.zeros(0))
     shape = f"({(claimed - 128) // 8},), ".encode()

@@ -1,4 +1,4 @@
-"""What a path says of a file, and what to call one that ends in no name."""
+"""Names and endings of files, and of paths without a name."""
 
 from pathlib import Path
 
@@ -41,12 +41,12 @@ def test_a_folder_without_a_name_is_named_as_it_was_given(tmp_path, monkeypatch,
     assert "\n" not in reason
 
 
-@pytest.mark.parametrize("door", ["read", "cache", "align", "align_graphs", "convert"])
-def test_a_folder_in_place_of_a_file_raises_an_error_that_names_the_right_command(tmp_path, door):
+@pytest.mark.parametrize("entry_point", ["read", "cache", "align", "align_graphs", "convert"])
+def test_a_folder_in_place_of_a_file_raises_an_error_that_names_the_right_command(tmp_path, entry_point):
     folder = tmp_path / "shapes"
     folder.mkdir()
     with pytest.raises(ao.InputError, match=rf"^shapes: this is a folder, .*: anchorot pairwise {folder}$"):
-        READERS[door](folder)
+        READERS[entry_point](folder)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_what_write_has_written_can_be_read_as_points(tmp_path, options):
         np.testing.assert_array_equal(found.cost, ao.from_points(rows.cost).cost)
 
 
-def test_a_draw_of_points(tmp_path):
+def test_a_sample_of_points(tmp_path):
     whole = ao.Space(ao.from_points(np.random.default_rng(0).normal(size=(20, 2))).cost, labels=range(20))
     ao.write(whole, tmp_path / "x.npz")
     part = ao.read(tmp_path / "x.npz", n_points=6, rng=2)

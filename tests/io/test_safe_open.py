@@ -1,4 +1,4 @@
-"""Only regular files are opened, and only up to a limit; errors are one line and come soon."""
+"""Only regular files are opened, and only up to a limit; errors are one line and fast."""
 
 import io
 import os
@@ -93,7 +93,7 @@ SPECIAL = {
 }
 
 
-DOORS = {
+ENTRY_POINTS = {
     "read": ao.read,
     "cache": lambda path: ao.read(path, cache=True),
     "mesh": ao.from_mesh,
@@ -104,9 +104,9 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("kind", SPECIAL)
-def test_whatever_stands_in_the_place_of_a_file_is_one_line(tmp_path, monkeypatch, kind, door, patience):
+def test_anything_in_place_of_a_file_is_one_line(tmp_path, monkeypatch, kind, entry_point, patience):
     if kind == "locked" and os.geteuid() == 0:
         pytest.skip("root may read everything")
     monkeypatch.chdir(tmp_path)
@@ -115,7 +115,7 @@ def test_whatever_stands_in_the_place_of_a_file_is_one_line(tmp_path, monkeypatc
         path = Path(f"x.{ending}")
         SPECIAL[kind](path)
         with pytest.raises((ao.InputError, OSError)) as caught:
-            DOORS[door](path)
+            ENTRY_POINTS[entry_point](path)
         assert re.search(rf"\bx\.{ending}\b", str(caught.value)), caught.value
         assert "\n" not in str(caught.value)
     caught = None
@@ -126,7 +126,7 @@ def test_whatever_stands_in_the_place_of_a_file_is_one_line(tmp_path, monkeypatc
 def test_files_above_the_limit_are_refused_and_the_limit_can_be_raised(tmp_path, ending):
     path = tmp_path / f"large.{ending}"
     with path.open("wb") as handle:
-        handle.truncate(safe_open.MAX_BYTES + 1)  # takes no room on the disk
+        handle.truncate(safe_open.MAX_BYTES + 1)  # takes no space on the disk
     refused(
         path, r"the file takes 2\.15 GB, but no more than 2\.15 GB of a file are read; if you trust it, raise max_b"
     )
@@ -138,7 +138,7 @@ def test_files_above_the_limit_are_refused_and_the_limit_can_be_raised(tmp_path,
 
 
 @pytest.mark.parametrize("ending", ["gexf", "graphml"])
-def test_entities_neither_explode_nor_lead_out_of_the_file(tmp_path, ending):
+def test_entities_neither_explode_nor_refer_to_other_files(tmp_path, ending):
     nested = "".join(f'<!ENTITY a{i + 1} "{f"&a{i};" * 20}">' for i in range(8))
     for entities, use in ((f'<!ENTITY a0 "{"x" * 1000}">{nested}', "&a8;"), ('<!ENTITY s SYSTEM "x.txt">', "&s;")):
         path = tmp_path / f"x.{ending}"
@@ -193,12 +193,12 @@ def test_entries_of_no_size_are_counted_too(tmp_path):
     refused(tmp_path / "x.npz", "the header of labels.npy promises 10000000000 entries")
 
 
-def test_labels_are_looked_at_before_they_are_listed(tmp_path):
+def test_shapes_of_labels_are_checked_before_they_are_listed(tmp_path):
     np.savez(tmp_path / "x.npz", cost=COST, labels=np.zeros((3, 3)))
     refused(tmp_path / "x.npz", r"labels has shape \(3, 3\), but one value per point is needed")
 
 
-def test_the_materials_of_a_mesh_are_not_looked_for(tmp_path, patience):
+def test_the_materials_of_a_mesh_are_not_opened(tmp_path, patience):
     os.mkfifo(tmp_path / "pipe.mtl")
     (tmp_path / "x.obj").write_text(f"mtllib pipe.mtl\nusemtl red\n{OBJ}")
     assert ao.read(tmp_path / "x.obj", geodesic="edge").n == 3

@@ -1,4 +1,4 @@
-"""Readers that may crash or hang run in a process of their own: one line, and nothing is left behind."""
+"""Readers that may crash or hang run in a separate process: one line, and nothing remains."""
 
 import os
 import signal
@@ -98,7 +98,7 @@ def test_a_sparse_array_of_a_wrong_shape(tmp_path, shape):
 
 
 @pytest.mark.parametrize(("part", "value"), [("indices", 10**9), ("indices", -1), ("indptr", 10**6), ("indptr", -5)])
-def test_a_sparse_array_whose_indices_lead_out_of_it(tmp_path, part, value):
+def test_a_sparse_array_with_indices_out_of_range(tmp_path, part, value):
     anndata.AnnData(sp.csr_matrix(COST)).write_h5ad(tmp_path / "x.h5ad")
     with h5py.File(tmp_path / "x.h5ad", "a") as handle:
         handle["X"][part][1] = value
@@ -139,7 +139,7 @@ def path_as_name(handle, path):
 
 
 @pytest.mark.parametrize("way", [external_link, external_obsm, soft_link, external_storage, virtual, path_as_name])
-def test_nothing_is_read_outside_of_an_hdf5_file(tmp_path, way):
+def test_links_out_of_an_hdf5_file_are_not_followed(tmp_path, way):
     secret = cells(tmp_path / "secret.h5ad", 77 * COST)
     with h5py.File(cells(tmp_path / "x.h5ad"), "a") as handle:
         way(handle, secret)
@@ -172,7 +172,7 @@ def test_a_crash_or_a_hang_of_a_reader_is_an_error_like_any_other(tmp_path, monk
     refused(path, "it took more than 1 s")
 
 
-def test_a_reader_is_watched_for_no_longer_than_it_reads(tmp_path, monkeypatch):
+def test_the_time_limit_applies_only_while_reading(tmp_path, monkeypatch):
     monkeypatch.setattr(safe_open, "MIN_SECONDS", 1.0)
     path = cells(tmp_path / "x.h5ad")
     expected = ao.read(path).cost
@@ -185,7 +185,7 @@ def test_a_reader_is_watched_for_no_longer_than_it_reads(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("ending", ["h5ad", "mat"])
-def test_damaged_files_leave_nothing_behind_for_later_ones(tmp_path, ending):
+def test_damaged_files_do_not_affect_later_ones(tmp_path, ending):
     sound, rng = seeds(ending, tmp_path), np.random.default_rng(0)
     good, bad = tmp_path / f"good.{ending}", tmp_path / f"bad.{ending}"
     good.write_bytes(sound[0])
@@ -223,7 +223,7 @@ def test_readers_serve_many_threads_and_forked_children(tmp_path):
     assert ao.read(path).cost.tolist() == expected
 
 
-def test_no_reader_is_left_behind(tmp_path):
+def test_no_reader_process_remains(tmp_path):
     path = cells(tmp_path / "x.h5ad")
     code = (
         f"import anchorot as ao; from anchorot.io import safe_open; ao.read({str(path)!r}); "

@@ -19,13 +19,13 @@ def test_writing_and_reading_changes_no_bit(tmp_path_factory, x):
 
 
 @pytest.mark.parametrize("n", [3, 49, 98, 103, 196])
-def test_weights_that_are_checked_twice_stay_what_they_are(n):
+def test_checking_weights_twice_changes_nothing(n):
     weights = np.random.default_rng(n).random(n)
     for once in (ao.Space(np.eye(n)), ao.Space(np.eye(n), weights / weights.sum())):
         assert ao.Space(np.eye(n), once.weights).weights.tobytes() == once.weights.tobytes()
 
 
-def test_a_mesh_a_graph_and_a_cloud_are_written_with_what_they_look_like(tmp_path):
+def test_a_mesh_a_graph_and_a_cloud_are_written_with_their_geometry(tmp_path):
     square = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0.0]], [[0, 1, 2], [0, 2, 3]]
     mesh = ao.from_mesh(square, 3, "edge", rng=0)
     for x in (mesh, ao.from_graph([(0, 1), (1, 2), (2, 3)]), ao.from_points([[0.0, 1], [2, 3], [4, 5]])):
@@ -66,7 +66,7 @@ def test_types_and_features_are_kept(tmp_path, types):
 
 
 @pytest.mark.parametrize("types", [["H", 1, "H"], [(1, 2), (1, 3), (1, 2)], [2**70, 1, 1], ["a\0", "b", "c"]])
-def test_types_that_would_come_back_changed_are_not_written(tmp_path, types):
+def test_types_that_would_change_are_not_written(tmp_path, types):
     with pytest.raises(ao.InputError, match="cannot be written; make all of them texts, or all integers"):
         ao.write(ao.Space(COST, types=types), tmp_path / "x.npz")
     assert not list(tmp_path.iterdir())

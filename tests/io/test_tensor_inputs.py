@@ -1,4 +1,4 @@
-"""PyTorch tensors and PyTorch Geometric's graphs, wherever arrays are taken: read as the arrays that they hold."""
+"""PyTorch tensors and PyTorch Geometric's graphs are accepted wherever arrays are."""
 
 from types import SimpleNamespace
 
@@ -26,7 +26,7 @@ def numbers(tensor):
 
 
 FORMS = {"tensor": lambda tensor: tensor, "rows": list, "numbers": numbers}
-DOORS = {  # every argument of every constructor that is an array
+ENTRY_POINTS = {  # every argument of every constructor that is an array
     "cost": (COST, ao.Space),
     "weights": (WEIGHTS, lambda given: ao.Space(COST, given)),
     "types": (np.array([3, 1, 3]), lambda given: ao.Space(COST, types=given)),
@@ -69,16 +69,18 @@ DOORS = {  # every argument of every constructor that is an array
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("door", DOORS)
-def test_a_tensor_is_read_as_the_array_that_it_holds(door, form):
-    array, make = DOORS[door]
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
+def test_a_tensor_is_read_as_the_array_that_it_holds(entry_point, form):
+    array, make = ENTRY_POINTS[entry_point]
     assert_same(make(FORMS[form](torch.tensor(array))), make(array))
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("door", [door for door, (array, _) in DOORS.items() if array.dtype == float])
-def test_a_gradient_is_never_lost_in_silence(door, form):
-    array, make = DOORS[door]
+@pytest.mark.parametrize(
+    "entry_point", [entry_point for entry_point, (array, _) in ENTRY_POINTS.items() if array.dtype == float]
+)
+def test_a_gradient_is_never_dropped_silently(entry_point, form):
+    array, make = ENTRY_POINTS[entry_point]
     with pytest.raises(ao.InputError, match=r"^[^\n]*needs a gradient[^\n]*detach[^\n]*$"):
         make(FORMS[form](torch.tensor(array, requires_grad=True)))
 
@@ -89,22 +91,22 @@ def test_every_kind_of_number_is_read(kind):
     assert ao.Space(made).cost.tolist() == [[0, 1], [1, 0]]
 
 
-def test_what_is_on_no_host_is_copied_there():
-    asked = []
+def test_tensors_on_devices_are_copied_to_the_host():
+    copied = []
 
     class Distant:  # as a tensor on a device: the host has no array of it
         def detach(self):
             return self
 
         def cpu(self):
-            asked.append("cpu")
+            copied.append("cpu")
             return torch.tensor(COST)
 
         def __array__(self, *_, **__):
             raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first.")
 
     assert_same(ao.Space(Distant()), ao.Space(COST))
-    assert asked
+    assert copied
 
 
 @pytest.mark.parametrize("make", [ao.Space, ao.from_points, ao.from_graph], ids=lambda make: make.__name__)
@@ -113,7 +115,7 @@ def test_a_sparse_tensor_is_refused_in_one_line(make):
         make(torch.tensor(COST).to_sparse())
 
 
-def test_attributes_that_are_tensors_tell_nodes_apart():
+def test_attributes_may_be_tensors():
     graph = nx.path_graph(3)
     for node in graph:
         graph.nodes[node].update(kind=torch.tensor(node % 2), place=torch.tensor(POINTS[node]))
@@ -155,7 +157,7 @@ def test_a_graph_of_pytorch_geometric_is_read_by_its_edge_index():
     assert ao.from_graph(SimpleNamespace(edge_index=torch.tensor([[0, 1], [1, 2]]))).n == 3
 
 
-def test_lengths_of_pytorch_geometric_are_those_that_are_asked_for():
+def test_lengths_of_pytorch_geometric_are_read_on_request():
     wanted = ao.from_graph(np.column_stack([EDGES, LENGTHS]), weight=True).cost
     weights, column = torch.tensor(LENGTHS), torch.tensor(LENGTHS[:, None])
     for own, weight in (
@@ -169,7 +171,7 @@ def test_lengths_of_pytorch_geometric_are_those_that_are_asked_for():
         np.testing.assert_array_equal(found.cost, wanted)
 
 
-def test_directions_of_pytorch_geometric_count_where_they_are_asked_for():
+def test_directions_of_pytorch_geometric_count_on_request():
     assert ao.from_graph(data(), disconnected="split")[0].n == 4
     ring = SimpleNamespace(edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]), num_nodes=3)
     assert ao.from_graph(ring, directed=True).cost.tolist() == [[0, 1, 2], [2, 0, 1], [1, 2, 0]]
@@ -194,7 +196,7 @@ def test_directions_of_pytorch_geometric_count_where_they_are_asked_for():
         (data(), "cable", "lengths of edges are requested, but the graph has no cable"),
     ],
 )
-def test_what_is_wrong_with_an_edge_index_is_one_line(own, weight, message):
+def test_a_bad_edge_index_is_one_line(own, weight, message):
     with pytest.raises(ao.InputError, match=f"^{message}[^\n]*$"):
         ao.from_graph(own, weight)
 

@@ -1,4 +1,4 @@
-"""Text files of every kind: marks, digits and numbers that readers stumble over."""
+"""Text files of every kind: byte-order marks, and unusual digits and numbers."""
 
 import functools
 import itertools
@@ -56,13 +56,13 @@ def test_a_byte_order_mark_changes_nothing(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["matrix.csv", "graph.txt"])
-def test_a_byte_order_mark_changes_nothing_of_edges(tmp_path, name):
+def test_a_byte_order_mark_does_not_change_edges(tmp_path, name):
     text = EDGES.replace(" ", ",") if name.endswith("csv") else EDGES
     (tmp_path / name).write_bytes(MARK + text.encode())
     assert ao.read(tmp_path / name, kind="graph").labels == (1, 2, 3, 4)
 
 
-def test_byte_order_marks_change_nothing_of_a_collection(tmp_path):
+def test_byte_order_marks_do_not_change_a_collection(tmp_path):
     folder = tmp_path / "TOY"
     folder.mkdir()
     for name, text in (("A", "1, 2\n2, 1\n"), ("graph_indicator", "1\n1\n2\n"), ("graph_labels", "1\n-1\n")):
@@ -86,14 +86,14 @@ def complaint(path):
 
 @pytest.mark.parametrize("word", [SUPERSCRIPT, "\N{ARABIC-INDIC DIGIT TWO}", LONG, "-" + LONG, LONG + ".5"])
 @pytest.mark.parametrize("name", TEXTS)
-def test_digits_of_other_kinds_and_endless_numbers_are_no_crash(tmp_path, name, word):
+def test_other_digits_and_very_long_numbers_do_not_crash(tmp_path, name, word):
     for old in ("1", "2", "3"):
         (tmp_path / name).write_text(TEXTS[name].replace(old, word, 1))
-        told = complaint(tmp_path / name)
-        assert told is None or (told.startswith(name) and "\n" not in told)
+        reported = complaint(tmp_path / name)
+        assert reported is None or (reported.startswith(name) and "\n" not in reported)
 
 
-def test_a_superscript_is_no_number_of_points(tmp_path):
+def test_a_superscript_is_not_a_number_of_points(tmp_path):
     (tmp_path / "x.txt").write_text(f"{SUPERSCRIPT}\n0 1\n1 0\n")
     with pytest.raises(ao.InputError, match="line 1 of numbers: could not convert"):
         ao.read(tmp_path / "x.txt")
@@ -113,11 +113,11 @@ def test_files_are_sorted_by_their_numbers_whatever_their_names(tmp_path):
     assert found.index("cat2.csv") < found.index("cat10.csv")
 
 
-def test_hidden_files_of_a_folder_are_left_alone(tmp_path):
+def test_hidden_files_of_a_folder_are_ignored(tmp_path):
     for name in ("a.csv", ".a-0123abcd.csv", "._a.csv", ".b.off"):
         (tmp_path / name).write_text("0" if name == "a.csv" else "half")
     assert [source.name for source in find_sources([tmp_path])] == ["a.csv"]
-    assert [source.name for source in find_sources([tmp_path / "._a.csv"])] == ["._a.csv"]  # asked for by name
+    assert [source.name for source in find_sources([tmp_path / "._a.csv"])] == ["._a.csv"]  # requested by name
     (tmp_path / "a.csv").unlink()
     with pytest.raises(ao.InputError, match="this folder has no file with a known ending"):
         find_sources([tmp_path])
@@ -146,7 +146,7 @@ NUMBERS = {  # files with a number 10, which is written as 1_0
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_an_underscore_is_no_part_of_a_number(tmp_path, name):
+def test_an_underscore_is_not_part_of_a_number(tmp_path, name):
     text, options = NUMBERS[name]
     read = ao.io.read_gin if name.endswith(".gin") else ao.read
     (tmp_path / name).write_text(text)

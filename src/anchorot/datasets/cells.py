@@ -27,6 +27,9 @@ class Stem(NamedTuple):
     trunk: float = 0.0  # extra length of the first segment
 
 
+KINDS = ("pyramidal", "bipolar", "stellate")
+
+
 def _stems(kind: str, rng: np.random.Generator) -> list[Stem]:
     if kind == "pyramidal":
         basal = [Stem((np.cos(a), np.sin(a), -0.5), 45, 2) for a in rng.uniform(0, 2 * np.pi, 5)]
@@ -34,9 +37,6 @@ def _stems(kind: str, rng: np.random.Generator) -> list[Stem]:
     if kind == "bipolar":
         return [Stem((0, 0, 1), 60, 3, trunk=40), Stem((0, 0, -1), 60, 3, trunk=40)]
     return [Stem((x, y, z), 40, 3) for x, y, z in rng.normal(size=(7, 3))]
-
-
-KINDS = ("pyramidal", "bipolar", "stellate")
 
 
 def grown_neurons(n_per_kind: int = 6, n_points: int | None = 120, rng: RngLike = 0) -> Dataset:
@@ -79,31 +79,18 @@ def _grown(kind: str, n_points: int | None, rng: np.random.Generator) -> Space:
         while todo:
             at, direction, forks, extra = todo.pop()
             length = extra + stem.length * rng.uniform(0.6, 1.4)
-            end, direction = _branch(places, edges, at, direction, length, rng)
+            for _ in range(max(1, round(length / STEP))):
+                direction = direction / np.linalg.norm(direction) + rng.normal(0, 0.12, 3)
+                places.append(places[at] + STEP * direction / np.linalg.norm(direction))
+                edges.append((at, len(places) - 1, STEP))
+                at = len(places) - 1
             if forks > 0:
-                todo += [(end, direction + rng.normal(0, 0.7, 3), forks - 1, 0.0) for _ in range(2)]
+                todo += [(at, direction + rng.normal(0, 0.7, 3), forks - 1, 0.0) for _ in range(2)]
     tree = from_graph(edges, weight=True)
     order = np.array(tree.labels, dtype=np.int64)  # nodes by first appearance: the sites of the points
     geometry = Geometry(order, len(places), np.array(places), edges=np.array([edge[:2] for edge in edges]))
     space = Space(tree.cost, geometry=geometry)
     return space if n_points is None or n_points >= len(space) else space.sample(n_points, rng=rng)
-
-
-def _branch(
-    places: list[Float64s],
-    edges: list[tuple[int, int, float]],
-    at: int,
-    direction: Float64s,
-    length: float,
-    rng: np.random.Generator,
-) -> tuple[int, Float64s]:
-    """Grow a branch from a sample; return its last sample and direction."""
-    for _ in range(max(1, round(length / STEP))):
-        direction = direction / np.linalg.norm(direction) + rng.normal(0, 0.12, 3)
-        places.append(places[at] + STEP * direction / np.linalg.norm(direction))
-        edges.append((at, len(places) - 1, STEP))
-        at = len(places) - 1
-    return at, direction
 
 
 def tissues(n_samples: int = 8, n_cells: int = 120, clump: float = 0.12, rng: RngLike = 0) -> Dataset:
@@ -136,9 +123,8 @@ def tissues(n_samples: int = 8, n_cells: int = 120, clump: float = 0.12, rng: Rn
     generator = check_rng(rng)
     labels = ("mixed",) * n_samples + ("in clumps",) * n_samples
     radii = [None if label == "mixed" else clump for label in labels]
-    spaces = tuple(
-        _tissue(n_cells, radius, own) for radius, own in zip(radii, generator.spawn(len(radii)), strict=True)
-    )
+    seeds = generator.spawn(len(radii))
+    spaces = tuple(_tissue(n_cells, radius, own) for radius, own in zip(radii, seeds, strict=True))
     names = tuple(f"{label} {i % n_samples}" for i, label in enumerate(labels))
     return Dataset("tissues", spaces, labels, names, MADE, NO_LICENCE)
 

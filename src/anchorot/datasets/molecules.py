@@ -2,58 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from importlib.resources import files
 
 import numpy as np
 
 from anchorot._validate import check_integer
 from anchorot.datasets.collection import Dataset
 from anchorot.io.graphs import from_graph
-from anchorot.space import Space
 
-# Boiling points in degrees Celsius at atmospheric pressure, from handbooks.
-BOILING_POINTS = {
-    "butane": -0.5,
-    "2-methylpropane": -11.7,
-    "pentane": 36.1,
-    "2-methylbutane": 27.8,
-    "2,2-dimethylpropane": 9.5,
-    "hexane": 68.7,
-    "2-methylpentane": 60.3,
-    "3-methylpentane": 63.3,
-    "2,2-dimethylbutane": 49.7,
-    "2,3-dimethylbutane": 58.0,
-    "heptane": 98.4,
-    "2-methylhexane": 90.0,
-    "3-methylhexane": 91.9,
-    "3-ethylpentane": 93.5,
-    "2,2-dimethylpentane": 79.2,
-    "2,3-dimethylpentane": 89.8,
-    "2,4-dimethylpentane": 80.5,
-    "3,3-dimethylpentane": 86.1,
-    "2,2,3-trimethylbutane": 80.9,
-    "octane": 125.7,
-    "2-methylheptane": 117.6,
-    "3-methylheptane": 118.9,
-    "4-methylheptane": 117.7,
-    "3-ethylhexane": 118.5,
-    "2,2-dimethylhexane": 106.8,
-    "2,3-dimethylhexane": 115.6,
-    "2,4-dimethylhexane": 109.4,
-    "2,5-dimethylhexane": 109.1,
-    "3,3-dimethylhexane": 112.0,
-    "3,4-dimethylhexane": 117.7,
-    "3-ethyl-2-methylpentane": 115.6,
-    "3-ethyl-3-methylpentane": 118.3,
-    "2,2,3-trimethylpentane": 109.8,
-    "2,2,4-trimethylpentane": 99.2,
-    "2,3,3-trimethylpentane": 114.8,
-    "2,3,4-trimethylpentane": 113.5,
-    "2,2,3,3-tetramethylbutane": 106.5,
-}
+# Carbon atoms of the straight chain, and bonds of an atom (hydrogens fill what is left).
 CHAINS = {"propane": 3, "butane": 4, "pentane": 5, "hexane": 6, "heptane": 7, "octane": 8}
 BONDS = {"C": 4, "O": 2}
+FACTS = "none needed: facts"
 Edges = list[tuple[int, int]]
+Molecule = tuple[str, Edges]  # the kind of each atom, and bonds
 
 
 def alkanes() -> Dataset:
@@ -74,12 +38,12 @@ def alkanes() -> Dataset:
     >>> data.names[33], data.labels[33], float(data.values[33])
     ('2,2,4-trimethylpentane', 'C8H18', 99.2)
     """
-    spaces = tuple(from_graph(_skeleton(name)) for name in BOILING_POINTS)
+    table = files(__package__).joinpath("alkanes.csv").read_text(encoding="utf-8")
+    boiling_points = {row["name"]: float(row["boiling_point"]) for row in csv.DictReader(table.splitlines())}
+    spaces = tuple(from_graph(_skeleton(name)) for name in boiling_points)
     labels = tuple(f"C{len(space)}H{2 * len(space) + 2}" for space in spaces)
-    values = np.array([*BOILING_POINTS.values()])
-    return Dataset(
-        "alkanes", spaces, labels, tuple(BOILING_POINTS), "handbooks of chemistry", "none needed: facts", values
-    )
+    values = np.array([*boiling_points.values()])
+    return Dataset("alkanes", spaces, labels, tuple(boiling_points), "handbooks of chemistry", FACTS, values)
 
 
 def _skeleton(name: str) -> Edges:
@@ -125,16 +89,8 @@ def isomers(n_carbons: int = 6) -> Dataset:
     ethers = _distinct([cut for tree in skeletons for cut in _with_bridge(tree)])
     labels = ("alcohol",) * len(alcohols) + ("ether",) * len(ethers)
     names = tuple(_code(tree) for tree in (*alcohols, *ethers))
-    spaces = tuple(_space(tree) for tree in (*alcohols, *ethers))
-    return Dataset(f"C{n_carbons}H{2 * n_carbons + 2}O", spaces, labels, names, "enumeration", "none needed: facts")
-
-
-Molecule = tuple[str, Edges]  # the kind of each atom, and bonds
-
-
-def _space(molecule: Molecule) -> Space:
-    kinds, edges = molecule
-    return from_graph(edges, types=dict(enumerate(kinds)))
+    spaces = tuple(from_graph(edges, types=dict(enumerate(kinds))) for kinds, edges in (*alcohols, *ethers))
+    return Dataset(f"C{n_carbons}H{2 * n_carbons + 2}O", spaces, labels, names, "enumeration", FACTS)
 
 
 def _with_leaf(molecule: Molecule, kind: str) -> list[Molecule]:

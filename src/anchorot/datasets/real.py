@@ -7,14 +7,13 @@ from importlib.resources import as_file, files
 
 import numpy as np
 
-from anchorot._typing import Float64s, RngLike
+from anchorot._typing import RngLike
 from anchorot._validate import check_integer, check_list, check_rng
 from anchorot.datasets.collection import Dataset
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.files import read
 from anchorot.io.graphs import from_graph
 from anchorot.io.points import from_points
-from anchorot.space import Space
 
 FLY = "Janelia hemibrain (Scheffer et al. 2020, doi:10.7554/eLife.57443), thinned"
 UCI = "Optical Recognition of Handwritten Digits (Alpaydin and Kaynak 1998, UCI), with scikit-learn"
@@ -91,16 +90,13 @@ def digits(classes: Iterable[int] = range(10), n_per_class: int = 20, rng: RngLi
         if len(own) < n_per_class:
             raise InputError(f"there are {len(own)} images of the digit {digit!r}, but {n_per_class} are requested")
         chosen = np.sort(generator.choice(own, n_per_class, replace=False))
-        made += [(str(digit), f"{digit}, image {i}", _ink(images[i].reshape(8, 8))) for i in chosen]
+        for i in chosen:
+            rows, columns = np.nonzero(images[i].reshape(8, 8))
+            weights = images[i][8 * rows + columns]
+            positions = np.stack([columns, 7 - rows], axis=1).astype(float)
+            made.append((str(digit), f"{digit}, image {i}", from_points(positions, weights=weights / weights.sum())))
     labels, names, spaces = zip(*made, strict=True)
     return Dataset("digits", spaces, labels, names, UCI, "CC BY 4.0")
-
-
-def _ink(image: Float64s) -> Space:
-    """Return the pixels with ink as points in the plane, weighted by the ink."""
-    rows, columns = np.nonzero(image)
-    weights = image[rows, columns]
-    return from_points(np.stack([columns, 7 - rows], axis=1).astype(float), weights=weights / weights.sum())
 
 
 def neurons(n_points: int | None = 150, rng: RngLike = 0) -> Dataset:

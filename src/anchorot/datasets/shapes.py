@@ -75,20 +75,15 @@ def scale_free(n: int, rng: Rng) -> Edges:
     return edges
 
 
-SHAPES: dict[str, Callable[[int, Rng], Float64s]] = {
-    "sphere": sphere,
-    "torus": torus,
-    "spring": spring,
-    "dumbbell": dumbbell,
-}
+SHAPES: dict[str, Callable[[int, Rng], Float64s]] = {make.__name__: make for make in (sphere, torus, spring, dumbbell)}
 GRAPHS: dict[str, Callable[[int, Rng], Edges]] = {"ring": ring, "tree": tree, "scale-free": scale_free}
-SIZES = (1.0, 0.6, 1.7)
+SIZES = (1.0, 0.6, 1.7)  # times the first size, in turn, so that size says nothing about the class
 
 
 def shapes_and_graphs(n_points: int = 150, rng: RngLike = 0) -> Dataset:
     """Make every kind of shape and graph in three sizes, shapes of `n_points` points each in a random pose.
 
-    ``anchorot demo`` compares these. Synthetic.
+    Synthetic.
 
     Parameters
     ----------
@@ -112,19 +107,14 @@ def shapes_and_graphs(n_points: int = 150, rng: RngLike = 0) -> Dataset:
     made: list[tuple[str, float, Space]] = []
     for kind, make_points in SHAPES.items():
         for size in SIZES:
-            made.append((kind, size, _posed(make_points(n_points, generator), size, generator)))
+            points = make_points(n_points, generator)
+            turn, _ = np.linalg.qr(generator.normal(size=(3, 3)))  # a random rotation or reflection
+            made.append((kind, size, from_points(size * points @ turn)))
     for kind, make_edges in GRAPHS.items():
-        for size in SIZES:
-            made.append((kind, size, from_graph(make_edges(int(n_points * size), generator))))
+        made += [(kind, size, from_graph(make_edges(int(n_points * size), generator))) for size in SIZES]
     kinds, sizes, spaces = zip(*made, strict=True)
     names = tuple(f"{kind} x{size:g}" for kind, size in zip(kinds, sizes, strict=True))
     return Dataset("shapes and graphs", spaces, kinds, names, MADE, NO_LICENCE, np.array(sizes))
-
-
-def _posed(points: Float64s, size: float, rng: Rng) -> Space:
-    """Return the space of the points, randomly rotated (or reflected) and scaled."""
-    turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    return from_points(size * points @ turn)
 
 
 @dataclass(frozen=True)
@@ -188,8 +178,8 @@ KINDS: dict[str, list[Limb]] = {
 def figures(kinds: Sequence[str] = tuple(KINDS), n_poses: int = 5, n_points: int = 200, rng: RngLike = 0) -> Dataset:
     """Make animals and people in several poses: meshes, with distances along the skin as costs.
 
-    Synthetic, not scanned. Point k of a kind is the same point of the body in all its poses, and bending a limb changes
-    the distances along the skin only a little.
+    Synthetic, not scanned; ``anchorot demo`` compares them. Point k of a kind is the same point of the body in all its
+    poses, and bending a limb changes the distances along the skin only a little.
 
     Parameters
     ----------

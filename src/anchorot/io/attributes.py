@@ -1,6 +1,6 @@
 """Types and features of points, given as values, by point name or by column name; and random samples of points."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,55 +10,10 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Float64s, Int64s, RngLike
 from anchorot._validate import as_array, at_hand, check_features, check_integer, check_rng, check_types
 from anchorot.exceptions import InputError
+from anchorot.io.columns import Columns
 
 Types = str | Iterable[Hashable] | Mapping[Any, Hashable]
 Features = str | Sequence[str] | ArrayLike | Mapping[Any, ArrayLike]
-MAX_NAMES = 20  # listed in a message
-
-
-def short_list(names: Sequence[object]) -> str:
-    """Return names for a message, shortened if there are many."""
-    return ", ".join(str(name)[:60] for name in names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")
-
-
-class Columns:
-    """Named columns of data about points: one number, text or vector per point.
-
-    Parameters
-    ----------
-    kind : str
-        What messages call a column, such as "node attribute".
-    values : mapping of str to sequence, optional
-        Looked up on demand; None stands for a missing value.
-    ids : mapping of str to sequence, optional
-        The same columns read as identifiers: in text files, "001" and "1" are equal numbers but different names.
-    """
-
-    def __init__(
-        self, kind: str, values: Mapping[str, Any] | None = None, ids: Mapping[str, Any] | None = None
-    ) -> None:
-        self.kind = kind
-        self._values: Mapping[str, Any] = {} if values is None else values
-        self._ids: Mapping[str, Any] = {} if ids is None else ids
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._values
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._values:
-            names = list(self._values)
-            if name in names:
-                raise InputError(f"the {self.kind} {name!r} is None everywhere; choose another one")
-            listed = short_list(names)
-            raise InputError(f"no {self.kind} is called {name!r}; there {f'are: {listed}' if listed else 'are none'}")
-        return self._values[name]
-
-    def ids(self, name: str) -> Any:
-        """Return a column's values as identifiers."""
-        return self._ids[name] if name in self._ids else self[name]
 
 
 @dataclass(frozen=True, eq=False)

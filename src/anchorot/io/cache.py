@@ -21,7 +21,6 @@ from importlib import metadata
 from io import BufferedRandom, BufferedReader
 from pathlib import Path
 from stat import S_ISDIR
-from typing import NamedTuple
 
 import numpy as np
 
@@ -45,7 +44,7 @@ MIN_FILE_BYTES = 8 << 10  # smaller files are read as fast as an entry
 READERS = ("numpy", "scipy", "trimesh", "pygeodesic", "h5py")  # packages that the last bits of a space depend on
 COSTLY_ENDINGS = (*MESH_READERS, ".graphml", ".edgelist", ".edges", ".swc", ".h5ad")
 PLAIN_TYPES = (str, int, float, bool, list, type(None))  # types of option values with a unique JSON text
-SEAL_BYTES = 32
+SEAL_BYTES = 32  # a keyed hash of 256 bits
 LENGTH = struct.Struct("<I")  # of the notes
 ENTRY = re.compile(r"[0-9a-f]{64}\.space")
 HALF_WRITTEN = ".*-*.space"
@@ -109,7 +108,7 @@ def through_cache(file: Path, options: ReadOptions, read: Callable[[Path, ReadOp
     key = key_of(file, options)
     if key is None:
         return read(file, options)
-    found = _cached_with_notes(key, file)
+    found = _cached(key, file)
     if found is not None:
         return found
     with collecting_notes() as notes:
@@ -123,7 +122,7 @@ def through_cache(file: Path, options: ReadOptions, read: Callable[[Path, ReadOp
 def cached_space(file: Path, options: ReadOptions) -> Space | None:
     """Return a space from the cache, or None."""
     key = key_of(file, options)
-    return None if key is None else _cached_with_notes(key, file)
+    return None if key is None else _cached(key, file)
 
 
 def is_costly(file: Path, options: ReadOptions) -> bool:
@@ -156,23 +155,8 @@ def key_of(file: Path, options: ReadOptions) -> str | None:
     return sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
-class _Entry(NamedTuple):
-    """An entry of the cache."""
-
-    space: Space
-    notes: list[str]
-
-
-def _cached_with_notes(key: str, file: Path) -> Space | None:
-    """Return the space of a key, if cached, and repeat the notes about the file."""
-    found = _found(key)
-    for text in () if found is None else found.notes:
-        note(file.name, text)
-    return None if found is None else found.space
-
-
-def _found(key: str) -> _Entry | None:
-    """Return the entry of a key if it is intact, and mark it as just used."""
+def _cached(key: str, file: Path) -> Space | None:
+    """Return the space of a key, if its entry is intact; mark the entry as used and repeat the notes about the file."""
     try:
         path = _path(key)
         with opened(path, follows_links=False) as handle:
@@ -185,11 +169,13 @@ def _found(key: str) -> _Entry | None:
             if not isinstance(notes, list) or not all(isinstance(text, str) for text in notes):
                 return None
             space = space_of(arrays_in(handle, ReadOptions(max_bytes=os.fstat(handle.fileno()).st_size)))
-    except Exception:  # whatever is wrong with an entry, the file itself can be read
+    except Exception:  # an unusable entry is ignored, and the file itself is read
         return None
     with suppress(OSError):
         os.utime(path)
-    return _Entry(space, notes)
+    for text in notes:
+        note(file.name, text)
+    return space
 
 
 def _is_trusted(status: os.stat_result) -> bool:

@@ -13,11 +13,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
-from anchorot._validate import as_array, check_numbers, equals_itself, type_of
-from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.attributes import Columns, PointAttributes, attributes_of, draw_points
-from anchorot.io.points import check_points, from_neighbors, from_points
+from anchorot._typing import Disconnected, Float64s, RngLike
+from anchorot._validate import as_array, check_numbers, equals_itself
+from anchorot.exceptions import InputError, MissingExtraError, type_of
+from anchorot.io.attributes import PointAttributes, attributes_of, draw_points
+from anchorot.io.columns import Columns
+from anchorot.io.points import MAX_COORDINATES, check_points, field_area, from_neighbors, from_points
 from anchorot.io.safe_open import check_limit, read_guarded, reading
 from anchorot.space import Space
 
@@ -53,15 +54,14 @@ def from_cells(
         The type of each cell: the name of a column of ``adata.obs``, such as ``"cell_type"``; or the types themselves.
     features : str, list of str, or array_like, optional
         Features of the cells: columns of ``adata.obs`` or arrays of ``adata.obsm``, by name; or a row for each cell.
-    n_points : int, optional
-        Keep at most this many cells, drawn uniformly.
-    rng : None, int or numpy.random.Generator
-        Source of randomness for the sample.
+    n_points, rng
+        Sample at most this many cells, see :func:`from_points`.
 
     Returns
     -------
     Space, or list of Space if ``disconnected="split"``
-        The labels are the names of the cells.
+        The labels are the names of the cells. Of an array with at most three columns, such as ``"spatial"``, the area
+        of the field of view is estimated (:attr:`Space.area`).
 
     Examples
     --------
@@ -76,7 +76,11 @@ def from_cells(
     if not (hasattr(adata, "obsm") and hasattr(adata, "obs_names")):
         hint = "; anchorot.read reads .h5ad files" if isinstance(adata, str | os.PathLike) else ""
         raise InputError(f"got {type_of(adata)}, but an AnnData object is needed{hint}")
-    _check_key(obsm, list(adata.obsm), adata.X is not None)
+    listed = ", ".join(adata.obsm) or "nothing"
+    if obsm is not None and obsm not in adata.obsm:
+        raise InputError(f"there is no {obsm!r} in obsm; it has: {listed}")
+    if obsm is None and adata.X is None:
+        raise InputError(f"there is no X; name an array of obsm, which has: {listed}")
     values = adata.X if obsm is None else adata.obsm[obsm]
     names = [str(name) for name in adata.obs_names]
     attributes = attributes_of(types, features, names, columns_of_cells(adata), "adata")
@@ -153,38 +157,19 @@ def cell_space(
         raise InputError(f"the values have shape {values.shape}, but a row for every cell is needed")
     if len(names) != values.shape[0]:
         raise InputError(f"there are {len(names)} names of cells, but {values.shape[0]} rows of values")
+    own: dict[str, Any]
     if n_neighbors is not None:
+        own = {"types": attributes.types, "features": attributes.features, "labels": names}
         dense = _dense(values, limit)
-        return from_neighbors(
-            dense,
-            n_neighbors,
-            metric,
-            disconnected,
-            types=attributes.types,
-            features=attributes.features,
-            labels=names,
-            n_points=n_points,
-            rng=rng,
-        )
+        return from_neighbors(dense, n_neighbors, metric, disconnected, **own, n_points=n_points, rng=rng)
     kept = draw_points(np.arange(len(names)), n_points, rng)  # before a sparse array becomes dense
-    rows = values if len(kept) == len(names) else _take_rows(values, kept)
-    return from_points(_dense(rows, limit), metric, **attributes.of(kept), labels=[names[i] for i in kept])
-
-
-def _take_rows(values: Any, kept: Int64s) -> Any:
-    """Return the rows of cells; in backed mode HDF5 accepts indices in increasing order only."""
-    if hasattr(values, "iloc"):
-        return values.iloc[kept]
-    order = np.argsort(kept)
-    return values[kept[order]][np.argsort(order)]
-
-
-def _check_key(obsm: str | None, known: list[str], has_values: bool) -> None:
-    listed = ", ".join(known) or "nothing"
-    if obsm is not None and obsm not in known:
-        raise InputError(f"there is no {obsm!r} in obsm; it has: {listed}")
-    if obsm is None and not has_values:
-        raise InputError(f"there is no X; name an array of obsm, which has: {listed}")
+    rows = values
+    if len(kept) < len(names):
+        order = np.argsort(kept)  # in backed mode HDF5 accepts indices in increasing order only
+        rows = values.iloc[kept] if hasattr(values, "iloc") else values[kept[order]][np.argsort(order)]
+    area = field_area(_dense(values, limit), metric) if values.shape[1] <= MAX_COORDINATES else None
+    own = {**attributes.of(kept), "labels": [names[i] for i in kept], "area": area}
+    return from_points(_dense(rows, limit), metric, **own)
 
 
 def _dense(values: Any, limit: int | None) -> Float64s:

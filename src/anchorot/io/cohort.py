@@ -15,11 +15,12 @@ import numpy as np
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_bytes, check_rng, equals_itself
 from anchorot.exceptions import InputError
-from anchorot.io.attributes import Columns, attributes_of, check_length, column_names, numbers_of
+from anchorot.io.attributes import attributes_of, check_length, column_names, numbers_of
 from anchorot.io.cells import columns_of_cells, columns_of_frame, h5ad_arrays, stored_columns
+from anchorot.io.columns import Columns
 from anchorot.io.matrices import SEPARATORS, named_columns
 from anchorot.io.names import ending_of
-from anchorot.io.points import cloud_space
+from anchorot.io.points import cloud_space, field_area
 from anchorot.io.safe_open import MAX_BYTES, about
 from anchorot.space import Space
 
@@ -75,6 +76,7 @@ def from_cohort(
     types: str | None = None,
     features: str | Sequence[str] | None = None,
     subject: str | None = None,
+    area: str | None = None,
     n_points: int | None = None,
     metric: str = "euclidean",
     n_neighbors: int | None = None,
@@ -100,6 +102,9 @@ def from_cohort(
     subject : str, optional
         The column with the subject of the sample: the patient of an image, the animal of a section. Samples of one
         subject are not independent; :func:`group_test`, :func:`scale_test` and :func:`energy_test` permute subjects.
+    area : str, optional
+        The column with the area (or volume) of the sample's field of view, in the squared (cubed) unit of the
+        coordinates; by default it is estimated from the range of the coordinates. It is :attr:`Space.area`.
     n_points : int, optional
         Keep at most this many points of each sample, drawn uniformly.
     metric : str
@@ -135,7 +140,7 @@ def from_cohort(
     ([0, 5], [[0.0, 3.0], [3.0, 0.0]], ('T', 'B'))
     """
     options = _SpaceOptions(n_points, metric, n_neighbors, disconnected, check_rng(rng))
-    selection = _selection(sample, points, types, features, subject)
+    selection = _selection(sample, points, types, features, subject, area)
     if not isinstance(data, str | os.PathLike):
         return _cohort(_rows_of(data, sample), selection, options)
     with about(Path(data)):
@@ -150,6 +155,7 @@ class _Selection(NamedTuple):
     types: str | None
     features: tuple[str, ...]
     subject: str | None
+    area: str | None
 
     @property
     def of_points(self) -> list[str]:
@@ -159,19 +165,19 @@ class _Selection(NamedTuple):
     @property
     def all(self) -> list[str]:
         """Distinct names of all columns."""
-        return list(dict.fromkeys((*self.of_points, *column_names(self.subject))))
+        return list(dict.fromkeys((*self.of_points, *column_names(self.subject), *column_names(self.area))))
 
 
-def _selection(sample: str, points: Any, types: Any, features: Any, subject: Any) -> _Selection:
+def _selection(sample: str, points: Any, types: Any, features: Any, subject: Any, area: Any) -> _Selection:
     for what, given in (("points", points), ("features", features)):
         if not column_names(given) and (given is not None or what == "points"):
             raise InputError(
                 f"{what} must be names of columns, or of an array of obsm, but got a {type(given).__name__}"
             )
-    for what, given in (("sample", sample), ("types", types), ("subject", subject)):
+    for what, given in (("sample", sample), ("types", types), ("subject", subject), ("area", area)):
         if not isinstance(given, str) and (given is not None or what == "sample"):
             raise InputError(f"{what} must be the name of a column, but got a {type(given).__name__}")
-    return _Selection(sample, column_names(points), types, column_names(features), subject)
+    return _Selection(sample, column_names(points), types, column_names(features), subject, area)
 
 
 class _Rows(NamedTuple):
@@ -234,14 +240,18 @@ def _cohort(rows: _Rows, selection: _Selection, options: _SpaceOptions) -> Cohor
     attributes = attributes_of(selection.types, selection.features or None, rows.names, rows.columns, "the table")
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     children = options.rng.spawn(len(samples))
-    spaces = []
-    for name, own, child in zip(samples, members, children, strict=True):
-        try:
-            spaces.append(options.space(x[own], attributes.of(own), [rows.names[i] for i in own], child))
-        except InputError as error:
-            raise InputError(f"the sample {name!r}: {error}") from None
     others = [name for name in rows.described if name not in selection.of_points]
     metadata = _metadata(rows.columns, others, codes, members)
+    areas = [field_area(x[own], options.metric) for own in members]
+    if selection.area is not None:
+        areas = _constants(rows, selection.area, metadata, samples, "area")
+    spaces = []
+    for name, own, child, area in zip(samples, members, children, areas, strict=True):
+        try:
+            known = {**attributes.of(own), "area": area}
+            spaces.append(options.space(x[own], known, [rows.names[i] for i in own], child))
+        except InputError as error:
+            raise InputError(f"the sample {name!r}: {error}") from None
     return Cohort(tuple(spaces), tuple(samples), metadata, _subjects(rows, selection, metadata, samples))
 
 
@@ -253,13 +263,19 @@ def _subjects(
         return None
     if selection.subject == selection.sample:
         return tuple(samples)
-    rows.columns[selection.subject]  # raises if there is no such column
-    if selection.subject not in metadata:
-        raise InputError(f"{selection.subject!r} has several values in one sample, but a sample has one subject")
-    subjects = metadata[selection.subject]
-    if None in subjects:
-        raise InputError(f"the sample {samples[subjects.index(None)]!r} has no value of {selection.subject!r}")
-    return tuple(subjects)
+    return tuple(_constants(rows, selection.subject, metadata, samples, "subject"))
+
+
+def _constants(
+    rows: _Rows, column: str, metadata: dict[str, list[Any]], samples: list[Hashable], what: str
+) -> list[Any]:
+    """Return the value of a column for each sample; raise if a sample has several values, or none."""
+    rows.columns[column]  # raises if there is no such column
+    if column not in metadata:
+        raise InputError(f"{column!r} has several values in one sample, but a sample has one {what}")
+    if None in metadata[column]:
+        raise InputError(f"the sample {samples[metadata[column].index(None)]!r} has no value of {column!r}")
+    return metadata[column]
 
 
 def _samples(rows: _Rows, sample: str) -> tuple[Int64s, list[Hashable]]:

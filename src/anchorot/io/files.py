@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from anchorot.io.atomic import replacing
 from anchorot.io.attributes import Features, Types, attributes_of, draw_points
 from anchorot.io.cache import cached_space, is_costly, through_cache
 from anchorot.io.cells import Cells, cell_space, read_h5ad
+from anchorot.io.crystal_files import CRYSTAL_ENDINGS, is_crystal, read_crystal
 from anchorot.io.graph_costs import GraphCost
 from anchorot.io.graph_files import NETWORKX_READERS, read_edge_list, read_networkx, read_swc
 from anchorot.io.graph_inputs import EdgeTable, edge_table
@@ -33,17 +34,19 @@ from anchorot.io.points import cloud_space
 from anchorot.io.safe_open import about, collecting_notes, note
 from anchorot.io.stored import STORED, arrays_of, space_of
 from anchorot.provenance import Origin
+from anchorot.rows import Rows
 from anchorot.space import Space, as_space
 
 EDGE_LIST_ENDINGS = (".edgelist", ".edges")
 GRAPH_ENDINGS = (*EDGE_LIST_ENDINGS, *sorted(NETWORKX_READERS), ".swc")
-ENDINGS = tuple(sorted([*MATRIX_READERS, *MESH_READERS, *GRAPH_ENDINGS, ".h5ad"]))
+ENDINGS = tuple(sorted([*MATRIX_READERS, *MESH_READERS, *GRAPH_ENDINGS, *CRYSTAL_ENDINGS, ".h5ad"]))
 SECONDS_PER_BYTE = 3e-6  # approximate time to read a mesh
+SpaceOrRows = TypeVar("SpaceOrRows", Space, Rows)
 MIN_SECONDS = 4.0  # of reading that justify starting processes
 
 
 @by_keywords
-def read(path: Path, options: ReadOptions) -> Space:
+def read(path: Path, options: ReadOptions) -> Any:
     r"""Read a space from a file, by its ending.
 
     =============================  ====================================================================
@@ -59,6 +62,7 @@ def read(path: Path, options: ReadOptions) -> Space:
     .edgelist, .edges              the same
     .swc                           a neuron: paths along its tree
     .h5ad                          cells, see :func:`from_cells`
+    .cif, .vasp, .poscar, POSCAR   a crystal, see :func:`from_crystal`; `Rows`, not a space
     =============================  ====================================================================
 
     All but .npz, .npy, .mat and .h5ad may be compressed with gzip, as in ``graph.edgelist.gz``.
@@ -70,7 +74,7 @@ def read(path: Path, options: ReadOptions) -> Space:
 
     Returns
     -------
-    Space
+    Space, or Rows of a crystal
         With the file's names of points as labels, positions (if the file has them) in `Space.geometry`, the file and
         these options in `Space.origin`. ``disconnected="split"`` is not possible here; see :func:`from_graph`.
 
@@ -103,10 +107,13 @@ class Unread:
     path: Path
     options: ReadOptions
 
-    def __call__(self) -> Space:
+    def __call__(self) -> Any:
         """Read the file."""
         with about(self.path):
             file, options = self.path, self.options
+            if is_crystal(file):
+                _check_is_file(file)
+                return self._with_origin(read_crystal(file, options))
             return self._with_origin(through_cache(file, options, _one) if options.cache else _one(file, options))
 
     def cached(self) -> Space | None:
@@ -114,7 +121,7 @@ class Unread:
         found = cached_space(self.path, self.options) if self.options.cache else None
         return None if found is None else self._with_origin(found)
 
-    def _with_origin(self, space: Space) -> Space:
+    def _with_origin(self, space: SpaceOrRows) -> SpaceOrRows:
         return space.coming_from(Origin(os.fspath(self.path), self.options.record, source=space.origin))
 
 
@@ -143,6 +150,11 @@ def _read(file: Path, options: ReadOptions) -> Space | list[Space]:
     )
 
 
+def is_readable(file: Path) -> bool:
+    """Whether a file's name is that of a known format."""
+    return ending_of(file) in ENDINGS or is_crystal(file)
+
+
 def _check_is_file(file: Path) -> None:
     """Raise if a file does not exist or is a folder."""
     file.stat()
@@ -161,7 +173,7 @@ class UnreadGraph:
     options: ReadOptions
 
     def __call__(self) -> EdgeTable:
-        """Read the file."""
+        """Read the edges."""
         with about(self.path):
             return read_edges(self.path, replace(self.options, weight=False, directed=False))
 
@@ -261,29 +273,22 @@ def _edges_of(file: Path, options: ReadOptions) -> tuple[EdgeTable, Float64s | N
 
 def _graph(table: EdgeTable, positions: Float64s | None, options: ReadOptions) -> Space | list[Space]:
     attributes = node_attributes(table, options.types, options.features)
+    cost, sample = GraphCost.of(options.costs, options.time), {"n_points": options.n_points, "rng": options.rng}
     return table_space(
         table,
         options.disconnected,
-        cost=GraphCost.of(options.costs, options.time),
+        cost=cost,
         attributes=attributes,
-        n_points=options.n_points,
-        rng=options.rng,
         positions=positions,
+        **sample,  # type: ignore[arg-type]
     )
 
 
 def _cells(cells: Cells, options: ReadOptions) -> Space | list[Space]:
-    return cell_space(
-        cells.values,
-        cells.names,
-        attributes_of(options.types, options.features, cells.names, cells.columns, "the file"),
-        options.point_metric,
-        options.n_neighbors,
-        options.disconnected,
-        options.n_points,
-        options.rng,
-        options.limit,
-    )
+    attributes = attributes_of(options.types, options.features, cells.names, cells.columns, "the file")
+    how = options.point_metric, options.n_neighbors, options.disconnected
+    sample = options.n_points, options.rng
+    return cell_space(cells.values, cells.names, attributes, *how, *sample, limit=options.limit)
 
 
 def _mesh(mesh: Mesh, options: ReadOptions, types: Types | None, features: Features | None) -> Space:

@@ -1,82 +1,20 @@
-"""Shortest paths between nodes of a graph, and geodesic distances between vertices of a mesh."""
+"""Geodesic distances between vertices of a mesh."""
 
-from collections.abc import Callable, Iterable
-from importlib.util import find_spec
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from anchorot._rescale import unit_of
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_memory
 from anchorot.exceptions import InputError, MissingExtraError
+from anchorot.io.graph_costs import adjacency, shortest_paths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-BLOCK_NUMBERS = 1 << 21  # distances computed at a time, 16 MB
 BLOCK_ROWS = 64  # rows computed or symmetrised at a time
 OUT_OF_RANGE = "distances along the mesh are outside the range of float64; choose another unit"
-
-
-def adjacency(n: int, edges: Int64s, lengths: Float64s | None, *, directed: bool) -> "csr_array":
-    """Return the sparse matrix of edge lengths (1 if none are given); of parallel edges the shortest counts.
-
-    Undirected edges are stored in both directions. Lengths of zero are kept as edges.
-    """
-    from scipy.sparse import csr_array
-
-    heads, tails = edges.reshape(-1, 2).T
-    data = np.ones(len(heads)) if lengths is None else lengths
-    if not directed:
-        heads, tails, data = np.concatenate([heads, tails]), np.concatenate([tails, heads]), np.tile(data, 2)
-    order = np.lexsort((data, tails, heads))
-    heads, tails, data = heads[order], tails[order], data[order]
-    first = np.append(True, (heads[1:] != heads[:-1]) | (tails[1:] != tails[:-1]))[: len(heads)]
-    starts = np.searchsorted(heads[first], np.arange(n + 1))
-    return csr_array((data[first], tails[first], starts), shape=(n, n))
-
-
-def components(graph: "csr_array", *, directed: bool) -> list[Int64s]:
-    """Return the nodes of every (if directed: strongly) connected component, the largest first."""
-    from scipy.sparse.csgraph import connected_components
-
-    _, component = connected_components(graph, directed=directed, connection="strong")
-    order = np.argsort(component, kind="stable")
-    parts = np.split(order, np.flatnonzero(np.diff(component[order])) + 1)
-    return sorted(parts, key=len, reverse=True)
-
-
-def shortest_paths(graph: "csr_array", nodes: Int64s, *, unweighted: bool) -> Float64s:
-    """Return the lengths (k, k) of the shortest paths between k nodes; infinite if there is no path.
-
-    Dijkstra's algorithm (or breadth-first search) from each node. rustworkx, if installed, computes all pairs of an
-    unweighted graph.
-    """
-    from scipy.sparse.csgraph import dijkstra
-
-    check_memory(len(nodes), 9)
-    n = graph.shape[0]
-    if unweighted and np.array_equal(nodes, np.arange(n)) and find_spec("rustworkx") is not None:
-        return _all_hops(graph)
-    found = np.empty((len(nodes), len(nodes)))
-    step = max(1, BLOCK_NUMBERS // n)
-    for start in range(0, len(nodes), step):
-        sources = nodes[start : start + step]
-        found[start : start + step] = dijkstra(graph, indices=sources, unweighted=unweighted)[:, nodes]
-    return found
-
-
-def _all_hops(graph: "csr_array") -> Float64s:
-    import rustworkx
-
-    n = graph.shape[0]
-    heads = np.repeat(np.arange(n), np.diff(graph.indptr))
-    built = rustworkx.PyDiGraph(multigraph=False)
-    built.add_nodes_from(range(n))
-    built.extend_from_edge_list(list(zip(heads.tolist(), graph.indices.tolist(), strict=True)))
-    # One thread: functions that compare many spaces run in parallel themselves.
-    return rustworkx.distance_matrix(built, parallel_threshold=n + 1, null_value=np.inf)
 
 
 def mesh_edges(faces: Int64s) -> Int64s:
@@ -93,18 +31,14 @@ def _counted_edges(faces: Int64s) -> tuple[Int64s, Int64s]:
     return np.stack(np.divmod(keys, n), axis=1), counts
 
 
-def edge_lengths(vertices: Float64s, edges: Int64s) -> Float64s:
-    """Return the Euclidean lengths of edges; infinite beyond the range of float64."""
+def edge_graph(vertices: Float64s, faces: Int64s) -> "csr_array":
+    """Return the graph of a mesh's vertices and edges, with lengths; infinite beyond the range of float64."""
+    edges = mesh_edges(faces)
     unit = unit_of(float(np.abs(vertices).max()))
     small = vertices / unit  # so that squares neither overflow nor underflow
     with np.errstate(over="ignore"):
-        return unit * np.linalg.norm(small[edges[:, 0]] - small[edges[:, 1]], axis=1)
-
-
-def edge_graph(vertices: Float64s, faces: Int64s) -> "csr_array":
-    """Return the graph of a mesh's vertices and edges, with lengths."""
-    edges = mesh_edges(faces)
-    return adjacency(len(vertices), edges, edge_lengths(vertices, edges), directed=False)
+        lengths = unit * np.linalg.norm(small[edges[:, 0]] - small[edges[:, 1]], axis=1)
+    return adjacency(len(vertices), edges, lengths, directed=False)
 
 
 def edge_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64s:
@@ -162,11 +96,13 @@ def exact_geodesics(vertices: Float64s, faces: Int64s, index: Int64s) -> Float64
     unit = _unit(vertices)
     vertices = vertices / unit
     _check_manifold(vertices, faces)
+    found = np.empty((len(index), len(index)))
     try:
         solver = PyGeodesicAlgorithmExact(vertices, faces)
-        found = _rows((solver.geodesicDistances(np.array([source]), index)[0] for source in index), len(index))
+        for row, source in zip(found, index, strict=True):
+            row[:] = solver.geodesicDistances(np.array([source]), index)[0]
     except (RuntimeError, ValueError, OverflowError):  # OverflowError if it reached no source
-        raise InputError("the exact method fails on this mesh; try geodesic='heat'") from None
+        found[:] = np.nan
     if not np.isfinite(found).all():
         raise InputError("the exact method fails on this mesh; try geodesic='heat'")
     with np.errstate(over="ignore"):
@@ -181,14 +117,6 @@ def _unit(vertices: Float64s) -> float:
     if not np.isfinite(size):
         raise InputError(OUT_OF_RANGE)
     return unit_of(size)
-
-
-def _rows(rows: Iterable[Float64s], n: int) -> Float64s:
-    """Stack n rows of n numbers without a second copy."""
-    out = np.empty((n, n))
-    for i, row in enumerate(rows):
-        out[i] = row
-    return out
 
 
 def _symmetrised(cost: Float64s) -> Float64s:
@@ -219,6 +147,9 @@ def _check_manifold(vertices: Float64s, faces: Int64s) -> None:
         )
 
 
-GEODESICS = {"heat": heat_geodesics, "edge": edge_geodesics, "exact": exact_geodesics}
-COSTS = ("paths", "heat", "resistance")  # between the nodes of a graph
+METHODS: dict[str, Callable[[Float64s, Int64s, Int64s], Float64s]] = {
+    "heat": heat_geodesics,
+    "edge": edge_geodesics,
+    "exact": exact_geodesics,
+}
 ROWS = {"heat": heat_rows, "edge": edge_rows}

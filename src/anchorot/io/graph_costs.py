@@ -9,6 +9,7 @@ only a little. Heat is finite between components: it runs from 1 - sqrt(K_t(i, i
 arrives. By time t, heat has made t steps on average.
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,12 +18,13 @@ from anchorot._rescale import unit_of
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_choice, check_finite_number, check_memory
 from anchorot.exceptions import InputError
-from anchorot.io.geodesics import COSTS, adjacency, components, shortest_paths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+COSTS = ("paths", "heat", "resistance")
 TIME = 3.0  # default number of steps
+BLOCK_NUMBERS = 1 << 21  # distances computed at a time, 16 MB
 
 
 class GraphCost(NamedTuple):
@@ -99,3 +101,63 @@ def _without_loops(graph: "csr_array") -> tuple[Float64s, float]:
     np.fill_diagonal(weights, 0)
     unit = unit_of(float(weights.max(initial=0.0)))
     return weights / unit, unit
+
+
+def adjacency(n: int, edges: Int64s, lengths: Float64s | None, *, directed: bool) -> "csr_array":
+    """Return the sparse matrix of edge lengths (1 if none are given); of parallel edges the shortest counts.
+
+    Undirected edges are stored in both directions. Lengths of zero are kept as edges.
+    """
+    from scipy.sparse import csr_array
+
+    heads, tails = edges.reshape(-1, 2).T
+    data = np.ones(len(heads)) if lengths is None else lengths
+    if not directed:
+        heads, tails, data = np.concatenate([heads, tails]), np.concatenate([tails, heads]), np.tile(data, 2)
+    order = np.lexsort((data, tails, heads))
+    heads, tails, data = heads[order], tails[order], data[order]
+    first = np.append(True, (heads[1:] != heads[:-1]) | (tails[1:] != tails[:-1]))[: len(heads)]
+    starts = np.searchsorted(heads[first], np.arange(n + 1))
+    return csr_array((data[first], tails[first], starts), shape=(n, n))
+
+
+def components(graph: "csr_array", *, directed: bool) -> list[Int64s]:
+    """Return the nodes of every (if directed: strongly) connected component, the largest first."""
+    from scipy.sparse.csgraph import connected_components
+
+    _, component = connected_components(graph, directed=directed, connection="strong")
+    order = np.argsort(component, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(component[order])) + 1)
+    return sorted(parts, key=len, reverse=True)
+
+
+def shortest_paths(graph: "csr_array", nodes: Int64s, *, unweighted: bool) -> Float64s:
+    """Return the lengths (k, k) of the shortest paths between k nodes; infinite if there is no path.
+
+    Dijkstra's algorithm (or breadth-first search) from each node. rustworkx, if installed, computes all pairs of an
+    unweighted graph.
+    """
+    from scipy.sparse.csgraph import dijkstra
+
+    check_memory(len(nodes), 9)
+    n = graph.shape[0]
+    if unweighted and np.array_equal(nodes, np.arange(n)) and find_spec("rustworkx") is not None:
+        return _all_hops(graph)
+    found = np.empty((len(nodes), len(nodes)))
+    step = max(1, BLOCK_NUMBERS // n)
+    for start in range(0, len(nodes), step):
+        sources = nodes[start : start + step]
+        found[start : start + step] = dijkstra(graph, indices=sources, unweighted=unweighted)[:, nodes]
+    return found
+
+
+def _all_hops(graph: "csr_array") -> Float64s:
+    import rustworkx
+
+    n = graph.shape[0]
+    heads = np.repeat(np.arange(n), np.diff(graph.indptr))
+    built = rustworkx.PyDiGraph(multigraph=False)
+    built.add_nodes_from(range(n))
+    built.extend_from_edge_list(list(zip(heads.tolist(), graph.indices.tolist(), strict=True)))
+    # One thread: functions that compare many spaces run in parallel themselves.
+    return rustworkx.distance_matrix(built, parallel_threshold=n + 1, null_value=np.inf)

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,13 @@ import numpy as np
 
 from anchorot._typing import Float64s, Int64s
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.attributes import Columns
-from anchorot.io.geodesics import adjacency, components
+from anchorot.io.columns import Columns
+from anchorot.io.graph_costs import adjacency, components
 from anchorot.io.graph_inputs import EdgeTable, edge_table, number_nodes
 from anchorot.io.names import ending_of
-from anchorot.io.safe_open import check_no_underscore, content_of, lines_of, numbers, reading, whole_number
+from anchorot.io.safe_open import check_no_underscore, content_of, is_number, lines_of, numbers, reading, whole_number
 
-NO_PARENT = -1
+NO_PARENT = -1  # of the root, in SWC files
 MAX_QUOTE_LENGTH = 60  # characters of a line in a message
 MAX_IDENTIFIER = 2**53  # larger integers are not exact in float64
 
@@ -29,22 +29,23 @@ def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None,
     A first line ``n m`` before exactly m edges between nodes 0 to n - 1 (or 1 to n) gives the sizes.
     """
     rows = [line.replace(",", " ").split() for line in lines_of(file, limit, comment="#%")]
-    short = next((i for i, row in enumerate(rows) if len(row) < 2), None)
-    if short is not None:
-        raise InputError(f"line {short + 1} of edges is {_shown(rows[short])}, but two nodes are needed")
+
+    def check(odd: Sequence[int], needed: str) -> None:
+        if odd:
+            line = " ".join(rows[odd[0]])[:MAX_QUOTE_LENGTH]
+            raise InputError(f"line {odd[0] + 1} of edges is {line!r}, but {needed}")
+
+    check([i for i, row in enumerate(rows) if len(row) < 2], "two nodes are needed")
     n = _promised_nodes(rows)
     if n is not None:
         rows = rows[1:]
-    unused = weight is None and any(len(row) > 2 and _is_length(row[2]) for row in rows)
+    unused = weight is None and any(len(row) > 2 and is_number(row[2]) and float(row[2]) != 1 for row in rows)
     pairs_only = [i for i, row in enumerate(rows) if len(row) == 2]
     if len(rows) > 1 and pairs_only in ([0], [len(rows) - 1]):  # a header with wrong sizes, or an incomplete edge
-        odd = pairs_only[0]
-        raise InputError(f"line {odd + 1} of edges is {_shown(rows[odd])}, but all others have a third word")
+        check(pairs_only, "all others have a third word")
     lengths = None
     if weight:
-        if pairs_only:
-            odd = pairs_only[0]
-            raise InputError(f"line {odd + 1} of edges is {_shown(rows[odd])}, but lengths are requested")
+        check(pairs_only, "lengths are requested")
         lengths = numbers([row[2] for row in rows], None)[:, 0]
     if n is None:
         pairs = [(_name(row[0]), _name(row[1])) for row in rows]
@@ -57,11 +58,6 @@ def read_edge_list(file: Path, weight: str | bool | None, directed: bool | None,
     )
 
 
-def _shown(row: list[str]) -> str:
-    """Return a line, shortened, for a message."""
-    return repr(" ".join(row)[:MAX_QUOTE_LENGTH])
-
-
 def _promised_nodes(rows: list[list[str]]) -> int | None:
     """Return the n of a first line ``n m``, if the other lines agree with it."""
     head, rest = rows[0], [[whole_number(word) for word in row[:2]] for row in rows[1:]]
@@ -72,14 +68,6 @@ def _promised_nodes(rows: list[list[str]]) -> int | None:
     most_nodes = 2 * len(rest) + 1000  # a few nodes may have no edge; a much larger n is not a size
     fits = not nodes or max(nodes) < n or (max(nodes) == n and min(nodes) >= 1)
     return n if 1 <= n <= most_nodes and fits else None
-
-
-def _is_length(word: str) -> bool:
-    """Whether a third word is a length other than 1."""
-    try:
-        return float(word) != 1
-    except ValueError:
-        return False
 
 
 def _name(word: str) -> int | str:

@@ -16,10 +16,9 @@ from anchorot._validate import (
     equals_itself,
     plain_item,
     shown,
-    type_of,
 )
-from anchorot.exceptions import InputError, first_line
-from anchorot.io.attributes import Columns
+from anchorot.exceptions import InputError, first_line, type_of
+from anchorot.io.columns import Columns
 
 NO_COLUMNS = Columns("node attribute")
 DENSE_ADVICE = "got a square array, but edges are needed; for a dense matrix pass scipy.sparse.csr_array(matrix)"
@@ -75,13 +74,13 @@ def _reader_of(graph: Any) -> Any:
         return _from_sparse
     if hasattr(graph, "edge_index"):
         return _from_edge_index
-    if hasattr(graph, "__array__") or hasattr(graph, "detach"):
+    if any(hasattr(graph, name) for name in ("__array__", "__dlpack__", "detach")):
         return _from_array
     if isinstance(graph, Iterable) and not isinstance(graph, str | bytes):
         return _from_edges
     raise InputError(
         f"got {type_of(graph)}, but a networkx, igraph or PyTorch Geometric graph, a SciPy sparse matrix or a "
-        f"list of edges is needed"
+        "list of edges is needed"
     )
 
 
@@ -96,7 +95,8 @@ def _from_networkx(graph: Any, weight: str | bool | None, directed: bool | None)
             head, tail = list(graph.edges())[values.index(None)]
             raise InputError(f"the edge from {head} to {tail} has no attribute {name!r}")
         lengths = _lengths(values)
-    is_directed, columns = _choose(directed, graph.is_directed()), Columns("node attribute", _NodeAttributes(graph))
+    is_directed = graph.is_directed() if directed is None else directed
+    columns = Columns("node attribute", _NodeAttributes(graph))
     return EdgeTable(len(number), _pairs(edges), lengths, is_directed, tuple(number), columns, unused)
 
 
@@ -133,7 +133,7 @@ def _from_igraph(graph: Any, weight: str | bool | None, directed: bool | None) -
         lengths = _lengths(graph.es[name])
     attributes = {name: graph.vs[name] for name in graph.vs.attributes()}
     names, columns = attributes.get("name", range(n)), Columns("node attribute", attributes)
-    is_directed = _choose(directed, graph.is_directed())
+    is_directed = graph.is_directed() if directed is None else directed
     return EdgeTable(n, _pairs(graph.get_edgelist()), lengths, is_directed, tuple(names), columns, unused)
 
 
@@ -141,21 +141,16 @@ def _from_sparse(graph: Any, weight: str | bool | None, directed: bool | None) -
     if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
         raise InputError(f"the adjacency matrix has shape {graph.shape}, but a square one is needed")
     if hasattr(graph, "indptr"):
-        _check_compressed(graph)
+        try:
+            graph.check_format(full_check=True)  # SciPy does not check indices before
+        except ValueError as error:
+            raise InputError(f"the adjacency matrix is damaged: {first_line(error)}") from None
     table = graph.tocoo()
     edges = np.stack(table.coords, axis=1).astype(np.int64)
     lengths = _lengths(table.data) if weight else None
     unused = weight is None and bool((table.data != 1).any())
     names = tuple(range(graph.shape[0]))
-    return EdgeTable(graph.shape[0], edges, lengths, _choose(directed, False), names, has_unused_lengths=unused)
-
-
-def _check_compressed(graph: Any) -> None:
-    """Raise if indices are out of range: SciPy does not check them."""
-    try:
-        graph.check_format(full_check=True)
-    except ValueError as error:
-        raise InputError(f"the adjacency matrix is damaged: {first_line(error)}") from None
+    return EdgeTable(graph.shape[0], edges, lengths, bool(directed), names, has_unused_lengths=unused)
 
 
 def _from_edge_index(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
@@ -178,7 +173,7 @@ def _from_edge_index(graph: Any, weight: str | bool | None, directed: bool | Non
             )
     unused = weight is None and own is not None and bool((_lengths(own) != 1).any())
     edges = np.ascontiguousarray(index.T, np.int64)
-    return EdgeTable(n, edges, lengths, _choose(directed, False), tuple(range(n)), has_unused_lengths=unused)
+    return EdgeTable(n, edges, lengths, bool(directed), tuple(range(n)), has_unused_lengths=unused)
 
 
 def _from_array(graph: Any, weight: str | bool | None, directed: bool | None) -> EdgeTable:
@@ -234,7 +229,3 @@ def _pairs(edges: list[tuple[int, int]]) -> Int64s:
 
 def _lengths(values: Any) -> Float64s:
     return check_numbers(values, "edge lengths").astype(np.float64)
-
-
-def _choose(wanted: bool | None, own: bool) -> bool:
-    return own if wanted is None else wanted

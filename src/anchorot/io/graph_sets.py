@@ -14,9 +14,8 @@ import numpy as np
 from anchorot._typing import Disconnected, Float64s, Int64s, RngLike
 from anchorot._validate import check_bytes, check_finite, check_rng
 from anchorot.exceptions import InputError
-from anchorot.io.attributes import Columns
-from anchorot.io.geodesics import adjacency
-from anchorot.io.graph_costs import GraphCost
+from anchorot.io.columns import Columns
+from anchorot.io.graph_costs import GraphCost, adjacency
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.graphs import n_kept, node_attributes, note_collection, single, table_space
 from anchorot.io.names import GZIP, stem_of
@@ -39,7 +38,7 @@ class GraphSet(Sequence["csr_array"]):
     ----------
     name : str
     graphs : tuple of scipy.sparse.csr_array
-        Adjacency matrices; :func:`from_graph` takes them.
+        Adjacency matrices; :func:`anchorot.from_graph` takes them.
     labels : ndarray of shape (len(graphs),) or None
         Class of each graph, if known.
     types : tuple of tuples, or None
@@ -99,15 +98,11 @@ class GraphSet(Sequence["csr_array"]):
         Parameters
         ----------
         disconnected : {"error", "largest"} or float
-            What to do with graphs that are not connected, see :func:`from_graph`.
-        cost : {"paths", "heat", "resistance"}
-            What costs are, see :func:`from_graph`; heat distances at several times may be added.
-        time : float, optional
-            For heat.
-        n_points : int, optional
-            Keep at most this many nodes of each graph, drawn uniformly.
-        rng : None, int or numpy.random.Generator
-            Source of randomness for the samples.
+            What to do with graphs that are not connected, see :func:`anchorot.from_graph`.
+        cost, time
+            What costs are, see :func:`anchorot.from_graph`; heat distances at several times may be added.
+        n_points, rng
+            Sample at most this many nodes of each graph, see :func:`anchorot.from_graph`.
 
         Returns
         -------
@@ -160,7 +155,7 @@ def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
     Returns
     -------
     GraphSet
-        With ``.spaces()``, or ``.graphs``, sparse matrices for :func:`from_graph`; ``.labels``, ``.types`` and
+        With ``.spaces()``, or ``.graphs``, sparse matrices for :func:`anchorot.from_graph`; ``.labels``, ``.types`` and
         ``.features``.
 
     Examples
@@ -226,7 +221,6 @@ def _check_line_count(values: np.ndarray, n: int, file: Path) -> np.ndarray:
 
 
 def _kinds(codes: Int64s) -> tuple[Hashable, ...]:
-    """Return labels as integers, or as tuples if there are several columns."""
     return tuple(codes[:, 0].tolist() if codes.shape[1] == 1 else map(tuple, codes.tolist()))
 
 
@@ -317,18 +311,15 @@ def read_gin(path: str | os.PathLike[str], *, max_bytes: int | str = MAX_BYTES) 
         if len(widths) > 1:
             raise InputError(f"some nodes have {min(widths)} attributes and others {max(widths)}")
     features = tuple(np.array([node.attributes for node in graph.nodes]) for graph in graphs)
+    edges = ([(i, other) for i, node in enumerate(graph.nodes) for other in node.neighbours] for graph in graphs)
+    pairs = (np.array(own, np.int64).reshape(-1, 2) for own in edges)
     return GraphSet(
         stem_of(file),
-        tuple(adjacency(len(graph.nodes), _edges(graph), None, directed=False) for graph in graphs),
+        tuple(adjacency(len(graph.nodes), own, None, directed=False) for graph, own in zip(graphs, pairs, strict=True)),
         np.array([graph.label for graph in graphs]),
         tuple(tuple(node.tag for node in graph.nodes) for graph in graphs),
         features if widths != {0} else None,
     )
-
-
-def _edges(graph: Graph) -> np.ndarray:
-    pairs = [(place, other) for place, node in enumerate(graph.nodes) for other in node.neighbours]
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
 def _graphs(lines: list[str]) -> list[Graph]:

@@ -13,8 +13,7 @@ from anchorot._validate import check_nonnegative, check_rng, check_weights
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry, renumber
 from anchorot.io.attributes import NO_POINT_ATTRIBUTES, Features, PointAttributes, Types, attributes_of, draw_points
-from anchorot.io.geodesics import adjacency, components
-from anchorot.io.graph_costs import GraphCost
+from anchorot.io.graph_costs import GraphCost, adjacency, components
 from anchorot.io.graph_inputs import EdgeTable, edge_table
 from anchorot.io.safe_open import note
 from anchorot.space import Space
@@ -133,16 +132,8 @@ def from_graph(
     how = GraphCost.of(cost, time)
     table = edge_table(graph, weight, directed)
     attributes = node_attributes(table, types, features)
-    found = table_space(
-        table,
-        disconnected,
-        cost=how,
-        weights=weights,
-        attributes=attributes,
-        n_points=n_points,
-        rng=rng,
-        another_way="disconnected='split', cost='heat'",
-    )
+    options: dict[str, Any] = {"weights": weights, "attributes": attributes, "n_points": n_points, "rng": rng}
+    found = table_space(table, disconnected, cost=how, **options, another_way="disconnected='split', cost='heat'")
     return note_ignored("the graph", table, found)
 
 
@@ -170,11 +161,8 @@ def note_collection(name: str, tables: Sequence[EdgeTable], kept: Sequence[int])
     sizes = [table.n for table in tables]
     smaller = sum(k < n for k, n in zip(kept, sizes, strict=True))
     if smaller:
-        parts = "the largest part of each is kept"
-        note(
-            name,
-            f"has {smaller} of {len(sizes)} graphs that are not connected; {parts}, {sum(kept)} of {sum(sizes)} nodes",
-        )
+        parts = f"the largest part of each is kept, {sum(kept)} of {sum(sizes)} nodes"
+        note(name, f"has {smaller} of {len(sizes)} graphs that are not connected; {parts}")
 
 
 def n_kept(space: Space) -> int:
@@ -225,13 +213,14 @@ def table_space(
         if not isinstance(disconnected, str):
             costs[np.isinf(costs)] = check_nonnegative(disconnected, "disconnected")
         labels = [table.names[node] for node in kept]
-        geometry = Geometry(
-            np.searchsorted(nodes, kept),
-            len(nodes),
-            None if positions is None else positions[nodes],
-            edges=renumber(table.edges, nodes, table.n),
-        )
-        mass = None if shares is None else _restricted(shares[kept])
+        sites = None if positions is None else positions[nodes]
+        edges = renumber(table.edges, nodes, table.n)
+        geometry = Geometry(np.searchsorted(nodes, kept), len(nodes), sites, edges=edges)
+        mass = None if shares is None else shares[kept]
+        if mass is not None:
+            if not mass.sum() > 0:
+                raise InputError(f"the {len(kept)} nodes kept have total weight 0, but a space needs a positive one")
+            mass = mass / mass.sum()
         return Space(costs, mass, **attributes.of(kept), labels=labels, geometry=geometry, copy=False)
 
     if disconnected == "split":
@@ -241,12 +230,6 @@ def table_space(
     if disconnected == "error" and len(parts) > 1 and not cost.is_finite:
         raise InputError(_explain(parts, table, another_way))
     return space_of(np.arange(table.n))
-
-
-def _restricted(part: Float64s) -> Float64s:
-    if not part.sum() > 0:
-        raise InputError(f"the {len(part)} nodes kept have total weight 0, but a space needs a positive one")
-    return part / part.sum()
 
 
 def _explain(parts: list[Int64s], table: EdgeTable, another_way: str) -> str:

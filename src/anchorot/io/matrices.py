@@ -15,10 +15,20 @@ import numpy as np
 
 from anchorot._typing import Float64s
 from anchorot.exceptions import InputError
-from anchorot.io.attributes import Columns, attributes_of
+from anchorot.io.attributes import attributes_of
+from anchorot.io.columns import Columns
 from anchorot.io.names import ending_of
 from anchorot.io.options import ReadOptions
-from anchorot.io.safe_open import check_limit, check_no_underscore, lines_of, numbers, opened, reading, whole_number
+from anchorot.io.safe_open import (
+    check_limit,
+    check_no_underscore,
+    is_number,
+    lines_of,
+    numbers,
+    opened,
+    reading,
+    whole_number,
+)
 from anchorot.io.stored import STORED
 
 FORMS = ({"cost"}, {"points"}, {"V", "F"})  # what an .npz file may hold, and the optional arrays of each:
@@ -53,7 +63,10 @@ def arrays_in(handle: BinaryIO, options: ReadOptions) -> dict[str, Any]:
         wanted = {name: known[name] for name in {*forms[0], *extras}}
         wanted |= {name: Columns("array", known)[name] for name in options.wanted}
         check_limit(sum(member.file_size for member in wanted.values()), "its content", options.limit)
-        arrays = {name: _member(archive, member) for name, member in wanted.items()}
+        arrays = {}
+        for name, member in wanted.items():
+            with archive.open(member) as part:
+                arrays[name] = _array(part, member.file_size, member.filename)
     found = {name: arrays[name] for name in {*forms[0], *extras}}
     rows = next(found[name] for name in ("cost", "points", "V") if name in found)
     for name in {"types", "labels"} & set(found):
@@ -65,11 +78,6 @@ def members_of(file: Path) -> set[str]:
     """Return the names of the arrays of an .npz file."""
     with opened(file) as handle, reading("an .npz archive"), zipfile.ZipFile(handle) as archive:
         return {name.removesuffix(".npy") for name in archive.namelist()}
-
-
-def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
-    with archive.open(member) as handle:
-        return _array(handle, member.file_size, member.filename)
 
 
 def _array(handle: IO[bytes], size: int, name: str) -> Any:
@@ -85,18 +93,14 @@ def _array(handle: IO[bytes], size: int, name: str) -> Any:
     if promised != size or (dtype.itemsize == 0 and count > size):
         raise InputError(f"the header of {name} promises {count} entries, {promised} bytes, but it has {size}")
     array = np.empty(count, dtype)
-    if array.nbytes:
-        _fill(array.view(np.uint8).data, handle, name)
-    return array.reshape(shape, order="F" if is_fortran else "C")
-
-
-def _fill(memory: memoryview, handle: IO[bytes], name: str) -> None:
-    while memory:
-        data = handle.read(min(len(memory), PIECE_BYTES))
+    rest = array.view(np.uint8).data if array.nbytes else memoryview(b"")
+    while rest:
+        data = handle.read(min(len(rest), PIECE_BYTES))
         if not data:
             raise InputError(f"{name} ends before its header says")
-        memory[: len(data)] = data
-        memory = memory[len(data) :]
+        rest[: len(data)] = data
+        rest = rest[len(data) :]
+    return array.reshape(shape, order="F" if is_fortran else "C")
 
 
 def _names(names: Any, what: str, rows: Any) -> list[Any]:
@@ -160,12 +164,12 @@ def read_table(file: Path, options: ReadOptions) -> dict[str, Any]:
     """
     lines = lines_of(file, options.limit)
     separator = SEPARATORS[ending_of(file)]
-    asked = (*options.wanted, *(options.columns or ()))
+    requested = (*options.wanted, *(options.columns or ()))
     first = lines[0].split(separator)
-    if all(_is_number(cell) for cell in first):
+    if all(is_number(cell) for cell in first):
         cost = numbers(lines, separator)
         return {"cost": cost, **named_attributes(cost, Columns("column"), options)}
-    return _found(_parsed(lines, separator, asked), options)
+    return _found(_parsed(lines, separator, requested), options)
 
 
 def named_columns(file: Path, limit: int) -> Columns:
@@ -204,18 +208,18 @@ def named_attributes(
 
 def _columns(cells: dict[str, list[str]], wanted: Sequence[str] | None = None) -> Columns:
     """Parse the wanted columns, as numbers where all cells are, else as texts; keep the others unparsed."""
-    asked = list(cells) if wanted is None else [name for name in wanted if name in cells]
-    values = {name: _values(cells[name]) for name in asked}
-    return Columns("column", {**cells, **values}, {name: _ids(cells[name]) for name in asked})
+    requested = list(cells) if wanted is None else [name for name in wanted if name in cells]
+    values = {name: _values(cells[name]) for name in requested}
+    return Columns("column", {**cells, **values}, {name: _ids(cells[name]) for name in requested})
 
 
-def _parsed(lines: list[str], separator: str, asked: tuple[str, ...]) -> Table:
+def _parsed(lines: list[str], separator: str, requested: tuple[str, ...]) -> Table:
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator)]
     except csv.Error as error:
         raise InputError(f"not a table that can be read ({error})") from None
     head = rows[0]
-    is_header = len(head) == 1 or not head[0] or not all(_is_number(cell) for cell in head[1:])
+    is_header = len(head) == 1 or not head[0] or not all(is_number(cell) for cell in head[1:])
     if is_header and len(rows) == 1:
         raise InputError("there is a header, but no line of numbers after it")
     body = rows[1:] if is_header else rows
@@ -229,7 +233,7 @@ def _parsed(lines: list[str], separator: str, asked: tuple[str, ...]) -> Table:
     if len(columns) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"two columns are called {twice!r}, but names must differ")
-    is_index = not names[0] or (names[0] not in asked and not all(_is_number(cell) for cell in columns[names[0]]))
+    is_index = not names[0] or (names[0] not in requested and not all(is_number(cell) for cell in columns[names[0]]))
     return Table(columns, is_header, names[0] if is_index else None)
 
 
@@ -238,7 +242,7 @@ def _numbers(cells: list[str], name: str, table: Table) -> Float64s:
         check_no_underscore(" ".join(cells))
         return np.array(cells, dtype=np.float64)
     except ValueError:
-        wrong = next(number for number, cell in enumerate(cells) if not _is_number(cell))
+        wrong = next(number for number, cell in enumerate(cells) if not is_number(cell))
         raise InputError(
             f"the column {name!r} has {cells[wrong][:40]!r} in line {wrong + 1 + table.header}, but needs numbers; "
             "use it as types, or name the columns to read: columns=[...] (--columns)"
@@ -247,7 +251,7 @@ def _numbers(cells: list[str], name: str, table: Table) -> Float64s:
 
 def _values(cells: list[str]) -> Any:
     """Return cells as an array of numbers (integers if all are), or as texts with None for missing ones."""
-    if all(_is_number(cell) for cell in cells):
+    if all(is_number(cell) for cell in cells):
         is_whole = all(whole_number(cell.removeprefix("-")) is not None for cell in cells)
         return np.array(cells, dtype=np.int64) if is_whole else np.array(cells, dtype=np.float64)
     return [None if cell.lower() in MISSING_TEXTS else cell for cell in cells]
@@ -258,16 +262,6 @@ def _ids(cells: list[str]) -> list[Any]:
     if all(INTEGER.fullmatch(cell) for cell in cells):
         return [int(cell) for cell in cells]
     return [None if cell.lower() in MISSING_TEXTS else cell for cell in cells]
-
-
-def _is_number(cell: str) -> bool:
-    if "_" in cell:
-        return False
-    try:
-        np.float64(cell)
-    except ValueError:
-        return False
-    return True
 
 
 MATRIX_READERS = {".npz": read_npz, ".npy": read_npy, ".csv": read_table, ".tsv": read_table, ".txt": read_txt}

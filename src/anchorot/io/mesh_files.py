@@ -12,7 +12,7 @@ import numpy as np
 from anchorot._typing import Int64s
 from anchorot._validate import as_array, check_numbers
 from anchorot.exceptions import InputError, MissingExtraError
-from anchorot.io.attributes import Columns
+from anchorot.io.columns import Columns
 from anchorot.io.names import ending_of
 from anchorot.io.safe_open import check_no_underscore, content_of, read_guarded, reading, whole_number
 

@@ -24,10 +24,11 @@ from anchorot._validate import (
 from anchorot.exceptions import InputError
 from anchorot.geometry import Geometry, renumber
 from anchorot.io.attributes import NO_POINT_ATTRIBUTES, Features, PointAttributes, Types, attributes_of, draw_points
-from anchorot.io.geodesics import GEODESICS, OUT_OF_RANGE, adjacency, components, edge_graph, mesh_edges
+from anchorot.io.geodesics import METHODS, OUT_OF_RANGE, edge_graph, mesh_edges
+from anchorot.io.graph_costs import adjacency, components
 from anchorot.io.mesh_files import MESH_READERS, Mesh, as_indices, read_mesh, vertex_columns
 from anchorot.io.names import ending_of, name_of
-from anchorot.io.options import SAMPLINGS
+from anchorot.io.options import GEODESICS, SAMPLINGS
 from anchorot.io.safe_open import MAX_BYTES, about, note
 from anchorot.space import Space
 
@@ -155,12 +156,12 @@ def mesh_space(
     features: Features | None = None,
 ) -> Space:
     """Make the space of a mesh that is not yet validated."""
-    check_choice(geodesic, "geodesic", tuple(GEODESICS))
+    check_choice(geodesic, "geodesic", GEODESICS)
     check_choice(sampling, "sampling", SAMPLINGS)
     surface = surface_of(mesh, types, features)
     index = _sampled(surface, n_points, sampling, rng) if points is None else _chosen(points, n_points, surface)
     check_memory(len(index), 8)
-    cost = GEODESICS[geodesic](surface.vertices, surface.faces, index)
+    cost = METHODS[geodesic](surface.vertices, surface.faces, index)
     if np.isinf(cost).any():
         raise InputError(OUT_OF_RANGE)
     return surface.space(cost, index)

@@ -18,10 +18,11 @@ from anchorot._typing import Disconnected, RngLike
 from anchorot._validate import check_bytes, check_choice, check_rng
 from anchorot.exceptions import InputError
 from anchorot.io.attributes import column_names
-from anchorot.io.geodesics import COSTS, GEODESICS
+from anchorot.io.graph_costs import COSTS
 from anchorot.io.safe_open import MAX_BYTES
 
 KINDS = ("cost", "points", "graph")
+GEODESICS = ("heat", "edge", "exact")
 SAMPLINGS = ("farthest", "uniform")
 NEUTRAL_OPTIONS = ("cache", "max_bytes")  # options that change no space
 SEED = 0  # default for functions of many files, so that samples are reproducible
@@ -79,7 +80,7 @@ class ReadOptions:
         "str or sequence of str, optional",
         shown="all others",
     )
-    geodesic: str = _option("heat", "Meshes: how to compute distances along the surface.", choices=tuple(GEODESICS))
+    geodesic: str = _option("heat", "Meshes: how to compute distances along the surface.", choices=GEODESICS)
     sampling: str = _option(
         "farthest", "Meshes: how to sample vertices, far from each other or independently.", choices=SAMPLINGS
     )
@@ -106,6 +107,7 @@ class ReadOptions:
     time: float | None = _option(
         None, "Graphs, with heat: the mean number of steps of a random walk.", "float, optional", shown="3"
     )
+    atoms: int = _option(100, "Crystals: how many of the nearest atoms each atom sees, of each type.", "int", least=1)
     max_bytes: int | str = _option(
         MAX_BYTES, "Read or decompress no more than this of a file, such as '8GB'.", "int or str", shown="2GiB"
     )

@@ -21,12 +21,13 @@ from anchorot._validate import (
     row_names,
 )
 from anchorot.exceptions import InputError, first_line
-from anchorot.geometry import cloud
+from anchorot.geometry import cloud, extent
 from anchorot.io.attributes import draw_points, given_attributes
 from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.graphs import table_space
 from anchorot.space import Space
 
+PointMetric = str | Callable[[Float64s, Float64s], float]
 # the power of the points' unit that distances scale with
 DEGREES = {
     **dict.fromkeys(("euclidean", "cityblock", "chebyshev", "minkowski"), 1),
@@ -34,18 +35,21 @@ DEGREES = {
     "sqeuclidean": 2,
 }
 MAX_EXPONENT = 400  # of 2: below this, squares of coordinates and their sums stay in range
+EXTENT = "extent"
+MAX_COORDINATES = 3  # of positions; more are measurements
 BLOCK_BYTES = 1 << 24  # distances computed in float64 at a time
 
 
 def from_points(
     points: ArrayLike,
-    metric: str | Callable[[Float64s, Float64s], float] = "euclidean",
+    metric: PointMetric = "euclidean",
     weights: ArrayLike | None = None,
     *,
     dtype: DTypeLike = "float64",
     types: Iterable[Hashable] | None = None,
     features: ArrayLike | None = None,
     labels: Iterable[object] | None = None,
+    area: float | str | None = None,
     n_points: int | None = None,
     rng: RngLike = None,
     **metric_options: Any,
@@ -67,6 +71,8 @@ def from_points(
         Features of the points, see :class:`Space`.
     labels : iterable of n objects, optional
         Names of the points; by default those of a data frame's rows.
+    area : float or "extent", optional
+        Area of the field of view, see :class:`Space`. "extent": estimated from the range of the coordinates.
     n_points : int, optional
         Keep at most this many points, drawn uniformly.
     rng : None, int or numpy.random.Generator
@@ -94,6 +100,7 @@ def from_points(
         raise InputError(f"dtype must be float64 or float32, but got {np.dtype(dtype)}")
     named = None if labels is None else check_labels(labels, len(everything), "there are")
     attributes = given_attributes(types, features, len(everything), "points")
+    size = extent(everything) if isinstance(area, str) and area == EXTENT else area
     shares = None if weights is None else check_weights(weights, len(everything), "points")
     kept = draw_points(np.arange(len(everything)), n_points, rng, shares)
     x = everything[kept]
@@ -105,7 +112,14 @@ def from_points(
         _check_range(block, cost[start : start + len(block)])
     mass = None if shares is None else shares[kept] / shares[kept].sum()
     names = None if named is None else [named[i] for i in kept]
-    return Space(cost, mass, **attributes.of(kept), labels=names, geometry=cloud(everything, kept), copy=False)
+    rest = {**attributes.of(kept), "labels": names, "area": size, "geometry": cloud(everything, kept)}
+    return Space(cost, mass, **rest, copy=False)
+
+
+def field_area(points: Float64s, metric: PointMetric) -> float | None:
+    """Estimate the area of a field of view from coordinates, at most three, whose unit is that of the distances."""
+    is_plane = points.shape[1] <= MAX_COORDINATES and isinstance(metric, str) and DEGREES.get(metric) == 1
+    return extent(points) if is_plane else None
 
 
 def cloud_space(
@@ -118,6 +132,7 @@ def cloud_space(
     """Make the space of a cloud, with distances as costs, or with paths on its neighbour graph given `n_neighbors`."""
     if n_neighbors is None:
         return from_points(points, metric, **options)
+    options.pop("area", None)  # of the plane, whose distances paths are not
     return from_neighbors(points, n_neighbors, metric, disconnected, **options)
 
 
@@ -131,12 +146,14 @@ def check_points(points: ArrayLike) -> Float64s:
 
 
 def distance_blocks(
-    x: Float64s, y: Float64s, metric: str | Callable[[Float64s, Float64s], float], options: dict[str, Any]
+    x: Float64s, y: Float64s, metric: PointMetric, options: dict[str, Any]
 ) -> Iterator[tuple[int, Float64s]]:
     """Yield distances between rows of x and y, in blocks of rows of x, with the index of the first row."""
     from scipy.spatial.distance import cdist
 
-    exponent = _exponent(y, metric, options)
+    exponent = math.frexp(float(np.abs(y).max(initial=0)))[1]
+    if options or metric not in DEGREES or abs(exponent) <= MAX_EXPONENT:
+        exponent = 0
     if exponent:  # otherwise squares of differences would be 0 or infinite
         x, y = np.ldexp(x, -exponent), np.ldexp(y, -exponent)
     options = options | _estimated(y, metric, options)
@@ -163,15 +180,7 @@ def _check_range(block: Float64s, found: Floats) -> None:
         raise InputError(f"distances between points are outside the range of {found.dtype}; choose another unit")
 
 
-def _exponent(y: Float64s, metric: str | Callable[[Float64s, Float64s], float], options: dict[str, Any]) -> int:
-    """Return the exponent of two to divide very large or small points by, if the metric allows it; else 0."""
-    exponent = math.frexp(float(np.abs(y).max(initial=0)))[1]
-    return exponent if not options and metric in DEGREES and abs(exponent) > MAX_EXPONENT else 0
-
-
-def _estimated(
-    x: Float64s, metric: str | Callable[[Float64s, Float64s], float], given: dict[str, Any]
-) -> dict[str, Any]:
+def _estimated(x: Float64s, metric: PointMetric, given: dict[str, Any]) -> dict[str, Any]:
     """Estimate metric parameters from all points; SciPy would estimate them from each block."""
     wanted = {"seuclidean": "V", "mahalanobis": "VI"}.get(metric) if isinstance(metric, str) else None
     if wanted is None or wanted in given:
@@ -190,9 +199,7 @@ def _estimated(
     return {"VI": np.linalg.inv(covariance).T}
 
 
-def _where_undefined(
-    x: Float64s, metric: str | Callable[[Float64s, Float64s], float], block: Float64s, start: int
-) -> str:
+def _where_undefined(x: Float64s, metric: PointMetric, block: Float64s, start: int) -> str:
     for name, flat, why in (
         ("correlation", (x == x[:, :1]).all(axis=1), "whose coordinates are all equal"),
         ("cosine", (x == 0).all(axis=1), "whose coordinates are all zero"),
@@ -206,7 +213,7 @@ def _where_undefined(
 def from_neighbors(
     points: ArrayLike,
     n_neighbors: int = 5,
-    metric: str | Callable[[Float64s, Float64s], float] = "correlation",
+    metric: PointMetric = "correlation",
     disconnected: Disconnected | Literal["split"] = "error",
     *,
     mode: str = "connectivity",
@@ -232,12 +239,8 @@ def from_neighbors(
         See :func:`from_graph`. A larger `n_neighbors` also helps.
     mode : {"connectivity", "distance"}
         Count edges, or sum their distances.
-    weights, types, features, labels
-        See :func:`from_points`.
-    n_points : int, optional
-        Keep at most this many points, drawn uniformly; paths still use all of them.
-    rng : None, int or numpy.random.Generator
-        Source of randomness for the sample.
+    weights, types, features, labels, n_points, rng
+        See :func:`from_points`. Paths of a sample still use all points.
 
     Examples
     --------
@@ -255,21 +258,14 @@ def from_neighbors(
     labels = row_names(points) if labels is None else labels
     names = tuple(range(len(x))) if labels is None else check_labels(labels, len(x), "there are")
     table = EdgeTable(len(x), edges, lengths if mode == "distance" else None, False, names)
-    drawn = cloud(x)
-    positions = None if drawn is None else drawn.positions
-    return table_space(
-        table,
-        disconnected,
-        weights=weights,
-        attributes=attributes,
-        n_points=n_points,
-        rng=rng,
-        positions=positions,
-        another_way="more neighbours (n_neighbors)",
-    )
+    geometry = cloud(x)
+    options: dict[str, Any] = {"weights": weights, "attributes": attributes, "n_points": n_points, "rng": rng}
+    positions = None if geometry is None else geometry.positions
+    another_way = "more neighbours (n_neighbors)"
+    return table_space(table, disconnected, **options, positions=positions, another_way=another_way)
 
 
-def _nearest(x: Float64s, k: int, metric: str | Callable[[Float64s, Float64s], float]) -> tuple[Int64s, Float64s]:
+def _nearest(x: Float64s, k: int, metric: PointMetric) -> tuple[Int64s, Float64s]:
     """Return the edges from every point to its k nearest others, and their lengths."""
     tails, lengths = [], []
     for start, block in distance_blocks(x, x, metric, {}):

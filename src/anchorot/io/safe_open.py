@@ -101,7 +101,7 @@ def content_of(file: Path, limit: int) -> bytes:
     """Return the bytes of a regular file, decompressed if it ends in .gz; raise if there are more than `limit`."""
     with opened(file) as handle:
         check_limit(os.fstat(handle.fileno()).st_size, "the file", limit)
-        content = _decompressed(handle, limit) if is_gzipped(file) else handle.read(limit + 1)
+        content = handle.read(limit + 1) if not is_gzipped(file) else b"".join(_decompressed(handle, limit))
     check_limit(len(content), "the file", limit)  # some files are larger than the system reports
     return content
 
@@ -112,18 +112,17 @@ def head_of(file: Path, size: int) -> bytes:
         return gzip.GzipFile(fileobj=handle).read(size) if is_gzipped(file) else handle.read(size)
 
 
-def _decompressed(handle: BinaryIO, limit: int) -> bytes:
+def _decompressed(handle: BinaryIO, limit: int) -> Iterator[bytes]:
     """Decompress a gzip file in pieces, since a small file may decompress to any size."""
-    pieces, size = [], 0
+    size = 0
     with reading(GZIP_FILE), gzip.GzipFile(fileobj=handle) as content:
         while piece := content.read(PIECE_BYTES):
-            pieces.append(piece)
             size += len(piece)
             if size > limit:
                 raise InputError(
                     f"it unpacks to more than {limit / 1e9:.3g} GB; if you trust it, raise max_bytes (--max-bytes)"
                 )
-    return b"".join(pieces)
+            yield piece
 
 
 def check_limit(size: int, what: str, limit: int) -> None:
@@ -194,6 +193,17 @@ def whole_number(word: str) -> int | None:
     `str.isdigit` alone accepts "²", and `int` alone raises on very long numbers.
     """
     return int(word) if word.isascii() and word.isdigit() and len(word) < 19 else None
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is a number; "1_0", which only Python reads as 10, is not."""
+    if "_" in word:
+        return False
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def check_no_underscore(text: str) -> None:

@@ -7,7 +7,7 @@ needed.
 import faulthandler
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -245,28 +245,15 @@ def _bounded(seconds: float, n_bytes: int) -> Iterator[None]:
 
     A thread of the interpreter keeps the time, even while a library hangs and holds Python's lock.
     """
-    faulthandler.dump_traceback_later(seconds, exit=True)
-    try:
-        with _limited_memory(n_bytes):
-            yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
-
-
-@contextmanager
-def _limited_memory(n_bytes: int) -> Iterator[None]:
     statm = Path("/proc/self/statm")
-    try:
-        import resource
-    except ImportError:  # Windows
-        statm = Path()
-    if not statm.is_file():  # on Windows and macOS only the time is limited
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    with ExitStack() as at_end:
+        at_end.callback(faulthandler.cancel_dump_traceback_later)
+        with suppress(ImportError, FileNotFoundError):  # on Windows and macOS only the time is limited
+            resource: Any = import_module("resource")
+            limit = int(statm.read_text().split()[0]) * resource.getpagesize() + n_bytes
+            soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+            least = limit if soft == resource.RLIM_INFINITY else min(limit, soft)
+            at_end.callback(resource.setrlimit, resource.RLIMIT_AS, (soft, hard))
+            resource.setrlimit(resource.RLIMIT_AS, (least, hard))
         yield
-        return
-    limit = int(statm.read_text().split()[0]) * resource.getpagesize() + n_bytes
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (limit if soft == resource.RLIM_INFINITY else min(limit, soft), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

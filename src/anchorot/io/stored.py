@@ -19,17 +19,23 @@ GEOMETRY: dict[str, tuple[int, tuple[int, ...], type]] = {
     "geometry_edges": (2, (2,), np.int64),
 }
 ORIGIN = "origin"
-STORED = {*GEOMETRY, ORIGIN}  # arrays that belong to a stored cost matrix
-MAX_SITES = 1 << 31
+AREA = "area"
+STORED = {*GEOMETRY, ORIGIN, AREA}  # arrays that belong to a stored cost matrix
+MAX_SITES = 1 << 31  # indices of sites then fit into 32 bits
 
 
 def arrays_of(space: Space) -> dict[str, Any]:
     """Return the data of a space; labels that are neither all integers nor all texts become texts."""
     arrays: dict[str, Any] = {"cost": space.cost, "weights": space.weights}
     if space.types is not None:
-        arrays["types"] = _type_array(space.types)
+        arrays["types"] = _plain_types(space.types)
+        if arrays["types"] is None:
+            shown = ", ".join(sorted({type(kind).__name__ for kind in space.types}))
+            raise InputError(f"types that are {shown} cannot be written; make all of them texts, or all integers")
     if space.features is not None:
         arrays["features"] = space.features
+    if space.area is not None:
+        arrays[AREA] = np.array(space.area)
     if space.labels is not None:
         arrays["labels"] = _label_array(space.labels)
     for name, (_, _, kind) in GEOMETRY.items() if space.geometry is not None else ():
@@ -49,7 +55,7 @@ def keeps_all(space: Space) -> bool:
 
 def space_of(found: Mapping[str, Any]) -> Space:
     """Make a space from untrusted arrays."""
-    rest = {name: part for name, part in found.items() if name not in STORED}
+    rest = {name: part for name, part in found.items() if name not in {*GEOMETRY, ORIGIN}}
     origin = unpack_origin(found[ORIGIN]) if ORIGIN in found else None
     return Space(**rest, geometry=_geometry_of(found), origin=origin, copy=False)
 
@@ -58,14 +64,6 @@ def _label_array(labels: Sequence[object]) -> Any:
     if all(type(label) is int and -(2**63) <= label < 2**63 for label in labels):
         return np.array(labels, np.int64)
     return np.array([str(label) for label in labels])
-
-
-def _type_array(types: tuple[Hashable, ...]) -> Any:
-    array = _plain_types(types)
-    if array is None:
-        shown = ", ".join(sorted({type(kind).__name__ for kind in types}))
-        raise InputError(f"types that are {shown} cannot be written; make all of them texts, or all integers")
-    return array
 
 
 def _plain_types(types: tuple[Hashable, ...]) -> Any | None:
