@@ -1,4 +1,4 @@
-"""What holds for every command there is: the list of commands is the program's own."""
+"""Properties of every command; the list of commands is the program's own."""
 
 import json
 import re
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.system
 HOSTILE = "=e\x1b[31m\nx\udcff$\\foo$"  # a formula, an escape, a line end, no UTF-8, and what matplotlib cannot parse
 ON_FILES = [name for name in AT_WORK if "a.npy" in RUNS[name]]
 MANY = [name for name in ON_FILES if any(option.name == "files" for option in COMMANDS[name].params)]
-# Let even the smallest files be worth a process, and tell who is asked to read.
+# Let even the smallest files be worth a process, and record which process reads.
 WHO_READS = """
 from anchorot import _parallel
 from anchorot.exceptions import AnchorotError
@@ -79,7 +79,7 @@ def test_a_missing_argument_or_option_is_one_line_that_names_it():
 
 
 @pytest.mark.parametrize("name", ON_FILES)
-def test_what_is_no_space_is_one_line_that_names_it(tmp_path, name):
+def test_input_that_is_not_a_space_is_one_line_that_names_it(tmp_path, name):
     need_extras(name)
     inputs = write_inputs(tmp_path)
     words = RUNS[name].split()
@@ -104,7 +104,7 @@ def test_json_is_one_object_and_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize("name", ON_FILES)
-def test_names_from_outside_give_no_orders_to_a_terminal(tmp_path, name):
+def test_untrusted_names_do_not_control_the_terminal(tmp_path, name):
     need_extras(name)
     write_inputs(tmp_path, f"{HOSTILE}1.npy", f"{HOSTILE}2.npy")
     extras = {
@@ -131,7 +131,7 @@ def test_errors_about_hostile_names_are_one_line(tmp_path):
         assert result.stderr.rstrip("\n").isprintable()
 
 
-def test_every_command_that_reads_can_do_without_the_cache():
+def test_every_command_that_reads_takes_no_cache():
     flags = {
         name: {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
         for name, command in COMMANDS.items()

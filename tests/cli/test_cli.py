@@ -70,7 +70,7 @@ def test_an_unreachable_scheduler_is_one_line():
         "distributed.Client.__init__ = lambda self, address, timeout: start(self, address, timeout=timeout / 20)\n"
     )
     result = anchorot("pairwise", *PAIR, "--dask", "tcp://127.0.0.1:1", program=impatient + PROGRAM)
-    assert_one_line(result, "no Dask scheduler answers at tcp://127.0.0.1:1")
+    assert_one_line(result, "no Dask scheduler responds at tcp://127.0.0.1:1")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_wrong_usage_is_status_two(arguments):
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
 
 
-def test_without_a_word_the_help_is_shown():
+def test_without_arguments_the_help_is_shown():
     for words in ((), ("search",)):
         shown = anchorot(*words)
         assert "Usage: anchorot" in shown.stdout + shown.stderr
@@ -110,13 +110,13 @@ def test_a_missing_package_is_named_before_the_work(tmp_path, package, extra, ar
 def test_ctrl_c_leaves_nothing_behind(tmp_path):
     pytest.importorskip("matplotlib")
     program = "from anchorot.cli import main; print('ready', flush=True); main()"
-    command = [sys.executable, "-c", program, "demo", "--n-points", "1500"]
+    command = [sys.executable, "-c", program, "demo", "--n-points", "1000"]
     running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stdout.readline() == "ready\n"
     time.sleep(1)  # of the many that it takes
     running.send_signal(signal.SIGINT)
-    _, told = running.communicate(timeout=60)
-    assert (running.returncode, told) == (130, "anchorot: interrupted\n")
+    _, reported = running.communicate(timeout=60)
+    assert (running.returncode, reported) == (130, "anchorot: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -89,7 +89,8 @@ def test_notes_are_one_line(tmp_path):
 def test_an_unconverged_solver_is_a_note(tmp_path):
     program = (
         "import anchorot.many.metrics as metrics; from anchorot.cli import main\n"
-        "metrics._anchor_cost.__code__ = (lambda x, y, p, epsilon, threads: Outcome(1.0, False)).__code__; main()"
+        "metrics._anchor_cost.__code__ = (lambda x, y, p, epsilon, row_metric, threads: Outcome(1.0, False)).__code__\n"
+        "main()"
     )
     result = anchorot("compare", *PAIR, "--metric", "aw", "--no-robust", program=program)
     assert result.returncode == 0
@@ -110,7 +111,7 @@ def test_compare_estimates_the_energy_behind_the_samples(tmp_path):
     arguments = ("compare", "a.npy", "a.npy", "--kind", "points", "--n-points", 40, "--no-robust", "--estimate")
     result = anchorot(*arguments, cwd=tmp_path)
     assert "anchor energy estimate" in result.stdout
-    assert "two draws of one space may be as far apart" in " ".join(result.stdout.split())
+    assert "two samples of one space may be as far apart" in " ".join(result.stdout.split())
     found = json.loads(anchorot(*arguments, "--json", cwd=tmp_path).stdout)
     rng = np.random.default_rng(0)
     x, y = (ao.read(tmp_path / "a.npy", kind="points", n_points=40, rng=rng) for _ in range(2))

@@ -1,4 +1,4 @@
-"""`help()` of every public name can be read: short types, and defaults that say what they are."""
+"""`help()` of every public name is readable: short types and defaults."""
 
 import inspect
 import re
@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
-ROOMS = {  # and the package that each needs
+SUBMODULES = {  # and the package that each needs
     "": "numpy",
     ".estimators": "sklearn",
     ".datasets": "numpy",
@@ -14,14 +14,14 @@ ROOMS = {  # and the package that each needs
     ".report": "numpy",
     ".torch": "torch",
 }
-LONGEST = 80  # letters of one parameter
+LONGEST = 80  # characters of one parameter
 UNREADABLE = re.compile(r"numpy\.|typing\.|collections\.|anchorot\.| at 0x|<(?!factory>)|\b_[a-z]")
 
 
 def callables():
-    """All public functions, classes and methods of ours, by the names that users call them by."""
-    for room in (room for room, package in ROOMS.items() if find_spec(package)):
-        module = import_module(f"anchorot{room}")
+    """All public functions, classes and methods, by their public names."""
+    for submodule in (name for name, package in SUBMODULES.items() if find_spec(package)):
+        module = import_module(f"anchorot{submodule}")
         for name in module.__all__:
             thing = getattr(module, name)
             if callable(thing) and not (inspect.isclass(thing) and issubclass(thing, BaseException)):
@@ -73,7 +73,7 @@ def test_workers_of_many_spaces_are_n_jobs_and_threads_of_one_comparison_are_thr
     assert not [name for name, own in parameters.items() if {"n_jobs", "threads"} <= own.keys()]
 
 
-def test_what_spaces_are_compared_by_is_called_metric():
+def test_the_option_for_the_distance_is_called_metric():
     named = {name for name, thing in public().items() if "metric" in inspect.signature(thing).parameters}
     assert named >= {"anchorot.pairwise", "anchorot.barycenter", "anchorot.estimators.AnchorKernel"}
 

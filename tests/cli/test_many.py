@@ -61,18 +61,18 @@ def test_pairwise_finds_the_nearest(tmp_path):
     ("options", "problem"),
     [
         (["--nearest", 3], "k=3 nearest spaces are asked for, but a space has only 2 others here"),
-        (["--nearest", 1, "--picture", "D.png"], "--picture draws the matrix, but --nearest makes none"),
+        (["--nearest", 1, "--picture", "D.png"], "--picture draws the matrix, which --nearest does not compute"),
     ],
     ids=str,
 )
-def test_pairwise_refuses_neighbours_that_it_cannot_give(tmp_path, options, problem):
+def test_pairwise_refuses_too_many_neighbours(tmp_path, options, problem):
     result = anchorot("pairwise", *write_lines(tmp_path), *options, cwd=tmp_path)
     assert result.returncode == 2
     assert problem in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_pairwise_goes_on_from_its_checkpoint(tmp_path):
+def test_pairwise_resumes_from_its_checkpoint(tmp_path):
     paths = write_lines(tmp_path)
     arguments = ("pairwise", *paths, "--checkpoint", "parts", "--json")
     first = json.loads(anchorot(*arguments, cwd=tmp_path).stdout)["distances"]
@@ -87,19 +87,19 @@ def test_pairwise_goes_on_from_its_checkpoint(tmp_path):
 def test_pairwise_by_several_jobs_is_written_by_the_last(tmp_path):
     paths = write_lines(tmp_path)
     words = ("pairwise", *paths, "--checkpoint", "run", "-o", "D.npz", "--shard")
-    last, late, told, plain = anchorot_each(
+    last, late, reported, plain = anchorot_each(
         [*words, "1/3"], [*words, "2/3"], [*words, "0/3", "--json"], [*words[:-1], "--json"], cwd=tmp_path
     )
     assert "written: D.npz" in last.stdout
-    again = "the same command without --shard does so again"
+    again = "to assemble it again, leave out --shard"
     assert late.stdout == f"shard 2/3: another job has assembled the result; {again}\n"
-    assert {result.returncode for result in (last, late, told)} == {0}
-    found = json.loads(told.stdout)
+    assert {result.returncode for result in (last, late, reported)} == {0}
+    found = json.loads(reported.stdout)
     assert (found["shard"], found["assembled"], found["distances"]) == ("0/3", True, None)
     assert json.loads(plain.stdout)["distances"] == np.load(tmp_path / "D.npz")["distances"].tolist()
 
 
-def test_pairwise_leaves_what_living_jobs_are_at_to_them(tmp_path, monkeypatch):
+def test_pairwise_leaves_tiles_of_running_jobs_to_them(tmp_path, monkeypatch):
     monkeypatch.setattr(shards, "BEAT_SECONDS", 0.02)
     paths = write_lines(tmp_path)
     (tmp_path / "run").mkdir()
@@ -110,12 +110,12 @@ def test_pairwise_leaves_what_living_jobs_are_at_to_them(tmp_path, monkeypatch):
         done = anchorot(*words, cwd=tmp_path, program=quick)
     assert done.returncode == 0
     assert done.stdout.startswith("shard 0/2: done in ")
-    assert done.stdout.endswith(" s; other jobs are at the last tiles, and the last of them writes D.npz\n")
+    assert done.stdout.endswith(" s; other jobs compute the last tiles, and the last of them writes D.npz\n")
     assert not (tmp_path / "D.npz").exists()
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             "--shard 3/3 --checkpoint run",
@@ -125,8 +125,8 @@ def test_pairwise_leaves_what_living_jobs_are_at_to_them(tmp_path, monkeypatch):
         ("--shard 1/2", "shard 1 of 2 needs the folder that all jobs share; give it as checkpoint"),
     ],
 )
-def test_a_bad_shard_is_one_line(tmp_path, words, said):
-    assert_one_line(anchorot("pairwise", *write_lines(tmp_path), *words.split(), cwd=tmp_path), said)
+def test_a_bad_shard_is_one_line(tmp_path, words, message):
+    assert_one_line(anchorot("pairwise", *write_lines(tmp_path), *words.split(), cwd=tmp_path), message)
     assert not (tmp_path / "run").exists()
 
 
@@ -141,7 +141,7 @@ def test_search_finds_what_was_built(tmp_path):
     assert [row["value"] for row in found["nearest"]] == [0.0, expected[0]]
     assert found["exact"] is True
     shown = anchorot("search", "query", "x.index", "line2.csv", "--candidates", 1, "-k", 1, cwd=tmp_path).stdout
-    assert "not proved, with 1 of 3 Anchor Energies" in shown
+    assert "approximate, compared with 1 of 3 spaces" in shown
 
 
 def test_a_damaged_index_is_one_line(tmp_path):

@@ -1,4 +1,4 @@
-"""`anchorot match`: which point is which, printed, written and reported."""
+"""`anchorot match`: matches are printed, written and reported."""
 
 import csv
 import json
@@ -42,7 +42,7 @@ def test_match_prints_writes_and_reports(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"a.npz", "b.npz", "m.csv", "m.npz", "r.html"}
 
 
-def told(page):
+def reported(page):
     """What the top of a page says, by name."""
     return {unescape(key): unescape(value) for key, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)}
 
@@ -60,7 +60,7 @@ def test_the_page_shows_all_that_write_report_shows_of_an_alignment(tmp_path):
     assert found.runner_up is not None
     write_report(tmp_path / "by_hand.html", x, y, found, names=("a.npy", "b.npy"))
     by_command, by_hand = ((tmp_path / f"{name}.html").read_text("utf-8") for name in ("by_command", "by_hand"))
-    known, expected = told(by_command), told(by_hand)
+    known, expected = reported(by_command), reported(by_hand)
     assert known.keys() >= {"method", "loss", "lower bound of the loss", "solver", "runner-up", "matches of a point"}
     assert {key: known[key] for key in expected} == expected
     shown, wanted = (versions(tmp_path / f"{name}.html") for name in ("by_command", "by_hand"))
@@ -70,11 +70,11 @@ def test_the_page_shows_all_that_write_report_shows_of_an_alignment(tmp_path):
     assert np.count_nonzero(soft) > 18
 
 
-def test_the_page_of_another_plan_says_what_it_is(tmp_path):
+def test_the_page_names_the_kind_of_plan(tmp_path):
     np.save(tmp_path / "a.npy", ao.from_points(np.random.default_rng(0).normal(size=(6, 2))).cost)
     command = ["match", "a.npy", "a.npy", "--plan", "aw", "--epsilon", "0", "--report", "r.html"]
     assert anchorot(*command, cwd=tmp_path).returncode == 0
-    known = told((tmp_path / "r.html").read_text("utf-8"))
+    known = reported((tmp_path / "r.html").read_text("utf-8"))
     assert known["points"] == "6 and 6"
     assert float(known["value"]) == pytest.approx(0, abs=1e-9)
     assert (known["plan"], known["epsilon"]) == ("Anchor Wasserstein plan", "0")
@@ -160,7 +160,7 @@ def test_embeddings_are_aligned_by_a_rotation_that_can_be_kept(vectors):
         for name in ("rotation", "scale", "offset", "confidence"):
             np.testing.assert_allclose(saved[name], getattr(wanted, name))
         assert saved["metric"] == "euclidean"
-    assert told((folder / "r.html").read_text("utf-8"))["method"].startswith("align_embeddings")
+    assert reported((folder / "r.html").read_text("utf-8"))["method"].startswith("align_embeddings")
     found = json.loads(anchorot(*command, "--json", cwd=folder).stdout)
     assert (found["plan"], found["match"]) == ("embeddings", truth.tolist())
     assert found["labels_b"][found["match"][7]] == "word 7"
@@ -169,17 +169,17 @@ def test_embeddings_are_aligned_by_a_rotation_that_can_be_kept(vectors):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        (["--embeddings", "manhattan"], "--embeddings must be cosine or euclidean, but got manhattan"),
+        (["--embeddings", "manhattan"], "--embeddings must be auto or cosine or euclidean, but got manhattan"),
         (["--embeddings", "cosine", "--mass", "0.5"], "--mass cannot be combined with --embeddings"),
         (["--embeddings", "cosine", "--plan", "aw"], "--plan cannot be combined with --embeddings"),
         (["--embeddings", "cosine", "--n-points", "9"], "--n-points cannot be combined with --embeddings"),
     ],
 )
-def test_what_embeddings_cannot_do_is_one_line(vectors, options, said):
+def test_what_embeddings_cannot_do_is_one_line(vectors, options, message):
     folder, _ = vectors
-    assert_one_line(anchorot("match", "x.npy", "y.npz", *options, cwd=folder), said)
+    assert_one_line(anchorot("match", "x.npy", "y.npz", *options, cwd=folder), message)
 
 
 @pytest.mark.system
@@ -189,14 +189,14 @@ def test_what_holds_no_vectors_is_one_line(vectors):
     np.savez(folder / "mesh.npz", V=np.eye(3), F=[[0, 1, 2]])
     np.save(folder / "flat.npy", np.arange(4.0))
     np.save(folder / "nan.npy", np.full((2, 2), np.nan))
-    for name, said in (
+    for name, message in (
         ("g.edgelist", "g.edgelist: rows of numbers are needed"),
         ("mesh.npz", "mesh.npz: this is a mesh, but rows of numbers are needed"),
         ("flat.npy", "flat.npy: the array has shape (4,), but (n, d) is needed"),
         ("nan.npy", "nan.npy: the array must be finite, but 4 entries are not"),
         ("none.npy", "none.npy"),
     ):
-        assert_one_line(anchorot("match", "x.npy", name, "--embeddings", "cosine", cwd=folder), said)
+        assert_one_line(anchorot("match", "x.npy", name, "--embeddings", "cosine", cwd=folder), message)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,8 @@ def test_what_needs_all_costs_takes_a_sample_and_says_so(meshes, options, noted)
     assert (json.loads(result.stdout)["n"], json.loads(result.stdout)["m"]) == (50, 50)
     assert noted in result.stderr
     assert ("a.off has 2562 vertices, of which 50 are kept" in result.stderr) == bool(noted)
-    assert bool(result.stderr) == bool(noted)
+    others = [line for line in result.stderr.splitlines() if "no alignment was found" not in line]
+    assert bool(others) == bool(noted)
 
 
 def test_a_large_mesh_and_what_is_no_mesh_are_aligned_as_spaces(meshes):
@@ -243,8 +244,8 @@ def test_match_leaves_out_what_is_missing(tmp_path):
     with np.load(tmp_path / "m.npz") as saved:
         assert saved["match"].tolist() == found["match"]
     assert "25.0% of the first space's points have no match" in anchorot(*command[:-2], cwd=tmp_path).stdout
-    told = anchorot("match", "a.npy", "b.npy", "--mass", "most", cwd=tmp_path)
-    assert (told.returncode, "or 'free', but got 'most'" in told.stderr) == (2, True)
+    reported = anchorot("match", "a.npy", "b.npy", "--mass", "most", cwd=tmp_path)
+    assert (reported.returncode, "or 'free', but got 'most'" in reported.stderr) == (2, True)
 
 
 def test_every_plan_has_its_old_names(tmp_path):

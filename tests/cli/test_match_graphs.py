@@ -67,9 +67,23 @@ def test_only_a_part_of_the_nodes_is_matched_if_asked(graphs):
     assert sum(match >= 0 for match in found["match"]) == 15
 
 
+def test_seeds_are_read_from_a_file(graphs):
+    (graphs / "seeds.csv").write_text("a,b\n0,n5\n1,n7\n")
+    found = json.loads(
+        anchorot("match", "a.edgelist", "b.graphml", "--seeds", "seeds.csv", "--json", cwd=graphs).stdout
+    )
+    matches = dict(zip(found["labels_a"], found["match"], strict=True))
+    assert [found["labels_b"][matches[name]] for name in ("0", "1")] == ["n5", "n7"]
+    result = anchorot("match", "a.edgelist", "b.graphml", "--seeds", "seeds.csv", "--costs", "paths", cwd=graphs)
+    assert result.returncode == 2
+    assert "leave out --seeds" in result.stderr
+
+
 def test_bad_graphs_are_refused_in_one_line(graphs):
     (graphs / "half.edgelist").write_text("1\n")
-    for options in (("half.edgelist", "b.graphml"), ("a.edgelist", "b.graphml", "--types", "kind")):
+    (graphs / "bad.tsv").write_text("0\tn99\n")
+    good = "a.edgelist", "b.graphml"
+    for options in (("half.edgelist", "b.graphml"), (*good, "--types", "kind"), (*good, "--seeds", "bad.tsv")):
         result = anchorot("match", *options, cwd=graphs)
         assert result.returncode == 2
         assert len(result.stderr.strip().splitlines()) == 1

@@ -19,7 +19,7 @@ def write_clouds(folder, count=4):
 def test_a_query_is_read_as_the_index_was_built(tmp_path):
     paths = write_clouds(tmp_path)
     how = ["--kind", "points", "--n-points", 12, "--seed", 5, "--point-metric", "cityblock"]
-    build, plain, said, other = anchorot_each(
+    build, plain, repeated, other = anchorot_each(
         ["search", "build", *paths, "-o", "x.index", *how, "--json"],
         ["search", "query", "x.index", paths[1], "--json"],
         ["search", "query", "x.index", paths[1], "--json", *how],
@@ -31,8 +31,8 @@ def test_a_query_is_read_as_the_index_was_built(tmp_path):
     nearest = json.loads(plain.stdout)["nearest"]
     assert nearest[0]["name"] == "cloud1.csv"
     assert nearest[0]["value"] == 0
-    assert json.loads(said.stdout)["nearest"] == nearest
-    assert plain.stderr == said.stderr == ""
+    assert json.loads(repeated.stdout)["nearest"] == nearest
+    assert plain.stderr == repeated.stderr == ""
     note = "this was read with different options from the index: n_points=13 where the index has 12"
     assert other.stderr == f"anchorot: note: {note}\n"
 

@@ -1,4 +1,4 @@
-"""What commands print and how they end: one line, a status that scripts know, and nothing left behind."""
+"""What commands print and how they end: one line and an exit status, and nothing remains."""
 
 import json
 import os
@@ -76,16 +76,16 @@ def test_a_shortage_of_torch_is_one_line_too(inputs):
 
 
 @pytest.mark.parametrize(
-    ("number", "status", "said"), [("SIGINT", 130, "anchorot: interrupted\n"), ("SIGTERM", 143, "")]
+    ("number", "status", "printed"), [("SIGINT", 130, "anchorot: interrupted\n"), ("SIGTERM", 143, "")]
 )
 @pytest.mark.parametrize("name", AT_WORK)
-def test_signals_end_a_command_tidily(inputs, name, number, status, said):
+def test_signals_end_a_command_tidily(inputs, name, number, status, printed):
     need_extras(name)
     before = sorted(inputs.iterdir())
     once = f"first.acquire(blocking=False) and os.kill(os.getpid(), signal.{number})"  # two threads may read spaces
     program = MIDDLE.format(once)
     result = anchorot(*name.split(), *RUNS[name].split(), cwd=inputs, program=program + PROGRAM)
-    assert (result.returncode, result.stdout, result.stderr) == (status, "", said)
+    assert (result.returncode, result.stdout, result.stderr) == (status, "", printed)
     for path in inputs.glob("spaces/*"):  # of `convert`: what is there is whole
         ao.read(path)
     assert sorted(path for path in inputs.iterdir() if path.name != "spaces") == before
@@ -98,8 +98,8 @@ def test_ctrl_c_with_a_checkpoint_says_how_to_resume(inputs):
         "Checkpoint.write = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
     )
     done = anchorot(*words, cwd=inputs, program=program + PROGRAM)
-    said = "anchorot: interrupted; run the same command to resume\n"
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", said)
+    printed = "anchorot: interrupted; run the same command to resume\n"
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", printed)
     assert anchorot(*words, cwd=inputs).returncode == 0
 
 
@@ -193,10 +193,10 @@ def test_a_closed_standard_output_is_one_line_before_the_work(shared_inputs, nam
 
 @pytest.mark.parametrize("words", HELP, ids=" ".join)
 def test_help_that_cannot_be_printed_is_one_line(words):
-    for program, said in ((CLOSED.format([STDOUT]), "is closed; "), (FULL.format([1]), "No space left on device")):
+    for program, printed in ((CLOSED.format([STDOUT]), "is closed; "), (FULL.format([1]), "No space left on device")):
         result = anchorot(*words, program=program)
         assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
-        assert result.stderr.startswith(f"anchorot: standard output: {said}")
+        assert result.stderr.startswith(f"anchorot: standard output: {printed}")
 
 
 @pytest.mark.parametrize("words", WORK + WRONG, ids=" ".join)
@@ -206,7 +206,7 @@ def test_without_standard_error_or_input_a_command_does_the_same(shared_inputs, 
     for program in (*map(CLOSED.format, closed), FULL.format([2])):
         result = anchorot(*words, cwd=shared_inputs, program=program)
         assert result.returncode == usual.returncode
-        assert (result.stdout == "") == (usual.stdout == "")  # what is said of errors goes nowhere else
+        assert (result.stdout == "") == (usual.stdout == "")  # errors go only to standard error
 
 
 @pytest.mark.parametrize("words", WORK + WRONG + HELP[:2], ids=" ".join)
@@ -240,9 +240,9 @@ def test_without_a_terminal_a_line_now_and_then_says_what_is_under_way(monkeypat
     monkeypatch.setattr(output, "LOG_SECONDS", 0.1)
     with output.Stopwatch()("plan", "computing the Alignment"):
         time.sleep(0.35)
-    said = capsys.readouterr().err
-    assert said.splitlines() == ["anchorot: computing the Alignment, 0 s so far"] * len(said.splitlines())
-    assert 2 <= len(said.splitlines()) <= 3
+    printed = capsys.readouterr().err
+    assert printed.splitlines() == ["anchorot: computing the Alignment, 0 s so far"] * len(printed.splitlines())
+    assert 2 <= len(printed.splitlines()) <= 3
     time.sleep(0.15)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(output, "LOG_SECONDS", 30.0)

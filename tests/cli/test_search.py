@@ -1,4 +1,4 @@
-"""`anchorot search`: an index that is changed and asked from the command line."""
+"""`anchorot search`: an index changed and queried from the command line."""
 
 import json
 
@@ -29,10 +29,10 @@ def test_an_index_is_changed_and_asked(tmp_path):
     assert [file.name for file in tmp_path.iterdir() if file.suffix != ".csv"] == ["x.index"]
     assert "index of 3 spaces" in results[0].stdout
     assert "written: x.index" in results[0].stdout
-    said = [json.loads(result.stdout) for result in results[1:4]]
-    assert (said[0]["added"], said[0]["spaces"]) == ([3, 4], 5)
-    assert (said[1]["removed"], said[1]["spaces"]) == (1, 4)
-    assert said[2]["nearest"][0] == {"name": "4.csv", "id": 4, "value": 0.0}
+    printed = [json.loads(result.stdout) for result in results[1:4]]
+    assert (printed[0]["added"], printed[0]["spaces"]) == ([3, 4], 5)
+    assert (printed[1]["removed"], printed[1]["spaces"]) == (1, 4)
+    assert printed[2]["nearest"][0] == {"name": "4.csv", "id": 4, "value": 0.0}
     index = ao.SearchIndex.load(tmp_path / "x.index")
     assert index.ids.tolist() == [0, 2, 3, 4, 5]
     assert index.reading == {"kind": "points", "n_points": 9, "rng": 3}
@@ -84,6 +84,24 @@ def test_what_cannot_be_removed_is_one_line(tmp_path):
         cwd=tmp_path,
     )  # fmt: skip
     assert_one_line(results[0], "the index has no space named 'dog'")
-    assert_one_line(results[1], "the spaces of this index have no names, so give their ids, not 'dog'")
+    assert_one_line(results[1], "the spaces of this index have no names; give their ids instead of 'dog'")
     assert results[2].returncode == 0
     assert len(ao.SearchIndex.load(tmp_path / "bare")) == 0
+
+
+def test_an_index_of_another_metric(tmp_path):
+    files = write_clouds(tmp_path)
+    build, query, table, refused = anchorot_each(
+        ["search", "build", *files, "-o", "x.index", "--kind", "points", "--metric", "saw", "--p", 2, "--json"],
+        ["search", "query", "x.index", "2.csv", "-k", 2, "--json"],
+        ["search", "query", "x.index", "2.csv", "-k", 1],
+        ["search", "build", *files, "-o", "y.index", "--kind", "points", "--p", 2],
+        cwd=tmp_path,
+    )
+    built, found = json.loads(build.stdout), json.loads(query.stdout)
+    assert (built["metric"], built["p"]) == (found["metric"], found["p"]) == ("saw", 2)
+    spaces = [ao.read(tmp_path / file, kind="points") for file in files]
+    values = [ao.sliced_anchor_wasserstein(spaces[2], space, 2) for space in spaces]
+    assert [each["value"] for each in found["nearest"]] == sorted(values)[:2]
+    assert "sliced anchor wasserstein" in " ".join(table.stdout.split())
+    assert_one_line(refused, "an index of metric 'ae' takes p=1, but got p=2")

@@ -30,7 +30,7 @@ def test_test_takes_all_files_after_against_up_to_the_next_option(graph_files):
 
 
 @pytest.mark.parametrize("statistic", ["degree", "clustering", "anchors"])
-def test_test_gives_what_the_library_gives(graph_files, statistic):
+def test_test_equals_the_library(graph_files, statistic):
     rings, stars = (sorted(graph_files.glob(f"{kind}*")) for kind in ("ring", "star"))
     arguments = ("test", *rings, "--against", *stars, "--statistic", statistic, "--seed", 3, "--json")
     found = json.loads(anchorot(*arguments, cwd=graph_files).stdout)
@@ -69,7 +69,7 @@ def test_test_refuses_bad_input_in_one_line(graph_files, arguments, message):
     assert result.stderr.count("\n") == 1
 
 
-def test_test_of_spaces_that_are_no_graphs():
+def test_test_of_spaces_that_are_not_graphs():
     found = json.loads(anchorot("test", PAIR[0], "--against", PAIR[1], "--statistic", "anchors", "--json").stdout)
     assert found["energy_distance"] == pytest.approx(2 * 9.9270448**0.5)
 
@@ -94,20 +94,22 @@ def test_subjects_are_found_in_names_and_few_assignments_are_noted(patients):
     plain = anchorot("test", *rings, "--against", *stars, "--json", cwd=patients)
     assert json.loads(plain.stdout)["assignments"] == 462
     assert plain.stderr == ""
-    paired = ("--subjects", "_([0-9])[.]", "--within", "--strata", "p[0-9]", "--json")
-    result = anchorot("test", *rings, "--against", *stars, *paired, cwd=patients)
-    assert json.loads(result.stdout)["assignments"] == 1
+    paired = ("--subjects", "_([0-9])[.]", "--within", "--json")
+    for options, unit, count in (((), "conditions", 4), (("--blocks", "p[0-9]"), "items", 108)):
+        result = anchorot("test", *rings, "--against", *stars, *paired, *options, cwd=patients)
+        found = json.loads(result.stdout)
+        assert (found["permuted"], found["assignments"]) == (f"{unit} within subjects", count)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--subjects", "q[0-9]"], "--subjects 'q[0-9]' finds nothing in the name ring_p1_5.edgelist"),
-        (["--subjects", "("], "--subjects '(' is no regular expression"),
-        (["--subjects", "_[0-9]"], "labels vary within subjects, such as '_5', so whole subjects cannot be permuted"),
-        (["--subjects", "_[0-9]"], "use --within to permute labels within each"),
+        (["--subjects", "q[0-9]"], "--subjects 'q[0-9]' matches nothing in the name ring_p1_5.edgelist"),
+        (["--subjects", "("], "--subjects '(' is not a regular expression"),
+        (["--subjects", "_[0-9]"], "the subject '_5' is in several groups, as are all 3: are these the same persons?"),
+        (["--subjects", "_[0-9]"], "only if every person was measured in several groups, use --within"),
         (["--within"], "--within permutes labels within subjects, but no subjects are given"),
-        (["--strata", "x*"], "--strata 'x*' finds nothing in the name ring_p1_5.edgelist"),
+        (["--strata", "x*"], "--strata 'x*' matches nothing in the name ring_p1_5.edgelist"),
         (["--pooled"], "--pooled is for --statistic anchors"),
     ],
 )
@@ -117,3 +119,43 @@ def test_bad_patterns_are_one_clear_line(patients, options, message):
     assert (result.returncode, result.stdout) == (2, "")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+# -- tissues -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tissue_files(tmp_path):
+    """Four tissues with both types anywhere, and four with each B beside an A."""
+    rng = np.random.default_rng(0)
+    for name, k in [(name, k) for name in ("apart", "close") for k in range(4)]:
+        a = rng.random((30, 2))
+        b = a + 0.02 * rng.normal(size=(30, 2)) if name == "close" else rng.random((30, 2))
+        rows = [f"{x},{y},{kind}\n" for kind, side in (("A", a), ("B", b)) for x, y in side]
+        (tmp_path / f"{name}{k}.csv").write_text("x,y,kind\n" + "".join(rows))
+    return tmp_path
+
+
+TISSUES = [f"apart{k}.csv" for k in range(4)] + ["--against"] + [f"close{k}.csv" for k in range(4)]
+READING = ("--kind", "points", "--types", "kind", "--json")
+
+
+def test_test_compares_arrangement_and_composition(tissue_files):
+    found = json.loads(anchorot("test", *TISSUES, "--metric", "arrangement", *READING, cwd=tissue_files).stdout)
+    spaces = [
+        ao.from_points(np.loadtxt(file, delimiter=",", skiprows=1, usecols=(0, 1)), types=["A"] * 30 + ["B"] * 30,
+                       area="extent")
+        for file in sorted(tissue_files.glob("*.csv"))
+    ]  # fmt: skip
+    expected = ao.energy_test(spaces[:4], spaces[4:], metric="arrangement", rng=0)
+    assert found["energy_distance"] == pytest.approx(expected.statistic)
+    assert (found["metric"], found["statistic"], found["pvalue"]) == ("arrangement", "anchors", 1 / 35)
+    found = json.loads(anchorot("test", *TISSUES, "--metric", "composition", *READING, cwd=tissue_files).stdout)
+    assert (found["f_of_compositions"], found["pvalue"]) == (0, 1)
+
+
+@pytest.mark.parametrize("options", [("--statistic", "degree"), ("--pooled",), ("--ground", "w2")])
+def test_test_refuses_what_arrangement_does_not_take(tissue_files, options):
+    result = anchorot("test", *TISSUES, "--metric", "arrangement", *options, *READING, cwd=tissue_files)
+    assert result.returncode != 0
+    assert "--metric arrangement is for --statistic anchors, without --pooled and --ground" in result.stderr

@@ -46,6 +46,18 @@ def test_the_gaussian_kernel_is_positive_definite(some, p, robust, gamma):
     assert smallest_eigenvalue(matrix) >= -1e-12 * (1 + gamma * scale)
 
 
+@given(st.lists(spaces(), min_size=2, max_size=6), st.sampled_from([1, 2]), st.sampled_from(["rbf", "distance"]))
+def test_kernels_of_sliced_distances_are_positive_definite(some, p, kind):
+    kernel = AnchorKernel(kind, metric="saw", p=p, n_jobs=1)
+    matrix = kernel.fit_transform(some)
+    assert smallest_eigenvalue((matrix + matrix.T) / 2) >= -1e-7 * max(1.0, scale_of(*some) ** p)
+    squares = ao.pairwise(some, metric="saw", p=p, n_jobs=1, progress=False) ** p
+    if kind == "rbf":
+        np.testing.assert_allclose(matrix, np.exp(-kernel.gamma_ * squares))
+        process = AnchorProcessKernel(kernel.gamma_, metric="saw", p=p, n_jobs=1)
+        np.testing.assert_allclose(process(some), matrix)
+
+
 @given(st.lists(spaces(), min_size=2, max_size=6), st.sampled_from([1, 2]), st.sampled_from(["mean", 0, 1]))
 def test_the_distance_kernel_is_positive_definite_and_has_the_energies(some, p, reference):
     kernel = AnchorKernel("distance", reference=reference, p=p, n_jobs=1)

@@ -17,14 +17,14 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import anchorot as ao
-from anchorot.estimators import AnchorEmbedding, AnchorKernel, AnchorNeighborsClassifier
+from anchorot.estimators import AnchorEmbedding, AnchorKernel, AnchorNeighborsClassifier, AnchorSignature
 from anchorot.estimators import training as training_module
 from anchorot.many.metrics import METRICS
 
 KERNELS = [AnchorKernel("rbf"), AnchorKernel("distance"), AnchorKernel("distance", reference=1)]
 
 
-TAKE_SPACES = [AnchorEmbedding(grid=(4, 4)), *KERNELS, AnchorNeighborsClassifier()]
+TAKE_SPACES = [AnchorEmbedding(grid=(4, 4)), AnchorSignature(shape=(4, 4)), *KERNELS, AnchorNeighborsClassifier()]
 
 
 TAKE_MATRICES = [
@@ -212,10 +212,10 @@ def test_inside_joblib_all_cores_are_one(monkeypatch, n_jobs, nested):
 @pytest.mark.parametrize(
     ("estimator", "given", "message"),
     [
-        (AnchorKernel(p=3), X, r"got p=3, but the Anchor Energy is the square of a distance only for p=1 and p=2"),
+        (AnchorKernel(p=3), X, r"got p=3, but values are squared distances, as kernels need, only for p=1 and p=2"),
         (AnchorNeighborsClassifier(p=3), X, r"got p=3"),
         (AnchorKernel("cosine"), X, r"kind must be one of 'rbf', 'distance', but .*'cosine'"),
-        (AnchorKernel(metric="gw"), X, r"metric must be one of 'ae', 'precomputed', but .*'gw'"),
+        (AnchorKernel(metric="gw"), X, r"metric must be one of 'ae', 'saw', 'precomputed', but .*'gw'"),
         (AnchorKernel(gamma=-1.0), X, r"gamma must be a finite number >= 0, but .*-1.0"),
         (AnchorKernel(gamma="auto"), X, r"gamma must be a finite number >= 0, but .*'auto'"),
         (AnchorKernel("distance", reference=24), X, r"reference is 24, but there are 24 training spaces"),

@@ -3,7 +3,7 @@
 import numpy as np
 
 import anchorot as ao
-from anchorot.estimators import AnchorEmbedding
+from anchorot.estimators import AnchorEmbedding, AnchorSignature
 
 
 def flat_and_round(count=24, seed=0):
@@ -38,3 +38,13 @@ def test_ends_of_the_range_can_be_given():
     robust = AnchorEmbedding(robust=True).fit(X)
     assert robust.grid_ == ao.anchors.Grid((32, 32), 0.0, 1.0)
     np.testing.assert_array_equal(robust.transform(MORE), ao.embed(MORE, robust=True))
+
+
+# -- signatures ----------------------------------------------------------------------------------------------------
+
+
+def test_signatures_are_those_of_the_function():
+    model = AnchorSignature(shape=(5, 6), max_cost=2.0).fit(X)
+    found = model.transform(MORE)
+    np.testing.assert_array_equal(found, [ao.signature(x, (5, 6), max_cost=2.0).ravel() for x in MORE])
+    assert model.get_feature_names_out()[[0, -1]].tolist() == ["anchorsignature0", "anchorsignature29"]

@@ -1,4 +1,4 @@
-"""`anchorot.plot` with a new figure for every picture: without `ax` two pictures would be drawn over each other."""
+"""`anchorot.plot` with a new figure for every plot; without `ax` two would be drawn over each other."""
 
 import io
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Pictures of anchors as bundles of distribution functions."""
+"""Plots of anchors as bundles of distribution functions."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_the_field_counts_the_anchors_that_have_reached_each_level(x, y):
 
 @pytest.mark.parametrize("robust", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_all_ink_together_is_the_anchor_energy(robust, weighted):
+def test_the_integrand_integrates_to_the_anchor_energy(robust, weighted):
     rng = np.random.default_rng(2)
     pair = [
         ao.from_points(make(40, rng), weights=rng.dirichlet(np.ones(40)) if weighted else None)
@@ -54,7 +54,7 @@ def test_all_ink_together_is_the_anchor_energy(robust, weighted):
     assert f"AE = {energy:.4g}" in ax.get_legend().get_title().get_text()
 
 
-def test_ink_is_red_where_more_red_curves_have_passed():
+def test_the_shading_is_red_where_more_red_curves_have_passed():
     ax = plot.anchor_cdfs([[0, 1], [1, 0]], [[0, 3], [3, 0]])
     ink = ax.images[0].get_array()
     assert ink.max() == 2
@@ -63,7 +63,7 @@ def test_ink_is_red_where_more_red_curves_have_passed():
     assert red > 2 * max(green, blue)
 
 
-def test_few_thin_curves_stand_for_many():
+def test_few_thin_curves_represent_many():
     ax = plot.anchor_cdfs(CLOUD, TREE, n_curves=3)
     assert [len(curves.get_segments()) for curves in ax.collections] == [3, 3]
     last = np.array([curve[-1] for curves in ax.collections for curve in curves.get_segments()])
@@ -79,7 +79,7 @@ def test_bold_curves_are_the_mean_cdfs():
     assert means[1].tolist() == [1] * 9
 
 
-def test_points_of_weight_zero_change_no_ink():
+def test_points_of_weight_zero_do_not_change_the_shading():
     heavy = ao.Space([[0, 1], [1, 0]])
     padded = ao.Space([[0, 1, 9], [1, 0, 9], [9, 9, 9]], [0.5, 0.5, 0])
     images = [plot.anchor_cdfs(space, TREE).images[0] for space in (heavy, padded)]

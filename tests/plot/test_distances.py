@@ -1,4 +1,4 @@
-"""Pictures of distances: matrices and maps."""
+"""Plots of distances: matrices and maps."""
 
 import io
 from itertools import pairwise
@@ -28,7 +28,7 @@ def test_the_matrix_has_borders_and_names_where_groups_change():
     assert [label.get_text() for label in named.get_xticklabels()] == list("abc")
 
 
-def test_spaces_of_one_group_are_drawn_side_by_side():
+def test_spaces_of_one_group_are_adjacent():
     shuffled = [3, 0, 4, 1, 2]
     groups, names = [list("aabbc")[k] for k in shuffled], [f"s{k}" for k in shuffled]
     ax = plot.distance_matrix(DISTANCES[np.ix_(shuffled, shuffled)], groups, names=names)

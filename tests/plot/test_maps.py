@@ -1,4 +1,4 @@
-"""Pictures of large maps: curves of errors, and which categories go together."""
+"""Plots of large maps: error curves, and matched categories."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Pictures of plans and matches."""
+"""Plots of plans and matches."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 
 import anchorot as ao
 from anchorot.datasets.shapes import tree
-from anchorot.plot.style import NOTHING
+from anchorot.plot.style import PALE
 from tests.plot.fresh import drawn, plot
 
 RNG = np.random.default_rng(0)
@@ -109,7 +109,7 @@ def test_a_dense_map_that_is_not_onto_leaves_no_point_grey():
     found = replace(ao.align(points, points, n_landmarks=15), matches=np.append(np.arange(39) // 2, -1))
     left, right = node_colours(plot.matched_graphs(points, points, found))
     assert [left[i] for i in range(39)] == [right[i // 2] for i in range(39)]
-    grey = np.round(to_rgb(NOTHING), 6).tolist()
+    grey = np.round(to_rgb(PALE), 6).tolist()
     assert left[39] == grey
     assert grey not in right
 

@@ -1,4 +1,4 @@
-"""Pictures of single spaces: points, graphs and meshes."""
+"""Plots of single spaces: points, graphs and meshes."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from anchorot._layout import scene
 from anchorot.datasets.shapes import tree
 from anchorot.geometry import Geometry
 from anchorot.plot.shapes import view
-from anchorot.plot.style import NOTHING
+from anchorot.plot.style import PALE
 from tests.plot.fresh import drawn, plot
 
 TREE = ao.from_graph(tree(9, np.random.default_rng(1)))
@@ -42,10 +42,10 @@ def test_points_without_a_value_are_grey():
     (dots,) = with_gaps.collections
     whole = plot.shape(points.take([0, 2, 3]), [1, 3, 2]).collections[0].get_facecolor()
     np.testing.assert_allclose(dots.get_facecolor()[[0, 2, 3]], whole)
-    assert to_hex(dots.get_facecolor()[1]) == NOTHING
+    assert to_hex(dots.get_facecolor()[1]) == PALE
     drawn(plot.shape(points, [np.nan] * 4))
     left, _ = node_colours(plot.matched_graphs(points, points, range(4), values=[1, np.nan, 3, 2]))
-    assert to_hex(left[1]) == NOTHING
+    assert to_hex(left[1]) == PALE
 
 
 def test_dots_have_the_colour_of_their_value_and_the_size_of_their_weight():

@@ -1,4 +1,4 @@
-"""Pictures of tests: null distributions, and where groups differ."""
+"""Plots of tests: null distributions, and where groups differ."""
 
 from dataclasses import replace
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.plot.style import BLUE, NOTHING, RED
+from anchorot.plot.style import BLUE, PALE, RED
 from tests.plot.fresh import drawn, plot
-from tests.plot.test_style import SCALES
+from tests.plot.test_style import SCALES, TYPE_PAIRS
 
 
 def bars_of(ax, colour):
@@ -22,7 +22,7 @@ def test_blue_bars_are_the_permutations_that_the_pvalue_counts(observed):
     null = np.linspace(0.1, 0.5, 41)
     reached = np.count_nonzero(null >= observed)
     ax = drawn(plot.null_distribution(ao.PermutationTest(observed, (reached + 1) / 42, null)))
-    assert (bars_of(ax, BLUE), bars_of(ax, NOTHING)) == (reached, 41 - reached)
+    assert (bars_of(ax, BLUE), bars_of(ax, PALE)) == (reached, 41 - reached)
     assert ax.get_xscale() == ("log" if observed == 5.0 else "linear")
 
 
@@ -56,3 +56,19 @@ def test_a_scale_curve_has_room_for_its_whole_band_of_errors():
 def test_a_scale_curve_has_a_band_of_two_errors_by_subject():
     band = drawn(plot.scale_curve(SCALES)).collections[-1].get_paths()[0].vertices[:, 1]
     assert band.max() == pytest.approx(min(1.0, float((SCALES.share + 2 * SCALES.error).max())))
+
+
+@pytest.mark.parametrize("level", [0.05, 1.0])
+def test_a_map_of_type_pairs_shows_all_effects_and_frames_the_significant_ones(level):
+    ax = drawn(plot.type_pairs(TYPE_PAIRS, level=level))
+    names = [f"{first} and {second}" for first, second in TYPE_PAIRS.pairs]
+    order = [names.index(label.get_text()) for label in ax.get_yticklabels()]
+    assert sorted(order) == list(range(len(names)))
+    shown = ax.collections[0].get_array().reshape(len(names), -1)
+    assert np.array_equal(shown, np.maximum(TYPE_PAIRS.pair_effects[order], 0))
+    assert len(ax.lines) == np.count_nonzero(TYPE_PAIRS.pair_adjusted_pvalues <= level)
+
+
+def test_a_map_of_type_pairs_needs_pairs():
+    with pytest.raises(ao.InputError, match="type_pairs=True"):
+        plot.type_pairs(SCALES)

@@ -1,4 +1,4 @@
-"""What all pictures share: their axes, their scales of colours, their names and their errors."""
+"""What all plots share: their axes, colour scales, names and errors."""
 
 import io
 import subprocess
@@ -52,6 +52,11 @@ SCALES = ao.scale_test(
 )
 
 
+TYPE_PAIRS = ao.scale_test(
+    ao.datasets.tissues(4, n_cells=20, rng=0), list("aaaabbbb"), attributes="types", type_pairs=True, rng=0
+)
+
+
 PICTURES = {
     "distance_matrix": lambda **ax: plot.distance_matrix(DISTANCES, list("aabbc"), **ax),
     "distance_map": lambda **ax: plot.distance_map(DISTANCES, list("aabbc"), **ax),
@@ -62,6 +67,7 @@ PICTURES = {
     "matching": lambda **ax: plot.matching([1, 0, -1], (list("aab"), list("bac")), **ax),
     "matched_graphs": lambda **ax: plot.matched_graphs(TREE, TREE, np.arange(9), **ax),
     "scale_curve": lambda **ax: plot.scale_curve(SCALES, **ax),
+    "type_pairs": lambda **ax: plot.type_pairs(TYPE_PAIRS, **ax),
     "shape": lambda **ax: plot.shape(mesh(), np.arange(8), **ax),
     "null_distribution": lambda **ax: plot.null_distribution(ao.PermutationTest(0.3, 0.5, np.array([0.2, 0.4])), **ax),
 }

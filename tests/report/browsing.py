@@ -1,4 +1,4 @@
-"""A page in a real browser: a reader's hands and eyes."""
+"""Open a page in a real browser, and use its mouse and keyboard."""
 
 import shutil
 import time

@@ -1,4 +1,4 @@
-"""The page that shows an alignment: what buttons, keys and fingers do, in a real browser."""
+"""The page of an alignment in a real browser: buttons, keys and touch."""
 
 import re
 
@@ -83,8 +83,8 @@ def test_the_effective_number_of_matches_is_shown_for_the_point_and_its_matches(
     assert {row[4] for row in page.table()} == {"12.0"}
     page = opened(driver, tmp_path, x, y, found)
     page.find(0, "3")
-    told = re.match("Effective number of matches: ([0-9.]+)[.,] ", page.text("spread"))
-    assert float(told[1]) == pytest.approx(found.spread[3], rel=0.05)
+    reported = re.match("Effective number of matches: ([0-9.]+)[.,] ", page.text("spread"))
+    assert float(reported[1]) == pytest.approx(found.spread[3], rel=0.05)
 
 
 def test_without_a_runner_up_or_space_there_is_nothing_to_switch(driver, tmp_path):

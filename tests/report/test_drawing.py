@@ -1,4 +1,4 @@
-"""Drawings of a page: where points are placed, and how they are turned."""
+"""Drawings of a page: positions of points, and rotations."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def animal():
 
 
 @pytest.mark.parametrize("axes", [(0, 1, 2), (1, 0, 2), (0, 2, 1), (1, 2, 0)])
-def test_things_stand_on_their_feet_and_are_not_mirrored(axes):
+def test_objects_are_upright_and_not_mirrored(axes):
     # `axes` puts the third axis of the animal last or in the middle, which files do.
     sides = np.where(np.array(axes) == 0, np.linalg.det(np.eye(3)[:, axes]), 1)
     came = animal()[:, axes] * sides
@@ -68,14 +68,14 @@ def test_things_stand_on_their_feet_and_are_not_mirrored(axes):
     np.testing.assert_allclose(np.linalg.det(turn), 1)
 
 
-def test_a_thing_that_jumps_is_drawn_with_its_third_axis_upwards():
+def test_an_object_in_mid_air_is_drawn_with_its_third_axis_upwards():
     jumping = animal()
     jumping = jumping[jumping[:, 2] > 1]  # no feet
     np.testing.assert_allclose(upright(jumping)[:, 2], jumping[:, 2])
 
 
 @pytest.mark.parametrize("stretch", [(1, 1, 1), (9, 1, 1), (1, 1, 9), (0, 0, 0)])
-def test_the_eye_sees_everything(stretch):
+def test_everything_is_in_view(stretch):
     things = unit_box(np.random.default_rng(0).normal(size=(200, 3)) * stretch)
     place = eye(things)
     forward = -place / np.linalg.norm(place)
@@ -129,7 +129,7 @@ def test_a_surface_is_turned_where_that_helps_and_never_mirrored():
     assert np.linalg.det(got) > 0
 
 
-def test_a_surface_stays_on_its_feet_under_a_plan_that_says_nothing():
+def test_a_surface_stays_upright_under_a_uniform_plan():
     x, y = egg(60, 0), egg(60, 1)
     places = place(x, y, np.full((60, 60), 1 / 3600))
     np.testing.assert_array_equal(places.second.sites, place(y, x, np.eye(60)).first.sites)

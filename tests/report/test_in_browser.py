@@ -171,3 +171,34 @@ def test_a_plan_too_large_to_keep_lights_up_the_best_matches(driver, tmp_path, m
     shares = np.where(plan[4] >= np.sort(plan[4])[-7], plan[4], 0) / plan[4].sum()
     page.wait(lambda: page.points(1)[1].max() > page.points(1)[1].min())
     assert_lit(page, 1, shares)
+
+
+def test_a_click_on_a_node_leaves_its_edges_and_names_its_twins(driver, tmp_path):
+    star = [(0, 1), (0, 2), (0, 3), (3, 4), (4, 5), (5, 6), (6, 3)]  # 1 and 2 are twins, and so are 4 and 6
+    found = ao.align_graphs(star, star[:-1], rng=0)
+    page = opened(driver, tmp_path, star, star[:-1], found)
+    opacities = "return document.getElementById(`plot-${arguments[0]}`).data.map((trace) => trace.opacity ?? 1)"
+    assert set(page.run(opacities, 0)) == {1}
+    page.find(0, "1")
+    assert page.text("found-title") == "Node 1 of A"
+    assert "nothing tells which is which: 2." in page.text("edges")
+    assert [name for _, name, *_ in page.table() if "its twin" in name] == [f"{3 - found.matches[1]} (its twin)"]
+    page.find(0, "3")
+    assert page.text("edges").startswith("3 edges, 2 common, matched with")
+    body, points, rings, odd, *own = page.run(opacities, 0)
+    assert max(body, odd) < 0.1
+    assert {points, rings, *own} == {1}
+    ends = page.run("return document.getElementById('plot-0').data.slice(4).map((trace) => trace.x.length)")
+    assert ends == [6, 3]  # two common edges and one other; each is two ends and a gap
+    page.assert_quiet()
+
+
+def test_the_caption_follows_the_colours(driver, tmp_path):
+    ring = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4)]
+    page = opened(driver, tmp_path, ring, ring, ao.align_graphs(ring, ring, rng=0))
+    assert "coloured by position" in page.text("colour-text")
+    page.run(
+        "const menu = document.getElementById('colour'); menu.value = 'confidence';"
+        "menu.dispatchEvent(new Event('change'))"
+    )
+    assert "chance that a match is right" in page.text("colour-text")

@@ -37,7 +37,7 @@ def parsed(path):
     return tags
 
 
-def test_text_from_outside_stays_text(tmp_path):
+def test_untrusted_text_is_escaped(tmp_path):
     x = square(labels=[NASTY] * 4)
     options = {"names": (NASTY, "$style"), "title": NASTY, "details": {NASTY: NASTY}}
     write_report(tmp_path / "nasty.html", x, x, np.eye(4) / 4, **options)
@@ -86,7 +86,7 @@ def test_a_plan_that_does_not_fit_is_refused_in_one_line(tmp_path, plan, message
     assert not list(tmp_path.iterdir())
 
 
-def test_names_that_are_no_text_are_written_out(tmp_path):
+def test_names_that_are_not_text_are_escaped(tmp_path):
     name = os.fsdecode(b"cat\xff")
     x = ao.Space(square().cost, labels=[name, "b", "c", "d"])
     options = {"names": (name, "B"), "title": name, "details": {name: name}, "labels": ([name] * 4, ["b"] * 4)}

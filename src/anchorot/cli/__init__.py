@@ -8,6 +8,7 @@ import anchorot as ao
 from anchorot.cli.compare import compare
 from anchorot.cli.convert import cache_app, config, convert
 from anchorot.cli.demo import demo
+from anchorot.cli.duplicates import duplicates
 from anchorot.cli.many import barycenter, embed, pairwise
 from anchorot.cli.match import match
 from anchorot.cli.output import run
@@ -16,7 +17,7 @@ from anchorot.cli.two_sample import AgainstManyFiles, two_sample
 
 app = typer.Typer(
     name="anchorot",
-    help="Compare things that live in different spaces: meshes, graphs, cells, neurons. Exactly, and fast.",
+    help="Compare and match meshes, graphs, cells and neurons that share no coordinates.",
     epilog="Example: [bold]anchorot compare cat.off graph.graphml[/]",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command(epilog="Example: [bold]anchorot compare cat0.mat dog0.mat --n-points 500[/]")(compare)
 app.command(epilog="Example: [bold]anchorot match cat0.mat cat1.mat --n-points 500 --report cats.html[/]")(match)
 app.command(epilog="Example: [bold]anchorot pairwise shapes/*.off --n-points 200 -o D.npz --picture D.png[/]")(pairwise)
+app.command(epilog="Example: [bold]anchorot duplicates crystals/ --threshold 0.01 --types element[/]")(duplicates)
 app.command(epilog="Example: [bold]anchorot convert scans/*.ply --n-points 500 -o spaces[/]")(convert)
 app.command(epilog="Example: [bold]anchorot embed shapes/*.off --n-points 200 -o E.npz[/]")(embed)
 app.add_typer(search_app, name="search", epilog="Example: [bold]anchorot search query shapes.index cat3.off -k 5[/]")
@@ -40,8 +42,8 @@ app.command(epilog="Example: [bold]anchorot demo --output shapes.png[/]")(demo)
 app.command(epilog="Example: [bold]anchorot config --json[/]")(config)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_given: bool) -> None:
+    if is_given:
         print(ao.__version__)
         raise typer.Exit
 

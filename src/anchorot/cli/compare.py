@@ -10,21 +10,22 @@ import typer
 import anchorot as ao
 from anchorot.anchors.attributes import attribute_rule_of
 from anchorot.cli.options import (
+    AttributesOption,
     GroundOption,
     JsonOption,
-    MarksOption,
+    MaxCostOption,
     MetricOption,
     POption,
-    ReachOption,
     SpaceArgument,
     ThreadsOption,
     reads_spaces,
     takes_metric_options,
 )
 from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table, read_both
-from anchorot.distances.estimate import LONGEST_TAIL, EnergyEstimate
+from anchorot.distances.estimate import EnergyEstimate
 from anchorot.io.safe_open import about
-from anchorot.many.metrics import METRICS, Metric, metric_of
+from anchorot.many.metric import Metric
+from anchorot.many.metrics import METRICS, metric_of
 
 
 @takes_metric_options
@@ -39,14 +40,14 @@ def compare(
     ] = None,
     p: POption = None,
     ground: GroundOption = "w1",
-    attributes: MarksOption = None,
-    max_cost: ReachOption = None,
+    attributes: AttributesOption = None,
+    max_cost: MaxCostOption = None,
     estimate: Annotated[
         bool,
         typer.Option(
             "--estimate",
             help="For ae: also estimate it between the populations that the points were drawn from, with an "
-            "interval. Points are then drawn uniformly, with a seed of its own for each file.",
+            "interval. Points are then drawn uniformly, with a separate seed for each file.",
         ),
     ] = False,
     threads: ThreadsOption = 1,
@@ -55,7 +56,7 @@ def compare(
     reading: dict[str, Any],
     options: dict[str, Any],
 ) -> None:
-    """Distance between two spaces, by their costs and by the ranks of these (robust), with the time of each step."""
+    """Compute the distance between two spaces, by their costs and by the ranks of these (robust)."""
     forms = (False, True) if robust is None else (robust,)
     plain_metrics = [metric_of(metric, p, is_robust, ground=ground, threads=threads, **options) for is_robust in forms]
     others = ground != "w1" or attributes is not None or max_cost is not None
@@ -63,7 +64,8 @@ def compare(
         raise ao.InputError(
             "--estimate works with --metric ae and --p 1 only, and not with --ground, --attributes or --max-cost"
         )
-    reading = _independent(reading) if estimate else reading
+    if estimate:  # independent uniform samples, from one random stream for both files
+        reading = reading | {"rng": np.random.default_rng(reading["rng"]), "sampling": "uniform"}
     stopwatch = Stopwatch()
     x, y = read_both(a, b, reading, stopwatch)
     attribute_rules = [attribute_rule_of((x, y), attributes, max_cost, robust=is_robust) for is_robust in forms]
@@ -109,23 +111,15 @@ def _estimates(
     return found
 
 
-def _independent(reading: dict[str, Any]) -> dict[str, Any]:
-    """Read so that points are independent draws: uniform ones, from a stream that the second file continues."""
-    return reading | {"rng": np.random.default_rng(reading["rng"]), "sampling": "uniform"}
-
-
 def _described(found: EnergyEstimate) -> dict[str, float]:
-    low, high = found.interval()
-    described = {"value": found.value, "standard_error": found.standard_error, "low": low, "high": high}
-    described |= {"noise": found.noise, "n_points": found.n_points, "n_draws": found.n_draws}
-    return described | {"is_reliable": found.is_reliable, "tail": found.tail, "blur": found.blur}
+    names = ("value", "standard_error", "noise", "n_points", "n_draws", "is_reliable", "tail", "blur", "ties")
+    return dict(zip(("low", "high"), found.interval(), strict=True)) | {name: getattr(found, name) for name in names}
 
 
 def _verdict(name: str, found: EnergyEstimate) -> str:
     low, high = found.interval()
-    verdict = "0 lies outside" if low > 0 else "two draws of one space may be as far apart"
-    cause = "a few points lie far out" if found.tail > LONGEST_TAIL else "all points see nearly the same"
-    doubt = "" if found.is_reliable else f"; not reliable: {cause}"
+    verdict = "0 lies outside" if low > 0 else "two samples of one space may be as far apart"
+    doubt = f"; not reliable: {found.doubt}" if found.doubt else ""
     return f"{name.replace('_', ' ')}: {low:.3g} to {high:.3g} (95 %), {verdict}{doubt}"
 
 

@@ -1,4 +1,4 @@
-"""Spaces that are read once: `anchorot convert`, `anchorot cache`; and `anchorot config`, which says by what."""
+"""`anchorot convert`, `anchorot cache` and `anchorot config`."""
 
 import time
 from pathlib import Path
@@ -7,20 +7,29 @@ from typing import Annotated, Any
 import typer
 
 import anchorot as ao
-from anchorot.cli.options import DaskOption, FilesArgument, JobsOption, JsonOption, dask_client, reads_spaces, said_of
-from anchorot.cli.output import doing, new_table, plain, print_json, print_table
+from anchorot.cli.options import (
+    DaskOption,
+    FilesArgument,
+    JobsOption,
+    JsonOption,
+    dask_client,
+    output_option,
+    reads_spaces,
+    recorded,
+)
+from anchorot.cli.output import doing, plain, print_facts, print_json
 from anchorot.cli.sources import find_sources, unread_all
 from anchorot.cli.writing import Outputs
 from anchorot.io.cache import CacheInfo, cache_info, clear_cache
 from anchorot.many.convert import convert_all
 
-cache_app = typer.Typer(help="Spaces that were read before, and are not read again.", no_args_is_help=True)
+cache_app = typer.Typer(help="The cache of spaces that were read before.", no_args_is_help=True)
 
 
 @reads_spaces
 def convert(
     files: FilesArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write spaces to.", show_default=False)],
+    output: Annotated[Path, output_option("Folder to write spaces to.")],
     jobs: JobsOption = -1,
     dask: DaskOption = None,
     skip_errors: Annotated[bool, typer.Option("--skip-errors", help="Skip files that cannot be read.")] = False,
@@ -28,7 +37,7 @@ def convert(
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Write spaces as .npz files, which are read at once, and record how the originals were read."""
+    """Write spaces as .npz files, which are fast to read, and record how the originals were read."""
     Outputs().announce_folder(output)
     sources = find_sources(files)
     start = time.perf_counter()
@@ -46,45 +55,36 @@ def convert(
     pairs = list(zip(sources, written, strict=True))
     if as_json:
         found = [{"source": source.name, "file": None if file is None else file.name} for source, file in pairs]
-        print_json({"folder": str(output), "files": found, "reading": said_of(reading), "seconds": seconds})
+        print_json({"folder": str(output), "files": found, "reading": recorded(reading), "seconds": seconds})
         return
     good = [file for file in written if file is not None]
-    table = new_table(f"{len(good)} of {len(sources)} files are spaces now", "", "")
-    table.add_row("bytes", f"{sum(file.stat().st_size for file in good):,}")
-    table.add_row("seconds", f"{seconds:.2f}")
-    print_table(table, f"written to: [bold]{plain(str(output))}[/]")
+    facts = {"bytes": sum(file.stat().st_size for file in good), "seconds": f"{seconds:.2f}"}
+    title = f"{len(good)} of {len(sources)} files converted to spaces"
+    print_facts(title, facts, f"written to: [bold]{plain(str(output))}[/]")
 
 
 @cache_app.command(epilog="Example: [bold]anchorot cache info --json[/]")
 def info(as_json: JsonOption = False) -> None:
-    """Where the cache is, and what is in it."""
+    """Show where the cache is, and how much is in it."""
     _show_cache("cache", cache_info(), as_json)
 
 
 @cache_app.command(epilog="Example: [bold]anchorot cache clear[/]")
 def clear(as_json: JsonOption = False) -> None:
-    """Remove all spaces from the cache, and say what there was."""
+    """Remove all spaces from the cache, and show how many there were."""
     _show_cache("removed from the cache", clear_cache(), as_json)
 
 
 def _show_cache(title: str, found: CacheInfo, as_json: bool) -> None:
-    facts: dict[str, Any] = {
-        "folder": str(found.folder),
-        "spaces": found.n_spaces,
-        "bytes": found.n_bytes,
-        "limit": found.limit,
-    }
+    facts: dict[str, Any] = {"spaces": found.n_spaces, "bytes": found.n_bytes, "limit": found.limit}
     if as_json:
-        print_json(facts)
-        return
-    table = new_table(title, "", "")
-    for name, value in facts.items():
-        table.add_row(name, f"{value:,}" if isinstance(value, int) else plain(value))
-    print_table(table)
+        print_json({"folder": str(found.folder), **facts})
+    else:
+        print_facts(title, {"folder": plain(str(found.folder)), **facts})
 
 
 def config(as_json: JsonOption = False) -> None:
-    """Which kernels and versions are in use."""
+    """Show which kernels and versions are in use."""
     from anchorot.config import config as found
 
     if as_json:

@@ -1,120 +1,180 @@
-"""`anchorot demo`: shapes and graphs in several sizes, compared by Anchor Energy and its robust form."""
+"""`anchorot demo`: compare, match and test synthetic data."""
 
+import os
+import sys
 import time
+import webbrowser
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from anchorot._typing import Float64s, RngLike
-from anchorot.cli.options import JsonOption
-from anchorot.cli.output import doing, new_table, print_json, print_table
+from anchorot._typing import Float64s
+from anchorot.align.spaces.pipeline import align
+from anchorot.align.spaces.result import Alignment
+from anchorot.cli.options import JsonOption, option
+from anchorot.cli.output import check_extra, doing, print_json
 from anchorot.cli.writing import Outputs
 from anchorot.many.pairwise import pairwise
+from anchorot.space import Space
+from anchorot.stats.scale import scale_test
+from anchorot.stats.scale_result import ScaleTest
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from anchorot.datasets import Dataset
 
+POSES = 4  # of each creature
+DOGS = (POSES, POSES + 2)  # the creatures that are matched: two poses of the second kind
+TISSUES, CELLS = 8, 80  # of each group, and of each tissue
+SEED = 4  # that of the examples of `scale_test` in the guides
+PICTURE = Path("anchorot-demo.png")
+NEXT = "anchorot compare FIRST SECOND --n-points 500"  # works on files of any kind
 
-class Comparison(NamedTuple):
-    """All pairs of the examples under one distance."""
 
-    name: str
-    distances: Float64s  # square root of the Anchor Energy, (N, N)
-    seconds: float
+@dataclass(frozen=True)
+class Demo:
+    """The data of the demo, and the results of its three questions, each with the seconds that it took."""
 
+    creatures: "Dataset"
+    energies: Float64s  # (16, 16), Anchor Energies
+    alignment: Alignment
+    tissues: "Dataset"
+    test: ScaleTest
+    seconds: dict[str, float]
+
+    @property
     def nearest(self) -> list[int]:
-        """Return the nearest other example of each."""
-        return [int(i) for i in np.argmin(self.distances + np.diag([np.inf] * len(self.distances)), axis=1)]
+        """The nearest other creature of each."""
+        return [int(i) for i in np.argmin(self.energies + np.diag([np.inf] * len(self.energies)), axis=1)]
 
-    def count_same_kind(self, examples: "Dataset") -> int:
-        """Return how many examples have a nearest neighbour of their own kind."""
-        return sum(examples.labels[i] == kind for kind, i in zip(examples.labels, self.nearest(), strict=True))
+    @property
+    def n_same_kind(self) -> int:
+        """How many creatures are nearest to another pose of their own."""
+        kinds = self.creatures.labels
+        return sum(kinds[i] == kinds[other] for i, other in enumerate(self.nearest))
 
+    @property
+    def dogs(self) -> tuple[Space, Space]:
+        """The two poses that are matched; point k of one is point k of the other."""
+        return self.creatures[DOGS[0]], self.creatures[DOGS[1]]
 
-def _compare_all(examples: "Dataset", *, robust: bool) -> Comparison:
-    """Square root of the Anchor Energy between all pairs."""
-    start = time.perf_counter()
-    distances = np.sqrt(pairwise(examples, robust=robust))
-    return Comparison("robust AE" if robust else "AE", distances, time.perf_counter() - start)
-
-
-def _compare_examples(n_points: int, rng: RngLike) -> "tuple[Dataset, list[Comparison]]":
-    """Make the examples, compare them all both ways."""
-    from anchorot.datasets import shapes_and_graphs
-
-    examples = shapes_and_graphs(n_points, rng)
-    return examples, [_compare_all(examples, robust=robust) for robust in (False, True)]
+    @property
+    def n_right(self) -> int:
+        """How many points of the dog are matched correctly."""
+        return int((self.alignment.matches == np.arange(self.dogs[0].n)).sum())
 
 
-def _draw(examples: "Dataset", comparisons: list[Comparison]) -> "Figure":
-    """Draw one picture: for each distance its matrix and its map."""
-    from anchorot.plot import distance_map, distance_matrix, new_figure
+def run_demo(n_points: int = 200, seed: int = SEED) -> Demo:
+    """Make the data, and compare, match and test them."""
+    from anchorot.datasets import figures, tissues
 
-    kinds, sizes = examples.labels, None if examples.values is None else examples.values.tolist()
-    figure = new_figure(11, 4.9 * len(comparisons))
-    axes = figure.subplots(len(comparisons), 2, width_ratios=(1, 1.15))
-    titles = ("AE sees shape and size", "robust AE sees shape alone")
-    for (left, right), comparison, title in zip(axes, comparisons, titles, strict=True):
-        distance_matrix(comparison.distances, kinds, label="distance", ax=left)
-        left.set_title(f"{comparison.name}: all pairs", fontsize=11, loc="left", color="#374151")
-        distance_map(comparison.distances, kinds, squared=False, sizes=sizes, legend=False, ax=right)
-        right.set_title(title, fontsize=13, loc="left", weight="bold")
-    handles, labels = axes[0, 1].get_legend_handles_labels()
-    legend = figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
-    for handle in legend.legend_handles:
-        handle.set_sizes([70])  # type: ignore[union-attr]
-    return figure
+    seconds = {}
+
+    def timed(name: str, compute: Any) -> Any:
+        start = time.perf_counter()
+        found = compute()
+        seconds[name] = time.perf_counter() - start
+        return found
+
+    creatures = timed("making creatures", lambda: figures(n_poses=POSES, n_points=n_points, rng=seed))
+    first, second = (creatures[k] for k in DOGS)
+    cohort = tissues(TISSUES, n_cells=CELLS, clump=0.1, rng=seed)
+    return Demo(
+        creatures,
+        timed("comparing", lambda: pairwise(creatures)),
+        timed("matching", lambda: align(first, second, rng=seed)),
+        cohort,
+        timed("testing", lambda: scale_test(cohort, cohort.labels, attributes="types", rng=0)),
+        seconds,
+    )
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The picture to write, as .png, .svg or .pdf.")] = Path(
-        "anchorot-demo.png"
-    ),
-    n_points: Annotated[int, typer.Option(help="Points of each shape.", min=6, max=2000)] = 150,
-    seed: Annotated[int, typer.Option(help="Seed of the random shapes and graphs.", min=0)] = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The picture, as .png, .svg or .pdf.")] = PICTURE,
+    report: Annotated[Path | None, option("Write an HTML page (.html) of the matched dogs, and show it.")] = None,
+    n_points: Annotated[int, typer.Option(help="Points of each creature.", min=6, max=1000)] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of the synthetic poses and tissues.", min=0)] = SEED,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare shapes and graphs of several kinds and sizes; needs no files and no network."""
+    """Compare, match and test synthetic creatures and tissues; needs no files and no network."""
     outputs = Outputs()
     outputs.announce_picture(output)
-    with doing("comparing shapes and graphs"):
-        examples, comparisons = _compare_examples(n_points, seed)
-    outputs.save_picture(output, lambda: _draw(examples, comparisons))
+    outputs.announce(report, ".html", ".htm")
+    if report is not None:
+        check_extra("plotly", "report")
+    with doing("comparing creatures"):
+        found = run_demo(n_points, seed)
+    from anchorot.cli.demo_picture import draw_demo
+
+    outputs.save_picture(output, lambda: draw_demo(found))
+    if report is not None:
+        from anchorot.report import write_report
+
+        names = (found.creatures.names[DOGS[0]], found.creatures.names[DOGS[1]])
+        page = {"names": names, "title": "A dog in two poses"}
+        outputs.save(report, lambda path: write_report(path, *found.dogs, found.alignment, **page))  # type: ignore[arg-type]
     if as_json:
-        _print_json(examples, comparisons, output)
+        print_json(_numbers(found) | {"picture": str(output), "report": None if report is None else str(report)})
     else:
-        _print_table(examples, comparisons, outputs.lines())
+        _print(found, outputs.lines())
     outputs.settle()
+    has_screen = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if report is not None and not as_json and sys.stdout.isatty() and has_screen:
+        webbrowser.open(report.resolve().as_uri())
 
 
-def _print_json(examples: "Dataset", comparisons: "list[Comparison]", output: Path) -> None:
-    found = {
-        c.name: {"same_kind": c.count_same_kind(examples), "seconds": c.seconds, "distances": c.distances.tolist()}
-        for c in comparisons
+def _numbers(found: Demo) -> dict[str, Any]:
+    alignment, test = found.alignment, found.test
+    creatures = {
+        "names": found.creatures.names,
+        "nearest": found.nearest,
+        "nearest_of_same_kind": found.n_same_kind,
+        "energies": found.energies.tolist(),
     }
-    print_json({"examples": examples.names, "pairs": _n_pairs(examples), "picture": str(output), **found})
+    dog = {
+        "points": found.dogs[0].n,
+        "right": found.n_right,
+        "confidence": float(alignment.confidence.mean()),
+        "runner_up": None if alignment.runner_up is None else alignment.runner_up.numbers(),
+        "loss": alignment.value,
+        "bound": alignment.bound,
+    }
+    groups = {"pvalue": test.pvalue, "where": test.where(), "largest": test.band}
+    return {"creatures": creatures, "dog": dog, "tissues": groups, "seconds": found.seconds}
 
 
-def _print_table(examples: "Dataset", comparisons: "list[Comparison]", written: list[str]) -> None:
-    title = f"nearest neighbour of each of {len(examples)} shapes and graphs"
-    table = new_table(title, "space", *(f"by {comparison.name}" for comparison in comparisons))
-    nearest = [comparison.nearest() for comparison in comparisons]
-    names, kinds = examples.names, examples.labels
-    for i, kind in enumerate(kinds):
-        others = [found[i] for found in nearest]
-        cells = [f"[{'green' if kinds[other] == kind else 'red'}]{names[other]}[/]" for other in others]
-        table.add_row(names[i], *cells, end_section=i + 1 < len(kinds) and kinds[i + 1] != kind)
-    summary = [
-        f"{c.name}: nearest of the same kind for [bold]{c.count_same_kind(examples)} of {len(examples)}[/]; "
-        f"{_n_pairs(examples)} pairs in {c.seconds:.2f} s"
-        for c in comparisons
+def _print(found: Demo, written: list[str]) -> None:
+    from rich.console import Console
+
+    alignment, test = found.alignment, found.test
+    n_creatures, n_points = len(found.creatures), found.dogs[0].n
+    where = ", ".join(f"{low:.2f} to {high:.2f}" for low, high in test.where())
+    runner_up = "none: no other alignment is about as good"
+    if alignment.runner_up is not None:
+        runner_up = f"another alignment, about as good, differs at {alignment.runner_up.differs:.0%} of the points"
+    pairs = f"{n_creatures * (n_creatures - 1) // 2} in {found.seconds['comparing']:.2f} s"
+    confidence = f"{alignment.confidence.mean():.2f}, the estimated chance that a match is right"
+    lines = [
+        "[bold]How far apart are they?[/]  Four kinds of creatures in four poses each",
+        _row("nearest to the same creature", f"[bold green]{found.n_same_kind} of {n_creatures}[/], by Anchor Energy"),
+        _row("pairs compared", pairs),
+        "",
+        "[bold]Which point is which?[/]  The dog in two poses; no coordinates, no landmarks",
+        _row("correct matches", f"[bold green]{found.n_right} of {n_points}[/]"),
+        _row("confidence", confidence),
+        _row("runner-up", runner_up),
+        "",
+        f"[bold]Do they differ?[/]  {TISSUES} mixed tissues, and {TISSUES} with one cell type in clumps",
+        _row("p-value", f"[bold green]{test.pvalue:.3g}[/], of {len(test.null)} permutations"),
+        _row("at distances", where or "none by itself"),
+        "",
+        *written,
+        f"Next, your own files: [bold]{NEXT}[/]",
     ]
-    print_table(table, *summary, *written)
+    Console(highlight=False).print("\n".join(lines))
 
 
-def _n_pairs(examples: "Dataset") -> int:
-    return len(examples) * (len(examples) - 1) // 2
+def _row(name: str, value: str) -> str:
+    return f"  {name:<30}{value}"

@@ -13,24 +13,27 @@ from numpy.typing import NDArray
 import anchorot as ao
 from anchorot._typing import Float64s, Int64s
 from anchorot.cli.options import (
+    AttributesOption,
     DaskOption,
     FilesArgument,
     GradientOption,
     GroundOption,
     JobsOption,
     JsonOption,
-    MarksOption,
+    MaxCostOption,
     MetricOption,
     POption,
-    ReachOption,
+    RobustOption,
     dask_client,
+    option,
+    output_option,
     reads_spaces,
-    said_of,
+    recorded,
     takes_metric_options,
 )
-from anchorot.cli.output import check_extra, doing, new_table, plain, print_json, print_table, resumable
+from anchorot.cli.output import check_extra, doing, new_table, plain, print_facts, print_json, print_table, resumable
 from anchorot.cli.sources import Source, find_sources, spaces_of, unread_all
-from anchorot.cli.writing import Outputs, drawable, write_archive, write_csv
+from anchorot.cli.writing import Outputs, write_archive, write_csv
 from anchorot.exceptions import printable
 from anchorot.many.metrics import METRICS, SQUARED, metric_of
 from anchorot.many.tiles import ASSEMBLED
@@ -40,58 +43,39 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MOST_PRINTED = 12  # spaces whose matrix may fit on a screen
-VALUE_WIDTH, FRAME_WIDTH = 9, 3  # letters of a value, and around it
+VALUE_WIDTH, FRAME_WIDTH = 9, 3  # in characters
 
 
 @takes_metric_options
 @reads_spaces
 def pairwise(
     files: FilesArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write the result as .csv, or with options as .npz.", show_default=False),
-    ] = None,
-    nearest: Annotated[
-        int | None,
-        typer.Option(help="Neighbours of each to find, instead of the matrix.", min=1, show_default=False),
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(help="Draw the matrix and a map of all, as .png, .svg or .pdf.", show_default=False),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the result as .csv, or with options as .npz.")] = None,
+    nearest: Annotated[int | None, option("Find this many neighbours of each, instead of the matrix.", min=1)] = None,
+    picture: Annotated[Path | None, option("Draw the matrix and a map of all, as .png, .svg or .pdf.")] = None,
     metric: MetricOption = "ae",
-    robust: Annotated[bool, typer.Option("--robust", help="Compare ranks of costs.")] = False,
+    robust: RobustOption = False,
     p: POption = None,
     ground: GroundOption = "w1",
-    attributes: MarksOption = None,
-    max_cost: ReachOption = None,
+    attributes: AttributesOption = None,
+    max_cost: MaxCostOption = None,
     jobs: JobsOption = -1,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Folder for finished parts; resumes if killed.", show_default=False),
-    ] = None,
+    checkpoint: Annotated[Path | None, option("Folder for finished parts; resumes if killed.")] = None,
     shard: Annotated[
         str | None,
-        typer.Option(
-            metavar="I/N",
-            help="Be job I of N, from 0, that fill one --checkpoint together; the last one writes the result.",
-            show_default=False,
-        ),
+        option("Job I of N, from 0, that share one --checkpoint; the last one writes the result.", metavar="I/N"),
     ] = None,
     dask: DaskOption = None,
-    device: Annotated[
-        str | None,
-        typer.Option(help="CUDA devices to compare on: cuda for all, or cuda:0,cuda:1.", show_default=False),
-    ] = None,
+    device: Annotated[str | None, option("CUDA devices to compare on: cuda for all, or cuda:0,cuda:1.")] = None,
     skip_errors: Annotated[
-        bool, typer.Option("--skip-errors", help="Give spaces that cannot be read NaN, and go on.")
+        bool, typer.Option("--skip-errors", help="Use NaN for spaces that cannot be read, and continue.")
     ] = False,
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
     options: dict[str, Any],
 ) -> None:
-    """Distances between all pairs of spaces, or the nearest neighbours of each."""
+    """Compute distances between all pairs of spaces, or the nearest neighbours of each."""
     options = metric_of(metric, p, robust, ground=ground, **options).options
     job = None if shard is None else _parse_shard(shard)
     outputs = Outputs(*files)
@@ -99,7 +83,7 @@ def pairwise(
     outputs.announce_picture(picture)
     outputs.announce_folder(checkpoint)
     if nearest is not None and picture is not None:
-        raise ao.InputError("--picture draws the matrix, but --nearest makes none; leave one of them out")
+        raise ao.InputError("--picture draws the matrix, which --nearest does not compute; leave one of them out")
     sources = find_sources(files)
     if output is None and picture is None and not as_json and len(sources) > MOST_PRINTED:
         what = "a matrix of" if nearest is None else "a table of the neighbours of"
@@ -122,7 +106,7 @@ def pairwise(
         )
     seconds = time.perf_counter() - start
     if found is None:
-        _say_what_is_left(shard, checkpoint, output, seconds, as_json)
+        _report_shard(shard, checkpoint, output, seconds, as_json)
         return
     options |= {} if attributes is None and max_cost is None else {"attributes": attributes, "max_cost": max_cost}
     arrays: dict[str, Any] = {"distances": found}
@@ -133,9 +117,9 @@ def pairwise(
     outputs.save_picture(picture, lambda: _draw_matrix(arrays["distances"], sources, metric))
     if as_json:
         names = [source.name for source in sources]
-        said = {**options, "reading": said_of(reading), "names": names}
-        said |= {} if shard is None else {"shard": shard, "assembled": True}
-        print_json({**said, **{name: array.tolist() for name, array in arrays.items()}, "seconds": seconds})
+        facts = {**options, "reading": recorded(reading), "names": names}
+        facts |= {} if shard is None else {"shard": shard, "assembled": True}
+        print_json({**facts, **{name: array.tolist() for name, array in arrays.items()}, "seconds": seconds})
     else:
         title = f"{metric}{' of ranks' * robust} of {len(sources)} spaces"
         if isinstance(found, ao.Neighbors):
@@ -147,7 +131,6 @@ def pairwise(
 
 
 def _parse_shard(text: str) -> tuple[int, int]:
-    """Return the numbers of a text such as 3/100."""
     found = re.fullmatch(r"([0-9]+)/([0-9]+)", text)
     if found is None:
         raise ao.InputError(
@@ -157,22 +140,21 @@ def _parse_shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _say_what_is_left(
+def _report_shard(
     shard: str | None, checkpoint: Path | None, output: Path | None, seconds: float, as_json: bool
 ) -> None:
-    """Say, in the place of a matrix, that it is another job's."""
+    """Print, instead of a matrix, that another job assembles it."""
     is_assembled = checkpoint is not None and (checkpoint / ASSEMBLED).exists()
     if as_json:
         print_json({"shard": shard, "distances": None, "assembled": is_assembled, "seconds": seconds})
     elif is_assembled:
-        print(f"shard {shard}: another job has assembled the result; the same command without --shard does so again")
+        print(f"shard {shard}: another job has assembled the result; to assemble it again, leave out --shard")
     else:
         what = "assembles the result" if output is None else f"writes {printable(str(output))}"
-        print(f"shard {shard}: done in {seconds:.2f} s; other jobs are at the last tiles, and the last of them {what}")
+        print(f"shard {shard}: done in {seconds:.2f} s; other jobs compute the last tiles, and the last of them {what}")
 
 
 def _neighbor_table(title: str, found: ao.Neighbors, sources: list[Source]) -> "Table":
-    """Return the nearest neighbour of each space, of as many as fit on a screen."""
     table = new_table(title, "space", "nearest", "value")
     names = [source.name for source in sources]
     _, *rows = _neighbor_rows(names, found.index[:MOST_PRINTED, :1], found.value)
@@ -182,7 +164,7 @@ def _neighbor_table(title: str, found: ao.Neighbors, sources: list[Source]) -> "
 
 
 def _matrix_table(title: str, distances: Float64s, sources: list[Source]) -> "Table":
-    """Return the whole matrix if it fits on a screen, else the closest pairs."""
+    """Return a table of the whole matrix if it fits on a screen, else of the closest pairs."""
     from rich.console import Console
 
     names = [source.name for source in sources]
@@ -193,16 +175,12 @@ def _matrix_table(title: str, distances: Float64s, sources: list[Source]) -> "Ta
             table.add_row(plain(name), *(f"{value:.4g}" for value in row))
         return table
     table = new_table(title, "nearest", "to", "value")
-    for i, j in _closest(distances):
-        table.add_row(plain(names[i]), plain(names[j]), f"{distances[i, j]:.6g}")
-    return table
-
-
-def _closest(distances: Float64s) -> list[tuple[int, int]]:
-    """Return the closest pairs, as many as fit on a screen."""
     rows, columns = np.triu_indices(len(distances), 1)
-    order = np.argsort(distances[rows, columns], kind="stable")[:MOST_PRINTED]
-    return [(int(rows[k]), int(columns[k])) for k in order if not np.isnan(distances[rows[k], columns[k]])]
+    values = distances[rows, columns]
+    for k in np.argsort(values, kind="stable")[:MOST_PRINTED]:
+        if not np.isnan(values[k]):
+            table.add_row(plain(names[rows[k]]), plain(names[columns[k]]), f"{values[k]:.6g}")
+    return table
 
 
 def _write(
@@ -213,9 +191,9 @@ def _write(
     rows_of: Callable[..., Iterator[list[Any]]],
     **arrays: Any,
 ) -> None:
-    """Write arrays by their names as .npz, with what they were made by, or as rows with the names of files as .csv."""
+    """Write arrays as .npz with the options that made them, or rows with the names of files as .csv."""
     if path.suffix.lower() == ".npz":
-        write_archive(path, sources, options, said_of(reading), **arrays)
+        write_archive(path, sources, options, recorded(reading), **arrays)
     else:
         write_csv(path, rows_of([source.name for source in sources], *arrays.values()))
 
@@ -234,12 +212,13 @@ def _neighbor_rows(names: list[str], index: Int64s, value: Float64s) -> Iterator
 
 def _draw_matrix(distances: Float64s, sources: list[Source], metric: str) -> "Figure":
     from anchorot.plot import distance_map, distance_matrix, new_figure
+    from anchorot.plot.style import literal
 
     squared, name = metric in SQUARED, METRICS[metric].value_name.replace("_", " ")
     good = np.flatnonzero(~np.isnan(distances).all(axis=1))
     order = good[np.argsort([sources[i].group for i in good], kind="stable")]
     shown = np.maximum(distances[np.ix_(order, order)], 0)
-    groups = [drawable(sources[i].group) for i in order]
+    groups = [literal(printable(sources[i].group)) for i in order]
     figure = new_figure(13.5, 5.6)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.1))
     distance_matrix(np.sqrt(shown) if squared else shown, groups, label=f"{'root of ' * squared}{name}", ax=left)
@@ -250,64 +229,50 @@ def _draw_matrix(distances: Float64s, sources: list[Source], metric: str) -> "Fi
 @reads_spaces
 def embed(
     files: FilesArgument,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Write the vectors as .csv, or with options as .npz.", show_default=False),
-    ],
-    cells: Annotated[int, typer.Option(help="Cells each way; a vector has the square of this number.", min=1)] = 32,
-    robust: Annotated[bool, typer.Option("--robust", help="Embed ranks of costs.")] = False,
+    output: Annotated[Path, output_option("Write the vectors as .csv, or with options as .npz.")],
+    cells: Annotated[int, typer.Option(help="Cells per axis; a vector has the square of this number.", min=1)] = 32,
+    robust: RobustOption = False,
     ground: GroundOption = "w1",
-    attributes: MarksOption = None,
-    max_cost: ReachOption = None,
+    attributes: AttributesOption = None,
+    max_cost: MaxCostOption = None,
     jobs: JobsOption = -1,
     dask: DaskOption = None,
-    device: Annotated[
-        str | None, typer.Option(help="A CUDA device to embed on, such as cuda.", show_default=False)
-    ] = None,
+    device: Annotated[str | None, option("A CUDA device to embed on, such as cuda.")] = None,
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Vectors of spaces; twice the squared distance of two is at most their Anchor Energy."""
+    """Compute vectors of spaces; twice the squared distance of two is at most their Anchor Energy."""
     outputs = Outputs(*files)
     outputs.announce(output, ".npz", ".csv")
     sources = find_sources(files)
-    options = {"cells": cells, "robust": robust, "ground": ground, "attributes": attributes, "max_cost": max_cost}
+    how: dict[str, Any] = {"robust": robust, "ground": ground, "attributes": attributes, "max_cost": max_cost}
+    options = {"cells": cells, **how}
     start = time.perf_counter()
     with dask_client(dask) as client, doing(f"embedding {len(sources)} spaces", ", or take fewer --jobs"):
-        how = {
-            "robust": robust,
-            "ground": ground,
-            "attributes": attributes,
-            "max_cost": max_cost,
-            "rng": reading["rng"],
-        }
         entries: list[Any] = list(unread_all(sources, reading))
-        vectors = ao.embed(entries, (cells, cells), **how, n_jobs=jobs, client=client, device=device)
+        rng = reading["rng"]
+        vectors = ao.embed(entries, (cells, cells), **how, rng=rng, n_jobs=jobs, client=client, device=device)
     seconds = time.perf_counter() - start
-    outputs.save(output, lambda path: _write(path, sources, options, reading, _vector_rows, vectors=vectors))
+
+    def rows(names: list[str], vectors: NDArray[np.float32]) -> Iterator[list[Any]]:
+        for name, vector in zip(names, vectors, strict=True):
+            yield [name, *(float(str(value)) for value in vector)]  # the shortest text that is this float32
+
+    outputs.save(output, lambda path: _write(path, sources, options, reading, rows, vectors=vectors))
     if as_json:
-        said = {"output": str(output), "spaces": len(vectors), "numbers": vectors.shape[1], **options}
-        print_json({**said, "reading": said_of(reading), "seconds": seconds})
+        facts = {"output": str(output), "spaces": len(vectors), "numbers": vectors.shape[1], **options}
+        print_json({**facts, "reading": recorded(reading), "seconds": seconds})
     else:
-        table = new_table(f"{len(vectors)} spaces as vectors", "", "")
-        table.add_row("numbers each", str(vectors.shape[1]))
-        table.add_row("seconds", f"{seconds:.2f}")
-        print_table(table, *outputs.lines())
+        sizes = {"numbers each": vectors.shape[1], "seconds": f"{seconds:.2f}"}
+        print_facts(f"{len(vectors)} spaces as vectors", sizes, *outputs.lines())
     outputs.settle()
-
-
-def _vector_rows(names: list[str], vectors: NDArray[np.float32]) -> Iterator[list[Any]]:
-    for name, vector in zip(names, vectors, strict=True):
-        yield [name, *(float(str(value)) for value in vector)]  # the shortest text that is this float32
 
 
 @reads_spaces
 def barycenter(
     files: FilesArgument,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Write the points as .npz or .csv.", show_default=False)
-    ],
+    output: Annotated[Path, output_option("Write the points as .npz or .csv.")],
     support: Annotated[int, typer.Option(help="Points of the barycenter.", min=1)] = 100,
     dim: Annotated[int, typer.Option(help="Coordinates of each point.", min=1)] = 2,
     metric: GradientOption = "ae",
@@ -318,7 +283,7 @@ def barycenter(
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Points in the plane, or elsewhere, whose space is nearest to all of the files at once."""
+    """Compute the barycenter of the files: points whose distances are nearest to those of all files."""
     outputs = Outputs(*files)
     outputs.announce(output, ".npz", ".csv")
     check_extra("torch", "torch")
@@ -330,15 +295,12 @@ def barycenter(
     outputs.save(output, lambda path: _write_points(path, found.points))
     if as_json:
         losses = {"first_loss": found.losses[0], "loss": found.loss, "steps": len(found.losses)}
-        print_json(
-            {"output": str(output), "spaces": len(spaces), "metric": metric, **losses, "converged": found.converged}
-        )
+        facts = {"output": str(output), "spaces": len(spaces), "metric": metric, **losses}
+        print_json({**facts, "converged": found.converged})
     else:
-        table = new_table(f"barycenter of {len(spaces)} spaces, {support} points in {dim} dimensions", "", "")
-        table.add_row("loss at first", f"{found.losses[0]:.6g}")
-        table.add_row("loss", f"[bold]{found.loss:.6g}[/]")
-        table.add_row("steps", str(len(found.losses)))
-        print_table(table, *outputs.lines())
+        rows = {"first loss": f"{found.losses[0]:.6g}", "loss": f"[bold]{found.loss:.6g}[/]"}
+        title = f"barycenter of {len(spaces)} spaces, {support} points in {dim} dimensions"
+        print_facts(title, {**rows, "steps": len(found.losses)}, *outputs.lines())
     outputs.settle()
 
 

@@ -1,4 +1,4 @@
-"""`anchorot match`: which point of one file corresponds to which of another."""
+"""`anchorot match`: matches of the points of two files."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,11 +13,22 @@ from anchorot._parallel import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot.align.embeddings.pipeline import METRICS as EMBEDDING_METRICS
 from anchorot.align.embeddings.result import check_embedding
-from anchorot.cli.alignments import candidate_table, known_of, lines_of
+from anchorot.cli.alignments import ROWS_SHOWN, known_of, lines_of, print_matches, write_matches
 from anchorot.cli.match_graphs import holds_network, match_graphs
-from anchorot.cli.options import PLANS, EpsilonOption, JsonOption, PlanOption, POption, SpaceArgument, reads_spaces
-from anchorot.cli.output import Stopwatch, check_extra, new_table, plain, print_json, print_table, read_both
-from anchorot.cli.writing import Outputs, write_csv
+from anchorot.cli.options import (
+    PLANS,
+    EpsilonOption,
+    JsonOption,
+    PlanOption,
+    POption,
+    SpaceArgument,
+    number_or_word,
+    option,
+    output_option,
+    reads_spaces,
+)
+from anchorot.cli.output import Stopwatch, check_extra, plain, print_json, read_both
+from anchorot.cli.writing import Outputs
 from anchorot.exceptions import printable
 from anchorot.io.files import read_vectors
 from anchorot.io.mesh_files import MESH_READERS, read_mesh
@@ -25,22 +36,23 @@ from anchorot.io.names import ending_of
 from anchorot.io.options import ReadOptions
 from anchorot.io.safe_open import about
 from anchorot.many.metrics import plan_of
+from anchorot.space import as_space
 
-ROWS_SHOWN = 10
 LARGE_MESH = 1000  # vertices; larger ones are aligned as surfaces, or a sample of this size if costs are needed
 
 Solved = ao.Correspondence | ao.Transport
 
 
 class Side(NamedTuple):
-    """What one file holds: a space, the file of a large mesh, or vectors; and names of its points."""
+    """The content of a file: a space, the path of a large mesh, or vectors; and names of its points."""
 
     thing: ao.Space | Path | Float64s
     labels: list[str]
 
     @classmethod
     def of(cls, space: ao.Space) -> "Side":
-        """A space, whose points have numbers if they have no names."""
+        """A space; its points are numbered if they have no names."""
+        space = as_space(space)  # which refuses rows of crystals
         return cls(space, [str(label) for label in (range(space.n) if space.labels is None else space.labels)])
 
     @property
@@ -50,14 +62,14 @@ class Side(NamedTuple):
 
 
 class Matched(NamedTuple):
-    """The matches between two things, and what they are from: a plan, or what is known of it too."""
+    """The matches of two sides, and the alignment or plan that they are from."""
 
     matches: Int64s
     whole: Solved | Float64s
 
     @classmethod
     def of(cls, found: Solved | Float64s, one_to_one: bool) -> "Matched":
-        """Take the matches from what a solver found."""
+        """Take the matches from a solver's result."""
         is_map = isinstance(found, ao.Correspondence) and found.is_map
         return cls(ao.match(found, "assignment" if one_to_one and not is_map else "argmax"), found)
 
@@ -73,13 +85,13 @@ class Matched(NamedTuple):
 
     @property
     def confidence(self) -> Float64s | None:
-        """The chance that each match is right, where that is known."""
+        """The chance that each match is right, if known."""
         if not isinstance(self.whole, ao.Correspondence) or not np.array_equal(self.whole.matches, self.matches):
-            return None  # one to one, a point may have another match than the one that was judged
+            return None  # one-to-one matches may differ from those that the confidence is for
         return self.whole.confidence
 
     def sureness(self, x: Side) -> dict[str, Float64s]:
-        """What tells how sure each match is: the share of its point's mass that goes there, and its confidence."""
+        """How sure each match is: the share of its point's mass that goes there, and its confidence."""
         known = {}
         if self.plan is not None and isinstance(x.thing, ao.Space):
             at = np.take_along_axis(self.plan, self.matches[:, None].clip(0), axis=1)[:, 0]
@@ -98,44 +110,40 @@ def match(
     ] = False,
     p: POption = None,
     epsilon: EpsilonOption = None,
-    mass: Annotated[
-        str | None,
-        typer.Option(help="align: match this share of the mass only, up to 1, or 'free'.", show_default=False),
-    ] = None,
+    mass: Annotated[str | None, option("align: match only this share of the mass, up to 1, or 'free'.")] = None,
     start: Annotated[
-        str | None, typer.Option(help="align and gw: where to begin, such as product.", show_default="anchors")
+        str | None, typer.Option(help="align and gw: where to start, such as product.", show_default="anchors")
     ] = None,
     one_to_one: Annotated[bool, typer.Option("--one-to-one", help="No two points may have the same match.")] = False,
+    seeds: Annotated[
+        Path | None,
+        typer.Option(
+            help="Graphs: nodes that are known to go together, two columns of names (.csv .tsv .txt) or .json.",
+            show_default=False,
+        ),
+    ] = None,
     embeddings: Annotated[
         str | None,
         typer.Option(
-            metavar="[cosine|euclidean]",
+            metavar="[auto|cosine|euclidean]",
             help="Rows are vectors of two models: find the rotation between them too; -o .npz holds it.",
             show_default=False,
         ),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(help="Write an HTML page (.html) with both side by side; needs no network.", show_default=False),
-    ] = None,
+    report: Annotated[Path | None, option("Write an HTML page (.html) that works offline.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Write the matches as .csv or .tsv, as .txt (one number per line), or with all else as .npz.",
-            show_default=False,
-        ),
+        output_option("Write the matches as .csv or .tsv, as .txt (one number per line), or with all results as .npz."),
     ] = None,
     as_json: JsonOption = False,
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Which point of one space corresponds to which of the other.
+    """Match the points of two spaces.
 
-    Meshes of more than 1000 vertices are aligned as surfaces, with an estimate of how likely the map is to be the right
-    way round; --n-points takes a sample instead, and so do --geodesic, --start, --robust and --one-to-one. Graphs are
-    aligned by their common edges; --costs paths, or another, aligns them as spaces.
+    Meshes of more than 1000 vertices are aligned as surfaces, with an estimate of how likely the map is to be
+    correct; --n-points takes a sample instead, and so do --geodesic, --start, --robust and --one-to-one. Graphs are
+    aligned by their common edges; with --costs they are aligned as spaces.
     """
     if embeddings is not None:
         given = {
@@ -151,12 +159,17 @@ def match(
     outputs.announce(output, ".csv", ".tsv", ".txt", ".npz")
     if report is not None:
         check_extra("plotly", "report")
-    share = _number_or_word(mass)
+    share: Any = None if mass is None else number_or_word(mass)
     on_paths = robust or start is not None or reading["n_points"] is not None or isinstance(share, str)
     is_graphs = plan == "align" and reading["costs"] is None and not on_paths and embeddings is None
     if is_graphs and holds_network(a, reading) and holds_network(b, reading):
-        match_graphs(a, b, share, outputs, output, report, as_json, reading)
+        match_graphs(a, b, share, outputs, output, report, as_json, reading, seeds)
         return
+    if seeds is not None:
+        raise ao.InputError(
+            "--seeds are pairs of nodes of two graphs that are matched by their edges; leave out --seeds, or options "
+            "that need costs, such as --costs or --robust"
+        )
     stopwatch = Stopwatch()
     if embeddings is not None:
         x, y = _read_vectors(a, b, reading, stopwatch)
@@ -179,7 +192,7 @@ def match(
         labels = {"labels_a": x.labels, "labels_b": y.labels}
         print_json({**files, "match": found.matches.tolist(), **_known(found), **labels, "seconds": stopwatch.seconds})
     else:
-        _print(a, b, x, y, found, outputs.lines(), stopwatch)
+        _print(a, b, x, y, found, outputs, stopwatch)
     outputs.settle()
 
 
@@ -187,14 +200,13 @@ DOING = {"meshes": "aligning the surfaces", "embeddings": "aligning the embeddin
 
 
 def _kind(x: Side, y: Side, plan: str) -> str:
-    """What two sides are aligned as."""
     if isinstance(x.thing, Path) and isinstance(y.thing, Path):
         return "meshes"
     return "embeddings" if isinstance(x.thing, np.ndarray) else plan
 
 
 def _check_embeddings(metric: str, ignored: list[str], reading: dict[str, Any]) -> None:
-    """Refuse a metric that there is not, and options that embeddings would ignore."""
+    """Refuse unknown metrics, and options that embeddings would ignore."""
     if metric not in EMBEDDING_METRICS:
         raise ao.InputError(f"--embeddings must be {' or '.join(EMBEDDING_METRICS)}, but got {metric}")
     ignored = [*ignored, *(["--n-points"] if reading["n_points"] is not None else [])]
@@ -215,7 +227,7 @@ def _read_vectors(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatc
 def _read(
     a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch, plan: str, for_spaces: list[str]
 ) -> tuple[Side, Side]:
-    """Read two spaces, or leave large meshes to be aligned whole; with options for spaces alone, take a sample."""
+    """Read two spaces, or return the paths of large meshes; sample these if options need a space."""
     if plan != "align" or reading["n_points"] is not None:
         return _read_spaces(a, b, reading, stopwatch)
     sizes = []
@@ -248,7 +260,7 @@ def _read_spaces(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch
 
 
 def _vertex_count(path: Path, reading: dict[str, Any]) -> int:
-    """How many vertices the mesh has that a file holds by its ending; 0 for other files."""
+    """The number of vertices of a mesh file; 0 for other files."""
     if ending_of(path) not in MESH_READERS:
         return 0
     with about(path):
@@ -265,7 +277,7 @@ def _solver(
     metric: str | None,
     seed: Any,
 ) -> Callable[[Any, Any], Solved | Float64s]:
-    """What finds a plan or a map between two things; refuses options that it would ignore."""
+    """Return a function that matches two sides; refuse options that it would ignore."""
     if plan != "align":
         if mass is not None:
             raise ao.InputError(f"--mass is for --plan align, but got --mass {mass} with --plan {plan}")
@@ -275,7 +287,7 @@ def _solver(
             raise ao.InputError(f"--{name} cannot be combined with --plan align")
     options = {
         "start": start or "anchors",
-        "mass": _number_or_word(mass),
+        "mass": None if mass is None else number_or_word(mass),
         "robust": robust,
         "rng": seed,
         "progress": False,
@@ -291,15 +303,7 @@ def _solver(
     return aligned
 
 
-def _number_or_word(text: str | None) -> Any:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
-
-
 def _known(found: Matched) -> dict[str, Any]:
-    """What a solver says of its plan, for programs."""
     whole = found.whole
     if isinstance(whole, np.ndarray):
         return {"unmatched": found.unmatched}
@@ -319,54 +323,35 @@ def _report(path: Path, a: Path, b: Path, x: Side, y: Side, found: Matched, titl
         state = "" if whole.converged else ", not converged"
         details |= {"value": f"{whole.value:.6g}{state}", "cost": f"{whole.cost:.6g}"}
         details |= {"epsilon": f"{whole.epsilon:.6g}"}
-    elif isinstance(whole, ao.Correspondence):  # of which the page knows more
+    elif isinstance(whole, ao.Correspondence):  # the page shows its facts
         details = {}
     write_report(path, x.thing, y.thing, whole, names=(printable(a.name), printable(b.name)), details=details)
 
 
 def _write(path: Path, x: Side, y: Side, found: Matched) -> None:
-    if path.suffix.lower() == ".npz":
-        arrays: dict[str, Any] = {"match": found.matches, "labels_a": x.labels, "labels_b": y.labels}
-        known: dict[str, Any] = {"plan": found.plan, "confidence": found.confidence}
-        if isinstance(found.whole, ao.EmbeddingAlignment):
-            known |= {name: getattr(found.whole, name) for name in ("rotation", "scale", "offset", "metric")}
-        np.savez_compressed(path, **arrays, **{name: value for name, value in known.items() if value is not None})
-    elif path.suffix.lower() == ".txt":
-        np.savetxt(path, found.matches, fmt="%d")
-    else:
-        write_csv(path, _rows(x, y, found))
+    known: dict[str, Any] = {"plan": found.plan, "confidence": found.confidence}
+    if isinstance(found.whole, ao.EmbeddingAlignment):
+        known |= {name: getattr(found.whole, name) for name in ("rotation", "scale", "offset", "metric")}
+    arrays = {name: value for name, value in known.items() if value is not None}
+    write_matches(path, (x.labels, y.labels), found.matches, found.sureness(x), arrays)
 
 
-def _rows(x: Side, y: Side, found: Matched) -> Iterator[list[str]]:
-    sure = found.sureness(x)
-    yield ["a", "b", *sure]
-    for i, j in enumerate(found.matches):
-        yield [x.labels[i], y.labels[j] if j >= 0 else "", *(f"{numbers[i]:.9g}" for numbers in sure.values())]
-
-
-def _print(a: Path, b: Path, x: Side, y: Side, found: Matched, written: list[str], stopwatch: Stopwatch) -> None:
-    matches, n, sure = found.matches, x.size, found.sureness(x)
-    count = min(ROWS_SHOWN, n)
+def _print(a: Path, b: Path, x: Side, y: Side, found: Matched, outputs: Outputs, stopwatch: Stopwatch) -> None:
+    matches, sure = found.matches, found.sureness(x)
     is_map = isinstance(found.whole, ao.Correspondence) and found.whole.is_map
-    is_spread = not sure or is_map  # neighbours on a surface are equally sure
-    even = np.unique(np.linspace(0, n - 1, count).astype(np.int64))
-    shown = even if is_spread else np.argsort(-next(reversed(sure.values())), kind="stable")[:count]
-    title = f"{a.name} ({n} points) in {b.name} ({y.size} points): {'some' if is_spread else f'the surest {count}'}"
-    titles = ["share of its mass" if name == "share" else name for name in sure]
-    table = new_table(title, "point", "match", *titles)
-    for i in shown:
-        match_name = y.labels[matches[i]] if matches[i] >= 0 else "none"
-        table.add_row(plain(x.labels[i]), plain(match_name), *(f"{numbers[i]:.2%}" for numbers in sure.values()))
-    if isinstance(found.whole, ao.Correspondence):
-        print_table(candidate_table(found.whole))
+    if is_spread := not sure or is_map:  # neighbours on a surface are equally sure
+        shown = np.unique(np.linspace(0, x.size - 1, min(ROWS_SHOWN, x.size)).astype(np.int64))
+    else:
+        shown = np.argsort(-next(reversed(sure.values())), kind="stable")
     used = len(np.unique(matches[matches >= 0]))
     lines = [f"{used} of {y.size} points of {plain(b.name)} are matched", *_lines(found)]
-    took = ", ".join(f"{name.replace('_', ' ')} {seconds:.2f} s" for name, seconds in stopwatch.seconds.items())
-    print_table(table, *lines, f"[dim]{took}[/]", *written)
+    which = "some" if is_spread else "the surest"
+    labels = x.labels, y.labels
+    print_matches((a, b), labels, found.whole, matches, sure, shown, lines, stopwatch, outputs, which=which)
 
 
 def _lines(found: Matched) -> Iterator[str]:
-    """What a solver says of its plan, for people."""
+    """A solver's result, as lines of text."""
     if found.unmatched:
         yield f"{found.unmatched:.1%} of the first space's points have no match"
     if isinstance(found.whole, ao.Transport):

@@ -1,6 +1,5 @@
-"""`anchorot match` of two graphs: which node of one is which of the other, by common edges."""
+"""`anchorot match` for two graphs: matches of their nodes, by common edges."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,24 +7,24 @@ import numpy as np
 
 from anchorot.align.graphs.pipeline import align_graphs
 from anchorot.align.graphs.result import GraphAlignment
-from anchorot.cli.alignments import candidate_table, known_of, lines_of
-from anchorot.cli.output import Stopwatch, new_table, plain, print_json, print_table
-from anchorot.cli.writing import Outputs, write_csv
+from anchorot.cli.alignments import known_of, lines_of, print_matches, write_matches
+from anchorot.cli.output import Stopwatch, print_json
+from anchorot.cli.writing import Outputs
 from anchorot.exceptions import printable
 from anchorot.io.files import EDGE_LIST_ENDINGS, read_edges
 from anchorot.io.graph_files import NETWORKX_READERS
 from anchorot.io.graph_inputs import EdgeTable
 from anchorot.io.names import ending_of
 from anchorot.io.options import ReadOptions
+from anchorot.io.pairs import read_pairs
 from anchorot.io.safe_open import about
 
-ROWS_SHOWN = 10
-NETWORKS = (*EDGE_LIST_ENDINGS, *NETWORKX_READERS)  # neurons are graphs too, but lie in space
+NETWORKS = (*EDGE_LIST_ENDINGS, *NETWORKX_READERS)  # neurons are graphs too, but have positions
 TABLES = (".csv", ".tsv", ".txt")
 
 
 def holds_network(path: Path, reading: dict[str, Any]) -> bool:
-    """Whether a file is one of edges, by its ending or because its kind is said."""
+    """Whether a file holds edges, by its ending or the given kind."""
     ending = ending_of(path)
     return ending in NETWORKS or (reading["kind"] == "graph" and ending in TABLES)
 
@@ -39,6 +38,7 @@ def match_graphs(
     report: Path | None,
     as_json: bool,
     reading: dict[str, Any],
+    seeds: Path | None,
 ) -> None:
     """Align, write and print."""
     stopwatch = Stopwatch()
@@ -47,18 +47,32 @@ def match_graphs(
         first = _read(a, options)
     with stopwatch("read_b", f"reading {b.name}"):
         second = _read(b, options)
+    known = None
+    if seeds is not None:
+        with about(seeds):
+            known = read_pairs(seeds, (first.names, second.names), (a.name, b.name), options.limit)
     with stopwatch("align", "aligning the graphs"):
         features = None if options.features is None else list(options.features)
         found = align_graphs(
-            first, second, types=options.types, features=features, mass=mass, rng=options.rng, progress=False
+            first,
+            second,
+            types=options.types,
+            features=features,
+            seeds=known,
+            mass=mass,
+            rng=options.rng,
+            progress=False,
         )
+    names = _names(found)
+    sure = {"confidence": found.confidence}
     with stopwatch("write", "writing"):
-        outputs.save(output, lambda path: _write(path, found))
+        outputs.save(output, lambda path: write_matches(path, names, found.matches, sure, sure))
         outputs.save(report, lambda path: _report(path, a, b, first, second, found))
     if as_json:
         print_json({"a": str(a), "b": str(b), **_known(found), "seconds": stopwatch.seconds})
     else:
-        _print(a, b, found, outputs.lines(), stopwatch)
+        shown = np.argsort(-found.confidence, kind="stable")
+        print_matches((a, b), names, found, found.matches, sure, shown, [*lines_of(found)], stopwatch, outputs, "nodes")
     outputs.settle()
 
 
@@ -73,7 +87,6 @@ def _names(found: GraphAlignment) -> tuple[list[str], list[str]]:
 
 
 def _known(found: GraphAlignment) -> dict[str, Any]:
-    """What was found, for programs."""
     names = _names(found)
     return {
         "n": len(names[0]),
@@ -91,44 +104,7 @@ def _known(found: GraphAlignment) -> dict[str, Any]:
     }
 
 
-def _write(path: Path, found: GraphAlignment) -> None:
-    ending = path.suffix.lower()
-    if ending == ".npz":
-        names = _names(found)
-        known: dict[str, Any] = {
-            "match": found.matches,
-            "confidence": found.confidence,
-            "labels_a": names[0],
-            "labels_b": names[1],
-        }
-        np.savez_compressed(path, **known)
-    elif ending == ".txt":
-        np.savetxt(path, found.matches, fmt="%d")
-    else:
-        write_csv(path, _rows(found))
-
-
-def _rows(found: GraphAlignment) -> Iterator[list[str]]:
-    first, second = _names(found)
-    yield ["a", "b", "confidence"]
-    for i, (j, chance) in enumerate(zip(found.matches, found.confidence, strict=True)):
-        yield [first[i], second[j] if j >= 0 else "", f"{chance:.4g}"]
-
-
 def _report(path: Path, a: Path, b: Path, first: EdgeTable, second: EdgeTable, found: GraphAlignment) -> None:
     from anchorot.report import write_report
 
     write_report(path, first, second, found, names=(printable(a.name), printable(b.name)))
-
-
-def _print(a: Path, b: Path, found: GraphAlignment, written: list[str], stopwatch: Stopwatch) -> None:
-    first, second = _names(found)
-    n = len(first)
-    title = f"{a.name} ({n} nodes) in {b.name} ({len(second)} nodes): the surest {min(ROWS_SHOWN, n)}"
-    table = new_table(title, "node", "match", "confidence")
-    for i in np.argsort(-found.confidence, kind="stable")[:ROWS_SHOWN]:
-        j = found.matches[i]
-        table.add_row(plain(first[i]), plain(second[j] if j >= 0 else "none"), f"{found.confidence[i]:.1%}")
-    print_table(candidate_table(found))
-    took = ", ".join(f"{name.replace('_', ' ')} {seconds:.2f} s" for name, seconds in stopwatch.seconds.items())
-    print_table(table, *lines_of(found), f"[dim]{took}[/]", *written)

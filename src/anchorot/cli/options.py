@@ -1,4 +1,4 @@
-"""Options that several commands share: of files, of reading them, of metrics and of clusters."""
+"""Options shared by several commands: files, how to read them, metrics and clusters."""
 
 import inspect
 import logging
@@ -17,7 +17,20 @@ from anchorot.anchors.attributes import ATTRIBUTES
 from anchorot.distances.w2_energy import GROUNDS
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.options import NEUTRAL_OPTIONS, SEED, ReadOptions
-from anchorot.many.metrics import EPSILON, METRICS, WITH_GRADIENT, WITH_PLAN, ExtraOption, metric_options, with_option
+from anchorot.many.metric import ExtraOption
+from anchorot.many.metrics import EPSILON, METRICS, WITH_GRADIENT, WITH_PLAN, metric_options, with_option
+from anchorot.search.comparison import METRICS_OF_AN_INDEX
+
+
+def option(help_text: str, *flags: str, **more: Any) -> Any:
+    """An option whose default is not shown."""
+    return typer.Option(*flags, help=help_text, show_default=False, **more)
+
+
+def output_option(help_text: str) -> Any:
+    """The option for the file to write."""
+    return option(help_text, "--output", "-o")
+
 
 SpaceArgument = typer.Argument(
     help="A mesh (.off .ply .obj .stl .mat), graph (.graphml .gexf .gml .edgelist), neuron (.swc), cells (.h5ad), or "
@@ -32,7 +45,7 @@ JobsOption = Annotated[int, typer.Option(help="Workers; -1 for one per core.", m
 ThreadsOption = Annotated[int, typer.Option(help="Threads to compute with.", min=1)]
 PANEL = "Reading files"
 FLAGS = {"rng": "seed"}
-TYPES: dict[str, Any] = {  # that can be typed
+TYPES: dict[str, Any] = {  # as given on the command line
     "rng": int,
     "weight": str | None,
     "disconnected": str,
@@ -40,11 +53,10 @@ TYPES: dict[str, Any] = {  # that can be typed
     "features": list[str] | None,
     "columns": list[str] | None,
 }
-DEFAULTS: dict[str, Any] = {"rng": SEED, "cache": True}  # the same command gives the same result, and sooner
-USUAL_POWER = 1
-DaskOption = Annotated[
-    str | None, typer.Option("--dask", help="Address of a Dask scheduler to compute on.", show_default=False)
-]
+DEFAULTS: dict[str, Any] = {"rng": SEED, "cache": True}  # reproducible results, and fast repetition
+USUAL_POWER = 1  # p, if --p is not given
+DaskOption = Annotated[str | None, option("Address of a Dask scheduler to compute on.", "--dask")]
+RobustOption = Annotated[bool, typer.Option("--robust", help="Compare ranks of costs.")]
 
 
 def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:
@@ -71,39 +83,37 @@ _hints = get_type_hints(ReadOptions)
 READING = {option.name: _parameter(option, _hints[option.name]) for option in fields(ReadOptions)}
 
 
-def _unsaid(parameter: inspect.Parameter) -> inspect.Parameter:
-    """The same parameter, None where nothing is said."""
+def _optional(parameter: inspect.Parameter) -> inspect.Parameter:
+    """The same parameter with the default None."""
     kind, shown = get_args(parameter.annotation)
     shown = copy(shown)
     shown.show_default = "as the index was built"
     return parameter.replace(default=None, annotation=Annotated[kind | None, shown])
 
 
-AS_BUILT = {
-    name: _unsaid(parameter) if name not in NEUTRAL_OPTIONS else parameter for name, parameter in READING.items()
-}
+AS_BUILT = {name: each if name in NEUTRAL_OPTIONS else _optional(each) for name, each in READING.items()}
 
 
 def _value(name: str, given: Any) -> Any:
     if name == "disconnected" and given is not None:
-        return _number_or_word(given)
+        return number_or_word(given)
     if isinstance(given, list):  # --features x --features y, or --features x,y
         return tuple(name for text in given for name in text.split(",")) or None
     return given.value if isinstance(given, StrEnum) else given
 
 
-def said_of(reading: dict[str, Any]) -> dict[str, Any]:
-    """Options of reading that change a space, by the names that they have on the command line."""
+def recorded(reading: dict[str, Any]) -> dict[str, Any]:
+    """Reading options that change a space, by their names on the command line."""
     return {FLAGS.get(name, name): value for name, value in reading.items() if name not in NEUTRAL_OPTIONS}
 
 
 def reads_spaces(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `anchorot.read`; it gets them all as one argument, `reading`, of its keywords."""
+    """Give a command the options of `anchorot.read`; it receives them as one argument, the mapping `reading`."""
     return _with(READING, command)
 
 
 def reads_as_built(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the same options, each None where nothing is said: an index knows how its spaces were read."""
+    """Give a command the same options, all None by default: an index records how its spaces were read."""
     return _with(AS_BUILT, command)
 
 
@@ -125,7 +135,8 @@ def _with(
     return wrapper
 
 
-def _number_or_word(text: str) -> str | float:
+def number_or_word(text: str) -> str | float:
+    """The number that a text represents, or the text itself."""
     try:
         return float(text)
     except ValueError:
@@ -145,56 +156,37 @@ def _checked(names: tuple[str, ...]) -> Callable[[str], str]:
     return check
 
 
-def _completed(names: tuple[str, ...]) -> Callable[[str], list[tuple[str, str]]]:
-    def complete(incomplete: str) -> list[tuple[str, str]]:
-        return [(name, METRICS[name].title) for name in names if name.startswith(incomplete)]
-
-    return complete
-
-
 def _choice(names: tuple[str, ...], *flags: str) -> Any:
     """Return an option whose value is one of these metrics."""
-    titles = ", ".join(f"{name} ({METRICS[name].title})" for name in names)
+    metrics = [(name, METRICS[name].title) for name in names]
+    titles = ", ".join(f"{name} ({title})" for name, title in metrics)
     return typer.Option(
         *(flags or ("--metric",)),
         metavar=f"[{'|'.join(names)}]",
         callback=_checked(names),
-        autocompletion=_completed(names),
+        autocompletion=lambda incomplete: [each for each in metrics if each[0].startswith(incomplete)],
         help=f"What spaces are compared by: {titles}. For distances between points of one space see --point-metric.",
     )
 
 
-def _plan_title(metric: str) -> str:
-    maker = METRICS[metric].plan
-    return "" if maker is None else maker.title
-
-
-PLANS = {"align": "Alignment"} | {"aep" if name == "ae" else name: _plan_title(name) for name in WITH_PLAN}
+PLANS = {"align": "Alignment"} | {
+    "aep" if name == "ae" else name: maker.title for name in WITH_PLAN if (maker := METRICS[name].plan) is not None
+}
 
 
 def _checked_plan(value: str) -> str:
-    """Return the name of a plan; ae, the metric, stands for its plan, aep."""
+    """Return the name of a plan; the metric ae means its plan, aep."""
     return _checked(tuple(PLANS))("aep" if value == "ae" else value)
 
 
-def _checked_attributes(value: str | None) -> str | None:
-    return None if value is None else _checked(ATTRIBUTES)(value)
-
-
-def _powers() -> str:
-    others = tuple(name for name, kind in METRICS.items() if kind.power != USUAL_POWER)
-    return f"{USUAL_POWER}; {METRICS[others[0]].power} for {_listed(others)}"
-
-
 def _of_metrics(option: ExtraOption) -> Any:
-    """Return an option of metrics as typer understands it."""
     help_text = f"For {_listed(tuple(with_option(option.name)))}: {option.text}."
     shown = typer.Option(help=help_text, min=option.least, show_default=False)
     return Annotated[option.kind | None, shown]
 
 
 def takes_metric_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that only some metrics take; it gets them as one argument, `options`."""
+    """Give a command the options that only some metrics take; it receives them as one argument, `options`."""
     parameters = {
         name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_of_metrics(option))
         for name, option in metric_options().items()
@@ -203,6 +195,7 @@ def takes_metric_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 MetricOption = Annotated[str, _choice(tuple(METRICS))]
+IndexMetricOption = Annotated[str, _choice(METRICS_OF_AN_INDEX)]
 PlanOption = Annotated[
     str,
     typer.Option(
@@ -215,19 +208,20 @@ PlanOption = Annotated[
     ),
 ]
 GradientOption = Annotated[str, _choice(WITH_GRADIENT, "--metric", "--geometry")]
-POption = Annotated[int | None, typer.Option("--p", help="Power of the costs.", min=1, show_default=_powers())]
-MarksOption = Annotated[
+_others = tuple(name for name, kind in METRICS.items() if kind.power != USUAL_POWER)
+_powers = f"{USUAL_POWER}; {METRICS[_others[0]].power} for {_listed(_others)}"
+POption = Annotated[int | None, typer.Option("--p", help="Power of the costs.", min=1, show_default=_powers)]
+AttributesOption = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "For ae: also compare the types or features of points, if the files have them.",
         metavar="[types|features]",
-        callback=_checked_attributes,
-        help="For ae: also compare the types or features of points, if the files have them.",
-        show_default=False,
+        callback=lambda value: None if value is None else _checked(ATTRIBUTES)(value),
     ),
 ]
-ReachOption = Annotated[
+MaxCostOption = Annotated[
     float | None,
-    typer.Option(help="For ae: compare costs up to this one; all by default.", show_default=False),
+    option("For ae: compare costs up to this one (default: all; with types in fields of view, the 10th neighbour)."),
 ]
 GroundOption = Annotated[
     str,
@@ -241,15 +235,15 @@ EpsilonOption = _of_metrics(EPSILON)
 
 
 def dask_client(address: str | None) -> Any:
-    """A context that gives a client of the scheduler at an address, or None if there is no address."""
+    """A context with a client of the scheduler at an address, or with None if there is no address."""
     if address is None:
         return nullcontext()
     try:
         from distributed import Client
     except ImportError:
         raise MissingExtraError("distributed", "dask") from None
-    logging.disable(logging.ERROR)  # Dask logs tracebacks of what commands say in one line
+    logging.disable(logging.ERROR)  # Dask logs tracebacks of errors that commands report in one line
     try:
         return Client(address, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        raise InputError(f"no Dask scheduler answers at {address} ({error})") from None
+        raise InputError(f"no Dask scheduler responds at {address} ({error})") from None

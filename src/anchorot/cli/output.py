@@ -1,4 +1,4 @@
-"""What commands say to people and to programs, and how they end: one line, and a status that scripts know."""
+"""What commands print for people and programs; how they end on errors: one line and an exit status."""
 
 import json
 import math
@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -24,18 +24,18 @@ from anchorot.space import Space
 if TYPE_CHECKING:
     from rich.table import Table
 
-LOG_SECONDS = 30.0  # seconds between two lines about what is under way, where there is no terminal
-FAILURE_STATUS = 2
+LOG_SECONDS = 30.0  # between two lines about the current step, where there is no terminal
+FAILURE_STATUS = 2  # exit status of every error; 1 is Python's own, of a traceback
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 STDOUT = "standard output"
-# what PyTorch says, whose errors of memory are of no kind of their own on a CPU
+# in messages of PyTorch, which has no separate class for memory errors on a CPU
 TORCH_SHORTAGE = ("can't allocate memory", "not enough memory", "out of memory")
-# newer Typer bundles click and older ones import it: this is the kind of either
+# newer versions of Typer bundle click, older ones import it: this is the class in both
 ClickException: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
 def print_json(found: dict[str, Any]) -> None:
-    """Print one JSON object; numbers that JSON lacks, NaN and infinity, become null."""
+    """Print one JSON object; NaN and infinity, which JSON lacks, become null."""
     print(json.dumps(_finite(found), allow_nan=False), flush=True)
 
 
@@ -48,7 +48,7 @@ def _finite(found: Any) -> Any:
 
 
 def print_table(table: "Table", *lines: str) -> None:
-    """Print a table below its title, and lines of text below it."""
+    """Print a title, a table and lines of text."""
     from rich.console import Console
 
     console = Console()
@@ -57,8 +57,16 @@ def print_table(table: "Table", *lines: str) -> None:
         console.print(part)
 
 
+def print_facts(title: str, facts: Mapping[str, object], *lines: str, head: str = "") -> None:
+    """Print a table of names and values, below `head`, and lines of text below it."""
+    table = new_table(title, "", head)
+    for name, value in facts.items():
+        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+    print_table(table, *lines)
+
+
 def new_table(title: str, *columns: str) -> "Table":
-    """Return an empty table; columns after the first are flush right, long texts fold, and none is taken for markup."""
+    """Return an empty table; columns after the first are right-aligned, long texts wrap, and markup is escaped."""
     from rich.table import Table
     from rich.text import Text
 
@@ -69,7 +77,7 @@ def new_table(title: str, *columns: str) -> "Table":
 
 
 def plain(text: str) -> str:
-    """Return text from outside, such as a name, in which neither rich nor a terminal finds orders."""
+    """Return untrusted text, such as a name, without markup of rich or control characters of a terminal."""
     from rich.markup import escape
 
     return escape(printable(text))
@@ -77,7 +85,7 @@ def plain(text: str) -> str:
 
 @contextmanager
 def doing(what: str, also: str = "") -> Iterator[None]:
-    """Name what is under way if the memory does not suffice for it, and what helps beside fewer points."""
+    """If memory runs out, say during which step, and what helps besides fewer points."""
     try:
         yield
     except Exception as error:
@@ -88,7 +96,7 @@ def doing(what: str, also: str = "") -> Iterator[None]:
 
 @contextmanager
 def _status(shown: str) -> Iterator[None]:
-    """Show what is under way: on a terminal all the time, elsewhere a line now and then."""
+    """Show the current step: permanently on a terminal, elsewhere as a line now and then."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -98,7 +106,7 @@ def _status(shown: str) -> Iterator[None]:
 
 @contextmanager
 def _repeated_on_stderr(shown: str) -> Iterator[None]:
-    """Say on standard error, every half minute, that something is under way, for who reads a log."""
+    """Print the current step on standard error every half minute, for readers of a log."""
     begin, is_done = time.monotonic(), threading.Event()
 
     def repeat() -> None:
@@ -115,14 +123,14 @@ def _repeated_on_stderr(shown: str) -> Iterator[None]:
 
 
 class Stopwatch:
-    """Seconds that each step took, by name; the step under way is shown, or written to a log now and then."""
+    """Seconds per step, by name; shows the current step, or logs it now and then."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def __call__(self, name: str, shown: str) -> Iterator[None]:
-        """Time a block of code under a name, with all others of that name; `shown` is what a person reads meanwhile."""
+        """Time a block of code and add it to those of the same name; `shown` is displayed meanwhile."""
         start = time.perf_counter()
         with _status(shown), doing(shown):
             yield
@@ -138,7 +146,7 @@ def check_extra(package: str, extra: str) -> None:
 
 
 def read_both(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch) -> tuple[Space, Space]:
-    """Read two spaces, and time each."""
+    """Read two spaces, and time both."""
     with stopwatch("read_a", f"reading {a.name}"):
         x = read(a, **reading)
     with stopwatch("read_b", f"reading {b.name}"):
@@ -147,12 +155,12 @@ def read_both(a: Path, b: Path, reading: dict[str, Any], stopwatch: Stopwatch) -
 
 
 def run(app: Callable[..., Any]) -> NoReturn:
-    """Run the command line, and leave: bad input is one line on standard error and status 2."""
+    """Run the command line and exit; bad input ends in one line on standard error and status 2."""
     _replace_closed_streams()
     warnings.showwarning = show_note
     _end_tidily_by_signals()
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal's encoding lacks is no error
+        sys.stdout.reconfigure(errors="backslashreplace")  # for names that the terminal's encoding lacks
     sys.stdout = cast(TextIO, _NamedOutput(sys.stdout))
     try:
         raise_interrupts()
@@ -163,10 +171,13 @@ def run(app: Callable[..., Any]) -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPT_STATUS
     except Exception as error:
-        said = _describe_error(error)
-        if said is None:
-            raise
-        leave(said)
+        if isinstance(error, AnchorotError):
+            leave(str(error))
+        if (shortage := no_memory(error)) is not None:
+            leave(str(shortage))
+        if isinstance(error, OSError):
+            leave(describe_os_error(error))
+        raise  # a bug
     if status == INTERRUPT_STATUS:
         leave("interrupted", INTERRUPT_STATUS)
     sys.exit(status if isinstance(status, int) else 0)
@@ -174,7 +185,7 @@ def run(app: Callable[..., Any]) -> NoReturn:
 
 @contextmanager
 def resumable(checkpoint: Path | None) -> Iterator[None]:
-    """Say, if a block is interrupted that fills a checkpoint, that its work is not lost."""
+    """If work with a checkpoint is interrupted, say that it can be resumed."""
     try:
         yield
     except KeyboardInterrupt:
@@ -183,27 +194,20 @@ def resumable(checkpoint: Path | None) -> Iterator[None]:
         leave("interrupted; run the same command to resume", INTERRUPT_STATUS)
 
 
-def show_note(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Show a warning as one line, without the place in the source, which is of no use at a terminal."""
+def show_note(message: Warning | str, *where: Any, **more: Any) -> None:
+    """Print a warning as one line, without its position in the source code."""
     say(f"anchorot: note: {printable(str(message))}")
 
 
 def leave(message: str, status: int = FAILURE_STATUS, command: str = "anchorot") -> NoReturn:
-    """Say why in one line, and end the program."""
+    """Print one line and exit."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C does not wait for threads, and leaves no traceback
     say(f"{command}: {printable(message)}")
     sys.exit(status)
 
 
 def say(line: str) -> None:
-    """Say a line on standard error, if anything can be said there."""
+    """Print a line on standard error, if it is open."""
     try:
         print(line, file=sys.stderr, flush=True)
     except OSError:
@@ -211,27 +215,27 @@ def say(line: str) -> None:
 
 
 def no_memory(error: Exception, doing: str = "", also: str = "") -> AnchorotError | None:
-    """Return what to say about an error that is a shortage of memory; None if it is another."""
+    """Return an error with advice if this one means that memory ran out; None for other errors."""
     shortage = find_shortage(error)
     if shortage is None and isinstance(error, RuntimeError) and any(words in str(error) for words in TORCH_SHORTAGE):
         shortage = error
     if shortage is None:
         return None
-    said = first_line(shortage)
-    reason = "" if said in ("MemoryError", "std::bad_alloc") else f" ({said})"
+    line = first_line(shortage)
+    reason = "" if line in ("MemoryError", "std::bad_alloc") else f" ({line})"
     when = f" while {doing}" if doing else ""
     return AnchorotError(f"out of memory{when}{reason}; keep fewer points of each space with --n-points{also}")
 
 
 def describe_os_error(error: OSError) -> str:
-    """Return what the system says went wrong, and with which file."""
+    """Return the system's message, with the name of the file."""
     if error.filename is None:
         return str(error)
     return f"{os.fsdecode(error.filename)}: {error.strerror}"
 
 
 class _NamedOutput:
-    """Standard output, whose errors say that they are its own."""
+    """Standard output, with errors that name it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -257,55 +261,46 @@ class _NamedOutput:
 
 
 def _discard(stream: TextIO) -> None:
-    """Send what is still to be flushed nowhere: the interpreter would complain of it once more at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    """Discard what is not yet flushed: the interpreter would report it again when it exits."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
 def _replace_closed_streams() -> None:
-    """Let streams that are closed lead nowhere, and end at once if standard output, where results go, is one of them.
+    """Redirect closed streams to the null device; exit if standard output is closed.
 
-    Python has no object for a closed stream; but the next file that is opened would get its number, and with it
-    whatever libraries or child processes write to that stream.
+    Otherwise the next file that is opened gets the number of the closed stream, and with it all that libraries or child
+    processes write to that stream.
     """
     closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
     for name in closed:
         number = ("stdin", "stdout", "stderr").index(name)
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        if nowhere != number:
-            os.dup2(nowhere, number)
-            os.close(nowhere)
+        null = os.open(os.devnull, os.O_RDWR)
+        if null != number:
+            os.dup2(null, number)
+            os.close(null)
         setattr(sys, name, open(number, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115
     if "stdout" in closed:
         leave(f"{STDOUT}: is closed; send it to a file or to {os.devnull}")
 
 
 def _leave_usage(error: Any) -> NoReturn:
-    """Report options and arguments that do not fit a command; without any, its help has been shown."""
+    """Report a wrong use of a command; if it has no arguments at all, its help has been shown."""
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.exit(FAILURE_STATUS)
     command = "anchorot" if error.ctx is None else error.ctx.command_path
-    said = " ".join(error.format_message().split()).rstrip(".")
-    leave(f"{said} (see: {command} --help)", command=command)
-
-
-def _describe_error(error: Exception) -> str | None:
-    """Return what to say about an error that is not a bug of this program; None for any other."""
-    if isinstance(error, AnchorotError):
-        return str(error)
-    if (shortage := no_memory(error)) is not None:
-        return str(shortage)
-    return describe_os_error(error) if isinstance(error, OSError) else None
+    message = " ".join(error.format_message().split()).rstrip(".")
+    leave(f"{message} (see: {command} --help)", command=command)
 
 
 def _end_tidily_by_signals() -> None:
-    """Let signals that end a program unwind it first, so that cursors reappear and temporary files do not stay."""
+    """Exit cleanly on signals that end a program, so that the cursor reappears and temporary files are removed."""
 
     def end(number: int, frame: FrameType | None) -> NoReturn:
-        signal.signal(number, signal.SIG_DFL)  # the second one means it
+        signal.signal(number, signal.SIG_DFL)  # a second signal ends it at once
         sys.exit(128 + number)
 
     for number in ENDING_SIGNALS:
-        if signal.getsignal(number) is signal.SIG_DFL:  # under nohup it is ignored, and stays so
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores it
             signal.signal(number, end)

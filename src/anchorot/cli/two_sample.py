@@ -1,4 +1,4 @@
-"""`anchorot test`: whether two collections of files come from one source."""
+"""`anchorot test`: whether two collections of files come from the same distribution."""
 
 import re
 import time
@@ -10,87 +10,124 @@ import typer
 from typer.core import TyperCommand
 
 import anchorot as ao
-from anchorot.cli.options import FilesArgument, GroundOption, JobsOption, JsonOption, ThreadsOption, reads_spaces
-from anchorot.cli.output import doing, new_table, print_json, print_table
+from anchorot.cli.options import (
+    FilesArgument,
+    GroundOption,
+    JobsOption,
+    JsonOption,
+    ThreadsOption,
+    option,
+    reads_spaces,
+)
+from anchorot.cli.output import doing, print_facts, print_json
 from anchorot.cli.sources import Source, find_sources, graphs_of, spaces_of
 from anchorot.cli.writing import Outputs
 from anchorot.exceptions import note_input
+from anchorot.geometry import extent
 from anchorot.stats.permutation import few_digits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 AGAINST = "--against"
-LEVEL = 0.05
+LEVEL = 0.05  # of p-values: below it the table says that the collections differ
 
 
 class Statistic(StrEnum):
-    """What stands for a graph, or for any space."""
+    """What represents a graph, or any other space."""
 
     degree = "degree"
     clustering = "clustering"
     anchors = "anchors"
 
 
+class Compared(StrEnum):
+    """What of two spaces is compared."""
+
+    ae = "ae"
+    saw = "saw"
+    arrangement = "arrangement"
+    composition = "composition"
+
+
+# what the statistic is
+NAMES = {
+    Compared.ae: "energy distance",
+    Compared.saw: "energy distance",
+    Compared.arrangement: "energy distance",
+    Compared.composition: "F of compositions",
+}
+
+
 class AgainstManyFiles(TyperCommand):
-    """A command whose --against takes all words up to the next option, as a shell's wildcard gives them."""
+    """A command whose --against takes all words up to the next option, as a shell's wildcard expands to."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Say --against before each of them."""
-        said: list[str] = []
+        """Repeat --against before each of them."""
+        words: list[str] = []
         inside = False
         for word in args:
             if word.startswith("-"):
                 inside = word == AGAINST
-                if not inside:
-                    said.append(word)
+                words += [] if inside else [word]
             else:
-                said += [AGAINST, word] if inside else [word]
-        return super().parse_args(ctx, said)
+                words += [AGAINST, word] if inside else [word]
+        return super().parse_args(ctx, words)
 
 
 @reads_spaces
 def two_sample(
     files: FilesArgument,
     against: Annotated[
-        list[Path] | None,
-        typer.Option(AGAINST, help="The other collection: all files up to the next option.", show_default=False),
+        list[Path] | None, option("The other collection: all files up to the next option.", AGAINST)
     ] = None,
     statistic: Annotated[
-        Statistic,
-        typer.Option(help="What represents a graph; anchors, its distances, work for spaces of every kind."),
-    ] = Statistic.degree,
+        Statistic | None,
+        option(
+            "What represents a graph; anchors, its distances, work for spaces of every kind (default: degree, or "
+            "anchors with --metric)."
+        ),
+    ] = None,
+    metric: Annotated[
+        Compared,
+        typer.Option(
+            help="With anchors: compare by Anchor Energy (ae) or Sliced Anchor Wasserstein (saw); or files with "
+            "--types by which types are near which, thinned to one intensity (arrangement), or by how much of each "
+            "type there is (composition)."
+        ),
+    ] = Compared.ae,
     ground: GroundOption = "w1",
     pooled: Annotated[
-        bool, typer.Option("--pooled", help="anchors: pool those of all spaces of a side, for thousands of spaces.")
+        bool, typer.Option("--pooled", help="With anchors: pool all anchors of a side, for thousands of spaces.")
     ] = False,
     subjects: Annotated[
         str | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="Whose each file is: what this regular expression finds in its name, or its first group in (...). "
+        option(
+            "The subject of each file: what this regular expression, or its first group in (...), matches in the name. "
             "Whole subjects are permuted.",
-            show_default=False,
+            metavar="PATTERN",
         ),
     ] = None,
     strata: Annotated[
         str | None,
-        typer.Option(
-            metavar="PATTERN", help="Permute only among files in whose names this finds the same.", show_default=False
-        ),
+        option("Permute only among files whose names have the same match of this expression.", metavar="PATTERN"),
     ] = None,
     within: Annotated[
-        bool, typer.Option("--within", help="Subjects have files on both sides: permute within each subject.")
+        bool, typer.Option("--within", help="Subjects have files on both sides: swap sides within each subject.")
     ] = False,
+    blocks: Annotated[
+        str | None,
+        option(
+            "With --within: permute what has the same match of this expression, such as a slide, instead of all files "
+            "of a subject on a side.",
+            metavar="PATTERN",
+        ),
+    ] = None,
     resamples: Annotated[int, typer.Option(help="Permutations to draw.", min=1)] = 999,
     stop_after: Annotated[
-        int | None,
-        typer.Option(help="Stop once this many permutations reached the observed value.", min=1, show_default=False),
+        int | None, option("Stop once this many permutations have reached the observed value.", min=1)
     ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(help="Draw the null distribution, as .png, .svg or .pdf.", show_default=False),
-    ] = None,
+    picture: Annotated[Path | None, option("Draw the null distribution, as .png, .svg or .pdf.")] = None,
     jobs: JobsOption = -1,
     threads: ThreadsOption = 1,
     as_json: JsonOption = False,
@@ -100,6 +137,10 @@ def two_sample(
     """Test whether two collections of graphs, or of other spaces, come from one distribution."""
     if not against:
         raise ao.InputError("nothing to test against; use: anchorot test A... --against B...")
+    if statistic is None:
+        statistic = Statistic.degree if metric is Compared.ae else Statistic.anchors
+    if metric is not Compared.ae and (statistic is not Statistic.anchors or pooled or ground != "w1"):
+        raise ao.InputError(f"--metric {metric} is for --statistic anchors, without --pooled and --ground")
     outputs = Outputs(*files, *against)
     outputs.announce_picture(picture)
     sources = find_sources(files), find_sources(against)
@@ -108,6 +149,7 @@ def two_sample(
         "subjects": _found_in_names(subjects, sources, "--subjects"),
         "strata": _found_in_names(strata, sources, "--strata"),
         "within": within,
+        "blocks": _found_in_names(blocks, sources, "--blocks"),
         "ground": ground,
         "pooled": pooled,
         "n_resamples": resamples,
@@ -117,15 +159,16 @@ def two_sample(
     }
     with doing(f"testing {len(sources[0])} against {len(sources[1])} spaces"):
         try:
-            found = _test(sources, statistic, reading, jobs, options)
-        except ao.InputError as error:  # which names options as Python has them
+            found = _test(sources, statistic, metric, reading, jobs, options)
+        except ao.InputError as error:  # it uses Python's names of options
             raise ao.InputError(str(error).replace("within=True", "--within")) from None
     seconds = time.perf_counter() - start
     outputs.save_picture(picture, lambda: _draw(found))
     facts = {
         "statistic": statistic.value,
+        "metric": metric.value,
         "ground": ground,
-        "energy_distance": found.statistic,
+        NAMES[metric].replace(" ", "_").lower(): found.statistic,
         "pvalue": found.pvalue,
         "permutations": len(found.null),
         "permuted": found.unit,
@@ -142,32 +185,35 @@ def two_sample(
     if as_json:
         print_json({**facts, "stopped_early": found.stopped_early, "sizes": sizes, "seconds": seconds})
     else:
-        table = new_table(f"{sizes[0]} against {sizes[1]}, by {statistic.value}", "", "value")
-        table.add_row("energy distance", f"[bold]{found.statistic:.6g}[/]")
-        table.add_row(f"p-value of {len(found.null)} permutations", f"[bold]{found.pvalue:.4g}[/]")
-        table.add_row("permuted", f"{found.unit}, {few_digits(found.n_assignments)} assignments")
-        table.add_row("smallest possible p-value", f"{found.min_pvalue:.4g}")
+        rows = {
+            NAMES[metric]: f"[bold]{found.statistic:.6g}[/]",
+            f"p-value of {len(found.null)} permutations": f"[bold]{found.pvalue:.4g}[/]",
+            "permuted": f"{found.unit}, {few_digits(found.n_assignments)} assignments",
+            "smallest possible p-value": f"{found.min_pvalue:.4g}",
+        }
         verdict = "they differ (p <= 0.05)" if found.pvalue <= LEVEL else "no difference was found (p > 0.05)"
-        print_table(table, f"{verdict}; {seconds:.2f} s, reading included", *outputs.lines())
+        lines = [f"{verdict}; {seconds:.2f} s, reading included", *outputs.lines()]
+        by = statistic.value if metric is Compared.ae else metric.value
+        print_facts(f"{sizes[0]} against {sizes[1]}, by {by}", rows, *lines, head="value")
     outputs.settle()
 
 
 def _found_in_names(
     pattern: str | None, sources: tuple[list[Source], list[Source]], flag: str
 ) -> tuple[list[str], list[str]] | None:
-    """What a pattern finds in the names of all files."""
+    """What a pattern matches in the names of all files."""
     if pattern is None:
         return None
     try:
         search = re.compile(pattern).search
     except re.error as error:
-        raise ao.InputError(f"{flag} {pattern!r} is no regular expression: {error}") from None
+        raise ao.InputError(f"{flag} {pattern!r} is not a regular expression: {error}") from None
 
     def find(source: Source) -> str:
         found = search(source.name)
         text = "" if found is None else next((group for group in found.groups() if group is not None), found.group())
         if not text:
-            raise ao.InputError(f"{flag} {pattern!r} finds nothing in the name {source.name}")
+            raise ao.InputError(f"{flag} {pattern!r} matches nothing in the name {source.name}")
         return text
 
     first, second = ([find(source) for source in side] for side in sources)
@@ -177,6 +223,7 @@ def _found_in_names(
 def _test(
     sources: tuple[list[Source], list[Source]],
     statistic: Statistic,
+    metric: Compared,
     reading: dict[str, Any],
     jobs: int,
     options: dict[str, Any],
@@ -184,11 +231,35 @@ def _test(
     count = len(sources[0])
     if statistic is Statistic.anchors:
         spaces = list(spaces_of([*sources[0], *sources[1]], reading, jobs))
-        return ao.energy_test(spaces[:count], spaces[count:], **options)
+        if metric is Compared.composition:
+            return _compositions(spaces, count, options)
+        if metric is Compared.arrangement:
+            spaces = [_with_area(space) for space in spaces]
+        return ao.energy_test(spaces[:count], spaces[count:], metric=metric.value, **options)
     if options["pooled"]:
         raise ao.InputError("--pooled is for --statistic anchors")
     graphs = list(graphs_of([*sources[0], *sources[1]], reading, jobs))
     return ao.graph_model_test(graphs[:count], graphs[count:], statistic.value, **options)
+
+
+def _compositions(spaces: list[ao.Space], count: int, options: dict[str, Any]) -> ao.PermutationTest:
+    """Compare the compositions of the first `count` spaces with those of the others."""
+    joined = {
+        name: None if (both := options[name]) is None else [*both[0], *both[1]]
+        for name in ("subjects", "strata", "blocks")
+    }
+    plain = {name: options[name] for name in ("within", "n_resamples", "rng", "stop_after")}
+    labels = [0] * count + [1] * (len(spaces) - count)
+    return ao.composition_test(spaces, labels, post_hoc=False, **joined, **plain)
+
+
+def _with_area(space: ao.Space) -> ao.Space:
+    """Estimate the area of a field of view from the coordinates of its points, if the file says none."""
+    places = space.geometry
+    if space.area is not None or places is None or places.positions is None or places.faces is not None:
+        return space
+    own = places.positions[places.index]
+    return ao.Space(space.cost, space.weights, types=space.types, area=extent(own), geometry=places, copy=False)
 
 
 def _draw(found: ao.PermutationTest) -> "Figure":

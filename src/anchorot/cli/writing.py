@@ -1,4 +1,4 @@
-"""Files that the commands write: refused before the work, or saved elsewhere after it, but never lost."""
+"""Files that commands write: checked before the work, and saved elsewhere if they cannot be written after it."""
 
 import csv
 import json
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anchorot.cli.options import number_or_word
 from anchorot.cli.output import describe_os_error, plain
-from anchorot.exceptions import AnchorotError, InputError, printable
+from anchorot.exceptions import AnchorotError, InputError
 from anchorot.io.atomic import check_writable, replacing
 from anchorot.io.files import ENDINGS
 from anchorot.io.names import ending_of
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
     from anchorot.cli.sources import Source
 
 PICTURES = (".png", ".svg", ".pdf")
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet would compute
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet would evaluate
 
 
 class Outputs:
-    """The files that a command is asked to write, which must not be those that it reads.
+    """The files that a command writes, which must not be those that it reads.
 
-    A command says which files and folders it reads, announces what it will write before its work, saves that after it,
-    prints its results, and settles: a file that could not be written where it was wanted is then the command's error,
-    and the result is in the temporary folder.
+    A command passes the files and folders that it reads, announces its outputs before the work, saves them after it,
+    prints its results, and settles: that raises an error if an output could not be written to its path and is in the
+    temporary folder instead.
     """
 
     def __init__(self, *inputs: Path) -> None:
@@ -40,11 +41,11 @@ class Outputs:
         self._missed: list[str] = []
 
     def announce(self, path: Path | None, *endings: str) -> None:
-        """Refuse a file that is read, that cannot be written, or of another kind than is written (any by default)."""
+        """Refuse a file that is an input, cannot be written, or has none of the given endings."""
         if path is None:
             return
         _check_ending(path, path, endings)
-        target = Path(os.path.realpath(path))  # a link is followed in writing too
+        target = Path(os.path.realpath(path))  # links are followed
         if not target.parent.is_dir():
             raise InputError(f"{path}: there is no folder {target.parent}")
         check_writable(path)
@@ -54,7 +55,7 @@ class Outputs:
         _check_ending(path, target, endings)
 
     def _read_files(self) -> Iterator[Path]:
-        """The files that are read, those of folders included."""
+        """The input files, including those in folders."""
         for path in self._inputs:
             if path.is_dir():
                 yield from (file for file in path.iterdir() if ending_of(file) in ENDINGS)
@@ -62,7 +63,7 @@ class Outputs:
                 yield path
 
     def announce_picture(self, path: Path | None) -> None:
-        """Refuse a picture that could not be drawn or written."""
+        """Refuse a picture that cannot be drawn or written."""
         self.announce(path, *PICTURES)
         if path is not None:
             from anchorot.plot import new_figure
@@ -70,12 +71,12 @@ class Outputs:
             new_figure(1, 1)  # raises if matplotlib is missing
 
     def announce_folder(self, path: Path | None) -> None:
-        """Refuse a folder that could not be made or written to."""
+        """Refuse a folder that cannot be made or written to."""
         if path is None:
             return
         there = next(each for each in (path, *path.absolute().parents) if each.exists() or each.is_symlink())
         if not there.is_dir():
-            kind = "a file" if there.exists() else "a link that leads nowhere"
+            kind = "a file" if there.exists() else "a broken link"
             raise InputError(f"{path}: a folder is needed, but {there} is {kind}")
         try:
             check_writable(there / "probe")
@@ -83,7 +84,7 @@ class Outputs:
             raise OSError(error.errno, error.strerror, str(path)) from None
 
     def save(self, path: Path | None, write: Callable[[Path], object]) -> None:
-        """Write a file whole or not at all; if that fails, write it to the temporary folder."""
+        """Write a file atomically; if that fails, write it to the temporary folder."""
         if path is None:
             return
         try:
@@ -95,7 +96,7 @@ class Outputs:
             self._written.append(path)
 
     def save_picture(self, path: Path | None, draw: Callable[[], "Figure"]) -> None:
-        """Draw a picture, if one is wanted, and save it."""
+        """Draw and save a picture, if there is a path for it."""
         if path is not None:
             figure = draw()
             self.save(path, lambda temporary: figure.savefig(temporary, dpi=130, facecolor="white"))
@@ -105,13 +106,13 @@ class Outputs:
         return [f"written: [bold]{plain(str(path))}[/]" for path in self._written]
 
     def settle(self) -> None:
-        """Raise an error if a file is not where it was wanted."""
+        """Raise an error if a file could not be written to its path."""
         if self._missed:
             raise AnchorotError("; ".join(self._missed))
 
 
 def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
-    """Write rows of numbers and of names, which come from outside (see `cell`), by commas, or by tabs as .tsv."""
+    """Write rows of numbers and untrusted names (see `cell`), separated by commas, or by tabs in .tsv files."""
     separator = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open("w", newline="", encoding="utf-8", errors="backslashreplace") as handle:
         csv.writer(handle, delimiter=separator).writerows(
@@ -122,13 +123,13 @@ def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
 def write_archive(
     path: Path, sources: "Sequence[Source]", options: dict[str, Any], reading: dict[str, Any], **arrays: Any
 ) -> None:
-    """Write arrays as .npz, with the names and groups of their spaces and with what they were made by."""
+    """Write arrays as .npz, with names and groups of the spaces and the options that were used."""
     arrays |= {"names": [source.name for source in sources], "groups": [source.group for source in sources]}
     np.savez_compressed(path, **arrays, options=json.dumps(options), reading=json.dumps(reading))
 
 
 def cell(name: str) -> str:
-    """Return a name that no spreadsheet takes for a formula; numbers stay numbers.
+    """Return a name that no spreadsheet evaluates as a formula; numbers are unchanged.
 
     Examples
     --------
@@ -136,32 +137,18 @@ def cell(name: str) -> str:
     >>> cell("=1+1"), cell("-7"), cell("cat")
     ("'=1+1", '-7', 'cat')
     """
-    return f"'{name}" if name.startswith(FORMULA_STARTS) and not _is_number(name) else name
-
-
-def drawable(name: str) -> str:
-    """Return a name in which matplotlib finds no formula of its own."""
-    from anchorot.plot.style import literal
-
-    return literal(printable(name))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    is_number = isinstance(number_or_word(name), float)
+    return f"'{name}" if name.startswith(FORMULA_STARTS) and not is_number else name
 
 
 def _check_ending(path: Path, target: Path, endings: Sequence[str]) -> None:
     if endings and target.suffix.lower() not in endings:
-        link = "" if target == path else f"leads to {target.name}, but "
+        link = "" if target == path else f"a link to {target.name}, but "
         raise InputError(f"{path}: {link}the file must end in {' or '.join(endings)}")
 
 
 def _are_one(target: Path, file: Path) -> bool:
-    """Whether both are there and are one file, by whatever paths, links or names in capitals."""
+    """Whether both exist and are the same file, whatever their paths, links or case."""
     try:
         return target.samefile(file)
     except OSError:
@@ -169,15 +156,15 @@ def _are_one(target: Path, file: Path) -> bool:
 
 
 def _rescued(path: Path, write: Callable[[Path], object]) -> str:
-    """Save a result that could not be saved where it was wanted, and say where it is."""
+    """Save a result in the temporary folder; return a text that says where it is."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="anchorot-"))
     except OSError as error:
-        return f"nor is there a temporary folder to save it in ({error.strerror})"
+        return f"there is no temporary folder to save it in either ({error.strerror})"
     rescued = folder / f"result{path.suffix}"
     try:
         write(rescued)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        return f"nor could it be saved in {folder.parent} ({error.strerror or error})"
+        return f"it could not be saved in {folder.parent} either ({error.strerror or error})"
     return f"it is saved as {rescued} instead"

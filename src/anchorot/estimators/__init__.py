@@ -10,6 +10,13 @@ except ImportError:
 from anchorot.estimators.aligner import EmbeddingAligner
 from anchorot.estimators.kernels import AnchorKernel, AnchorProcessKernel
 from anchorot.estimators.neighbors import AnchorNeighborsClassifier
-from anchorot.estimators.vectors import AnchorEmbedding
+from anchorot.estimators.vectors import AnchorEmbedding, AnchorSignature
 
-__all__ = ["AnchorEmbedding", "AnchorKernel", "AnchorNeighborsClassifier", "AnchorProcessKernel", "EmbeddingAligner"]
+__all__ = [
+    "AnchorEmbedding",
+    "AnchorKernel",
+    "AnchorNeighborsClassifier",
+    "AnchorProcessKernel",
+    "AnchorSignature",
+    "EmbeddingAligner",
+]

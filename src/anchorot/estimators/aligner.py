@@ -20,8 +20,10 @@ class EmbeddingAligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     Parameters
     ----------
-    metric : {"cosine", "euclidean"}
-        Whether points are compared by direction or by position.
+    metric : {"auto", "cosine", "euclidean"}
+        Whether points are compared by direction or by position; "auto" keeps what more points agree on.
+    seeds : iterable of pairs (i, j) or mapping, optional
+        Rows of `X` and of `Y` that are known to go together.
     n_landmarks : int, optional
         Number of points of each side that are aligned by their distances.
     rng : None, int or numpy.random.Generator
@@ -49,13 +51,15 @@ class EmbeddingAligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def __init__(
         self,
-        metric: str = "cosine",
+        metric: str = "auto",
         *,
+        seeds: Any = None,
         n_landmarks: int | None = None,
         rng: RngLike = 0,
         device: str | None = None,
     ) -> None:
         self.metric = metric
+        self.seeds = seeds
         self.n_landmarks = n_landmarks
         self.rng = rng
         self.device = device
@@ -81,6 +85,7 @@ class EmbeddingAligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             points,
             Y,
             metric=self.metric,
+            seeds=self.seeds,
             n_landmarks=self.n_landmarks,
             rng=self.rng,
             device=self.device,

@@ -1,4 +1,4 @@
-"""Positive definite kernels from the Anchor Energy, for kernel machines and Gaussian processes."""
+"""Positive definite kernels from distances between spaces, for kernel machines and Gaussian processes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter,
 from anchorot._typing import Float64s
 from anchorot._validate import check_choice, check_integer, check_nonnegative
 from anchorot.anchors.attributes import AttributesLike
-from anchorot.estimators.training import ComparesToTraining, check_energy_power, compare
+from anchorot.estimators.training import ComparesToTraining, check_energy_power, compare, squared_distances
 from anchorot.exceptions import InputError
-from anchorot.many.metrics import SQUARED
+from anchorot.many.metrics import WITH_KERNEL
 from anchorot.many.spaces import check_collection
 
 ASYMMETRY = 1e-6  # of a matrix of energies, relative to the largest; allows float32
@@ -27,7 +27,8 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
     - "rbf": :math:`k(x, y) = \exp(-\gamma\,AE(x, y))`, the Gaussian kernel of that space,
     - "distance": :math:`k(x, y) = (AE(x, o) + AE(y, o) - AE(x, y)) / 2`, its inner product with origin o,
 
-    are positive definite for all spaces.
+    are positive definite for all spaces. So they are with :math:`SAW_1` or :math:`SAW_2^2`
+    (:func:`~anchorot.sliced_anchor_wasserstein`) in place of AE: ``metric="saw"`` with p = 1 or 2.
 
     Parameters
     ----------
@@ -38,15 +39,16 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
     reference : "mean" or int
         For "distance": o is the mean of the training spaces in the Hilbert space, which centres the training matrix, or
         the training space with this index.
-    metric : {"ae", "precomputed"}
-        With "precomputed" X is a matrix of Anchor Energies: (N, N) between the training spaces in `fit`, (M, N) from
-        other spaces to them in `transform`. Cross-validation indexes its rows and its columns.
+    metric : {"ae", "saw", "precomputed"}
+        With "precomputed" X is a matrix of squared distances, such as Anchor Energies, SAW_1 or SAW_2 squared: (N, N)
+        between the training spaces in `fit`, (M, N) from other spaces to them in `transform`. Cross-validation indexes
+        its rows and its columns.
     robust : bool
         Compare ranks of costs.
     p : {1, 2}
         Power of the costs. For p >= 3 the Anchor Energy is not a squared distance, so there is no kernel.
     ground : {"w1", "w2"}
-        The distance between anchors, see :func:`~anchorot.anchor_energy`; "w2" needs p = 1 and no attributes.
+        For "ae": the distance between anchors, see :func:`~anchorot.anchor_energy`; "w2" needs p = 1 and no attributes.
     attributes : {"types", "features"}, FeatureMap, optional
         Compare points by their types or features too, see :func:`~anchorot.anchor_energy`. `max_cost` and the map of
         features are learnt from the training spaces, and kept in `attribute_rule_`.
@@ -83,7 +85,7 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
     [[1.0, 0.9, 0.4, 0.4], [0.9, 1.0, 0.4, 0.4], [0.4, 0.4, 1.0, 1.0], [0.4, 0.4, 1.0, 1.0]]
     """
 
-    _metrics = SQUARED
+    _metrics = WITH_KERNEL
 
     def __init__(
         self,
@@ -137,12 +139,15 @@ class AnchorKernel(ClassNamePrefixFeaturesOutMixin, ComparesToTraining, Transfor
         -------
         ndarray of shape (M, N)
         """
-        return self._kernel(self._to_training(X))
+        return self._kernel(self._squared(self._to_training(X)))
+
+    def _squared(self, values: Float64s) -> Float64s:
+        return squared_distances(values, self.metric, self.p)
 
     def _fit(self, X: Any) -> Float64s:
         check_choice(self.kind, "kind", ("rbf", "distance"))
         given = self._keep(X)
-        energies = self._among_training() if given is None else _check_energies(given)
+        energies = self._squared(self._among_training()) if given is None else _check_energies(given)
         self._n_features_out = len(energies)
         if self.kind == "rbf":
             self.gamma_ = _scale(energies) if self.gamma == "scale" else check_nonnegative(self.gamma, "gamma")
@@ -202,6 +207,8 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         Initial value; a good choice is 1 / the median AE, which is the `gamma_` of :class:`AnchorKernel`.
     gamma_bounds : (float, float) or "fixed"
         Bounds of gamma.
+    metric : {"ae", "saw"}
+        With "saw" the kernel is :math:`\exp(-\gamma\,SAW_1)`, or :math:`\exp(-\gamma\,SAW_2^2)` for p = 2.
     robust : bool
         Compare ranks of costs.
     p : {1, 2}
@@ -234,6 +241,7 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         gamma: float = 1.0,
         gamma_bounds: tuple[float, float] | str = (1e-5, 1e5),
         *,
+        metric: str = "ae",
         robust: bool = False,
         p: int = 1,
         ground: str = "w1",
@@ -243,6 +251,7 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
     ) -> None:
         self.gamma = gamma
         self.gamma_bounds = gamma_bounds
+        self.metric = metric
         self.robust = robust
         self.p = p
         self.ground = ground
@@ -257,7 +266,7 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return the kernel matrix of X and Y (or of X), and if asked its derivative in log(gamma), (N, N, 1)."""
-        energies = self._energies(X) if Y is None else compare(X, Y, **self._options())
+        energies = self._energies(X) if Y is None else self._squared(compare(X, Y, **self._options()))
         values = np.exp(-self.gamma * energies)
         if not eval_gradient:
             return values
@@ -279,15 +288,25 @@ class AnchorProcessKernel(StationaryKernelMixin, GenericKernelMixin, Kernel):
         known_spaces, known_options, known = getattr(self, "_known", ([], {}, None))
         same = len(spaces) == len(known_spaces) and all(x is y for x, y in zip(spaces, known_spaces, strict=True))
         if known is None or not same or options != known_options:
-            known = compare(spaces, **options)
+            known = self._squared(compare(spaces, **options))
             self._known = spaces, options, known
         return known
 
+    def _squared(self, values: Float64s) -> Float64s:
+        return squared_distances(values, self.metric, self.p)
+
     def _options(self) -> dict[str, Any]:
+        check_choice(self.metric, "metric", WITH_KERNEL)
         if self.attributes == "features" or (self.attributes is not None and self.max_cost is None):
             raise InputError(
                 "a kernel with attributes needs a fixed max_cost and, for features, a fixed feature_map(...), "
                 f"but got attributes={self.attributes!r}, max_cost={self.max_cost!r}"
             )
         compared = {"ground": self.ground, "attributes": self.attributes, "max_cost": self.max_cost}
-        return {"p": check_energy_power(self.p), "robust": self.robust, "n_jobs": self.n_jobs, **compared}
+        return {
+            "metric": self.metric,
+            "p": check_energy_power(self.p),
+            "robust": self.robust,
+            "n_jobs": self.n_jobs,
+            **compared,
+        }

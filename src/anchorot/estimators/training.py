@@ -11,7 +11,7 @@ from anchorot._validate import check_choice
 from anchorot.anchors.attribute_features import settle_attributes
 from anchorot.anchors.attributes import AttributesLike
 from anchorot.exceptions import InputError
-from anchorot.many.metrics import metric_of
+from anchorot.many.metrics import METRICS, WITH_ATTRIBUTES, metric_of
 from anchorot.many.pairwise import pairwise
 from anchorot.many.spaces import Inputs
 
@@ -19,10 +19,17 @@ PRECOMPUTED = "precomputed"
 
 
 def check_energy_power(p: Any) -> Any:
-    """Return p if the Anchor Energy is then the square of a distance in a Hilbert space; p may be None."""
+    """Return p if values are then powers of distances in a Hilbert space; p may be None."""
     if p not in (None, 1, 2):
-        raise InputError(f"got p={p!r}, but the Anchor Energy is the square of a distance only for p=1 and p=2")
+        raise InputError(f"got p={p!r}, but values are squared distances, as kernels need, only for p=1 and p=2")
     return p
+
+
+def squared_distances(values: Float64s, metric: str, p: int | None) -> Float64s:
+    """Values of a metric to the power that makes them squared distances in a Hilbert space; others as they are."""
+    kind = METRICS.get(metric)
+    power = 1 if kind is None or kind.kernel_power is None else kind.kernel_power(kind.power if p is None else p)
+    return values if power == 1 else values**power
 
 
 def load_spaces(spaces: Any) -> list[Any]:
@@ -90,7 +97,7 @@ class ComparesToTraining:
         )
         if metric == "ae":
             check_energy_power(self.p)
-        if metric == "ae" and self.ground == "w1":  # sort once
+        if metric in WITH_ATTRIBUTES and self.ground == "w1":  # sort once
             self.spaces_ = [chosen.prepare(x) for x in self.spaces_]
         return None
 

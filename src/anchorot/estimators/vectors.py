@@ -1,4 +1,4 @@
-"""Embeddings of spaces as plain feature vectors."""
+"""Embeddings and signatures of spaces as plain feature vectors."""
 
 from __future__ import annotations
 
@@ -9,17 +9,29 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anchorot._typing import RngLike
-from anchorot.anchors.attribute_features import parts_of, settle_attributes
+from anchorot._typing import Float64s, RngLike
+from anchorot.anchors.attribute_features import settle_attributes
 from anchorot.anchors.attributes import AttributesLike
+from anchorot.anchors.cell_averages import parts_of
 from anchorot.anchors.grid import Grid, check_shape
+from anchorot.anchors.signature import SHAPE, signature
+from anchorot.anchors.signature import check_shape as check_signature_shape
 from anchorot.distances.w2_energy import is_w2
 from anchorot.estimators.training import load_spaces
 from anchorot.search.embedding import Embedding
 from anchorot.search.projections import Projections
 
 
-class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class _Vectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Turns a list of spaces, which is no matrix, into vectors."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+class AnchorEmbedding(_Vectors):
     """Turn spaces into vectors, with twice the squared distance of two a lower bound of their Anchor Energy.
 
     The same as :func:`~anchorot.embed`, over a range of costs learnt from the training spaces.
@@ -87,11 +99,6 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.attributes = attributes
         self.max_cost = max_cost
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the range of costs.
 
@@ -120,3 +127,56 @@ class AnchorEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_is_fitted(self)
         embedding = self.projections_ or Embedding(self.grid_, self.robust, self.attribute_rule_, self.parts_)
         return np.stack([embedding(x, k) for k, x in enumerate(load_spaces(X))])
+
+
+class AnchorSignature(_Vectors):
+    """Turn spaces into signatures, whose Euclidean distance is a lower bound of Sliced Anchor Wasserstein, SAW_2.
+
+    The same as :func:`~anchorot.signature`, flattened. Nothing is learnt: vectors of all fits can be compared.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Numbers of levels and of shares. For uniform spaces of n points, (n, n) makes the distance SAW_2 itself.
+    robust : bool
+        Use the ranks of the costs.
+    max_cost : float, optional
+        Costs above this value count as this value.
+
+    Attributes
+    ----------
+    shape_ : (int, int)
+        The shape in use; a row of the result reshaped to it is a signature.
+
+    Examples
+    --------
+    >>> from anchorot.estimators import AnchorSignature
+    >>> line, triangle = [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    >>> AnchorSignature(shape=(3, 3)).fit_transform([line, triangle]).shape
+    (2, 9)
+    """
+
+    def __init__(self, shape: tuple[int, int] = SHAPE, *, robust: bool = False, max_cost: float | None = None) -> None:
+        self.shape = shape
+        self.robust = robust
+        self.max_cost = max_cost
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the options.
+
+        Parameters
+        ----------
+        X : sequence of Space, AnchorFeatures, cost matrices or paths
+        y : None
+            Not used.
+        """
+        load_spaces(X)
+        self.shape_ = check_signature_shape(self.shape)
+        self._n_features_out = self.shape_[0] * self.shape_[1]
+        return self
+
+    def transform(self, X: Any) -> Float64s:
+        """Return the signatures of N spaces, of shape (N, levels * shares)."""
+        check_is_fitted(self)
+        options: dict[str, Any] = {"robust": self.robust, "max_cost": self.max_cost}
+        return np.stack([signature(x, self.shape_, **options).ravel() for x in load_spaces(X)])

@@ -10,7 +10,8 @@ from anchorot.plot.distances import distance_map, distance_matrix
 from anchorot.plot.maps import embedding_pair, error_curve, matching
 from anchorot.plot.matches import matched_graphs, plan
 from anchorot.plot.shapes import shape
-from anchorot.plot.significance import null_distribution, scale_curve
+from anchorot.plot.signatures import signature
+from anchorot.plot.significance import null_distribution, scale_curve, type_pairs
 from anchorot.plot.style import PALETTE, new_figure
 
 __all__ = [
@@ -27,4 +28,6 @@ __all__ = [
     "plan",
     "scale_curve",
     "shape",
+    "signature",
+    "type_pairs",
 ]

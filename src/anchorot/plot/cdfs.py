@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike
 from anchorot._typing import Float64s
 from anchorot._validate import check_integer
 from anchorot.distances.energy import anchor_energy
-from anchorot.plot.style import BLUE, INK, RED, given_or_current, legible, quiet_frame, slim_colorbar
-from anchorot.space import Space, as_space, heavy_part
+from anchorot.plot.style import BLUE, RED, given_or_current, legible, quiet_frame, slim_colorbar
+from anchorot.space import Space, as_space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
 
 
 class ShareField(NamedTuple):
@@ -63,10 +62,6 @@ def anchor_cdfs(
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Notes
     -----
     O(n² log K + n K) time and O(n K) memory for K cells per side.
@@ -79,23 +74,24 @@ def anchor_cdfs(
     >>> ax.get_legend().get_title().get_text()
     'AE = 0.2963'
     """
-    red, blue = (heavy_part(as_space(space, robust=robust)) for space in (x, y))
+    red, blue = (as_space(space, robust=robust).support() for space in (x, y))
     n_curves = check_integer(n_curves, "n_curves", 0)
     field = share_field(red, blue, check_integer(resolution, "resolution", 2))
     ax = given_or_current(ax, 6.8, 4.6)
     integrand = np.sign(field.difference) * 2 * field.difference**2
     most = float(np.abs(integrand).max()) or 1.0
     extent = (field.edges[0], field.edges[-1], 0.0, 1.0)
-    colours: dict[str, Any] = {"cmap": _red_and_blue(), "vmin": -most, "vmax": most}
+    from matplotlib.colors import LinearSegmentedColormap
+
+    red_and_blue = LinearSegmentedColormap.from_list("red and blue", [BLUE, "white", RED])
+    colours: dict[str, Any] = {"cmap": red_and_blue, "vmin": -most, "vmax": most}
     image = ax.imshow(integrand, **colours, origin="lower", extent=extent, aspect="auto")
     sides = zip((red, blue), (field.heights_x, field.heights_y), (RED, BLUE), names, strict=True)
     for space, heights, colour, name in sides:
         _draw_curves(ax, field.edges, heights, space.weights, colour, name, n_curves)
     ax.set_xlim(extent[:2])
     ax.set_ylim(0, 1)
-    ax.set_xlabel("rank of the cost" if robust else "cost", color=INK)
-    ax.set_ylabel("level", color=INK)
-    quiet_frame(ax)
+    quiet_frame(ax, "rank of the cost" if robust else "cost", "level")
     title = f"{'robust ' * robust}AE = {anchor_energy(red, blue):.4g}"
     legend = ax.legend(title=title, loc="lower right", alignment="left", fontsize=9, edgecolor="none", framealpha=0.85)
     legend.get_title().set_fontweight("bold")
@@ -152,9 +148,3 @@ def _outline(edges: Float64s, heights: Float64s) -> Float64s:
     flat = np.repeat(heights, 2, axis=-1)
     whole = np.concatenate([flat, np.ones((*flat.shape[:-1], 1))], axis=-1)
     return np.stack(np.broadcast_arrays(np.repeat(edges, 2)[1:], whole), axis=-1)
-
-
-def _red_and_blue() -> Colormap:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("red and blue", [BLUE, "white", RED])

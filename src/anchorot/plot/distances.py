@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 
 from anchorot._layout import classical_mds
 from anchorot._typing import Float64s, Int64s
-from anchorot._validate import check_finite, check_numbers, point_values
+from anchorot._validate import check_finite, check_square, point_values
 from anchorot.exceptions import InputError
 from anchorot.plot.style import (
-    GRID,
     INK,
     PALETTE,
     QUIET,
@@ -57,10 +56,6 @@ def distance_matrix(
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> import anchorot as ao
@@ -68,9 +63,8 @@ def distance_matrix(
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['cat', 'dog']
     """
-    square = _check_square(distances)
+    square, groups, names = _checked(distances, groups, names)
     count = len(square)
-    groups, names = _one_each(groups, "groups", count), _one_each(names, "names", count)
     order, starts = _blocks([0] * count if groups is None else groups)
     ax = given_or_current(ax, 6.2, 5.2)
     image = ax.imshow(square[np.ix_(order, order)], cmap="magma_r", vmin=0, interpolation=sharpness(ax, count))
@@ -119,24 +113,18 @@ def distance_map(
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> import anchorot as ao
     >>> energies = [[0, 1, 4], [1, 0, 4], [4, 4, 0]]
     >>> ax = ao.plot.distance_map(energies, ["cat", "cat", "dog"])
     """
-    square = _check_square(distances)
+    square, groups, names = _checked(distances, groups, names)
     count = len(square)
-    groups, names = _one_each(groups, "groups", count), _one_each(names, "names", count)
     areas = np.ones(count) if sizes is None else np.asarray(_one_each(sizes, "sizes", count))
     ax = given_or_current(ax, 6.4, 5.2)
     coordinates = classical_mds(square if squared else square**2)
-    ordinary = 90 if count < 60 else 36
-    area = ordinary * areas
+    area = (90 if count < 60 else 36) * areas
     of_group = ["" for _ in range(count)] if groups is None else [str(group) for group in groups]
     for index, name in enumerate(dict.fromkeys(of_group)):
         members = [i for i in range(count) if of_group[i] == name]
@@ -154,20 +142,18 @@ def distance_map(
             handle.set_sizes([60])  # type: ignore[union-attr]
     ax.set_aspect("equal", adjustable="datalim")
     ax.margins(0.12)
-    ax.grid(color=GRID, linewidth=0.8)
-    ax.set_axisbelow(True)
-    ax.set_xlabel("first coordinate (distance)", fontsize=9, color=QUIET)
-    ax.set_ylabel("second coordinate (distance)", fontsize=9, color=QUIET)
-    quiet_frame(ax)
+    quiet_frame(ax, "first coordinate (distance)", "second coordinate (distance)", has_grid=True)
     return ax
 
 
-def _check_square(distances: ArrayLike) -> Float64s:
-    array = check_numbers(distances, "distances").astype(np.float64, copy=False)
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
-        raise InputError(f"distances has shape {array.shape}, but a square matrix (N, N) is needed")
+def _checked(
+    distances: ArrayLike, groups: Sequence[object] | None, names: Sequence[object] | None
+) -> tuple[Float64s, list[Any] | None, list[Any] | None]:
+    array = check_square(distances, "distances").astype(np.float64, copy=False)
+    if array.size == 0:
+        raise InputError(f"distances has shape {array.shape}, but at least one space is needed")
     check_finite(array, "distances")
-    return array
+    return array, _one_each(groups, "groups", len(array)), _one_each(names, "names", len(array))
 
 
 def _one_each(values: Sequence[object] | None, name: str, count: int) -> list[Any] | None:

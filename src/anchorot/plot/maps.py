@@ -20,12 +20,11 @@ from anchorot.plot.distances import write_labels
 from anchorot.plot.matches import draw_lines, some_points
 from anchorot.plot.style import (
     BLUE,
-    GRID,
     INK,
-    NOTHING,
+    PALE,
     PALETTE,
-    QUIET,
     RED,
+    draw_blocks,
     given_or_current,
     hide_frame,
     legible,
@@ -70,10 +69,6 @@ def error_curve(
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> import anchorot as ao
@@ -82,7 +77,7 @@ def error_curve(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['mine: mean 33.3']
     """
-    named = {"": scores} if isinstance(scores, AlignmentScores) else scores
+    named: Any = {"": scores} if isinstance(scores, AlignmentScores) else scores
     if not isinstance(named, Mapping) or not all(isinstance(one, AlignmentScores) for one in named.values()):
         raise InputError(
             f"scores must be those of alignment_scores, or a mapping of names to them, but got {shown(scores)}"
@@ -105,12 +100,9 @@ def error_curve(
         ax.step(places, heights, where="post", color=colour, lw=1.8, ls=style, label=label)
     ax.set_xlim(0, right)
     ax.set_ylim(0, 1.01)
-    ax.set_xlabel(UNITS[unit][1] + (", up to symmetry" if up_to_symmetry else ""), fontsize=9, color=INK)
-    ax.set_ylabel("share of points", fontsize=9, color=INK)
-    ax.grid(color=GRID, linewidth=0.8)
-    ax.set_axisbelow(True)
     ax.legend(loc="lower right", frameon=False, fontsize=9)
-    quiet_frame(ax)
+    xlabel = UNITS[unit][1] + (", up to symmetry" if up_to_symmetry else "")
+    quiet_frame(ax, xlabel, "share of points", has_grid=True)
     return ax
 
 
@@ -152,10 +144,6 @@ def matching(
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> import anchorot as ao
@@ -164,9 +152,9 @@ def matching(
     (['cat', 'dog'], [[0.5, 0.5], [0.0, 1.0]])
     """
     matches = _matches(found)
-    if labels is None:
-        return _points_matched(matches, found.shape[1] if isinstance(found, Correspondence) else None, ax)
     m = found.shape[1] if isinstance(found, Correspondence) else None
+    if labels is None:
+        return _points_matched(matches, m, ax)
     first, second = check_label_pair(labels, len(matches), m)
     check_labelled(matches, second)
     found_table = category_table(matches, first, second)
@@ -215,10 +203,6 @@ def embedding_pair(
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> import numpy as np
@@ -248,13 +232,9 @@ def embedding_pair(
         ax.scatter([], [], s=36, facecolors=face, edgecolors=colour, linewidths=0.9, label=name)
     ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=9, handletextpad=0.2)
     ax.set_aspect("equal", adjustable="datalim")
-    for axis, share, which in zip("xy", placed.shares, ("first", "second"), strict=True):
-        text = f"{which} main direction, {share:.0%} of the variance"
-        ax.set(**{f"{axis}label": text})
-        getattr(ax, f"{axis}axis").label.set(fontsize=9, color=QUIET)
-    ax.grid(color=GRID, linewidth=0.8)
-    ax.set_axisbelow(True)
-    quiet_frame(ax)
+    titles = zip(("first", "second"), placed.shares, strict=True)
+    xlabel, ylabel = (f"{which} principal axis, {share:.0%} of the variance" for which, share in titles)
+    quiet_frame(ax, xlabel, ylabel, has_grid=True)
     return ax
 
 
@@ -266,9 +246,9 @@ def _category_colours(
     kinds, codes = encode_labels(texts, len(texts))
     order = np.argsort(-np.bincount(codes), kind="stable")[: len(PALETTE)]
     colour_of = {str(kinds[code]): PALETTE[place] for place, code in enumerate(order)}
-    colours = [colour_of.get(text, NOTHING) for text in texts]
+    colours = [colour_of.get(text, PALE) for text in texts]
     named = [(literal(name), colour) for name, colour in colour_of.items()]
-    others = [("others", NOTHING)] if len(kinds) > len(order) else []
+    others = [("others", PALE)] if len(kinds) > len(order) else []
     return (colours[: len(first)], colours[len(first) :]), named + others
 
 
@@ -291,14 +271,7 @@ def _points_matched(matches: Int64s, m: int | None, ax: Axes | None) -> Axes:
     cells = min(n, MAX_CELLS), min(m, MAX_CELLS)
     matched = np.flatnonzero(matches >= 0)
     blocks, _, _ = np.histogram2d(matched, matches[matched], bins=cells, range=((-0.5, n - 0.5), (-0.5, m - 0.5)))
-    extent = (-0.5, m - 0.5, n - 0.5, -0.5)
-    image = ax.imshow(blocks, cmap="magma_r", vmin=0, extent=extent, interpolation=sharpness(ax, max(cells)))
-    if max(n, m) > 3 * min(n, m):
-        ax.set_aspect("auto")
-    quiet_frame(ax)
-    ax.locator_params(integer=True)
-    ax.set_xlabel("match in the second space", fontsize=9, color=INK)
-    ax.set_ylabel("point of the first space", fontsize=9, color=INK)
+    image = draw_blocks(ax, blocks, (n, m), "match in the second space", "point of the first space")
     if max(cells) < max(n, m):
         slim_colorbar(ax, image, "points in a block")
     return ax

@@ -17,17 +17,7 @@ from anchorot.align.plans import check_plan
 from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError
 from anchorot.plot.shapes import View, check_values, colour_scale, dot_areas, draw, one_colour, value_colours, view
-from anchorot.plot.style import (
-    BLUE,
-    INK,
-    NOTHING,
-    RED,
-    given_or_current,
-    hide_axes,
-    quiet_frame,
-    sharpness,
-    slim_colorbar,
-)
+from anchorot.plot.style import BLUE, INK, PALE, RED, draw_blocks, given_or_current, hide_axes, slim_colorbar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,10 +57,6 @@ def matched_graphs(
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> import anchorot as ao
@@ -102,7 +88,7 @@ def matched_graphs(
 def _colours_by(values: ArrayLike, found: Int64s, m: int) -> tuple[Float64s, Float64s]:
     """Colours of the first side by value, and of their matches."""
     numbers = check_values(values, len(found))
-    colours_x, colours_y = value_colours(colour_scale(numbers), numbers), one_colour(NOTHING, m)
+    colours_x, colours_y = value_colours(colour_scale(numbers), numbers), one_colour(PALE, m)
     matched = np.flatnonzero(found >= 0)[::-1]  # reversed, so that the first one overwrites the others
     colours_y[found[matched]] = colours_x[matched]
     return colours_x, colours_y
@@ -113,7 +99,7 @@ def _colours_of_map(second: View, found: Int64s) -> tuple[Float64s, Float64s]:
     places = second.points[:, 0]
     colours_y = value_colours(colour_scale(places), places)
     colours_x = colours_y[found]
-    colours_x[found < 0] = one_colour(NOTHING, 1)
+    colours_x[found < 0] = one_colour(PALE, 1)
     return colours_x, colours_y
 
 
@@ -184,10 +170,6 @@ def plan(
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> import anchorot as ao
@@ -198,28 +180,17 @@ def plan(
     array = check_plan(plan)
     if order is not None:
         check_choice(order, "order", ("match",))
-        array = array[:, _columns_by_match(array)]
+        row_of = match(array.T, "assignment")
+        row_of = np.where(row_of < 0, match(array.T), row_of)  # unmatched columns join the row of most shared mass
+        array = array[:, np.argsort(row_of, kind="stable")]
     n, m = array.shape
     ax = given_or_current(ax, 5.6, 5)
     blocks = _pooled(_pooled(array, 0), 1)
-    extent = (-0.5, m - 0.5, n - 0.5, -0.5)
-    image = ax.imshow(blocks, cmap="magma_r", vmin=0, extent=extent, interpolation=sharpness(ax, max(blocks.shape)))
-    quiet_frame(ax)
-    ax.locator_params(integer=True)
-    ax.set_xlabel("points of the second space", color=INK)
-    ax.set_ylabel("points of the first space", color=INK)
+    image = draw_blocks(ax, blocks, (n, m), "points of the second space", "points of the first space")
     if marginals:
         _side_bars(ax, array)
     slim_colorbar(ax, image, "mass", gap=0.09 if marginals else 0.03)
-    if max(n, m) > 3 * min(n, m):
-        ax.set_aspect("auto")
     return ax
-
-
-def _columns_by_match(array: Float64s) -> Int64s:
-    row_of = match(array.T, "assignment")
-    row_of = np.where(row_of < 0, match(array.T), row_of)  # others join the row of most shared mass
-    return np.argsort(row_of, kind="stable")
 
 
 def _pooled(array: Float64s, axis: int) -> Float64s:

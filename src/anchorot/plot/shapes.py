@@ -12,7 +12,7 @@ from anchorot._layout import Drawable, drawable, face_normals, scene, unit
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_numbers
 from anchorot.exceptions import InputError
-from anchorot.plot.style import NOTHING, PALETTE, given_or_current, hide_axes, slim_colorbar
+from anchorot.plot.style import PALE, PALETTE, given_or_current, hide_axes, slim_colorbar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,10 +51,6 @@ def shape(
         Label of the colour bar, with units.
     ax : matplotlib.axes.Axes, optional
         Where to draw; pyplot's current one by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -110,7 +106,7 @@ def colour_scale(values: Float64s) -> ScalarMappable:
 def value_colours(scale: ScalarMappable, values: Float64s) -> Float64s:
     """Return colours (n, 3) of numbers, grey for NaN."""
     colours = np.asarray(scale.to_rgba(np.nan_to_num(values)), np.float64)[:, :3]
-    colours[np.isnan(values)] = one_colour(NOTHING, 1)
+    colours[np.isnan(values)] = one_colour(PALE, 1)
     return colours
 
 

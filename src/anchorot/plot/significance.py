@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anchorot._typing import Float64s
-from anchorot.plot.style import BLUE, INK, NOTHING, QUIET, RED, given_or_current, quiet_frame
+from anchorot._validate import check_integer
+from anchorot.exceptions import InputError
+from anchorot.plot.style import BLUE, PALE, QUIET, RED, given_or_current, literal, quiet_frame, slim_colorbar
 from anchorot.stats.permutation import PermutationTest
-from anchorot.stats.scale import ScaleTest
+from anchorot.stats.scale_result import ScaleTest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BINS = 60
+BINS = 60  # of a histogram of permuted statistics
+MIN_RANGE = 0.1  # of the colours of effects: noise below stays pale
 MAX_LINEAR_RATIO = 4.0  # of the observed statistic to the largest of the null; beyond, the axis is logarithmic
 
 
@@ -43,7 +46,7 @@ def null_distribution(test: PermutationTest, *, ax: Axes | None = None) -> Axes:
     far = low > 0 and len(null) > 0 and high > MAX_LINEAR_RATIO * null.max()
     bins = np.geomspace(low, high, BINS + 1) if far else np.linspace(low, high, BINS + 1)
     # the p-value counts the permutations from the observed statistic on
-    for part, colour in ((null[null < test.statistic], NOTHING), (null[null >= test.statistic], BLUE)):
+    for part, colour in ((null[null < test.statistic], PALE), (null[null >= test.statistic], BLUE)):
         ax.hist(part, bins=bins.tolist(), color=colour, edgecolor="white", linewidth=0.4)
     if far:
         ax.set_xscale("log")
@@ -62,10 +65,8 @@ def null_distribution(test: PermutationTest, *, ax: Axes | None = None) -> Axes:
         color=RED,
         fontsize=9,
     )
-    ax.set_xlabel("statistic under permuted labels", fontsize=9, color=INK)
-    ax.set_ylabel(f"count, of {len(test.null)} permutations", fontsize=9, color=QUIET)
+    quiet_frame(ax, "statistic under permuted labels", f"count, of {len(test.null)} permutations")
     ax.spines[["top", "right"]].set_visible(False)
-    quiet_frame(ax)
     return ax
 
 
@@ -77,7 +78,7 @@ def _range(values: Float64s) -> tuple[float, float]:
 
 
 def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: Axes | None = None) -> Axes:
-    """Draw how much groups differ at each distance, and how much they would by chance.
+    """Draw how much groups differ at each distance, and how much is expected by chance.
 
     The curve is the share of the dispersion that lies between the groups, band by band. The grey area is the range
     under permuted labels, up to the critical value for all bands, with the mean dotted. Groups differ where the curve
@@ -106,7 +107,7 @@ def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: Axes | None = None)
     ax = given_or_current(ax, 6.4, 3.6)
     edges, share, limit = test.edges, test.share, test.limit(level)
     top = np.where(np.isfinite(limit), limit, 1.0)  # with too few permutations nothing is significant
-    _fill(ax, edges, np.zeros_like(share), np.maximum(top, 0.0), NOTHING, 0.6)
+    _fill(ax, edges, np.zeros_like(share), np.maximum(top, 0.0), PALE, 0.6)
     ax.stairs(test.expected, edges, baseline=None, color=QUIET, lw=0.8, ls=":")
     differs = test.adjusted_pvalues <= level
     _fill(ax, edges, top, np.where(differs, share, top), RED, 0.25)
@@ -120,13 +121,60 @@ def scale_curve(test: ScaleTest, *, level: float = 0.05, ax: Axes | None = None)
     ax.annotate("by chance", (edges[-1], top[-1]), (-4, -4), textcoords="offset points", ha="right", va="top").set(
         color=QUIET, fontsize=8
     )
-    _annotate(ax, test, bool(differs.any()))
+    first, last = test.band
+    where = f"largest difference from {first:.3g} to {last:.3g}" if differs.any() else "no significant distance"
+    colour = RED if differs.any() else QUIET
+    text = ax.annotate(f"{where}\np = {test.pvalue:.3g}", (1.0, 0.97), xycoords="axes fraction", ha="right", va="top")
+    text.set(color=colour, fontsize=9)
     ax.set_xlim(float(edges[0]), float(edges[-1]))
     ax.set_ylim(0.0, max(1.25 * float(share.max()), 1.25 * float(top.max()), float(high.max())))
-    ax.set_xlabel("distance", fontsize=9, color=INK)
-    ax.set_ylabel("share of dispersion between groups", fontsize=9, color=QUIET)
+    quiet_frame(ax, "distance", "share of dispersion between groups")
     ax.spines[["top", "right"]].set_visible(False)
-    quiet_frame(ax)
+    return ax
+
+
+def type_pairs(test: ScaleTest, *, level: float = 0.05, most: int = 24, ax: Axes | None = None) -> Axes:
+    """Draw how much groups differ at each distance between points of each two types, significant or not.
+
+    The darker a cell, the more of the dispersion lies between the groups than is expected by chance. Cells with a frame
+    are significant: the probability that any of them is wrong is at most `level`.
+
+    Parameters
+    ----------
+    test : ScaleTest
+        Result of `scale_test` with ``type_pairs=True``.
+    level : float
+        Family-wise error rate.
+    most : int
+        Number of pairs to draw; the most certain ones, first.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; pyplot's current one by default.
+
+    Examples
+    --------
+    >>> import anchorot as ao
+    >>> tissues = ao.datasets.tissues(4, n_cells=30, rng=0)
+    >>> test = ao.scale_test(tissues, tissues.labels, attributes="types", type_pairs=True, n_resamples=99, rng=0)
+    >>> ax = ao.plot.type_pairs(test)
+    >>> len(ax.get_yticklabels()) == len(test.pairs)
+    True
+    """
+    if not test.pairs:
+        raise InputError("the test has no pairs of types; use scale_test(..., attributes='types', type_pairs=True)")
+    adjusted, effects = test.pair_adjusted_pvalues, test.pair_effects
+    order = np.lexsort((-effects.max(axis=1), adjusted.min(axis=1)))[: check_integer(most, "most", 1)]
+    ax = given_or_current(ax, 6.4, 1.2 + 0.22 * len(order))
+    rows = np.arange(len(order) + 1)
+    shown = np.maximum(effects[order], 0.0)
+    image = ax.pcolormesh(test.edges, rows, shown, cmap="magma_r", vmin=0, vmax=max(float(shown.max()), MIN_RANGE))
+    for row, band in np.argwhere(adjusted[order] <= level).tolist():
+        low, high = test.edges[band : band + 2]
+        ax.plot([low, high, high, low, low], [row, row, row + 1, row + 1, row], color=BLUE, lw=1.4)
+    ax.invert_yaxis()
+    names = [literal(f"{first} and {second}") for first, second in (test.pairs[k] for k in order)]
+    ax.set_yticks(rows[:-1] + 0.5, names)
+    quiet_frame(ax, "distance")
+    slim_colorbar(ax, image, "share between groups, beyond chance")
     return ax
 
 
@@ -134,17 +182,3 @@ def _fill(ax: Axes, edges: Float64s, low: Float64s, high: Float64s, colour: str,
     """Fill between two step functions of the bands."""
     corners = np.repeat(edges, 2)[1:-1]
     ax.fill_between(corners, np.repeat(low, 2), np.repeat(high, 2), color=colour, alpha=alpha, lw=0)
-
-
-def _annotate(ax: Axes, test: ScaleTest, differs: bool) -> None:
-    low, high = test.band
-    where = f"largest difference from {low:.3g} to {high:.3g}" if differs else "no significant distance"
-    ax.annotate(
-        f"{where}\np = {test.pvalue:.3g}",
-        (1.0, 0.97),
-        xycoords="axes fraction",
-        ha="right",
-        va="top",
-        color=RED if differs else QUIET,
-        fontsize=9,
-    )

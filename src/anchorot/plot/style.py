@@ -9,10 +9,13 @@ if TYPE_CHECKING:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colorbar import Colorbar
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+
+    from anchorot._typing import Float64s
 
 PALETTE = ("#3b6fb6", "#e07b39", "#4f9d69", "#b5484b", "#8167a9", "#c9a227", "#3f8f9b", "#8c6d53", "#d377a8", "#6b7280")
 RED, BLUE = "#b5352f", "#2f62ad"  # the paper's two sides
-INK, QUIET, FRAME, GRID, NOTHING = "#374151", "#6b7280", "#d1d5db", "#e5e7eb", "#d7dbe0"
+INK, QUIET, FRAME, GRID, PALE = "#374151", "#6b7280", "#d1d5db", "#e5e7eb", "#d7dbe0"
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -31,7 +34,6 @@ def new_figure(width: float, height: float) -> "Figure":
 
 
 def _page(width: float, height: float) -> dict[str, Any]:
-    """Size and layout of a new figure."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     return {"figsize": (width, height), "layout": ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)}
@@ -70,10 +72,27 @@ def sharpness(ax: "Axes", cells: int) -> str:
     return "nearest" if cells <= min(box.width, box.height) else "auto"
 
 
-def quiet_frame(ax: "Axes") -> None:
-    """Draw the frame and tick labels in light colours."""
+def quiet_frame(ax: "Axes", xlabel: str = "", ylabel: str = "", *, has_grid: bool = False) -> None:
+    """Label the axes, and draw the frame and tick labels, and perhaps a grid, in light colours."""
+    ax.set_xlabel(xlabel, fontsize=9, color=INK)
+    ax.set_ylabel(ylabel, fontsize=9, color=INK)
     ax.tick_params(length=0, labelsize=8, labelcolor=QUIET)
     ax.spines[:].set_color(FRAME)
+    if has_grid:
+        ax.grid(color=GRID, linewidth=0.8)
+        ax.set_axisbelow(True)
+
+
+def draw_blocks(ax: "Axes", blocks: "Float64s", shape: tuple[int, int], xlabel: str, ylabel: str) -> "AxesImage":
+    """Draw a matrix of this shape that was summed in blocks, darker for more."""
+    n, m = shape
+    extent = (-0.5, m - 0.5, n - 0.5, -0.5)
+    image = ax.imshow(blocks, cmap="magma_r", vmin=0, extent=extent, interpolation=sharpness(ax, max(blocks.shape)))
+    quiet_frame(ax, xlabel, ylabel)
+    ax.locator_params(integer=True)
+    if max(n, m) > 3 * min(n, m):
+        ax.set_aspect("auto")
+    return image
 
 
 def slim_colorbar(ax: "Axes", mappable: "ScalarMappable", label: str = "", *, gap: float = 0.03) -> "Colorbar":

@@ -22,7 +22,7 @@ from anchorot.exceptions import MissingExtraError
 from anchorot.geometry import Geometry
 from anchorot.io.atomic import replacing
 from anchorot.report.drawing import Drawing, Places, lay_out_alike, place
-from anchorot.report.payload import N_BEST_ALONE, ShownMap, deflate, pack, pack_shown, place_colours, shown_of
+from anchorot.report.payload import N_BEST_ALONE, deflate, pack, pack_versions, place_colours, versions_of
 from anchorot.report.sections import candidates, categories, confidences, spread_over, surest_matches, verdict
 
 __all__ = ["write_report"]
@@ -54,7 +54,7 @@ def write_report(
     second is rotated so that matched points are at the same positions.
 
     Two aligned graphs share one layout, with matched nodes at the same positions: common edges are dark, edges of only
-    one graph are coloured, and a click shows other possible matches of a node.
+    one graph are coloured, and a click leaves a node, its match and their edges, and lists its twins and other matches.
 
     Two aligned embeddings are drawn in the plane of largest common variance, the first after the map.
 
@@ -89,53 +89,67 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_report(f"{folder}/page.html", square, square, ao.anchor_energy_plan(square, square))
     """
-    library, version = _plotly()
+    try:
+        from plotly.offline import get_plotlyjs, get_plotlyjs_version
+    except ImportError:
+        raise MissingExtraError("plotly", "report") from None
     x, y = _sides(x, y, plan)
-    versions = shown_of(plan, (x.n, y.n))
-    is_map = isinstance(versions[0], ShownMap)
+    versions = versions_of(plan, (x.n, y.n))
+    is_map = versions[0].plan is None
     shown = plan.masses(soft=False) if isinstance(plan, Correspondence) else versions[0].plan
     places = place(x, y, shown, is_common=isinstance(plan, EmbeddingAlignment))
     drawings = Drawing(x, places.first), Drawing(y, places.second)
-    packed = pack_shown(versions, place_colours(drawings[is_map].points))
+    packed = pack_versions(versions, place_colours(drawings[is_map].points))
     if (chances := confidences(plan)) is not None:
         filled = chances[0], spread_over(chances[1], drawings[1].points) if is_map else chances[1]
         packed[0]["confidence"] = [pack(side, "f4") for side in filled]
     matrix, numbers = categories(versions[0].matches, labels)
-    facts = {**_origins(x, y), **(plan.facts(full=True) if isinstance(plan, Correspondence) else {}), **(details or {})}
+    origins = {"first space": x.origin, "second space": y.origin}
+    facts = {name: str(origin) for name, origin in origins.items() if origin is not None}
+    facts |= {**(plan.facts(full=True) if isinstance(plan, Correspondence) else {}), **(details or {})}
+    unit = "node" if isinstance(plan, GraphAlignment) else "point"
+    sides = [drawing.packed(name) for drawing, name in zip(drawings, names, strict=True)]
+    if isinstance(plan, GraphAlignment):
+        sides = [{**side, "twins": pack(twins, "i4")} for side, twins in zip(sides, plan.twins, strict=True)]
     data = {
-        "sides": [drawing.packed(name) for drawing, name in zip(drawings, names, strict=True)],
+        "pointName": unit,
+        "sides": sides,
         "versions": packed,
         "agree": places.agree,
         "categories": numbers,
     }
+    shown_of = "its matches" if is_map else "where its mass goes on the other side"
+    shown_of = "its match, its edges and its twins" if unit == "node" else shown_of
+    notes = [*_edge_notes(x, y, names), *_notes(drawings, names, places, packed[0])]
     page = Template(_template("page.html")).substitute(
         title=html.escape(title or f"{names[0]} and {names[1]}"),
         verdict=verdict(plan),
-        details=_definitions(facts),
+        details="".join(
+            f"<div><dt>{html.escape(key)}</dt><dd>{html.escape(value)}</dd></div>" for key, value in facts.items()
+        ),
         sections=candidates(plan) + matrix + surest_matches(plan, (x, y)),
         back="Clear" if is_map else "Back to colours",
-        lead=_lead(is_map),
+        lead=f"Click a {unit} on either side to see {shown_of}.",
+        unit=unit,
         names_0=html.escape(names[0]),
         names_1=html.escape(names[1]),
-        counts_0=_counted(x.n),
-        counts_1=_counted(y.n),
-        colouring=html.escape(_colouring(*(reversed(names) if is_map else names))),
-        notes=_paragraphs([*_edge_notes(x, y, names), *_notes(drawings, names, places, packed[0])]),
+        counts_0=_counted(x.n, unit),
+        counts_1=_counted(y.n, unit),
+        notes="".join(f"<p>{html.escape(note)}</p>" for note in notes),
         style=_template("page.css"),
         script="\n".join(_template(name) for name in SCRIPTS),
         # A label such as </script> must not end the script.
         data=json.dumps(data).replace("<", "\\u003c"),
-        plotly=deflate(library.encode()),
-        plotly_version=html.escape(version),
+        plotly=deflate(get_plotlyjs().encode()),
+        plotly_version=html.escape(get_plotlyjs_version()),
     )
     with replacing(path) as temporary:
-        temporary.write_text(
-            page, encoding="utf-8", errors="backslashreplace"
-        )  # file names may contain bytes that are not text
+        # file names may contain bytes that are not text
+        temporary.write_text(page, encoding="utf-8", errors="backslashreplace")
 
 
 def _sides(x: Any, y: Any, plan: object) -> tuple[Drawable, Drawable]:
-    """Both sides as drawables; aligned graphs and embeddings at the positions that the result gives them."""
+    """Both sides as drawables; aligned graphs and embeddings at the positions of the result."""
     if isinstance(plan, GraphAlignment):
         return lay_out_alike(plan)
     if isinstance(plan, EmbeddingAlignment):
@@ -143,15 +157,6 @@ def _sides(x: Any, y: Any, plan: object) -> tuple[Drawable, Drawable]:
         first, second = (Whole(Geometry(np.arange(len(side)), len(side), side)) for side in plane[:2])
         return first, second
     return drawable(x), drawable(y)
-
-
-def _plotly() -> tuple[str, str]:
-    """Source and version of the plotting library, which is embedded in the page."""
-    try:
-        from plotly.offline import get_plotlyjs, get_plotlyjs_version
-    except ImportError:
-        raise MissingExtraError("plotly", "report") from None
-    return get_plotlyjs(), get_plotlyjs_version()
 
 
 def _notes(
@@ -183,38 +188,9 @@ def _edge_notes(x: Drawable, y: Drawable, names: tuple[str, str]) -> list[str]:
     ]
 
 
-def _lead(is_map: bool) -> str:
-    if is_map:
-        return "Click a point on either side to see its matches."
-    return "Click a point on either side to see where its mass goes on the other side."
-
-
-def _colouring(placed: str, other: str) -> str:
-    return (
-        f"Points of {placed} are coloured by position; each point of {other} has the colour of its match. "
-        "Grey points are unmatched."
-    )
-
-
 def _template(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _definitions(details: Mapping[str, str]) -> str:
-    return "".join(
-        f"<div><dt>{html.escape(key)}</dt><dd>{html.escape(value)}</dd></div>" for key, value in details.items()
-    )
-
-
-def _paragraphs(notes: list[str]) -> str:
-    return "".join(f"<p>{html.escape(note)}</p>" for note in notes)
-
-
-def _counted(n: int) -> str:
-    return "1 point" if n == 1 else f"{n} points"
-
-
-def _origins(x: Drawable, y: Drawable) -> dict[str, str]:
-    """The files that the two spaces were read from, if any."""
-    named = {"first space": x.origin, "second space": y.origin}
-    return {name: str(origin) for name, origin in named.items() if origin is not None}
+def _counted(n: int, unit: str) -> str:
+    return f"1 {unit}" if n == 1 else f"{n} {unit}s"

@@ -1,5 +1,6 @@
 // Colours, traces and layouts for plotly.
 
+const DIMMED = 0.06; // opacity of the edges that do not belong to the selected node
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;" }; // plotly interprets texts as HTML
 const themed = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const parse = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
@@ -7,9 +8,10 @@ const rgb = ([red, green, blue]) => `rgb(${Math.round(red)},${Math.round(green)}
 const mix = (a, b, t) => a.map((value, k) => value + (b[k] - value) * t);
 
 // Colours of many points are flat arrays: red, green, blue of the first, of the second, ...
-const fadedColours = (colours) => {
+const fadedColours = (colours, isKept = () => false) => {
   const blank = parse(themed("faded"));
-  return Float32Array.from(colours, (value, k) => value + (blank[k % 3] - value) * 0.78);
+  const faded = (value, k) => (isKept(Math.floor(k / 3)) ? value : value + (blank[k % 3] - value) * 0.78);
+  return Float32Array.from(colours, faded);
 };
 
 // The same colour means the same share on every page; the cube root makes a share of a thousandth visible.
@@ -61,7 +63,7 @@ const columns = (values, dim) => {
 
 const coordinates = (values, dim) => Object.fromEntries(columns(values, dim).map((column, k) => ["xyz"[k], column]));
 
-const named = (side, point) => (side.labels ? side.labels[point] : `point ${point}`);
+const named = (side, point) => (side.labels ? side.labels[point] : `${pointName} ${point}`);
 
 const home = ([x, y, z]) => ({ eye: { x, y, z }, center: { x: 0, y: 0, z: 0 }, up: { x: 0, y: 0, z: 1 } });
 
@@ -86,8 +88,18 @@ const prepare = (side) => {
       return [ends, Object.fromEntries(Object.entries(at).map(([axis, column]) => [axis, broken(column)]))];
     };
     [body.ends, body.at] = joined((edge) => !body.common || body.common[edge]);
-    if (body.common) side.odd = joined((edge) => !body.common[edge])[1]; // edges that the other network lacks
+    if (!body.common) return;
+    side.odd = joined((edge) => !body.common[edge])[1]; // edges that the other network lacks
+    side.edgesAt = (node, isCommon) => (
+      joined((edge) => Boolean(body.common[edge]) === isCommon && body.edges.subarray(2 * edge, 2 * edge + 2).includes(node))[1]);
   }
+};
+
+// The nodes of a network that are joined with one.
+const neighboursOf = ({ body: { edges } }, node) => {
+  const found = new Set();
+  edges.forEach((end, k) => { if (end === node) found.add(edges[k ^ 1]); });
+  return found;
 };
 
 const bodyTrace = ({ body, dim, type, at }, colours) => {
@@ -114,9 +126,15 @@ const bodyTrace = ({ body, dim, type, at }, colours) => {
   };
 };
 
-// Edges of a network that the other one lacks.
-const oddTrace = ({ odd, type }, s) => (
-  { type, ...odd, mode: "lines", hoverinfo: "skip", line: { width: 1.2, color: themed(s ? "new" : "lost") } });
+// Edges of a network: those that the other one lacks, and, if a node is selected (-1 for none on this side), its own.
+const edgeTraces = ({ odd, edgesAt, type }, s, focus) => {
+  const lines = (places, width, color, opacity) => (
+    { type, ...places, mode: "lines", hoverinfo: "skip", line: { width, color }, opacity });
+  const lacking = themed(s ? "new" : "lost");
+  const all = lines(odd, 1.2, lacking, focus === null ? 1 : DIMMED);
+  if (focus === null) return [all];
+  return [all, lines(edgesAt(focus, true), 1.6, themed("common"), 1), lines(edgesAt(focus, false), 2, lacking, 1)];
+};
 
 // Highlighted points are rings, or balls in 3-D; the match is a diamond.
 const highlightTrace = ({ dim, type, at, size }, highlights) => {
@@ -132,8 +150,9 @@ const highlightTrace = ({ dim, type, at, size }, highlights) => {
   return { type, ...Object.fromEntries(places), mode: "markers", marker, hoverinfo: "skip" };
 };
 
-// Traces of a side with its current colours, relative sizes of points (null for 1), and highlighted points.
-const traces = (side, { colours, sizes, highlights }, s) => {
+// Traces of a side with its current colours, relative sizes of points (null for 1), highlighted points, and in a network
+// the node whose edges stand out (null for all).
+const traces = (side, { colours, sizes, highlights, focus = null }, s) => {
   const { dim, type, at, count } = side;
   const onMesh = side.body?.kind === "mesh"; // the surface has the same colour: points are drawn small and darker
   if (side.isCovered) return [bodyTrace(side, colours), { type, ...at, visible: false }, highlightTrace(side, highlights)];
@@ -144,11 +163,12 @@ const traces = (side, { colours, sizes, highlights }, s) => {
   });
   const size = Array.from({ length: count }, (_, i) => side.size * (onMesh ? 0.6 : 1) * (sizes ? sizes[i] : 1));
   const line = { color: themed("paper"), width: dim === 3 ? 0 : 1 };
+  const edges = side.odd ? edgeTraces(side, s, focus) : [];
   return [
-    bodyTrace(side, colours),
+    { ...bodyTrace(side, colours), opacity: focus === null ? 1 : DIMMED },
     { type, ...at, mode: "markers", marker: { size, color, opacity: 1, line }, hoverinfo: "none" },
     highlightTrace(side, highlights),
-    ...(side.odd ? [oddTrace(side, s)] : []),
+    ...edges,
   ];
 };
 

@@ -88,8 +88,10 @@ def upright(positions: Float64s) -> Float64s:
     return positions[:, [across, back, up]] * np.array([1, -1 if mirrored else 1, 1])
 
 
-def eye(positions: Float64s) -> Float64s:
-    """Camera position from which all of an upright object in its unit box is visible, looking at the origin."""
+def eye(positions: Float64s) -> Float64s | None:
+    """Camera position from which all of an upright object in its unit box is visible; None in the plane."""
+    if positions.shape[1] != 3:
+        return None
     direction = np.array([np.sin(AZIMUTH) * np.cos(ELEVATION), -np.cos(AZIMUTH) * np.cos(ELEVATION), np.sin(ELEVATION)])
     right = np.array([np.cos(AZIMUTH), np.sin(AZIMUTH), 0])
     above = np.cross(direction, right)
@@ -134,33 +136,19 @@ def place(x: Drawable, y: Drawable, plan: Any, *, is_common: bool = False) -> Pl
         both = unit_box(np.concatenate([first.positions, second.positions]))
         cut = len(first.positions)
         return Places(Place(first, both[:cut], None), Place(second, both[cut:], None), notes=[], agree=True)
-    sites_x, sites_y = _standing(unit_box(first.positions)), _standing(unit_box(second.positions))
-    apart = _placed(first, sites_x), _placed(second, sites_y)
+    boxes = unit_box(first.positions), unit_box(second.positions)
+    sites_x, sites_y = (upright(box) if box.shape[1] == 3 else box for box in boxes)
+    apart = Place(first, sites_x, eye(sites_x)), Place(second, sites_y, eye(sites_y))
     if sites_x.shape[1] != sites_y.shape[1] or not plan.sum() > 0:
         return Places(*apart, notes=[], agree=False)
     turn = turn_onto(sites_x[first.index], sites_y[second.index], plan, mirrored=second.is_free)
     if not second.is_free and turn.agreement < max(MIN_AGREEMENT, turn.before + MIN_GAIN):
         return Places(*apart, notes=[], agree=turn.before >= MIN_AGREEMENT)
     both = unit_box(np.concatenate([sites_x, turn(sites_y)]))
-    seen = _eye(both)
+    seen = eye(both)
+    note = f"rotated{' and mirrored' if turn.is_mirrored else ''} so that matched points are at the same positions"
     cut = len(sites_x)
-    return Places(Place(first, both[:cut], seen), Place(second, both[cut:], seen), [_note(turn)], agree=True)
-
-
-def _standing(positions: Float64s) -> Float64s:
-    return upright(positions) if positions.shape[1] == 3 else positions
-
-
-def _placed(found: Scene, sites: Float64s) -> Place:
-    return Place(found, sites, _eye(sites))
-
-
-def _eye(sites: Float64s) -> Float64s | None:
-    return eye(sites) if sites.shape[1] == 3 else None
-
-
-def _note(turn: Turn) -> str:
-    return f"rotated{' and mirrored' if turn.is_mirrored else ''} so that matched points are at the same positions"
+    return Places(Place(first, both[:cut], seen), Place(second, both[cut:], seen), [note], agree=True)
 
 
 class Drawing:

@@ -2,6 +2,7 @@
 
 const TICKS = [0, 0.01, 0.1, 0.5, 1]; // shares on the colour scale
 const MAX_LISTED = 200; // unmatched points
+const MAX_TWINS = 10;
 
 const element = (tag, properties, ...children) => {
   const made = Object.assign(document.createElement(tag), properties);
@@ -17,6 +18,9 @@ const matchRow = (version, side, { point, share }, total, isMatch) => {
   const isChosen = state.chosen === point;
   const button = element("button", { type: "button", textContent: name, title: `${name} (number ${point})` });
   button.setAttribute("aria-pressed", String(isChosen));
+  const { twins } = sides[1 - side];
+  const match = version.matches[side][state.point];
+  if (twins && point !== match && twins[point] === twins[match]) button.append(" (its twin)");
   if (isMatch) button.prepend(element("span", { className: "match", title: "the match", textContent: "◆ " }));
   const chance = version.confidence && isMatch ? version.confidence[0][side ? point : state.point] : NaN;
   const confidence = Number.isNaN(chance) ? "" : formatPercent(chance);
@@ -37,8 +41,29 @@ const showScale = () => {
   }));
 };
 
+// Nodes that nothing tells from this one: they have the same neighbours.
+const twinsText = (side, point) => {
+  const { twins } = sides[side];
+  const found = twins ? Array.from(twins.keys()).filter((other) => other !== point && twins[other] === twins[point]) : [];
+  if (!found.length) return "";
+  const shown = found.slice(0, MAX_TWINS).map((other) => named(sides[side], other)).join(", ");
+  const more = found.length > MAX_TWINS ? ` and ${found.length - MAX_TWINS} more` : "";
+  return `Twins, with the same neighbours, so that nothing tells which is which: ${shown}${more}.`;
+};
+
+const edgesText = (version, side, point) => {
+  const { body } = sides[side];
+  const own = { common: 0, odd: 0 };
+  body.edges.forEach((end, k) => { if (end === point) own[body.common[k >> 1] ? "common" : "odd"] += 1; });
+  const match = version.matches[side][point];
+  const edges = own.common + own.odd;
+  const other = match < 0 ? "" : `, matched with ${named(sides[1 - side], match)}`;
+  return `${edges} edge${edges === 1 ? "" : "s"}, ${own.common} common${other}.`;
+};
+
 // Why a point has no match.
 const missingMassText = (version, side, point, found) => {
+  if (pointName === "node") return version.matches[side][point] < 0 ? "This node has no match." : "";
   if (!found.length && version.map && side === 1) return `No point of ${sides[0].name} is matched with it.`;
   if (!found.length) return "No mass: this point has no match.";
   if (version.matches[side][point] >= 0) return "";
@@ -47,6 +72,7 @@ const missingMassText = (version, side, point, found) => {
 
 const titleOf = ({ map }, side, point) => {
   const [own, name] = [named(sides[side], point), sides[side].name];
+  if (pointName === "node") return `Node ${sides[side].labels ? own : point} of ${name}`;
   if (!map) return `Where the mass of ${own} in ${name} ${side ? "comes from" : "goes"}`;
   return side ? `Points matched with ${own} of ${name}` : `Match of ${own} of ${name}`;
 };
@@ -63,7 +89,9 @@ const showPoint = (version, side, point) => {
   byId("matches").hidden = !found.length;
   byId("matches").classList.toggle("map", version.map); // shares of a map are trivial
   byId("matches").classList.toggle("with-confidence", Boolean(version.confidence));
-  byId("scale").hidden = byId("spread").hidden = !found.length || version.map; // trivial for a map
+  byId("spread").hidden = !found.length || version.map; // trivial for a map
+  byId("scale").hidden = byId("spread").hidden || pointName === "node"; // of a network the edges stand out, not shares
+  byId("edges").textContent = pointName === "node" ? [edgesText(version, side, point), twinsText(side, point)].join(" ") : "";
   byId("no-match").textContent = missingMassText(version, side, point, found);
   byId("no-match").hidden = !byId("no-match").textContent;
   const number = formatNumber(version.spread[side][point]);
@@ -80,8 +108,19 @@ const showColourOptions = () => {
   byId("colouring").hidden = !available.category && !available.confidence;
 };
 
-const showColourScale = () => {
-  const isShown = versions[state.version].confidence && byId("colour").value === "confidence";
+const colourText = ({ map }) => {
+  const choice = byId("colour").value;
+  const [first, second] = (map ? [...sides].reverse() : sides).map(({ name }) => name);
+  const grey = `Grey ${pointName}s are unmatched.`;
+  if (choice === "category") return `Both sides are coloured by category.`;
+  if (choice === "confidence") return `Both sides are coloured by the estimated chance that a match is right. ${grey}`;
+  return `The ${pointName}s of ${first} are coloured by position; each ${pointName} of ${second} has the colour of its match. ${grey}`;
+};
+
+const showColours = () => {
+  const version = versions[state.version];
+  const isShown = version.confidence && byId("colour").value === "confidence";
+  byId("colour-text").textContent = colourText(version);
   byId("confidence-scale").hidden = !isShown;
   byId("confidence-bar").style.background = `linear-gradient(90deg, ${themed("confidence").split(" ").join(", ")})`;
 };
@@ -95,7 +134,7 @@ const unmatchedList = (version, { name, count }, s) => {
     return button;
   });
   const more = found.length > MAX_LISTED ? [`and ${found.length - MAX_LISTED} more`] : [];
-  const summary = element("summary", { textContent: `${name}: ${found.length} of ${count} points unmatched, grey` });
+  const summary = element("summary", { textContent: `${name}: ${found.length} of ${count} ${pointName}s unmatched, grey` });
   return [element("details", {}, summary, element("div", {}, ...buttons, ...more))];
 };
 
@@ -105,7 +144,7 @@ const showVersion = (version) => {
   const option = byId("colour").querySelector("[value=confidence]"); // the runner-up has no confidence
   option.disabled = !version.confidence;
   if (option.disabled && option.selected) byId("colour").value = "place";
-  showColourScale();
+  showColours();
   byId("switch").setAttribute("aria-pressed", String(state.version === 1));
 };
 

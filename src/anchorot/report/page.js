@@ -2,7 +2,7 @@
 
 const state = { side: null, point: null, chosen: null, version: 0 }; // `chosen` is a match selected in the table
 const mouse = { x: 0, y: 0 }; // plotly does not report it for 3-D drawings
-let sides, versions, categoryColours;
+let sides, versions, categoryColours, pointName; // `pointName` is what points are called: "point" or "node"
 
 const coloursOf = ({ confidence, colours }) => {
   const choice = byId("colour").value;
@@ -19,11 +19,26 @@ const mapAppearance = (version, plain) => {
   return plain.map((colours, s) => ({ colours, sizes: null, highlights: highlights[s === side ? 0 : 1] }));
 };
 
+// In a network the selected node, its match and their neighbours stand out, with their edges.
+const networkAppearance = (version, plain) => {
+  const { side, point, chosen } = state;
+  const match = version.matches[side][point];
+  return plain.map((colours, s) => {
+    const focus = s === side ? point : chosen ?? match;
+    const near = neighboursOf(sides[s], focus).add(focus);
+    const highlights = s === side ? [{ point, isMatch: false }] : match < 0 ? [] : [{ point: match, isMatch: true }];
+    if (s !== side && chosen !== null && chosen !== match) highlights.push({ point: chosen, isMatch: false });
+    const sizes = Array.from({ length: sides[s].count }, (_, i) => (near.has(i) ? 1.6 : 0.8));
+    return { colours: fadedColours(colours, (i) => near.has(i)), sizes, highlights, focus };
+  });
+};
+
 const appearance = () => {
   const { side, point, chosen } = state;
   const version = versions[state.version];
   const plain = coloursOf(version);
   if (side === null) return plain.map((colours) => ({ colours, sizes: null, highlights: [] }));
+  if (pointName === "node") return networkAppearance(version, plain);
   if (version.map) return mapAppearance(version, plain);
   const warmth = Array.from(version.shares(side, point), warmthOf);
   const own = { colours: fadedColours(plain[side]), sizes: null, highlights: [{ point, isMatch: false }] };
@@ -92,7 +107,7 @@ const submitSearch = (event) => {
   const s = Number(byId("find-side").value);
   const box = byId("find-point");
   const point = findPoint(sides[s], box.value.trim());
-  box.setCustomValidity(point < 0 ? `${sides[s].name} has no such point` : "");
+  box.setCustomValidity(point < 0 ? `${sides[s].name} has no such ${pointName}` : "");
   if (box.reportValidity()) select(s, point);
 };
 
@@ -139,7 +154,7 @@ const listen = () => {
   byId("find-point").addEventListener("input", () => byId("find-point").setCustomValidity(""));
   byId("reset").addEventListener("click", () => select(null, null));
   byId("switch").addEventListener("click", switchVersion);
-  byId("colour").addEventListener("change", () => { showColourScale(); draw(); });
+  byId("colour").addEventListener("change", () => { showColours(); draw(); });
   byId("link-views").addEventListener("change", ({ target }) => target.checked && copyView(0));
   for (const list of document.querySelectorAll("#unmatched, #surest")) {
     list.addEventListener("click", ({ target }) => {
@@ -149,11 +164,11 @@ const listen = () => {
   document.addEventListener("keydown", ({ key }) => {
     if (key === "Escape" && state.side !== null) select(null, null);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { showColourScale(); showInfo(); draw(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { showColours(); showInfo(); draw(); });
 };
 
 const open = ({ agree, ...data }) => {
-  sides = data.sides;
+  ({ sides, pointName } = data);
   versions = data.versions.map((version) => new Version(version, sides.map(({ count }) => count)));
   sides.forEach(prepare);
   byId("versions").hidden = versions.length < 2;
@@ -162,7 +177,6 @@ const open = ({ agree, ...data }) => {
   categoryColours = data.categories?.colours;
   showColourOptions();
   showVersion(versions[0]);
-  showColourScale();
   showInfo();
   if (data.categories) drawCategories(data.categories);
   return draw();

@@ -12,107 +12,70 @@ from numpy.typing import ArrayLike, NDArray
 from anchorot._typing import Float64s, Int64s
 from anchorot.align.correspondence import Candidate, Correspondence
 from anchorot.align.matching import match
-from anchorot.align.plans import TIE_TOLERANCE, check_plan, sparse_plan, spread_of
+from anchorot.align.plans import TIE_TOLERANCE, check_plan, spread_of
 from anchorot.distances.wasserstein import Transport
 from anchorot.exceptions import InputError
 
 N_BEST = 10  # rows of the page's table
 N_BEST_ALONE = 50  # matches kept of each point if the plan is too large to embed
 MAX_ENTRIES = 9_000_000  # entries of a plan that is embedded in full
-LEVELS = (
-    (1_000_000, 255),
-    (4_500_000, 63),
-    (9_000_000, 15),
-)  # largest number of masses, and number of codes up to there
+LEVELS = ((1_000_000, 255), (4_500_000, 63), (9_000_000, 15))  # most masses for each number of codes
 MIN_SHOWN = 1e-3  # of the largest entry of its row or column: smaller masses are not shown
 FIRST_HUE, LAST_HUE = 285.0, 15.0  # degrees: violet, blue, green, amber, rose
 NO_COLOUR = (154, 160, 170)  # of an unmatched point
 
 
 @dataclass(frozen=True, eq=False)
-class ShownPlan:
-    """A plan, and the match of every point.
+class Version:
+    """A plan and the matches of all points; or a map, in which several points may share a match.
 
     Attributes
     ----------
-    plan : ndarray of shape (n, m)
-        The masses to highlight.
     matches : (ndarray of shape (n,), ndarray of shape (m,))
-        The match of every point of either side; -1 for an unmatched point.
-    weights : (ndarray of shape (n,), ndarray of shape (m,))
-        The points' weights; shares are relative to them.
+        The match of every point of either side, -1 for an unmatched point. The second side of a map has the first of
+        the points matched with each point.
+    plan : ndarray of shape (n, m) or None
+        The masses to highlight; None for a map.
+    weights : (ndarray of shape (n,), ndarray of shape (m,)) or None
+        The points' weights; shares are relative to them. None for a map.
     is_sharp : bool
         Whether the matches are more than the plan's largest entries, and so are shown.
     text : str
         Describes this version if there are two.
     """
 
-    plan: Float64s
     matches: tuple[Int64s, Int64s]
-    weights: tuple[Float64s, Float64s]
-    is_sharp: bool = False
-    text: str = ""
-
-    def colours(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Colours of both sides, uint8, from those of the first side's positions: matched points share a colour."""
-        forth, back = self.matches
-        own, carried = places.copy(), places[back]
-        own[forth < 0] = carried[back < 0] = NO_COLOUR
-        return own, carried
-
-    def packed(self, levels: int | None) -> dict[str, Any]:
-        """The masses, and the effective number of matches of each point."""
-        spread = [pack(spread_of(mass), "f4") for mass in (self.plan, self.plan.T)]
-        return {"plan": pack_plan(self.plan, self.weights, levels), "spread": spread}
-
-
-@dataclass(frozen=True, eq=False)
-class ShownMap:
-    """A map: every point of the first side has at most one match, which other points may share.
-
-    Attributes
-    ----------
-    forth : ndarray of shape (n,)
-        The match of every point of the first side; -1 for an unmatched point.
-    back : ndarray of shape (m,)
-        The first of the points matched with each point of the second side; -1 if there is none.
-    text : str
-        Describes this version if there are two.
-    """
-
-    forth: Int64s
-    back: Int64s
-    text: str = ""
+    plan: Float64s | None = None
+    weights: tuple[Float64s, Float64s] | None = None
     is_sharp: bool = True
+    text: str = ""
 
-    @property
-    def plan(self) -> Any:
-        """The map as a sparse plan (n, m)."""
-        return sparse_plan(self.forth, len(self.back))
-
-    @property
-    def matches(self) -> tuple[Int64s, Int64s]:
-        """Matches of both sides; for the second side the first of the points matched with it."""
-        return self.forth, self.back
-
-    def colours(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Colours of both sides from those of the second side's positions, some of which have no match."""
-        own = places[self.forth]
-        own[self.forth < 0] = NO_COLOUR
-        return own, places
+    def colours(self, places: np.ndarray) -> list[np.ndarray]:
+        """Colours of both sides, uint8, from those of the first side's positions; of the second side's for a map."""
+        forth, back = self.matches
+        colours = [places.copy(), places[back]] if self.plan is not None else [places[forth], places]
+        colours[0][forth < 0] = NO_COLOUR
+        if self.plan is not None:
+            colours[1][back < 0] = NO_COLOUR
+        return colours
 
     def packed(self, levels: int | None) -> dict[str, Any]:
-        """The map, and how many points share a match."""
-        counts = np.bincount(self.forth[self.forth >= 0], minlength=len(self.back))
-        spread = np.where(self.forth >= 0, 1.0, np.nan), np.where(counts > 0, counts, np.nan)
-        return {"plan": pack_map(self.forth, counts), "spread": [pack(one, "f4") for one in spread]}
+        """The masses, and the effective number of matches of each point; for a map, how many points share a match."""
+        if self.plan is not None and self.weights is not None:
+            spread = spread_of(self.plan), spread_of(self.plan.T)
+            return {"plan": pack_plan(self.plan, self.weights, levels), "spread": [pack(one, "f4") for one in spread]}
+        forth, back = self.matches
+        counts = np.bincount(forth[forth >= 0], minlength=len(back))
+        spread = np.where(forth >= 0, 1.0, np.nan), np.where(counts > 0, counts, np.nan)
+        return {"plan": pack_map(forth, counts), "spread": [pack(one, "f4") for one in spread]}
 
 
-def shown_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int]) -> list[ShownPlan] | list[ShownMap]:
+def versions_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int]) -> list[Version]:
     """The versions that the page shows: a plan, or an alignment and its runner-up."""
     if not isinstance(plan, Correspondence):
         mass = check_plan(plan, shape)
-        return [ShownPlan(mass, (_largest(mass), _largest(mass.T)), (mass.sum(axis=1), mass.sum(axis=0)))]
+        matches = np.where(mass.any(axis=1), match(mass), -1), np.where(mass.any(axis=0), match(mass.T), -1)
+        return [Version(matches, mass, (mass.sum(axis=1), mass.sum(axis=0)), is_sharp=False)]
     if plan.shape != shape:
         raise InputError(
             f"the alignment is between {plan.shape[0]} and {plan.shape[1]} points, but the spaces have "
@@ -125,35 +88,29 @@ def shown_of(plan: Correspondence | Transport | ArrayLike, shape: tuple[int, int
         text = f"Shown: the runner-up, objective {other.objective:.6g}, with {other.differs:.0%} different matches."
         versions.append((other, other.matches, text))
     if plan.is_map or np.prod(shape) > MAX_ENTRIES:
-        return [ShownMap(forth, plan.backward(one), text) for one, forth, text in versions]
-    return [
-        ShownPlan(_dense(plan.soft(one)), (forth, plan.backward(one)), plan.side_weights(), is_sharp=True, text=text)
-        for one, forth, text in versions
-    ]
+        return [Version((forth, plan.backward(one)), text=text) for one, forth, text in versions]
+    shown = []
+    for one, forth, text in versions:
+        masses: Any = plan.soft(one)
+        dense = masses if isinstance(masses, np.ndarray) else masses.toarray()
+        shown.append(Version((forth, plan.backward(one)), dense, plan.side_weights(), text=text))
+    return shown
 
 
-def _dense(masses: Any) -> Float64s:
-    return masses if isinstance(masses, np.ndarray) else masses.toarray()
-
-
-def pack_shown(versions: list[ShownPlan] | list[ShownMap], places: np.ndarray) -> list[dict[str, Any]]:
+def pack_versions(versions: list[Version], places: np.ndarray) -> list[dict[str, Any]]:
     """All versions as data for the page's script."""
-    levels = levels_for([one.plan for one in versions if isinstance(one, ShownPlan)])
+    levels = levels_for([one.plan for one in versions if one.plan is not None])
     return [
         {
             **one.packed(levels),
             "matches": [pack(matches, "i4") for matches in one.matches],
             "colours": [pack(colours, "u1") for colours in one.colours(places)],
             "sharp": one.is_sharp,
-            "map": isinstance(one, ShownMap),
+            "map": one.plan is None,
             "text": one.text,
         }
         for one in versions
     ]
-
-
-def _largest(mass: Float64s) -> Int64s:
-    return np.where(mass.any(axis=1), match(mass), -1)
 
 
 def deflate(data: bytes) -> str:

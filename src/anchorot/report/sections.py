@@ -13,6 +13,7 @@ from scipy.spatial import cKDTree
 from anchorot._layout import CategoryTable, Drawable, category_table
 from anchorot._typing import Float64s, Int64s
 from anchorot.align.correspondence import Correspondence, cell
+from anchorot.align.graphs.result import GraphAlignment
 from anchorot.align.scores import check_label_pair
 from anchorot.report.payload import pack, place_colours
 
@@ -99,21 +100,24 @@ def surest_matches(found: object, sides: tuple[Drawable, Drawable]) -> str:
     chances, matches = known[0], found.matches
     order = np.argsort(-chances, kind="stable")[: int((matches >= 0).sum())]
     surest, least = order[:N_LISTED], order[N_LISTED:][::-1][:N_LISTED]
+    unit = "node" if isinstance(found, GraphAlignment) else "point"
     tables = [
-        _table_of("highest", surest, matches, chances, sides),
-        _table_of("lowest", least, matches, chances, sides),
+        _table_of("highest", unit, surest, matches, chances, sides),
+        _table_of("lowest", unit, least, matches, chances, sides),
     ]
     shown = "".join(table for table, points in zip(tables, (surest, least), strict=True) if len(points))
     return _section("Confidence of matches", f'<div class="pair">{shown}</div>', "surest")
 
 
-def _table_of(title: str, points: Int64s, matches: Int64s, chances: Float64s, sides: tuple[Drawable, Drawable]) -> str:
+def _table_of(
+    title: str, unit: str, points: Int64s, matches: Int64s, chances: Float64s, sides: tuple[Drawable, Drawable]
+) -> str:
     rows = "".join(
         f'<tr><td><button type="button" data-side="0" data-point="{i}">{_name(sides[0], i)}</button></td>'
         f"<td>{_name(sides[1], int(matches[i]))}</td><td>{chances[i]:.1%}</td></tr>"
         for i in points.tolist()
     )
-    heads = "".join(f'<th scope="col">{head}</th>' for head in ("point", "match", "confidence"))
+    heads = "".join(f'<th scope="col">{head}</th>' for head in (unit, "match", "confidence"))
     return f"<div><h3>{title}</h3><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
 
 
@@ -132,7 +136,7 @@ def categories(
     own = sum(
         int(table.counts[k, table.columns.index(name)]) for k, name in enumerate(table.rows) if name in table.columns
     )
-    accuracy = f"{own / len(matches[0]):.1%} of the points have a match of their own category." if own else ""
+    accuracy = f"{own / len(matches[0]):.1%} of the points have a match in their own category." if own else ""
     text = f"Rows are categories of points, columns those of their matches; darker is more. {accuracy}"
     section = _section("Categories", f'<p>{text}</p><div id="categories"></div>', "which")
     packed = {
