@@ -1,4 +1,4 @@
-"""Compare probability measures that live in different spaces.
+"""Compare and match spaces that share no coordinates: shapes, graphs, cells and embeddings.
 
 A space is a set of weighted points and the matrix of costs between them. Anchor Energy compares two spaces, exactly
 and fast, by each point's distribution of costs to all others.
@@ -36,6 +36,7 @@ from anchorot.align.spaces.landmarks import DenseAlignment
 from anchorot.align.spaces.pipeline import align
 from anchorot.align.spaces.result import Alignment
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.signature import signature
 from anchorot.barycenter import Barycenter, barycenter
 from anchorot.config import __version__
 from anchorot.distances.bounds import LowerBounds, lower_bounds
@@ -44,24 +45,30 @@ from anchorot.distances.estimate import EnergyEstimate, anchor_energy_estimate
 from anchorot.distances.gromov import gromov_wasserstein
 from anchorot.distances.nearest import Neighbors
 from anchorot.distances.plan import anchor_energy_plan
+from anchorot.distances.sliced import sliced_anchor_wasserstein
 from anchorot.distances.wasserstein import Transport, anchor_wasserstein
 from anchorot.exceptions import AnchorotError, ConvergenceWarning, InputError, InputWarning, MissingExtraError
 from anchorot.io.cells import from_cells
 from anchorot.io.cohort import Cohort, from_cohort
+from anchorot.io.crystals import from_crystal
 from anchorot.io.files import read, write
 from anchorot.io.graphs import from_graph
 from anchorot.io.meshes import from_mesh
 from anchorot.io.points import from_neighbors, from_points
 from anchorot.many.convert import convert
+from anchorot.many.duplicates import Duplicates, duplicates
 from anchorot.many.pairwise import pairwise
+from anchorot.rows import Rows
 from anchorot.search.embedding import embed
 from anchorot.search.index import SearchIndex
 from anchorot.space import Space
+from anchorot.stats.composition import CompositionTest, composition_test
 from anchorot.stats.energy_test import energy_distance, energy_test, graph_model_test
 from anchorot.stats.graphs import GraphDistance, GraphScore
 from anchorot.stats.groups import GroupTest, group_test
 from anchorot.stats.permutation import PermutationTest
-from anchorot.stats.scale import ScaleTest, scale_test
+from anchorot.stats.scale import scale_test
+from anchorot.stats.scale_result import ScaleTest
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -79,9 +86,11 @@ __all__ = [
     "Barycenter",
     "Candidate",
     "Cohort",
+    "CompositionTest",
     "ConvergenceWarning",
     "Correspondence",
     "DenseAlignment",
+    "Duplicates",
     "EmbeddingAlignment",
     "EnergyEstimate",
     "GraphAlignment",
@@ -95,6 +104,7 @@ __all__ = [
     "MissingExtraError",
     "Neighbors",
     "PermutationTest",
+    "Rows",
     "ScaleTest",
     "SearchIndex",
     "Space",
@@ -111,12 +121,15 @@ __all__ = [
     "anchor_energy_plan",
     "anchor_wasserstein",
     "barycenter",
+    "composition_test",
     "convert",
+    "duplicates",
     "embed",
     "energy_distance",
     "energy_test",
     "from_cells",
     "from_cohort",
+    "from_crystal",
     "from_graph",
     "from_mesh",
     "from_neighbors",
@@ -130,6 +143,8 @@ __all__ = [
     "read",
     "read_matches",
     "scale_test",
+    "signature",
+    "sliced_anchor_wasserstein",
     "write",
 ]
 

@@ -1,6 +1,6 @@
 """`python -m anchorot`: the command line."""
 
-from anchorot.cli import main
-
 if __name__ == "__main__":
+    from anchorot.cli import main
+
     main()

@@ -1,4 +1,4 @@
-"""Where to draw points, and in which order to show categories; shared by figures and reports."""
+"""Positions of points and order of categories for figures and reports."""
 
 import os
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from anchorot._rescale import in_unit_range
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import uniform_weights
-from anchorot.align.embeddings.result import EmbeddingAlignment, check_embedding, unit_rows
+from anchorot.align.embeddings.result import EmbeddingAlignment, check_embedding
+from anchorot.align.embeddings.sides import unit_rows
 from anchorot.align.plans import encode_labels
 from anchorot.distances.landmarks import SpaceDistances
 from anchorot.distances.lazy_distances import MeshDistances, PointDistances, distances_of, is_mesh
@@ -28,7 +29,7 @@ from anchorot.space import Space
 LARGEST_UNIT = 2.0**900  # largest unit of costs that keep their scale; larger costs are drawn smaller
 MAX_RATIO = 100.0  # times the median distance; larger distances are cut to this
 MAX_JOINT_POINTS = 600  # points laid out together; each further point is placed by its distances to these
-PLACEMENT_STEPS = 30
+PLACEMENT_STEPS = 30  # of majorisation, each of which lowers the stress; not tuned
 TIE_BREAK = 1e-3  # of the largest distance: keeps categories without common matches in their given order
 MAX_ORDERED = 300  # categories up to which the order of the clusters is optimised
 
@@ -123,9 +124,13 @@ def classical_mds(squared_distances: Float64s, dim: int = 2) -> Float64s:
     gram = -0.5 * (centred - centred.mean(axis=1, keepdims=True))
     values, vectors = eigh(gram, subset_by_index=(max(0, len(gram) - dim), len(gram) - 1))
     values, vectors = values[::-1], vectors[:, ::-1]
-    vectors = vectors * np.where(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))] < 0, -1, 1)
-    coordinates = vectors * np.sqrt(np.maximum(values, 0))
+    coordinates = _with_signs(vectors) * np.sqrt(np.maximum(values, 0))
     return np.pad(coordinates, ((0, 0), (0, dim - coordinates.shape[1])))
+
+
+def _with_signs(vectors: Float64s) -> Float64s:
+    """Flip column vectors so that the largest entry of each is positive."""
+    return vectors * np.where(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])] < 0, -1, 1)
 
 
 def stress_layout(distances: Float64s, dim: int = 2, *, max_iter: int = 100, tol: float = 1e-3) -> Float64s:
@@ -162,7 +167,6 @@ def stress_layout(distances: Float64s, dim: int = 2, *, max_iter: int = 100, tol
 
 
 def _joint_layout(distances: Float64s, dim: int, max_iter: int, tol: float) -> Float64s:
-    """Minimise the stress of all points jointly."""
     from scipy.linalg import cho_factor, cho_solve
 
     start = classical_mds(distances**2, dim)
@@ -245,8 +249,7 @@ def common_plane(found: EmbeddingAlignment, x: Any, y: Any) -> Plane:
     (both,), unit = in_unit_range([np.concatenate([moved, other])], axis=0)
     both -= both.mean(axis=0)
     values, axes = np.linalg.eigh(both.T @ both)
-    axes = axes[:, ::-1][:, :2]
-    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
+    axes = _with_signs(axes[:, ::-1][:, :2])
     placed = np.pad(both @ axes * unit, ((0, 0), (0, 2 - axes.shape[1])))
     shares = np.pad(values[::-1][:2], (0, 2 - axes.shape[1])) / (values.sum() or 1.0)
     return Plane(placed[: len(moved)], placed[len(moved) :], shares)

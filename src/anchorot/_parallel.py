@@ -22,9 +22,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, Self, TypeVar
 
-from anchorot._validate import check_integer, type_of
 from anchorot._worker import HEADER
-from anchorot.exceptions import AnchorotError, first_line
+from anchorot.exceptions import AnchorotError, first_line, type_of
 
 TASKS_PER_WORKER = 2  # submitted at a time: one running, one in the queue
 PROGRAM = Path(__file__).with_name("_worker.py")
@@ -54,13 +53,6 @@ class LostProcessError(AnchorotError):
 def cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def n_workers(n_jobs: int) -> int:
-    """Return the number of workers: -1 means one per core, or a single one inside another pool's worker."""
-    if n_jobs == -1:
-        return 1 if is_pool_worker() else cores()
-    return check_integer(n_jobs, "n_jobs", 1)
 
 
 def is_pool_worker() -> bool:

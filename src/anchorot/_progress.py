@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import Task
 
 Advance = Callable[[int], None]
-REDRAW_SECONDS = 0.1  # between two pictures of a bar in a notebook
+REDRAW_SECONDS = 0.1  # between two updates of a bar in a notebook
 QUIET_SECONDS = 1.0  # of work before a late bar appears: less than that needs no bar
 
 
@@ -28,7 +28,7 @@ def progress_bar(
 ) -> AbstractContextManager[Advance]:
     """Show a bar with percentage, count, speed and time left: in a notebook, or on a terminal's standard error.
 
-    Gives a function to call with the number of units just finished. `done` units were finished before, and do not
+    Yields a function to call with the number of units just finished. `done` units were finished before, and do not
     count for the speed. A bar that `vanishes` is removed when an exception ends the work.
 
     Examples
@@ -48,8 +48,8 @@ def progress_bar(
 def late_bar(total: int, description: str, unit: str, enabled: bool = True) -> Iterator[Advance]:
     """Show a bar as :func:`progress_bar` does, but only after a second of work.
 
-    `total` is an estimate: the bar waits there if more units are finished, and jumps there at the end. After an
-    exception it vanishes. Other threads may call the function that it gives.
+    `total` is an estimate: the bar stops there if more units are finished, and jumps there at the end. After an
+    exception it vanishes. Other threads may call the function that it yields.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def late_bar(total: int, description: str, unit: str, enabled: bool = True) -> I
 
 
 class _LateBar:
-    """A bar that a timer shows, in a thread of its own: a single step may take minutes."""
+    """A bar that a timer shows, in a separate thread: a single step may take minutes."""
 
     def __init__(self, total: int, description: str, unit: str) -> None:
         self._total, self._description, self._unit, self._done = total, description, unit, 0
@@ -154,7 +154,7 @@ def _terminal_bar(total: int, description: str, unit: str, done: int, vanishes: 
 
 @contextmanager
 def _notebook_bar(total: int, description: str, unit: str, done: int, vanishes: bool) -> Iterator[Advance]:
-    """Show one output that is replaced as the work goes on: it needs no widgets, and is saved with the notebook."""
+    """Show one output and update it: this needs no widgets, and is saved with the notebook."""
     from IPython.display import display
 
     bar = _NotebookBar(total, printable(description), unit, done)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
-INTERRUPT_STATUS = 128 + signal.SIGINT
+INTERRUPT_STATUS = 128 + signal.SIGINT  # what shells report of a program that Ctrl-C ended
 
 
 def raise_interrupts() -> None:

@@ -15,6 +15,7 @@ from anchorot._validate import (
     check_choice,
     check_integer,
     check_list,
+    check_low_power,
     check_nonnegative,
     check_numbers,
     check_power,
@@ -22,8 +23,10 @@ from anchorot._validate import (
     check_weights,
     uniform_weights,
 )
-from anchorot.anchors.attribute_features import sorted_types
 from anchorot.anchors.attributes import AttributeRule, attribute_rule_of
+from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.signature import signature_of
+from anchorot.anchors.type_blocks import sorted_types
 from anchorot.exceptions import InputError
 from anchorot.io.points import from_points
 from anchorot.many.metrics import WITH_GRADIENT
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 
 STEP = 0.05  # of Adam, in units of the mean cost
 AW_EPSILON = 0.01  # default epsilon of AW, in units of the mean cost to the power p
+MOST_CELLS = 64  # of a signature, each way
+MOVED = 1e-3  # of the mean cost: parts points that begin at one place, and lifts flat clouds into further dimensions
 
 
 Loss = Callable[["Tensor"], "Tensor"]
@@ -100,7 +105,7 @@ def barycenter(
     patience: int = 100,
     tolerance: float = 1e-4,
     restarts: int = 1,
-    start: ArrayLike | None = None,
+    start: ArrayLike | str | None = None,
     rng: RngLike = None,
     device: str = "cpu",
     progress: bool = True,
@@ -116,8 +121,9 @@ def barycenter(
     spaces : sequence of Space or array_like of shape (m, m)
     n_points, dim : int
         Number of points, and of their coordinates.
-    metric : {"ae", "aw"}
-        The distance: Anchor Energy, or Anchor Wasserstein, which is slower and distinguishes parts of a shape better.
+    metric : {"ae", "saw", "aw"}
+        The distance: Anchor Energy, Sliced Anchor Wasserstein to the power p (p = 1 or 2), or Anchor Wasserstein, which
+        is slower and distinguishes parts of a shape better.
     weights : array_like, optional
         Weight of every space; equal by default.
     p : int from 1 to 64
@@ -134,9 +140,10 @@ def barycenter(
         Stop if the loss has not fallen by the relative `tolerance` for `patience` iterations, or after `max_iter`.
     restarts : int
         Number of starts; the best result is returned.
-    start : array_like of shape (n_points, dim), optional
+    start : "typical", or array_like of shape (n_points, dim), optional
         Initial points of the first start; by default a Gaussian cloud scaled to the spaces' mean cost, as for the
-        others.
+        others. "typical" draws nothing: the space whose :func:`signature` is nearest to the mean of all, which is
+        their barycenter in closed form, laid out by classical scaling.
     rng : None, int or numpy.random.Generator
         Source of randomness for the clouds.
     device : str
@@ -158,7 +165,7 @@ def barycenter(
     """
     metric = check_choice(metric, "metric", WITH_GRADIENT)
     check_choice(optimizer, "optimizer", ("adam", "lbfgs"))
-    p = check_power(p)
+    p = check_low_power(p) if metric == "saw" else check_power(p)
     n_points, dim, restarts, max_iter, patience = (
         check_integer(value, name, 1)
         for value, name in (
@@ -170,8 +177,8 @@ def barycenter(
         )
     )
     tolerance = check_nonnegative(tolerance, "tolerance")
-    if epsilon is not None and metric == "ae":
-        raise InputError(f"metric 'ae' has no epsilon, but got epsilon={epsilon!r}; 'aw' has one")
+    if epsilon is not None and metric != "aw":
+        raise InputError(f"metric {metric!r} has no epsilon, but got epsilon={epsilon!r}; 'aw' has one")
     checked = [as_space(space) for space in check_list(spaces, "spaces", "space")]
     shares = uniform_weights(len(checked)) if weights is None else check_weights(weights, len(checked), "spaces")
     scale = float(np.mean([space.weights @ space.cost @ space.weights for space in checked])) or 1.0
@@ -189,7 +196,10 @@ def barycenter(
     generator = check_rng(rng)
     # the mean distance of two standard Gaussian points is about sqrt(2 dim)
     clouds = [abs(scale) / np.sqrt(2 * dim) * generator.normal(size=(n_points, dim)) for _ in range(restarts)]
-    if start is not None:
+    if isinstance(start, str):
+        check_choice(start, "start", ("typical",))
+        clouds[0] = typical_cloud(checked, shares, n_points, dim)
+    elif start is not None:
         clouds[0] = _check_start(start, n_points, dim)
     found = []
     with progress_bar(restarts * max_iter, "barycenter", "steps", progress) as advance:
@@ -244,7 +254,7 @@ def barycenter_loss(
     """Return the objective: the weighted sum of distances to the spaces, batched by size and uniformity."""
     import torch
 
-    from anchorot.torch import anchor_energy, anchor_wasserstein
+    from anchorot.torch import anchor_energy, anchor_wasserstein, sliced_anchor_wasserstein
     from anchorot.torch import from_points as distances
 
     def tensor(arrays: list[Any]) -> Tensor:
@@ -275,12 +285,35 @@ def barycenter_loss(
         for costs, weights, share, both_types in groups:
             if metric == "ae":
                 distance = anchor_energy(own, costs, None, weights, p, types=both_types, max_cost=max_cost)
+            elif metric == "saw":
+                distance = sliced_anchor_wasserstein(own, costs, None, weights, p) ** p
             else:
                 distance = anchor_wasserstein(own, costs, None, weights, p, epsilon).value
             total = total + share @ distance
         return total
 
     return loss
+
+
+def typical_cloud(spaces: list[Space], shares: Float64s, n_points: int, dim: int) -> Float64s:
+    """Return points laid out like the space whose signature is nearest to the mean of all signatures."""
+    shape = (min(n_points, MOST_CELLS),) * 2
+    signatures = np.array([signature_of(AnchorFeatures.of(space), shape).ravel() for space in spaces])
+    gaps = np.linalg.norm(signatures - shares @ signatures, axis=1)
+    space = spaces[int(gaps.argmin())].support()
+    # points by increasing mean cost, each as often as its weight says
+    order = np.argsort(space.cost @ space.weights, kind="stable")
+    ends = np.cumsum(space.weights[order])
+    chosen = order[np.searchsorted(ends, (np.arange(n_points) + 0.5) / n_points * ends[-1])]
+    cost = space.cost[np.ix_(chosen, chosen)].astype(np.float64)
+    squares = (0.5 * cost + 0.5 * cost.T) ** 2
+    centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
+    values, vectors = np.linalg.eigh(-0.5 * centred)
+    count = min(dim, n_points)
+    cloud = np.zeros((n_points, dim))
+    cloud[:, :count] = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :count]
+    # moved in directions that no two points share
+    return cloud + MOVED * np.abs(cost).mean() * np.cos(np.outer(np.arange(1, n_points + 1), np.arange(1, dim + 1)))
 
 
 def _check_start(start: ArrayLike, n_points: int, dim: int) -> Float64s:

@@ -12,7 +12,7 @@ __all__ = ["show_config"]
 __version__ = metadata.version("anchorot")
 
 OPTIONAL_PACKAGES = (
-    *("matplotlib", "plotly", "POT", "networkx", "rustworkx", "trimesh", "pygeodesic", "h5py"),
+    *("matplotlib", "plotly", "POT", "networkx", "rustworkx", "trimesh", "pygeodesic", "h5py", "gemmi"),
     *("dask", "faiss-cpu", "scikit-learn", "torch"),
 )
 

@@ -3,6 +3,7 @@
 import errno
 import sys
 import warnings
+from typing import Any
 
 MAX_LINE_LENGTH = 300  # characters; libraries may quote a whole file
 
@@ -41,6 +42,12 @@ def note_input(text: str) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "anchorot":
         frame, count = frame.f_back, count + 1
     warnings.warn(text, InputWarning, stacklevel=count)
+
+
+def type_of(value: Any) -> str:
+    """Return the name of a value's type with its article, for a message."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' or name == 'ndarray' else 'a'} {name}"
 
 
 def first_line(error: BaseException) -> str:

@@ -46,6 +46,18 @@ def renumber(simplices: Int64s, kept: Int64s, n_sites: int) -> Int64s:
     return np.ascontiguousarray(inside[(inside >= 0).all(axis=1)])
 
 
+def extent(points: Float64s) -> float | None:
+    """Return the area (or volume) of the box in which points were drawn, estimated from the box around them.
+
+    The range of n uniform numbers is on average (n - 1) / (n + 1) of their interval. Sides of length zero do not count;
+    None if all are.
+    """
+    sides = np.ptp(points, axis=0)
+    with np.errstate(over="ignore"):
+        area = float(np.prod(sides[sides > 0] * ((len(points) + 1) / max(len(points) - 1, 1))))
+    return area if sides.any() and 0 < area < np.inf else None
+
+
 def cloud(points: Float64s, index: Int64s | None = None) -> Geometry | None:
     """Return the geometry of a cloud of points, or None if it has more than three dimensions."""
     if points.shape[1] > 3:

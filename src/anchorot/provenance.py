@@ -22,7 +22,7 @@ class Origin:
     path : str
         The file, as passed to the reader; in files from `write` and `convert`, only its name.
     options : mapping
-        Options of :func:`read` that differ from the defaults, and the seed of random draws.
+        Options of :func:`anchorot.read` that differ from the defaults, and the seed of random draws.
     sha256 : str or None
         Digest of the file, if `convert` computed one.
     version : str or None
