@@ -1,4 +1,4 @@
-"""Which solver finds which point is which: spaces with a known correspondence, one run, one thread.
+"""How many points each solver matches correctly: spaces with a known correspondence, one run, one thread.
 
     python benchmarks/align.py --quick            six pairs of scans, two of each other set
     python benchmarks/align.py                    all pairs of scans within a subject, some across, and the other sets

@@ -3,6 +3,8 @@
     python benchmarks/calibrate.py --fit graphs            confidence of align_graphs
     python benchmarks/calibrate.py --fit meshes            reliable and confidence of align_meshes
     python benchmarks/calibrate.py --fit spaces            confidence of align
+    python benchmarks/calibrate.py --fit whole_graphs      reliable of align_graphs
+    python benchmarks/calibrate.py --fit whole_spaces      reliable of align
     python benchmarks/calibrate.py --fit spaces --report   also AUC and calibration error of kinds that are held out
     python benchmarks/calibrate.py --fit spaces --write    also put the fitted coefficients into the file
     python benchmarks/calibrate.py --fit meshes --write match    only those of the model `match`
@@ -10,8 +12,8 @@
     python benchmarks/calibrate.py --fit graphs --limit 2  only the first two pairs of each kind, to try it
 
 Every pair is drawn by its number, so all runs find the same. What pairs show is kept in build/calibration/. A fitted
-coefficient agrees with a stored one if they differ by at most half a unit of the second digit. Those of embeddings
-cannot be fitted again. ANCHOROT_DATA is the folder of data sets, ../shared/data by default.
+coefficient agrees with a stored one if they differ by at most half a unit of the second digit. ANCHOROT_DATA is the
+folder of data sets, ../shared/data by default.
 """
 
 import os
@@ -32,7 +34,7 @@ from anchorot.align.calibration import Logistic
 from calibration import Fit, Task, compared, observed, report
 from confidence import DATA
 
-TASKS = ("graphs", "meshes", "spaces")
+TASKS = {"graphs": "graphs", "meshes": "meshes", "spaces": "spaces", "whole_graphs": "graphs", "whole_spaces": "spaces"}
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / "build" / "calibration"
 FILE = ROOT / "src" / "anchorot" / "align" / "coefficients.toml"
@@ -67,8 +69,8 @@ def toml(value: Any) -> str:
 def write(task: str, fits: dict[str, Fit], fitted_on: dict[str, str]) -> None:
     """Replace the tables of one kind of data."""
     new = {part: table_of(task, fit, fitted_on[part]) for part, fit in fits.items()}
-    tables = stored_models.tables()
-    FILE.write_text(toml_file(tables | {task: tables[task] | new}), encoding="utf-8")
+    tables, kind = stored_models.tables(), TASKS[task]
+    FILE.write_text(toml_file(tables | {kind: tables[kind] | new}), encoding="utf-8")
 
 
 def toml_file(tables: dict[str, Any]) -> str:
@@ -91,7 +93,7 @@ def main() -> None:
     task: Task = import_module(f"calibration_{options.fit}").TASK
     how = options.jobs, options.resume, options.limit
     fits = task.fit(observed(task.jobs(DATA, True), CACHE / options.fit, *how))
-    stored = {part: stored_models.load(f"{options.fit}.{part}") for part in fits}
+    stored = {part: stored_models.load(f"{TASKS[options.fit]}.{part}") for part in fits}
     print("\n| model | coefficient | stored | fitted | agree to two digits |\n|---|---|---|---|---|")
     for part, fit in fits.items():
         print(*compared(part, stored[part], fit.model), sep="\n")
@@ -101,8 +103,8 @@ def main() -> None:
             part: Logistic({name: rounded(own) for name, own in model.coefficients.items()}, rounded(model.constant))
             for part, (model, *_) in fits.items()
         }
-        figures = "AUC | error | right | expected"
-        print(f"\n| held out | matches | stored: {figures} | fitted: {figures} |\n{10 * '|---'}|")
+        figures = "AUC | error | right | expected | below 0.5 if wrong | if right"
+        print(f"\n| held out | results | stored: {figures} | fitted: {figures} |\n{14 * '|---'}|")
         print(*report(task, held, stored, new), sep="\n")
     if options.write is not None and options.limit is None:
         chosen = {part: fit for part, fit in fits.items() if part in (options.write or fits)}

@@ -17,6 +17,7 @@ Seen = dict[str, Any]  # of one pair: what chances are computed from, and "is_ri
 Models = dict[str, Logistic]
 RIDGE = 1e-5  # times the sum of the squared coefficients, beside the mean negative log-likelihood: keeps them finite
 STOP = {"maxiter": 10_000, "ftol": 1e-15, "gtol": 1e-9}  # of L-BFGS-B: at a loss near 1, all digits that are stored
+LOW = 0.5  # chances below this one are counted in reports
 MIN_CHANCE = 1e-6  # below it a chance counts as this one in the likelihood
 
 
@@ -105,6 +106,21 @@ def joined(pairs: Iterable[dict[str, Floats]], names: Iterable[str]) -> dict[str
     return {name: np.concatenate([np.atleast_1d(one[name]) for one in pairs]) for name in names}
 
 
+def fit_whole(found: dict[str, list[Seen]], features: tuple[str, ...]) -> dict[str, Fit]:
+    """Fit the chance that a result is right as a whole; every kind of pairs weighs the same."""
+    seen = [one for pairs in found.values() for one in pairs]
+    total = joined(seen, (*features, "is_right"))
+    weights = weights_of([len(pairs) for pairs in found.values()])
+    model = fitted({name: total[name] for name in features}, total["is_right"], weights)
+    return {"whole": Fit(model, len(seen), len(seen))}
+
+
+def judge_whole(pairs: list[Seen], models: Models, features: tuple[str, ...]) -> dict[str, tuple[Floats, Floats]]:
+    """Chances that results are right as a whole, and whether they are."""
+    total = joined(pairs, (*features, "is_right"))
+    return {"": (np.asarray(models["whole"].probability(total)), total["is_right"])}
+
+
 def agrees(stored: float, found: float) -> bool:
     """Whether two numbers differ by at most half a unit of the second digit."""
     return bool(abs(stored - found) <= 0.5 * 10 ** (np.floor(np.log10(abs(stored))) - 1)) if stored else found == 0
@@ -120,14 +136,17 @@ def compared(name: str, stored: Logistic, found: Logistic) -> list[str]:
 
 
 def report(task: Task, found: dict[str, list[Seen]], stored: Models, new: Models) -> list[str]:
-    """Lines of a table: AUC, calibration error, and shares, of every kind, by both sets of coefficients."""
+    """Lines of a table: AUC, calibration error, and shares, of every kind and of all, by both sets of coefficients."""
     lines = []
-    for kind, pairs in found.items():
+    total = {"all": [one for pairs in found.values() for one in pairs]}
+    for kind, pairs in (found | total).items():
         old, other = task.judge(pairs, stored), task.judge(pairs, new)
         for what, by_old in old.items():
             shown = []
             for chance, is_right in (by_old, other[what]):
                 area, error = auc(chance, is_right), calibration_error(chance, is_right)
+                low = [np.mean(chance[own] < LOW) if own.any() else np.nan for own in (~is_right, is_right)]
                 shown.append(f"{area:.3f} | {error:.3f} | {is_right.mean():.3f} | {chance.mean():.3f}")
+                shown += [f"{share:.2f}" for share in low]
             lines.append(f"| {kind}{what and ': '}{what} | {len(by_old[0])} | {' | '.join(shown)} |")
     return lines

@@ -288,27 +288,38 @@ def rows_of(found: dict[str, list[Judged]]) -> list[Row]:
     return rows
 
 
+FAMILIES = {  # panels of the picture, by how the names of their kinds begin
+    "Scans and other surfaces": ("scans", "isometries"),
+    "Clouds and curves": ("clouds", "bent", "rolled", "part of", "by landmarks"),
+    "Networks": ("networks", "paths"),
+    "Embeddings": ("digits", "cells"),
+}
+
+
 def draw(found: dict[str, list[Judged]]) -> None:
-    """Reliability curves: the share of right matches by confidence, one line for each kind."""
+    """Reliability curves: the share of right matches by confidence, a panel for each family, one line for each kind."""
     from anchorot import plot
 
-    figure = plot.new_figure(8.4, 5.6)
-    ax = figure.subplots()
-    ax.plot([0, 1], [0, 1], color="#9ca3af", linewidth=1, linestyle="--")
+    figure = plot.new_figure(10.4, 8.4)
     shown = {name: pairs for name, pairs in found.items() if MIN_SHOWN < joined(pairs)[1].mean() < 1}
-    for number, (name, pairs) in enumerate(shown.items()):
-        chance, is_right = joined(pairs)
-        place = bins_of(chance)
-        count = np.bincount(place, minlength=BINS)
-        kept = count >= max(20, 0.005 * len(place))
-        mean, share = (np.bincount(place, value, BINS)[kept] / count[kept] for value in (chance, is_right))
-        colour = plot.PALETTE[number % len(plot.PALETTE)]
-        line = "-" if number < len(plot.PALETTE) else ":"
-        ax.plot(mean, share, line, color=colour, marker="o", markersize=4, linewidth=1.4, label=name)
-    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="share of right matches")
-    ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    ax.spines[["top", "right"]].set_visible(False)
+    for ax, (family, starts) in zip(figure.subplots(2, 2).flat, FAMILIES.items(), strict=True):
+        ax.plot([0, 1], [0, 1], color="#9ca3af", linewidth=1, linestyle="--")
+        own = [name for name in shown if name.startswith(starts)]
+        for name, colour in zip(own, plot.PALETTE, strict=False):
+            _draw_curve(ax, *joined(shown[name]), label=name.removeprefix("networks: "), color=colour)
+        ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="share of right matches")
+        ax.set_title(family, loc="left", fontsize=12, weight="bold")
+        ax.legend(fontsize=9, frameon=False, loc="upper left")
+        ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(PICTURE, dpi=110)
+
+
+def _draw_curve(ax: Any, chance: Floats, is_right: Floats, **style: Any) -> None:
+    place = bins_of(chance)
+    count = np.bincount(place, minlength=BINS)
+    kept = count >= max(20, 0.005 * len(place))
+    mean, share = (np.bincount(place, value, BINS)[kept] / count[kept] for value in (chance, is_right))
+    ax.plot(mean, share, marker="o", markersize=5, linewidth=1.8, **style)
 
 
 def main() -> None:

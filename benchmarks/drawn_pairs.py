@@ -12,7 +12,7 @@ Rng = np.random.Generator
 
 
 class Pair(NamedTuple):
-    """Two matrices of costs, and which answers are right: (n, m)."""
+    """Two matrices of costs, and which results are right: (n, m)."""
 
     first: Floats
     second: Floats
@@ -160,7 +160,7 @@ def strangers(rng: Rng) -> Pair:
 
 
 def partly_shared(rng: Rng) -> Pair:
-    """Clouds that have a part in common, and some points of their own; `mass="free"`."""
+    """Clouds that have a part in common, and some points that the other lacks; `mass="free"`."""
     d, shared, noise = rng.integers(2, 8), rng.integers(60, 200), level(rng, 0.01, 0.3)
     common = rng.laplace(size=(shared, d))
     own = [rng.laplace(size=(rng.integers(1, shared // 4), d)) + 4 * rng.normal(size=d) for _ in range(2)]

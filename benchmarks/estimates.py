@@ -92,7 +92,7 @@ def with_outliers(u: np.ndarray) -> np.ndarray:
     return norm.ppf(u[:, 1:]) * np.where(u[:, :1] < 0.04, 10, 1)
 
 
-CLOUDS: dict[str, tuple[int, Callable[[np.ndarray], np.ndarray]]] = {  # from so many uniform numbers for each point
+CLOUDS: dict[str, tuple[int, Callable[[np.ndarray], np.ndarray]]] = {  # how many uniform numbers make a point
     "normal, R^2": (2, norm.ppf),
     "normal, R^8": (8, norm.ppf),
     "three clusters, R^2": (3, clusters),

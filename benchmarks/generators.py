@@ -1,4 +1,4 @@
-"""How few rewired edges tests of graph generators see, and how long they take.
+"""How few rewired edges tests of graph generators detect, and how long they take.
 
     python benchmarks/generators.py                       `GraphDistance` and `graph_model_test`
     python benchmarks/generators.py --polygraph           beside polygraph-benchmark, if it is installed

@@ -8,7 +8,7 @@ FOLDER holds neurons/icdm_geodesic.csv.gz with neurons/labels.csv (mouse neurons
 the few that are "sparsely spiny" are left out) and shrec11_meshcnn/shrec_16.tar.gz (the 600 meshes of SHREC'11,
 simplified, in 30 classes).
 
-C and gamma are chosen within each training part, by a cross-validation of its own: no test label is seen. All pairs are
+C and gamma are chosen within each training part, by its own cross-validation: no test label is seen. All pairs are
 compared once, and folds are cut from the matrix of their Anchor Energies (``metric="precomputed"``).
 """
 

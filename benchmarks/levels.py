@@ -132,7 +132,7 @@ def scaled(job: tuple) -> tuple[bool, bool]:
         rng=seed,
         **QUIET,
     )
-    return found.pvalue <= LEVEL, bool((found.pair_pvalues <= LEVEL).any())
+    return found.pvalue <= LEVEL, bool((found.pair_adjusted_pvalues <= LEVEL).any())
 
 
 def levels(repeats: int) -> None:
@@ -171,7 +171,7 @@ def effect(job: tuple) -> tuple[float, float]:
     points[:, 0] += shift * label
     d = np.linalg.norm(points[:, None] - points, axis=2)
     [pair] = ao.group_test(d, label, subjects=subject, n_resamples=1, rng=seed, **QUIET).pairs
-    return pair.low, pair.high
+    return pair.interval()
 
 
 def true_energy(shift: float, draws: int = 4_000_000) -> float:
@@ -276,15 +276,15 @@ def compared(job: tuple) -> list[bool]:
     spaces, subject = tissues(rng, patients, images, difference)
     label = (subject >= patients).astype(int)
     options = {"subjects": subject, "n_resamples": 199, "rng": seed, **QUIET}
-    marked = marked_pvalue(spaces, label, REACH, options)
+    local = pvalue_with_types(spaces, label, REACH, options)
     scale = ao.scale_test(spaces, label, REACHES, attributes="types", type_pairs=True, **options)
     u = np.array([l_statistics(space) for space in spaces])
     mixed = len(PAIRS) * min(mixed_model(column, subject, patients) for column in u.T)
     plain = len(PAIRS) * min(stats.ttest_ind(column[label == 0], column[label == 1]).pvalue for column in u.T)
-    return [p <= LEVEL for p in (marked, scale.pvalue, float(scale.pair_pvalues.min()), mixed, plain)]
+    return [p <= LEVEL for p in (local, scale.pvalue, float(scale.pair_adjusted_pvalues.min()), mixed, plain)]
 
 
-def marked_pvalue(spaces: list[ao.Space], label: np.ndarray, max_cost: float | None, options: dict) -> float:
+def pvalue_with_types(spaces: list[ao.Space], label: np.ndarray, max_cost: float | None, options: dict) -> float:
     d = ao.pairwise(spaces, attributes="types", max_cost=max_cost, n_jobs=1, **QUIET)
     return ao.group_test(d, label, post_hoc=False, **options).pvalue
 
@@ -299,7 +299,8 @@ def compared_reaches(job: tuple) -> list[bool]:
     u = np.array([l_statistics(space) for space in spaces])
     mixed = len(PAIRS) * min(mixed_model(column, subject, patients) for column in u.T)
     return [
-        p <= LEVEL for p in (*(marked_pvalue(spaces, label, max_cost, options) for max_cost in (REACH, None)), mixed)
+        p <= LEVEL
+        for p in (*(pvalue_with_types(spaces, label, max_cost, options) for max_cost in (REACH, None)), mixed)
     ]
 
 
@@ -346,13 +347,23 @@ def pancreas(folder: Path) -> ao.Cohort:
     )
 
 
+GUIDE = """\
+print(ao.scale_test(cohort, "stage", attributes="types", n_resamples=5774, rng=0))
+print(ao.group_test(cohort, "stage", attributes="types", n_resamples=5774, rng=0))
+print(ao.group_test(cohort, "stage", metric="arrangement", n_resamples=5774, rng=0))
+print(ao.composition_test(cohort, "stage", n_resamples=5774, rng=0))
+"""  # as in docs/guides/cells.md
+
+
 def real(folder: Path) -> None:
     cohort = pancreas(folder)
     case, stage = (np.array(cohort.metadata[name]) for name in ("case", "stage"))
     print(cohort)
+    print(GUIDE)
+    exec(GUIDE, {"ao": ao, "cohort": cohort})
     owner = np.unique(case, return_inverse=True)[1]
     for attributes, max_cost in (("types", 100.0), (None, 100.0)):
-        d = ao.pairwise(cohort, attributes=attributes, max_cost=max_cost, **QUIET)
+        d = np.asarray(ao.pairwise(cohort, attributes=attributes, max_cost=max_cost, **QUIET))
         for power_ in (1.0, 0.5):
             options = {"power": power_, "n_resamples": 9999, "rng": 0, **QUIET}
             found, naive = (ao.group_test(d, stage, subjects=own, **options) for own in (case, None))
@@ -360,8 +371,9 @@ def real(folder: Path) -> None:
                   f"{found.n_assignments}, "
                   f"share {found.share:.3f}; images permuted p = {naive.pvalue:.4f}")  # fmt: skip
             for pair in found.pairs:
+                low, high = pair.interval()
                 print(f"  {pair.first} and {pair.second}: p = {pair.pvalue:.3f}, Holm {pair.adjusted_pvalue:.3f}, "
-                      f"energy {pair.energy:.4f} ({pair.low:.4f} to {pair.high:.4f})")  # fmt: skip
+                      f"energy {pair.energy:.4f} ({low:.4f} to {high:.4f})")  # fmt: skip
         halves = [own for own in itertools.combinations(range(12), 6) if 0 in own]
         labels = [np.isin(owner, own) for own in halves]
         rejected = np.array(
@@ -395,11 +407,9 @@ def real(folder: Path) -> None:
         **QUIET,
     )
     print(f"scale_test {found!r}, {time.perf_counter() - start:.0f} s; at 5 %: {found.which()[:10]}")
-    place = np.unravel_index(np.argsort(found.pair_pvalues, axis=None)[:5], found.pair_pvalues.shape)
-    for pair, band in zip(*place, strict=True):
-        low, high = found.edges[band : band + 2]
-        seen = f"share {found.pair_shares[pair, band]:.2f}, adjusted p = {found.pair_pvalues[pair, band]:.3f}"
-        print(f"  {found.pairs[pair]}, {low:.0f} to {high:.0f}: {seen}")
+    for row in sorted(found.table(), key=lambda row: row.adjusted_pvalue)[:5]:
+        print(f"  {row.first} and {row.second}, {row.low:.0f} to {row.high:.0f}: effect {row.effect:.2f}, "
+              f"adjusted p = {row.adjusted_pvalue:.3f}")  # fmt: skip
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ def at_least(what: str, limit: float, slow: Action, fast: Action, repeat: int = 
 
 
 def python(*arguments: str, **environment: str) -> str:
-    """Run Python in a process of its own; return what it prints."""
+    """Run Python in its own process; return what it prints."""
     command = [sys.executable, *arguments]
     return subprocess.run(command, env=os.environ | environment, stdout=subprocess.PIPE, text=True, check=True).stdout
 

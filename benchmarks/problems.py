@@ -61,7 +61,7 @@ def surface_costs(name: str, meshes: Callable[[], list[Mesh]], n: int) -> np.nda
 def shared_vertices(meshes: list[Mesh]) -> list[np.ndarray]:
     """Of every mesh its vertices that the others have too, in one order, whatever the files' numbers.
 
-    They are told by how they are joined to others, near and far; those that this cannot tell apart are left out.
+    They are identified by how they are joined to others, near and far; those that this cannot tell apart are left out.
     """
     if all(np.array_equal(faces, meshes[0][1]) for _, faces in meshes):
         return [np.arange(len(vertices)) for vertices, _ in meshes]

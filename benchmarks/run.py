@@ -21,8 +21,8 @@ import argparse
 from pathlib import Path
 
 import align
+import attributes
 import energy
-import marked
 import pairwise
 import plans
 import reading
@@ -63,7 +63,7 @@ def main() -> None:
     if options.reading:
         print(table(reading.rows(options.reading)))
         return
-    parts = [*energy.ALL, *marked.ALL, *plans.ALL, *pairwise.ALL, *(plans.SLOW if options.pot else ())]
+    parts = [*energy.ALL, *attributes.ALL, *plans.ALL, *pairwise.ALL, *(plans.SLOW if options.pot else ())]
     rows = [row for part in parts for row in part()]
     if options.tosca:
         rows += pairwise.tosca_rows(options.tosca)

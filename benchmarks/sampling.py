@@ -6,8 +6,8 @@
 FOLDER holds tosca_nonrigid3d/*.mat (148 shapes of 2026 to 3400 vertices, in 12 classes) and
 shrec11_meshcnn/shrec_16.tar.gz (the 600 meshes of SHREC'11, simplified to 252 vertices, in 30 classes).
 
-Every mesh is drawn several times, each with a seed of its own. Of two such draws of a collection, one asks and the
-other answers: "itself" is how often the nearest by Anchor Energy is the same mesh, "class" how often the nearest among
+Every mesh is drawn several times, each with its own seed. Of two such draws of a collection, one asks and the
+other results: "itself" is how often the nearest by Anchor Energy is the same mesh, "class" how often the nearest among
 the *other* meshes is of its class. The deviation is that of the pairs of draws.
 """
 

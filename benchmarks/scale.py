@@ -6,8 +6,8 @@
     python benchmarks/scale.py --write               also write record.toml and docs/images/growth.png
 
 Sizes go up by the root of ten, so that pairs go up by ten; the next one is measured if ten times the last is at most
-so many seconds, and 5 GB. What is larger is computed from the law, whose coefficients are fitted to what was measured.
-Every measurement has a process of its own, on one thread: times are processor time, and memory is what the process had
+so many seconds, and 5 GB. What is larger is computed from a model, whose coefficients are fitted to what was measured.
+Every measurement has its own process, on one thread: times are processor time, and memory is what the process had
 at most, less what it had before (Linux only).
 """
 
@@ -117,7 +117,7 @@ def group_test(count: int, folder: Path) -> Cost:
 
 
 class Work(NamedTuple):
-    """Something to measure, and the laws by which time, memory and disk grow with the number N of spaces."""
+    """Something to measure, and the models by which time, memory and disk grow with the number N of spaces."""
 
     what: str
     measure: Callable[[int, Path], Cost]
@@ -135,7 +135,7 @@ WORKS = [
 
 
 class Curve(NamedTuple):
-    """What was measured of one quantity, and the law that goes on: a sum of powers of N."""
+    """What was measured of one quantity, and the model that extrapolates it: a sum of powers of N."""
 
     measured: dict[int, float]
     powers: tuple[int, ...]
@@ -153,12 +153,12 @@ class Curve(NamedTuple):
         terms = np.array([[float(n) ** power for power in powers] for n in large])
         return cls(measured, powers, nnls(terms / values[:, None], np.ones(len(values)))[0].tolist())
 
-    def law(self, n: float) -> float:
+    def model(self, n: float) -> float:
         """What is expected of N = n."""
         return sum(c * float(n) ** power for c, power in zip(self.coefficients, self.powers, strict=True))
 
     def text(self) -> str:
-        """The law in words; what does not grow is left out."""
+        """The model in words; what does not grow is left out."""
         terms = [(power, c) for power, c in zip(self.powers, self.coefficients, strict=True) if power and c]
         return " + ".join(f"{c:.2g} {'N²' if power == 2 else 'N'}" for power, c in sorted(terms, reverse=True))
 
@@ -200,7 +200,7 @@ def table(found: dict[str, list[Curve]]) -> str:
 def _cell(curve: Curve, size: int, show: Callable[[float], str]) -> str:
     if not curve.powers:
         return ""
-    return show(curve.measured[size]) if size in curve.measured else f"*{show(curve.law(size))}*"
+    return show(curve.measured[size]) if size in curve.measured else f"*{show(curve.model(size))}*"
 
 
 def _time(seconds: float) -> str:
@@ -218,7 +218,7 @@ def _bytes(count: float) -> str:
 
 
 def picture(found: dict[str, list[Curve]]) -> None:
-    """Measured points, joined; then the law, dashed."""
+    """Measured points, joined; then the model, dashed."""
     from anchorot import plot
 
     figure = plot.new_figure(13, 4.6)
@@ -231,9 +231,9 @@ def picture(found: dict[str, list[Curve]]) -> None:
             shown = {n: value for n, value in curve.measured.items() if value > 0}
             ax.plot(*_points(shown), "o-", color=colour, label=f"{what}: {curve.text()}", markersize=5)
             rest = [n for n in SIZES if n >= max(shown)]
-            line = {n: curve.law(n) for n in np.geomspace(rest[0], rest[-1], 50)}
+            line = {n: curve.model(n) for n in np.geomspace(rest[0], rest[-1], 50)}
             ax.plot(*_points(line), "--", color=colour)
-            ax.plot(*_points({n: curve.law(n) for n in rest[1:]}), "o", color=colour, markerfacecolor="white")
+            ax.plot(*_points({n: curve.model(n) for n in rest[1:]}), "o", color=colour, markerfacecolor="white")
         ax.set(xscale="log", yscale="log", xlabel="pairs of spaces, N (N - 1) / 2", xticks=PAIRS)
         ax.set_title(name, fontsize=12, loc="left", weight="bold", color="#374151")
         ax.grid(color="#e5e7eb", linewidth=0.8)
@@ -263,7 +263,7 @@ def main() -> None:
     how = (
         f"Kernels {versions['kernels']}, Python {versions['python']}, NumPy {versions['numpy']}; processor time of one "
         f"thread. {POINTS} points per space; {PERMUTATIONS} permutations per test; the nearest of each, from {QUERIES} "
-        "queries. *In italics*: not measured, but by the law."
+        "queries. *In italics*: not measured, but by the model."
     )
     text = f"{how}\n\n{table(found)}\n"
     print(text)

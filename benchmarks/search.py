@@ -77,7 +77,7 @@ def family_rows(family: str) -> list[Row]:
     spaces, queries = make(family, SPACES, seed=0), make(family, QUERIES, seed=1)
     truth = brute_force(spaces, queries)
     what = f"search, {family}: brute force over {SPACES} spaces of 30 to 60 points, a query"
-    rows = [Row(what, f"{truth.time * 1e3:.0f} ms, their features ready")]
+    rows = [Row(what, f"{truth.time * 1e3:.0f} ms with their features ready")]
     return rows + [row for grid in GRIDS for row in index_rows(family, grid, spaces, queries, truth)]
 
 
@@ -107,19 +107,20 @@ def index_rows(
     recall = np.mean([len(np.intersect1d(r.index, n)) / NEAREST for r, n in zip(rough, truth.nearest, strict=True)])
     left = f"exact AE on {share:.2%} of the spaces, {max(r.n_exact for r in exact) / SPACES:.1%} at most"
     alone = f"{plain_share(grid, spaces, queries, truth):.2%} by averages alone"
-    times = f"{exact_time * 1e3:.1f} ms a query ({truth.time / exact_time:.0f} times faster), {scan(index)}"
+    times = f"{exact_time * 1e3:.1f} ms a query, {truth.time / exact_time:.0f} times faster, {scan(index)}"
     built = f"build {building:.1f} s, save {saving:.1f} s, load {loading:.2f} s, file {size / 1e6:.0f} MB"
     bar, holds = ("under 5 %, equal", share < 0.05 and equal) if grid == DEFAULT else ("", None)
     name = f"search, {family}, {grid[0]} x {grid[1]} cells"
     return [
-        Row(f"{name}: work", f"{left} ({alone}); {'equal' if equal else 'NOT EQUAL'} to brute force", bar, holds),
+        Row(f"{name}: work", f"{left}, {alone}", bar, holds),
+        Row(f"{name}: equal to brute force", "yes" if equal else "**no**"),
         Row(f"{name}: time", f"{times}; exact=False {rough_time * 1e3:.1f} ms, finds {recall:.1%}"),
         Row(f"{name}: size", built),
     ]
 
 
 def ask(index: ao.SearchIndex, queries: list[ao.Space], exact: bool) -> tuple[list[ao.Neighbors], float]:
-    """The answers, and the seconds that one takes."""
+    """The results, and the seconds that one takes."""
     start = time.perf_counter()
     results = [index.query(x, NEAREST, exact=exact) for x in queries]
     return results, (time.perf_counter() - start) / len(queries)
@@ -202,8 +203,8 @@ def use(path: Path) -> None:
     say("load", f"{wall:.1f} s, {work:.1f} s of processor time; peak memory {peak():.2f} GB")
     index = ao.SearchIndex.load(path)
     known, new = duplicates(QUERIES // 2), list(spaces(2, QUERIES // 2, COPIES))
-    answers = [result for kind, wanted in (("known", known), ("new", new)) for result in queried(index, kind, wanted)]
-    check(index, [known[0], new[0]], [answers[0], answers[len(known)]])
+    results = [result for kind, wanted in (("known", known), ("new", new)) for result in queried(index, kind, wanted)]
+    check(index, [known[0], new[0]], [results[0], results[len(known)]])
     ids: list[int] = []
     wall, work = times(lambda: ids.extend(index.add(spaces(3, CHANGED)).tolist()))
     say(f"add {CHANGED}", f"{wall:.2f} s, {work:.2f} s of processor time")
@@ -224,7 +225,7 @@ def times(action: Callable[[], object]) -> tuple[float, float]:
 
 
 def queried(index: ao.SearchIndex, kind: str, wanted: list[ao.Space]) -> list[ao.Neighbors]:
-    """Answers, after printing what they took."""
+    """Results, after printing what they took."""
     ask(index, wanted[:3], exact=True)
     start = time.process_time()
     results, taken = ask(index, wanted, exact=True)
@@ -237,7 +238,7 @@ def queried(index: ao.SearchIndex, kind: str, wanted: list[ao.Space]) -> list[ao
 
 
 def check(index: ao.SearchIndex, wanted: list[ao.Space], results: list[ao.Neighbors]) -> None:
-    """Compare answers with all energies, from the features in the file."""
+    """Compare results with all energies, from the features in the file."""
     features, file = [ao.AnchorFeatures.of(x) for x in wanted], index._file
     header = file.header()
     found = (y for batch in file.batches(header) for y in file.features(header, batch.entries))

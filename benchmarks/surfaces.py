@@ -1,9 +1,9 @@
-"""How right maps between surfaces are: meshes with a known correspondence, one run, one thread.
+"""Errors of maps between surfaces: meshes with a known correspondence, one run, one thread.
 
     python benchmarks/surfaces.py              align_meshes on the odd pairs of remeshed FAUST, in about three minutes
     python benchmarks/surfaces.py --rival      with pyFM too (package pyfmaps): WKS, orientation term, ZoomOut
     python benchmarks/surfaces.py --between    with pairs of two persons, of meshes that are in no even pair
-    python benchmarks/surfaces.py --scans 10   with so many pairs of scans of one triangulation, shuffled
+    python benchmarks/surfaces.py --scans 10   with that many pairs of scans of one triangulation, shuffled
     python benchmarks/surfaces.py --parts 11   with 8, 20 and 35 % of the first mesh cut off
     python benchmarks/surfaces.py --unlike     with gorillas and men, whose maps must be called unreliable
     python benchmarks/surfaces.py --large      with 52 565 vertices against a noisy copy
@@ -252,8 +252,8 @@ def large_rows() -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rival", action="store_true", help="pyFM too")
-    parser.add_argument("--scans", type=int, default=0, metavar="N", help="so many pairs of scans")
-    parser.add_argument("--parts", type=int, default=0, metavar="N", help="parts of so many odd pairs too")
+    parser.add_argument("--scans", type=int, default=0, metavar="N", help="number of pairs of scans")
+    parser.add_argument("--parts", type=int, default=0, metavar="N", help="also parts of that many odd pairs")
     parser.add_argument("--unlike", action="store_true", help="pairs that nothing maps")
     parser.add_argument("--large", action="store_true", help="52 565 vertices")
     parser.add_argument("--even", action="store_true", help="the pairs that the method was developed on, too")

@@ -1,12 +1,12 @@
-"""What threads gain: the same work by one, two and more of them, in turns.
+"""Speed-up by threads: the same work on one, two and more threads, alternating.
 
     python benchmarks/threads.py              1, 2, 4, ... threads, up to one a core
     python benchmarks/threads.py 1 2 16       these
     python benchmarks/threads.py --write      also write the table to benchmarks/record.toml
 
 Needs NumPy and SciPy alone, and runs from a checkout: PYTHONPATH=src python benchmarks/threads.py. Every cell is the
-best of some runs, all numbers of threads in turns; beside it, how many times less that is than by the first. Answers
-are compared, and must be equal to the last bit. The first row is a control: NumPy sorts arrays of its own on every
+best of some runs, all numbers of threads in turns; beside it, how many times less that is than by the first. Results
+are compared, and must be equal to the last bit. The first row is a control: NumPy sorts its own arrays on every
 thread, which is what the machine itself gives. A bar holds for the largest number of threads, if that is 16.
 """
 

@@ -1,4 +1,4 @@
-"""What the types of nodes tell about classes of graphs, by cross-validation.
+"""How much the types of nodes improve the classification of graphs, by cross-validation.
 
     python benchmarks/typed_graphs.py                 print the table, in about ten minutes
     python benchmarks/typed_graphs.py --only MUTAG    one collection alone
@@ -8,7 +8,7 @@ Collections of the TU format with types of nodes are those in the folder tu/ of 
 
 Every method gives one or more matrices of squared distances d between all graphs, or of inner products. A support
 vector machine has the kernel exp(-gamma d), or the inner products; which matrix, gamma and C is chosen within each
-training part, by a cross-validation of its own, so that no test label is seen. Times are of one processor.
+training part, by its own cross-validation, so that no test label is seen. Times are of one processor.
 """
 
 import os
@@ -77,7 +77,7 @@ def read(folder: Path) -> Collection:
 
 
 def energies(collection: Collection, attributes: str | None) -> Matrices:
-    """Anchor Energies up to each of the reaches, all in one pass a pair."""
+    """Anchor Energies up to each max_cost, all in one pass per pair."""
     features = [ao.AnchorFeatures.of(space, attributes=attributes, max_cost=REACHES[-1]) for space in collection.spaces]
     curves = np.zeros((len(features), len(features), len(REACHES)))
     for i, x in enumerate(features):
@@ -197,9 +197,9 @@ METHODS: dict[str, Callable[[Collection], Matrices]] = {
     "histogram of types": type_counts,
     f"Weisfeiler-Leman, types, up to {REFINEMENTS} rounds": refinements,
     "AE": lambda collection: energies(collection, None),
-    "AE marked by types": lambda collection: energies(collection, "types"),
+    "AE with types": lambda collection: energies(collection, "types"),
     "AE of heat": lambda collection: heat_energies(collection, None),
-    "AE of heat marked by types": lambda collection: heat_energies(collection, "types"),
+    "AE of heat with types": lambda collection: heat_energies(collection, "types"),
 }
 
 
@@ -209,7 +209,7 @@ def rows(collection: Collection) -> Iterator[str]:
     few = collection
     if len(collection.graphs) > FUSED_GRAPHS:
         few = collection.part(np.sort(np.random.default_rng(0).permutation(len(collection.graphs))[:FUSED_GRAPHS]))
-        yield row(few, "AE marked by types", METHODS["AE marked by types"])
+        yield row(few, "AE with types", METHODS["AE with types"])
     yield row(few, f"fused GW by POT, {len(SHARES)} shares of structure", fused)
 
 

@@ -23,7 +23,7 @@ from experiments.data import data_folder
 PROGRAM = "python -m experiments"
 COLOURS = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
 
-QUICK = "A quick run: too small to answer anything; it shows whether the program finds what it found before."
+QUICK = "A quick run: too small to show anything; it shows whether the program finds what it found before."
 
 app = typer.Typer(
     rich_markup_mode="rich",
@@ -57,7 +57,7 @@ def experiments(
     """Run experiments of the paper: pictures, tables, and RESULTS.md, which says what holds.
 
     A run of "all" leaves out what this very code has answered, so that one that was killed goes on. "stale" runs
-    nothing: it names the answers of another code than the present one.
+    nothing: it names the results of another code than the present one.
     """
     if not names:
         raise ao.InputError(f"say which experiment: {', '.join(NAMES)}, or all, or stale")
@@ -66,7 +66,7 @@ def experiments(
     folder = output or runner.default_output(quick)
     if names == ["stale"]:
         outdated = runner.stale(NAMES, folder)
-        typer.echo("\n".join(f"{name} {why}" for name, why in outdated.items()) or "no answer is stale")
+        typer.echo("\n".join(f"{name} {why}" for name, why in outdated.items()) or "no result is stale")
         raise typer.Exit(1 if outdated else 0)
     chosen = runner.choose(names)
     if names == ["all"] and not quick:

@@ -41,14 +41,14 @@ def align_cells(study: Study) -> None:
         "optima",
         [_optimum_row(one, found) for one in optima],
         "Is the truth what Gromov-Wasserstein looks for? Losses of the true matches, of where a descent from them ends "
-        "(and the share of them that it keeps), and of the answers without an epsilon, with their FOSCTTM",
+        "(and the share of them that it keeps), and of the results without an epsilon, with their FOSCTTM",
     )
     for pair in pairs:
         own = [one for one in optima if one.data == pair.name]
         _report(study, pair, usual[pair.name], _truth_told(own, found))
         for one in own:
-            answer = _find(found, one.data, "align", one.n_neighbors, None)
-            study.value(f"{one.data} {answer.costs}: loss of the truth over align's", one.truth / answer.loss, 0.02)
+            result = _find(found, one.data, "align", one.n_neighbors, None)
+            study.value(f"{one.data} {result.costs}: loss of the truth over align's", one.truth / result.loss, 0.02)
     _explain(study, pairs)
 
 
@@ -124,9 +124,9 @@ def _optimum_row(one: Optimum, found: Sequence[Alignment]) -> dict[str, Any]:
         "kept": f"{one.kept:.0%}",
     }
     for method in (BASELINE, "align"):
-        answer = _find(found, one.data, method, one.n_neighbors, None)
-        row[method] = float(f"{answer.loss:.4g}")
-        row[f"FOSCTTM, {method}"] = f"{answer.foscttm.mean:.2f}"
+        result = _find(found, one.data, method, one.n_neighbors, None)
+        row[method] = float(f"{result.loss:.4g}")
+        row[f"FOSCTTM, {method}"] = f"{result.foscttm.mean:.2f}"
     return row
 
 
@@ -153,17 +153,17 @@ def _report(study: Study, pair: Pair, usual: dict[str, Alignment], truth_told: s
 
 def _truth_told(optima: Sequence[Optimum], found: Sequence[Alignment]) -> str:
     """Say whether the truth is what Gromov-Wasserstein looks for."""
-    answers = [_find(found, one.data, "align", one.n_neighbors, None) for one in optima]
+    results = [_find(found, one.data, "align", one.n_neighbors, None) for one in optima]
     losses = "; ".join(
-        f"{answer.costs} {one.truth:.4f}, align's {answer.loss:.4f}"
-        for one, answer in zip(optima, answers, strict=True)
+        f"{result.costs} {one.truth:.4f}, align's {result.loss:.4f}"
+        for one, result in zip(optima, results, strict=True)
     )
-    worse = all(one.truth > answer.loss for one, answer in zip(optima, answers, strict=True))
+    worse = all(one.truth > result.loss for one, result in zip(optima, results, strict=True))
     kept = max(one.kept for one in optima)
     verdict = (
         "The truth is not what GW looks for, so that no solver can find it by lowering the loss:"
         if worse
-        else "On some costs the truth has a loss below all answers, which a better solver could find:"
+        else "On some costs the truth has a loss below all results, which a better solver could find:"
     )
     text = f"{verdict} loss of the true matches, {losses}; a descent from them keeps at most {kept:.0%} of them."
     wrong = [one for one in found if one.data == optima[0].data and one.foscttm.mean > 0.5 and "GW" in one.method]

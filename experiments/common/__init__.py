@@ -1,1 +1,1 @@
-"""What the experiments share: their data, their clock, and the files in which their answers stand."""
+"""What the experiments share: their data, their clock, and the files that hold their results."""

@@ -1,4 +1,4 @@
-"""Which code an answer depends on, as one hash: the experiment, what it imports, and the kernels.
+"""Which code a result depends on, as one hash: the experiment, what it imports, and the kernels.
 
 Comments, docstrings and layout do not count. Of `anchorot` only those modules count that define what the experiment
 names (`ao.align`), and what these import; of the rules only the experiment's own; of pictures nothing.
@@ -16,12 +16,12 @@ HERE = Path(__file__).parents[1]
 CHECKOUT = HERE.parent
 ROOTS = {"anchorot": "src/anchorot", "experiments": "experiments", "benchmarks": "benchmarks"}
 PICTURES = ("anchorot.plot", "anchorot._layout")
-# How answers are kept and shown, not how they are found; rules are counted one by one.
+# How results are kept and shown, not how they are found; rules are counted one by one.
 MACHINERY = {f"experiments.common.{name}" for name in ("code", "progress", "rules", "study", "workers")}
 
 
 def code_hash(name: str, checkout: Path = CHECKOUT) -> str:
-    """Return the hash of all code that the answers of an experiment depend on."""
+    """Return the hash of all code that the results of an experiment depend on."""
     seen = hashlib.sha256()
     for path in sorted(dependencies(name, checkout)):
         seen.update(str(path.relative_to(checkout)).encode())

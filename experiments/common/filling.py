@@ -7,7 +7,8 @@ for each figure a key and a format; a `[[table]]` names a page, the header row o
     cell beyond | cells.csv | data=scGEM | FOSCTTM an entry of one of its tables
     part trade_off | AE less AW (exact)            a number that judges a claim, with its interval
     verdict barycenters | 1                        the verdict of its first claim
-    bench n=1000; solver=ours | time | 2           an entry of a benchmark's table, or the second number in it
+    bench n=1000; solver=ours | time               an entry of a benchmark's table, with its unit
+    bench n=1000; solver=ours | time | value       what it has under that name; its numbers count from 1
     rows what as problem; ours | holds=yes         columns of a benchmark's table
     verdicts                                       all claims with their verdicts
 
@@ -24,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import anchorot as ao
+from benchmarks.record import RECORD, Cell, shown
 from experiments.common.files import write_whole
 from experiments.common.page import markdown_table
-from experiments.common.record import RECORD, Table, conditions, entry, formatted, read_tables, rows
+from experiments.common.record import Table, conditions, entry, formatted, number_of, read_tables, rows
 from experiments.common.rules import Interval
 from experiments.common.study import SUMMARY
 
@@ -58,7 +60,7 @@ class Results:
         kind, _, name = first.partition(" ")
         try:
             found = getattr(self, f"_{kind}")(*([name] if name else []), *parts)
-            return formatted(_number(found), form) if form else str(found)
+            return formatted(number_of(found), form) if form else shown(found)
         except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError, OSError):
             source = self.benchmarks if kind in ("bench", "rows") else self.folder
             raise ao.InputError(
@@ -86,9 +88,9 @@ class Results:
         part = next(part for part in parts if part["what"] == what)
         return str(Interval(*(part[key] for key in ("value", "low", "high", "error"))))
 
-    def _bench(self, where: str, *options: str) -> str:
-        """Return an entry of the record of benchmarks, or a number in it."""
-        return entry(self.record, where, *options)
+    def _bench(self, where: str, *names: str) -> Cell:
+        """Return an entry of the record of benchmarks, or what it has under these names."""
+        return entry(self.record, where, *names)
 
     def _rows(self, columns: str, *where: str) -> str:
         """Return a table of the record of benchmarks, or a part of it."""
@@ -102,10 +104,6 @@ class Results:
             for claim in summary["claims"]
         ]
         return markdown_table(table)
-
-
-def _number(text: str) -> float:
-    return float(re.sub("[ ,]", "", text))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""RESULTS.md: one page of all answers, made from the summaries that the experiments wrote."""
+"""RESULTS.md: one page of all results, made from the summaries that the experiments wrote."""
 
 import json
 from pathlib import Path
@@ -13,8 +13,8 @@ INTRODUCTION = """# Results
 
 Every claim of the paper that can be checked, and some of ours: what is claimed, what was found, whether it holds, and
 why. Made by `python -m experiments`, never by hand; seeds are fixed, times are of the machine named below. Verdicts
-follow from 95 % intervals by the rules of `experiments/PROTOCOL.md`, which are older than the answers; `python -m
-experiments stale` names the answers that were found by other code than the present one.
+follow from 95 % intervals by the rules of `experiments/PROTOCOL.md`, which are older than the results; `python -m
+experiments stale` names the results that were found by other code than the present one.
 """
 
 
@@ -43,7 +43,7 @@ def _overview(summaries: dict[str, dict[str, Any]]) -> str:
 def _section(name: str, summary: dict[str, Any]) -> str:
     lines = [f'<a id="{name}"></a>\n\n## {summary["title"]}\n\n{summary["question"]}\n']
     if summary["quick"]:
-        lines.append("_A quick run: smaller than what the answers should rest on._\n")
+        lines.append("_A quick run: smaller than what the results should rest on._\n")
     for claim in summary["claims"]:
         verdict = f"Quick run: {claim['verdict']}" if summary["quick"] else claim["verdict"].capitalize()
         lines.append(f"- **Claim:** {claim['claim']}\n  **Found:** {claim['found']}\n  **{verdict}.** {claim['why']}\n")

@@ -30,7 +30,7 @@ def choose(wanted: Sequence[str]) -> list[str]:
 
 
 def default_output(quick: bool) -> Path:
-    """Return the folder of answers: that of the checkout, but for quick runs one that git ignores."""
+    """Return the folder of results: that of the checkout, but for quick runs one that git ignores."""
     return CHECKOUT / "build" / "quick" if quick else HERE / "results"
 
 
@@ -67,7 +67,7 @@ def run(prepared: Prepared, output: Path, *, quick: bool, n_jobs: int) -> Study:
     """Run one experiment, write its files, and bring the page of all results up to date."""
     name, experiment = prepared.name, prepared.code
     output.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=output, prefix=f".{name}-") as temporary:  # an interrupted run leaves the last answers
+    with TemporaryDirectory(dir=output, prefix=f".{name}-") as temporary:  # an interrupted run leaves the last results
         folder = Path(temporary) / name
         folder.mkdir()
         # Checkpoints are of one code; a quick run keeps none.
@@ -84,13 +84,13 @@ def run(prepared: Prepared, output: Path, *, quick: bool, n_jobs: int) -> Study:
 
 
 def stale(names: Sequence[str], output: Path) -> dict[str, str]:
-    """Return the experiments whose stored answers are not those of the present code, and why."""
+    """Return the experiments whose stored results are not those of the present code, and why."""
     found = {}
     for name in names:
         path = output / name / SUMMARY
         summary = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
         if summary is None:
-            found[name] = "has no answers"
+            found[name] = "has no results"
         elif (now := code_hash(name)) != summary["code"] or summary["quick"]:
             found[name] = f"is of code {summary['code'] or 'unknown'}, which is now {now}"
     return found

@@ -1,4 +1,4 @@
-"""One run of one experiment: what it may read, and where its answers go."""
+"""One run of one experiment: what it may read, and where its results go."""
 
 import csv
 import json
@@ -58,9 +58,9 @@ class Study:
     scratch : Path
         Folder for checkpoints of long computations by this very code; a run that was killed goes on from there.
     code : str
-        Hash of the code that the answers depend on.
+        Hash of the code that the results depend on.
     quick : bool
-        Run a small form of everything, in seconds, instead of what the answers rest on.
+        Run a small form of everything, in seconds, instead of what the results rest on.
     n_jobs : int
         Workers, where no time is measured.
     resumed : bool

@@ -144,7 +144,7 @@ def _claim_rewiring(study: Study, compared: Compared) -> None:
         "Not in the paper: rewired training graphs, all degrees kept, are seen by clustering and not by degrees.",
         "; ".join(f"by {STATISTICS[s]} {_decisions(compared, s, (REWIRED,))}" for s in PAPERS) + ".",
         [_part(compared, s, REWIRED, f"rewired_{s}") for s in PAPERS],
-        "Each statistic answers for itself alone.",
+        "Each statistic is judged by itself.",
     )
 
 

@@ -19,7 +19,7 @@ Table = dict[str, dict[str, NDArray[np.float64]]]
 
 @dataclass(frozen=True)
 class Figures:
-    """All scores, of pairs of graphs for choosing parameters and of fresh ones for the answers.
+    """All scores, of pairs of graphs for choosing parameters and of fresh ones for the results.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ def claim_better(study: Study, figures: Figures, shown: Sequence[str]) -> None:
         list(parts.values()),
         f"It is ahead of {by_verdict[Verdict.HOLDS]}; behind {by_verdict[Verdict.FAILS]}; neither of "
         f"{by_verdict[Verdict.OPEN]}. Shortest paths take few values, so most of a plan is ties. Broken by number, "
-        "where nodes are numbered as they joined, they tell the plan the answer. Numbers that mean nothing are kept as "
+        "where nodes are numbered as they joined, they give the truth away. Numbers that mean nothing are kept as "
         f"well: their correlation is {mean('AEP', 'leak'):.2f} by AEP, and {mean(katz, 'leak'):.2f} by Katz "
         f"centrality, which has hardly any ties. Even degrees gain by such ties: {mean('degree', 'as_generated'):.2f} "
         f"instead of {mean('degree', 'split'):.2f}.",

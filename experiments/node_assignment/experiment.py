@@ -147,7 +147,7 @@ def _notes(study: Study, n_tuning: int) -> None:
     )
     study.note(
         f"Methods with a parameter, centralities as well, are tuned on {n_tuning} pairs that take no part in the "
-        "answers; AEP, align and the other centralities have none. GW from product is the usual baseline: POT's "
+        "results; AEP, align and the other centralities have none. GW from product is the usual baseline: POT's "
         "solvers from the product of the weights, at most 100 steps where there is an epsilon; at 0.1 its inner "
         "Sinkhorn no longer converges. GW from anchors is anchorot's, the best of several starts. Nodes are matched by "
         "align's sharp plan; its row means and couplings are those of its soft one. Katz's alpha is a share of the "

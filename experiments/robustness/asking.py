@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import anchorot as ao
 from experiments.common.noise import NoiseFloor, noise_floor
 from experiments.common.study import Study
-from experiments.robustness.retrieval import Answers, Curve, Group, in_parallel, retrieve
+from experiments.robustness.retrieval import Curve, Group, Retrieved, in_parallel, retrieve
 from experiments.robustness.shapes import (
     KINDS,
     SCALES,
@@ -72,7 +72,7 @@ class Draw:
         kept = _measure(study, meshes, [first for first, _ in halves])
         return cls(study, data, number, meshes, kept, [second for _, second in halves])
 
-    def ask(self, kinds: Sequence[str], trials: dict[Curve, Trial]) -> list[Answers]:
+    def ask(self, kinds: Sequence[str], trials: dict[Curve, Trial]) -> list[Retrieved]:
         """Ask by all curves that are tried in this draw, at all their levels."""
         trials = {curve: trial for curve, trial in trials.items() if self.number < trial.draws}
         levels = sorted({level for trial in trials.values() for level in trial.levels})
@@ -86,7 +86,7 @@ class Draw:
             found += retrieve(self.study, self.kept, groups, curve)
         return found
 
-    def ask_with_outliers(self, shares: Sequence[float], curves: Sequence[Curve]) -> list[Answers]:
+    def ask_with_outliers(self, shares: Sequence[float], curves: Sequence[Curve]) -> list[Retrieved]:
         """Ask with queries of the last level's size, a share of whose points are outliers: the level of the group."""
         plain = self._queries(KINDS[0], WORST)
         groups = {}
@@ -94,9 +94,9 @@ class Draw:
             rngs = self.study.rng(6, self.number, int(1000 * share)).spawn(len(plain))
             made = [with_outliers(space, share, rng) for space, rng in zip(plain, rngs, strict=True)]
             groups[Group(self.data, "outliers", share, self.number)] = made
-        return [answer for curve in curves for answer in retrieve(self.study, self.kept, groups, curve)]
+        return [result for curve in curves for result in retrieve(self.study, self.kept, groups, curve)]
 
-    def ask_with_lengths_undone(self, level: int, curve: Curve) -> tuple[list[Answers], list[float]]:
+    def ask_with_lengths_undone(self, level: int, curve: Curve) -> tuple[list[Retrieved], list[float]]:
         """Ask with noisy queries whose costs are divided by how much noise has lengthened them on average.
 
         Their mean cost is then that of the scaled query without noise; returned with the factors of the lengths.

@@ -11,7 +11,7 @@ from experiments.robustness.asking import Draw, Trial, sizes_in_words
 from experiments.robustness.drawing import draw_accuracy, draw_outliers, draw_queries
 from experiments.robustness.judging import FIRST, Record, explain_noise, judge, judge_controls
 from experiments.robustness.official import compare_with_official
-from experiments.robustness.retrieval import FORMS, Answers, Curve
+from experiments.robustness.retrieval import FORMS, Curve, Retrieved
 from experiments.robustness.shapes import KINDS, LEVELS, SCALES, Mesh
 
 TITLE = "Robustness to scale and noise"
@@ -33,7 +33,7 @@ def run(study: Study) -> None:
     """Ask both databases, draw accuracy and queries, and judge the claims."""
     trials = _by_curve(_trials(study))
     n_draws = max(trial.draws for trial in trials.values())
-    found: list[Answers] = []
+    found: list[Retrieved] = []
     examples: dict[str, Mesh] = {}
     sizes, factors = {}, {data: list[float]() for data in SETS}
     with progress_bar(n_draws * len(SETS), "asking the databases", "draws") as advance:
@@ -117,8 +117,8 @@ def _write_tables(study: Study, record: Record, curves: list[Curve]) -> None:
         "Accuracy of retrieval, mean ± standard deviation over draws, in the order of sizes (queries regenerated)",
     )
     for data, curve in product(SETS, curves):
-        answers = [one.right for one in record.answers if (one.group.data, one.curve) == (data, curve)]
-        right = np.concatenate(answers)
+        results = [one.right for one in record.results if (one.group.data, one.curve) == (data, curve)]
+        right = np.concatenate(results)
         study.value(f"{data} {curve.name}", right.mean(), 1.1 / len(right))
 
 

@@ -1,4 +1,4 @@
-"""What the answers say of the paper's claims."""
+"""What the results say of the paper's claims."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from experiments.common.rules import Interval, Part
 from experiments.common.study import Study
 from experiments.robustness.asking import UNDONE
-from experiments.robustness.retrieval import Answers, Curve
+from experiments.robustness.retrieval import Curve, Retrieved
 from experiments.robustness.shapes import KINDS
 
 FIRST, LAST = 1, 5
@@ -25,19 +25,19 @@ CLAIMS = (  # the claim, its distances, kinds of queries, and prefix of its rule
     ("The same where queries are noisy as well (Fig. 4, scaling + noise).", ("AE", "AW"), KINDS[1:], ""),
     ("The rank statistics make GW robust as well (appendix, Robust GW).", ("GW",), KINDS, "gw_"),
 )
-LAW = (
-    "That a robust form answers scaled queries alike at all levels is no finding but a law: ranks do not change when "
+BY_CONSTRUCTION = (
+    "That a robust form retrieves alike at all levels of scaling is true by construction: ranks do not change when "
     "all costs are multiplied by one number."
 )
 
 
 class Record:
-    """All answers, to be looked up by what was asked."""
+    """All results, to be looked up by what was asked."""
 
-    def __init__(self, answers: Sequence[Answers]) -> None:
-        self.answers = answers
+    def __init__(self, results: Sequence[Retrieved]) -> None:
+        self.results = results
         self._rows: dict[tuple[str, str, float, Curve], list[NDArray[np.bool_]]] = defaultdict(list)
-        for one in answers:
+        for one in results:
             self._rows[one.group.data, one.group.kind, one.group.level, one.curve].append(one.right)
 
     def right(self, data: str, kind: str, level: float, curve: Curve) -> NDArray[np.float64]:
@@ -65,7 +65,7 @@ def judge(study: Study, record: Record, datas: Sequence[str]) -> None:
             + "; ".join(_told(record, *case) for case in cases)
             + ".",
             [part for case in cases for part in _parts(record, *case, prefix)],
-            f"Every query is its own control. {LAW}",
+            f"Every query is its own control. {BY_CONSTRUCTION}",
         )
 
 
@@ -88,7 +88,7 @@ def _parts(record: Record, data: str, kind: str, distance: str, prefix: str) -> 
         "loses": (f"{case}: robust, level {FIRST} less {LAST}", ranks_first, ranks_last),
     }
     if kind == KINDS[0]:
-        del found["loses"]  # a law
+        del found["loses"]  # true by construction
     return [Part(what, f"robustness.{prefix}{rule}", record.less(*pair)) for rule, (what, *pair) in found.items()]
 
 
@@ -125,7 +125,7 @@ def judge_controls(study: Study, record: Record, datas: Sequence[str], share: fl
 
 
 def explain_noise(study: Study, record: Record, factors: dict[str, list[float]]) -> None:
-    """Say why plain AE may answer noisy queries of the first level better than clean ones: noise lengthens paths."""
+    """Say why plain AE may do better on noisy queries of the first level than on clean ones: noise lengthens paths."""
     curve, told = Curve("AE", "plain"), []
     for data, lengths in factors.items():
         clean, noisy, undone = (record.right(data, kind, FIRST, curve) for kind in (*KINDS, UNDONE))

@@ -42,7 +42,7 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class Retrieved:
     """Whether the right shape was nearest to each query of a group, by one curve."""
 
     group: Group
@@ -52,12 +52,12 @@ class Answers:
 
 def retrieve(
     study: Study, database: list[ao.Space], groups: dict[Group, list[ao.Space]], curve: Curve
-) -> list[Answers]:
+) -> list[Retrieved]:
     """Look for the nearest shape of the database to all queries of the groups."""
     queries = [in_form(space, curve.form) for spaces in groups.values() for space in spaces]
     nearest = _nearest(study, queries, [in_form(space, curve.form) for space in database], curve)
     right = nearest.reshape(len(groups), len(database)) == np.arange(len(database))
-    return [Answers(group, curve, row) for group, row in zip(groups, right, strict=True)]
+    return [Retrieved(group, curve, row) for group, row in zip(groups, right, strict=True)]
 
 
 def in_form(space: ao.Space, form: str) -> ao.Space:
@@ -66,7 +66,7 @@ def in_form(space: ao.Space, form: str) -> ao.Space:
 
 
 def _nearest(study: Study, queries: list[ao.Space], database: list[ao.Space], curve: Curve) -> NDArray[np.int64]:
-    """Return the nearest shape of the database to each query; GW's answers are kept for the next run."""
+    """Return the nearest shape of the database to each query; GW's results are kept for the next run."""
     if curve.distance != "GW":
         epsilon = 0.0 if curve.distance == "AW" else None  # exact
         n_jobs = 1 if study.quick else study.n_jobs
@@ -80,12 +80,12 @@ def _nearest(study: Study, queries: list[ao.Space], database: list[ao.Space], cu
 
 
 def _nearest_by_gw(query: NDArray[np.float64], database: NDArray[np.float64]) -> int:
-    """Return the shape of the lowest GW; bounds rule out most of the database without changing the answer."""
+    """Return the shape of the lowest GW; bounds rule out most of the database without changing the result."""
     return int(ao.distances.nearest_gw(query, list(database), start="quick").index[0])
 
 
 def _digest(spaces: Sequence[ao.Space]) -> str:
-    """Name the question by all that its answer depends on."""
+    """Return a name made of all that the result depends on."""
     seen = hashlib.sha256(ao.__version__.encode())
     for space in spaces:
         seen.update(np.ascontiguousarray(space.cost).tobytes())

@@ -49,7 +49,7 @@ def read_shapes(
 
 def hits(distances: NDArray[np.float64], classes: NDArray[np.str_]) -> NDArray[np.bool_]:
     """Return for each shape whether its class is among those of the 1, 3 and 5 nearest others."""
-    others = np.nan_to_num(distances, nan=np.finfo(np.float64).max)  # pairs without an answer are far apart
+    others = np.nan_to_num(distances, nan=np.finfo(np.float64).max)  # pairs without a result are far apart
     np.fill_diagonal(others, np.inf)
     nearest = np.argsort(others, axis=1, kind="stable")[:, : max(RANKS)]
     right = classes[nearest] == classes[:, None]

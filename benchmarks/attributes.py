@@ -1,4 +1,4 @@
-"""Rows about marked Anchor Energy and about many reaches at once, as ratios to the plain one: run this file."""
+"""Anchor Energy with attributes, and up to many values of max_cost at once, as ratios to the plain one."""
 
 import os
 
@@ -26,7 +26,7 @@ def type_rows() -> list[Row]:
     found = []
     for kinds in (1, 2, 4, 8):
         x, y = typed(LARGE, 1, kinds), typed(LARGE, 2, kinds)
-        what = f"AE marked by {kinds} type{'s' * (kinds > 1)} over plain AE, n=m={LARGE}"
+        what = f"AE with {kinds} type{'s' * (kinds > 1)} over plain AE, n=m={LARGE}"
         found.append(at_most(what, 1.5, energy_of(x, y, attributes="types"), energy_of(x, y), repeat=25))
     return found
 
@@ -39,18 +39,18 @@ def pair_rows() -> list[Row]:
     spaces = [typed(SMALL, seed, TYPES) for seed in range(MANY)]
     max_cost = max(float(space.cost.max()) for space in spaces)
 
-    def marked() -> list[float]:
+    def with_types() -> list[float]:
         return all_pairs([ao.AnchorFeatures.of(space, attributes="types", max_cost=max_cost) for space in spaces])
 
     def plain() -> list[float]:
         return all_pairs([ao.AnchorFeatures.of(space) for space in spaces])
 
-    what = f"all pairs of {MANY} clouds of {SMALL} points: marked by {TYPES} types over plain AE, with features"
-    return [at_most(what, 3, marked, plain, repeat=5)]
+    what = f"all pairs of {MANY} clouds of {SMALL} points: with {TYPES} types over plain AE, with features"
+    return [at_most(what, 3, with_types, plain, repeat=5)]
 
 
 def max_cost_rows() -> list[Row]:
-    """All reaches of a curve in one pass, over the energy at the last of them."""
+    """All values of max_cost of a curve in one pass, over the energy at the last of them."""
     x, y = typed(LARGE, 1, TYPES), typed(LARGE, 2, TYPES)
     max_cost = max(float(x.cost.max()), float(y.cost.max()))
     max_costs = np.linspace(0, max_cost, 33)[1:]
