@@ -31,18 +31,18 @@ for words in json.loads(sys.argv[1]):
     try:
         main()
     except SystemExit as end:
-        told = {}
+        output = {}
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
             stream.flush()
-            told[name] = stream.buffer.getvalue().decode("utf-8", "surrogateescape")
-        results.append({"returncode": end.code, **told})
+            output[name] = stream.buffer.getvalue().decode("utf-8", "surrogateescape")
+        results.append({"returncode": end.code, **output})
 stdout.write(json.dumps(results))
 """
 
 
 def anchorot(*arguments, cwd=None, program=PROGRAM, fresh=False, **environment):
-    """Run a command in a process of its own; `program` may change something before it calls main().
+    """Run a command in its own process; `program` may change something before it calls main().
 
     The process has imported the command line already, unless it is to be a fresh one.
     """
@@ -55,8 +55,8 @@ def anchorot(*arguments, cwd=None, program=PROGRAM, fresh=False, **environment):
     is_command = "cli import main" in program and "-h" not in "".join(words)
     works_on_tensors = is_command and "barycenter" in "".join(words[:1])
     ahead = ["torch", "torch._dynamo"] if works_on_tensors else []  # which take seconds to import
-    status, said, told = fork_server(*ahead).run(program, words, os.fspath(cwd or os.getcwd()), environment)
-    return SimpleNamespace(returncode=status, stdout=said, stderr=told)
+    status, said, errors = fork_server(*ahead).run(program, words, os.fspath(cwd or os.getcwd()), environment)
+    return SimpleNamespace(returncode=status, stdout=said, stderr=errors)
 
 
 def anchorot_each(*runs, cwd=None, program=""):
@@ -82,6 +82,7 @@ RUNS = {
     "match": "a.npy b.npy",
     "pairwise": "a.npy b.npy",
     "convert": "a.npy b.npy -o spaces",
+    "duplicates": "a.npy b.npy --threshold 0.1",
     "embed": "a.npy b.npy -o E.npz",
     "search build": "a.npy b.npy -o new.index",
     "search query": "x.index a.npy",
@@ -97,13 +98,17 @@ RUNS = {
 }
 
 
+INPUTS = {("match", "--seeds")}  # options that name a file to read
+
+
 def output_options():
     """Every option of every command that names a file or a folder to write, with an ending that it takes."""
     for name in RUNS:
         hints = get_type_hints(inspect.unwrap(COMMANDS[name].callback), include_extras=True)
         for option in COMMANDS[name].params:
             kind = get_args(hints.get(option.name, None) or int)
-            if option.param_type_name == "option" and kind and kind[0] in (Path, Path | None):
+            is_input = (name, option.opts[0]) in INPUTS
+            if option.param_type_name == "option" and not is_input and kind and kind[0] in (Path, Path | None):
                 ending = re.search(r"\.[a-z]+", option.help)
                 yield name, option.opts[0], ending[0] if ending else ""
 

@@ -51,7 +51,7 @@ def native_only():
 
 @pytest.fixture
 def few_at_first(monkeypatch):
-    """So that small search indexes, too, must be asked for more."""
+    """Let searches in small indexes need more than the first candidates."""
     monkeypatch.setattr("anchorot.search.query.FIRST_CANDIDATES", 1)
     monkeypatch.setattr("anchorot.search.query.CANDIDATES_PER_ROOT", 0.0)
 
@@ -70,24 +70,22 @@ def pytest_xdist_auto_num_workers(config):
 def pytest_ignore_collect(collection_path, config):
     """Do not even import a file whose own marks leave all its tests out: imports take seconds, in every process."""
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
-    return True if is_test and _attributes_left_out(config) & _attributes_of_all(collection_path) else None
+    return True if is_test and _marks_left_out(config) & _marks_of_all(collection_path) else None
 
 
-def _attributes_of_all(file):
+def _marks_of_all(file):
     """Return the marks in `pytestmark`, which all tests of a file have."""
     lines = ast.parse(file.read_text(encoding="utf-8")).body
-    attributes = [
-        line for line in lines if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "pytestmark"
-    ]
-    return {node.attr for line in attributes for node in ast.walk(line) if isinstance(node, ast.Attribute)}
+    marks = [line for line in lines if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "pytestmark"]
+    return {node.attr for line in marks for node in ast.walk(line) if isinstance(node, ast.Attribute)}
 
 
-def _attributes_left_out(config):
+def _marks_left_out(config):
     return {mark for mark, option in (("system", "--all"), ("slow", "--slow")) if not config.getoption(option)}
 
 
 def pytest_collection_modifyitems(config, items):
-    left_out = [item for item in items if any(map(item.get_closest_marker, _attributes_left_out(config)))]
+    left_out = [item for item in items if any(map(item.get_closest_marker, _marks_left_out(config)))]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 
@@ -97,7 +95,7 @@ def pytest_unconfigure(config):
 
 
 def pytest_report_header(config):
-    left_out = ", ".join(sorted(_attributes_left_out(config))) or "nothing"
+    left_out = ", ".join(sorted(_marks_left_out(config))) or "nothing"
     return f"anchorot kernels: {kernels.description()}; left out: {left_out} (--all, --slow)"
 
 

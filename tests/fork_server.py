@@ -1,6 +1,6 @@
 """Processes that have imported the command line before they begin: forked from one that waits, at a tenth of the cost.
 
-Each is a process of its own, with its own folder, environment, signals and standard streams, as if started anew; what
+Each is its own process, with its own folder, environment, signals and standard streams, as if started anew; what
 the waiting one has read from its environment when it imported stays as it was.
 """
 

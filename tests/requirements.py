@@ -20,6 +20,10 @@ def require_or_skip(condition, reason):
     pytest.skip(reason)
 
 
+HAS_RESULTS = any((ROOT / "experiments" / "results").glob("*/summary.json"))
+needs_results = pytest.mark.skipif(not HAS_RESULTS, reason="source archives lack the raw results of experiments")
+
+
 class DataFolder:
     """A folder of data sets: a test that asks for one that is not there is skipped."""
 

@@ -16,7 +16,7 @@ COSTS = st.one_of(st.integers(-2, 3).map(float), st.floats(-1e3, 1e3, width=32))
 
 
 def examples(count):
-    """So many examples of a law where others have a hundred: less for a quick run, more for a thorough one."""
+    """`count` examples of a property where others have 100: fewer in a quick run, more in a thorough one."""
     return settings(max_examples=max(1, count * settings.default.max_examples // 100))
 
 
@@ -47,7 +47,7 @@ def scale_of(*spaces):
 def clouds(sizes=9, seed=0, *, dim=2, weighted=None):
     """Random clouds of points as spaces, each stretched its own way.
 
-    `sizes` is how many points each has, or how many clouds there are. Every third is weighted unless told otherwise,
+    `sizes` is how many points each has, or how many clouds there are. Every third is weighted by default,
     and some are of float32.
     """
     rng = np.random.default_rng(seed)
@@ -61,7 +61,7 @@ def clouds(sizes=9, seed=0, *, dim=2, weighted=None):
 
 
 def relabelled_copies(weighted, count=4, n=10):
-    """One space of points with types and features so many times, then as often with its points in other orders."""
+    """One space of points with types and features, repeated, then as often with its points in other orders."""
     rng = np.random.default_rng(0)
     points, weights = rng.normal(size=(n, 2)), rng.dirichlet(np.ones(n)) if weighted else None
     types = rng.integers(0, 3, n)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot.barycenter import mean_types
+from anchorot.barycenter import mean_types, typical_cloud
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -47,7 +47,7 @@ def test_the_loss_falls_and_is_that_of_the_points(metric, optimizer):
     assert float(np.dot(weights, distances)) == pytest.approx(found.loss, rel=1e-9)
 
 
-@pytest.mark.parametrize("metric", ["ae", "aw"])
+@pytest.mark.parametrize("metric", ["ae", "saw", "aw"])
 def test_a_triangle_in_space_is_recovered_in_the_plane(metric):
     corners = np.array([[0, 0], [3, 0], [0, 4.0]])
     found = ao.barycenter([ao.from_points(in_space(corners, 1))], 3, 2, metric, restarts=2, max_iter=200, rng=0)
@@ -81,7 +81,7 @@ def test_spaces_of_all_sizes_and_weights_go_together():
         ao.from_points(spiral(14)),
         ao.from_points(spiral(6), weights=np.arange(1, 7) / 21),
     ]
-    for metric in ("ae", "aw"):
+    for metric in ("ae", "saw", "aw"):
         found = ao.barycenter(spaces, 8, 2, metric, max_iter=30, rng=0)
         assert found.loss < found.losses[0]
 
@@ -116,7 +116,7 @@ def test_progress_is_shown_on_a_terminal_if_asked_for(monkeypatch, capsys, termi
     [
         (([], 3), {}, "spaces is empty"),
         (([np.eye(3)], 0), {}, "n_points must be an integer >= 1"),
-        (([np.eye(3)], 3), {"metric": "gw"}, "metric must be one of 'ae', 'aw'"),
+        (([np.eye(3)], 3), {"metric": "gw"}, "metric must be one of 'ae', 'saw', 'aw'"),
         (([np.eye(3)], 3), {"optimizer": "sgd"}, "optimizer must be one of"),
         (([np.eye(3)], 3), {"weights": [0.5, 0.5]}, r"weights has shape \(2,\), but spaces has 1 points"),
         (([np.eye(3)], 3), {"start": np.ones((3, 3))}, r"start has shape \(3, 3\), but \(3, 2\)"),
@@ -163,3 +163,32 @@ def test_a_barycenter_refuses_features(options, message):
 def test_metrics_without_epsilon_refuse_it():
     with pytest.raises(ao.InputError, match=r"metric 'ae' has no epsilon, but got epsilon=0\.1; 'aw' has one"):
         ao.barycenter([1 - np.eye(3)], 3, epsilon=0.1)
+
+
+# -- a start without chance ----------------------------------------------------------------------------------------
+
+
+def test_a_typical_start_is_laid_out_like_the_space_in_the_middle():
+    points = spiral(12)
+    spaces = [ao.from_points(size * in_space(points, seed)) for seed, size in enumerate((0.5, 1.0, 1.6))]
+    cloud = typical_cloud(spaces, np.full(3, 1 / 3), 12, 2)
+    assert ao.anchor_wasserstein(ao.from_points(cloud), spaces[1], epsilon=0).value < 0.02
+    cloud = typical_cloud(spaces, np.array([0.0, 0.1, 0.9]), 12, 3)
+    assert ao.anchor_wasserstein(ao.from_points(cloud), spaces[2], epsilon=0).value < 0.02
+
+
+@pytest.mark.parametrize(("n_points", "dim"), [(5, 2), (12, 3), (30, 2), (2, 4), (1, 2)])
+def test_a_typical_start_has_any_size_and_no_two_points_at_one_place(n_points, dim):
+    x = ao.from_points(spiral(12), weights=np.arange(12) / 66)
+    cloud = typical_cloud([x], np.ones(1), n_points, dim)
+    assert cloud.shape == (n_points, dim)
+    assert len(np.unique(cloud, axis=0)) == n_points
+
+
+def test_a_typical_start_needs_no_random_numbers():
+    spaces = [ao.from_points(spiral(12, 0.1, seed)) for seed in range(4)]
+    one, two = (ao.barycenter(spaces, 12, start="typical", max_iter=30, rng=rng) for rng in (0, 1))
+    np.testing.assert_array_equal(one.points, two.points)
+    assert one.losses[0] < 0.5 * ao.barycenter(spaces, 12, max_iter=1, rng=0).losses[0]
+    with pytest.raises(ao.InputError, match="start must be one of 'typical', but got 'near'"):
+        ao.barycenter(spaces, 12, start="near")

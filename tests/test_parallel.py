@@ -5,21 +5,16 @@ import sys
 import threading
 import time
 from collections import Counter
-from multiprocessing import get_context
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import anchorot as ao
-from anchorot import _parallel
 from anchorot._parallel import (
     CannotStartError,
     Processes,
     StoppedError,
     Threads,
-    cores,
-    n_workers,
 )
 from tests.many.long_runs import none_is_left_of, wait_until
 
@@ -137,17 +132,3 @@ def test_where_no_process_can_start_that_is_one_line(monkeypatch, executable):
     monkeypatch.setattr(sys, "executable", executable)
     with Processes() as pool, pytest.raises(CannotStartError, match=r"^no worker process can be started"):
         pool.call(square, 2)
-
-
-def test_one_worker_per_core_but_one_alone_in_another_pool():
-    assert (n_workers(-1), n_workers(3)) == (cores(), 3)
-    with pytest.raises(ao.InputError, match="n_jobs must be an integer >= 1"):
-        n_workers(0)
-
-
-@pytest.mark.system
-def test_in_a_worker_of_another_pool_there_is_one():
-    joblib = pytest.importorskip("joblib")
-    assert joblib.Parallel(2)([joblib.delayed(n_workers)(-1)]) == [1]
-    with get_context("spawn").Pool(1) as pool:
-        assert pool.apply(_parallel.n_workers, (-1,)) == 1

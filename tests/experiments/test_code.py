@@ -1,4 +1,4 @@
-"""The hash that an answer carries: of what its figures depend on, and of nothing else."""
+"""The hash that a result carries: of what its figures depend on, and of nothing else."""
 
 import shutil
 

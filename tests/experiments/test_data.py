@@ -104,7 +104,7 @@ def test_a_changed_file_is_reported_and_never_replaced(toy, tmp_path):
     assert (tmp_path / "toy" / "a.txt").read_text() == "mine"
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pooch leaves a refused answer open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pooch leaves a refused response open
 @pytest.mark.parametrize("damage", ["missing", "no archive", "without the member"])
 def test_an_address_that_does_not_give_it_is_one_line(toy, server, tmp_path, damage):
     archive = server.folder / "toy.zip"

@@ -33,6 +33,7 @@ def experiments(*arguments):
 
 
 @pytest.mark.system
+@pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
 @pytest.mark.parametrize("name", NAMES)
 def test_quick_form_finds_what_is_expected(name, request, tmp_path):
     needed = import_module(f"experiments.{name}.experiment").DATA
@@ -219,7 +220,7 @@ def test_all_skips_current_results_and_stale_lists_the_others(tmp_path, monkeypa
     )
     monkeypatch.setattr(runner, "CHECKOUT", tmp_path / "checkout")
     monkeypatch.setattr(runner, "code_hash", lambda name: f"hash of {name}")
-    assert runner.stale(["beyond", "power"], tmp_path) == dict.fromkeys(("beyond", "power"), "has no answers")
+    assert runner.stale(["beyond", "power"], tmp_path) == dict.fromkeys(("beyond", "power"), "has no results")
     runner.run(runner.Prepared("beyond", code, {}), tmp_path, quick=False, n_jobs=1)
     assert list(runner.stale(["beyond", "power"], tmp_path)) == ["power"]
     monkeypatch.setattr(runner, "code_hash", lambda _: "another")

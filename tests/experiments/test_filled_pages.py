@@ -8,14 +8,15 @@ from typer.testing import CliRunner
 
 import anchorot as ao
 import experiments.__main__
+from benchmarks.record import RECORD
 from experiments.__main__ import app
 from experiments.common import runner
 from experiments.common.code import HERE
 from experiments.common.filling import FIGURES, Figure, QuotedTable, Results, fill, read_figures, rewritten
 from experiments.common.page import write_page
-from experiments.common.record import RECORD, write_results
+from experiments.common.record import write_results
 from experiments.common.rules import NAMES
-from tests.requirements import ROOT
+from tests.requirements import ROOT, needs_results
 
 MEASURED = """
 [[section]]
@@ -29,13 +30,13 @@ text = "Medians."
 [[section.part]]
 columns = ["what", "n", "ours", "runner-up"]
 rows = [
-    ["pairs", "10", "1,250 ms (3.1 times)", "4 s"],
-    ["pairs", "20", "2.5 s", ""],
+    ["pairs", 10, { time = { value = 1_250, unit = "ms" }, over = 3.1 }, "4 s"],
+    ["pairs", 20, { value = 2.50, unit = "s" }, ""],
 ]
 
 [[section.part]]
 columns = ["what", "share"]
-rows = [["hits", "0.867 of 10 878"]]
+rows = [["hits", "0.867 of 10 878"], ["both", { values = [7, 8.0] }]]
 """
 
 
@@ -72,6 +73,7 @@ def write_pages(folder, text, *values):
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
+@needs_results
 def test_figures_on_pages_are_those_of_the_records():
     """The list is docs/figures.toml."""
     found = Results(HERE / "results", NAMES)
@@ -80,6 +82,7 @@ def test_figures_on_pages_are_those_of_the_records():
         assert rewritten(text, listed, found) == text, f"{name} differs from the records: python -m experiments.fill"
 
 
+@needs_results
 def test_the_page_of_results_is_made_of_the_summaries_alone(tmp_path):
     """`python -m experiments` makes it so; it names the code of each result."""
     for path in (HERE / "results").glob("*/summary.json"):
@@ -105,11 +108,15 @@ def test_the_page_of_benchmarks_is_generated_from_the_record(tmp_path):
         ("part power | power of AE", "", "0.05 (0.01 to 0.12)"),
         ("cell power | power.csv | test=AE | crossed", "", "0.05"),
         ("cell power | power.csv | test=W2; crossed=0.913 | crossed", ".0%", "91%"),
-        ("bench what=pairs; n=20 | ours", "", "2.5 s"),
-        ("bench what=pairs; n=10 | ours | 2", "", "3.1"),
-        ("bench what=pairs; n=10 | ours | 1", ".2f x0.001", "1.25"),
-        ("bench what=hits | share | 1", ".0f x100", "87"),
-        ("bench what=hits | share | 2", "", "10 878"),
+        ("bench what=pairs; n=20 | ours", "", "2.50 s"),
+        ("bench what=pairs; n=20 | ours | value", "", "2.50"),
+        ("bench what=pairs; n=10 | ours", "", "1 250 ms, over 3.1"),
+        ("bench what=pairs; n=10 | ours | over", "", "3.1"),
+        ("bench what=pairs; n=10 | ours | time", ".2f x0.001", "1.25"),
+        ("bench what=pairs; n=10 | runner-up | value", "", "4"),
+        ("bench what=hits | share", ".0f x100", "87"),
+        ("bench what=hits | share | of", "", "10 878"),
+        ("bench what=both | share | values | 2", "", "8.0"),
     ],
 )
 def test_a_figure_is_rewritten_whatever_it_was(key, form, text, results):
@@ -119,14 +126,14 @@ def test_a_figure_is_rewritten_whatever_it_was(key, form, text, results):
 
 def test_line_breaks_in_the_text_do_not_matter(results):
     listed = [Figure("page.md", "of {} in {} runs", (("verdict power | 1", ""), ("bench what=pairs; n=20 | ours", "")))]
-    assert rewritten("of\nthat in 3 s\nruns", listed, results) == "of\ndoes not hold in 2.5 s\nruns"
-    assert rewritten("of does\nnot hold in 3 s runs", listed, results) == "of does\nnot hold in 2.5 s runs"
+    assert rewritten("of\nthat in 3 s\nruns", listed, results) == "of\ndoes not hold in 2.50 s\nruns"
+    assert rewritten("of does\nnot hold in 3 s runs", listed, results) == "of does\nnot hold in 2.50 s runs"
 
 
 def test_a_table_is_rewritten_below_its_header(results):
     header = "| points | ours |"
     listed = [QuotedTable("page.md", header, "rows n as points; ours | what=pairs")]
-    table = f"{header}\n|---|---|\n| 10 | 1,250 ms (3.1 times) |\n| 20 | 2.5 s |\n"
+    table = f"{header}\n|---|---|\n| 10 | 1 250 ms, over 3.1 |\n| 20 | 2.50 s |\n"
     assert rewritten(f"A\n\n{header}\n|---|---|\n| 1 | 2 |\n\nB", listed, results) == f"A\n\n{table}\nB"
     assert rewritten(table, listed, results) == table
     with pytest.raises(ao.InputError, match="0 tables with the header"):
@@ -152,6 +159,7 @@ def test_all_claims_are_listed_with_their_verdicts(results):
         "bench what=trios | ours",
         "bench what=pairs; n=10 | theirs",
         "bench what=pairs; n=10 | ours | 3",
+        "bench what=pairs; n=10 | ours | under",
         "rows what",
         "rows n | what=trios",
     ],

@@ -94,7 +94,7 @@ def test_ends_of_a_shares_interval_leave_it_just_possible(count, of):
 
 
 def test_robust_forms_give_the_same_results_for_scaled_queries():
-    """Ranks do not change when all costs are multiplied by one number: a law, and no finding."""
+    """Ranks do not change when all costs are multiplied by one number: a property, not a finding."""
     rng = np.random.default_rng(0)
     spaces = [ao.from_points(rng.normal(size=(12, 2))) for _ in range(6)]
     for factor in (0.5, 0.9, 1.75):

@@ -89,6 +89,13 @@ def test_no_page_names_a_script_style_or_picture_elsewhere():
     assert not found, found
 
 
+@pytest.mark.parametrize("name", ["align", "pairwise", "read"])
+def test_search_finds_the_function_of_a_name_first(browser, name):
+    browser.open(f"search.html?q={name}")
+    hits = browser.wait("return [...document.querySelectorAll('#search-results li a')].map((a) => a.href)")
+    assert hits[0].split("#")[0].endswith(f"api/generated/anchorot.{name}.html")
+
+
 def test_search_finds_a_function(browser):
     browser.open("search.html?q=anchor_energy")
     hits = browser.wait("return [...document.querySelectorAll('#search-results li a')].map((a) => a.href)")
@@ -138,8 +145,10 @@ def test_no_page_is_wider_than_a_phone(browser, phone):
 
 
 def test_every_public_name_has_its_place():
-    rooms = [room for name in dir(anchorot) if isinstance(room := getattr(anchorot, name), ModuleType)]
-    names = {f"{room.__name__}.{name}" for room in (anchorot, anchorot.report, *rooms) for name in room.__all__}
+    packages = [package for name in dir(anchorot) if isinstance(package := getattr(anchorot, name), ModuleType)]
+    names = {
+        f"{package.__name__}.{name}" for package in (anchorot, anchorot.report, *packages) for name in package.__all__
+    }
     inventory = zlib.decompress((SITE / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
     places = {words[0]: words[3].partition("#")[0] for words in map(str.split, inventory.splitlines())}
     assert not names - set(places), names - set(places)

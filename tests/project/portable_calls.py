@@ -19,8 +19,8 @@ def import_all() -> None:
     """Import every module of anchorot whose packages are installed."""
     assert not hasattr(os, "fork")
     for module in pkgutil.walk_packages(ao.__path__, "anchorot."):
-        room = module.name.split(".")[1]
-        needed = {"torch": "torch", "estimators": "sklearn"}.get(room)
+        package = module.name.split(".")[1]
+        needed = {"torch": "torch", "estimators": "sklearn"}.get(package)
         if module.name != "anchorot.__main__" and (needed is None or find_spec(needed) is not None):
             importlib.import_module(module.name)
 
@@ -46,7 +46,7 @@ def compare_and_write(folder: Path) -> None:
 
 
 def read_guarded(folder: Path) -> None:
-    """Read a file by a library that has a process of its own, and keep it in the cache."""
+    """Read a file by a library that has its own process, and keep it in the cache."""
     from scipy.io import savemat
 
     x, y = np.meshgrid(np.arange(20.0), np.arange(20.0))

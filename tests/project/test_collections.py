@@ -24,6 +24,8 @@ import anchorot.report
 from anchorot.many.metrics import METRICS
 from tests.strategies import clouds
 
+pytestmark = pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
+
 MODULES = (ao, ao.anchors, ao.distances, ao.io, ao.search, ao.datasets, ao.estimators, ao.plot, anchorot.report)
 COLLECTION = re.compile("Sequence|Iterable|ArrayLike|NDArray|Names")
 THINGS = ("X", "Y", "first", "second", "space", "x", "y")  # collections, where an annotation says Any
@@ -56,6 +58,7 @@ PARAMETERS = sorted({(name, each) for name, call in public_calls() for each in p
 
 LINE, TRIANGLE = [[0.0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0.0, 1, 1], [1, 0, 1], [1, 1, 0]]
 POINTS, OTHERS = (np.random.default_rng(seed).normal(size=(20, 2)).tolist() for seed in (0, 1))
+TURNED = [[-second, first] for first, second in POINTS]
 SPACES = [ao.Space(x.cost, types=["a", *"b" * (x.n - 1)], features=np.arange(x.n)) for x in clouds([5, 6, 7, 5, 6, 8])]
 HALVES = [0, 0, 0, 1, 1, 1]
 ROWS, MORE_ROWS = [[0.0, 1, 2], [1.0, 2], [0.5, 3]], [[4.0, 5], [4.5, 6], [5.0, 7]]
@@ -80,7 +83,7 @@ def aligned(kind):
         return ao.align(ao.from_points(POINTS), ao.from_points(OTHERS), rng=0)
     if kind == "GraphAlignment":
         return ao.align_graphs(nx.path_graph(20), nx.path_graph(20), rng=0)
-    return ao.align_embeddings(POINTS, OTHERS, metric="euclidean", rng=0)
+    return ao.align_embeddings(POINTS, TURNED, metric="euclidean", rng=0)
 
 
 def cells(**given):
@@ -89,6 +92,13 @@ def cells(**given):
     made = AnnData(np.zeros((20, 1)))
     made.obsm["X_pca"], made.obsm["X_lsi"] = np.array(POINTS), np.array(OTHERS)
     return ao.from_cells(made, "X_pca", **given)
+
+
+def with_seeds(seeds):
+    from anndata import AnnData
+
+    sides = [AnnData(np.zeros((20, 1)), obsm={"X_pca": np.array(points)}) for points in (POINTS, TURNED)]
+    return ao.align_cells(*sides, seeds=seeds, metric="euclidean", rng=0)
 
 
 def changed(**given):
@@ -103,7 +113,7 @@ def fitted(name, method, X, y=None):
     return getattr(getattr(ao.estimators, name)().fit(SPACES, y), method)(X)
 
 
-def aligner(method="transform", X=POINTS, Y=OTHERS, points=POINTS):
+def aligner(method="transform", X=POINTS, Y=TURNED, points=POINTS):
     return getattr(ao.estimators.EmbeddingAligner("euclidean", rng=0).fit(X, Y), method)(points)
 
 
@@ -155,12 +165,18 @@ def table(**given):
 ENERGIES = {"rows_x": ROWS, "rows_y": MORE_ROWS, "weights_x": WEIGHTS, "weights_y": MORE_WEIGHTS}
 SIDES = {"subjects": ([1, 1, 2], [3, 4, 4]), "strata": ([1, 1, 1], [1, 1, 1])}
 GRAPHS = {"subjects": ([1, 1, 2, 5], [3, 4, 4, 6]), "strata": ([1, 1, 1, 1], [1, 1, 1, 1])}
+PAIRED = {"subjects": ([1, 2, 2], [1, 1, 2]), "blocks": ([1, 2, 3], [4, 5, 6])}
+PAIRED_GRAPHS = {"subjects": ([1, 2, 2, 1], [1, 1, 2, 2]), "blocks": ([1, 2, 3, 4], [5, 6, 7, 8])}
+PAIRED_ITEMS = {"subjects": [1, 1, 2, 2, 2, 1], "blocks": [1, 2, 3, 4, 5, 6], "labels": [0, 1] * 3}
+WITHIN = {**TESTED, "within": True}
 ITEMS = {"subjects": [1, 2, 3, 4, 5, 6], "strata": [1, 1, 1, 1, 1, 1], "labels": HALVES}
 CASES = {
     **{kind.function.__name__: (kind.function, TWO) for kind in METRICS.values()},
     "Alignment.transform": (of_alignment("Alignment", "transform"), {"first": POINTS, "second": OTHERS}),
     "AnchorEmbedding.fit": (lambda X: ao.estimators.AnchorEmbedding().fit(X).grid_, {"X": SPACES}),
     "AnchorEmbedding.transform": (partial(fitted, "AnchorEmbedding", "transform"), {"X": SPACES}),
+    "AnchorSignature.fit": (lambda X: ao.estimators.AnchorSignature().fit(X).shape, {"X": SPACES}),
+    "AnchorSignature.transform": (partial(fitted, "AnchorSignature", "transform"), {"X": SPACES}),
     "AnchorFeatures.of": (lambda x: ao.AnchorFeatures.of(x).levels, {"x": LINE}),
     "AnchorFeatures.of_rows": (
         lambda **given: list(ao.AnchorFeatures.of_rows(**given).events),
@@ -184,10 +200,12 @@ CASES = {
     "Correspondence.hits": (of_alignment("Alignment", "hits"), {"truth": list(range(20))}),
     "Correspondence.project": (of_alignment("Alignment", "project"), {"values": [p[0] for p in OTHERS]}),
     "Correspondence.transfer": (of_alignment("Alignment", "transfer"), {"labels": list("abcd" * 5)}),
-    "EmbeddingAligner.fit": (aligner, {"X": POINTS, "Y": OTHERS}),
+    "EmbeddingAligner.fit": (aligner, {"X": POINTS, "Y": TURNED}),
     "EmbeddingAligner.inverse_transform": (lambda Y: aligner("inverse_transform", points=Y), {"Y": OTHERS}),
     "EmbeddingAligner.transform": (lambda X: aligner("transform", points=X), {"X": POINTS}),
     "EmbeddingAlignment.inverse_transform": (of_alignment("EmbeddingAlignment", "inverse_transform"), {"y": OTHERS}),
+    "EmbeddingAlignment.retrieve": (of_alignment("EmbeddingAlignment", "retrieve"), {"x": POINTS}),
+    "EmbeddingAlignment.transfer": (of_alignment("EmbeddingAlignment", "transfer"), {"labels": list("abcd" * 5)}),
     "EmbeddingAlignment.transform": (of_alignment("EmbeddingAlignment", "transform"), {"x": POINTS}),
     "GraphAlignment.hits": (of_alignment("GraphAlignment", "hits"), {"truth": list(range(20))}),
     "GraphDistance.__init__": (
@@ -206,11 +224,23 @@ CASES = {
     "Space.__init__": (ao.Space, {"cost": LINE, **NAMED}),
     "Space.take": (lambda points: ao.Space(LINE).take(points), {"points": [2, 0]}),
     "align": (partial(ao.align, rng=0), {"x": POINTS, "y": OTHERS, "n_landmarks": 6}),
+    "Rows.__init__": (
+        lambda **given: facts_of(ao.Rows(**given)),
+        {"values": [[1.0, 2], [3, 1]], "weights": [0.25, 0.75], "types": ["a", "b"], "column_types": ["a", "b"]},
+    ),
+    "Rows.from_points": (
+        lambda **given: facts_of(ao.Rows.from_points(k=1, **given)),
+        {"points": [[0.0], [1], [3], [4]], "weights": [0.25, 0.5, 0.125, 0.125], "types": list("abab")},
+    ),
     "align, spaces": (
         partial(ao.align, rng=0),
         {**TWO, "features": ([1.0, 2, 3], [1.0, 3, 2]), "start": (np.eye(3) / 3).tolist()},
     ),
-    "align_embeddings": (partial(ao.align_embeddings, metric="euclidean", rng=0), {"x": POINTS, "y": OTHERS}),
+    "align_cells": (with_seeds, {"seeds": [(0, 0), (1, 1), (2, 2), (3, 3)]}),
+    "align_embeddings": (
+        partial(ao.align_embeddings, metric="euclidean", rng=0),
+        {"x": POINTS, "y": TURNED, "seeds": [(k, k) for k in range(20)]},
+    ),
     "align_graphs": (
         partial(ao.align_graphs, rng=0),
         {
@@ -242,6 +272,8 @@ CASES = {
         partial(ao.barycenter, n_points=3, max_iter=3, rng=0, **QUIET),
         {"spaces": [LINE, TRIANGLE], "weights": [0.25, 0.75], "start": POINTS[:3]},
     ),
+    "composition_test": (partial(ao.composition_test, **TESTED), {"spaces": SPACES, **ITEMS}),
+    "composition_test, within": (partial(ao.composition_test, **WITHIN), {"spaces": SPACES, **PAIRED_ITEMS}),
     "convert": (converted, {"paths": ["0.csv", "1.csv"]}),
     "digits": (partial(ao.datasets.digits, n_per_class=2), {"classes": [0, 1]}),
     "distance_map": (
@@ -249,6 +281,10 @@ CASES = {
         {"distances": DISTANCES, "groups": HALVES, "names": list("abcdef"), "sizes": [1.0, 2, 3, 1, 2, 3]},
     ),
     "distance_matrix": (ao.plot.distance_matrix, {"distances": DISTANCES, "groups": HALVES, "names": list("abcdef")}),
+    "duplicates": (
+        lambda **given: ao.duplicates(**given, threshold=0.1, **QUIET).groups,
+        {"spaces": [LINE, TRIANGLE, LINE]},
+    ),
     "embed": (partial(ao.embed, grid=(2, 3), **QUIET), {"spaces": SPACES}),
     "embedded_energy": (
         partial(ao.search.embedded_energy, n_projections=2),
@@ -260,6 +296,7 @@ CASES = {
     ),
     "energy_distance": (ao.energy_distance, ENERGIES),
     "energy_distance, spaces": (ao.energy_distance, {"rows_x": SPACES[:3], "rows_y": SPACES[3:]}),
+    "energy_test, within": (partial(ao.energy_test, **WITHIN), {**ENERGIES, **PAIRED}),
     "energy_test": (partial(ao.energy_test, **TESTED), {**ENERGIES, **SIDES}),
     "energy_test, spaces": (partial(ao.energy_test, **TESTED), {"rows_x": SPACES[:3], "rows_y": SPACES[3:], **SIDES}),
     "energy_test, pooled": (
@@ -272,6 +309,10 @@ CASES = {
     "from_cells": (cells, {"types": list("abcd" * 5), "features": OTHERS}),
     "from_cells, named": (cells, {"features": ["X_lsi"]}),
     "from_cohort": (partial(ao.from_cohort, TABLE, sample="slide"), {"points": ["u", "v"], "features": ["size"]}),
+    "from_crystal": (
+        lambda **given: facts_of(ao.from_crystal(np.eye(3), k=4, **given)),
+        {"positions": [[0.0, 0, 0], [0.5, 0.5, 0.4]], "species": ["Na", "Cl"]},
+    ),
     "from_graph": (partial(ao.from_graph, [(0, 1), (1, 2)]), {"weights": [0.25, 0.5, 0.25]}),
     "from_mesh": (
         partial(ao.from_mesh, (VERTICES, FACES)),
@@ -282,12 +323,17 @@ CASES = {
         {"points": [[0.0], [1], [3]], **NAMED},
     ),
     "from_points": (ao.from_points, {"points": [[0.0], [1], [3]], **NAMED}),
+    "graph_model_test, within": (
+        partial(ao.graph_model_test, **WITHIN),
+        {"graphs_a": RINGS, "graphs_b": STARS, **PAIRED_GRAPHS},
+    ),
     "graph_model_test": (partial(ao.graph_model_test, **TESTED), {"graphs_a": RINGS, "graphs_b": STARS, **GRAPHS}),
     "graph_model_test, anchors": (
         partial(ao.graph_model_test, statistic="anchors", **TESTED),
         {"graphs_a": RINGS, "graphs_b": STARS},
     ),
     "gromov_wasserstein": (ao.gromov_wasserstein, {**TWO, "start": (np.eye(3) / 3).tolist()}),
+    "group_test, within": (partial(ao.group_test, **WITHIN), {"distances": DISTANCES, **PAIRED_ITEMS}),
     "group_test": (partial(ao.group_test, **TESTED), {"distances": DISTANCES, **ITEMS}),
     "lower_bounds": (ao.lower_bounds, TWO),
     "match": (ao.match, {"plan": [[0.4, 0.1], [0.3, 0.2]]}),
@@ -302,8 +348,11 @@ CASES = {
     "plan": (ao.plot.plan, {"plan": [[0.4, 0.1], [0.3, 0.2]]}),
     "projected_energy": (partial(ao.distances.projected_energy, rng=0), TWO),
     "read": (table, {"columns": ["u", "v"], "features": ["size"]}),
+    "scale_test, within": (partial(ao.scale_test, **WITHIN), {"spaces": SPACES, **PAIRED_ITEMS}),
     "scale_test": (partial(ao.scale_test, **TESTED), {"spaces": SPACES, "max_costs": [0.5, 1.0, 2.0], **ITEMS}),
     "shape": (ao.plot.shape, {"space": LINE, "values": [0.0, 1, 2]}),
+    "signature": (ao.signature, {"x": LINE}),
+    "signature, drawn": (lambda values: ao.plot.signature(values).images[0].get_array(), {"values": LINE}),
     "write": (
         lambda space: in_folder(lambda folder: ao.write(space, folder / "x.npz") or ao.read(folder / "x.npz").cost),
         {"space": LINE},
@@ -316,6 +365,7 @@ CASES = {
 ONE_THING = {  # not collections
     ("AnchorEmbedding.fit", "y"): "unused",
     ("AnchorKernel.fit", "y"): "unused",
+    ("AnchorSignature.fit", "y"): "unused",
     ("AnchorKernel.fit_transform", "y"): "unused",
     **{("align_cells", side): "AnnData" for side in ("x", "y")},
     **{("align_meshes", side): "a mesh" for side in ("x", "y")},
@@ -326,6 +376,9 @@ MAY_BE_EMPTY = {  # with a natural result, or a message of scikit-learn's
     ("EmbeddingAligner.fit", "X"),
     ("EmbeddingAligner.transform", "X"),
     ("SearchIndex.remove", "which"),
+    ("EmbeddingAlignment.retrieve", "x"),
+    ("align_cells", "seeds"),
+    ("align_embeddings", "seeds"),
     ("align_graphs", "seeds"),
     ("anchor_energy_plan", "rows"),
     ("convert", "paths"),
@@ -343,6 +396,11 @@ def result_of(name, **changed_):
 @cache
 def result_of_lists(name):
     return result_of(name)
+
+
+def facts_of(rows):
+    """All that rows hold."""
+    return [rows.values, rows.weights, rows.types, rows.column_types]
 
 
 def plain(result):

@@ -1,4 +1,4 @@
-"""Every optional package that is missing is told in one line, by the extra that brings it."""
+"""Every optional package that is missing is named in one line, by the extra that brings it."""
 
 import json
 import re
@@ -18,6 +18,7 @@ FOR_DEVELOPERS = {"docs", "experiments", "test"}
 # The extra, a package of it, and something that needs this one.
 NEEDS = [
     ("cells", "h5py", "ao.read('cells.h5ad')"),
+    ("crystal", "gemmi", "ao.read('salt.cif')"),
     ("dask", "distributed", "main(['pairwise', 'x.npz', 'x.npz', '--dask', 'tcp://127.0.0.1:1'])"),
     ("exact", "pygeodesic", "ao.from_mesh('box.off', geodesic='exact')"),
     ("graph", "networkx", "ao.read('graph.graphml')"),
@@ -44,30 +45,30 @@ import anchorot as ao
 from anchorot.cli import app
 def main(words):
     app(words, standalone_mode=False)
-told, rooms = [], ("anchorot.estimators", "anchorot.torch", "anchorot.plot")
+found, modules = [], ("anchorot.estimators", "anchorot.torch", "anchorot.plot")
 x = ao.from_points([[0, 0], [0, 1], [2, 0]])
 for extra, package, need in json.loads(sys.argv[1]):
     def hidden(name):
-        return name.partition(".")[0] == package or name.startswith(rooms)
+        return name.partition(".")[0] == package or name.startswith(modules)
     kept = {name: sys.modules.pop(name) for name in list(sys.modules) if hidden(name)}
     sys.modules[package] = None
     try:
         exec(need)
-        told.append("nothing")
+        found.append("nothing")
     except ao.MissingExtraError as error:
-        told.append(str(error))
+        found.append(str(error))
     except BaseException as error:
-        told.append(repr(error))
+        found.append(repr(error))
     del sys.modules[package]
     sys.modules.update(kept)
-print(json.dumps(told))
+print(json.dumps(found))
 """
 BOX = "OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n"
 
 
 @pytest.fixture
 def folder(tmp_path):
-    for name in ("cells.h5ad", "graph.graphml", "box.stl"):
+    for name in ("cells.h5ad", "graph.graphml", "box.stl", "salt.cif"):
         (tmp_path / name).write_text("x")
     (tmp_path / "box.off").write_text(BOX)
     ao.write(ao.from_points([[0.0], [1.0]]), tmp_path / "x.npz")
@@ -77,10 +78,10 @@ def folder(tmp_path):
 def test_every_extra_that_is_missing_names_itself_in_one_line(folder):
     done = anchorot(json.dumps(NEEDS), cwd=folder, program=PROGRAM)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    found = json.loads(done.stdout)
     unlike = {
         need: said
-        for (extra, _, need), said in zip(NEEDS, told, strict=True)
+        for (extra, _, need), said in zip(NEEDS, found, strict=True)
         if not said.endswith(f" is not installed; get it with: pip install 'anchorot[{extra}]'") or "\n" in said
     }
     assert not unlike

@@ -1,4 +1,4 @@
-"""A process forked from one that has imported already cannot be told from a fresh one."""
+"""A process forked from one that has imported already cannot be distinguished from a fresh one."""
 
 import pytest
 
@@ -9,7 +9,7 @@ PROGRAMS = {
     "both streams": "import sys; print('é\\n' * 99_999); print('x' * 999_999, file=sys.stderr); sys.exit(3)",
     "a message for its end": "import sys; sys.exit('no')",
     "its own signal": "import os, signal; print('now', flush=True); os.kill(os.getpid(), signal.SIGKILL)",
-    "Ctrl-C": "import os, signal\ntry: os.kill(os.getpid(), signal.SIGINT)\nexcept KeyboardInterrupt: print('told')",
+    "Ctrl-C": "import os, signal\ntry: os.kill(os.getpid(), signal.SIGINT)\nexcept KeyboardInterrupt: print('caught')",
     "its last words": "import atexit; atexit.register(print, 'bye')",
     "no terminal": "import sys; print([stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)])",
 }

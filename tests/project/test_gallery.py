@@ -60,3 +60,11 @@ def test_an_example_runs_and_shows_a_picture(path):
     command = [sys.executable, "-c", RUN, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | one)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_gallery_has_a_place_for_every_example():
+    tree = ast.parse((ROOT / "docs" / "conf.py").read_text(encoding="utf-8"))
+    (listed,) = (
+        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "GALLERY"
+    )
+    assert sorted(ast.literal_eval(listed)) == [example.stem.removeprefix("plot_") for example in EXAMPLES]

@@ -7,12 +7,13 @@ import re
 import shlex
 import textwrap
 import tomllib
+import warnings
 from functools import cache
 
 import pytest
 
 import anchorot as ao
-from tests.requirements import ROOT
+from tests.requirements import HAS_RESULTS, ROOT
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md")) + sorted((DOCS / "guides").glob("*.md"))
@@ -22,19 +23,25 @@ SKETCHES = (
     "README",
     "alignment",
     "architecture",
+    "attributes",
+    "clusters",
     "formats",
     "gpu",
+    "ground",
     "learning",
-    "attributes",
     "native",
+    "nearest",
     "scale",
+    "search_index",
+    "sliced",
     "stability",
     "testing",
+    "two_samples",
 )
 
 
 def languages_run(page):
-    """The languages of the blocks that run: answers are compared everywhere, sketches are not executed."""
+    """The languages of the blocks that run: output is compared everywhere, sketches are not executed."""
     return ("pycon",) if page.stem in SKETCHES else ("python", "pycon")
 
 
@@ -90,8 +97,8 @@ def explained():
 
 
 def test_messages_explained_in_the_faq_exist():
-    said = "\n".join(text for tree in sources() for node in ast.walk(tree) if (text := template(node)))
-    assert not [message for message, pattern in explained().items() if not re.search(pattern, said)]
+    texts = "\n".join(text for tree in sources() for node in ast.walk(tree) if (text := template(node)))
+    assert not [message for message, pattern in explained().items() if not re.search(pattern, texts)]
 
 
 def test_every_warning_is_explained_in_the_faq():
@@ -101,7 +108,7 @@ def test_every_warning_is_explained_in_the_faq():
 
 
 def warned():
-    """All texts that are warned of or noted, as far as they stand in the call or in a name `text` before it."""
+    """All texts of warnings and notes, given in the call or in a variable `text` before it."""
     for tree in sources():
         nodes = list(ast.walk(tree))
         warns = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn"]
@@ -135,6 +142,25 @@ def test_docs_use_existing_api(page):
         except (AttributeError, TypeError) as error:
             wrong.append(f"line {line}: {name}: {error}")
     assert not wrong
+
+
+@pytest.mark.slow
+def test_calls_in_the_tables_of_coming_from_run(tmp_path, monkeypatch):
+    import anchorot.torch
+
+    monkeypatch.chdir(tmp_path)
+    page, names = DOCS / "coming_from.md", {"anchorot": anchorot}
+    for _, _, code in blocks(page, "python"):
+        exec(compile(code, str(page), "exec"), names)
+    samples = ["1 1 0 0 0 1 -1", *(f"{k} 3 {k} {k % 3} 0 1 {k - 1}" for k in range(2, 120))]
+    (tmp_path / "neuron.swc").write_text("\n".join(samples))
+    rows = [line.split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
+    here = [row[1].strip("`") for row in rows if row[1] != "here"]
+    assert len(here) > 30
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ao.InputWarning)
+        for call in dict.fromkeys(here):
+            eval(call, names)
 
 
 def commands(page):
@@ -173,7 +199,8 @@ def test_every_public_name_is_listed_in_the_reference():
 def test_links_lead_to_existing_files(page):
     """On GitHub too, where no Sphinx looks after them."""
     links = re.findall(r"\]\(([^()\s#:]+)(?:#[^()\s]*)?\)", page.read_text(encoding="utf-8"))
-    assert not [link for link in links if not (page.parent / link).exists()]
+    lost = [link for link in links if not (page.parent / link).exists()]
+    assert not [link for link in lost if HAS_RESULTS or "experiments/results/" not in link]
 
 
 ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What someone who is new here tries first works, or is answered by one line that says what to call."""
+"""What new users try first works, or raises an error of one line that says what to call."""
 
 import networkx as nx
 import numpy as np

@@ -16,6 +16,8 @@ from tests.requirements import ROOT, require_or_skip
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 faults = runpy.run_path(str(ROOT / ".github/check_release.py"))["faults"]
+absolute = runpy.run_path(str(ROOT / ".github/absolute_links.py"))["absolute"]
+RELEASED = {"version": "0.9.0", "urls": {"Source": "https://example.org/anchorot"}}
 
 
 def make_wheel(folder, *names, version="0.9.0"):
@@ -27,28 +29,42 @@ def make_wheel(folder, *names, version="0.9.0"):
 @pytest.mark.parametrize("name", ["_native.abi3.so", "_native.cpython-311-darwin.so", "_native.pyd"])
 def test_a_wheel_with_kernels_and_the_version_of_its_tag_may_go_out(tmp_path, name):
     make_wheel(tmp_path, f"_kernels/{name}")
-    assert faults(tmp_path, "refs/tags/v0.9.0", "0.9.0") == []
+    assert faults(tmp_path, "refs/tags/v0.9.0", RELEASED) == []
 
 
 def test_a_wheel_without_kernels_may_not_go_out(tmp_path):
     make_wheel(tmp_path, "_kernels/native.py", "_kernels/_native.pyi")
-    assert faults(tmp_path, "refs/tags/v0.9.0", "0.9.0") == ["anchorot-0.9.0-cp312-abi3-any.whl has no C++ kernels"]
+    assert faults(tmp_path, "refs/tags/v0.9.0", RELEASED) == ["anchorot-0.9.0-cp312-abi3-any.whl has no C++ kernels"]
 
 
 def test_a_tag_of_another_version_may_not_go_out(tmp_path):
     make_wheel(tmp_path, "_kernels/_native.abi3.so")
-    assert faults(tmp_path, "refs/tags/v0.9.1", "0.9.0") == ["the tag is v0.9.1, but pyproject.toml says 0.9.0"]
+    assert faults(tmp_path, "refs/tags/v0.9.1", RELEASED) == ["the tag is v0.9.1, but pyproject.toml says 0.9.0"]
 
 
 def test_files_of_another_version_may_not_go_out(tmp_path):
     make_wheel(tmp_path, "_kernels/_native.abi3.so", version="0.9.0.dev1")
-    assert faults(tmp_path, "refs/heads/main", "0.9.0") == [
+    assert faults(tmp_path, "refs/heads/main", RELEASED) == [
         "anchorot-0.9.0.dev1-cp312-abi3-any.whl is not of version 0.9.0"
     ]
 
 
 def test_a_release_has_wheels(tmp_path):
-    assert faults(tmp_path, "refs/heads/main", "0.9.0") == [f"no wheel in {tmp_path}"]
+    assert faults(tmp_path, "refs/heads/main", RELEASED) == [f"no wheel in {tmp_path}"]
+
+
+def test_a_tag_needs_the_address_of_the_project(tmp_path):
+    make_wheel(tmp_path, "_kernels/_native.abi3.so")
+    assert faults(tmp_path, "refs/heads/main", {"version": "0.9.0"}) == []
+    [fault] = faults(tmp_path, "refs/tags/v0.9.0", {"version": "0.9.0"})
+    assert "no Source in [project.urls]" in fault
+
+
+def test_links_become_absolute_for_the_package_index_except_those_that_are_or_stay_on_the_page():
+    text = "![A](docs/a.png) [b](docs/b.md#c) [d](#d) [e](https://example.org/e) and (f)"
+    there = "https://example.org/anchorot"
+    expected = f"![A]({there}/raw/v0.9.0/docs/a.png) [b]({there}/blob/v0.9.0/docs/b.md#c) [d](#d) "
+    assert absolute(text, f"{there}/", "0.9.0") == expected + "[e](https://example.org/e) and (f)"
 
 
 @pytest.mark.system

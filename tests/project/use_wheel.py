@@ -13,7 +13,7 @@ TWO_POINTS = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
 def main() -> None:
-    """Fail unless the C++ kernels are there, agree with NumPy's, and the command answers."""
+    """Fail unless the C++ kernels are there, agree with NumPy's, and the command works."""
     anchorot.config.show_config()
     assert anchorot.config.config()["kernels"].startswith("native"), "the C++ kernels are not in the wheel"
     # on half of all levels all mass lies at 1 against 2: twice 1/2

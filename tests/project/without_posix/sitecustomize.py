@@ -1,7 +1,7 @@
 """Hide what Windows and macOS lack from anchorot: modules and functions that only POSIX, or only Linux, has.
 
 Python runs a `sitecustomize` that it finds on its path before anything else; so child processes are the same. Other
-packages, which have ways of their own for each system, keep what they have.
+packages, which have their own ways for each system, keep what they have.
 """
 
 import os
