@@ -2,6 +2,7 @@
 
 import os
 import re
+import urllib.request
 import warnings
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,7 @@ version = release = anchorot.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",  # after the one above: it puts MathJax into the site
     "numpydoc",
@@ -45,6 +47,26 @@ myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 
+LIBRARIES = {
+    "python": "https://docs.python.org/3/",
+    "numpy": "https://numpy.org/doc/stable/",
+    "scipy": "https://docs.scipy.org/doc/scipy/",
+    "sklearn": "https://scikit-learn.org/stable/",
+    "ot": "https://pythonot.github.io/",
+}
+
+
+def is_reachable(address):
+    """Whether the list of names of another site can be read; without a network there are no links to it."""
+    try:
+        with urllib.request.urlopen(f"{address}objects.inv", timeout=3) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+intersphinx_mapping = {name: (address, None) for name, address in LIBRARIES.items() if is_reachable(address)}
+
 autodoc_typehints = "none"  # numpydoc's sections say them in words
 autosummary_generate = True
 autosummary_imported_members = False
@@ -56,6 +78,48 @@ warnings.filterwarnings("ignore", "builtin type .* has no __module__ attribute",
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+# The order of the gallery: from a first comparison to what needs more thought.
+GALLERY = [
+    "first_comparison",
+    "what_is_compared",
+    "shape_map",
+    "which_is_which",
+    "energy_and_gromov_wasserstein",
+    "ranks",
+    "neurons",
+    "boiling_points",
+    "molecules",
+    "surfaces",
+    "missing_part",
+    "networks",
+    "node_roles",
+    "embeddings",
+    "two_assays",
+    "tissue",
+    "patients",
+    "graph_generators",
+    "noise_of_a_draw",
+    "pipeline",
+    "search",
+    "barycenter",
+    "gradients",
+    "checkpoint",
+    "what_it_cannot_see",
+]
+
+
+class ByDifficulty:
+    """Sorts examples as GALLERY lists them; others come last."""
+
+    def __init__(self, folder):
+        pass
+
+    def __call__(self, name):
+        """Return the place of a file."""
+        stem = name.removeprefix("plot_").removesuffix(".py")
+        return (GALLERY.index(stem) if stem in GALLERY else len(GALLERY), stem)
+
 
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
@@ -72,7 +136,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 5,
     "thumbnail_size": (400, 280),
     "remove_config_comments": True,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": ByDifficulty,
     "copyfile_regex": r".*\.(csv|npz|json)",
 }
 
@@ -82,6 +146,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
+html_search_scorer = str(HERE / "search_scorer.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_last_updated_fmt = None
@@ -102,15 +167,18 @@ html_sidebars = {"index": [], "command_line": []}  # nothing stands beside them
 
 # Files outside of this folder that pages show: a link to one leads to its page.
 SHOWN = {
-    "benchmarks/RESULTS.md": "benchmarks.md",
+    "benchmarks/RESULTS.md": "measurements.md",
     "experiments/results/RESULTS.md": "reproduced.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "CITATION.cff": "citing.md",
 }
 ROOT = HERE.parent
-ROOMS = [name for name in dir(anchorot) if isinstance(getattr(anchorot, name), ModuleType)]
-NAMES = {*anchorot.__all__, *(f"{room}.{name}" for room in ROOMS for name in getattr(anchorot, room).__all__)}
+SUBPACKAGES = [name for name in dir(anchorot) if isinstance(getattr(anchorot, name), ModuleType)]
+NAMES = {
+    *anchorot.__all__,
+    *(f"{package}.{name}" for package in SUBPACKAGES for name in getattr(anchorot, package).__all__),
+}
 INCLUDED = re.compile(r"^```\{include\} (\S+)\n```$", re.MULTILINE)
 LINK = re.compile(r"(?P<text>!?\[[^\]]*\])\((?P<path>[^()\s#:]+)(?P<anchor>#[^()\s]*)?\)")
 
@@ -145,7 +213,50 @@ def relinked(text, folder, here):
     return LINK.sub(lead, text)
 
 
-CALLED = re.compile(rf"(?:(?:ao|anchorot)\.)?((?:(?:{'|'.join(ROOMS)})\.)?\w+)(?:\(.*\))?")
+CALLED = re.compile(rf"(?:(?:ao|anchorot)\.)?((?:(?:{'|'.join(SUBPACKAGES)})\.)?\w+)(?:\(.*\))?")
+
+
+def show_figure_first(app, name, source):
+    """Put the first figure of an example of the gallery in front of its code."""
+    figure = f"sphx_glr_{name.rpartition('/')[2]}_001.png"
+    if name.startswith("auto_gallery/plot_") and (HERE / "auto_gallery" / "images" / figure).exists():
+        head, mark, code = source[0].partition(".. code-block::")
+        lead, comment, rest = head.rpartition(".. GENERATED FROM")
+        picture = f".. image:: /auto_gallery/images/{figure}\n   :alt: The first figure of this example\n\n"
+        source[0] = f"{lead}{picture}{comment}{rest}{mark}{code}"
+
+
+PROJECTS = {
+    "POT": "https://pythonot.github.io",
+    "OTT": "https://ott-jax.readthedocs.io",
+    "ott": "https://ott-jax.readthedocs.io",
+    "CAJAL": "https://github.com/CamaraLab/CAJAL",
+    "pyFM": "https://github.com/RobinMagnet/pyFM",
+    "squidpy": "https://squidpy.readthedocs.io",
+}
+NAMED = re.compile(rf"(?<![\w.-])({'|'.join(PROJECTS)})(?![\w-])")
+
+
+def link_projects(app, doctree):
+    """Have the first mention of another project on a page lead to its site.
+
+    The home page is left out: its cards are links already.
+    """
+    if app.env.docname == app.config.root_doc:
+        return
+    linked = {node["refuri"].rstrip("/") for node in doctree.findall(nodes.reference) if "refuri" in node}
+    for text in list(doctree.findall(nodes.Text)):
+        around = text.parent
+        if not is_inside(around, nodes.paragraph) or is_inside(around, nodes.reference, nodes.literal, pending_xref):
+            continue
+        parts = NAMED.split(text)  # names are at the odd places
+        for place in range(1, len(parts), 2):
+            address = PROJECTS[parts[place]]
+            if address not in linked:
+                linked.add(address)
+                parts[place] = nodes.reference("", parts[place], refuri=address, internal=False)
+        if any(isinstance(part, nodes.reference) for part in parts):
+            around.replace(text, [part if isinstance(part, nodes.reference) else nodes.Text(part) for part in parts])
 
 
 def is_inside(node, *kinds):
@@ -169,4 +280,6 @@ def link_names(app, doctree):
 def setup(app):
     """Register what this file adds."""
     app.connect("source-read", lead_into_site)
+    app.connect("source-read", show_figure_first)
     app.connect("doctree-read", link_names)
+    app.connect("doctree-read", link_projects)

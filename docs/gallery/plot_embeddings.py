@@ -58,5 +58,5 @@ plt.show()
 half = np.arange(len(new)) < len(new) // 2
 fitted = ao.align_embeddings(first[half], second[half[order]], rng=0)
 carried = fitted.transform(first[~half])
-nearest = np.argmax(carried @ (second / np.linalg.norm(second, axis=1, keepdims=True)).T, axis=1)
+nearest = np.array([np.square(point - second).sum(axis=1).argmin() for point in carried])
 print(f"images that were not aligned, the same image: {np.mean(nearest == truth[~half]):.1%}")

@@ -2,7 +2,7 @@
 A first comparison
 ==================
 
-Rings, blobs and lines, three of each in sizes of their own. Anchor Energy sees shape and size; its robust form, on
+Rings, blobs and lines, three of each in different sizes. Anchor Energy sees shape and size; its robust form, on
 ranks, sees the shape alone.
 """
 

@@ -7,7 +7,7 @@ takes them for one between the groups. Permute patients instead, and say how man
 """
 
 # %%
-# Twelve patients with six images each. Every patient has clumps of immune cells to a degree of his own; the two groups
+# Twelve patients with six images each. Every patient has clumps of immune cells to a different degree; the two groups
 # were drawn from one population, so that there is nothing to find.
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,11 +44,11 @@ cohort = ao.from_cohort(images(np.random.default_rng(2)), **options)
 cohort
 
 # %%
-# The cohort knows whose each image is, and the test permutes patients. All 462 ways to divide twelve patients into six
-# and six are gone through.
+# The cohort knows whose each image is, so do its distances, and the test permutes patients. All 462 ways to divide
+# twelve patients into six and six are gone through. A plain array knows nothing: the test then permutes images.
 distances = ao.pairwise(cohort, attributes="types", max_cost=0.3, progress=False)
-by_patient = ao.group_test(distances, cohort.metadata["group"], subjects=cohort.subjects, rng=0)
-by_image = ao.group_test(distances, cohort.metadata["group"], rng=0)
+by_patient = ao.group_test(distances, "group", rng=0)
+by_image = ao.group_test(np.asarray(distances), cohort.metadata["group"], rng=0)
 print(f"{by_patient.unit} permuted: p = {by_patient.pvalue:.3f} of {by_patient.n_assignments} assignments")
 print(f"{by_image.unit} permuted: p = {by_image.pvalue:.3f}")
 
@@ -61,7 +61,7 @@ found = {"patients permuted": [], "images permuted": []}
 for _ in range(100):
     group = (rng.permutation(12) < 6)[patient]
     for name, own in zip(found, (patient, None), strict=True):
-        test = ao.group_test(distances, group, subjects=own, n_resamples=499, rng=0, post_hoc=False)
+        test = ao.group_test(np.asarray(distances), group, subjects=own, n_resamples=499, rng=0, post_hoc=False)
         found[name].append(test.pvalue)
 for name, pvalues in found.items():
     print(f"{name}: {sum(p <= 0.05 for p in pvalues)} of 100 rejected")
@@ -72,9 +72,10 @@ for name, pvalues in found.items():
 treated = ao.from_cohort(images(np.random.default_rng(3), more=0.6), **options)
 scale = ao.scale_test(treated, "group", np.arange(0.02, 0.52, 0.04), attributes="types", type_pairs=True, rng=0)
 for band in scale.which()[:3]:
-    print(f"{band.first} and {band.second}, {band.low:.2f} to {band.high:.2f}: p = {band.pvalue:.3f}")
+    print(f"{band.first} and {band.second}, {band.low:.2f} to {band.high:.2f}: p = {band.adjusted_pvalue:.3f}")
 effect = ao.group_test(treated, "group", attributes="types", max_cost=0.3, rng=0).pairs[0]
-print(f"energy between the groups {effect.energy:.4f} ({effect.low:.4f} to {effect.high:.4f}), p = {effect.pvalue:.3f}")
+low, high = effect.interval()
+print(f"energy between the groups {effect.energy:.4f} ({low:.4f} to {high:.4f}), p = {effect.pvalue:.3f}")
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4), layout="constrained")

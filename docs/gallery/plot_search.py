@@ -3,7 +3,8 @@ Find the nearest shapes in a collection
 =======================================
 
 Anchor Energy embeds: a space becomes a vector once, and an index finds the nearest of very many spaces by their
-vectors, then proves the answer with the exact energies. Here forty creatures are asked for a forty-first.
+vectors, then computes exact energies until no other space can be nearer. Here the query is the forty-first of
+forty-one creatures.
 """
 
 # %%

@@ -3,7 +3,7 @@ A dense map between two surfaces
 ================================
 
 Two poses of one body, every vertex of the one on every vertex of the other: `align_meshes` aligns landmarks, refines
-the map by eigenfunctions of the surface, and compares several answers, so that left is not taken for right, or front
+the map by eigenfunctions of the surface, and compares several maps, so that left is not taken for right, or front
 for back. `reliable` says how likely that has succeeded.
 """
 

@@ -8,7 +8,7 @@ cells of one assay are like which of the other by that alone.
 """
 
 # %%
-# Each assay becomes a space of its own: paths along its graph of nearest neighbours, which follow the curved cloud.
+# Each assay becomes its own space: paths along its graph of nearest neighbours, which follow the curved cloud.
 import matplotlib.pyplot as plt
 import numpy as np
 

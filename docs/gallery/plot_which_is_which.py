@@ -30,11 +30,11 @@ ao.plot.shape(second, found.project(colour, onto="second"), colorbar=False, ax=m
 left.set_title("the first scan, coloured", loc="left", weight="bold")
 middle.set_title("the second, by its matches", loc="left", weight="bold")
 
-answers = {"the answer": found.matches}
+alignments = {"the best": found.matches}
 if found.runner_up is not None:
-    answers["the runner-up"] = found.runner_up.matches
+    alignments["the runner-up"] = found.runner_up.matches
 along = ao.from_mesh(meshes[3], geodesic="edge").cost  # between all vertices, for the truth: vertex k is vertex k
-for (name, matches), line in zip(answers.items(), ("-", "--"), strict=False):
+for (name, matches), line in zip(alignments.items(), ("-", "--"), strict=False):
     off = along[first.labels, np.array(second.labels)[matches]] / along.max()
     right.ecdf(100 * off, color=ao.plot.PALETTE[0], linestyle=line, linewidth=2.2, label=name)
 right.set(xlabel="distance from the true place, % of the largest", ylabel="share of the points", xlim=(0, 60))
