@@ -10,12 +10,14 @@ from pathlib import Path
 
 import nox
 
-nox.options.sessions = ["checks", "tests", "tests_numpy"]
+nox.needs_version = ">=2024.10"
+nox.options.default_venv_backend = "uv|virtualenv"
 PYTHON = sys.executable
 PIP = (PYTHON, "-m", "pip", "--python")  # of another environment, which then needs none of its own
 PARALLEL = ("-n", "auto", "--dist", "loadgroup")  # in about as many processes as there are cores
 # every kernel is tested in one of these; what uses kernels repeats them with the NumPy kernels in CI alone
-KERNEL_TESTS = ["tests/kernels", "tests/anchors", "tests/align/graphs/test_kernels.py", "tests/many/test_metrics.py"]
+KERNEL_TESTS = ["tests/kernels", "tests/anchors", "tests/many/test_metrics.py"]
+KERNEL_TESTS += [f"tests/align/graphs/test_{name}.py" for name in ("backend", "heat", "messages", "path")]
 KERNEL_TESTS += [
     f"tests/distances/test_{name}.py" for name in ("energy", "golden", "plan", "sinkhorn", "w2_energy", "wasserstein")
 ]
@@ -48,26 +50,26 @@ def checks(session: nox.Session) -> None:
         session.error("some checks failed; see above")
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
 def lint(session: nox.Session) -> None:
     """Style and formatting."""
     session.run(PYTHON, "-m", "ruff", "check", ".")
     session.run(PYTHON, "-m", "ruff", "format", "--check", ".")
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
 def types(session: nox.Session) -> None:
     """Static types."""
     session.run(PYTHON, "-m", "mypy", "src/anchorot", "experiments")
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
 def imports(session: nox.Session) -> None:
     """Import rules: which module may import which."""
     session.run(PYTHON, "-c", "from importlinter.cli import lint_imports_command as run; run()")
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
 def collect(session: nox.Session) -> None:
     """All tests can be imported."""
     session.run(PYTHON, "-m", "pytest", "--collect-only", "-qqq", *session.posargs)
@@ -79,7 +81,14 @@ def tests(session: nox.Session) -> None:
     session.run(PYTHON, "-m", "pytest", *PARALLEL, *session.posargs)
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
+def coverage(session: nox.Session) -> None:
+    """The tests, and the share of lines and branches that they run, in percent; not run by default."""
+    session.run(PYTHON, "-m", "pytest", *PARALLEL, "--cov", "--cov-report=", *session.posargs)
+    session.run(PYTHON, "-m", "coverage", "report", "--skip-covered", "--sort=cover")
+
+
+@nox.session(venv_backend="none", default=False)
 def quick(session: nox.Session) -> None:
     """Few examples of the tests of kernels, distances and collections; not run by default."""
     session.run(
@@ -103,7 +112,7 @@ def tests_numpy(session: nox.Session) -> None:
     )
 
 
-@nox.session(python="3.11")
+@nox.session(python="3.11", default=False)
 def lowest(session: nox.Session) -> None:
     """A sample of the tests, with the lowest versions that pyproject.toml allows; not run by default.
 
@@ -120,7 +129,7 @@ def lowest(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", *PARALLEL, *lenient, *tests, env={"SCIPY_ARRAY_API": "1"})
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
 def no_compiler(session: nox.Session) -> None:
     """Install without a working C++ compiler: the NumPy kernels are used, unless the C++ kernels are required."""
     with tempfile.TemporaryDirectory() as folder:
@@ -143,7 +152,7 @@ def _make_borrowing_venv(session: nox.Session, venv: Path) -> str:
     return python
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
 def sanitize(session: nox.Session) -> None:
     """The tests of the kernels, which are compiled with ASan and UBSan, then with TSan (GCC); not run by default."""
     tests = ["tests/kernels", "tests/anchors", "tests/stats/test_energy_test.py", "tests/search/test_embedding.py"]
@@ -167,7 +176,7 @@ def _run_sanitized(session: nox.Session, sanitizers: str, library: str, options:
         session.run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, *session.posargs, env=environment)
 
 
-@nox.session(python=["3.11", "3.12"])
+@nox.session(python=["3.11", "3.12"], default=False)
 def wheel(session: nox.Session) -> None:
     """Build and check a wheel (on Linux in dist/) in an empty environment; `-- python3.13` also tests 3.12's there."""
     session.install("build", "twine")
@@ -202,14 +211,14 @@ def _try_wheel(session: nox.Session, python: str, wheel: Path) -> None:
         session.run(own, "-I", "tests/project/use_wheel.py", external=True)
 
 
-@nox.session
+@nox.session(default=False)
 def recipe(session: nox.Session) -> None:
     """The conda recipe, rendered by rattler-build; not run by default."""
     session.install("py-rattler-build")
     session.run("python", "tests/project/check_recipe.py")
 
 
-@nox.session
+@nox.session(default=False)
 def warnings(session: nox.Session) -> None:
     """The kernels compiled without warnings by GCC and Clang, where installed; not run by default."""
     found = [compiler for compiler in ("g++", "clang++") if shutil.which(compiler)]
@@ -225,7 +234,7 @@ def warnings(session: nox.Session) -> None:
         session.run("cmake", "--build", folder)
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
 def aarch64(session: nox.Session) -> None:
     """The kernels, compiled for 64-bit ARM and emulated, give the same bits as here; not run by default."""
     if not (shutil.which("aarch64-linux-gnu-g++") and shutil.which("qemu-aarch64")):
@@ -247,7 +256,7 @@ def _kernel_bits(session: nox.Session, compiler: str, program: str, *emulator: s
     return str(session.run(*emulator, program, external=True, silent=True)).splitlines()
 
 
-@nox.session
+@nox.session(default=False)
 def workflows(session: nox.Session) -> None:
     """The files in .github, checked by their schemas, actionlint and zizmor (security); not run by default."""
     files = sorted(str(path) for path in Path(".github/workflows").glob("*.yml"))
@@ -260,7 +269,7 @@ def workflows(session: nox.Session) -> None:
     session.run(*lint, ".github/workflows/*.yml", external=True)
 
 
-@nox.session(reuse_venv=True)
+@nox.session(reuse_venv=True, default=False)
 def docs(session: nox.Session) -> None:
     """The site of docs/, built in build/docs without warnings, then checked in Chromium; not run by default."""
     session.install(".[docs,test]")
@@ -268,13 +277,13 @@ def docs(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", "tests/project/check_site.py", *session.posargs)
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
 def fuzz(session: nox.Session) -> None:
     """Read mutated files of every format, `-- --cases 100000` of each; not run by default (the tests run 2000)."""
     session.run(PYTHON, "-m", "tests.io.fuzz", *session.posargs)
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
 def bench(session: nox.Session) -> None:
     """The benchmarks; not run by default."""
     session.run(PYTHON, "benchmarks/run.py", *session.posargs)

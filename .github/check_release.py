@@ -1,17 +1,21 @@
-"""Reject a release whose files do not have the tag's version, or with a wheel that lacks the C++ kernels."""
+"""Reject a release without the project's address, of another version than the tag, or without the C++ kernels."""
 
 import re
 import sys
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 
-def faults(folder: Path, ref: str, version: str) -> list[str]:
+def faults(folder: Path, ref: str, project: dict[str, Any]) -> list[str]:
     """Return the problems with the files of a release, one line each."""
-    found = []
-    if ref.startswith("refs/tags/") and ref != f"refs/tags/v{version}":
-        found.append(f"the tag is {ref.removeprefix('refs/tags/')}, but pyproject.toml says {version}")
+    found, version = [], project["version"]
+    if ref.startswith("refs/tags/"):
+        if ref != f"refs/tags/v{version}":
+            found.append(f"the tag is {ref.removeprefix('refs/tags/')}, but pyproject.toml says {version}")
+        if "Source" not in project.get("urls", {}):
+            found.append("pyproject.toml has no Source in [project.urls]; add the address of the repository")
     files = sorted(path for path in folder.iterdir() if path.suffix in (".whl", ".gz"))
     wheels = [path for path in files if path.suffix == ".whl"]
     if not wheels:
@@ -28,4 +32,4 @@ def _has_kernels(wheel: Path) -> bool:
 
 if __name__ == "__main__":
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
-    sys.exit("\n".join(faults(Path(sys.argv[1]), sys.argv[2], project["version"])) or None)
+    sys.exit("\n".join(faults(Path(sys.argv[1]), sys.argv[2], project)) or None)
