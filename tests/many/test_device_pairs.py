@@ -108,6 +108,13 @@ def test_sliced_distances_of_uniform_spaces_have_the_bits_of_the_native_kernels(
 
 
 @pytest.mark.usefixtures("native_only")
+def test_the_root_of_a_sliced_distance_is_correctly_rounded(device):
+    """The mean square of the gaps is 0x1.9c9858e38e38ep+11, whose root PyTorch rounds up on some CPUs."""
+    found, expected = on_both(device, [ao.Space([[57.5625]]), ao.Space(np.diag([0.0, 0.0, 1.0]))], metric="saw", p=2)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.usefixtures("native_only")
 @pytest.mark.parametrize("p", [1, 2])
 def test_sliced_distances_over_several_chunks_have_the_bits_of_the_native_kernels(device, p):
     sizes = (47, 50, 47, 50, 47, 47, 50, 50, 50, 50)  # squared, more numbers than a chunk

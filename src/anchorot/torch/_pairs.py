@@ -71,7 +71,9 @@ def pair_distances(x: PackedSpaces, y: PackedSpaces, p: int, stopped: Stopped) -
     """SAW_p of all pairs of spaces of x and of y; NaN for those that are not for a device, and once it is stopped."""
     out = np.full((x.count, y.count), np.nan)
     for one, other in product(x.gaps, y.gaps):
-        out[np.ix_(one.members, other.members)] = gap_distances(one, other, p, stopped).numpy(force=True)
+        means = gap_means(one, other, p, stopped).numpy(force=True)
+        # PyTorch's root of doubles may be off by one bit on CPUs, that of NumPy is correctly rounded
+        out[np.ix_(one.members, other.members)] = means if p == 1 else np.sqrt(means)
     for rows, columns, events_x, events_y in _swept(x, y):
         found = sweep_energies(events_x, events_y, stopped, name="sweep_gap_parts")
         out[np.ix_(rows, columns)] = found.numpy(force=True)
@@ -83,8 +85,8 @@ def pair_distances(x: PackedSpaces, y: PackedSpaces, p: int, stopped: Stopped) -
     return out
 
 
-def gap_distances(x: PackedGaps, y: PackedGaps, p: int, stopped: Stopped) -> Tensor:
-    """SAW_p of all pairs of uniform spaces, of one shape on either side."""
+def gap_means(x: PackedGaps, y: PackedGaps, p: int, stopped: Stopped) -> Tensor:
+    """SAW_p to the power p of all pairs of uniform spaces, of one shape on either side."""
     rows, columns, device = len(x.numbers), len(y.numbers), x.numbers.device
     out, (k, n), (l, m) = _empty(rows, columns, device), x.shape, y.shape
     if x.shape == y.shape:
@@ -105,7 +107,7 @@ def gap_distances(x: PackedGaps, y: PackedGaps, p: int, stopped: Stopped) -> Ten
             kernel.launch((-(-pairs * most // THREADS), 1), THREADS, (*inputs, pointer(part), *sizes))
 
         out = _by_parts(launch, out, most, most * (n + m), stopped)
-    return out if p == 1 else out.sqrt()
+    return out
 
 
 def _swept(x: PackedSpaces, y: PackedSpaces) -> Iterator[tuple[list[int], list[int], PackedEvents, PackedEvents]]:
