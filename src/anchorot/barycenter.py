@@ -25,7 +25,7 @@ from anchorot._validate import (
 )
 from anchorot.anchors.attributes import AttributeRule, attribute_rule_of
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.signature import signature_of
+from anchorot.anchors.grid import signature_of
 from anchorot.anchors.type_blocks import sorted_types
 from anchorot.exceptions import InputError
 from anchorot.io.points import from_points

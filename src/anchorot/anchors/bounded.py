@@ -16,8 +16,7 @@ import numpy as np
 
 from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.grid import Grid, plain_averages
-from anchorot.anchors.signature import signature_of
+from anchorot.anchors.grid import Grid, plain_averages, signature_of
 
 VALUE_ERROR = 1e-12  # of a computed value, in units of how far the costs reach (to the power of the value)
 SHARE_ERROR = 1e-9  # of a transport cost: what its solver may stop short of

@@ -1,4 +1,4 @@
-"""Equal cells of the (x, t) plane, over which F is averaged."""
+"""Averages over equal cells: of F in the (x, t) plane, and of G in the (s, t) plane."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._kernels import kernels
-from anchorot._kernels.records import GridSpec
-from anchorot._typing import Float64s
-from anchorot._validate import check_integer
+from anchorot._kernels.records import GridSpec, common_segments
+from anchorot._typing import Float64s, Floats
+from anchorot._validate import check_integer, check_overflow
 from anchorot.anchors.attributes import Outline
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError
@@ -84,11 +84,13 @@ class Grid:
         return (self.high - self.low) / math.prod(self.shape)
 
 
-def check_shape(shape: object) -> tuple[int, int]:
-    """Return the numbers of cells along x and along t as two ints."""
+def check_shape(
+    shape: object, name: str = "grid", needed: str = "two numbers of cells, along x and along t"
+) -> tuple[int, int]:
+    """Return two numbers of cells as ints; `name` and `needed` are what messages say."""
     if not isinstance(shape, Sequence) or len(shape) != 2:
-        raise InputError(f"grid must be two numbers of cells, along x and along t, but got {shape!r}")
-    return check_integer(shape[0], "grid[0]", 1), check_integer(shape[1], "grid[1]", 1)
+        raise InputError(f"{name} must be {needed}, but got {shape!r}")
+    return check_integer(shape[0], f"{name}[0]", 1), check_integer(shape[1], f"{name}[1]", 1)
 
 
 def span_of(x: Space | Outline | AnchorFeatures | ArrayLike) -> tuple[float, float]:
@@ -109,3 +111,24 @@ def plain_averages(features: AnchorFeatures, grid: GridSpec) -> Float64s:
     if features.levels is not None:
         return kernels.level_averages(features.levels, grid)
     return kernels.event_averages(features.events, grid)
+
+
+def signature_of(features: AnchorFeatures, shape: tuple[int, int]) -> Float64s:
+    """The averages of G that are the signature of plain features, see `signature`."""
+    if features.is_mean_only:
+        raise InputError("the features were made with mean_only=True, but a signature needs all anchors")
+    if (levels := features.levels) is not None:
+        averages = _cell_means(_cell_means(levels, shape[0]).T, shape[1]).T
+    else:
+        averages = kernels.quantile_averages(features.level_moves, features.events.mass, shape)
+    check_overflow(averages, 1)
+    return np.ascontiguousarray(averages / math.sqrt(math.prod(shape)))
+
+
+def _cell_means(steps: Floats, count: int) -> Float64s:
+    """Averages over `count` equal cells of a step function whose equal steps are the rows of a matrix."""
+    if len(steps) == count:
+        return steps.astype(np.float64)
+    step, cell, width = common_segments(len(steps), count)
+    first = np.flatnonzero(np.diff(cell, prepend=-1))
+    return np.add.reduceat((count * width)[:, None] * steps[step].astype(np.float64), first, axis=0)

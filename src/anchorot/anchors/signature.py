@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._kernels import kernels
-from anchorot._kernels.records import common_segments
-from anchorot._typing import Float64s, Floats
-from anchorot._validate import check_integer, check_overflow, check_threads
+from anchorot._typing import Float64s
+from anchorot._validate import check_threads
 from anchorot.anchors.attribute_features import attribute_features, settle_attributes
 from anchorot.anchors.features import AnchorFeatures
+from anchorot.anchors.grid import check_shape, signature_of
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 
@@ -72,37 +68,14 @@ def signature(
     >>> round(float(gap), 6), round(ao.sliced_anchor_wasserstein(line, triangle, p=2), 6)
     (0.471405, 0.471405)
     """
-    levels, shares = check_shape(shape)
+    shape = check_signature_shape(shape)
     rule = settle_attributes((x,), None, max_cost, robust=robust)
     if rule is not None and rule.attributes is not None:
         raise InputError(f"signatures see costs alone, but the features have attributes={rule.attributes!r}")
     features = attribute_features(x, rule, robust=robust, threads=check_threads(threads))
-    return signature_of(features, (levels, shares))
+    return signature_of(features, shape)
 
 
-def check_shape(shape: object) -> tuple[int, int]:
+def check_signature_shape(shape: object) -> tuple[int, int]:
     """Return the numbers of levels and of shares as two ints."""
-    if not isinstance(shape, tuple | list) or len(shape) != 2:
-        raise InputError(f"shape must be two numbers, of levels and of shares, but got {shape!r}")
-    return check_integer(shape[0], "shape[0]", 1), check_integer(shape[1], "shape[1]", 1)
-
-
-def signature_of(features: AnchorFeatures, shape: tuple[int, int]) -> Float64s:
-    """The signature of plain features."""
-    if features.is_mean_only:
-        raise InputError("the features were made with mean_only=True, but a signature needs all anchors")
-    if (levels := features.levels) is not None:
-        averages = _cell_means(_cell_means(levels, shape[0]).T, shape[1]).T
-    else:
-        averages = kernels.quantile_averages(features.level_moves, features.events.mass, shape)
-    check_overflow(averages, 1)
-    return np.ascontiguousarray(averages / math.sqrt(math.prod(shape)))
-
-
-def _cell_means(steps: Floats, count: int) -> Float64s:
-    """Averages over `count` equal cells of a step function whose equal steps are the rows of a matrix."""
-    if len(steps) == count:
-        return steps.astype(np.float64)
-    step, cell, width = common_segments(len(steps), count)
-    first = np.flatnonzero(np.diff(cell, prepend=-1))
-    return np.add.reduceat((count * width)[:, None] * steps[step].astype(np.float64), first, axis=0)
+    return check_shape(shape, "shape", "two numbers, of levels and of shares")

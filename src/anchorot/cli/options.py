@@ -19,7 +19,7 @@ from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.options import NEUTRAL_OPTIONS, SEED, ReadOptions
 from anchorot.many.metric import ExtraOption
 from anchorot.many.metrics import EPSILON, METRICS, WITH_GRADIENT, WITH_PLAN, metric_options, with_option
-from anchorot.search.comparison import METRICS_OF_AN_INDEX
+from anchorot.search.preprocessing import METRICS_OF_AN_INDEX
 
 
 def option(help_text: str, *flags: str, **more: Any) -> Any:

@@ -14,8 +14,7 @@ from anchorot.anchors.attribute_features import settle_attributes
 from anchorot.anchors.attributes import AttributesLike
 from anchorot.anchors.cell_averages import parts_of
 from anchorot.anchors.grid import Grid, check_shape
-from anchorot.anchors.signature import SHAPE, signature
-from anchorot.anchors.signature import check_shape as check_signature_shape
+from anchorot.anchors.signature import SHAPE, check_signature_shape, signature
 from anchorot.distances.w2_energy import is_w2
 from anchorot.estimators.training import load_spaces
 from anchorot.search.embedding import Embedding

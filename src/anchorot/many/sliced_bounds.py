@@ -13,8 +13,8 @@ import numpy as np
 
 from anchorot._typing import Float64s
 from anchorot.anchors.features import AnchorFeatures, as_features
+from anchorot.anchors.grid import signature_of
 from anchorot.anchors.rows import AnchorRows
-from anchorot.anchors.signature import signature_of
 from anchorot.distances.bounds import third_cost
 from anchorot.many.metric import LowerBound, Metric, Outcome
 from anchorot.rows import Rows

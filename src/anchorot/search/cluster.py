@@ -22,10 +22,9 @@ from anchorot.io.safe_open import collecting_notes, note
 from anchorot.many.cluster import Cluster
 from anchorot.many.spaces import Inputs
 from anchorot.many.tiles import pieces
-from anchorot.search.comparison import Kept
 from anchorot.search.file import IndexFile, StaleError, new_file
 from anchorot.search.file_format import Header
-from anchorot.search.preprocessing import View
+from anchorot.search.preprocessing import Kept, View
 from anchorot.search.query import QueryResult, Reader, merge_results
 from anchorot.search.sqlite_files import naming, new_name
 from anchorot.search.updates import Staged, check_names, choose_encoder, copy_spaces, write_index

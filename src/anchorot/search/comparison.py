@@ -1,7 +1,7 @@
-"""What an index keeps of a space, and how it compares two of these exactly.
+"""How a search compares two spaces exactly, from what an index keeps of them.
 
-For Anchor Energy and Sliced Anchor Wasserstein it keeps features. Anchor Wasserstein needs to know which costs are of
-one anchor, so that the space itself is kept, and Sliced Anchor Wasserstein bounds it.
+Features are all that Anchor Energy and Sliced Anchor Wasserstein need. Anchor Wasserstein is computed from the spaces
+themselves, and Sliced Anchor Wasserstein bounds it.
 """
 
 import warnings
@@ -9,17 +9,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from anchorot._validate import check_choice, check_low_power
 from anchorot.anchors.bounded import BoundedMetric
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.distances.sinkhorn import STOPPED_EARLY
-from anchorot.exceptions import ConvergenceWarning, InputError
+from anchorot.exceptions import ConvergenceWarning
 from anchorot.many.metrics import metric_of
 from anchorot.many.sliced_bounds import with_bounds
-from anchorot.space import Space
-
-Kept = AnchorFeatures | Space
-METRICS_OF_AN_INDEX = ("ae", "saw", "aw")
+from anchorot.search.preprocessing import Kept
 
 
 class Comparison(NamedTuple):
@@ -28,14 +24,6 @@ class Comparison(NamedTuple):
     prepare: Callable[[Kept], Any]
     value: Callable[[Any, Any], float]
     bound: Callable[[Any, Any], float] | None = None  # never above the value, and far quicker
-
-
-def check_metric(metric: Any, p: Any) -> BoundedMetric:
-    """Return the metric of an index."""
-    name, power = check_choice(metric, "metric", METRICS_OF_AN_INDEX), check_low_power(p)
-    if name == "ae" and power != 1:
-        raise InputError(f"an index of metric 'ae' takes p=1, but got p={p!r}; metrics 'saw' and 'aw' take p=2 too")
-    return BoundedMetric(name, power)
 
 
 @cache

@@ -27,7 +27,6 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from anchorot.exceptions import AnchorotError, InputError
-from anchorot.search.comparison import Kept
 from anchorot.search.file_format import (
     MAX_ID,
     Batch,
@@ -37,6 +36,7 @@ from anchorot.search.file_format import (
     checksum,
     unpack,
 )
+from anchorot.search.preprocessing import Kept
 from anchorot.search.sqlite_files import (
     APPLICATION,
     PAGE_BYTES,

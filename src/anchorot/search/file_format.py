@@ -24,8 +24,7 @@ from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid
 from anchorot.exceptions import InputError
 from anchorot.io.options import ReadOptions
-from anchorot.search.comparison import Kept, check_metric
-from anchorot.search.preprocessing import View, view_from_header
+from anchorot.search.preprocessing import Kept, View, check_metric, view_from_header
 from anchorot.search.sqlite_files import refuse
 from anchorot.space import Space
 

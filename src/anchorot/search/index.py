@@ -23,9 +23,8 @@ from anchorot.io.files import read
 from anchorot.io.options import PathLike, check_keywords
 from anchorot.io.safe_open import note
 from anchorot.many.spaces import Inputs, check_collection
-from anchorot.search.comparison import check_metric
 from anchorot.search.file import IndexFile, StaleError, new_file, replaceable
-from anchorot.search.preprocessing import choose_view
+from anchorot.search.preprocessing import check_metric, choose_view
 from anchorot.search.query import Reader, import_faiss
 from anchorot.search.updates import (
     Indexable,

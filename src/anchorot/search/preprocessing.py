@@ -1,4 +1,7 @@
-"""How an index preprocesses spaces: for which metric, costs or ranks, up to a largest cost, by types.
+"""What an index keeps of spaces: for which metric, of costs or ranks, up to a largest cost, by types.
+
+For Anchor Energy and Sliced Anchor Wasserstein it keeps features. Anchor Wasserstein needs to know which costs are of
+one anchor, so that the space itself is kept.
 
 With types there is one function F_cb(x, t) per pair of types. They are laid side by side: pair k of K² begins at
 k (max_cost - low). The mass that a pair lacks to 1 is put at its end. All pairs together then form one collection of
@@ -15,6 +18,7 @@ import numpy as np
 
 from anchorot._kernels import kernels
 from anchorot._kernels.records import Events
+from anchorot._validate import check_choice, check_low_power
 from anchorot.anchors.attribute_features import TypedFeatures, attribute_features, sum_energies
 from anchorot.anchors.attributes import AttributeRule, AttributesLike, Outline, attribute_rule_of
 from anchorot.anchors.bounded import ENERGY, BoundedMetric
@@ -23,10 +27,19 @@ from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.type_blocks import Alphabet, block_pairs, empty_events, sorted_types
 from anchorot.distances.sliced import check_sliced_rule
 from anchorot.exceptions import InputError
-from anchorot.search.comparison import Comparison, Kept, comparison_of
 from anchorot.space import Space, as_space
 
+Kept = AnchorFeatures | Space
+METRICS_OF_AN_INDEX = ("ae", "saw", "aw")
 MOST_TYPES = 256
+
+
+def check_metric(metric: Any, p: Any) -> BoundedMetric:
+    """Return the metric of an index."""
+    name, power = check_choice(metric, "metric", METRICS_OF_AN_INDEX), check_low_power(p)
+    if name == "ae" and power != 1:
+        raise InputError(f"an index of metric 'ae' takes p=1, but got p={p!r}; metrics 'saw' and 'aw' take p=2 too")
+    return BoundedMetric(name, power)
 
 
 @dataclass(frozen=True)
@@ -52,11 +65,6 @@ class View:
     low: float = 0.0
     alphabet: Alphabet = ()
     bounded: BoundedMetric = ENERGY
-
-    @property
-    def comparison(self) -> Comparison:
-        """How two spaces are compared exactly."""
-        return comparison_of(self.bounded)
 
     @property
     def keeps_spaces(self) -> bool:

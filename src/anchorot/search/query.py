@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from anchorot._typing import Float64s, Int64s
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.many.tiles import runs
-from anchorot.search.comparison import Kept
+from anchorot.search.comparison import comparison_of
 from anchorot.search.file import IndexFile, StaleError
 from anchorot.search.file_format import ENTRY, Batch, Header
+from anchorot.search.preprocessing import Kept
 from anchorot.search.sqlite_files import refuse
 
 FIRST_CANDIDATES = 256  # least number per segment in the first scan
@@ -319,7 +320,7 @@ class _Query:
         self._file, self._header, self._k = file, snapshot.header, k
         self._encoder, view = snapshot.header.encoder, snapshot.header.view
         self._vector, self._radius = self._encoder.encode(view.features(kept))
-        self._comparison = view.comparison
+        self._comparison = comparison_of(view.bounded)
         self._item = self._comparison.prepare(kept)
         self.segments = snapshot.segments
         self.found: list[Found] = []  # ascending
