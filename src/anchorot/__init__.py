@@ -65,7 +65,8 @@ from anchorot.space import Space
 from anchorot.stats.composition import CompositionTest, composition_test
 from anchorot.stats.energy_test import energy_distance, energy_test, graph_model_test
 from anchorot.stats.graphs import GraphDistance, GraphScore
-from anchorot.stats.groups import GroupTest, group_test
+from anchorot.stats.group_comparison import GroupTest
+from anchorot.stats.groups import group_test
 from anchorot.stats.permutation import PermutationTest
 from anchorot.stats.scale import scale_test
 from anchorot.stats.scale_result import ScaleTest

@@ -9,7 +9,7 @@ from scipy import stats
 import anchorot as ao
 from anchorot._kernels import kernels
 from anchorot.stats.dispersion import Units, holm
-from anchorot.stats.groups import within_ratios
+from anchorot.stats.group_comparison import within_ratios
 from anchorot.stats.pooled import PooledMeasures
 from tests.strategies import samples
 

@@ -17,7 +17,7 @@ from anchorot.exceptions import InputError
 from anchorot.space import Space, as_space
 from anchorot.stats.dispersion import check_groups, column_of, subjects_of
 from anchorot.stats.exchangeability import number_names
-from anchorot.stats.groups import GroupTest, group_test
+from anchorot.stats.group_comparison import GroupOptions, GroupTest, compare_groups
 from anchorot.stats.permutation import percent
 
 
@@ -99,7 +99,7 @@ def composition_test(
     kinds, shares = _compositions(listed)
     roots = np.sqrt(shares)
     distances = np.array([((roots - own) ** 2).sum(axis=1) for own in roots])
-    found = group_test(distances, names, subjects=owners, strata=layers, blocks=parts, **options)
+    found = compare_groups(distances, names, owners, layers, parts, GroupOptions(**options))
     owner = np.arange(len(listed)) if owners is None else number_names(owners, "subjects", len(listed))
     means = np.array([_mean_by(owner[codes == group], shares[codes == group]) for group in range(len(groups))])
     known = {each.name: getattr(found, each.name) for each in fields(found)}
