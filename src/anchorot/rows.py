@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from copy import copy as copy_of
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from anchorot._kernels.records import from_heights, to_heights
+from anchorot._points import WeightedPoints, read_only
 from anchorot._typing import Float64s, Floats, Int64s
 from anchorot._validate import (
     as_array,
@@ -33,7 +32,7 @@ QUERY_ROWS = 1 << 14  # points whose neighbours are looked up at a time: 26 MB a
 ROUNDING = 1e-12  # of the largest cost: rows that differ by less are equal but for rounding
 
 
-class Rows:
+class Rows(WeightedPoints):
     """Costs that n weighted points see, k each: what Anchor Energy and its family compare, without a square matrix.
 
     Distances to the k nearest points, for clouds too large for a matrix (:meth:`from_points`) and for crystals, which
@@ -90,8 +89,8 @@ class Rows:
         if copy and np.may_share_memory(checked, as_array(values, "values")):
             checked = checked.copy()
         n, k = checked.shape
-        self._values = _read_only(checked)
-        self._weights = _read_only(uniform_weights(n) if weights is None else check_weights(weights, n, "values"))
+        self._values = read_only(checked)
+        self._weights = read_only(uniform_weights(n) if weights is None else check_weights(weights, n, "values"))
         self._types = None if types is None else check_types(types, n, "values")
         self._column_types = None if column_types is None else _check_column_types(column_types, k)
         self._origin = origin
@@ -155,17 +154,9 @@ class Rows:
         return cls(values, weights, types=kinds, column_types=columns, copy=False)
 
     @property
-    def n(self) -> int:
-        """Number of points."""
-        return len(self._values)
-
-    @property
     def k(self) -> int:
         """Number of costs that each point sees."""
         return self._values.shape[1]
-
-    def __len__(self) -> int:
-        return self.n
 
     @property
     def values(self) -> Floats:
@@ -173,29 +164,9 @@ class Rows:
         return self._values
 
     @property
-    def weights(self) -> Float64s:
-        """Weights of the points, shape (n,), read-only, of sum 1."""
-        return self._weights
-
-    @property
-    def types(self) -> tuple[Hashable, ...] | None:
-        """Type of each point, if known."""
-        return self._types
-
-    @property
     def column_types(self) -> tuple[Hashable, ...] | None:
         """Type of what each column sees, if known."""
         return self._column_types
-
-    @property
-    def origin(self) -> Origin | None:
-        """The file that the rows were read from, and the options; None if they were not read from a file."""
-        return self._origin
-
-    @cached_property
-    def is_uniform(self) -> bool:
-        """Whether all points have the same weight."""
-        return bool((self._weights == self._weights[0]).all())
 
     def support(self) -> Rows:
         """Return the rows of the points of positive weight; the others change no distance."""
@@ -220,13 +191,13 @@ class Rows:
             below = from_heights(np.append(0, np.cumsum(heights))[first])
         ranks = np.empty(order.size)
         ranks[order] = np.repeat(below, np.diff(first, append=order.size))
-        return self._with(ranks.reshape(self._values.shape))
+        return self._with(_values=read_only(ranks.reshape(self._values.shape)))
 
     def reaching(self, max_cost: float) -> Rows:
         """Return the same rows with costs above `max_cost` replaced by it."""
         if float(self._values.max()) <= max_cost:
             return self
-        return self._with(np.minimum(self._values, np.float64(max_cost)))
+        return self._with(_values=read_only(np.minimum(self._values, np.float64(max_cost))))
 
     def merged(self, tolerance: float | None = None) -> Rows:
         """Return the rows with equal ones merged: one stays of each kind, and their weights add up.
@@ -260,12 +231,6 @@ class Rows:
         first = np.append(0, np.flatnonzero(apart) + 1)
         return self._take(order[first], np.add.reduceat(self._weights[order], first))
 
-    def coming_from(self, origin: Origin | None) -> Rows:
-        """Return the same rows with another origin; nothing is copied."""
-        twin = copy_of(self)
-        twin._origin = origin
-        return twin
-
     def _sorted_by_type(self) -> Floats:
         """What each point sees in order: of every type of columns apart."""
         if self._column_types is None:
@@ -279,18 +244,6 @@ class Rows:
         types = None if self._types is None else [self._types[i] for i in index]
         rest: dict[str, Any] = {"types": types, "column_types": self._column_types, "origin": self._origin}
         return Rows(self._values[index], own / own.sum(), **rest, copy=False)
-
-    def _with(self, values: Floats) -> Rows:
-        """Return the same points with other costs."""
-        twin = copy_of(self)
-        twin._values = _read_only(values)
-        return twin
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Unpickle, with read-only arrays again."""
-        self.__dict__.update(
-            {name: _read_only(part) if isinstance(part, np.ndarray) else part for name, part in state.items()}
-        )
 
     def __repr__(self) -> str:
         kind = "uniform" if self.is_uniform else "weighted"
@@ -333,9 +286,3 @@ def _check_column_types(kinds: Iterable[Hashable], k: int) -> tuple[Hashable, ..
     if len(found) != k:
         raise InputError(f"column_types has {len(found)} entries, but values has {k} columns")
     return check_types(found, k)
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    view = array.view()
-    view.flags.writeable = False
-    return view

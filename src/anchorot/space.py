@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from copy import copy as copy_of
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._html import card, dots, sorted_line
 from anchorot._kernels import kernels
+from anchorot._points import WeightedPoints, read_only
 from anchorot._rescale import unit_of
 from anchorot._typing import Float64s, Floats, RngLike
 from anchorot._validate import (
@@ -38,7 +36,7 @@ from anchorot.provenance import Origin
 MAX_ORIGIN_LENGTH = 60  # characters in a repr
 
 
-class Space:
+class Space(WeightedPoints):
     """A measured metric space: n weighted points, described only by their costs to each other.
 
     Row i of the cost matrix holds the costs from point i to all points. Costs may be any finite real numbers, symmetric
@@ -97,11 +95,11 @@ class Space:
                 checked = checked.copy()
         n = len(checked)
         labels = cost_names(cost) if labels is None else labels
-        self._cost = _read_only(checked)
+        self._cost = read_only(checked)
         checked_weights = uniform_weights(n) if weights is None else check_weights(weights, n, "the cost matrix")
-        self._weights = _read_only(checked_weights)
+        self._weights = read_only(checked_weights)
         self._types = None if types is None else check_types(types, n)
-        self._features = None if features is None else _read_only(check_features(features, n))
+        self._features = None if features is None else read_only(check_features(features, n))
         self._labels = None if labels is None else check_labels(labels, n)
         self._area = None if area is None else check_positive(area, "area")
         if geometry is not None and len(geometry.index) != n:
@@ -110,27 +108,9 @@ class Space:
         self._origin = origin
 
     @property
-    def n(self) -> int:
-        """Number of points."""
-        return len(self._cost)
-
-    def __len__(self) -> int:
-        return self.n
-
-    @property
     def cost(self) -> Floats:
         """Costs, shape (n, n), read-only; row i holds the costs from point i."""
         return self._cost
-
-    @property
-    def weights(self) -> Float64s:
-        """Weights, shape (n,), float64, read-only, of sum 1."""
-        return self._weights
-
-    @property
-    def types(self) -> tuple[Hashable, ...] | None:
-        """Type of each point, if known."""
-        return self._types
 
     @property
     def features(self) -> Float64s | None:
@@ -151,16 +131,6 @@ class Space:
     def geometry(self) -> Geometry | None:
         """Positions, faces and edges for figures, if known."""
         return self._geometry
-
-    @property
-    def origin(self) -> Origin | None:
-        """The file that the space was read from, and the options; None if it was not read from a file."""
-        return self._origin
-
-    @cached_property
-    def is_uniform(self) -> bool:
-        """Whether all points have the same weight."""
-        return bool((self._weights == self._weights[0]).all())
 
     def ranked(self) -> Space:
         """Return the robust representation: every cost replaced by its rank among all costs.
@@ -189,7 +159,7 @@ class Space:
         """
         if float(self._cost.max()) <= max_cost:  # a float32 cost would be compared with a rounded max_cost
             return self
-        return self._with(np.minimum(self._cost, np.float64(max_cost)))
+        return self._with(_cost=read_only(np.minimum(self._cost, np.float64(max_cost))))
 
     def scaled(self, by: str = "mean") -> Space:
         """Return the same points with costs divided by their mean, median or maximum: a form that ignores scale.
@@ -206,17 +176,9 @@ class Space:
         scale = cost_scale(self._cost, self._weights, check_choice(by, "by", ("mean", "median", "max")))
         return self._without_area(self._cost / self._cost.dtype.type(scale))
 
-    def _with(self, cost: Floats) -> Space:
-        """Return the same points with exactly the same weights, and other costs."""
-        twin = copy_of(self)
-        twin._cost = _read_only(cost)
-        return twin
-
     def _without_area(self, cost: Floats) -> Space:
         """Return the same points with costs in another unit, which the area does not have."""
-        twin = self._with(cost)
-        twin._area = None
-        return twin
+        return self._with(_cost=read_only(cost), _area=None)
 
     def _ranks_within_support(self) -> Float64s:
         kept = np.flatnonzero(self._weights)
@@ -285,18 +247,6 @@ class Space:
             copy=False,
         )
 
-    def coming_from(self, origin: Origin | None) -> Space:
-        """Return the same space with another origin; nothing is copied."""
-        found = copy_of(self)
-        found._origin = origin
-        return found
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Unpickle, with read-only arrays again."""
-        self.__dict__.update(
-            {name: _read_only(part) if isinstance(part, np.ndarray) else part for name, part in state.items()}
-        )
-
     def __repr__(self) -> str:
         kind = "uniform" if self.is_uniform else "weighted"
         types = "" if self._types is None else f", types={len(set(self._types))}"
@@ -324,12 +274,6 @@ def with_unit_costs(*spaces: Space) -> tuple[list[Space], float]:
     # in double precision: the common unit may be outside the range of a space's float32
     costs = [np.divide(s.cost, unit, dtype=np.float64).astype(s.cost.dtype, copy=False) for s in spaces]
     return [Space(cost, space.weights, copy=False) for cost, space in zip(costs, spaces, strict=True)], unit
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _warn_about(cost: Floats) -> None:
