@@ -1,4 +1,4 @@
-"""The kernels in NumPy: the same algorithms, vectorised, for machines without a compiler."""
+"""The kernels in NumPy: the same algorithms, vectorised, for machines without a compiler; see `protocol`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -46,19 +46,16 @@ weighted_transport = weighted.weighted_transport
 
 
 def description() -> str:
-    """Say which kernels these are."""
     return "numpy"
 
 
 def quantiles(matrix: Floats, threads: int, out: Floats | None = None) -> Floats:
-    """Sort each row, transpose."""
     out = np.empty(matrix.shape[::-1], matrix.dtype) if out is None else out
     out[:] = np.sort(matrix, axis=1).T
     return out
 
 
 def sort_rows(matrix: Floats, threads: int) -> None:
-    """Sort each row in place."""
     matrix.sort(axis=1)
 
 
@@ -68,29 +65,24 @@ def level_energy(x: Floats, y: Floats, threads: int) -> float:
 
 
 def level_energies(xs: list[Floats], ys: list[Floats], counts: Int64s) -> Float64s:
-    """Anchor Energies of the first counts[j] spaces xs to every ys[j]."""
     return _all_pairs(xs, ys, counts, lambda x, y: level_energy(x, y, 1))
 
 
 def sweep_energies(xs: list[Events], ys: list[Events], counts: Int64s) -> Float64s:
-    """Anchor Energies of the first counts[j] collections xs to every ys[j]."""
     return _all_pairs(xs, ys, counts, lambda x, y: sweep_energy(x, y, 1))
 
 
 def level_transports(xs: list[Floats], ys: list[Floats], counts: Int64s, p: int) -> Float64s:
-    """SAW_p of the first counts[j] spaces xs to every ys[j]."""
     return _all_pairs(xs, ys, counts, lambda x, y: level_transport(x, y, p, 1))
 
 
 def sweep_transports(xs: list[Events], ys: list[Events], counts: Int64s) -> Float64s:
-    """SAW_1 of the first counts[j] collections xs to every ys[j]."""
     return _all_pairs(xs, ys, counts, lambda x, y: sweep_transport(x, y, 1))
 
 
 def weighted_gaps_of_pairs(
     xs: list[WeightedLevels], ys: list[WeightedLevels], counts: Int64s, power: int, max_cost: float
 ) -> Float64s:
-    """Integrals of gaps of the first counts[j] collections xs to every ys[j]."""
     return _all_pairs(xs, ys, counts, lambda x, y: weighted_gaps(x, y, power, max_cost, 1))
 
 
@@ -133,7 +125,6 @@ def step_costs(x: StepRows, y: StepRows, p: int, threads: int) -> Float64s:
 
 
 def level_shares(cost: Float64s, split_ties: bool) -> Float64s:
-    """Share of the rows in which each column has each rank."""
     n = len(cost)
     order = np.argsort(cost, axis=1, kind="stable")
     if split_ties:
@@ -161,13 +152,11 @@ def share_product(x: ShareSteps, n: int, y: ShareSteps, m: int, threads: int) ->
 
 
 def argsort(values: Float64s, threads: int) -> tuple[Float64s, Int64s]:
-    """Sorted values and the stable order that sorts them."""
     order = np.argsort(values, kind="stable")
     return values[order], order
 
 
 def cost_events(cost: Float64s, mass: Float64s, jumps: Int64s, threads: int) -> Events:
-    """All entries of a matrix, sorted, as the events of its rows."""
     position, order = argsort(cost.ravel(), threads)
     row, column = np.divmod(order, cost.shape[1])
     return Events(position, row.astype(np.uint32), jumps[column], mass)
@@ -204,17 +193,14 @@ def sweep_profile(x: Events, y: Events, max_costs: Float64s, threads: int) -> Fl
 
 
 def block_energies(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_cost: float, threads: int) -> Float64s:
-    """Energy of every pair of blocks up to max_cost."""
     return np.array([_pair_profile(x, y, pair, np.array([max_cost]))[0] for pair in pairs])
 
 
 def block_profile(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, threads: int) -> Float64s:
-    """Energy of all pairs of blocks together up to each of the max_costs."""
     return np.sum([_pair_profile(x, y, pair, max_costs) for pair in pairs], axis=0)
 
 
 def vector_profile(x: VectorLevels, y: VectorLevels, max_costs: Float64s, threads: int) -> Float64s:
-    """Energy of two collections of vectors up to each of the max_costs."""
     vectors = np.concatenate([x.vectors, -y.vectors])
     total = np.zeros(len(max_costs))
     at_x, at_y, width = common_segments(len(x.levels), len(y.levels))

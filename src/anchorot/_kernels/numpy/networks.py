@@ -13,12 +13,10 @@ BLOCK_NUMBERS = 1 << 22  # messages worked on at a time
 
 
 def multiply_left(a: SparseRows, x: Float32s, threads: int) -> Float32s:
-    """Multiply a dense matrix by a sparse one on its left."""
     return _matrix(a, len(x)) @ x
 
 
 def multiply_right(x: Float32s, transposed: SparseRows, threads: int) -> Float32s:
-    """Multiply a dense matrix by a sparse one on its right."""
     return np.ascontiguousarray((_matrix(transposed, x.shape[1]) @ x.T).T)
 
 
@@ -29,7 +27,6 @@ def _matrix(rows: SparseRows, columns: int) -> Any:
 
 
 def tilt_plan(plan: Float32s, slope: Float32s, rate: float, copies: Float32s, rounds: int, threads: int) -> None:
-    """Multiply a plan by exp(rate slope), and scale it."""
     exponent = np.maximum(np.float32(rate) * (slope - slope.max(axis=1, keepdims=True)), -87)
     plan *= np.exp(exponent, out=exponent)
     np.maximum(plan, LEAST_SHARE, out=plan)
@@ -44,7 +41,6 @@ def tilt_plan(plan: Float32s, slope: Float32s, rate: float, copies: Float32s, ro
 
 
 def spread(matrix: Float32s, threads: int) -> float:
-    """Standard deviation of all entries."""
     return float(matrix.std(dtype=np.float64))
 
 
