@@ -21,6 +21,9 @@ from tests.requirements import GOLDEN, require_or_skip
 
 PAIR = [str(GOLDEN / "authors_1.txt"), str(GOLDEN / "authors_2.txt")]
 PROGRAM = "from anchorot.cli import main; main()"
+# Let meshes of few vertices be aligned as large ones are.
+FEW = "import anchorot.cli.match; from anchorot.cli import main; import sys; "
+FEW += "sys.modules['anchorot.cli.match'].LARGE_MESH = 50; "
 EACH = """
 import io, json, sys
 from anchorot.cli import main
@@ -162,3 +165,11 @@ def assert_one_line(result, *parts, status=2):
     assert result.stderr.count("\n") == 1, result.stderr
     assert result.stderr.startswith("anchorot")
     assert all(part in result.stderr for part in parts), result.stderr
+
+
+def write_lines(folder):
+    """Three small spaces in files: a, a moved copy of it, and another."""
+    np.savetxt(folder / "line1.csv", ao.from_points([[0.0], [1.0], [3.0]]).cost, delimiter=",")
+    np.savetxt(folder / "line2.csv", ao.from_points([[5.0], [2.0], [6.0]]).cost, delimiter=",")
+    np.savetxt(folder / "dots10.csv", ao.from_points([[0.0], [9.0]]).cost, delimiter=",")
+    return [folder / name for name in ("line1.csv", "line2.csv", "dots10.csv")]

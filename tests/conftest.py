@@ -15,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from anchorot._kernels import kernels
+from anchorot._parallel import Processes
+from tests.many.long_runs import none_is_left_of
 from tests.requirements import DATA, REQUIRE_ALL, DataFolder
 
 # Examples differ from run to run on a developer's machine; where all is required they are more, and always the same.
@@ -41,6 +43,16 @@ def data():
     if not DATA.is_dir():
         pytest.skip(f"there are no data sets in {DATA} (ANCHOROT_DATA)")
     return DataFolder(DATA)
+
+
+@pytest.fixture
+def pool():
+    """Two processes, which must end with the test."""
+    with Processes(2) as found:
+        yield found
+        pids = [process._popen.pid for process in found._all]
+    assert none_is_left_of(pids)
+    assert not found._all
 
 
 @pytest.fixture

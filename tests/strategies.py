@@ -122,3 +122,18 @@ def public_value(name, x, y, **options):
     taken = inspect.signature(kind.function).parameters
     result = kind.function(x, y, **{key: options[key] for key in options if key in taken}, **kind.fixed)
     return getattr(result, kind.result_field) if kind.result_field else result
+
+
+SIX_NODES = (
+    [(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (2, 3), (3, 5)],
+    [(0, 4), (1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (4, 5)],
+)
+
+
+def six_nodes():
+    return [ao.from_graph(edges) for edges in SIX_NODES]
+
+
+def mixed():
+    """Sizes, weights and shapes of all kinds."""
+    return [*clouds([6, 7, 7]), *clouds([5, 8], seed=1, weighted=True), *six_nodes()]

@@ -87,15 +87,6 @@ def test_a_task_can_see_that_it_is_stopped():
 # -- processes -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def pool():
-    with Processes(2) as found:
-        yield found
-        pids = [process._popen.pid for process in found._all]
-    assert none_is_left_of(pids)
-    assert not found._all
-
-
 @pytest.mark.system
 @pytest.mark.parametrize("in_order", [True, False])
 def test_processes_do_what_threads_do(pool, in_order):

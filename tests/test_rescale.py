@@ -5,6 +5,7 @@ import pytest
 import trimesh
 
 import anchorot as ao
+from tests.messages import said
 
 RNG = np.random.default_rng(0)
 
@@ -16,14 +17,6 @@ BALL = trimesh.creation.icosphere(1)
 
 
 MESH = np.asarray(BALL.vertices), np.asarray(BALL.faces)
-
-
-def said(attempt, *arguments, **options):
-    """What our own error says, in one line; whatever else is raised comes out."""
-    with pytest.raises(ao.InputError) as caught:
-        attempt(*arguments, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation"])

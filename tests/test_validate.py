@@ -1,7 +1,6 @@
 """Input validation: odd inputs are read as intended, or refused in one line that helps."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,6 +8,7 @@ import pytest
 import trimesh
 
 import anchorot as ao
+from tests.messages import noted, said
 
 RNG = np.random.default_rng(0)
 
@@ -26,25 +26,6 @@ BALL = trimesh.creation.icosphere(1)
 
 
 MESH = np.asarray(BALL.vertices), np.asarray(BALL.faces)
-
-
-def said(attempt, *arguments, **options):
-    """What our own error says, in one line; whatever else is raised comes out."""
-    with pytest.raises(ao.InputError) as caught:
-        attempt(*arguments, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
-def noted(attempt, *arguments, **options):
-    """What is noted of an input, once or not at all, and where the caller called."""
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        warnings.simplefilter("ignore", ao.ConvergenceWarning)  # an alignment that cannot be trusted is not the input's
-        attempt(*arguments, **options)
-    assert len(found) <= 1
-    assert all(each.category is ao.InputWarning and each.filename == __file__ for each in found)
-    return str(found[0].message) if found else None
 
 
 MAKERS = {

@@ -11,7 +11,6 @@ import pytest
 import anchorot as ao
 from anchorot._parallel import (
     LostProcessError,
-    Processes,
     Threads,
 )
 from tests.many.long_runs import none_is_left_of
@@ -29,15 +28,6 @@ def die_of(x):
 
 
 # -- processes -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def pool():
-    with Processes(2) as found:
-        yield found
-        pids = [process._popen.pid for process in found._all]
-    assert none_is_left_of(pids)
-    assert not found._all
 
 
 @pytest.mark.system

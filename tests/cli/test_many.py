@@ -8,17 +8,9 @@ import pytest
 
 import anchorot as ao
 from anchorot.many import shards
-from tests.command_line import PROGRAM, anchorot, anchorot_each, assert_one_line
+from tests.command_line import PROGRAM, anchorot, anchorot_each, assert_one_line, write_lines
 
 pytestmark = pytest.mark.system
-
-
-def write_lines(folder):
-    """Three small spaces in files: a, a moved copy of it, and another."""
-    np.savetxt(folder / "line1.csv", ao.from_points([[0.0], [1.0], [3.0]]).cost, delimiter=",")
-    np.savetxt(folder / "line2.csv", ao.from_points([[5.0], [2.0], [6.0]]).cost, delimiter=",")
-    np.savetxt(folder / "dots10.csv", ao.from_points([[0.0], [9.0]]).cost, delimiter=",")
-    return [folder / name for name in ("line1.csv", "line2.csv", "dots10.csv")]
 
 
 def test_pairwise_prints_writes_and_draws(tmp_path):

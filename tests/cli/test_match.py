@@ -2,16 +2,14 @@
 
 import csv
 import json
-import re
-from html import unescape
 
 import numpy as np
 import pytest
 
 import anchorot as ao
 from anchorot.report import write_report
-from tests.command_line import MIDDLE, anchorot, assert_one_line
-from tests.project.pages import decoded_plan, versions
+from tests.command_line import FEW, MIDDLE, anchorot, assert_one_line
+from tests.project.pages import decoded_plan, reported, versions
 
 
 @pytest.mark.system
@@ -40,11 +38,6 @@ def test_match_prints_writes_and_reports(tmp_path):
         assert saved["labels_a"].tolist() == list("abcdefgh")
     assert anchorot("match", "a.npz", "b.npz", "--report", "r.html", cwd=tmp_path).returncode == 0
     assert {path.name for path in tmp_path.iterdir()} == {"a.npz", "b.npz", "m.csv", "m.npz", "r.html"}
-
-
-def reported(page):
-    """What the top of a page says, by name."""
-    return {unescape(key): unescape(value) for key, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)}
 
 
 @pytest.mark.system
@@ -81,43 +74,6 @@ def test_the_page_names_the_kind_of_plan(tmp_path):
 
 
 # -- meshes of many vertices ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def meshes(tmp_path):
-    """Two bumpy balls of 2 562 vertices, the second the first with other numbers; and which vertex is which."""
-    trimesh = pytest.importorskip("trimesh")
-    ball = trimesh.creation.icosphere(4)
-    rng = np.random.default_rng(0)
-    centres = rng.normal(size=(5, 3))
-    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
-    height = np.exp(-8 * (1 - ball.vertices @ centres.T)) @ rng.uniform(0.3, 1.2, 5)
-    vertices, order = ball.vertices * (1 + height)[:, None], rng.permutation(2562)
-    trimesh.Trimesh(vertices, ball.faces, process=False).export(tmp_path / "a.off")
-    truth = np.argsort(order)
-    trimesh.Trimesh(vertices[order], truth[ball.faces], process=False).export(tmp_path / "b.off")
-    return tmp_path, truth
-
-
-# Let meshes of few vertices be aligned as large ones are.
-FEW = "import anchorot.cli.match; from anchorot.cli import main; import sys; "
-
-
-FEW += "sys.modules['anchorot.cli.match'].LARGE_MESH = 50; "
-
-
-@pytest.fixture
-def small_meshes(tmp_path):
-    """Two bumpy balls of 162 vertices, the second the first with other numbers; and which vertex is which."""
-    trimesh = pytest.importorskip("trimesh")
-    ball = trimesh.creation.icosphere(2)
-    rng = np.random.default_rng(0)
-    bumps = 1 + 0.5 * np.exp(-6 * (1 - ball.vertices @ np.linalg.qr(rng.normal(size=(3, 3)))[0])) @ (1, 0.7, 0.4)
-    vertices, order = ball.vertices * bumps[:, None], rng.permutation(162)
-    trimesh.Trimesh(vertices, ball.faces, process=False).export(tmp_path / "a.off")
-    truth = np.argsort(order)
-    trimesh.Trimesh(vertices[order], truth[ball.faces], process=False).export(tmp_path / "b.off")
-    return tmp_path, truth
 
 
 @pytest.mark.system

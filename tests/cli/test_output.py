@@ -30,11 +30,6 @@ from tests.command_line import (
 pytestmark = pytest.mark.system
 
 
-@pytest.fixture
-def inputs(tmp_path):
-    return write_inputs(tmp_path)
-
-
 @pytest.mark.parametrize("name", RUNS)
 def test_a_full_standard_output_is_one_line(inputs, name):
     need_extras(name)

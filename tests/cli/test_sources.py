@@ -5,18 +5,9 @@ import json
 import numpy as np
 import pytest
 
-import anchorot as ao
-from tests.command_line import anchorot
+from tests.command_line import anchorot, write_lines
 
 pytestmark = pytest.mark.system
-
-
-def write_lines(folder):
-    """Three small spaces in files: a, a moved copy of it, and another."""
-    np.savetxt(folder / "line1.csv", ao.from_points([[0.0], [1.0], [3.0]]).cost, delimiter=",")
-    np.savetxt(folder / "line2.csv", ao.from_points([[5.0], [2.0], [6.0]]).cost, delimiter=",")
-    np.savetxt(folder / "dots10.csv", ao.from_points([[0.0], [9.0]]).cost, delimiter=",")
-    return [folder / name for name in ("line1.csv", "line2.csv", "dots10.csv")]
 
 
 def test_pairwise_of_a_folder_is_in_natural_order(tmp_path):

@@ -21,11 +21,6 @@ from tests.command_line import (
 pytestmark = pytest.mark.system
 
 
-@pytest.fixture
-def inputs(tmp_path):
-    return write_inputs(tmp_path)
-
-
 def test_every_output_is_written():
     options = {f"{name} {option}" for name, option, _ in OUTPUTS}
     assert {name for name in RUNS if "-o" in RUNS[name].split()} <= {name.rpartition(" ")[0] for name in options}

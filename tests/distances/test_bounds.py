@@ -10,6 +10,7 @@ from scipy.stats import wasserstein_distance
 
 import anchorot as ao
 from tests import reference
+from tests.distances.extremes import EXTREMES
 from tests.strategies import clouds, scale_of, shifted, spaces, with_a_light_point
 
 pytest.importorskip("ot", reason="Gromov-Wasserstein needs POT (the extra 'pot')")
@@ -103,15 +104,6 @@ def test_an_exact_shift_of_all_costs_leaves_the_bounds(p):
         assert far.saw == pytest.approx(near.saw, rel=1e-12)
         assert far.tlb == pytest.approx(near.tlb, rel=1e-12)
         assert far.flb == pytest.approx(near.flb, rel=1e-12) if p == 1 else far.flb <= far.tlb * (1 + 1e-12)
-
-
-EXTREMES = {
-    "constant": (np.ones((4, 4)), np.ones((3, 3))),
-    "single points": (np.zeros((1, 1)), np.full((1, 1), 3.0)),
-    "duplicates": (np.zeros((4, 4)), np.repeat(np.repeat(np.eye(2), 2, 0), 2, 1)),
-    "tiny": (1e-300 * np.eye(4), 1e-300 * np.ones((3, 3))),
-    "huge": (1e300 * np.eye(4), 1e300 * np.ones((3, 3))),
-}
 
 
 @pytest.mark.parametrize("name", EXTREMES)

@@ -11,6 +11,7 @@ import anchorot as ao
 from anchorot.anchors.rows import row_costs
 from anchorot.distances import sinkhorn
 from anchorot.distances.sinkhorn import entropic_plan, marginal_error
+from tests.distances.extremes import EXTREMES
 from tests.strategies import examples, scale_of, spaces
 
 # -- entropic ------------------------------------------------------------------------------------------------------
@@ -138,17 +139,6 @@ def test_an_early_stop_is_reported():
     assert not found.converged
     assert np.isfinite(found.plan).all()
     assert "NOT converged" in repr(found)
-
-
-EXTREMES = {
-    "constant": (np.ones((4, 4)), np.ones((3, 3))),
-    "single points": (np.zeros((1, 1)), np.full((1, 1), 3.0)),
-    "one and many": (np.zeros((1, 1)), np.eye(5)),
-    "duplicates": (np.zeros((4, 4)), np.repeat(np.repeat(np.eye(2), 2, 0), 2, 1)),
-    "tiny": (1e-300 * np.eye(4), 1e-300 * np.ones((3, 3))),
-    "huge": (1e300 * np.eye(4), 1e300 * np.ones((3, 3))),
-    "huge and square": (1e300 * np.eye(4), 1e300 * np.ones((4, 4))),
-}
 
 
 @pytest.mark.parametrize("name", EXTREMES)

@@ -10,19 +10,13 @@ from hypothesis import strategies as st
 import anchorot as ao
 from anchorot.distances import w2_energy
 from tests import reference
-from tests.strategies import clouds, examples, scale_of, spaces, with_a_light_point
+from tests.strategies import clouds, examples, scale_of, six_nodes, spaces, with_a_light_point
 
 # The root of a cost makes 1e-8 of the 1e-16 that a cumulated weight is rounded by; n equal weights are not rounded.
 ROUNDED = 1e-7
 
 
 EXACT = 1e-12
-
-
-SIX_NODES = (
-    [(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (2, 3), (3, 5)],
-    [(0, 4), (1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (4, 5)],
-)
 
 
 def energy(x, y, **options):
@@ -37,10 +31,6 @@ def naive(x, y):
     a, b = ([Fraction(w).limit_denominator(1000) for w in s.weights.tolist()] for s in (x, y))
     rows = x.cost.tolist(), y.cost.tolist()
     return reference.ragged_energy(*rows, [a] * x.n, [b] * y.n, x.weights, y.weights, reference.w2_1d)
-
-
-def six_nodes():
-    return [ao.from_graph(edges) for edges in SIX_NODES]
 
 
 # -- agreement -----------------------------------------------------------------------------------------------------

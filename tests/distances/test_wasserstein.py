@@ -10,6 +10,7 @@ import anchorot as ao
 from anchorot.anchors.rows import AnchorRows, row_costs
 from anchorot.distances.wasserstein import _level_potentials
 from tests import reference
+from tests.distances.extremes import EXTREMES
 from tests.strategies import clouds, scale_of, spaces, with_a_light_point
 
 POWERS = st.integers(1, 4)
@@ -97,17 +98,6 @@ def test_exact_distance_to_itself_is_zero(x):
 def test_the_best_plan_costs_no_more_than_the_product_of_the_weights(x, y):
     exact = ao.anchor_wasserstein(x, y, epsilon=0).value
     assert 0 <= exact <= ao.distances.expected_cost(x, y) + 1e-10 * scale_of(x, y)
-
-
-EXTREMES = {
-    "constant": (np.ones((4, 4)), np.ones((3, 3))),
-    "single points": (np.zeros((1, 1)), np.full((1, 1), 3.0)),
-    "one and many": (np.zeros((1, 1)), np.eye(5)),
-    "duplicates": (np.zeros((4, 4)), np.repeat(np.repeat(np.eye(2), 2, 0), 2, 1)),
-    "tiny": (1e-300 * np.eye(4), 1e-300 * np.ones((3, 3))),
-    "huge": (1e300 * np.eye(4), 1e300 * np.ones((3, 3))),
-    "huge and square": (1e300 * np.eye(4), 1e300 * np.ones((4, 4))),
-}
 
 
 def test_powers_beyond_the_range_of_floats_are_refused():

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
+from tests.messages import noted, said
 from tests.reference import floyd_warshall
 
 TWO_PARTS = [(0, 1), (1, 2), (3, 4)]
@@ -123,27 +124,9 @@ def test_a_sparse_matrix_with_coordinates_out_of_range():
         ao.from_graph(graph)
 
 
-def message(attempt, *arguments, **options):
-    """The message of an InputError, which must be one line; other errors are not caught."""
-    with pytest.raises(ao.InputError) as caught:
-        attempt(*arguments, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
-def noted(attempt, *arguments, **options):
-    """The warning about an input, issued at most once and at the line of the caller."""
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        attempt(*arguments, **options)
-    assert len(found) <= 1
-    assert all(each.category is ao.InputWarning and each.filename == __file__ for each in found)
-    return str(found[0].message) if found else None
-
-
 @pytest.mark.parametrize("edges", [[(0.0, np.nan), (np.nan, 1.0)], [("a", pd.NA), (pd.NA, "b")]])
 def test_a_node_that_is_missing_has_no_edges(edges):
-    assert "nodes need hashable names" in message(ao.from_graph, edges)
+    assert "nodes need hashable names" in said(ao.from_graph, edges)
 
 
 def test_edges_come_in_every_form():
@@ -169,7 +152,7 @@ def test_edges_come_in_every_form():
 
 def test_a_dense_matrix_is_not_read_as_edges():
     for n in (3, 4, 7):
-        assert "scipy.sparse.csr_array" in message(ao.from_graph, nx.to_numpy_array(nx.path_graph(n)))
+        assert "scipy.sparse.csr_array" in said(ao.from_graph, nx.to_numpy_array(nx.path_graph(n)))
 
 
 def lengths(graph):
@@ -236,7 +219,7 @@ def test_advice_for_disconnected_graphs_works(tmp_path):
         lambda **how: ao.read(tmp_path / "x.npz", n_neighbors=1, **how),
         lambda **how: ao.from_cohort(table, sample="sample", points="x", n_neighbors=1, **how),
     ):
-        reported = message(make)
+        reported = said(make)
         assert "disconnected='largest'" in reported
         for way in ("largest", "split"):
             if f"'{way}'" in reported:

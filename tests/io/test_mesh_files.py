@@ -7,13 +7,7 @@ import trimesh
 
 import anchorot as ao
 from anchorot._layout import drawable
-
-SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]), np.array([[0, 1, 2], [0, 2, 3]])
-
-
-def icosphere(level):
-    mesh = trimesh.creation.icosphere(level)
-    return np.asarray(mesh.vertices), np.asarray(mesh.faces)
+from tests.io.expected import SQUARE, icosphere
 
 
 @pytest.mark.parametrize("ending", ["off", "ply", "obj", "stl"])

@@ -2,21 +2,9 @@
 
 import numpy as np
 import pytest
-import trimesh
 
 import anchorot as ao
-
-SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]), np.array([[0, 1, 2], [0, 2, 3]])
-
-
-def icosphere(level):
-    mesh = trimesh.creation.icosphere(level)
-    return np.asarray(mesh.vertices), np.asarray(mesh.faces)
-
-
-def arcs(points):
-    """Distances between points of the unit sphere, along it."""
-    return np.arccos(np.clip(points @ points.T, -1, 1))
+from tests.io.expected import SQUARE, arcs, icosphere
 
 
 @pytest.mark.parametrize("geodesic", ["edge", "heat", "exact"])

@@ -3,8 +3,6 @@
 import io
 import os
 import re
-import signal
-import time
 import zipfile
 from pathlib import Path
 
@@ -14,38 +12,12 @@ import pytest
 import anchorot as ao
 from anchorot.cli.sources import find_sources
 from anchorot.io import safe_open
+from tests.io.expected import refused
 
 COST = np.array([[0.0, 1.5, 2.0], [1.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
 
 
 OBJ = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
-
-
-def refused(path, message, **options):
-    """Reading a file fails in one line that begins with its name, within seconds."""
-    start = time.monotonic()
-    with pytest.raises(ao.InputError, match=message) as caught:
-        ao.read(path, **options)
-    assert "\n" not in str(caught.value)
-    assert str(caught.value).startswith(path.name)
-    assert time.monotonic() - start < 20
-
-
-@pytest.fixture
-def patience():
-    """Fail a test that waits for ever."""
-    waited = []
-
-    def give_up(*_):
-        waited.append(True)
-        raise AssertionError("still waiting")
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(30)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
-    assert not waited  # libraries catch what is raised in the middle of them
 
 
 ENDINGS = [

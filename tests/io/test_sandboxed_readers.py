@@ -1,7 +1,6 @@
 """Readers that may crash or hang run in a separate process: one line, and nothing remains."""
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ import scipy.sparse as sp
 
 import anchorot as ao
 from anchorot.io import safe_open
+from tests.io.expected import refused
 from tests.io.fuzz import seeds
 from tests.io.mutations import mutate
 
@@ -29,36 +29,9 @@ COST = np.array([[0.0, 1.5, 2.0], [1.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
 READERS = Path(safe_open.READ[0])
 
 
-def refused(path, message, **options):
-    """Reading a file fails in one line that begins with its name, within seconds."""
-    start = time.monotonic()
-    with pytest.raises(ao.InputError, match=message) as caught:
-        ao.read(path, **options)
-    assert "\n" not in str(caught.value)
-    assert str(caught.value).startswith(path.name)
-    assert time.monotonic() - start < 20
-
-
 def cells(path, values=COST):
     anndata.AnnData(np.asarray(values, np.float32), obsm={"X_pca": COST}).write_h5ad(path)
     return path
-
-
-@pytest.fixture
-def patience():
-    """Fail a test that waits for ever."""
-    waited = []
-
-    def give_up(*_):
-        waited.append(True)
-        raise AssertionError("still waiting")
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(30)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
-    assert not waited  # libraries catch what is raised in the middle of them
 
 
 def element(kind, data):

@@ -7,22 +7,7 @@ import pytest
 
 import anchorot as ao
 from tests.command_line import anchorot
-from tests.strategies import clouds
-
-SIX_NODES = (
-    [(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (2, 3), (3, 5)],
-    [(0, 4), (1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (4, 5)],
-)
-
-
-def six_nodes():
-    return [ao.from_graph(edges) for edges in SIX_NODES]
-
-
-def mixed():
-    """Sizes, weights and shapes of all kinds."""
-    return [*clouds([6, 7, 7]), *clouds([5, 8], seed=1, weighted=True), *six_nodes()]
-
+from tests.strategies import SIX_NODES, clouds, mixed, six_nodes
 
 # -- all pairs -----------------------------------------------------------------------------------------------------
 

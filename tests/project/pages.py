@@ -5,6 +5,7 @@ import json
 import re
 import zlib
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 from scipy.spatial import ConvexHull
@@ -31,6 +32,11 @@ def embedded(path):
     """What the page at `path` carries for its script."""
     text = path.read_text(encoding="utf-8")
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def reported(page):
+    """What the top of a page says, by name."""
+    return {unescape(key): unescape(value) for key, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)}
 
 
 def versions(path):

@@ -1,6 +1,7 @@
 """What every search must find: the nearest spaces by brute force."""
 
 import anchorot as ao
+from tests.strategies import clouds
 
 
 def brute_force(x, spaces_, k, ids=None, robust=False):
@@ -12,3 +13,8 @@ def brute_force(x, spaces_, k, ids=None, robust=False):
 
 def pairs(result):
     return list(zip(result.value.tolist(), result.index.tolist(), strict=True))
+
+
+def results_of(index):
+    result = index.query(clouds(2, seed=1)[1], k=len(index))
+    return pairs(result), result.names

@@ -15,7 +15,7 @@ import anchorot as ao
 from anchorot.search import file as index_file
 from anchorot.search.file import IndexFile
 from tests.requirements import ROOT
-from tests.search.expected import brute_force, pairs
+from tests.search.expected import brute_force, pairs, results_of
 from tests.strategies import clouds
 
 # -- saved and loaded ------------------------------------------------------------------------------------------------
@@ -109,19 +109,6 @@ def test_errors_of_the_source_of_spaces_are_not_changed(tmp_path):
     with pytest.raises(TimeoutError, match="the database does not reply") as reported:
         ao.SearchIndex.build(spaces(), path=tmp_path / "x")
     assert reported.value.filename is None
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """A small index file, and what queries return."""
-    file = tmp_path_factory.mktemp("saved") / "index"
-    index = ao.SearchIndex.build(clouds(3), list("abc"), grid=(2, 2), path=file)
-    return file.read_bytes(), results_of(index)
-
-
-def results_of(index):
-    result = index.query(clouds(2, seed=1)[1], k=len(index))
-    return pairs(result), result.names
 
 
 def test_a_damaged_index_can_be_built_again_where_it_is(saved, tmp_path):

@@ -13,7 +13,7 @@ import anchorot as ao
 from anchorot.search import file as index_file
 from tests.requirements import ROOT
 from tests.search import index_fuzz
-from tests.search.expected import brute_force, pairs
+from tests.search.expected import brute_force, pairs, results_of
 from tests.strategies import clouds
 
 
@@ -42,19 +42,6 @@ def test_file_names_that_are_not_text_are_kept(tmp_path):
     assert ao.SearchIndex.load(tmp_path / "x").query(clouds(2)[1], 1).names == ("",)
     index.remove([name])
     assert len(index) == 1
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """A small index file, and the results of a query."""
-    file = tmp_path_factory.mktemp("saved") / "index"
-    index = ao.SearchIndex.build(clouds(3), list("abc"), grid=(2, 2), path=file)
-    return file.read_bytes(), results_of(index)
-
-
-def results_of(index):
-    result = index.query(clouds(2, seed=1)[1], k=len(index))
-    return pairs(result), result.names
 
 
 def refused_or_right(file, data, right):

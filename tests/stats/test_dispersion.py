@@ -8,25 +8,7 @@ from scipy import stats
 
 import anchorot as ao
 from anchorot.stats.dispersion import Units
-
-
-def distances(points):
-    points = np.asarray(points, float).reshape(len(points), -1)
-    return np.linalg.norm(points[:, None] - points, axis=-1)
-
-
-def nested(seed, groups=2, subjects=4, images=5, correlation=0.7, shift=0.0):
-    """Numbers of images of subjects in groups: distances, labels, subjects."""
-    rng = np.random.default_rng(seed)
-    label = np.repeat(np.arange(groups), subjects * images)
-    subject = np.repeat(np.arange(groups * subjects), images)
-    own = rng.normal(size=groups * subjects) * np.sqrt(correlation)
-    return (
-        distances(own[subject] + rng.normal(size=len(label)) * np.sqrt(1 - correlation) + shift * label),
-        label,
-        subject,
-    )
-
+from tests.stats.designs import distances, nested
 
 CLOUDS = [ao.from_points(np.random.default_rng(seed).normal(size=(8, 2)) * (1 + (seed > 4))) for seed in range(11)]
 
