@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
-from anchorot._html import card, dots, histogram, line, rows
+from anchorot._html import WithFacts, card, dots, histogram, line, rows
 
 EVIL = "<script>alert('x')<b>\n&"
 LONGEST = 4000  # letters
@@ -122,3 +122,49 @@ def test_many_groups_and_neighbours_stay_few_lines():
     distances = np.abs(np.subtract.outer(labels, labels)).astype(float)
     _, text = shown(ao.group_test(distances, labels, n_resamples=1, rng=0, progress=False))
     assert "more" in text
+
+
+# -- results in one line -------------------------------------------------------------------------------------------
+
+CLOUDS = [CLOUD[k : k + 6] for k in range(0, 24, 3)]
+SPACES = [ao.from_points(points) for points in CLOUDS]
+GROUPS = ["a", "b"] * 4
+RESULTS = {
+    "alignment": lambda: ao.align(LINE, LINE, rng=0),
+    "landmarks": lambda: ao.align(CLOUD, CLOUD[::-1], n_landmarks=8, rng=0),
+    "graphs": lambda: ao.align_graphs([(0, 1), (1, 2), (2, 3), (1, 3)], [(0, 1), (1, 2), (2, 3), (1, 3)], rng=0),
+    "transport": lambda: ao.anchor_wasserstein(LINE, LINE, epsilon=0),
+    "nearest of all": lambda: ao.pairwise(SPACES, k=2, progress=False),
+    "nearest of one": lambda: ao.distances.nearest_gw(SPACES[0], SPACES, k=7),
+    "duplicates": lambda: ao.duplicates(SPACES, 0.1, progress=False),
+    "two samples": lambda: ao.energy_test(SPACES[:4], SPACES[4:], rng=0, progress=False),
+    "groups": lambda: ao.group_test(ao.pairwise(SPACES, progress=False), GROUPS, rng=0, progress=False),
+    "scales": lambda: ao.scale_test(SPACES, GROUPS, n_resamples=19, rng=0, progress=False),
+    "estimate": lambda: ao.anchor_energy_estimate(ao.from_points(CLOUD), ao.from_points(CLOUD[::-1]), n_draws=5, rng=0),
+    "bounds": lambda: ao.lower_bounds(LINE, LINE),
+}
+IN_PASSING = {"matches", "common", "_induced"}  # one pass over a plan, or over the edges
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_repr_of_a_result_is_short_and_computes_nothing(name):
+    found = RESULTS[name]()
+    before = set(vars(found))
+    text = repr(found)
+    assert set(vars(found)) - before <= IN_PASSING
+    assert len(text) < 600
+    assert len(text.splitlines()) <= 6
+    assert text.startswith(type(found).__name__)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_facts_of_a_result_are_what_repr_and_notebooks_show(name):
+    found = RESULTS[name]()
+    if not hasattr(found, "facts"):
+        assert not hasattr(found, "_repr_html_")
+        return
+    facts = found.facts()
+    page = shown(found)[1]
+    assert all(fact in page or len(fact) > 60 for fact in facts.values())
+    if isinstance(found, WithFacts):
+        assert repr(found) == f"{type(found).__name__}({'; '.join(f'{key}: {fact}' for key, fact in facts.items())})"

@@ -1,4 +1,4 @@
-"""Small HTML tables and figures for notebooks: a few hundred bytes each, with all text escaped."""
+"""How results are shown: facts in one line, and small HTML tables and figures with all text escaped."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -13,6 +13,21 @@ MAX_ROWS = 10  # of a table, about half a screen
 WIDTH, HEIGHT = 120, 40  # of a figure, in pixels
 MAX_DOTS, MAX_LINE_POINTS, N_BINS = 80, 40, 24
 MAX_NUMBERS = 1 << 16  # values used for one figure
+
+
+class WithFacts:
+    """A result whose facts are what `repr` and notebooks show."""
+
+    def facts(self) -> dict[str, str]:
+        """Summarise the result in words; nothing is computed for it."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        said = "; ".join(f"{name}: {printable(fact)}" for name, fact in self.facts().items())
+        return f"{type(self).__name__}({said})"
+
+    def _repr_html_(self) -> str:
+        return card(type(self).__name__, self.facts())
 
 
 def card(title: str, facts: Mapping[str, object], picture: str = "", below: str = "") -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anchorot._html import WithFacts
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, RngLike
 from anchorot._validate import (
@@ -44,8 +45,8 @@ MOVED = 1e-3  # of the mean cost: parts points that begin at one place, and lift
 Loss = Callable[["Tensor"], "Tensor"]
 
 
-@dataclass(frozen=True, eq=False)
-class Barycenter:
+@dataclass(frozen=True, eq=False, repr=False)
+class Barycenter(WithFacts):
     """Result of :func:`barycenter`.
 
     Attributes
@@ -71,9 +72,16 @@ class Barycenter:
     restarts: Float64s
     converged: bool
 
-    def __repr__(self) -> str:
+    def facts(self) -> dict[str, str]:
+        """Summarise the barycenter in words; what `repr`, notebooks and the command line show."""
         n, dim = self.points.shape
-        return f"Barycenter({n} points in R^{dim}, loss={self.loss:.6g} after {len(self.losses)} iterations)"
+        state = "converged" if self.converged else "NOT converged"
+        return {
+            "points": f"{n} in {dim} dimensions",
+            "first loss": f"{self.losses[0]:.6g}",
+            "loss": f"{self.loss:.6g}",
+            "solver": f"{state} in {len(self.losses)}, best of {len(self.restarts)}",
+        }
 
 
 @dataclass(frozen=True)

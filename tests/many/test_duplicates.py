@@ -108,8 +108,12 @@ def test_a_little_memory_and_more_workers_change_nothing():
 
 def test_results_say_what_they_are():
     found = ao.duplicates([ao.Rows([[1.0]])] * 3, 0.5, progress=False)
-    assert repr(found) == "Duplicates(3 of 3 spaces in 1 groups, saw <= 0.5, single linkage)"
-    assert "pairs compared" in found._repr_html_()
+    assert found.facts() == {
+        "duplicates": "3 of 3 spaces in 1 groups",
+        "different": str(len(found.representatives)),
+        "rule": "saw <= 0.5, single linkage",
+        "pairs compared": str(found.n_exact),
+    }
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anchorot._html import card
+from anchorot._html import WithFacts
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import as_array, check_choice, check_finite, check_integer, check_numbers
 from anchorot.align.plans import carried_labels, sparse_plan, top_of
@@ -91,7 +91,7 @@ def find_runner_up(candidates: Sequence[Candidate], excess: float) -> Candidate 
     return None
 
 
-class Correspondence(ABC):
+class Correspondence(WithFacts, ABC):
     """The match of every point of one thing in another; the base of all alignments.
 
     Attributes
@@ -224,12 +224,6 @@ class Correspondence(ABC):
         state = "converged" if self.converged else "NOT converged"
         said["solver"] = f"{state}, best of {len(self.candidates)}: {self.candidates[0].name}"
         return said
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({'; '.join(f'{name}: {fact}' for name, fact in self.facts().items())})"
-
-    def _repr_html_(self) -> str:
-        return card(type(self).__name__, self.facts())
 
     def side_names(self) -> tuple[Sequence[object], Sequence[object]]:
         """What the points of both sides are called: numbers, or the names of a network's nodes."""

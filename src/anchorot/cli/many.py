@@ -298,9 +298,7 @@ def barycenter(
         facts = {"output": str(output), "spaces": len(spaces), "metric": metric, **losses}
         print_json({**facts, "converged": found.converged})
     else:
-        rows = {"first loss": f"{found.losses[0]:.6g}", "loss": f"[bold]{found.loss:.6g}[/]"}
-        title = f"barycenter of {len(spaces)} spaces, {support} points in {dim} dimensions"
-        print_facts(title, {**rows, "steps": len(found.losses)}, *outputs.lines())
+        print_facts(f"barycenter of {len(spaces)} spaces", found.facts(), *outputs.lines())
     outputs.settle()
 
 

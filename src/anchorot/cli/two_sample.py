@@ -19,12 +19,11 @@ from anchorot.cli.options import (
     option,
     reads_spaces,
 )
-from anchorot.cli.output import doing, print_facts, print_json
+from anchorot.cli.output import doing, plain, print_facts, print_json
 from anchorot.cli.sources import Source, find_sources, graphs_of, spaces_of
 from anchorot.cli.writing import Outputs
 from anchorot.exceptions import note_input
 from anchorot.geometry import extent
-from anchorot.stats.permutation import few_digits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -185,12 +184,7 @@ def two_sample(
     if as_json:
         print_json({**facts, "stopped_early": found.stopped_early, "sizes": sizes, "seconds": seconds})
     else:
-        rows = {
-            NAMES[metric]: f"[bold]{found.statistic:.6g}[/]",
-            f"p-value of {len(found.null)} permutations": f"[bold]{found.pvalue:.4g}[/]",
-            "permuted": f"{found.unit}, {few_digits(found.n_assignments)} assignments",
-            "smallest possible p-value": f"{found.min_pvalue:.4g}",
-        }
+        rows = {NAMES[metric] if name == "statistic" else name: plain(fact) for name, fact in found.facts().items()}
         verdict = "they differ (p <= 0.05)" if found.pvalue <= LEVEL else "no difference was found (p > 0.05)"
         lines = [f"{verdict}; {seconds:.2f} s, reading included", *outputs.lines()]
         by = statistic.value if metric is Compared.ae else metric.value

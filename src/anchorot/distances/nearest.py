@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._html import card, rows
+from anchorot._html import WithFacts, card, rows
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_integer, check_list
 from anchorot.anchors.features import AnchorFeatures
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 # Of the square of the largest cost: bounds this near to the loss of a copy, which is 0, rule out nothing
 ROUNDING = 1e-14
+MAX_SHOWN = 5  # nearest spaces in a repr
 
 
-@dataclass(frozen=True, eq=False)
-class Neighbors:
+@dataclass(frozen=True, eq=False, repr=False)
+class Neighbors(WithFacts):
     """The nearest spaces to a query, or to each of many, nearest first; equally near ones in the order of the spaces.
 
     :meth:`SearchIndex.query`, :func:`~anchorot.distances.nearest_gw` and :func:`pairwise` with `k` return one.
@@ -81,13 +82,22 @@ class Neighbors:
         ends = np.concatenate([[0], np.cumsum((index >= 0).sum(axis=1))])
         return csr_matrix((value[index >= 0], index[index >= 0], ends), shape=(len(index), self.n_spaces))
 
-    def _repr_html_(self) -> str:
-        facts = {"result": "exact" if self.exact else "approximate", "compared exactly": self.n_exact}
+    def facts(self) -> dict[str, str]:
+        """Summarise the neighbours in words; what `repr` and notebooks show."""
         if self.index.ndim == 2:
-            return card("Neighbors", {"of": f"{len(self.index)} spaces, {self.index.shape[1]} each", **facts})
+            said = {"of": f"{len(self.index)} spaces, {self.index.shape[1]} each"}
+        else:
+            nearest = [f"{name} at {value}" for name, value in self._found()[:MAX_SHOWN]]
+            said = {"nearest": ", ".join(nearest) + ", ..." * (len(self.index) > MAX_SHOWN)}
+        return said | {"result": "exact" if self.exact else "approximate", "compared exactly": str(self.n_exact)}
+
+    def _found(self) -> list[tuple[Any, str]]:
         names = self.index.tolist() if self.names is None else self.names
-        found = [[name, f"{value:.6g}"] for name, value in zip(names, self.value, strict=True)]
-        return card("Neighbors", facts, below=rows(["space", "value"], found))
+        return [(name, f"{value:.6g}") for name, value in zip(names, self.value, strict=True)]
+
+    def _repr_html_(self) -> str:
+        below = "" if self.index.ndim == 2 else rows(["space", "value"], self._found())
+        return card("Neighbors", self.facts(), below=below)
 
 
 def nearest_gw(

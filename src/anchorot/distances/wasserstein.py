@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anchorot._html import card
+from anchorot._html import WithFacts
 from anchorot._parallel import interruptible
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import (
@@ -43,8 +43,8 @@ HINT_LEVELS = 64  # levels whose potentials are averaged
 ROW_METRICS = ("w", "linf")
 
 
-@dataclass(frozen=True, eq=False)
-class Transport:
+@dataclass(frozen=True, eq=False, repr=False)
+class Transport(WithFacts):
     """A transport plan between two spaces, and what it costs.
 
     Attributes
@@ -77,21 +77,16 @@ class Transport:
     converged: bool
     marginal_error: float
 
-    def __repr__(self) -> str:
+    def facts(self) -> dict[str, str]:
+        """Summarise the transport in words; what `repr` and notebooks show."""
         n, m = self.plan.shape
-        state = "converged" if self.converged else "NOT converged"
-        return f"Transport(value={self.value:.6g}, cost={self.cost:.6g}, plan {n} x {m}, {state} in {self.n_iter})"
-
-    def _repr_html_(self) -> str:
-        n, m = self.plan.shape
-        facts = {
+        return {
             "value": f"{self.value:.6g}",
             "cost": f"{self.cost:.6g}",
             "plan": f"{n} x {m}",
             "epsilon": f"{self.epsilon:.4g}",
             "solver": f"{'converged' if self.converged else 'NOT converged'} in {self.n_iter}",
         }
-        return card("Transport", facts)
 
 
 def with_entropy(cost: float, plan: Float64s, epsilon: float) -> float:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anchorot._html import card
+from anchorot._html import WithFacts
 from anchorot._progress import progress_bar
 from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_bytes, check_choice, check_nonnegative
@@ -36,8 +36,8 @@ TOGETHER = 1 << 10  # spaces whose neighbours are looked up at a time
 COMPARED = 16  # spaces that are compared with one in one call
 
 
-@dataclass(frozen=True, eq=False)
-class Duplicates:
+@dataclass(frozen=True, eq=False, repr=False)
+class Duplicates(WithFacts):
     """Spaces in groups.
 
     Attributes
@@ -65,17 +65,15 @@ class Duplicates:
         """The first space of every group, and every space that has no duplicates: one of each."""
         return np.unique(self.labels, return_index=True)[1].tolist()
 
-    def __repr__(self) -> str:
-        return f"Duplicates({self._text()}, {self.metric} <= {self.threshold:g}, {self.linkage} linkage)"
-
-    def _text(self) -> str:
+    def facts(self) -> dict[str, str]:
+        """Summarise the groups in words; what `repr` and notebooks show."""
         n = sum(map(len, self.groups))
-        return f"{n} of {len(self.labels)} spaces in {len(self.groups)} groups"
-
-    def _repr_html_(self) -> str:
-        facts = {"duplicates": self._text(), "different": str(len(self.representatives))}
-        rule = f"{self.metric} <= {self.threshold:g}, {self.linkage} linkage"
-        return card("Duplicates", {**facts, "rule": rule, "pairs compared": str(self.n_exact)})
+        return {
+            "duplicates": f"{n} of {len(self.labels)} spaces in {len(self.groups)} groups",
+            "different": str(len(self.labels) - n + len(self.groups)),
+            "rule": f"{self.metric} <= {self.threshold:g}, {self.linkage} linkage",
+            "pairs compared": str(self.n_exact),
+        }
 
 
 @lists_metrics

@@ -136,9 +136,10 @@ class GroupTest(PermutationTest):
         columns = zip((*names, "low", "high"), zip(*rows, strict=True), strict=True)
         return found | {"pairs": {name: plain(values) for name, values in columns}}
 
-    def _facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, str]:
+        """Summarise the test in words; what notebooks and the command line show."""
         limit = {} if self.max_cost is None else {"costs up to": f"{self.max_cost:.4g}"}
-        return super()._facts() | {"share between groups": f"{self.share:.3g}"} | limit
+        return super().facts() | {"share between groups": f"{self.share:.3g}"} | limit
 
     def _details(self) -> str:
         members = zip(self.groups, self.sizes, self.n_subjects, strict=True)

@@ -67,7 +67,7 @@ class PermutationTest:
         return {name: plain(value) for name, value in vars(self).items() if value is not None}
 
     def _repr_html_(self) -> str:
-        return card(type(self).__name__, self._facts(), histogram(self.null, self.statistic), self._details())
+        return card(type(self).__name__, self.facts(), histogram(self.null, self.statistic), self._details())
 
     def _verdict(self) -> str:
         if self.min_pvalue > LEVEL:
@@ -85,10 +85,10 @@ class PermutationTest:
         stopped = ", stopped early" * self.stopped_early
         return f"permuted: {self.unit}; {drawn} assignments{stopped}, smallest possible p = {self.min_pvalue:.4g}"
 
-    def _facts(self) -> dict[str, object]:
-        """Rows of the table in a notebook."""
+    def facts(self) -> dict[str, str]:
+        """Summarise the test in words; what notebooks and the command line show."""
         drawn = f"{len(self.null)} permutations{', stopped early' * self.stopped_early}"
-        facts: dict[str, object] = {"statistic": f"{self.statistic:.6g}", "p-value": f"{self.pvalue:.4g} of {drawn}"}
+        facts = {"statistic": f"{self.statistic:.6g}", "p-value": f"{self.pvalue:.4g} of {drawn}"}
         if self.n_assignments:
             facts["permuted"] = f"{self.unit}, {few_digits(self.n_assignments)} assignments"
             facts["smallest possible p-value"] = f"{self.min_pvalue:.4g}"

@@ -147,11 +147,12 @@ class ScaleTest(PermutationTest):
             return np.full(len(self.share), np.inf)
         return self.expected + np.sort(self.null)[-1 - allowed] * self.spread
 
-    def _facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, str]:
+        """Summarise the test in words; what notebooks and the command line show."""
         low, high = self.band
         found = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in self.where()) or "none"
         facts = {"most from": f"{low:.4g} to {high:.4g}", "at 5 %": found}
-        return super()._facts() | facts
+        return super().facts() | facts
 
     def _details(self) -> str:
         return card("share between groups, by distance", {}, line(self.share))

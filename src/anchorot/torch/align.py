@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from anchorot._html import WithFacts
 from anchorot._progress import Advance, late_bar
 from anchorot._validate import check_choice, check_nonnegative
 from anchorot.align.correspondence import Candidate
@@ -31,7 +32,7 @@ ROUNDING_ULPS = 16  # units in the last place of the largest cost
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TensorAlignment:
+class TensorAlignment(WithFacts):
     """Which points of batches of spaces correspond; compare :class:`anchorot.Alignment`.
 
     No subclass of it: a number there is a tensor here, with one entry for each pair of the batch. Fields of one name
@@ -83,7 +84,7 @@ class TensorAlignment:
         return self.matches.shape[-1], self.n_second
 
     def facts(self) -> dict[str, str]:
-        """Summarise the alignments in words; what `repr` shows."""
+        """Summarise the alignments in words; what `repr` and notebooks show."""
         n, m = self.shape
         batch = tuple(self.matches.shape[:-1])
         said = {"points": f"{n} and {m}"}
@@ -93,9 +94,6 @@ class TensorAlignment:
         state = "converged" if self.converged else "NOT converged"
         said["solver"] = f"{state}, best of {len(self.candidates)}: {self.candidates[0].name}"
         return said
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({'; '.join(f'{name}: {fact}' for name, fact in self.facts().items())})"
 
 
 class _Batch(NamedTuple):
