@@ -19,3 +19,10 @@ def nested(seed, groups=2, subjects=4, images=5, correlation=0.7, shift=0.0):
         label,
         subject,
     )
+
+
+def points_and_groups(seed, sizes=(6, 7, 8), shifts=(0.0, 0.0, 0.0)):
+    rng = np.random.default_rng(seed)
+    points = np.concatenate([rng.normal(size=(n, 2)) + shift for n, shift in zip(sizes, shifts, strict=True)])
+    distances = np.linalg.norm(points[:, None] - points, axis=-1)
+    return distances, np.repeat(list("abc")[: len(sizes)], sizes)

@@ -1,16 +1,14 @@
 """Tests of several groups, from the distances between all their members."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy import stats
 
 import anchorot as ao
 from anchorot._kernels import kernels
-from anchorot.stats.dispersion import Units, holm
-from anchorot.stats.group_comparison import within_ratios
+from anchorot.stats.dispersion import holm
 from anchorot.stats.pooled import PooledMeasures
+from tests.stats.designs import points_and_groups
 from tests.strategies import samples
 
 
@@ -23,13 +21,6 @@ def naive_f(powers, labels):
         members = [i for i in range(count) if labels[i] == group]
         within += sum(powers[i][j] for i in members for j in members) / (2 * len(members))
     return ((total - within) / (len(groups) - 1)) / (within / (count - len(groups)))
-
-
-def points_and_groups(seed, sizes=(6, 7, 8), shifts=(0.0, 0.0, 0.0)):
-    rng = np.random.default_rng(seed)
-    points = np.concatenate([rng.normal(size=(n, 2)) + shift for n, shift in zip(sizes, shifts, strict=True)])
-    distances = np.linalg.norm(points[:, None] - points, axis=-1)
-    return distances, np.repeat(list("abc")[: len(sizes)], sizes)
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0, 0.5])
@@ -163,40 +154,3 @@ def test_the_scale_of_the_distances_changes_nothing(factor, power):
     assert scaled.statistic == pytest.approx(plain.statistic, rel=1e-9)
     assert scaled.null == pytest.approx(plain.null, rel=1e-9)
     assert scaled.pvalue == plain.pvalue
-
-
-def test_many_groups_need_no_more_memory_than_labels_allow():
-    """More than 255 groups: their numbers no longer fit a byte."""
-    labels = np.repeat(np.arange(300), 2)
-    distances = 1.0 - np.equal.outer(labels, labels)
-    found = ao.group_test(distances, labels, n_resamples=9, rng=0, post_hoc=False)
-    assert found.statistic == np.inf
-    assert within_ratios(Units.of(distances, np.arange(600)).sums(), labels[None])[0] == 0
-
-
-@pytest.mark.parametrize("options", [{}, {"welch": True}, {"power": 0.5}], ids=["plain", "welch", "power"])
-@pytest.mark.parametrize("is_nested", [False, True])
-def test_a_test_needs_24_bytes_per_distance(options, is_nested):
-    """The copy that is checked, and at most two matrices of units."""
-    count = 2000
-    labels = np.arange(count) // (count // 2)
-    distances = (labels[:, None] != labels) + 1.0
-    subjects = np.where(np.arange(count) < 1800, np.arange(count), 1800 + np.arange(count) // 3) if is_nested else None
-    labels = labels if subjects is None else (subjects >= 900).astype(int)
-    tracemalloc.start()
-    ao.group_test(distances, labels, subjects=subjects, n_resamples=9, rng=0, progress=False, **options)
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert most <= 24 * count**2
-
-
-@pytest.mark.parametrize("subjects", [None, [1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 9, 10, 11, 12, 12, 13, 14, 15, 16, 17]])
-def test_a_result_fits_on_six_lines(subjects):
-    distances, labels = points_and_groups(2, shifts=(0.0, 0.0, 3.0))
-    labels = labels if subjects is None else np.array(subjects) % 3
-    shown = repr(ao.group_test(distances, labels, subjects=subjects, rng=0)).splitlines()
-    assert len(shown) <= 6
-    assert all(len(line) <= 120 for line in shown)
-    assert "p = " in shown[0]
-    assert any("95 % interval" in line for line in shown)
-    assert any(("items" if subjects is None else "subjects") in line for line in shown)

@@ -9,8 +9,7 @@ from anchorot._kernels import kernels
 from anchorot._kernels import numpy as numpy_kernels
 from anchorot._kernels.records import PairRows
 from anchorot.align.graphs.messages import Edges, cycle_scores, likelihood_ratios
-from anchorot.align.graphs.sparse.beliefs import scaled
-from anchorot.align.graphs.sparse.cycles import sparse_cycle_scores
+from anchorot.align.graphs.sparse.beliefs import scaled, sparse_cycle_scores
 from anchorot.align.graphs.sparse.pairs import pair_rows, rows_of
 from tests import reference
 from tests.align.graphs.networks import network
