@@ -106,24 +106,9 @@ class EmbeddingAlignment(Correspondence):
     ) -> tuple[NDArray[Any], Float64s]:
         """Give each point of one side the label of the other side's points that most of its mass goes to.
 
-        All maps that explain the two sides about as well have a vote.
-
-        Parameters
-        ----------
-        labels : iterable of m hashable objects; of n with ``onto="second"``
-            Texts, integers, categories.
-        onto : {"first", "second"}
-            Which side's points receive them.
-        soft : bool
-            Count all that a point might belong to; else its match alone.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,), or (m,)
-            Of the kind of the given ones; with None among them where points have no mass to vote.
-        share : ndarray of shape (n,), or (m,)
-            Estimated chance that the label is right: the share of the votes where the map is right (`reliable`), and
-            how common the label is where it is not.
+        As :meth:`anchorot.Correspondence.transfer`, but all maps that explain the two sides about as well have a vote,
+        and the share is the estimated chance that the label is right: the share of the votes where the map is right
+        (`reliable`), and how common the label is where it is not.
         """
         check_choice(onto, "onto", ("first", "second"))
         kinds, codes = encode_labels(labels, self.shape[1 if onto == "first" else 0])
