@@ -21,6 +21,36 @@ void quantiles(const T* matrix, T* out, std::size_t rows, std::size_t length, in
 template <class T>
 void sort_rows(T* matrix, std::size_t rows, std::size_t length, int threads);
 
+// Levels of a space whose points weigh the same: its n x n costs with every row sorted, transposed, every row sorted.
+template <class T>
+struct SpaceCosts {
+  const T* cost;
+  T* out;
+  std::size_t n;
+};
+// Of many spaces. What validation would have to look at is left out, and not `ordinary`: costs that are negative or not
+// finite, or whose diagonal has a larger mean than all of them.
+template <class T>
+void space_levels(const std::vector<SpaceCosts<T>>& spaces, bool* ordinary, int threads);
+
+// -- distances between points (points.cpp) -------------------------------------------------------------------------
+// n points with d coordinates each.
+struct Points {
+  const double* coordinates;
+  std::size_t n, d;
+};
+// out[i][j] = Euclidean distance of x_i and y_j, squares added up one after the other
+void euclidean(const Points& x, const Points& y, double* out);
+// Distances within each of many clouds. False in `ordinary` where coordinates are so large or small that squares need
+// care, or the largest distance is outside the range of T.
+template <class T>
+struct Cloud {
+  Points points;
+  T* out;
+};
+template <class T>
+void cloud_costs(const std::vector<Cloud<T>>& clouds, bool* ordinary, int threads);
+
 // -- Anchor Energy of uniform spaces (merge.cpp) -------------------------------------------------------------------
 // `levels` rows of `count` numbers each, sorted: the quantiles of all anchors at each of equally many levels.
 template <class T>
@@ -262,9 +292,10 @@ struct GridSpec {
   std::size_t cells_x, cells_t;
   double low, high;
 };
-// out[i][j] = average over cell (i, j) of F(x, t), the mass of the anchors whose quantile at t is at most x
+// out[s][i][j] = average over cell (i, j) of F(x, t) of space s, the mass of the anchors whose quantile at t is at most x
 template <class T>
-void level_averages(const Levels<T>& x, const GridSpec& grid, double* out);
+void level_averages(const std::vector<Levels<T>>& xs, const GridSpec& grid, double* out, int threads);
+// The same of one collection of weighted measures.
 void event_averages(const Events& x, const GridSpec& grid, double* out);
 
 }  // namespace anchorot

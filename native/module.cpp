@@ -35,13 +35,20 @@ auto run(Kernel&& kernel) {
   }
 }
 
-// What a list holds, in the form that kernels read.
+// What a list holds, in the form that kernels read. Arrays of other numbers are left to the next overload: a copy of
+// them would be written to in vain.
 template <class Held>
 std::vector<Held> each_of(const nb::list& list) {
   std::vector<Held> held;
+  held.reserve(list.size());
   for (nb::handle each : list) {
-    if constexpr (std::is_constructible_v<Held, nb::tuple>) held.emplace_back(nb::cast<nb::tuple>(each));
-    else held.push_back(nb::cast<Held>(each));
+    if constexpr (std::is_constructible_v<Held, nb::tuple>) {
+      held.emplace_back(nb::cast<nb::tuple>(each));
+    } else if (Held array; nb::try_cast<Held>(each, array, false)) {
+      held.push_back(array);
+    } else {
+      throw nb::next_overload();
+    }
   }
   return held;
 }
@@ -55,6 +62,33 @@ void compare_all(Vector<const std::int64_t> counts, Matrix<double> out, Compare 
       for (std::size_t i = 0; i < count; ++i) out.data()[i * counts.shape(0) + j] = compare(i, j);
     }
   });
+}
+
+// What is prepared of many spaces in one call.
+template <class T>
+void bind_spaces(nb::module_& m) {
+  m.def(
+      "space_levels",
+      [](const nb::list& costs, const nb::list& out, Vector<bool> ordinary, int threads) {
+        const auto held = each_of<Matrix<const T>>(costs);
+        const auto levels = each_of<Matrix<T>>(out);
+        std::vector<anchorot::SpaceCosts<T>> spaces;
+        for (std::size_t s = 0; s < held.size(); ++s) {
+          spaces.push_back({held[s].data(), levels[s].data(), held[s].shape(0)});
+        }
+        run([&] { anchorot::space_levels(spaces, ordinary.data(), threads); });
+      },
+      "costs"_a, "out"_a, "ordinary"_a, "threads"_a);
+  m.def(
+      "cloud_costs",
+      [](const nb::list& points, const nb::list& out, Vector<bool> ordinary, int threads) {
+        const auto held = each_of<Matrix<const double>>(points);
+        const auto costs = each_of<Matrix<T>>(out);
+        std::vector<anchorot::Cloud<T>> clouds;
+        for (std::size_t c = 0; c < held.size(); ++c) clouds.push_back({points_of(held[c]), costs[c].data()});
+        run([&] { anchorot::cloud_costs(clouds, ordinary.data(), threads); });
+      },
+      "points"_a, "out"_a, "ordinary"_a, "threads"_a);
 }
 
 template <class T>
@@ -106,11 +140,14 @@ void bind_levels(nb::module_& m) {
       "xs"_a, "ys"_a, "counts"_a, "p"_a, "out"_a);
   m.def(
       "level_averages",
-      [](Matrix<const T> levels, const nb::tuple& grid, Matrix<double> out) {
+      [](const nb::list& xs, const nb::tuple& grid, Stack<double> out, int threads) {
+        const auto held = each_of<Matrix<const T>>(xs);
+        std::vector<anchorot::Levels<T>> levels;
+        for (const auto& each : held) levels.push_back(levels_of(each));
         const anchorot::GridSpec cells = grid_of(grid);
-        run([&] { anchorot::level_averages(levels_of(levels), cells, out.data()); });
+        run([&] { anchorot::level_averages(levels, cells, out.data(), threads); });
       },
-      "levels"_a, "grid"_a, "out"_a);
+      "xs"_a, "grid"_a, "out"_a, "threads"_a);
 }
 
 void bind_blocks(nb::module_& m) {
@@ -188,6 +225,12 @@ void bind_crystals(nb::module_& m) {
 }
 
 void bind_costs(nb::module_& m) {
+  m.def(
+      "euclidean",
+      [](Matrix<const double> x, Matrix<const double> y, Matrix<double> out) {
+        run([&] { anchorot::euclidean(points_of(x), points_of(y), out.data()); });
+      },
+      "x"_a, "y"_a, "out"_a);
   m.def(
       "l1_costs",
       [](Matrix<const double> x, Matrix<const double> y, const nb::tuple& segments, Matrix<double> out, int threads) {
@@ -444,6 +487,8 @@ NB_MODULE(_native, m) {
   m.def("simd_level", &anchorot::simd_level);
   bind_levels<double>(m);
   bind_levels<float>(m);
+  bind_spaces<double>(m);
+  bind_spaces<float>(m);
   bind_blocks(m);
   bind_vectors(m);
   bind_weighted_levels(m);

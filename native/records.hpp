@@ -16,6 +16,8 @@ template <class T>
 using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Stack = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 template <class Field>
 Field field(const nb::tuple& record, std::size_t number) {
@@ -25,6 +27,10 @@ Field field(const nb::tuple& record, std::size_t number) {
 template <class T>
 Levels<T> levels_of(const Matrix<const T>& matrix) {
   return {matrix.data(), matrix.shape(0), matrix.shape(1)};
+}
+
+inline Points points_of(const Matrix<const double>& points) {
+  return {points.data(), points.shape(0), points.shape(1)};
 }
 
 inline GridSpec grid_of(const nb::tuple& record) {

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from anchorot._kernels import _native
 from anchorot._kernels.records import (
@@ -74,6 +74,24 @@ def quantiles(matrix: Floats, threads: int, out: Floats | None = None) -> Floats
     out = np.empty(matrix.shape[::-1], matrix.dtype) if out is None else out
     _native.quantiles(matrix, out, threads)
     return out
+
+
+def space_levels(costs: list[Floats], threads: int) -> tuple[list[Floats], NDArray[np.bool_]]:
+    out, ordinary = [np.empty(cost.shape, cost.dtype) for cost in costs], np.empty(len(costs), bool)
+    _native.space_levels(costs, out, ordinary, threads)
+    return out, ordinary
+
+
+def euclidean(x: Float64s, y: Float64s) -> Float64s:
+    out = np.empty((len(x), len(y)))
+    _native.euclidean(x, y, out)
+    return out
+
+
+def cloud_costs(points: list[Float64s], dtype: DTypeLike, threads: int) -> tuple[list[Floats], NDArray[np.bool_]]:
+    out, ordinary = [np.empty((len(x), len(x)), dtype) for x in points], np.empty(len(points), bool)
+    _native.cloud_costs(points, out, ordinary, threads)
+    return out, ordinary
 
 
 def block_energies(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_cost: float, threads: int) -> Float64s:
@@ -149,8 +167,13 @@ def labelled_energies(moves: PlaceMoves, items: RowItems, in_x: NDArray[np.uint8
 
 
 def level_averages(levels: Floats, grid: GridSpec) -> Float64s:
-    out = np.empty((grid.cells_x, grid.cells_t))
-    _native.level_averages(levels, grid, out)
+    found: Float64s = level_averages_of_spaces([np.ascontiguousarray(levels)], grid, 1)[0]
+    return found
+
+
+def level_averages_of_spaces(xs: list[Floats], grid: GridSpec, threads: int) -> Float64s:
+    out = np.empty((len(xs), grid.cells_x, grid.cells_t))
+    _native.level_averages(xs, grid, out, threads)
     return out
 
 

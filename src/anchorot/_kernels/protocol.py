@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from anchorot._kernels.records import (
     EdgeLanes,
@@ -42,6 +42,24 @@ class Kernels(Protocol):
 
     def sort_rows(self, matrix: Floats, threads: int) -> None:
         """Sort each row in place."""
+
+    def space_levels(self, costs: list[Floats], threads: int) -> tuple[list[Floats], NDArray[np.bool_]]:
+        """`quantiles` of each of many square matrices, with their rows sorted; all are of one type of numbers.
+
+        What is not finite, negative, or larger on the diagonal than elsewhere on average is not sorted: it is False in
+        the second result.
+        """
+
+    def euclidean(self, x: Float64s, y: Float64s) -> Float64s:
+        """Distances between the rows of x and those of y, whose squares are in the range of floats."""
+
+    def cloud_costs(
+        self, points: list[Float64s], dtype: DTypeLike, threads: int
+    ) -> tuple[list[Floats], NDArray[np.bool_]]:
+        """Euclidean distances within each of many clouds, as numbers of a type.
+
+        False in the second result where squares or distances may be out of range.
+        """
 
     def level_energy(self, x: Floats, y: Floats, threads: int) -> float:
         """Anchor Energy (p = 1) from sorted levels: x[k] holds all anchors' quantiles at level k."""
@@ -145,6 +163,9 @@ class Kernels(Protocol):
 
     def level_averages(self, levels: Floats, grid: GridSpec) -> Float64s:
         """(cells_x, cells_t): averages over a grid's cells of F(x, t), the share of the numbers at level t up to x."""
+
+    def level_averages_of_spaces(self, xs: list[Floats], grid: GridSpec, threads: int) -> Float64s:
+        """(xs, cells_x, cells_t): the same of many spaces, all of one type of numbers."""
 
     def event_averages(self, events: Events, grid: GridSpec) -> Float64s:
         """(cells_x, cells_t): averages over a grid's cells of F(x, t), the mass of the rows with a quantile up to x."""

@@ -31,9 +31,10 @@ from numpy.typing import NDArray
 from anchorot._typing import Float64s, Int64s
 from anchorot.anchors.bounded import ENERGY, MAX_RADIUS, BoundedMetric
 from anchorot.anchors.features import AnchorFeatures
-from anchorot.anchors.grid import Grid
+from anchorot.anchors.grid import Grid, averages_of_each
 from anchorot.exceptions import InputError
 
+AVERAGED_TOGETHER = 32  # spaces: 2 MB of averages over 16 x 16 cells
 CELL_DETAIL = 4  # finer cells per cell, each way, of equal cells; more bound hardly better
 DIRECTION_DETAIL = 4, 8  # along x and t, of directions
 MAX_DETAILS = 1 << 15  # cells of the finer grid; beyond, directions cost more than they save
@@ -188,7 +189,24 @@ class Encoder:
             return half_vector(features, self.grid, self.bounded).astype(np.float32), radius
         if self.directions is None:
             return cell_vector(features, self.grid, self.bounded).astype(np.float32), radius
-        vector = self.directions.coordinates(details(features, self.grid, self.bounded)).astype(np.float32)
+        return self._along_directions(features, self.bounded.averages(features, detail_grid(self.grid)))
+
+    def encode_many(self, spaces: Sequence[AnchorFeatures], threads: int = 1) -> list[Sketch]:
+        """The same of many spaces, whose averages are taken in few calls."""
+        if self.directions is None or not self.bounded.is_energy:
+            return [self.encode(features) for features in spaces]
+        found = []
+        for start in range(0, len(spaces), AVERAGED_TOGETHER):
+            some = spaces[start : start + AVERAGED_TOGETHER]
+            averages = averages_of_each(some, detail_grid(self.grid).cells, threads)
+            found += [self._along_directions(*each) for each in zip(some, averages, strict=True)]
+        return found
+
+    def _along_directions(self, features: AnchorFeatures, averages: Float64s) -> Sketch:
+        """The vector of coordinates along directions, from averages over the cells of the finer grid."""
+        assert self.directions is not None
+        radius = self.bounded.rounding_radius(features, self.grid)
+        vector = self.directions.coordinates(as_coordinates(averages)).astype(np.float32)
         return vector, min(radius + REST_ERROR, MAX_RADIUS)
 
 
@@ -284,8 +302,17 @@ def detail_shape(grid: Grid) -> tuple[int, int]:
 
 def details(features: AnchorFeatures, grid: Grid, bounded: BoundedMetric = ENERGY) -> Float64s:
     """Averages of a space over the cells of the finer grid, as coordinates."""
-    fine = Grid(detail_shape(grid), grid.low, grid.high)
-    return bounded.averages(features, fine) / math.sqrt(math.prod(fine.shape))
+    return as_coordinates(bounded.averages(features, detail_grid(grid)))
+
+
+def detail_grid(grid: Grid) -> Grid:
+    """The finer grid that directions are of."""
+    return Grid(detail_shape(grid), grid.low, grid.high)
+
+
+def as_coordinates(averages: Float64s) -> Float64s:
+    """Averages over equal cells in units in which the whole grid has area 1."""
+    return averages / math.sqrt(averages.size)
 
 
 def product(one: Float64s, other: Float64s) -> Float64s:

@@ -151,6 +151,32 @@ class AnchorFeatures:
         return cls(mean_quantile=full.mean_quantile, robust=robust) if mean_only else full
 
     @classmethod
+    def of_many(
+        cls, spaces: Sequence[Space | Rows | ArrayLike], *, robust: bool = False, threads: int = 1
+    ) -> list[AnchorFeatures]:
+        """Features of many spaces, to the bits of :meth:`of`; small uniform ones are sorted in one call.
+
+        Parameters
+        ----------
+        spaces : sequence of Space, Rows or array_like of shape (n, n)
+            Such as a stack of shape (N, n, n), or :class:`~anchorot.io.PointClouds`.
+        robust : bool
+            Use ranks instead of costs.
+        threads : int
+            Threads to sort with; the result does not depend on it.
+
+        Examples
+        --------
+        >>> import anchorot as ao
+        >>> [features.span for features in ao.AnchorFeatures.of_many([[[0, 3], [1, 0]], [[0, 2], [2, 0]]])]
+        [(0.0, 3.0), (0.0, 2.0)]
+        """
+        from anchorot.anchors.batches import features_of_each  # which builds on this module
+
+        threads = check_threads(threads)
+        return list(features_of_each(spaces, robust=robust, threads=threads))
+
+    @classmethod
     def _of_rows(cls, rows: Rows, robust: bool, mean_only: bool, threads: int) -> Self:
         """Features of rows of positive weights."""
         check_free_memory(rows.values.nbytes, f"features of {rows.n} rows", "keep fewer rows, or a smaller k")

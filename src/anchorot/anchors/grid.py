@@ -132,3 +132,12 @@ def _cell_means(steps: Floats, count: int) -> Float64s:
     step, cell, width = common_segments(len(steps), count)
     first = np.flatnonzero(np.diff(cell, prepend=-1))
     return np.add.reduceat((count * width)[:, None] * steps[step].astype(np.float64), first, axis=0)
+
+
+def averages_of_each(spaces: Sequence[AnchorFeatures], grid: GridSpec, threads: int = 1) -> Float64s:
+    """The same of many spaces, (spaces, cells_x, cells_t); those with levels of one type of numbers in one call."""
+    dtypes = {None if features.levels is None else features.levels.dtype for features in spaces}
+    if len(dtypes) == 1 and None not in dtypes:
+        levels = [features.levels for features in spaces if features.levels is not None]
+        return kernels.level_averages_of_spaces(levels, grid, threads)
+    return np.array([plain_averages(features, grid) for features in spaces])

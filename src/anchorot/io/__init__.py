@@ -2,6 +2,7 @@
 
 from anchorot.geometry import Geometry
 from anchorot.io.graph_sets import GraphSet, read_gin, read_tu
+from anchorot.io.point_clouds import PointClouds
 from anchorot.provenance import Origin
 
-__all__ = ["Geometry", "GraphSet", "Origin", "read_gin", "read_tu"]
+__all__ = ["Geometry", "GraphSet", "Origin", "PointClouds", "read_gin", "read_tu"]

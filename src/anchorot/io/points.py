@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from anchorot._kernels import kernels
 from anchorot._typing import Disconnected, Float64s, Floats, Int64s, RngLike
 from anchorot._validate import (
     check_choice,
@@ -96,8 +97,7 @@ def from_points(
     """
     everything = check_points(points)
     labels = row_names(points) if labels is None else labels
-    if np.dtype(dtype) not in (np.float64, np.float32):
-        raise InputError(f"dtype must be float64 or float32, but got {np.dtype(dtype)}")
+    check_dtype(dtype)
     named = None if labels is None else check_labels(labels, len(everything), "there are")
     attributes = given_attributes(types, features, len(everything), "points")
     size = extent(everything) if isinstance(area, str) and area == EXTENT else area
@@ -145,12 +145,17 @@ def check_points(points: ArrayLike) -> Float64s:
     return x
 
 
+def check_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return the type of costs."""
+    if np.dtype(dtype) not in (np.float64, np.float32):
+        raise InputError(f"dtype must be float64 or float32, but got {np.dtype(dtype)}")
+    return np.dtype(dtype)
+
+
 def distance_blocks(
     x: Float64s, y: Float64s, metric: PointMetric, options: dict[str, Any]
 ) -> Iterator[tuple[int, Float64s]]:
     """Yield distances between rows of x and y, in blocks of rows of x, with the index of the first row."""
-    from scipy.spatial.distance import cdist
-
     exponent = math.frexp(float(np.abs(y).max(initial=0)))[1]
     if options or metric not in DEGREES or abs(exponent) <= MAX_EXPONENT:
         exponent = 0
@@ -160,7 +165,7 @@ def distance_blocks(
     step = max(1, BLOCK_BYTES // (8 * len(y)))
     for start in range(0, len(x), step):
         try:
-            block = cdist(x[start : start + step], y, metric, **options)
+            block = _distances(x[start : start + step], y, metric, options)
         except (ValueError, TypeError) as error:
             raise InputError(
                 f"metric {metric!r} does not work on points of shape {x.shape}: {first_line(error)}"
@@ -171,6 +176,15 @@ def distance_blocks(
             found = np.ldexp(block, exponent * DEGREES[str(metric)]) if exponent else block
         _check_range(block, found)
         yield start, found
+
+
+def _distances(x: Float64s, y: Float64s, metric: PointMetric, options: dict[str, Any]) -> Float64s:
+    if metric == "euclidean" and not options and len(x) > 1:  # as `PointClouds` compute them, to the last bit
+        return kernels.euclidean(np.ascontiguousarray(x), np.ascontiguousarray(y))
+    from scipy.spatial.distance import cdist
+
+    found: Float64s = cdist(x, y, metric, **options)
+    return found
 
 
 def _check_range(block: Float64s, found: Floats) -> None:

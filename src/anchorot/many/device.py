@@ -53,17 +53,26 @@ class DeviceWorkers(ThreadWorkers):
     """CUDA devices, each with a thread that feeds it; other threads prepare spaces."""
 
     def __init__(self, job: Job, devices: Sequence[str], n_jobs: int, memory: int) -> None:
-        self._prepare, self._has_levels_alone, self._has_large = job.inputs.prepare, True, False
-        super().__init__(replace(job, inputs=replace(job.inputs, prepare=self._note_levels)), n_jobs, memory)
+        self._inputs_given, self._has_levels_alone, self._has_large = job.inputs, True, False
+        many = None if job.inputs.prepare_many is None else self._prepare_many
+        super().__init__(
+            replace(job, inputs=replace(job.inputs, prepare=self._prepare, prepare_many=many)), n_jobs, memory
+        )
         self._devices = [Device(name, job.metric) for name in devices]
         self._feeders = Threads(len(devices) + 1)  # so that a device waits for no tile that is put on disk
 
-    def _note_levels(self, space: Any) -> PreparedSpace:
-        """Prepare a space, and remember whether one had no levels, and whether one is too large to be swept."""
+    def _prepare(self, space: Any) -> PreparedSpace:
+        assert self._inputs_given.prepare is not None
+        return self._noted(self._inputs_given.prepare(space))
+
+    def _prepare_many(self, spaces: Any, indices: range) -> dict[int, PreparedSpace]:
+        assert self._inputs_given.prepare_many is not None
+        return {index: self._noted(each) for index, each in self._inputs_given.prepare_many(spaces, indices).items()}
+
+    def _noted(self, prepared: PreparedSpace) -> PreparedSpace:
+        """Remember whether a space had no levels, and whether one is too large to be swept."""
         from anchorot.torch._pairs import is_small
 
-        assert self._prepare is not None
-        prepared: PreparedSpace = self._prepare(space)
         if prepared.item.levels is None:  # set, never cleared: other threads do the same
             self._has_levels_alone = False
         if prepared.sketch is not None and not is_small(prepared.item):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anchorot._parallel import CannotStartError, LostProcessError, Processes, StoppedError
+from anchorot.anchors.batches import makes_costs, plain_costs
 from anchorot.anchors.encoder import Encoder, Sketch
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.config import check_software, installed_software
@@ -18,7 +19,7 @@ from anchorot.exceptions import AnchorotError, InputError
 from anchorot.many.metric import Metric, Outcome
 from anchorot.many.spaces import Inputs, ItemCache, LocalSpaces, array_bytes, digest
 from anchorot.many.tiles import Tile, TileValues, runs
-from anchorot.space import Space
+from anchorot.space import Space, as_space
 
 MOST_GROWTH = 4  # times that features can grow, when uniform ones meet others
 BYTES_TOGETHER = 1 << 26  # of spaces that are compared in one call, each pair counted: some hundredths of a second
@@ -70,6 +71,26 @@ class Preparation:
         item = self.metric.prepare(space)
         sketch = None if self.encoder is None else self.encoder.encode(item)
         return PreparedSpace(item, digest(space) if self.with_digests else None, sketch)
+
+    def apply_to(self, inputs: Inputs) -> Inputs:
+        """Return the inputs with this done to every space."""
+        return replace(inputs, prepare=self, prepare_many=None if self.metric.prepare_many is None else self.together)
+
+    def together(self, spaces: Any, indices: range) -> dict[int, PreparedSpace]:
+        """Prepare many spaces of a sequence in one call; those that have to be prepared alone are left out."""
+        assert self.metric.prepare_many is not None
+        costs = plain_costs(spaces, indices)
+        items = self.metric.prepare_many(costs)
+        good = [place for place, item in enumerate(items) if item is not None]
+        sketches: list[Sketch | None] = [None] * len(good)
+        if self.encoder is not None:
+            sketches = [*self.encoder.encode_many([items[place] for place in good])]
+        prepared = {}
+        for place, sketch in zip(good, sketches, strict=True):
+            own: Any = costs[place] if makes_costs(spaces) else spaces[indices[place]]
+            seal = digest(as_space(own)) if self.with_digests else None
+            prepared[indices[place]] = PreparedSpace(items[place], seal, sketch)
+        return prepared
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """A metric: what is prepared once per space, what is compared per pair, what bounds that, and how to ask for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from anchorot._typing import Float64s, Int64s
+from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.distances.wasserstein import Transport
 from anchorot.space import Space
 
@@ -57,6 +57,9 @@ class Metric:
         Whether a space is at 0 from itself by definition.
     backend : {"threads", "processes"}
         Which workers suit it: threads if most of the time is spent where the GIL is released.
+    prepare_many : callable, optional
+        Turns costs of many uniform spaces into what `prepare` makes of each, to the same bits, in one call without the
+        GIL; gives None where it is given None, and for costs that validation must look at.
     compare_alone : callable, optional
         Compares two prepared spaces with more care than there is time for among all pairs.
     compare_many : callable, optional
@@ -74,6 +77,7 @@ class Metric:
     is_quick: bool = True
     zero_to_itself: bool = True
     backend: str = "threads"
+    prepare_many: Callable[[Sequence[Floats | None]], list[Any]] | None = None
     compare_alone: Callable[[Any, Any], Outcome] | None = None
     compare_many: Callable[[list[Any], list[Any], Int64s], Float64s | None] | None = None
     bound: LowerBound | None = None

@@ -18,6 +18,7 @@ from anchorot._validate import check_choice, check_low_power, check_nonnegative,
 from anchorot.anchors.arrangement import ArrangementFeatures, ArrangementRule
 from anchorot.anchors.attribute_features import attribute_features
 from anchorot.anchors.attributes import AttributeRule
+from anchorot.anchors.batches import features_together
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.line import StepFunction
 from anchorot.anchors.rows import AnchorRows
@@ -132,6 +133,7 @@ def _ae(p: int, robust: bool, threads: int) -> Metric:
     return Metric(
         options=_options("ae", p, robust),
         prepare=partial(_features, p=p, robust=robust, threads=threads),
+        prepare_many=None if robust or p == 2 else partial(features_together, threads=threads),
         compare=partial(_energy, p=p, threads=threads),
         compare_many=_energies if p == 1 else None,
         side=16,
@@ -147,7 +149,8 @@ def _ae_with_attributes(p: int, robust: bool, threads: int, rule: AttributeRule)
 
 def _with_attributes(plain: Metric, robust: bool, threads: int, rule: AttributeRule) -> Metric:
     prepare = partial(attribute_features, attribute_rule=rule, robust=robust, threads=threads)
-    return replace(plain, options=plain.options | rule.describe(), prepare=prepare, compare_many=None, bound=None)
+    options = plain.options | rule.describe()
+    return replace(plain, options=options, prepare=prepare, prepare_many=None, compare_many=None, bound=None)
 
 
 def _ground_ae(robust: bool, threads: int) -> Metric:
@@ -156,6 +159,7 @@ def _ground_ae(robust: bool, threads: int) -> Metric:
         plain,
         options=plain.options | {"ground": "w2"},
         prepare=partial(ground_rows, robust=robust, threads=threads),
+        prepare_many=None,
         compare=partial(_ground_energy, threads=threads),
         compare_many=None,
         side=8,
@@ -248,6 +252,7 @@ def _saw(p: int, robust: bool, threads: int) -> Metric:
     return Metric(
         options=_options("saw", p, robust),
         prepare=partial(_whole_features, robust=robust, threads=threads),
+        prepare_many=None if robust else partial(features_together, threads=threads),
         compare=partial(_sliced, p=p, threads=threads),
         compare_many=partial(_all_sliced, p=p),
         bound=bound_of_sliced(p, robust),

@@ -34,7 +34,7 @@ from anchorot.distances.nearest import Neighbors
 from anchorot.exceptions import InputError
 from anchorot.many.job import Job, PreparedSpace, SpaceSummary, Summaries, never
 from anchorot.many.metric import Metric
-from anchorot.many.spaces import Inputs, Outlines, each_space, open_spaces
+from anchorot.many.spaces import Inputs, Outlines, each_space, is_at_hand, open_spaces
 from anchorot.many.tiles import Tile, TileValues, pieces
 
 CELLS = 16, 16  # of the vectors' grid: two numbers each
@@ -191,7 +191,7 @@ def learn_encoder(inputs: Inputs, metric: Metric, n_jobs: int, client: Any) -> E
         return None
     indices = np.unique(np.linspace(0, len(inputs) - 1, MAX_LEARNED).astype(int)).tolist()
     entries: Any = _Sample(inputs, indices)
-    if all(isinstance(side, list | tuple | np.ndarray | None) for side in (inputs.spaces, inputs.others)):
+    if all(side is None or is_at_hand(side) for side in (inputs.spaces, inputs.others)):
         entries = list(entries)  # so that a task on a cluster takes along no more than its own
     robust, max_cost = metric.options["robust"], metric.options.get("max_cost")
     with open_spaces(replace(inputs, spaces=entries, others=None, n=len(indices), m=None), n_jobs, client) as some:
@@ -222,7 +222,9 @@ class NearestJob(Job):
 
     def without_inputs(self) -> NearestJob:
         """Return the same job, light enough to be sent away."""
-        return replace(self, inputs=replace(self.inputs.only(()), prepare=None), encoder=None, sketches=None)
+        return replace(
+            self, inputs=replace(self.inputs.only(()), prepare=None, prepare_many=None), encoder=None, sketches=None
+        )
 
     def begin(self, workers: Any, summaries: list[SpaceSummary]) -> list[SpaceSummary]:
         """Tell the workers about the vectors of all spaces, and take them out of the summaries."""

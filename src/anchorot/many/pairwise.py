@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -241,7 +240,7 @@ def pairwise(
     values = _result(out, inputs, count) if shard is None else None  # else only one job needs the memory
     manifest = None if folder is None else read_manifest(folder)
     side = _side(manifest, tile, inputs, least)
-    prepared = replace(inputs, prepare=Preparation(chosen, folder is not None, encoder))
+    prepared = Preparation(chosen, folder is not None, encoder).apply_to(inputs)
     job = Job(chosen, prepared) if count is None else NearestJob(chosen, prepared, count, encoder)
     with _workers(job, n_jobs, backend, client, devices, check_bytes(memory, "memory"), side) as workers:
         summaries = _prepare(workers, **how)

@@ -55,6 +55,7 @@ def with_bounds(metric: Metric) -> Metric:
     return replace(
         metric,
         prepare=partial(_prepare_both, metric.prepare, metric.bound.prepare),
+        prepare_many=None,
         compare=partial(_compare_items, metric.compare),
         compare_many=None if many is None else partial(_compare_all_items, many),
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
@@ -18,12 +18,15 @@ from anchorot._progress import progress_bar
 from anchorot._typing import RngLike
 from anchorot._validate import check_integer
 from anchorot.anchors.attributes import Outline
+from anchorot.anchors.batches import TOGETHER
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.exceptions import InputError, find_shortage, type_of
 from anchorot.io.cache import READERS
+from anchorot.io.cohort import Cohort
 from anchorot.io.files import Readers, Unread, read
 from anchorot.io.names import name_of
 from anchorot.io.options import NEUTRAL_OPTIONS, SEED, ReadOptions
+from anchorot.io.point_clouds import PointClouds
 from anchorot.many.tiles import pieces, tile_side
 from anchorot.rows import Rows
 from anchorot.space import Space, as_space
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from anchorot.many.cluster import ClusterSpaces
 
 PIECES_PER_WORKER = 16  # at least: else some workers are done long before others
-MAX_PIECE = 8  # spaces, whose results wait for each other
+MAX_PIECE = 8  # spaces, whose results wait for each other; of those that one call prepares `batches.TOGETHER`
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,9 @@ class Inputs:
         Whether errors are all `InputError` and begin with what the caller knows the space as.
     prepare : callable, optional
         What is done to a space when it was loaded.
+    prepare_many : callable, optional
+        Does the same to some spaces of a sequence, given by their places, in one call, to the same bits; what it
+        leaves out is prepared alone.
     """
 
     spaces: Any
@@ -65,6 +71,7 @@ class Inputs:
     folder: str
     names_errors: bool = True
     prepare: Callable[[Any], Any] | None = None
+    prepare_many: Callable[[Any, range], Mapping[int, Any]] | None = None
 
     @classmethod
     def of(
@@ -111,6 +118,14 @@ class Inputs:
             return space if self.prepare is None else self.prepare(space)
         except InputError as error:
             raise InputError(f"{self.name(index)}: {error}") from error
+
+    def load_together(self, indices: range) -> dict[int, Any]:
+        """Those of some spaces of one sequence that one call can load and prepare; `load` does all others."""
+        side, first = (self.spaces, 0) if indices.start < self.n else (self.others, self.n)
+        if self.prepare_many is None or self.given or not is_at_hand(side):
+            return {}
+        found = self.prepare_many(side, range(indices.start - first, indices.stop - first))
+        return {first + place: item for place, item in found.items()}
 
     def _load(self, index: int, read: Callable[[Unread], Any]) -> Any:
         """Load a space; whatever goes wrong, but for a shortage of memory, is an `InputError` that names it."""
@@ -188,7 +203,14 @@ def _working_folder() -> str:
         return ""
 
 
+def is_at_hand(spaces: Any) -> bool:
+    """Whether entries of a sequence take no time to get: they are in memory, or in a memory-mapped array."""
+    return isinstance(spaces, list | tuple | np.ndarray | Cohort | PointClouds)
+
+
 def _pick(spaces: Any, indices: list[int]) -> Any:
+    if isinstance(spaces, PointClouds):
+        return {i: spaces.maker(i) for i in indices}
     if not isinstance(spaces, list | tuple | np.ndarray):
         return spaces
     return {i: spaces[i] for i in indices}
@@ -329,12 +351,20 @@ class LocalSpaces(Threads):
 
         If they are to be kept for another time, spaces of a cluster stay there; here as many stay as fit, always.
         """
-        size = max(1, min(self._together, len(self) // (PIECES_PER_WORKER * self.n)))
+        most = self._together if self._inputs.prepare_many is None else max(self._together, TOGETHER)
+        size = max(1, min(most, len(self) // (PIECES_PER_WORKER * self.n)))
 
         def work(piece: range) -> list[Any]:
-            return [call_for(self._get, function, index) for index in piece if not self.is_stopped()]
+            ready = {} if self.is_stopped() else self._inputs.load_together(piece)
+            if self._cache.limit:
+                self._cache.keep(ready)
 
-        for piece, found in self.map(work, pieces(range(len(self)), size)):
+            def get(index: int) -> Any:
+                return ready[index] if index in ready else self._get(index)
+
+            return [call_for(get, function, index) for index in piece if not self.is_stopped()]
+
+        for piece, found in self.map(work, self._inputs.strips(size)):
             yield from zip(piece, found, strict=True)
         self._readers.end_idle()
 
@@ -348,6 +378,16 @@ def call_for(get: Callable[[int], Any], function: Function, index: int) -> Any:
         return error.with_traceback(None)
 
 
+class Made(NamedTuple):
+    """What a thing that was made elsewhere has in place of a `Future`."""
+
+    thing: Any
+
+    def result(self) -> Any:
+        """The thing."""
+        return self.thing
+
+
 class ItemCache:
     """Things by index, made when first asked for; where they outgrow the limit, the least recently used ones go.
 
@@ -358,27 +398,37 @@ class ItemCache:
         self.limit = limit  # in bytes
         self._make = make
         self._lock = threading.Lock()
-        self._slots: OrderedDict[int, Future[Any]] = OrderedDict()
+        self._slots: OrderedDict[int, Future[Any] | Made] = OrderedDict()
         self._sizes: dict[int, int] = {}  # of those that are made
         self._total = 0
 
     def get(self, index: int) -> Any:
         """Return a thing, made now if need be; raise what making it raises."""
         with self._lock:
-            slot = self._slots.get(index)
-            if is_new := slot is None:
-                slot = self._slots[index] = Future()
+            new = None if index in self._slots else Future[Any]()
+            slot = self._slots[index] if new is None else self._slots.setdefault(index, new)
             self._slots.move_to_end(index)
-        if is_new:
+        if new is not None:
             try:
-                slot.set_result(self._make(index))
+                new.set_result(self._make(index))
             except BaseException as error:
                 with self._lock:
                     del self._slots[index]
-                slot.set_exception(error)
+                new.set_exception(error)
         found = slot.result()
         self._weigh(index, found)
         return found
+
+    def keep(self, found: Mapping[int, Any]) -> None:
+        """Keep things that were made elsewhere, if they were not asked for before."""
+        sizes = {index: array_bytes(thing) for index, thing in found.items()}
+        with self._lock:
+            for index, thing in found.items():
+                if index not in self._slots:
+                    self._slots[index] = Made(thing)
+                    self._sizes[index] = sizes[index]
+                    self._total += sizes[index]
+            self._shrink()
 
     def _weigh(self, index: int, found: Any) -> None:
         """Weigh it, each time anew: features may have grown with use."""
@@ -387,18 +437,27 @@ class ItemCache:
             if index in self._slots:
                 self._total += size - self._sizes.get(index, 0)
                 self._sizes[index] = size
-            while self._total > self.limit:
-                oldest = next((i for i in self._slots if i in self._sizes and i != index), None)
-                if oldest is None:
-                    break
-                del self._slots[oldest]
-                self._total -= self._sizes.pop(oldest)
+            self._shrink(index)
+
+    def _shrink(self, but: int | None = None) -> None:
+        """Let the least recently used go, but one, until the rest is within the limit."""
+        while self._total > self.limit:
+            oldest = next((i for i in self._slots if i in self._sizes and i != but), None)
+            if oldest is None:
+                break
+            del self._slots[oldest]
+            self._total -= self._sizes.pop(oldest)
 
 
 def array_bytes(thing: Any) -> int:
     """Bytes of all arrays in an object, a tuple or an array."""
-    if isinstance(thing, np.ndarray):
-        return thing.nbytes
-    if isinstance(thing, tuple):
-        return sum(array_bytes(part) for part in thing)
-    return sum(array_bytes(part) for part in list(getattr(thing, "__dict__", {}).values()))
+    total, parts = 0, [thing]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, np.ndarray):
+            total += part.nbytes
+        elif isinstance(part, tuple):
+            parts += part
+        elif hasattr(part, "__dict__"):
+            parts += list(part.__dict__.values())  # a copy: other threads may fill cached properties
+    return total

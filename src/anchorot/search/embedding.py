@@ -6,7 +6,7 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from anchorot._typing import Floats, RngLike
 from anchorot._validate import check_device, check_free_memory
 from anchorot.anchors.attribute_features import attribute_features, settle_attributes
 from anchorot.anchors.attributes import AttributeRule, AttributesLike
+from anchorot.anchors.batches import features_together, plain_costs
 from anchorot.anchors.cell_averages import Parts, part_averages, parts_of
 from anchorot.anchors.features import AnchorFeatures, as_features
 from anchorot.anchors.grid import Grid, check_shape, plain_averages
@@ -122,6 +123,9 @@ def embed(
         raise InputError("device cannot be combined with attributes, max_cost, client or ground='w2'")
     check_keywords("embed", reading)
     inputs = Inputs.of(spaces, None, least=0, seed=rng, **reading)
+    has_features = any(isinstance(x, AnchorFeatures) for x in inputs.listed())
+    if not (by_w2 or on_device or has_features) and attributes is None and max_cost is None:
+        inputs = PlainFeatures(bool(robust)).apply_to(inputs)
     with open_spaces(inputs, n_jobs, client) as opened:
         outlines = Outlines(opened, robust=robust and attributes is not None, progress=progress)
         if by_w2:
@@ -137,6 +141,26 @@ def embed(
             loaded = (inputs.load(k) for k in range(len(inputs)))
             return embed_on_device(loaded, len(inputs), grid.cells, grid.cell_area, robust, str(device))
         return _embed(opened, Embedding(grid, robust, attribute_rule, parts_of(outlines, attribute_rule)), progress)
+
+
+@dataclass(frozen=True)
+class PlainFeatures:
+    """Turns spaces into features, many in one call where that can be."""
+
+    robust: bool
+
+    def apply_to(self, inputs: Inputs) -> Inputs:
+        """Return the inputs with this done to every space."""
+        return replace(inputs, prepare=self, prepare_many=None if self.robust else self.together)
+
+    def __call__(self, space: Any) -> AnchorFeatures:
+        """Features of a space."""
+        return as_features(space, robust=self.robust)
+
+    def together(self, spaces: Any, indices: range) -> dict[int, AnchorFeatures]:
+        """Features of those spaces that one call can look at."""
+        found = zip(indices, features_together(plain_costs(spaces, indices)), strict=True)
+        return {index: features for index, features in found if features is not None}
 
 
 @dataclass(frozen=True)

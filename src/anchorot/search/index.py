@@ -108,7 +108,8 @@ class SearchIndex:
         Parameters
         ----------
         spaces : iterable of Space, AnchorFeatures, array_like, paths, or functions that return one of these
-            Read once, one space in memory at a time.
+            Read once, with few of them in memory at a time. Small arrays and spaces without weights, and
+            :class:`~anchorot.io.PointClouds`, are sorted together on all threads.
         names : iterable of str, optional
             Names of the spaces in query results. Duplicates give an `InputWarning`: `remove` removes all of that name.
         metric : {"ae", "saw", "aw"}
@@ -133,7 +134,7 @@ class SearchIndex:
             A file to write the index to while spaces are read, so that neither spaces nor features have to fit into
             memory. An existing index is replaced once the new one is complete; other files are never overwritten.
         n_jobs : int
-            Number of files of a list of paths to read at a time; -1 for one per core.
+            Number of files of a list of paths to read at a time, and of threads that sort spaces; -1 for one per core.
         client : dask.distributed.Client, optional
             Let the workers of a cluster read the spaces, which must be a sequence, and compute features and vectors.
             Needs a `path` in a folder that all workers share; see `load`. Work of lost workers is repeated.
@@ -173,13 +174,13 @@ class SearchIndex:
             return cls.load(cast("PathLike", path), client=client)
         if path is not None:
             with new_file(path) as new:
-                write_index(new, loader, labels, view, cells)
+                write_index(new, loader, labels, view, cells, threads=loader.n_workers)
             return cls.load(path)
         handle, temporary = tempfile.mkstemp(".index", "anchorot-")
         os.close(handle)
         file = IndexFile(temporary, is_kept=False)
         try:
-            write_index(file.path, loader, labels, view, cells)
+            write_index(file.path, loader, labels, view, cells, threads=loader.n_workers)
             index = cls(Reader(file))
         except BaseException:
             file.discard()
@@ -292,7 +293,7 @@ class SearchIndex:
         reader = self._changeable()
         header = reader.file.header()
         loader = SpaceLoader(spaces, reading, header.reading, n_jobs)
-        staged = Staged(loader, header.view, self._file.path.parent)
+        staged = Staged(loader, header.view, self._file.path.parent, threads=loader.n_workers)
         _note_difference(staged.reading, header.reading)
         check_names(labels, len(staged), header.has_names)
         if labels:

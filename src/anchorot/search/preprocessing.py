@@ -10,7 +10,7 @@ their Sliced Anchor Wasserstein distance over K².
 """
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from anchorot._kernels.records import Events
 from anchorot._validate import check_choice, check_low_power
 from anchorot.anchors.attribute_features import TypedFeatures, attribute_features, sum_energies
 from anchorot.anchors.attributes import AttributeRule, AttributesLike, Outline, attribute_rule_of
+from anchorot.anchors.batches import features_together, plain_cost
 from anchorot.anchors.bounded import ENERGY, BoundedMetric
 from anchorot.anchors.cell_averages import parts_of
 from anchorot.anchors.features import AnchorFeatures
@@ -92,6 +93,12 @@ class View:
         if unknown:
             raise InputError(f"{name} has the type {sorted_types(unknown)[0]!r}, which the index lacks; build it again")
         return self._side_by_side(found, name)
+
+    def kept_together(self, spaces: Sequence[Any], threads: int) -> Sequence[Kept | None]:
+        """The same of many spaces in one call; None for those that have to be looked at one by one."""
+        if self.keeps_spaces or self.robust or self.attribute_rule is not None:
+            return [None] * len(spaces)
+        return features_together([plain_cost(x) for x in spaces], threads)
 
     def features(self, kept: Kept) -> AnchorFeatures:
         """Plain features, which vectors are made of."""

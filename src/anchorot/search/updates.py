@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorot._parallel import Threads
 from anchorot._typing import Int64s
+from anchorot.anchors.batches import each_loaded, in_batches, makes_costs
 from anchorot.anchors.encoder import Encoder, can_learn, check_cells
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid, span_of, span_of_all
@@ -27,6 +28,7 @@ from anchorot.io.options import PathLike
 from anchorot.many.spaces import Inputs, n_workers
 from anchorot.many.tiles import runs
 from anchorot.rows import Rows
+from anchorot.search.comparison import Kept
 from anchorot.search.file import BATCH_ROWS, IndexFile, StaleError, keys_of, parts_of
 from anchorot.search.file_format import (
     ENTRY,
@@ -44,6 +46,7 @@ from anchorot.space import Space
 FIRST_SPACES = 1 << 16  # used to learn the range of costs and the directions
 NEXT_SPACES = 1 << 10  # written together after these
 COPY_BYTES = 1 << 26  # of features, copied together
+ENCODED_BYTES = 1 << 24  # of features, whose vectors are computed together
 SPOOL_BYTES = 1 << 26  # of features, kept in memory; beyond that in a temporary file
 
 SpaceLike = Space | Rows | AnchorFeatures | ArrayLike
@@ -73,8 +76,16 @@ class SpaceLoader:
         self._like = replace(like, given=tuple(given))
         self._n_workers = n_workers(n_jobs)
 
+    @property
+    def n_workers(self) -> int:
+        """How many threads there are for what is made of the spaces."""
+        return self._n_workers
+
     def __iter__(self) -> Iterator[Any]:
         spaces = self._spaces
+        if makes_costs(spaces) and not self._like.given:
+            yield from each_loaded(spaces, self._n_workers)
+            return
         if self._n_workers > 1 and isinstance(spaces, list | tuple) and all(map(_is_unread, spaces)):
             inputs = replace(self._like, spaces=spaces, n=len(spaces))
             with Threads(self._n_workers) as threads, Readers(self._n_workers, len(inputs)) as readers:
@@ -106,18 +117,20 @@ class Staged:
         The range of each space's costs.
     """
 
-    def __init__(self, spaces: Iterable[SpaceLike], view: View, folder: PathLike | None, first: int = 0) -> None:
+    def __init__(
+        self, spaces: Iterable[SpaceLike], view: View, folder: PathLike | None, first: int = 0, threads: int = 1
+    ) -> None:
         """Compute features of spaces; errors number spaces from `first`."""
         spool = tempfile.SpooledTemporaryFile(SPOOL_BYTES, dir=None if folder is None else os.fspath(folder))  # noqa: SIM115
         weakref.finalize(self, spool.close)
         self._file = spool
-        self.view = view
+        self.view, self._threads = view, threads
         self.reading: dict[str, Any] | None = None
         self.spans: list[tuple[float, float]] = []
         entries: list[tuple[float, ...]] = []
-        for k, x in enumerate(spaces):
+        for k, (x, ready) in enumerate(self._kept_together(spaces)):
             try:
-                kept = view.kept(x)
+                kept = view.kept(x) if ready is None else ready
                 self.spans.append(span_of(kept))
             except InputError as error:
                 raise InputError(f"spaces[{first + k}]: {error}") from None
@@ -131,6 +144,11 @@ class Staged:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def _kept_together(self, spaces: Iterable[SpaceLike]) -> Iterator[tuple[SpaceLike, Kept | None]]:
+        """Spaces, with what the index keeps of those that one call could look at."""
+        for some in in_batches(spaces):
+            yield from zip(some, self.view.kept_together(some, self._threads), strict=True)
 
     def data(self, place: int) -> bytes:
         """The bytes of the features of a space."""
@@ -146,8 +164,11 @@ class Staged:
     def encode(self, encoder: Encoder) -> NDArray[np.float32]:
         """Vectors of all spaces; stores their radii in the entries."""
         vectors = np.empty((len(self), encoder.length), np.float32)
-        for k in range(len(self)):
-            vectors[k], self._entries["radius"][k] = encoder.encode(self.features(k))
+        for part in runs(self._entries["length"].tolist(), ENCODED_BYTES):
+            places = range(len(self))[part]
+            found = encoder.encode_many([self.features(k) for k in places], self._threads)
+            for k, (vector, radius) in zip(places, found, strict=True):
+                vectors[k], self._entries["radius"][k] = vector, radius
         return vectors
 
     def insert(
@@ -175,13 +196,14 @@ def write_index(
     view: View,
     grid: tuple[int, int] | Grid | Encoder,
     first: int = 0,
+    threads: int = 1,
 ) -> None:
     """Write an index of spaces, whose ids count from `first`, to an empty file.
 
     `grid` are the cells of the vectors, over the range of all costs; or a grid with a range; or an encoder.
     """
     waiting, done = iter(spaces), 0
-    staged = Staged(islice(waiting, FIRST_SPACES), view, path.parent, first)
+    staged = Staged(islice(waiting, FIRST_SPACES), view, path.parent, first, threads)
     encoder = grid if isinstance(grid, Encoder) else choose_encoder(staged, view, grid)
     file = IndexFile.create(path, Header(view, encoder, staged.reading, names is not None, first))
 
@@ -194,7 +216,7 @@ def write_index(
         vectors = staged.encode(encoder)
         file.change(insert_next)
         done += len(staged)
-        staged = Staged(islice(waiting, NEXT_SPACES), view, path.parent, first + done)
+        staged = Staged(islice(waiting, NEXT_SPACES), view, path.parent, first + done, threads)
     check_names(names, done + len(staged) + sum(1 for _ in waiting), names is not None)
     file.change(lambda _, header: header.with_key())
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anchorot._kernels import powers
-from anchorot._kernels.numpy import labelled, networks, pair_links, periodic, transport, weighted
+from anchorot._kernels.numpy import clouds, labelled, networks, pair_links, periodic, transport, weighted
 from anchorot._kernels.powers import block_sweep, blocks_of
 from anchorot._kernels.records import (
     Events,
@@ -26,6 +26,9 @@ from anchorot._kernels.records import (
 from anchorot._typing import Float64s, Floats, Int64s
 
 # what has its own file
+cloud_costs = clouds.cloud_costs
+euclidean = clouds.euclidean
+space_levels = clouds.space_levels
 count_links = pair_links.count_links
 link_pairs = pair_links.link_pairs
 multiply_left = networks.multiply_left
@@ -261,6 +264,11 @@ def level_averages(levels: Floats, grid: GridSpec) -> Float64s:
     cell = np.arange(grid.cells_t)[:, None]
     overlap = np.maximum(np.minimum(start + height, cell + 1) - np.maximum(start, cell), 0)
     return along_x.T @ overlap.T
+
+
+def level_averages_of_spaces(xs: list[Floats], grid: GridSpec, threads: int) -> Float64s:
+    """Averages of each space."""
+    return np.array([level_averages(x, grid) for x in xs])
 
 
 def event_averages(events: Events, grid: GridSpec) -> Float64s:
