@@ -11,6 +11,24 @@ from statistics import mean, variance
 import numpy as np
 
 
+def levels(cost):
+    """Row k holds the k-th smallest costs of all rows, sorted."""
+    rows = [sorted(row) for row in cost]
+    return [sorted(row[k] for row in rows) for k in range(len(cost))]
+
+
+def distances(points):
+    """Euclidean distances, squares added up coordinate by coordinate."""
+
+    def distance(x, y):
+        total = 0.0
+        for a, b in zip(x, y, strict=True):
+            total += (a - b) * (a - b)
+        return math.sqrt(total)
+
+    return [[distance(x, y) for y in points] for x in points]
+
+
 def ot_1d(x, y, wx, wy, p=1):
     """∫ |Q_x - Q_y|^p dt: the north-west-corner coupling of the sorted samples."""
     left = sorted(zip(x, wx, strict=True))

@@ -14,7 +14,7 @@ from anchorot.anchors.grid import Grid
 from anchorot.search.file import IndexFile
 from tests.search.expected import brute_force, pairs
 from tests.search.index_fuzz import Parts
-from tests.strategies import clouds, examples, spaces
+from tests.strategies import assert_same, clouds, examples, spaces
 
 
 @pytest.fixture
@@ -54,6 +54,18 @@ def test_vectors_less_their_radii_bound_the_computed_energy_whatever_was_learned
         for other, found in enumerate(features):
             apart = np.linalg.norm(vectors[one].astype(float) - vectors[other]) - radii[one] - radii[other]
             assert encoder.scale * max(apart, 0) ** 2 <= ao.anchor_energy(features[one], found)
+
+
+@examples(30)
+@given(st.lists(spaces(), min_size=1, max_size=6), st.integers(1, 3))
+def test_vectors_of_many_are_those_of_each(many, threads):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoders, "MIN_LEARNED", 1)
+        patch.setattr(encoders, "AVERAGED_TOGETHER", 2)
+        encoder = learned(many, Grid((2, 3), -1.0, 3.0))
+    features = [ao.AnchorFeatures.of(x) for x in many]
+    for each in (encoder, Encoder(encoder.grid)):
+        assert_same(each.encode_many(features, threads), [each.encode(x) for x in features])
 
 
 def test_all_directions_together_see_what_the_finer_grid_sees(few_suffice):

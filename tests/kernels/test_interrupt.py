@@ -52,13 +52,18 @@ def labelled(n, threads):
     return lambda: kernels.labelled_energies(moves, items, labels, threads)
 
 
+def space_levels(count, threads):
+    costs = [rng.random((250, 250)) for _ in range(20)] * count
+    return lambda: kernels.space_levels(costs, threads)[0][0]
+
+
 def threads_alive():
     return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
 
 
 make, large, small = {
     "step_costs": (step_costs, 2000, 30), "sweep": (sweep, 150_000, 50),
-    "labelled": (labelled, 20_000, 50),
+    "labelled": (labelled, 20_000, 50), "space_levels": (space_levels, 1500, 1),
 }[sys.argv[1]]
 threads = int(sys.argv[2])
 long_kernel, short_kernel = make(large, threads), make(small, threads)
@@ -81,6 +86,8 @@ except KeyboardInterrupt:
         ("sweep", 1),
         ("labelled", 1),
         ("labelled", 2),
+        ("space_levels", 1),
+        ("space_levels", 2),
     ],
 )
 def test_a_signal_ends_a_long_kernel(name, threads, native_only):

@@ -13,9 +13,10 @@ import anchorot as ao
 from anchorot.search import file as index_file
 from anchorot.search import query, updates
 from anchorot.search.file import IndexFile
+from anchorot.search.preprocessing import View
 from tests.requirements import ROOT
 from tests.search.expected import brute_force, pairs
-from tests.strategies import clouds
+from tests.strategies import assert_same, clouds
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +48,36 @@ def test_an_index_in_a_file_gives_the_results_of_a_temporary_one(robust, count, 
             assert pairs(result) == brute_force(x, many, k, robust=robust)
             assert result.names == tuple(names[i] for i in result.index)
             assert result.exact
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_spaces_that_are_looked_at_together_are_kept_as_one_by_one(threads, monkeypatch):
+    stack = [*np.array([x.cost for x in clouds([9] * 70, weighted=False) if x.cost.dtype == float])]
+    many = [*stack, *clouds(20), *stack[:5]]
+    together = updates.Staged(iter(many), View(False), None, threads=threads)
+    monkeypatch.setattr(View, "kept_together", lambda self, spaces, threads: [None] * len(spaces))
+    alone = updates.Staged(iter(many), View(False), None)
+    assert (together.spans, together.reading) == (alone.spans, alone.reading)
+    encoder = updates.choose_encoder(alone, alone.view, (4, 4))
+    assert_same(together.encode(encoder), np.array([encoder.encode(alone.features(k))[0] for k in range(len(alone))]))
+    alone.encode(encoder)
+    assert_same(together._entries, alone._entries)
+    assert [together.data(k) for k in range(len(many))] == [alone.data(k) for k in range(len(many))]
+
+
+def test_an_index_of_clouds_is_that_of_their_spaces(few_at_first):
+    points = np.random.default_rng(0).normal(size=(30, 8, 2))
+    index = ao.SearchIndex.build(ao.io.PointClouds(points))
+    many = [ao.from_points(x) for x in points]
+    assert pairs(index.query(many[3], 5)) == brute_force(many[3], many, 5)
+
+
+@pytest.mark.parametrize("place", [0, 3, 66])
+def test_a_bad_array_among_many_is_named(place):
+    stack = np.ones((70, 3, 3))
+    stack[place:, 0, 1] = np.nan
+    with pytest.raises(ao.InputError, match=rf"^spaces\[{place}\]: cost must be finite, but 1 entries are not"):
+        ao.SearchIndex.build(stack)
 
 
 def test_an_approximate_result_is_the_best_of_the_first_candidates_of_all_segments(tmp_path):
@@ -380,7 +411,7 @@ def test_added_paths_are_read_with_the_options_of_the_index(tmp_path, monkeypatc
 WRITER = """
 import sys
 import anchorot as ao
-from tests.strategies import clouds
+from tests.strategies import assert_same, clouds
 
 path, start = sys.argv[1], int(sys.argv[2])
 index = ao.SearchIndex.load(path)

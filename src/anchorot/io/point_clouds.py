@@ -96,7 +96,7 @@ class PointClouds(Sequence[Space]):
 
 def _checked(points: Any) -> Sequence[Float64s]:
     """Finite float64 clouds, contiguous, as views of one stack if they are one."""
-    if type(points) in (np.ndarray, np.memmap) and points.ndim == 3 and points.dtype == np.float64 and points.shape[1]:
+    if type(points) in (np.ndarray, np.memmap) and points.ndim == 3 and points.dtype == np.float64 and points.size:
         stack = np.ascontiguousarray(points).view(np.ndarray)
         if np.isfinite(stack).all():
             return list(_read_only(stack))
