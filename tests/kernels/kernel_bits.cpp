@@ -59,6 +59,24 @@ void print_levels(std::size_t n, std::size_t levels) {
   print("level_energy", std::vector<double>{anchorot::level_energy(of_x, of_y, 2)});
 }
 
+// Distances within two clouds, their levels, and averages of these over cells.
+template <class T>
+void print_spaces(std::size_t n) {
+  const std::vector<double> points = made<double>(2 * n * 3);
+  std::vector<T> cost(2 * n * n), levels(2 * n * n);
+  bool ordinary[2];
+  anchorot::cloud_costs<T>({{{points.data(), n, 3}, cost.data()}, {{points.data() + 3 * n, n, 3}, cost.data() + n * n}},
+                           ordinary, 2);
+  print("cloud_costs", cost);
+  anchorot::space_levels<T>({{cost.data(), levels.data(), n}, {cost.data() + n * n, levels.data() + n * n, n}}, ordinary,
+                            2);
+  print("space_levels", levels);
+  std::vector<double> averages(2 * 7 * 9);
+  anchorot::level_averages<T>({{levels.data(), n, n}, {levels.data() + n * n, n, n}}, {7, 9, 0.1, 0.9}, averages.data(),
+                              2);
+  print("level_averages", averages);
+}
+
 void print_l1_costs(std::size_t n, std::size_t m) {
   constexpr std::size_t kLevels = 20;
   const std::vector<double> x = made<double>(n * kLevels), y = made<double>(m * kLevels), width(kLevels, 0.05);
@@ -114,6 +132,8 @@ int main() {
     print_levels<double>(n, 64);
     print_levels<float>(n, 31);
     print_l1_costs(n, n + 7);
+    print_spaces<double>(n);
+    print_spaces<float>(n);
   }
   print_solution(60, 21);
   const MadeEvents x(64, 64), y(128, 32);
