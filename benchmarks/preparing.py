@@ -13,8 +13,8 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"  # before NumPy loads its BLAS
 
 import argparse
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,30 +24,35 @@ from anchorot.many.job import Job, Preparation, ThreadWorkers, summarise
 from anchorot.many.metrics import metric_of
 from anchorot.many.nearest import learn_encoder
 from anchorot.many.spaces import Inputs
-from measure import table, write_results
+from measure import write_results
 from record import processor
 from sliced import alternating
 
 Action = Callable[[], object]
-NUMBERS = 5_000_000  # of a stack, 40 MB
-SIZES = (20, 50, 100, 200)  # points of a space
+NUMBERS = 3_000_000  # of a stack, 24 MB
+SIZES = (20, 50, 100)  # points of a space
 BAR, BAR_POINTS = 1.3, 50  # times two sorts, for spaces of so many points
 MEMORY = 1 << 31  # bytes of prepared spaces to keep
 
 
-class Rows:
-    """Lines of the table: what one action takes, and as a ratio to others, in microseconds per space."""
+class Case(NamedTuple):
+    """Something to measure: what it does, and what it is compared with."""
 
-    def __init__(self) -> None:
-        self.lines = ["| what | a space | over two sorts | over one by one | bar | holds |", "|---|---|---|---|---|---|"]
+    what: str
+    together: Action
+    sorts: Action
+    alone: Action
+    has_bar: bool = True
 
-    def add(self, what: str, count: int, action: Action, sorts: Action, alone: Action, bar: float | None = None) -> None:
-        time, _, over_sorts = alternating(action, sorts)
-        _, _, over_alone = alternating(action, alone, repeat=3)
-        holds = "" if bar is None else f"at most {bar} | {'yes' if over_sorts <= bar else '**no**'}"
-        self.lines.append(
-            f"| {what} | {time / count * 1e6:.1f} µs | {over_sorts:.2f} | {over_alone:.2f} | {holds or ' | '} |"
-        )
+
+def row(case: Case, n: int, count: int) -> str:
+    """A line of the table; times are per space."""
+    time, _, over_sorts = alternating(case.together, case.sorts)
+    _, _, over_alone = alternating(case.together, case.alone, repeat=3)
+    holds = "yes" if over_sorts <= BAR else "**no**"
+    bar = f"at most {BAR} | {holds}" if case.has_bar and n == BAR_POINTS else " | "
+    what = f"{count:,} spaces of {n} points: {case.what}"
+    return f"| {what} | {time / count * 1e6:.1f} µs | {over_sorts:.2f} | {over_alone:.2f} | {bar} |"
 
 
 def clouds(n: int) -> np.ndarray:
@@ -80,67 +85,54 @@ class OnDemand:
     """A sequence whose spaces are prepared one by one, as any sequence of which nothing is known."""
 
     def __init__(self, spaces: Any) -> None:
-        self.spaces = spaces
+        self._spaces = spaces
 
     def __len__(self) -> int:
-        return len(self.spaces)
+        return len(self._spaces)
 
     def __getitem__(self, place: int) -> Any:
-        return self.spaces[place]
+        """One space."""
+        return self._spaces[place]
 
 
-def rows() -> str:
-    found = Rows()
+def cases(points: np.ndarray) -> Iterator[Case]:
+    """All that is measured of a stack of clouds."""
+    features, many = ao.AnchorFeatures, ao.io.PointClouds(points)
+    stack = np.array([x.cost for x in many])
+    single, lazy = stack.astype(np.float32), OnDemand(stack)
+    sorts, single_sorts = two_sorts(stack), two_sorts(single)
+    yield Case("features of a stack", lambda: features.of_many(stack), sorts, lambda: [features.of(x) for x in stack])
+    yield Case(
+        "features of a stack in float32",
+        lambda: features.of_many(single),
+        single_sorts,
+        lambda: [features.of(x) for x in single],
+        has_bar=False,
+    )
+    yield Case(
+        "features of points",
+        lambda: features.of_many(many),
+        sorts,
+        lambda: [features.of(ao.from_points(x)) for x in points],
+    )
+    yield Case("pairwise, 1 thread", lambda: prepared(stack, 1), sorts, lambda: prepared(lazy, 1))
+    yield Case("pairwise, 2 threads", lambda: prepared(stack, 2), sorts, lambda: prepared(lazy, 2))
+    if encoder := learn_encoder(Inputs.of(stack, None), metric_of("ae"), 1, None):
+        yield Case(
+            "pairwise(k=), with vectors",
+            lambda: prepared(stack, 1, encoder),
+            sorts,
+            lambda: prepared(lazy, 1, encoder),
+        )
+
+
+def table() -> str:
+    """The table in Markdown."""
+    lines = ["| what | a space | over two sorts | over one by one | bar | holds |", "|---|---|---|---|---|---|"]
     for n in SIZES:
         points = clouds(n)
-        many, count = ao.io.PointClouds(points), len(points)
-        stack = np.array([x.cost for x in many])
-        single = stack.astype(np.float32)
-        sorts, bar = two_sorts(stack), BAR if n == BAR_POINTS else None
-        what = f"{count:,} spaces of {n} points"
-        add = ao.AnchorFeatures.of
-        found.add(
-            f"{what}: features of a stack",
-            count,
-            lambda: ao.AnchorFeatures.of_many(stack),
-            sorts,
-            lambda: [add(x) for x in stack],
-            bar,
-        )
-        found.add(
-            f"{what}: features of a stack in float32",
-            count,
-            lambda: ao.AnchorFeatures.of_many(single),
-            two_sorts(single),
-            lambda: [add(x) for x in single],
-        )
-        found.add(
-            f"{what}: features of points",
-            count,
-            lambda: ao.AnchorFeatures.of_many(many),
-            sorts,
-            lambda: [add(ao.from_points(x)) for x in points],
-            bar,
-        )
-        for n_jobs in (1, 2):
-            found.add(
-                f"{what}: pairwise, {n_jobs} thread{'s' * (n_jobs > 1)}",
-                count,
-                lambda n_jobs=n_jobs: prepared(stack, n_jobs),
-                sorts,
-                lambda n_jobs=n_jobs: prepared(OnDemand(stack), n_jobs),
-                bar,
-            )
-        encoder = learn_encoder(Inputs.of(stack, None), metric_of("ae"), 1, None)
-        if encoder is not None:
-            found.add(
-                f"{what}: pairwise(k=), with vectors",
-                count,
-                lambda: prepared(stack, 1, encoder),
-                sorts,
-                lambda: prepared(OnDemand(stack), 1, encoder),
-            )
-    return "\n".join(found.lines)
+        lines += [row(case, n, len(points)) for case in cases(points)]
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -148,7 +140,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="also write the table to the record")
     options = parser.parse_args()
     kernels = config()["kernels"]
-    text = f"{processor()}, kernels {kernels}, processor time\n\n{rows()}\n"
+    text = f"{processor()}, kernels {kernels}, processor time\n\n{table()}\n"
     print(text)
     if options.write:
         write_results("preparing.py", "--write", text)

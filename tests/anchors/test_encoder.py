@@ -68,6 +68,15 @@ def test_vectors_of_many_are_those_of_each(many, threads):
         assert_same(each.encode_many(features, threads), [each.encode(x) for x in features])
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_vectors_of_many_have_the_bits_of_each_on_the_grid_of_an_index(threads):
+    many = [ao.AnchorFeatures.of(x) for x in clouds(300, weighted=False)]
+    encoder = Encoder.learn(Grid((16, 16), 0.0, 5.0), many.__getitem__, len(many))
+    assert encoder.directions is not None
+    some = [x for x in many if x.levels.dtype == np.float64][:70]
+    assert_same(encoder.encode_many(some, threads), [encoder.encode(x) for x in some])
+
+
 def test_all_directions_together_see_what_the_finer_grid_sees(few_suffice):
     many = clouds(30)
     grid = Grid.around(many, (4, 4))
@@ -75,7 +84,7 @@ def test_all_directions_together_see_what_the_finer_grid_sees(few_suffice):
     x, y = (ao.AnchorFeatures.of(each) for each in clouds(2, seed=1))
     fine = [encoders.details(each, grid) for each in (x, y)]
     whole = Directions.learn(np.array([encoders.details(ao.AnchorFeatures.of(m), grid) for m in many]), 16 * 32)
-    a, b = (whole.coordinates(each) for each in fine)
+    a, b = whole.coordinates(np.array(fine))
     np.testing.assert_allclose(np.linalg.norm(a - b), np.linalg.norm(fine[0] - fine[1]), rtol=1e-9)
     u, v = (encoder.encode(each)[0] for each in (x, y))
     assert np.linalg.norm(u - v) <= np.linalg.norm(a - b) * (1 + 1e-6)

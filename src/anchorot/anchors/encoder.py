@@ -34,7 +34,7 @@ from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid, averages_of_each
 from anchorot.exceptions import InputError
 
-AVERAGED_TOGETHER = 32  # spaces: 2 MB of averages over 16 x 16 cells
+AVERAGED_TOGETHER = 16  # spaces: 1 MB of averages over 16 x 16 cells, which second caches hold
 CELL_DETAIL = 4  # finer cells per cell, each way, of equal cells; more bound hardly better
 DIRECTION_DETAIL = 4, 8  # along x and t, of directions
 MAX_DETAILS = 1 << 15  # cells of the finer grid; beyond, directions cost more than they save
@@ -81,11 +81,12 @@ class Directions:
         return cls(mean, along_x[:, : int(rows.max()) + 1].copy(), along_t[:, :width].copy(), rows * width + columns)
 
     def coordinates(self, details: Float64s) -> Float64s:
-        """Coordinates along the chosen directions, and the norm of the rest."""
+        """Coordinates of each of many spaces along the chosen directions, and the norm of the rest."""
         around = details - self.mean
-        kept = product(product(self.along_x.T, around), self.along_t).ravel()[self.chosen]
-        rest = float(np.vdot(around, around) - np.vdot(kept, kept))
-        return np.append(kept, math.sqrt(max(rest, 0.0)))
+        along = product(product(self.along_x.T, around), self.along_t)
+        kept = np.take(along.reshape(len(details), -1), self.chosen, axis=1)
+        squares = [float(np.vdot(whole, whole) - np.vdot(part, part)) for whole, part in zip(around, kept, strict=True)]
+        return np.column_stack([kept, np.sqrt(np.maximum(squares, 0.0))])
 
     @property
     def widths(self) -> tuple[int, int]:
@@ -189,25 +190,25 @@ class Encoder:
             return half_vector(features, self.grid, self.bounded).astype(np.float32), radius
         if self.directions is None:
             return cell_vector(features, self.grid, self.bounded).astype(np.float32), radius
-        return self._along_directions(features, self.bounded.averages(features, detail_grid(self.grid)))
+        averages = self.bounded.averages(features, detail_grid(self.grid))
+        return self._along_directions([features], averages[None])[0]
 
     def encode_many(self, spaces: Sequence[AnchorFeatures], threads: int = 1) -> list[Sketch]:
-        """The same of many spaces, whose averages are taken in few calls."""
+        """The same of many spaces, in few calls that take no turns with other threads."""
         if self.directions is None or not self.bounded.is_energy:
             return [self.encode(features) for features in spaces]
-        found = []
+        found: list[Sketch] = []
         for start in range(0, len(spaces), AVERAGED_TOGETHER):
             some = spaces[start : start + AVERAGED_TOGETHER]
-            averages = averages_of_each(some, detail_grid(self.grid).cells, threads)
-            found += [self._along_directions(*each) for each in zip(some, averages, strict=True)]
+            found += self._along_directions(some, averages_of_each(some, detail_grid(self.grid).cells, threads))
         return found
 
-    def _along_directions(self, features: AnchorFeatures, averages: Float64s) -> Sketch:
-        """The vector of coordinates along directions, from averages over the cells of the finer grid."""
+    def _along_directions(self, spaces: Sequence[AnchorFeatures], averages: Float64s) -> list[Sketch]:
+        """Vectors of coordinates along directions, from averages over the cells of the finer grid."""
         assert self.directions is not None
-        radius = self.bounded.rounding_radius(features, self.grid)
-        vector = self.directions.coordinates(as_coordinates(averages)).astype(np.float32)
-        return vector, min(radius + REST_ERROR, MAX_RADIUS)
+        vectors = self.directions.coordinates(as_coordinates(averages)).astype(np.float32)
+        radii = (self.bounded.rounding_radius(features, self.grid) for features in spaces)
+        return [(vector, min(radius + REST_ERROR, MAX_RADIUS)) for vector, radius in zip(vectors, radii, strict=True)]
 
 
 class Sketches(NamedTuple):
@@ -311,14 +312,17 @@ def detail_grid(grid: Grid) -> Grid:
 
 
 def as_coordinates(averages: Float64s) -> Float64s:
-    """Averages over equal cells in units in which the whole grid has area 1."""
-    return averages / math.sqrt(averages.size)
+    """Averages over equal cells, along the last two axes, in units in which the whole grid has area 1."""
+    return averages / math.sqrt(math.prod(averages.shape[-2:]))
 
 
 def product(one: Float64s, other: Float64s) -> Float64s:
-    """The product of two matrices, in blocks for which BLAS starts no threads: they would wait longer than it takes."""
-    rows = max(1, SMALL_PRODUCT // other.size)
-    return np.concatenate([one[k : k + rows] @ other for k in range(0, len(one), rows)])
+    """The product of two matrices, in blocks for which BLAS starts no threads: they would wait longer than it takes.
+
+    One of them, or both, may be a stack of matrices.
+    """
+    rows = max(1, SMALL_PRODUCT // math.prod(other.shape[-2:]))
+    return np.concatenate([one[..., k : k + rows, :] @ other for k in range(0, one.shape[-2], rows)], axis=-2)
 
 
 def _sum(arrays: Iterable[Float64s]) -> Float64s:
