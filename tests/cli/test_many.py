@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import anchorot as ao
+from anchorot.cli.many import _closest_pairs
 from anchorot.many import shards
 from tests.command_line import PROGRAM, anchorot, anchorot_each, assert_one_line, write_lines
 
@@ -47,6 +48,45 @@ def test_pairwise_finds_the_nearest(tmp_path):
     assert anchorot("pairwise", *paths, "--nearest", 1, "-o", "knn.csv", cwd=tmp_path).returncode == 0
     rows = list(csv.reader((tmp_path / "knn.csv").read_text().splitlines()))
     assert rows[:2] == [["space", "neighbour", "value"], ["line1.csv", "line2.csv", str(wanted.value[0, 0])]]
+
+
+def test_pairwise_writes_a_matrix_that_is_never_in_memory(tmp_path):
+    paths = write_lines(tmp_path)
+    expected = ao.pairwise([ao.read(path) for path in paths])
+    result, in_json = anchorot_each(
+        ["pairwise", *paths, "-o", "D.npy"], ["pairwise", *paths, "-o", "E.npy", "--json"], cwd=tmp_path
+    )
+    assert result.returncode == 0, result.stderr
+    assert "written: D.npy" in result.stdout
+    for name in ("D.npy", "E.npy"):
+        np.testing.assert_array_equal(np.load(tmp_path / name), expected)
+    found = json.loads(in_json.stdout)
+    assert (found["distances"], found["output"], found["names"][0]) == (None, "E.npy", "line1.csv")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--nearest 1 -o D.npy", "D.npy: --nearest finds two arrays, index and value; write them as .npz or .csv"),
+        ("-o letter.npy", "out='letter.npy' exists and is not an .npy file; choose another file"),
+    ],
+)
+def test_pairwise_refuses_what_is_no_matrix_file(tmp_path, words, message):
+    paths = write_lines(tmp_path)
+    (tmp_path / "letter.npy").write_text("Dear")
+    assert_one_line(anchorot("pairwise", *paths, *words.split(), cwd=tmp_path), message)
+    assert (tmp_path / "letter.npy").read_text() == "Dear"
+
+
+def test_the_closest_pairs_are_those_of_a_sort_of_all():
+    rng = np.random.default_rng(0)
+    d = rng.integers(0, 9, (30, 30)).astype(float)
+    d[rng.random((30, 30)) < 0.2] = np.nan
+    rows, columns = np.triu_indices(30, 1)
+    order = np.argsort(d[rows, columns], kind="stable")[:12]
+    expected = [(int(rows[k]), int(columns[k])) for k in order if not np.isnan(d[rows[k], columns[k]])]
+    assert _closest_pairs(d, 12) == expected
+    assert _closest_pairs(np.full((3, 3), np.nan), 12) == []
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def test_a_damaged_tile_is_recomputed_by_the_job_that_assembles(tmp_path, comput
         ({"shard": "0/2"}, r"shard must be two integers \(i, n\), for job i of n, but got '0/2'"),
         ({"checkpoint": None}, "shard 0 of 2 needs the folder that all jobs share; give it as checkpoint"),
         ({"client": object()}, "client and shard exclude each other"),
-        ({"out": np.empty((24, 24))}, "out and shard exclude each other"),
+        ({"out": np.empty((24, 24))}, "an array as out and shard exclude each other"),
     ],
 )
 def test_bad_shards_are_refused_before_any_work(tmp_path, monkeypatch, change, message):

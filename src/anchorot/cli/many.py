@@ -35,6 +35,7 @@ from anchorot.cli.output import check_extra, doing, new_table, plain, print_fact
 from anchorot.cli.sources import Source, find_sources, spaces_of, unread_all
 from anchorot.cli.writing import Outputs, write_archive, write_csv
 from anchorot.exceptions import printable
+from anchorot.many.matrix import ENDING as MATRIX_ENDING
 from anchorot.many.metrics import METRICS, SQUARED, metric_of
 from anchorot.many.tiles import ASSEMBLED
 
@@ -50,7 +51,9 @@ VALUE_WIDTH, FRAME_WIDTH = 9, 3  # in characters
 @reads_spaces
 def pairwise(
     files: FilesArgument,
-    output: Annotated[Path | None, output_option("Write the result as .csv, or with options as .npz.")] = None,
+    output: Annotated[
+        Path | None, output_option("Write as .csv, with options as .npz, or, if larger than memory, as .npy.")
+    ] = None,
     nearest: Annotated[int | None, option("Find this many neighbours of each, instead of the matrix.", min=1)] = None,
     picture: Annotated[Path | None, option("Draw the matrix and a map of all, as .png, .svg or .pdf.")] = None,
     metric: MetricOption = "ae",
@@ -79,11 +82,14 @@ def pairwise(
     options = metric_of(metric, p, robust, ground=ground, **options).options
     job = None if shard is None else _parse_shard(shard)
     outputs = Outputs(*files)
-    outputs.announce(output, ".npz", ".csv")
+    outputs.announce(output, ".npz", ".csv", MATRIX_ENDING)
     outputs.announce_picture(picture)
     outputs.announce_folder(checkpoint)
+    matrix_file = output if output is not None and output.suffix.lower() == MATRIX_ENDING else None
     if nearest is not None and picture is not None:
         raise ao.InputError("--picture draws the matrix, which --nearest does not compute; leave one of them out")
+    if nearest is not None and matrix_file is not None:
+        raise ao.InputError(f"{output}: --nearest finds two arrays, index and value; write them as .npz or .csv")
     sources = find_sources(files)
     if output is None and picture is None and not as_json and len(sources) > MOST_PRINTED:
         what = "a matrix of" if nearest is None else "a table of the neighbours of"
@@ -103,6 +109,7 @@ def pairwise(
             checkpoint=checkpoint,
             shard=job,
             errors="skip" if skip_errors else "raise",
+            out=matrix_file,
         )
     seconds = time.perf_counter() - start
     if found is None:
@@ -113,13 +120,18 @@ def pairwise(
     if isinstance(found, ao.Neighbors):
         arrays = {"index": found.index, "value": found.value}
     rows_of = _matrix_rows if nearest is None else _neighbor_rows
-    outputs.save(output, lambda path: _write(path, sources, options, reading, rows_of, **arrays))
+    if matrix_file is None:
+        outputs.save(output, lambda path: _write(path, sources, options, reading, rows_of, **arrays))
+    else:
+        outputs.note_written(matrix_file)
     outputs.save_picture(picture, lambda: _draw_matrix(arrays["distances"], sources, metric))
     if as_json:
         names = [source.name for source in sources]
         facts = {**options, "reading": recorded(reading), "names": names}
         facts |= {} if shard is None else {"shard": shard, "assembled": True}
-        print_json({**facts, **{name: array.tolist() for name, array in arrays.items()}, "seconds": seconds})
+        in_json = {name: array.tolist() for name, array in arrays.items()}
+        facts |= in_json if matrix_file is None else {"distances": None, "output": str(matrix_file)}
+        print_json({**facts, "seconds": seconds})
     else:
         title = f"{metric}{' of ranks' * robust} of {len(sources)} spaces"
         if isinstance(found, ao.Neighbors):
@@ -175,12 +187,19 @@ def _matrix_table(title: str, distances: Float64s, sources: list[Source]) -> "Ta
             table.add_row(plain(name), *(f"{value:.4g}" for value in row))
         return table
     table = new_table(title, "nearest", "to", "value")
-    rows, columns = np.triu_indices(len(distances), 1)
-    values = distances[rows, columns]
-    for k in np.argsort(values, kind="stable")[:MOST_PRINTED]:
-        if not np.isnan(values[k]):
-            table.add_row(plain(names[rows[k]]), plain(names[columns[k]]), f"{values[k]:.6g}")
+    for i, j in _closest_pairs(distances, MOST_PRINTED):
+        table.add_row(plain(names[i]), plain(names[j]), f"{distances[i, j]:.6g}")
     return table
+
+
+def _closest_pairs(distances: Float64s, count: int) -> list[tuple[int, int]]:
+    """The pairs of the smallest distances, one row in memory at a time; NaN is none."""
+    best: list[tuple[float, int, int]] = []
+    for i, row in enumerate(distances):
+        near = i + 1 + np.flatnonzero(row[i + 1 :] <= (best[-1][0] if len(best) == count else np.inf))
+        near = near[np.argsort(row[near], kind="stable")[:count]]
+        best = sorted([*best, *((float(row[j]), i, j) for j in near.tolist())])[:count]
+    return [(i, j) for _, i, j in best]
 
 
 def _write(

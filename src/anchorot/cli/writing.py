@@ -95,6 +95,10 @@ class Outputs:
         else:
             self._written.append(path)
 
+    def note_written(self, path: Path) -> None:
+        """List a file that is written already."""
+        self._written.append(path)
+
     def save_picture(self, path: Path | None, draw: Callable[[], "Figure"]) -> None:
         """Draw and save a picture, if there is a path for it."""
         if path is not None:

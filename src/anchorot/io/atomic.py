@@ -2,32 +2,40 @@
 
 import errno
 import os
+import re
 import secrets
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 STALE_SECONDS = 3600.0  # age after which a temporary file is considered abandoned
 MAX_STEM_LENGTH, MAX_SUFFIX_LENGTH = 24, 16  # of a temporary name
+LONG_FILE = re.compile(r"\.(?P<stem>.*)-[0-9a-f]{8}\.anchorot-new(-journal)?")  # SQLite adds the latter
+MAX_LONG_STEM_LENGTH = 48  # of the name of a file that is written for long
 
 
 @contextmanager
 def replacing(
-    path: str | os.PathLike[str], *, follows_links: bool = True, unless_there: bool = False
+    path: str | os.PathLike[str], *, follows_links: bool = True, unless_there: bool = False, is_long: bool = False
 ) -> Iterator[Path]:
     """Yield a temporary path beside `path` to write to; rename it to `path` if the block succeeds.
 
     A link is followed or raises an error, and only regular files are replaced. With `unless_there` no file is replaced:
-    if two processes write at the same time, the first wins. Errors in writing are `OSError`s that name `path`.
+    if two processes write at the same time, the first wins. Errors in writing are `OSError`s that name `path`. With
+    `is_long` the block does other work too, and names its errors itself (`naming`); what killed processes left of
+    `path` is removed.
     """
     with naming(path, None):
         target = _target(path, follows_links)
-        temporary = _new_file_beside(target, Path(path).suffix)
+        if is_long:
+            remove_leftovers(target)
+        temporary = long_file_beside(target) if is_long else _new_file_beside(target, Path(path).suffix)
     try:
-        with naming(path, temporary):
+        with nullcontext() if is_long else naming(path, temporary):
             yield temporary
+        with naming(path, temporary):
             if not (unless_there and _has_linked(temporary, target)):
                 temporary.replace(target)
     finally:
@@ -91,6 +99,23 @@ def _target(path: str | os.PathLike[str], follows_links: bool) -> Path:
 def _new_file_beside(target: Path, suffix: str) -> Path:
     """Create an empty file with a recognisable name; NumPy and matplotlib need the suffix."""
     return new_file(target, target.stem[:MAX_STEM_LENGTH], suffix if len(suffix) <= MAX_SUFFIX_LENGTH else "")
+
+
+def long_file_beside(target: Path) -> Path:
+    """Create an empty file to write to for long, whose name tells that it is ours and of what."""
+    return new_file(target, _long_stem(target), ".anchorot-new")
+
+
+def remove_leftovers(target: Path) -> None:
+    """Remove what killed processes left of a file that is written for long."""
+    for file in target.parent.iterdir():
+        found = LONG_FILE.fullmatch(file.name)
+        if found is not None and found["stem"] == _long_stem(target):
+            remove_stale([file])
+
+
+def _long_stem(target: Path) -> str:
+    return target.name.lstrip(".")[:MAX_LONG_STEM_LENGTH]
 
 
 def new_file(beside: Path, stem: str, suffix: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Generator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -25,6 +25,7 @@ from anchorot.io.cohort import Cohort
 from anchorot.io.options import check_keywords
 from anchorot.many.cohort_distances import CohortDistances
 from anchorot.many.job import Job, Preparation, ProcessWorkers, SpaceSummary, ThreadWorkers, summarise
+from anchorot.many.matrix import Matrix, as_array, checked_out, matrix, shape_of
 from anchorot.many.metrics import ARRANGEMENT, lists_metrics, metric_of, metric_options
 from anchorot.many.nearest import STRIP_ROWS, NearestJob, check_k, learn_encoder, neighbors_of, strip_width, strips
 from anchorot.many.shards import Shard
@@ -110,7 +111,7 @@ def pairwise(
     errors: str = "raise",
     memory: int | str = "2GiB",
     tile: int | None = None,
-    out: Float64s | None = None,
+    out: Float64s | str | os.PathLike[str] | None = None,
     **reading: Any,
 ) -> Float64s | Neighbors | None:
     """Compare all pairs of spaces, or all spaces with all others; or find the nearest of each, without a matrix.
@@ -187,8 +188,10 @@ def pairwise(
     tile : int, optional
         Side of a tile, or with `k` rows of a strip; by default small enough for many of them. One checkpoint keeps to
         one side.
-    out : ndarray of float64, shape (N, N) or (N, M), optional
-        Where to put the result, such as a memory-mapped file. Not with `k`.
+    out : ndarray of float64, shape (N, N) or (N, M), or path, optional
+        Where to put the result. A path ending in .npy gets a file, which takes its place on disk before any work and
+        appears under its name when it is complete; the result is then a read-only memory map of it, and memory does not
+        grow with N². Without `out`, a matrix larger than the free memory is refused. Not with `k`.
     **reading
         Options of :func:`read` for paths, such as ``n_points=200``. Points are drawn by the seed ``rng=0`` unless
         another is given; with ``rng=None`` one is drawn for all files. ``cache=False`` reads without the user's cache.
@@ -224,6 +227,7 @@ def pairwise(
     check_choice(errors, "errors", ("raise", "skip"))
     folder = None if checkpoint is None else Path(checkpoint)
     shard = None if shard is None else _check_shard(shard, folder, client, out)
+    target = checked_out(out, inputs, k)
     devices = [] if device is None else _devices(device, backend, client)
     how = {"skip": errors == "skip", "progress": progress}
     attribute_rule = _attribute_rule(inputs, metric, attributes, max_cost, robust, n_jobs, client, **how)
@@ -237,16 +241,18 @@ def pairwise(
 
         check_for_device(chosen)
         least = DEVICE_SIDE[metric]
-    values = _result(out, inputs, count) if shard is None else None  # else only one job needs the memory
     manifest = None if folder is None else read_manifest(folder)
     side = _side(manifest, tile, inputs, least)
     prepared = Preparation(chosen, folder is not None, encoder).apply_to(inputs)
     job = Job(chosen, prepared) if count is None else NearestJob(chosen, prepared, count, encoder)
-    with _workers(job, n_jobs, backend, client, devices, check_bytes(memory, "memory"), side) as workers:
+    budget = check_bytes(memory, "memory")
+    with ExitStack() as results, _workers(job, n_jobs, backend, client, devices, budget, side) as workers:
+        # Of several jobs only the one that assembles the matrix needs the memory, or the file.
+        values = results.enter_context(_results(target, inputs, count)) if shard is None else None
         summaries = _prepare(workers, **how)
         if manifest is None and tile is None and client is None and not devices and count is None:
             mean_bytes = sum(summary.n_bytes for summary in summaries) // len(summaries)
-            shape = inputs.n, inputs.m or inputs.n
+            shape = shape_of(inputs)
             if folder is None:
                 side = larger_side(side, mean_bytes, *shape, n_workers(n_jobs))
             elif chosen.is_quick:
@@ -262,7 +268,7 @@ def pairwise(
         with share or nullcontext():
             if share is not None and not share.fill(workers, tiles, summaries, progress):
                 return None
-            values = _result(None, inputs, count) if values is None else values
+            values = results.enter_context(_results(target, inputs, count)) if values is None else values
             with closing(_finish_tiles(workers, store, tiles, summaries, progress)) as finished:
                 for place, found in finished:
                     _put(values, place, found.values, mirrored=inputs.m is None and count is None)
@@ -270,11 +276,12 @@ def pairwise(
                     n_failed += found.n_failed
             if share is not None:
                 share.note_assembled()
-    result: Float64s | Neighbors = values
+    numbers = as_array(values)
+    result: Float64s | Neighbors = numbers
     if isinstance(spaces, Cohort) and others is None and count is None:
-        result = CohortDistances.of(values, spaces, metric, attribute_rule)
+        result = CohortDistances.of(numbers, spaces, metric, attribute_rule)
     if count is not None:
-        result, n_unconverged, n_failed = neighbors_of(values, count, inputs)
+        result, n_unconverged, n_failed = neighbors_of(numbers, count, inputs)
     if n_unconverged:
         warnings.warn(f"the solver did not converge for {n_unconverged} pairs", ConvergenceWarning, stacklevel=2)
     if n_failed:
@@ -308,17 +315,9 @@ def _attribute_rule(
         return attribute_rule_of(Outlines(spaces, robust=robust, **how), attributes, max_cost, robust=robust)
 
 
-def _result(out: Float64s | None, inputs: Inputs, k: int | None) -> Float64s:
-    shape = (inputs.n, inputs.n if inputs.m is None else inputs.m)
-    if k is not None:
-        if out is not None:
-            raise InputError("out is for the matrix of all pairs, but k asks for neighbours; leave one of them out")
-        return np.empty((inputs.n, strip_width(k)))
-    if out is None:
-        return np.empty(shape)
-    if out.shape != shape or out.dtype != np.float64:
-        raise InputError(f"out has shape {out.shape} and dtype {out.dtype}, but float64 of shape {shape} is needed")
-    return out
+def _results(target: Float64s | Path | None, inputs: Inputs, k: int | None) -> AbstractContextManager[Matrix]:
+    """What tiles are put into: the matrix, or with k what strips say."""
+    return matrix(target, shape_of(inputs)) if k is None else nullcontext(np.empty((inputs.n, strip_width(k))))
 
 
 def _check_shard(shard: Any, folder: Path | None, client: Any, out: object) -> tuple[int, int] | None:
@@ -336,12 +335,12 @@ def _check_shard(shard: Any, folder: Path | None, client: Any, out: object) -> t
         raise InputError(
             "client and shard exclude each other: a cluster divides the work itself; leave one of them out"
         )
-    if out is not None:
-        raise InputError("out and shard exclude each other; give out to a call without shard, when all jobs have ended")
+    if isinstance(out, np.ndarray):
+        raise InputError("an array as out and shard exclude each other; give a path, which the last job writes")
     return None if n == 1 else (i, n)
 
 
-def _put(values: Float64s, tile: Tile, found: Float64s, mirrored: bool) -> None:
+def _put(values: Matrix, tile: Tile, found: Float64s, mirrored: bool) -> None:
     rows, columns = (slice(part.start, part.stop) for part in (tile.rows, tile.columns))
     values[rows, columns] = found
     if mirrored:

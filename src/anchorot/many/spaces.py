@@ -108,8 +108,8 @@ class Inputs:
     def label(self, index: int) -> str:
         """The name of its file if that is at hand, else what the caller knows the space as."""
         entry = self.spaces[index] if index < self.n and isinstance(self.spaces, list | tuple) else None
-        path = entry.path if isinstance(entry, Unread) else entry
-        return name_of(Path(path)) if isinstance(path, str | os.PathLike) else self.name(index)
+        path = _path_of(entry)
+        return self.name(index) if path is None else name_of(path)
 
     def load(self, index: int, read: Callable[[Unread], Any] = Unread.__call__) -> Any:
         """Load a space and prepare it; an `InputError` that names it says why it is bad. Files are read by `read`."""
@@ -161,6 +161,10 @@ class Inputs:
         """Ranges of at most `side` spaces, each of one sequence."""
         return pieces(range(self.n), side) + pieces(range(self.n, len(self)), side)
 
+    def files(self) -> Iterator[Path]:
+        """Paths of entries that are at hand already; their folders may be relative to that of the caller."""
+        return (Path(self.folder, path) for path in map(_path_of, self.listed()) if path is not None)
+
     def listed(self) -> Iterator[Any]:
         """Entries that are at hand already."""
         for side in (self.spaces, self.others):
@@ -186,6 +190,14 @@ def check_collection(spaces: Any, name: str, *, in_any_order: bool = True) -> No
     if is_one or not (is_sequence or (hasattr(spaces, "__iter__") and not in_any_order)):
         advice = getattr(spaces, "not_a_space", "make it a list")
         raise InputError(f"{name} must be a sequence of spaces, arrays or paths, but got {type_of(spaces)}; {advice}")
+
+
+def _path_of(entry: Any) -> Path | None:
+    """The file that an entry is read from, if it is one."""
+    if isinstance(entry, partial) and entry.func is read and len(entry.args) == 1:
+        entry = entry.args[0]
+    path = entry.path if isinstance(entry, Unread) else entry
+    return Path(path) if isinstance(path, str | os.PathLike) else None
 
 
 def _length(spaces: Any, name: str, least: int) -> int:

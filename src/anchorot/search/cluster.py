@@ -17,6 +17,7 @@ from anchorot._typing import Int64s
 from anchorot.anchors.encoder import MAX_LEARNED, Encoder
 from anchorot.anchors.grid import Grid
 from anchorot.exceptions import AnchorotError, InputError
+from anchorot.io.atomic import long_file_beside
 from anchorot.io.options import PathLike
 from anchorot.io.safe_open import collecting_notes, note
 from anchorot.many.cluster import Cluster
@@ -26,7 +27,7 @@ from anchorot.search.file import IndexFile, StaleError, new_file
 from anchorot.search.file_format import Header
 from anchorot.search.preprocessing import Kept, View
 from anchorot.search.query import QueryResult, Reader, merge_results
-from anchorot.search.sqlite_files import naming, new_name
+from anchorot.search.sqlite_files import naming
 from anchorot.search.updates import Staged, check_names, choose_encoder, copy_spaces, write_index
 
 SPACES_PER_TASK = 1 << 16  # whose vectors one task compares, at the most; not tuned
@@ -170,7 +171,7 @@ def make_part(
             notes.extend((index, text) for text in own)
 
     with _file_errors():
-        part = new_name(Path(beside))
+        part = long_file_beside(Path(beside))
         try:
             with naming(Path(beside), part):
                 write_index(part, loaded(), names, view, encoder, strip.start)

@@ -27,6 +27,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from anchorot.exceptions import AnchorotError, InputError
+from anchorot.io.atomic import long_file_beside, remove_leftovers
 from anchorot.search.file_format import (
     MAX_ID,
     Batch,
@@ -46,9 +47,7 @@ from anchorot.search.sqlite_files import (
     check_is_index,
     check_replaceable,
     naming,
-    new_name,
     refuse,
-    remove_leftovers,
 )
 
 SCHEMA = (
@@ -384,7 +383,7 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = replaceable(path)
     remove_leftovers(target)
-    temporary = new_name(target)
+    temporary = long_file_beside(target)
     try:
         with naming(target, temporary):
             yield temporary

@@ -5,7 +5,6 @@ the index: it would play the file back into the index, write to it, and delete i
 """
 
 import os
-import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from anchorot.exceptions import InputError
-from anchorot.io.atomic import new_file, remove_stale
 from anchorot.io.names import name_of
 from anchorot.io.safe_open import opened
 
@@ -25,8 +23,6 @@ VERSION_OF_ENERGIES = 1  # of an index of Anchor Energies, which earlier version
 PAGE_BYTES = 8192  # twice SQLite's default: features are blobs of several kB
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 JOURNAL_HEAD_BYTES = 28  # these 8 bytes, and five numbers of 4 bytes, the last of them the page size
-NEW_FILE = re.compile(r"\.(?P<stem>.*)-[0-9a-f]{8}\.anchorot-new(-journal)?")
-MAX_STEM = 48  # characters of an index's name in that of its new file
 
 
 # -- an index --------------------------------------------------------------------------------------------------------
@@ -107,11 +103,6 @@ def _is_journal(path: Path) -> bool:
 # -- new files -------------------------------------------------------------------------------------------------------
 
 
-def new_name(target: Path) -> Path:
-    """Create an empty file beside another."""
-    return new_file(target, _stem(target), ".anchorot-new")
-
-
 @contextmanager
 def naming(target: Path, temporary: Path) -> Iterator[None]:
     """Make errors about a temporary file name the index that it was for."""
@@ -121,15 +112,3 @@ def naming(target: Path, temporary: Path) -> Iterator[None]:
         if error.filename not in (temporary, str(temporary)):
             raise
         raise OSError(error.errno, error.strerror, str(target)) from None
-
-
-def remove_leftovers(target: Path) -> None:
-    """Remove temporary files that killed processes left beside an index."""
-    for file in target.parent.iterdir():
-        found = NEW_FILE.fullmatch(file.name)
-        if found is not None and found["stem"] == _stem(target):
-            remove_stale([file])
-
-
-def _stem(target: Path) -> str:
-    return target.name.lstrip(".")[:MAX_STEM]
