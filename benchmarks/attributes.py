@@ -8,7 +8,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 
 import anchorot as ao
-from anchorot.anchors.attribute_features import energy_profile
+from anchorot.anchors.attribute_features import cost_profile
 from energy import energy_of
 from measure import Row, at_most, cloud, table
 
@@ -60,7 +60,7 @@ def max_cost_rows() -> list[Row]:
 def max_cost_row(x: ao.Space, y: ao.Space, attributes: str | None, max_costs: np.ndarray) -> Row:
     fx, fy = (ao.AnchorFeatures.of(side, attributes=attributes, max_cost=float(max_costs[-1])) for side in (x, y))
     what = f"AE at {len(max_costs)} max_costs over AE at one, attributes={attributes}, n=m={LARGE}, from features"
-    return at_most(what, 6, lambda: energy_profile(fx, fy, max_costs), lambda: fx.energy_to(fy), repeat=9)
+    return at_most(what, 6, lambda: cost_profile(fx, fy, max_costs), lambda: fx.energy_to(fy), repeat=9)
 
 
 ALL = (type_rows, pair_rows, max_cost_rows)

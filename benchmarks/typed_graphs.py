@@ -32,7 +32,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 import anchorot as ao
-from anchorot.anchors.attribute_features import energy_profile
+from anchorot.anchors.attribute_features import cost_profile
 
 sys.path.append(str(Path(__file__).parents[1]))  # for where the data are
 from experiments.data import data_folder
@@ -82,7 +82,7 @@ def energies(collection: Collection, attributes: str | None) -> Matrices:
     curves = np.zeros((len(features), len(features), len(REACHES)))
     for i, x in enumerate(features):
         for j, y in enumerate(features[:i]):
-            curves[i, j] = curves[j, i] = energy_profile(x, y, REACHES)
+            curves[i, j] = curves[j, i] = cost_profile(x, y, REACHES)
     return list(np.moveaxis(curves, 2, 0))
 
 

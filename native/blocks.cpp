@@ -5,6 +5,7 @@
 // less that of the second's. The energy is the integral of 2 |D|^2 over t and over x up to max_cost: a sum of squares
 // over the gaps of the merged order, as without attributes (merge.cpp), but D need not end at zero.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -155,7 +156,7 @@ void block_energies(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs
 }
 
 void block_profile(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, const MaxCosts& max_costs,
-                   double* out, int threads) {
+                   int power, double* out, int threads) {
   const std::vector<Pair> all = pairs_of(x, y, pairs);
   const std::vector<Task> tasks = tasks_of(all);
   std::vector<Profile> part(tasks.size(), Profile(max_costs));
@@ -169,12 +170,12 @@ void block_profile(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs&
           pair.x.at(segment.k), pair.x.count, pair.y.at(segment.l), pair.y.count, last(max_costs),
           [&](double from, double to) {
             const double d = count_x * pair.mass_x - count_y * pair.mass_y;
-            part[k].add(from, to, segment.width * d * d);
+            part[k].add(from, to, segment.width * (power == 1 ? std::fabs(d) : d * d));
           },
           [&](std::size_t) { ++count_x; }, [&](std::size_t) { ++count_y; });
     }
   });
-  sum_up(part, max_costs, 2, out);
+  sum_up(part, max_costs, power, out);
 }
 
 void vector_profile(const VectorLevels& x, const VectorLevels& y, const MaxCosts& max_costs, double* out, int threads) {

@@ -96,9 +96,9 @@ struct MaxCosts {
 // out[pair] = 2 integral over t and x <= max_cost of D(x, t)^2, D the mass of x's numbers up to x less that of y's
 void block_energies(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, double max_cost, double* out,
                     int threads);
-// out[r] = the sum of those over all pairs, up to max_costs[r]
+// out[r] = the sum of those over all pairs, up to max_costs[r] (power 2); or of the integrals of |D| (power 1)
 void block_profile(const LevelBlocks& x, const LevelBlocks& y, const BlockPairs& pairs, const MaxCosts& max_costs,
-                   double* out, int threads);
+                   int power, double* out, int threads);
 
 // Levels whose numbers weigh what their anchors do, vectors.
 struct VectorLevels {
@@ -190,8 +190,8 @@ constexpr double kHeightUnit = 1.0 / static_cast<double>(std::int64_t{1} << 62);
 
 double sweep_energy(const Events& x, const Events& y, int threads);  // AE_1
 double sweep_transport(const Events& x, const Events& y, int threads);  // SAW_1
-// out[r] = AE_1 of positions up to max_costs[r]
-void sweep_profile(const Events& x, const Events& y, const MaxCosts& max_costs, double* out, int threads);
+// out[r] = AE_1 (power 2) or SAW_1 (power 1) of positions up to max_costs[r]
+void sweep_profile(const Events& x, const Events& y, const MaxCosts& max_costs, int power, double* out, int threads);
 
 // How the quantiles of all rows of one collection move as the level rises from 0 to 1.
 struct LevelMoves {

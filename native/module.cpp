@@ -164,14 +164,14 @@ void bind_blocks(nb::module_& m) {
   m.def(
       "block_profile",
       [](const nb::tuple& x, const nb::tuple& y, Matrix<const std::int64_t> pairs, Vector<const double> max_costs,
-         Vector<double> out, int threads) {
+         int power, Vector<double> out, int threads) {
         const LevelBlockArrays blocks_x(x), blocks_y(y);
         run([&] {
-          anchorot::block_profile(blocks_x.view(), blocks_y.view(), pairs_of(pairs), max_costs_of(max_costs), out.data(),
-                                  threads);
+          anchorot::block_profile(blocks_x.view(), blocks_y.view(), pairs_of(pairs), max_costs_of(max_costs), power,
+                                  out.data(), threads);
         });
       },
-      "x"_a, "y"_a, "pairs"_a, "max_costs"_a, "out"_a, "threads"_a);
+      "x"_a, "y"_a, "pairs"_a, "max_costs"_a, "power"_a, "out"_a, "threads"_a);
 }
 
 void bind_vectors(nb::module_& m) {
@@ -417,13 +417,14 @@ void bind_events(nb::module_& m) {
       "x"_a, "mass"_a, "out"_a);
   m.def(
       "sweep_profile",
-      [](const nb::tuple& x, const nb::tuple& y, Vector<const double> max_costs, Vector<double> out, int threads) {
+      [](const nb::tuple& x, const nb::tuple& y, Vector<const double> max_costs, int power, Vector<double> out,
+         int threads) {
         const EventArrays events_x(x), events_y(y);
         run([&] {
-          anchorot::sweep_profile(events_x.view(), events_y.view(), max_costs_of(max_costs), out.data(), threads);
+          anchorot::sweep_profile(events_x.view(), events_y.view(), max_costs_of(max_costs), power, out.data(), threads);
         });
       },
-      "x"_a, "y"_a, "max_costs"_a, "out"_a, "threads"_a);
+      "x"_a, "y"_a, "max_costs"_a, "power"_a, "out"_a, "threads"_a);
   m.def(
       "event_averages",
       [](const nb::tuple& events, const nb::tuple& grid, Matrix<double> out) {

@@ -38,12 +38,13 @@ class Profile {
   std::size_t at_ = 0;
 };
 
-// out[r] = factor times the integral up to max_costs[r], from the parts of an integral in the order given.
-inline void sum_up(const std::vector<Profile>& parts, const MaxCosts& max_costs, double factor, double* out) {
+// out[r] = power times the integral up to max_costs[r], from the parts of an integral in the order given: AE is 2 times
+// the integral of D^2, SAW_1 once that of |D|.
+inline void sum_up(const std::vector<Profile>& parts, const MaxCosts& max_costs, int power, double* out) {
   double total = 0;
   for (std::size_t r = 0; r < max_costs.count; ++r) {
     for (const Profile& part : parts) total += part.between()[r];
-    out[r] = factor * total;
+    out[r] = power * total;
   }
 }
 

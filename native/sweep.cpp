@@ -112,10 +112,12 @@ double sweep_transport(const Events& x, const Events& y, int threads) {
   return sum;
 }
 
-void sweep_profile(const Events& x, const Events& y, const MaxCosts& max_costs, double* out, int threads) {
-  const std::vector<Profile> parts = sweep_stretches<SquaredHeights>(x, y, Profile(max_costs), threads);
+void sweep_profile(const Events& x, const Events& y, const MaxCosts& max_costs, int power, double* out, int threads) {
+  const std::vector<Profile> parts = power == 1
+                                         ? sweep_stretches<AbsoluteHeights>(x, y, Profile(max_costs), threads)
+                                         : sweep_stretches<SquaredHeights>(x, y, Profile(max_costs), threads);
   if (parts.empty()) std::fill(out, out + max_costs.count, std::numeric_limits<double>::infinity());
-  else sum_up(parts, max_costs, 2, out);
+  else sum_up(parts, max_costs, power, out);
 }
 
 }  // namespace anchorot

@@ -1,12 +1,17 @@
 """Anchor Energy with attributes and max_cost: types, features and local comparisons."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.anchors.attribute_features import attribute_features, energy_profile
+from anchorot._kernels import numpy as numpy_kernels
+from anchorot.anchors import attribute_features as attribute_features_module
+from anchorot.anchors import features as features_module
+from anchorot.anchors.attribute_features import SLICED_POWER, attribute_features, cost_profile
 from anchorot.anchors.attributes import attribute_rule_of
 from tests import reference
 from tests.strategies import costs, scale_of, spaces, weight_vectors
@@ -155,9 +160,44 @@ def test_all_reaches_at_once_are_each_by_itself(x, y, attributes):
     max_costs = np.unique(np.linspace(-1.5, largest(x, y) + 1, 7))
     attribute_rule = attribute_rule_of((x, y), attributes, max_costs[-1])
     fx, fy = (attribute_features(side, attribute_rule, robust=False) for side in (x, y))
-    profile = energy_profile(fx, fy, max_costs)
+    profile = cost_profile(fx, fy, max_costs)
     for max_cost, energy in zip(max_costs, profile, strict=True):
         alike(energy, ao.anchor_energy(x, y, attributes=attributes, max_cost=max_cost), x, y)
+
+
+def exactly_typed(space, types):
+    """Costs, weights and types, with fractions for numbers."""
+    weights = [Fraction(w).limit_denominator(100) for w in space.weights]
+    return [[Fraction(float(c)) for c in row] for row in space.cost], weights, types
+
+
+@FEW
+@given(typed_spaces(), typed_spaces(), st.sampled_from([None, "types"]))
+def test_the_profile_of_saw_is_the_integral_up_to_each_cost_by_either_set_of_kernels(x, y, attributes):
+    max_costs = np.unique(np.linspace(-1.5, largest(x, y) + 1, 5))
+    rule = attribute_rule_of((x, y), attributes, max_costs[-1])
+    features = [attribute_features(side, rule, robust=False) for side in (x, y)]
+    sides = [exactly_typed(side, side.types if attributes else "a" * side.n) for side in (x, y)]
+    wanted = [float(reference.typed_sliced(*sides, Fraction(end))) for end in max_costs]
+    close = pytest.approx(wanted, rel=1e-9, abs=1e-9 * scale_of(x, y))
+    assert cost_profile(*features, max_costs, SLICED_POWER) == close
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (attribute_features_module, features_module):
+            patch.setattr(module, "kernels", numpy_kernels)
+        assert cost_profile(*features, max_costs, SLICED_POWER) == close
+
+
+@given(typed_spaces(), typed_spaces(), st.sampled_from([None, "types"]))
+def test_the_profile_of_saw_rises_to_saw(x, y, attributes):
+    ends = np.unique(np.linspace(min(x.cost.min(), y.cost.min()), largest(x, y) + 1, 9))
+    rule = attribute_rule_of((x, y), attributes, ends[-1])
+    fx, fy = (attribute_features(side, rule, robust=False) for side in (x, y))
+    profile, slack = cost_profile(fx, fy, ends, SLICED_POWER), 1e-12 * scale_of(x, y)
+    assert (np.diff(profile, prepend=0.0) >= -slack).all()
+    whole = ao.sliced_anchor_wasserstein(x, y, attributes=attributes, max_cost=ends[-1])
+    assert profile[-1] == pytest.approx(whole, rel=1e-11, abs=slack)
+    if attributes is None:
+        assert profile[-1] == pytest.approx(ao.sliced_anchor_wasserstein(x, y), rel=1e-11, abs=slack)
 
 
 @FEW

@@ -179,7 +179,7 @@ def test_type_pairs_sum_up_to_the_whole_band():
     assert found.pairs == (("A", "A"), ("A", "B"), ("A", "C"), ("B", "B"), ("B", "C"), ("C", "C"))
     assert found.pair_effects.shape == found.pair_pvalues.shape == found.pair_adjusted_pvalues.shape == (6, 3)
     assert (found.pair_pvalues >= 1 / 50).all()
-    from anchorot.anchors.attribute_features import attribute_features, energy_profile, pair_profiles
+    from anchorot.anchors.attribute_features import attribute_features, cost_profile, pair_profiles
     from anchorot.anchors.attributes import attribute_rule_of
 
     attribute_rule = attribute_rule_of(spaces, "types", 1.0)
@@ -191,7 +191,7 @@ def test_type_pairs_sum_up_to_the_whole_band():
     max_costs = np.array([0.1, 0.4, 1.0])
     for x, y in ((0, 1), (0, 2), (2, 3), (3, 0)):
         parts = pair_profiles(features[x], features[y], max_costs, tuple("ABC"))
-        assert parts.sum(axis=0) == pytest.approx(energy_profile(features[x], features[y], max_costs))
+        assert parts.sum(axis=0) == pytest.approx(cost_profile(features[x], features[y], max_costs))
 
 
 def test_the_types_that_are_close_are_named():

@@ -1,5 +1,7 @@
 """At which distance groups differ: properties of the test, its level and its power."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -50,14 +52,15 @@ def two(count):
     return np.repeat(["a", "b"], count)
 
 
+@pytest.mark.parametrize("metric", ["ae", "saw"])
 @pytest.mark.parametrize("attributes", [None, "types"])
-def test_every_band_is_a_group_test_of_its_part_of_the_energy(attributes):
+def test_every_band_is_a_group_test_of_its_part_of_the_distance(attributes, metric):
     spaces = tissues(0, "mixed", "segregated", count=4, n=20)
     max_costs = np.array([0.2, 0.5, 0.9])
-    found = ao.scale_test(spaces, two(4), max_costs, attributes=attributes, n_resamples=9, rng=0)
+    found = ao.scale_test(spaces, two(4), max_costs, metric=metric, attributes=attributes, n_resamples=9, rng=0)
     below = 0.0
     for k, max_cost in enumerate(max_costs):
-        upto = energies(spaces, attributes=attributes, max_cost=max_cost)
+        upto = ao.pairwise(spaces, metric=metric, attributes=attributes, max_cost=max_cost, progress=False)
         band = ao.group_test(upto - below, two(4), n_resamples=9, rng=0, post_hoc=False)
         below = upto
         f = np.append(band.statistic, band.null)
@@ -100,9 +103,10 @@ def test_a_share_beyond_the_limit_is_a_band_where_groups_differ(level):
     assert (found.limit(0.001) == np.inf).all()
 
 
+@pytest.mark.parametrize("metric", ["ae", "saw"])
 @pytest.mark.parametrize("gap", [0.01, 0.03])
-def test_the_distance_of_pairs_is_found(gap):
-    found = ao.scale_test(lines(2, n=40, count=10) + lines(3, gap, n=40, count=10), two(10), rng=0)
+def test_the_distance_of_pairs_is_found(gap, metric):
+    found = ao.scale_test(lines(2, n=40, count=10) + lines(3, gap, n=40, count=10), two(10), metric=metric, rng=0)
     assert found.pvalue <= 0.05
     low, high = found.band
     assert gap == pytest.approx(low, rel=0.25)
@@ -164,6 +168,29 @@ def test_level(test, attributes):
         return found.pvalue
 
     level_of(pvalue, 400)
+
+
+@pytest.mark.parametrize("attributes", [None, "types"])
+@pytest.mark.parametrize("metric", ["ae", "saw"])
+def test_of_all_labellings_no_more_than_their_share_reach_a_p_value(metric, attributes):
+    """Exchangeable spaces: every labelling of six is as likely, and each is tested against all 20 of them."""
+    spaces = [ao.Space(cost, types=list("aabbb")) for cost in lines(3, n=5, count=6)]
+    labellings = [[k in chosen for k in range(6)] for chosen in combinations(range(6), 3)]
+    options = {"metric": metric, "attributes": attributes, "progress": False}
+    found = [ao.scale_test(spaces, labels, [0.2, 0.5, 1.0], **options) for labels in labellings]
+    for test in found:
+        assert test.n_assignments == 20 / 2  # naming the groups the other way round is the same
+    for level in np.arange(1, 11) / 10:
+        assert np.mean([test.pvalue <= level + 1e-12 for test in found]) <= level + 1e-12
+        for k in range(3):
+            assert np.mean([test.pvalues[k] <= level + 1e-12 for test in found]) <= level + 1e-12
+
+
+@pytest.mark.parametrize("attributes", ["features", ao.anchors.LinearMap(1)])
+def test_saw_takes_types_alone(attributes):
+    spaces = [ao.Space(cost, features=np.arange(20.0)) for cost in lines(0, count=4)]
+    with pytest.raises(ao.InputError, match="takes attributes='types' with p=1, or none"):
+        ao.scale_test(spaces, two(2), [0.5], metric="saw", attributes=attributes)
 
 
 @pytest.mark.slow

@@ -100,9 +100,11 @@ def block_energies(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_cost: floa
     return out
 
 
-def block_profile(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, threads: int) -> Float64s:
+def block_profile(
+    x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, power: int, threads: int
+) -> Float64s:
     out = np.empty(len(max_costs))
-    _native.block_profile(x, y, pairs, max_costs, out, threads)
+    _native.block_profile(x, y, pairs, max_costs, power, out, threads)
     return out
 
 
@@ -112,9 +114,9 @@ def vector_profile(x: VectorLevels, y: VectorLevels, max_costs: Float64s, thread
     return out
 
 
-def sweep_profile(x: Events, y: Events, max_costs: Float64s, threads: int) -> Float64s:
+def sweep_profile(x: Events, y: Events, max_costs: Float64s, power: int, threads: int) -> Float64s:
     out = np.empty(len(max_costs))
-    _native.sweep_profile(x, y, max_costs, out, threads)
+    _native.sweep_profile(x, y, max_costs, power, out, threads)
     return out
 
 

@@ -77,9 +77,9 @@ class Kernels(Protocol):
         """
 
     def block_profile(
-        self, x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, threads: int
+        self, x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, power: int, threads: int
     ) -> Float64s:
-        """(max_costs,): the sum of `block_energies` up to each of the ascending max_costs, in one pass."""
+        """(max_costs,): 2 ∬ D² (power 2) or ∬ |D| (power 1) of all pairs up to each of the ascending max_costs."""
 
     def vector_profile(self, x: VectorLevels, y: VectorLevels, max_costs: Float64s, threads: int) -> Float64s:
         """(max_costs,): 2 ∬ |D|² up to each of the ascending max_costs, D the sum of vectors up to x, in one pass."""
@@ -149,8 +149,8 @@ class Kernels(Protocol):
     def quantile_averages(self, x: LevelMoves, mass: Float64s, shape: tuple[int, int]) -> Float64s:
         """Averages over equal cells of levels t and shares s of G(s, t), the s-quantile of the rows' quantiles at t."""
 
-    def sweep_profile(self, x: Events, y: Events, max_costs: Float64s, threads: int) -> Float64s:
-        """(max_costs,): Anchor Energy (p = 1) of what lies up to each of the ascending max_costs."""
+    def sweep_profile(self, x: Events, y: Events, max_costs: Float64s, power: int, threads: int) -> Float64s:
+        """(max_costs,): AE_1 (power 2) or SAW_1 (power 1) of what lies up to each of the ascending max_costs."""
 
     def labelled_energies(self, moves: PlaceMoves, items: RowItems, in_x: NDArray[np.uint8], threads: int) -> Float64s:
         """(labellings,): energy distance (p = 1) of the items with in_x[labelling] = 1 from the others.

@@ -25,7 +25,7 @@ from anchorot._kernels import kernels
 from anchorot._kernels.records import VectorLevels
 from anchorot._typing import Float64s
 from anchorot._validate import check_finite_number, check_memory
-from anchorot.anchors.attribute_features import AttributeFeatures, PairCurves, sum_energies
+from anchorot.anchors.attribute_features import ENERGY_POWER, AttributeFeatures, PairCurves, sum_energies
 from anchorot.anchors.attributes import AttributeRule, Outline
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.fields import Field, local_cost
@@ -126,13 +126,18 @@ class ArrangementFeatures(AttributeFeatures):
         curves = self.pair_curves(self._checked(other, p), np.array([self.max_cost]), threads=threads)
         return sum_energies(float(curve[0]) for _, curve in curves)
 
-    def profile_to(self, other: AnchorFeatures, max_costs: Float64s, *, threads: int = 1) -> Float64s:
+    def profile_to(
+        self, other: AnchorFeatures, max_costs: Float64s, power: int = ENERGY_POWER, *, threads: int = 1
+    ) -> Float64s:
         """Energy up to each of the ascending `max_costs`, none above that of the features."""
-        curves = self.pair_curves(self._checked(other, 1), max_costs, threads=threads)
+        curves = self.pair_curves(self._checked(other, 1), max_costs, power, threads=threads)
         return np.sum([curve for _, curve in curves], axis=0)
 
-    def pair_curves(self, other: Self, max_costs: Float64s, *, threads: int = 1) -> PairCurves:
+    def pair_curves(
+        self, other: Self, max_costs: Float64s, power: int = ENERGY_POWER, *, threads: int = 1
+    ) -> PairCurves:
         """The same of every pair of types."""
+        assert power == ENERGY_POWER
         pairs = [(c, b) for c in self.alphabet for b in self.alphabet]
         for pair, x, y in zip(pairs, self.blocks, other.blocks, strict=True):
             size = max(x.vectors.shape[1], y.vectors.shape[1])

@@ -51,6 +51,8 @@ from anchorot.exceptions import InputError
 from anchorot.rows import Rows
 from anchorot.space import Space
 
+ENERGY_POWER, SLICED_POWER = 2, 1  # of |F - G|: Anchor Energy is 2 ∬ |F - G|² dx dt, SAW_1 is ∬ |F - G| dx dt
+
 
 class AttributeFeatures(AnchorFeatures):
     """Features of anchors that differ in more than their costs."""
@@ -79,20 +81,27 @@ class AttributeFeatures(AnchorFeatures):
         pairs = self._paired_events(self._checked(other, p))
         return sum_energies(kernels.sweep_energy(*events, threads) for events in pairs)
 
-    def _sweep_profile_to(self, other: Self, max_costs: Float64s, threads: int) -> Float64s:
+    def _sweep_profile_to(self, other: Self, max_costs: Float64s, power: int, threads: int) -> Float64s:
         pairs = self._paired_events(other)
-        return np.sum([kernels.sweep_profile(*events, max_costs, threads) for events in pairs], axis=0)
+        return np.sum([kernels.sweep_profile(*events, max_costs, power, threads) for events in pairs], axis=0)
 
     def sliced_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
         """Sliced Anchor Wasserstein distance by types: the sum over all pairs of types; refused for vectors."""
         pairs = self._paired_events(self._checked(other, p))
         return sum_energies(kernels.sweep_transport(*events, threads) for events in pairs)
 
-    def profile_to(self, other: AnchorFeatures, max_costs: Float64s, *, threads: int = 1) -> Float64s:
-        """Anchor Energy up to each of the ascending `max_costs`, none above that of the features."""
+    def profile_to(
+        self, other: AnchorFeatures, max_costs: Float64s, power: int = ENERGY_POWER, *, threads: int = 1
+    ) -> Float64s:
+        """Anchor Energy up to each of the ascending `max_costs`, none above that of the features; or SAW_1 (power 1).
+
+        SAW_1 is refused without types.
+        """
         raise NotImplementedError
 
-    def pair_curves(self, other: Self, max_costs: Float64s, *, threads: int = 1) -> "PairCurves":
+    def pair_curves(
+        self, other: Self, max_costs: Float64s, power: int = ENERGY_POWER, *, threads: int = 1
+    ) -> "PairCurves":
         """The same of every pair of types; refused without types."""
         raise NotImplementedError
 
@@ -216,21 +225,26 @@ class TypedFeatures(AttributeFeatures):
         pairs = block_pairs(self.alphabet, y.alphabet)
         return sum_energies(kernels.block_energies(self.blocks, y.blocks, pairs, self.max_cost, threads).tolist())
 
-    def profile_to(self, other: AnchorFeatures, max_costs: Float64s, *, threads: int = 1) -> Float64s:
-        """Anchor Energy up to each of the ascending `max_costs`, none above that of the features."""
+    def profile_to(
+        self, other: AnchorFeatures, max_costs: Float64s, power: int = ENERGY_POWER, *, threads: int = 1
+    ) -> Float64s:
+        """Anchor Energy or SAW_1 up to each of the ascending `max_costs`, none above that of the features."""
         y = self._checked(other, 1)
         if self.blocks is None or y.blocks is None:
-            return self._sweep_profile_to(y, max_costs, threads)
-        return kernels.block_profile(self.blocks, y.blocks, block_pairs(self.alphabet, y.alphabet), max_costs, threads)
+            return self._sweep_profile_to(y, max_costs, power, threads)
+        pairs = block_pairs(self.alphabet, y.alphabet)
+        return kernels.block_profile(self.blocks, y.blocks, pairs, max_costs, power, threads)
 
-    def pair_curves(self, other: Self, max_costs: Float64s, *, threads: int = 1) -> PairCurves:
+    def pair_curves(
+        self, other: Self, max_costs: Float64s, power: int = ENERGY_POWER, *, threads: int = 1
+    ) -> PairCurves:
         """The same of every pair of types."""
         pairs = shared_pairs(self.alphabet, other.alphabet)
         if self.blocks is None or other.blocks is None:
             events = self._paired_events(other)
-            return zip(pairs, (kernels.sweep_profile(*both, max_costs, threads) for both in events), strict=True)
-        places = block_pairs(self.alphabet, other.alphabet)
-        curves = (kernels.block_profile(self.blocks, other.blocks, place[None], max_costs, threads) for place in places)
+            return zip(pairs, (kernels.sweep_profile(*both, max_costs, power, threads) for both in events), strict=True)
+        places, both = block_pairs(self.alphabet, other.alphabet), (self.blocks, other.blocks)
+        curves = (kernels.block_profile(*both, place[None], max_costs, power, threads) for place in places)
         return zip(pairs, curves, strict=True)
 
     def sliced_to(self, other: AnchorFeatures, p: int = 1, *, threads: int = 1) -> float:
@@ -334,12 +348,15 @@ class VectorFeatures(AttributeFeatures):
             return self.sweep_energy_to(other, p, threads=threads)
         return sum_energies(self.profile_to(other, np.array([self.max_cost]), threads=threads).tolist())
 
-    def profile_to(self, other: AnchorFeatures, max_costs: Float64s, *, threads: int = 1) -> Float64s:
+    def profile_to(
+        self, other: AnchorFeatures, max_costs: Float64s, power: int = ENERGY_POWER, *, threads: int = 1
+    ) -> Float64s:
         """Anchor Energy up to each of the ascending `max_costs`, none above that of the features."""
+        assert power == ENERGY_POWER
         y = self._checked(other, 1)
         if self.vector_levels is not None and y.vector_levels is not None:
             return kernels.vector_profile(self.vector_levels, y.vector_levels, max_costs, threads)
-        return self._sweep_profile_to(y, max_costs, threads)
+        return self._sweep_profile_to(y, max_costs, power, threads)
 
     def _paired_events(self, other: Self) -> Iterable[tuple[Events, Events]]:
         return zip(self.coordinates(), other.coordinates(), strict=True)
@@ -415,25 +432,29 @@ def settle_attributes(
     return found
 
 
-def energy_profile(x: AnchorFeatures, y: AnchorFeatures, max_costs: Float64s, *, threads: int = 1) -> Float64s:
-    """Anchor Energy (p = 1) of costs up to each of the ascending `max_costs`, in one pass."""
+def cost_profile(
+    x: AnchorFeatures, y: AnchorFeatures, max_costs: Float64s, power: int = ENERGY_POWER, *, threads: int = 1
+) -> Float64s:
+    """Anchor Energy (p = 1), or SAW_1, of costs up to each of the ascending `max_costs`, in one pass."""
     if isinstance(x, AttributeFeatures):
-        return x.profile_to(y, max_costs, threads=threads)
+        return x.profile_to(y, max_costs, power, threads=threads)
     check_alike(x, y, 1)
     if x.levels is None or y.levels is None:
-        return kernels.sweep_profile(x.events, y.events, max_costs, threads)
+        return kernels.sweep_profile(x.events, y.events, max_costs, power, threads)
     whole = np.zeros((1, 2), np.int64)
-    return kernels.block_profile(_one_block(x.levels), _one_block(y.levels), whole, max_costs, threads)
+    return kernels.block_profile(_one_block(x.levels), _one_block(y.levels), whole, max_costs, power, threads)
 
 
-def pair_profiles(x: AnchorFeatures, y: AnchorFeatures, max_costs: Float64s, alphabet: Alphabet) -> Float64s:
-    """Anchor Energy up to each of the `max_costs` of every two types of an alphabet, both ways round, (pairs, K)."""
+def pair_profiles(
+    x: AnchorFeatures, y: AnchorFeatures, max_costs: Float64s, alphabet: Alphabet, power: int = ENERGY_POWER
+) -> Float64s:
+    """The same of every two types of an alphabet, both ways round, (pairs, K)."""
     assert isinstance(x, AttributeFeatures)
     assert isinstance(y, type(x))
     check_alike(x, y, 1)
     found = np.zeros((len(alphabet), len(alphabet), len(max_costs)))
     place = {kind: k for k, kind in enumerate(alphabet)}
-    for (c, b), curve in x.pair_curves(y, max_costs):
+    for (c, b), curve in x.pair_curves(y, max_costs, power):
         found[place[c], place[b]] += curve
     upper = np.triu_indices(len(alphabet))
     return (found + found.transpose(1, 0, 2))[upper] / np.where(upper[0] == upper[1], 2, 1)[:, None]

@@ -24,16 +24,19 @@ from anchorot._validate import (
 )
 from anchorot.anchors.arrangement import ArrangementFeatures, arrangement_rule_of
 from anchorot.anchors.attribute_features import (
+    ENERGY_POWER,
+    SLICED_POWER,
     TypedFeatures,
     VectorFeatures,
     attribute_features,
-    energy_profile,
+    cost_profile,
     pair_profiles,
 )
 from anchorot.anchors.attributes import AttributesLike, attribute_rule_of
 from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.fields import Field
 from anchorot.anchors.type_blocks import sorted_types
+from anchorot.distances.sliced import check_sliced_rule
 from anchorot.exceptions import InputError
 from anchorot.many.metrics import ARRANGEMENT
 from anchorot.space import Space, as_space
@@ -57,7 +60,8 @@ EDGE_SHARE = 0.25  # of a field of view: farther neighbours of most points are o
 N_QUANTILES = 1025  # of each space's costs, from which the ends of bands are chosen
 MIN_GAP = 1e-9  # of the height above the smallest cost: costs that differ by less are equal up to rounding
 ENERGY_ROUNDING = 1e-14  # of the largest possible energy in the range of costs: less is rounding
-FAR_ROUNDING = 1e-24  # the same beyond all costs, where the integrand is a square of rounding errors
+FAR_ROUNDING = 1e-12  # the same beyond all costs, where |F - G| is a rounding error: to the power of the integrand
+POWERS = {"ae": ENERGY_POWER, "saw": SLICED_POWER, ARRANGEMENT: ENERGY_POWER}  # of |F - G|, by metric
 
 
 def scale_test(
@@ -91,6 +95,10 @@ def scale_test(
     same permutations. Shares are standardised by their mean and deviation under permutation, so that bands with many
     and with few points are comparable; p-values are adjusted by the largest of all bands.
 
+    With ``metric="saw"`` the integrand is :math:`|F - G|`, and the parts of all bands add up to SAW_1. As an L1
+    distance it is of negative type in every band, so its dispersion is one too. It weighs small differences between
+    many heights t more than squares do.
+
     This is the test to begin with where the scale of a difference is unknown. Bands are more informative than energies
     up to a maximal cost, which stay large beyond the distance at which spaces differ. For a single maximal cost use
     ``group_test(pairwise(spaces, max_cost=...), labels)``.
@@ -106,11 +114,11 @@ def scale_test(
         Ascending ends of the bands. The first band begins at the smallest cost of all spaces. By default there are 32
         costs from the spaces, denser at short distances; the last is the largest cost, or, for arrangement, a quarter
         of the largest cost in the smallest space. If the spaces have fewer distinct costs, as graphs do, all are used.
-    metric : {"ae", "arrangement"}
-        "ae" with ``attributes="types"`` sees composition, density and arrangement together, "arrangement" sees
+    metric : {"ae", "saw", "arrangement"}
+        "ae" and "saw" with ``attributes="types"`` see composition, density and arrangement together, "arrangement" sees
         arrangement alone, see :func:`~anchorot.distances.arrangement_energy`.
     attributes : {"types", "features"}, FeatureMap, optional
-        As for :func:`anchor_energy`.
+        As for :func:`anchor_energy`; for "saw" types or none.
     type_pairs : bool
         With ``attributes="types"`` or ``metric="arrangement"``: also test every pair of types, by its part of the
         energy. These p-values are adjusted for all pairs of types and all bands together.
@@ -165,19 +173,19 @@ def scale_test(
     )
     count = check_integer(n_resamples, "n_resamples", 1)
     threads, generator = check_threads(threads), check_rng(rng)
-    is_arrangement = check_choice(metric, "metric", ("ae", ARRANGEMENT)) == ARRANGEMENT
+    power = POWERS[check_choice(metric, "metric", tuple(POWERS))]
     ends = (
-        _default_max_costs(seen, EDGE_SHARE if is_arrangement else 1.0)
+        _default_max_costs(seen, EDGE_SHARE if metric == ARRANGEMENT else 1.0)
         if max_costs is None
         else _check_max_costs(max_costs)
     )
-    features = _features(spaces, is_arrangement, attributes, float(ends[-1]), robust)
+    features = _features(spaces, metric, attributes, float(ends[-1]), robust)
     fields = [Field.of(as_space(space), near=False) for space in spaces]
     note_unlike_fields(fields, exchange, groups, metric, has_types=attributes == "types")
     start = min(float(ends[0]), min(float(space.cost.min()) for space in seen))
     alphabet = _alphabet(features) if type_pairs else ()
-    least = _rounding(features, ends, start, max(float(space.cost.max()) for space in seen))
-    sums = _band_sums(features, ends, alphabet, exchange.unit, least, threads, progress)
+    least = _rounding(features, ends, start, max(float(space.cost.max()) for space in seen), power)
+    sums = _band_sums(features, ends, alphabet, exchange.unit, least, power, threads, progress)
     others = others_if_few(exchange, count)
     if others is None:
         others = exchange.draw(count, generator)
@@ -212,12 +220,14 @@ def scale_test(
 
 
 def _features(
-    spaces: Sequence[Any], is_arrangement: bool, attributes: AttributesLike, max_cost: float, robust: bool
+    spaces: Sequence[Any], metric: str, attributes: AttributesLike, max_cost: float, robust: bool
 ) -> list[AnchorFeatures]:
     """Features of all spaces by one rule."""
     names = [f"spaces[{i}]" for i in range(len(spaces))]
-    if not is_arrangement:
+    if metric != ARRANGEMENT:
         rule = attribute_rule_of(spaces, attributes, max_cost, robust=robust)
+        if metric == "saw":
+            check_sliced_rule(rule, 1)
         return [
             attribute_features(space, rule, robust=robust, name=name) for space, name in zip(spaces, names, strict=True)
         ]
@@ -294,6 +304,7 @@ def _band_sums(
     alphabet: tuple[Hashable, ...],
     unit: Int64s,
     least: Float64s,
+    power: int,
     threads: int,
     progress: bool,
 ) -> Float64s:
@@ -311,9 +322,9 @@ def _band_sums(
     def compare(i: int) -> tuple[Float64s, NDArray[np.bool_]]:
         found = np.empty((count - i - 1, parts, len(max_costs)))
         for k, other in enumerate(features[i + 1 :]):
-            found[k, 0] = energy_profile(features[i], other, max_costs)
+            found[k, 0] = cost_profile(features[i], other, max_costs, power)
             if alphabet:
-                found[k, 1:] = pair_profiles(features[i], other, max_costs, alphabet)
+                found[k, 1:] = pair_profiles(features[i], other, max_costs, alphabet, power)
         check_overflow(found, 1)
         bands = np.diff(found, axis=2, prepend=0.0)
         above = bands > least + ENERGY_ROUNDING * found  # of which a band is a difference
@@ -329,7 +340,9 @@ def _band_sums(
     return sums.T * has_energy.reshape(-1, 1)
 
 
-def _rounding(features: Sequence[AnchorFeatures], max_costs: Float64s, start: float, largest: float) -> Float64s:
+def _rounding(
+    features: Sequence[AnchorFeatures], max_costs: Float64s, start: float, largest: float, power: int
+) -> Float64s:
     """Largest rounding error of the energy of a band, which depends on costs up to its end but not on other bands.
 
     2 |F - G|² is at most 8 |F|², and |F| is 1 except for vectors.
@@ -338,8 +351,8 @@ def _rounding(features: Sequence[AnchorFeatures], max_costs: Float64s, start: fl
     most = 8 * max((float(np.linalg.norm(own, axis=1).sum()) ** 2 for own in vectors), default=1.0)
     near = np.minimum(max_costs, max(largest, start))
     # term by term, since the difference may overflow
-    near_rounding = ENERGY_ROUNDING * near - ENERGY_ROUNDING * start
-    return most * (near_rounding + FAR_ROUNDING * max_costs - FAR_ROUNDING * start)
+    near_rounding, far = ENERGY_ROUNDING * near - ENERGY_ROUNDING * start, FAR_ROUNDING**power
+    return most * (near_rounding + far * max_costs - far * start)
 
 
 def _square(lower: Float64s) -> Float64s:

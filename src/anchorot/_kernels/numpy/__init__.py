@@ -186,21 +186,25 @@ def sweep_energy(x: Events, y: Events, threads: int) -> float:
     )
 
 
-def sweep_profile(x: Events, y: Events, max_costs: Float64s, threads: int) -> Float64s:
+def sweep_profile(x: Events, y: Events, max_costs: Float64s, power: int, threads: int) -> Float64s:
     """Sweep up to each of the max_costs: what lies beyond it is as good as at it."""
 
     def short(side: Events, max_cost: float) -> Events:
         return side._replace(position=np.minimum(side.position, max_cost))
 
-    return np.array([sweep_energy(short(x, max_cost), short(y, max_cost), threads) for max_cost in max_costs])
+    sweep = sweep_transport if power == 1 else sweep_energy
+    return np.array([sweep(short(x, max_cost), short(y, max_cost), threads) for max_cost in max_costs])
 
 
 def block_energies(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_cost: float, threads: int) -> Float64s:
-    return np.array([_pair_profile(x, y, pair, np.array([max_cost]))[0] for pair in pairs])
+    """Energy of every pair of blocks up to max_cost."""
+    return np.array([_pair_profile(x, y, pair, np.array([max_cost]), 2)[0] for pair in pairs])
 
 
-def block_profile(x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, threads: int) -> Float64s:
-    return np.sum([_pair_profile(x, y, pair, max_costs) for pair in pairs], axis=0)
+def block_profile(
+    x: LevelBlocks, y: LevelBlocks, pairs: Int64s, max_costs: Float64s, power: int, threads: int
+) -> Float64s:
+    return np.sum([_pair_profile(x, y, pair, max_costs, power) for pair in pairs], axis=0)
 
 
 def vector_profile(x: VectorLevels, y: VectorLevels, max_costs: Float64s, threads: int) -> Float64s:
@@ -213,11 +217,11 @@ def vector_profile(x: VectorLevels, y: VectorLevels, max_costs: Float64s, thread
         order = np.argsort(merged, axis=1, kind="stable")
         d = np.cumsum(vectors[np.take_along_axis(anchor, order, axis=1)], axis=1)
         places = np.take_along_axis(merged, order, axis=1)
-        total += _up_to(max_costs, places, np.einsum("ijk,ijk->ij", d, d), width[block])
+        total += 2 * _up_to(max_costs, places, np.einsum("ijk,ijk->ij", d, d), width[block])
     return total
 
 
-def _pair_profile(x: LevelBlocks, y: LevelBlocks, pair: Int64s, max_costs: Float64s) -> Float64s:
+def _pair_profile(x: LevelBlocks, y: LevelBlocks, pair: Int64s, max_costs: Float64s, power: int) -> Float64s:
     (levels_x, mass_x), (levels_y, mass_y) = _block(x, pair[0]), _block(y, pair[1])
     n, m = levels_x.shape[1], levels_y.shape[1]
     total = np.zeros(len(max_costs))
@@ -227,8 +231,8 @@ def _pair_profile(x: LevelBlocks, y: LevelBlocks, pair: Int64s, max_costs: Float
         order = np.argsort(merged, axis=1, kind="stable")
         taken_x = np.cumsum(order < n, axis=1)
         d = taken_x * mass_x - (np.arange(1, n + m + 1) - taken_x) * mass_y
-        total += _up_to(max_costs, np.take_along_axis(merged, order, axis=1), d * d, width[block])
-    return total
+        total += _up_to(max_costs, np.take_along_axis(merged, order, axis=1), np.abs(d) ** power, width[block])
+    return power * total  # AE is 2 ∬ D², SAW_1 is ∬ |D|
 
 
 def _block(blocks: LevelBlocks, index: int) -> tuple[Float64s, float]:
@@ -240,14 +244,14 @@ def _block(blocks: LevelBlocks, index: int) -> tuple[Float64s, float]:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # as in C++, what overflows is infinite or NaN; callers refuse it
-def _up_to(max_costs: Float64s, places: Float64s, squares: Float64s, width: Float64s) -> Float64s:
-    """Twice the integrals up to each max_cost: from places[s, k] to the next place the integrand is squares[s, k]."""
+def _up_to(max_costs: Float64s, places: Float64s, heights: Float64s, width: Float64s) -> Float64s:
+    """Integrals up to each max_cost: from places[s, k] to the next place the integrand is heights[s, k]."""
     if places.shape[1] == 0:
         return np.zeros(len(max_costs))
     found = []
     for max_cost in max_costs:
         ends = np.minimum(np.append(places[:, 1:], np.full((len(places), 1), max_cost), axis=1), max_cost)
-        found.append(2 * float(width @ np.sum(np.maximum(ends - places, 0) * squares, axis=1)))
+        found.append(float(width @ np.sum(np.maximum(ends - places, 0) * heights, axis=1)))
     return np.array(found)
 
 
