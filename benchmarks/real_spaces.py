@@ -4,6 +4,7 @@ import tarfile
 import tempfile
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,9 +12,11 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 import anchorot as ao
+from crystals import Carbon
 from learning import neurons
 
-Spaces = list[ao.Space]
+Spaces = list[ao.Space] | list[ao.Rows]
+CRYSTAL_NEIGHBORS = 50  # atoms that each atom sees, as in benchmarks/crystals.py
 
 
 class Collection(NamedTuple):
@@ -78,7 +81,14 @@ def _is_connected(graph: object) -> bool:
     return bool(connected_components(graph, directed=False)[0] == 1)
 
 
-def tissues(folder: Path, n_cells: int = 100) -> Collection:
+def carbon(folder: Path) -> Collection:
+    """4 062 crystals of 6 to 24 atoms, distances to their 50 nearest; no classes."""
+    structures = Carbon(folder / "crystals")
+    count = len(structures.cells)
+    return Collection([structures.rows(k, CRYSTAL_NEIGHBORS) for k in range(count)], np.zeros(count, int))
+
+
+def tissues(folder: Path, n_cells: int = 100, per_image: int = 1) -> Collection:
     """120 images of pancreas, distances between 100 of the cells of each; three stages of diabetes."""
     rng = np.random.default_rng(0)
     with np.load(folder / "tissue" / "pancreas_imc.npz") as file:
@@ -86,8 +96,10 @@ def tissues(folder: Path, n_cells: int = 100) -> Collection:
     spaces, kinds = [], []
     for each in np.unique(image):
         cells = np.flatnonzero(image == each)
-        spaces.append(ao.from_points(points[rng.choice(cells, n_cells, replace=False)].astype(float)))
-        kinds.append(stage[cells[0]])
+        chosen = rng.choice(cells, n_cells * min(per_image, len(cells) // n_cells), replace=False)
+        for some in chosen.reshape(-1, n_cells):  # no cell is in two of them
+            spaces.append(ao.from_points(points[some].astype(float)))
+            kinds.append(stage[cells[0]])
     return Collection(spaces, np.array(kinds))
 
 
@@ -101,8 +113,18 @@ COLLECTIONS: dict[str, Callable[[Path], Collection]] = {
 }
 
 
+LARGE_COLLECTIONS: dict[str, Callable[[Path], Collection]] = {
+    "carbon_24": carbon,
+    "SHREC'11, all": partial(shrec11, per_class=20),
+    "MNIST, all": partial(digits, per_class=100),
+    "ENZYMES, all": partial(enzymes, per_class=100),
+    "neurons, all": trees,
+    "tissue, ten samples of each": partial(tissues, per_image=10),
+}
+
+
 def collection(name: str, folder: Path) -> Collection:
     """Read a collection."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ao.InputWarning)  # some shapes have small loose parts
-        return COLLECTIONS[name](folder)
+        return (COLLECTIONS | LARGE_COLLECTIONS)[name](folder)

@@ -3,6 +3,7 @@
     python benchmarks/sliced.py speed               ratios, in half a minute
     python benchmarks/sliced.py quality FOLDER      tightness, 1-NN and MAP on real collections, in some minutes
     python benchmarks/sliced.py search FOLDER       exact comparisons per query on the same collections
+    python benchmarks/sliced.py floor FOLDER        the same on larger collections, beyond those that nothing can save
     python benchmarks/sliced.py barycenter FOLDER   the loss of barycenters from a typical start and from random ones
     python benchmarks/sliced.py ... --write         also write it to benchmarks/record.toml
 
@@ -26,7 +27,7 @@ import numpy as np
 
 import anchorot as ao
 from measure import Row, cloud, table, write_results
-from real_spaces import COLLECTIONS, Spaces, collection, digits
+from real_spaces import COLLECTIONS, LARGE_COLLECTIONS, Spaces, collection, digits
 
 Action = Callable[[], object]
 NEAREST = 10
@@ -186,9 +187,38 @@ def search(folder: Path) -> str:
 
 def compared(spaces: Spaces, queries: Spaces, metric: str, p: int) -> str:
     """How many spaces queries from an index are compared with exactly; each is in the index itself."""
-    index = ao.SearchIndex.build(spaces, metric=metric, p=p)
-    counts = [index.query(x, NEAREST + 1).n_exact for x in queries]
+    counts = compared_by_index(spaces, queries, metric, p, (NEAREST,))[0]
     return f"mean {np.mean(counts):.1f}, most {max(counts)}"
+
+
+def compared_by_index(
+    spaces: Spaces, queries: Spaces, metric: str, p: int, nearest: tuple[int, ...]
+) -> list[list[int]]:
+    """The same of every query, for each number of neighbours besides the query itself."""
+    index = ao.SearchIndex.build(spaces, metric=metric, p=p, n_jobs=1)
+    return [[index.query(x, k + 1).n_exact for x in queries] for k in nearest]
+
+
+FLOOR_NEAREST, FLOOR_QUERIES = (1, 5, 10, 50), 200
+
+
+def floor(folder: Path) -> str:
+    """Means over some 200 queries, and SAW's comparisons beyond k + 1 over those of AE."""
+    lines = [
+        "| collection | k | at least | AE | SAW_1 | SAW_2 | beyond, SAW_1 over AE |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in LARGE_COLLECTIONS:
+        spaces = collection(name, folder).spaces
+        queries = spaces[:: max(1, len(spaces) // FLOOR_QUERIES)]
+        found = [compared_by_index(spaces, queries, metric, p, FLOOR_NEAREST) for _, metric, p, _ in METRICS[:3]]
+        for k, *counts in zip(FLOOR_NEAREST, *found, strict=True):
+            means = [float(np.mean(each)) for each in counts]
+            cells = " | ".join(f"{mean:.1f}" for mean in means)
+            ratio = (means[1] - k - 1) / (means[0] - k - 1)
+            lines.append(f"| {name}, {len(spaces)} spaces | {k} | {k + 1} | {cells} | {ratio:.2f} |")
+        print("\n".join(lines[-len(FLOOR_NEAREST) :]), file=sys.stderr, flush=True)
+    return "\n".join(lines)
 
 
 # -- barycenters ---------------------------------------------------------------------------------------------------
@@ -213,7 +243,7 @@ def barycenter(folder: Path) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("speed", "quality", "search", "barycenter"))
+    parser.add_argument("what", choices=("speed", "quality", "search", "floor", "barycenter"))
     parser.add_argument("folder", type=Path, nargs="?", help="where the data are")
     parser.add_argument("--write", action="store_true", help="also write record.toml")
     options = parser.parse_args()
@@ -222,7 +252,8 @@ def main() -> None:
     elif options.folder is None:
         parser.error(f"{options.what} needs the folder of the data")
     else:
-        text = {"quality": quality, "search": search, "barycenter": barycenter}[options.what](options.folder)
+        works = {"quality": quality, "search": search, "floor": floor, "barycenter": barycenter}
+        text = works[options.what](options.folder)
     print(text)
     if options.write:
         write_results("sliced.py", options.what, text)
