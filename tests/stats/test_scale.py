@@ -9,6 +9,8 @@ from scipy import stats
 import anchorot as ao
 from tests.strategies import relabelled_copies
 
+METHODS = [(metric, attributes) for metric in ("ae", "saw") for attributes in (None, "types")]
+
 
 def lines(seed, gap=None, n=20, count=6):
     """Points on a line; with a gap every point has another one that far away."""
@@ -262,48 +264,51 @@ def test_spaces_that_are_all_alike_differ_nowhere():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("attributes", [None, "types", ao.anchors.LinearMap(2)])
-def test_the_order_of_points_is_no_difference(weighted, attributes):
-    """Energies between relabelled copies are what rounding leaves, from which no test may conclude."""
-    found = ao.scale_test(
-        relabelled_copies(weighted), two(4), [1.0, 2.0, 8.0], attributes=attributes, rng=0, n_resamples=99
-    )
+@pytest.mark.parametrize(("metric", "attributes"), [*METHODS, ("ae", ao.anchors.LinearMap(2))])
+def test_the_order_of_points_is_no_difference(weighted, metric, attributes):
+    """Distances between relabelled copies are what rounding leaves, from which no test may conclude."""
+    options = {"metric": metric, "attributes": attributes, "rng": 0, "n_resamples": 99}
+    found = ao.scale_test(relabelled_copies(weighted), two(4), [1.0, 2.0, 8.0], **options)
     assert found.pvalue == 1
     assert found.where() == []
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("attributes", [None, "types", ao.anchors.LinearMap(1)])
-def test_a_larger_last_max_cost_changes_no_band_before_it(attributes, weighted):
+@pytest.mark.parametrize(("metric", "attributes"), [*METHODS, ("ae", ao.anchors.LinearMap(1))])
+def test_a_larger_last_max_cost_changes_no_band_before_it(metric, attributes, weighted):
     rng = np.random.default_rng(0)
     spaces = [
         ao.Space(x.cost, rng.dirichlet(np.full(x.n, 9.0)) if weighted else None, types=x.types, features=x.types)
         for x in tissues(0, "mixed", "segregated", count=4, n=20)
     ]
     near = [0.2, 0.5, 1.5]
-    found = ao.scale_test(spaces, two(4), near, attributes=attributes, n_resamples=9, rng=0)
+    options = {"metric": metric, "attributes": attributes, "n_resamples": 9, "rng": 0}
+    found = ao.scale_test(spaces, two(4), near, **options)
     assert (found.share > 0).all()
     for far in (1e6, 1e12, 1e14, 1e100):
-        farther = ao.scale_test(spaces, two(4), [*near, far], attributes=attributes, n_resamples=9, rng=0)
+        farther = ao.scale_test(spaces, two(4), [*near, far], **options)
         assert farther.share[:3] == pytest.approx(found.share, rel=1e-12)
         assert farther.pvalues[:3].tolist() == found.pvalues.tolist()
 
 
-def test_a_far_last_reach_sees_what_a_near_one_sees():
+@pytest.mark.parametrize("metric", ["ae", "saw"])
+def test_a_far_last_reach_sees_what_a_near_one_sees(metric):
     """The last band ends beyond all costs: how far beyond makes no difference."""
     spaces = lines(0) + lines(1, 0.1)
-    near, far = (ao.scale_test(spaces, two(6), [0.1, end], n_resamples=99, rng=0) for end in (1.2, 1e14))
+    options = {"metric": metric, "n_resamples": 99, "rng": 0}
+    near, far = (ao.scale_test(spaces, two(6), [0.1, end], **options) for end in (1.2, 1e14))
     assert far.share == pytest.approx(near.share, rel=1e-12)
     assert far.pvalue == near.pvalue < 1
 
 
-def test_a_share_is_between_0_and_1_where_some_energies_are_near_rounding():
+@pytest.mark.parametrize("metric", ["ae", "saw"])
+def test_a_share_is_between_0_and_1_where_some_energies_are_near_rounding(metric):
     """A band is kept or dropped as a whole: without the small ones, energies are no squared distances."""
     for noise in 10.0 ** np.arange(-13, -10, 0.25):
         rng = np.random.default_rng(0)
         points = rng.random((12, 2))
         spaces = [ao.from_points(points + noise * rng.random((12, 2))) for _ in range(8)]
-        found = ao.scale_test(spaces, two(4), [0.5, 1.0, 4.0], n_resamples=9, rng=0)
+        found = ao.scale_test(spaces, two(4), [0.5, 1.0, 4.0], metric=metric, n_resamples=9, rng=0)
         assert ((found.share >= 0) & (found.share <= 1)).all()
 
 

@@ -439,6 +439,7 @@ def cost_profile(
     if isinstance(x, AttributeFeatures):
         return x.profile_to(y, max_costs, power, threads=threads)
     check_alike(x, y, 1)
+    max_costs = np.minimum(max_costs, max(x.span[1], y.span[1]))  # beyond, F = G = 1 but for rounding
     if x.levels is None or y.levels is None:
         return kernels.sweep_profile(x.events, y.events, max_costs, power, threads)
     whole = np.zeros((1, 2), np.int64)

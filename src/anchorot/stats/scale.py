@@ -26,6 +26,7 @@ from anchorot.anchors.arrangement import ArrangementFeatures, arrangement_rule_o
 from anchorot.anchors.attribute_features import (
     ENERGY_POWER,
     SLICED_POWER,
+    AttributeFeatures,
     TypedFeatures,
     VectorFeatures,
     attribute_features,
@@ -60,7 +61,7 @@ EDGE_SHARE = 0.25  # of a field of view: farther neighbours of most points are o
 N_QUANTILES = 1025  # of each space's costs, from which the ends of bands are chosen
 MIN_GAP = 1e-9  # of the height above the smallest cost: costs that differ by less are equal up to rounding
 ENERGY_ROUNDING = 1e-14  # of the largest possible energy in the range of costs: less is rounding
-FAR_ROUNDING = 1e-12  # the same beyond all costs, where |F - G| is a rounding error: to the power of the integrand
+FAR_ROUNDING = 1e-12  # with attributes, the same beyond all costs, where |F - G| may be a rounding error: to its power
 POWERS = {"ae": ENERGY_POWER, "saw": SLICED_POWER, ARRANGEMENT: ENERGY_POWER}  # of |F - G|, by metric
 
 
@@ -351,7 +352,8 @@ def _rounding(
     most = 8 * max((float(np.linalg.norm(own, axis=1).sum()) ** 2 for own in vectors), default=1.0)
     near = np.minimum(max_costs, max(largest, start))
     # term by term, since the difference may overflow
-    near_rounding, far = ENERGY_ROUNDING * near - ENERGY_ROUNDING * start, FAR_ROUNDING**power
+    near_rounding = ENERGY_ROUNDING * near - ENERGY_ROUNDING * start
+    far = FAR_ROUNDING**power if any(isinstance(own, AttributeFeatures) for own in features) else 0.0
     return most * (near_rounding + far * max_costs - far * start)
 
 
