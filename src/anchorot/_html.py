@@ -11,7 +11,7 @@ from anchorot.exceptions import printable
 MAX_TEXT_LENGTH = 60  # characters of a name
 MAX_ROWS = 10  # of a table, about half a screen
 WIDTH, HEIGHT = 120, 40  # of a figure, in pixels
-MAX_DOTS, MAX_LINE_POINTS, N_BINS = 80, 40, 24
+MAX_DOTS, MAX_LINE_POINTS, N_BINS = 80, 40, 24  # of one figure: they show its form in a kilobyte
 MAX_NUMBERS = 1 << 16  # values used for one figure
 
 

@@ -43,7 +43,7 @@ MAX_CELLS = 1 << 20  # of the index's grid: vectors of 8 MB
 SMALL_PRODUCT = 1 << 18  # multiplications that OpenBLAS leaves to one thread
 REST_ERROR = 2e-7  # of the norm of the rest, a root of a difference of squares
 SLACK = 1 + 1e-9  # for the rounding of what gaps are compared with
-LARGEST_GAP = float(np.finfo(np.float32).max)
+LARGEST_GAP = float(np.finfo(np.float32).max)  # gaps are float32: no limit
 ORTHOGONALITY_ERROR = 1e-9  # of directions from a file; distances are at most 2, and REST_ERROR leaves room
 
 Sketch = tuple[NDArray[np.float32], float]  # the vector of a space, and its radius

@@ -32,7 +32,7 @@ from anchorot.space import Space, as_space
 
 Kept = AnchorFeatures | Space
 METRICS_OF_AN_INDEX = ("ae", "saw", "aw")
-MOST_TYPES = 256
+MOST_TYPES = 256  # in an index: its header lists them, and features grow with their pairs
 
 
 def check_metric(metric: Any, p: Any) -> BoundedMetric:

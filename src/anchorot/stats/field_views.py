@@ -15,7 +15,7 @@ from anchorot.stats.dispersion import holm
 from anchorot.stats.exchangeability import Exchange
 
 MIN_RATIO = 1.1  # of the means of two groups, for a warning
-LEVEL = 0.05
+LEVEL = 0.05  # of the test that the warning rests on
 MAX_NAMED = 3  # types in a message
 
 

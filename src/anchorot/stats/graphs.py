@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 GRID = Grid((16, 32), 0.0, 1.0)  # of heat costs, which lie in [0, 1], and of levels
 MIN_GRAPHS = 3  # to resample from
-N_BOOTSTRAP = 999
+N_BOOTSTRAP = 999  # resamples; with the sample itself 1000
 ROUNDING = 1e-12  # of the sum of squares that an energy is computed from: smaller energies are zero
 
 

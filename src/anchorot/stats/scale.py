@@ -56,7 +56,7 @@ from anchorot.stats.field_views import note_unlike_fields
 from anchorot.stats.permutation import BATCH, others_if_few
 from anchorot.stats.scale_result import ScaleTest
 
-N_BANDS = 32
+N_BANDS = 32  # of distances, by default; chosen by hand: memory grows with them
 EDGE_SHARE = 0.25  # of a field of view: farther neighbours of most points are outside (a rule of spatial statistics)
 N_QUANTILES = 1025  # of each space's costs, from which the ends of bands are chosen
 MIN_GAP = 1e-9  # of the height above the smallest cost: costs that differ by less are equal up to rounding

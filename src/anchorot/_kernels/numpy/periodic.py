@@ -12,7 +12,7 @@ MORE_ATOMS = 1.3  # than k are expected within the first radius
 GROWTH = 1.26  # of a radius that is too small: twice the volume
 SLACK = 1e-9  # of a cell, more than rounding
 SHORTER = 1 - 1e-12  # a vector counts as shorter below this share of its square
-MAX_ROUNDS = 10_000
+MAX_ROUNDS = 10_000  # steps, one edge shortened in each: a guard against endless loops by rounding
 
 
 def periodic_distances(cell: Float64s, fraction: Float64s, kind: NDArray[np.uint32], species: int, k: int) -> Float64s:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 DENSE_POINTS = 5000  # per side
 CANDIDATES = 20  # nearest points of the other side that a point may be matched with, where there are more
 BLOCK_NUMBERS = 1 << 24  # distances computed at a time; on a device
-DEVICE_BLOCK_NUMBERS = 1 << 30
+DEVICE_BLOCK_NUMBERS = 1 << 30  # 4 GB of float32
 SCALINGS = 200  # of rows and columns, at the most
 MARGINAL_GOAL = 1e-4  # of a row's mass, on average
 CHECK_INTERVAL = 5  # scalings
 TIE_TOLERANCE = 1e-9  # of the variance: squared distances that differ by less are equal
-MIN_MASS = 1e-30
+MIN_MASS = 1e-30  # of an entry where the largest of its row is 1: above the denormal numbers of float32
 
 
 def squared_distances(points: Floats, others: Floats) -> Floats:

@@ -26,7 +26,7 @@ MAX_SAME = 0.5  # of the variance: maps that differ by less are one
 FLIPPED = 3  # main directions that may be mirrored, in all combinations
 POWER = 20.0  # of what a map leaves: 3.5 % more halves its weight; chosen by simulated cells
 POINTS_PER_POWER = 8  # of few points it is less: a map that is fitted to them leaves little anyway
-HOPELESS = 1e6
+HOPELESS = 1e6  # squared distances within: what a map leaves that sends all points to one spot
 SURE = 0.8  # mean confidence above which no other maps are looked for
 FAIR, STEEPNESS = 2.3, 6.0  # what may be left, in squared distances within, where a map is as likely right as not
 

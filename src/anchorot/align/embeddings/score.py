@@ -18,7 +18,7 @@ from anchorot.align.embeddings.candidates import MIN_VARIANCE, Map
 from anchorot.align.embeddings.pairs import DensePairs, shares_of, squared_distances
 from anchorot.align.embeddings.refine import Finished, compared, direction_weights
 
-FOLDS = 5
+FOLDS = 5  # parts, each left out of a fit in turn: the usual number, which leaves four fifths to every fit
 SINGLE_ROUNDING = 1e-6  # of the variance: what float32 leaves of squared distances
 BLOCK = 1 << 22  # pairs of points whose distances are computed at a time
 

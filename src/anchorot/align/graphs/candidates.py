@@ -28,6 +28,8 @@ from anchorot.align.graphs.score import edge_support
 from anchorot.align.graphs.sparse import candidates as sparse_candidates
 from anchorot.align.graphs.symmetry import Hashes, canonical_order
 
+# Share of common edges, and β at the first and the last step; chosen by hand. The second reckons with fewer common
+# edges, and goes from less to more belief in neighbours.
 SCHEDULES = {"messages": Schedule(0.65, 0.7, 1.1), "messages_doubting": Schedule(0.5, 0.8, 1.2)}
 SHARPNESS = {"path": 10.0, "path_soft_start": 1.0}  # of the anchors' costs, in their standard deviations
 MAX_MESSAGES = 160_000_000  # 1.3 GB; beyond, the path is faster, on a device too, and as good
@@ -36,7 +38,7 @@ VOTE = 2.0  # weight of a vote, in standard deviations, beside that of anchors
 PLENTY = 0.9  # of what could be common is: no matching by chance does that, unless edges are few
 FEW = 3.0  # edges of a node, on average: what is little more than a tree is common to networks with nothing in common
 SAME = 0.5  # of the nodes are matched alike, at values within NEAR of the best: two ways have found one result
-NEAR = 0.01
+NEAR = 0.01  # of the value of the best
 ROUNDING = 1e-6  # of the bound
 FORBIDDEN = 40.0  # in logarithms of odds
 PINNINGS = 4  # attempts with nodes matched at random, where most look alike

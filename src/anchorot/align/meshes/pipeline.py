@@ -26,7 +26,7 @@ from anchorot.io.safe_open import about
 from anchorot.space import Space
 
 N_STEPS = 100  # about: candidates that are made and those that are sharpened
-N_FINALISTS = 5
+N_FINALISTS = 5  # candidates that are sharpened; chosen by hand
 MIN_RUNNER_UP_SHARE = 0.2  # of the chosen map's probability: what a runner-up must have
 MAX_SIZE_RATIO = 50.0  # of a mesh to its part, in roots of the area: a smaller one gets no landmark of 300
 

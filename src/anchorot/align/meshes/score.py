@@ -25,7 +25,7 @@ RIGID_WEIGHT, CURVATURE_WEIGHT = 5.0, 2.0
 MIN_BALL_SIZE = 1e-6  # in squares of its reach: a smaller neighbourhood has one sampled point only
 MIRROR_PENALTY = 3.0  # less log-odds for a map that mirrors: one pair of meshes in twenty, before anything is seen
 CELL_FLOOR = 1e-3  # of a cell's misfits, which are compared by their logarithms
-LARGEST_LOG_ODDS = 50.0
+LARGEST_LOG_ODDS = 50.0  # either way: their exponentials and sums of these stay finite
 MISFIT_FLOOR = 0.01  # squared misfit, relative to a neighbourhood: smaller ones are no surer
 
 

@@ -46,11 +46,11 @@ MOST_POINTS = 160  # 200 are as good (AUC 0.985 against 0.984 on held-out kinds)
 MOST_AXES, MIRRORED_AXES, MIN_AXIS = 10, 4, 0.02  # of the second space; variance, as a share of the first one's
 N_IMPROVED = 3  # mirrored alignments that are improved, of at most 15
 MOST_STEPS, HOPELESS = 8, 5.0  # assignments; an objective this many times the chosen one's is given up after two
-N_CELLS = 16
+N_CELLS = 16  # parts of a space, which a t-test compares: ten points each of the most points; chosen by hand
 SAME = 0.9  # share of the points that stay near: the same alignment
 EQUAL = 1e-9  # of the variance of the costs: objectives that differ by less are equal
 LEAST = 1e-12  # roughness of a cell, in units of the costs
-LARGEST_LOG_ODDS = 50.0
+LARGEST_LOG_ODDS = 50.0  # either way: their exponentials and sums of these stay finite
 CLIP = 0.01  # least chance that counts, and largest one from 1: the mean of a few dozen points says no more
 
 

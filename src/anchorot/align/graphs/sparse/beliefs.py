@@ -14,9 +14,9 @@ from anchorot.align.graphs.sparse.pairs import rows_of
 
 COMMON = 0.65  # share of the edges that are common, as messages reckon with
 ROUNDS = 2  # of the sum over matchings
-STEPS = 8
+STEPS = 8  # at most, before candidates are renewed; chosen by hand
 MIN_MASS_MOVED = 0.02  # of the plan: messages that move less have settled
-SCALINGS = 3
+SCALINGS = 3  # of rows and columns: the next step scales anew
 BLOCK_NUMBERS = 1 << 22  # entries of rows that are multiplied at a time
 MAX_NUMBERS = 1 << 28  # of all edges together: beyond, where hubs have many neighbours, cycles of 5 edges do not count
 

@@ -21,17 +21,17 @@ from anchorot.align.graphs.sparse.whitening import looks, looks_of_loops
 
 NEAREST = 30  # candidates of a node by its looks, in the first round
 STILL_NEAR = 8  # in the rounds up to LOOK_ROUNDS
-LOOK_ROUNDS = 4
+LOOK_ROUNDS = 4  # rounds; later ones have votes enough; chosen by hand
 MOST_ROUNDS = 30  # small worlds of 5000 nodes that lose a fifth of their edges need 15
-USUAL_ROUNDS = 5
+USUAL_ROUNDS = 5  # rounds that the progress bar reckons with
 BELIEVED, VOTED = 7, 12  # candidates of a node in later rounds
 TRUST = (0.6, 0.7, 0.8, 0.9, 1.0)  # weight of the messages, round by round
 CANDIDATE_EDGES = 1000  # a node has so many candidates together with their edges, but
-FEWEST, MOST = 3, 60
+FEWEST, MOST = 3, 60  # at least, for hubs, and at most; chosen by hand
 HUB = 50  # edges: two hubs are a pair only if both want to
 MAX_LINKS = 12_000_000  # between pairs: 0.4 GB
 MIN_GAIN = 0.0002  # of the common edges: rounds that gain less have stalled
-MOST_STALLED = 3
+MOST_STALLED = 3  # rounds in a row without a gain, while beliefs are weak; chosen by hand
 MIN_BELIEF = 0.6  # on average, in a node's best candidate: a round that stalls above it is the last
 
 

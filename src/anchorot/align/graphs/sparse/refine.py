@@ -12,7 +12,7 @@ from anchorot.align.graphs.sparse.changes import Changes
 from anchorot.align.graphs.sparse.votes import Votes
 from anchorot.align.graphs.sparse.whitening import Looks
 
-MOST_ASSIGNMENTS = 5
+MOST_ASSIGNMENTS = 5  # each from the last one's result, as long as the value rises; chosen by hand
 MOST_ROUNDS = 30  # of exchanges
 VOTED = 12  # candidates of a node, by the common edges that they would have
 LOOKS = 0.3  # of a common edge: what looking alike is worth, where edges do not decide
