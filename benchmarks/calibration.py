@@ -71,10 +71,11 @@ def observed(jobs: Iterable[Job], cache: Path, workers: int, resume: bool, limit
     return by_kind
 
 
-def weights_of(counts: list[int]) -> Floats:
-    """Weights of the points of several kinds, joined, so that all kinds count alike."""
-    counts = [count for count in counts if count]
-    return np.repeat([1 / count / len(counts) for count in counts], counts)
+def weights_of(counts: list[int], shares: list[float] | None = None) -> Floats:
+    """Weights of the points of several kinds, joined; their sum is 1. All kinds count alike, or in such proportions."""
+    found = np.array(counts)
+    whole = (found > 0) * (np.ones(len(found)) if shares is None else np.array(shares))
+    return np.repeat(whole / np.maximum(found, 1) / whole.sum(), found)
 
 
 def fitted(features: dict[str, Floats], is_right: Floats, weights: Floats, divisor: Floats | float = 1.0) -> Logistic:

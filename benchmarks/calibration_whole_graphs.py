@@ -13,7 +13,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.spatial import Delaunay, KDTree
+from scipy.spatial import KDTree
 
 import anchorot as ao
 from anchorot.align.graphs.evidence import whole_features
@@ -52,14 +52,6 @@ def regular(rng: Rng, n: int, degree: float, seed: int) -> nx.Graph:
     return nx.random_regular_graph(2 * int(rng.integers(2, 6)), n, seed=seed)
 
 
-def planar(rng: Rng, n: int, degree: float, seed: int) -> nx.Graph:
-    """Delaunay triangles of random points."""
-    corners = Delaunay(rng.uniform(size=(n, 2))).simplices
-    graph = nx.empty_graph(n)
-    graph.add_edges_from(np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [0, 2]]]).tolist())
-    return graph
-
-
 def symmetric(rng: Rng, n: int, degree: float, seed: int) -> nx.Graph:
     """A ring, or a grid."""
     if rng.random() < 0.5:
@@ -77,7 +69,6 @@ def nearest_neighbours(rng: Rng, n: int, degree: float, seed: int) -> nx.Graph:
 
 
 Maker = Callable[[Rng, int, float, int], nx.Graph]
-FITTED: dict[str, Maker] = {**KINDS, "planar": planar}
 HELD: dict[str, Maker] = {
     "caves": caves,
     "duplication and divergence": duplication,
@@ -97,7 +88,7 @@ def drawn_pair(kind: str, number: int, is_shared: bool) -> tuple[csr_array, csr_
     rng = np.random.default_rng([number, is_shared, *kind.encode()])
     n = int(rng.integers(60, 201))
     degree = min(level(rng, 3, 40), n / 2, 2 * MAX_EDGES / n)
-    make = (FITTED | HELD | {SYMMETRIC: symmetric})[kind]
+    make = (KINDS | HELD | {SYMMETRIC: symmetric})[kind]
     graphs = [make(rng, n, degree, int(rng.integers(2**31))) for _ in range(1 if is_shared else 2)]
     graphs.sort(key=nx.Graph.number_of_nodes)
     n = graphs[-1].number_of_nodes()
@@ -147,7 +138,7 @@ def share_near(found: ao.GraphAlignment, second: csr_array, truth: Floats) -> fl
 
 def jobs(folder: Path, is_fit: bool) -> Iterator[Job]:
     begin = 0 if is_fit else FIRST_HELD
-    for kind in FITTED if is_fit else HELD:
+    for kind in KINDS if is_fit else HELD:
         yield from (Job(kind, k, observe_drawn, (kind, begin + k, True)) for k in range(PAIRS))
         name = f"{kind}, nothing in common"
         yield from (Job(name, k, observe_drawn, (kind, begin + k, False)) for k in range(STRANGERS))
@@ -163,8 +154,8 @@ TASK = Task(
     partial(fit_whole, features=FEATURES),
     partial(judge_whole, features=FEATURES),
     {
-        "whole": "pairs of random networks of seven kinds (preferential attachment with and without triangles, small "
-        "worlds, geometric, blocks, Erdos-Renyi, planar; 60 to 200 nodes, up to half of the edges lost and as many "
-        "added), and pairs of these kinds with nothing in common",
+        "whole": "pairs of random networks of nine kinds (preferential attachment with and without triangles, small "
+        "worlds, geometric, blocks, Erdos-Renyi, planar, hubs, uneven blocks; 60 to 200 nodes, up to half of the edges "
+        "lost and as many added), and pairs of these kinds with nothing in common",
     },
 )

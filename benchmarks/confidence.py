@@ -2,6 +2,7 @@
 
     python benchmarks/confidence.py               kinds held out: AUC and calibration error, a few minutes on two cores
     python benchmarks/confidence.py --picture     also draw the reliability curves of docs/images/confidence.png
+    python benchmarks/confidence.py --only networks   only kinds whose names begin so; nothing is written
     python benchmarks/confidence.py --data FOLDER data sets elsewhere than in ../shared/data or ANCHOROT_DATA
 
 A match is right if it is the true point. Of scans sampled apart, where the true point need not be in the sample, it is
@@ -41,7 +42,7 @@ from problems import cell_problems, isometry_problems, scans, surface_costs
 DATA = Path(os.environ.get("ANCHOROT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 PAIRS = 30  # of each kind that can be drawn at will,
 FIT_PAIRS = 60  # and of those that calibrate.py fits to
-NETWORKS = {"real": 5, "regular": 8, "caves": 8, "duplication": 8, "trees": 8}  # pairs of each kind
+NETWORKS = {"real": 5, "regular": 8, "caves": 8, "duplication": 8, "trees": 8, "unrelated": 8}  # pairs of each kind
 SCAN_POINTS = 300
 BINS = 10
 LARGEST_ERROR = 0.1
@@ -140,10 +141,24 @@ def clouds_by_landmarks(folder: Path, kind: str, seed: int) -> "Judged":
     return Judged(found.confidence, error <= 2 * spacing)
 
 
-def network_pair(folder: Path, kind: str, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Edges of networks of a kind held out from the fit, with edges moved, or of real ones; and the truth."""
+def drawn_network(kind: str, n: int, half: int, number: int) -> Floats:
+    """Edges of a network of a kind held out from the fit."""
     import networkx as nx
 
+    graph = {
+        "regular": lambda: nx.random_regular_graph(2 * half, n, seed=number),
+        "caves": lambda: nx.relaxed_caveman_graph(n // 8, 8, 0.2, seed=number),
+        "duplication": lambda: nx.duplication_divergence_graph(n, 0.5, seed=number),
+        "trees": lambda: nx.random_labeled_tree(n, seed=number),
+    }[kind]()
+    return np.array(graph.edges())
+
+
+def network_pair(folder: Path, kind: str, seed: int) -> tuple[Floats, Floats, Floats]:
+    """Edges of networks of a kind held out from the fit, with edges moved, or of real ones; and the truth.
+
+    Unrelated ones are two of one of these kinds; their truth is -1.
+    """
     rng = np.random.default_rng(seed)
     n, half, number = int(rng.integers(80, 250)), int(rng.integers(2, 8)), int(rng.integers(10**9))
     if kind == "real":
@@ -157,20 +172,17 @@ def network_pair(folder: Path, kind: str, seed: int) -> tuple[Floats, Floats, Fl
         ]
         first, second = (held[name] for name in names[seed])
         second = second[rng.random(len(second)) < (0.8 if first is second or names[seed][0] == "arenas" else 1.0)]
+    elif kind == "unrelated":
+        own = ("regular", "caves", "duplication", "trees")[seed % 4]
+        first, second = (drawn_network(own, n, half, number + turn) for turn in (0, 1))
     else:
-        graph = {
-            "regular": lambda: nx.random_regular_graph(2 * half, n, seed=number),
-            "caves": lambda: nx.relaxed_caveman_graph(n // 8, 8, 0.2, seed=number),
-            "duplication": lambda: nx.duplication_divergence_graph(n, 0.5, seed=number),
-            "trees": lambda: nx.random_labeled_tree(n, seed=number),
-        }[kind]()
-        first = np.array(graph.edges())
+        first = drawn_network(kind, n, half, number)
         is_lost = rng.random(len(first)) < level(rng, 0.01, 0.25)
-        drawn = rng.integers(0, graph.number_of_nodes(), (int(is_lost.sum()), 2))
+        drawn = rng.integers(0, int(first.max()) + 1, (int(is_lost.sum()), 2))
         second = np.concatenate([first[~is_lost], drawn[drawn[:, 0] != drawn[:, 1]]])
     total = int(max(first.max(), second.max())) + 1
     order = rng.permutation(total)
-    return first, order[second], order
+    return first, order[second], np.full(total, -1) if kind == "unrelated" else order
 
 
 def judged_networks(folder: Path, kind: str, seed: int) -> "Judged":
@@ -201,6 +213,11 @@ HELD: dict[
     "networks: caves": (jobs(judged_networks, "caves", NETWORKS["caves"]), "", False),
     "networks: duplication and divergence": (jobs(judged_networks, "duplication", NETWORKS["duplication"]), "", False),
     "networks: trees": (jobs(judged_networks, "trees", NETWORKS["trees"]), "", False),
+    "networks: two of one of these kinds, unrelated": (
+        jobs(judged_networks, "unrelated", NETWORKS["unrelated"]),
+        "",
+        False,
+    ),
     "by landmarks: clouds": (jobs(clouds_by_landmarks, "", 20), "", False),
 }
 BARS = {"scans": 0.8, "clouds": 0.9, "digits": 0.9, "networks": 0.9}  # least AUC of kinds whose names begin so
@@ -236,18 +253,20 @@ def drawn(name: str, seed: int) -> Judged:
     return judged(DRAWN[name][0](np.random.default_rng([seed, *name.encode()])))
 
 
-def all_judged(folder: Path) -> dict[str, list[Judged]]:
-    """All pairs of the kinds that are held out."""
+def all_judged(folder: Path, start: str, workers: int | None) -> dict[str, list[Judged]]:
+    """All pairs of the kinds that are held out and whose names begin so."""
     found: dict[str, list[Judged]] = {}
-    with ProcessPoolExecutor() as pool:
+    with ProcessPoolExecutor(workers) as pool:
         for name, (_, serves_fit) in DRAWN.items():
-            if not serves_fit:
+            if not serves_fit and name.startswith(start):
                 found[name] = list(pool.map(drawn, [name] * PAIRS, range(PAIRS)))
                 print(f"{name}: {len(found[name])} pairs", flush=True)
         for name, (pairs, needed, serves_fit) in HELD.items():
-            if not serves_fit and not (folder / needed).exists():
+            if serves_fit or not name.startswith(start):
+                continue
+            if not (folder / needed).exists():
                 print(f"{name}: there is no {needed} in {folder}, left out")
-            elif not serves_fit:
+            else:
                 found[name] = list(pool.map(judged, pairs(folder)))
                 print(f"{name}: {len(found[name])} pairs", flush=True)
     return found
@@ -326,13 +345,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--picture", action="store_true", help="also draw the reliability curves")
     parser.add_argument("--write", action="store_true", help="also write record.toml")
+    parser.add_argument("--only", default="", metavar="NAME", help="only kinds whose names begin so; never written")
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes")
     parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER")
     options = parser.parse_args()
-    found = all_judged(options.data)
+    found = all_judged(options.data, options.only, options.jobs)
     print(table(rows_of(found)))
     if options.picture:
         draw(found)
-    if options.write:
+    if options.write and not options.only:
         write_results("confidence.py", " ".join(sys.argv[1:]), table(rows_of(found)))
 
 
