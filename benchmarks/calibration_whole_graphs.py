@@ -69,6 +69,8 @@ def nearest_neighbours(rng: Rng, n: int, degree: float, seed: int) -> nx.Graph:
 
 
 Maker = Callable[[Rng, int, float, int], nx.Graph]
+# Without hubs: nodes of one hub are alike until an edge is lost, so matchings that fit are wrong by the rule above.
+FITTED: dict[str, Maker] = {kind: make for kind, make in KINDS.items() if kind != "hubs"}
 HELD: dict[str, Maker] = {
     "caves": caves,
     "duplication and divergence": duplication,
@@ -88,7 +90,7 @@ def drawn_pair(kind: str, number: int, is_shared: bool) -> tuple[csr_array, csr_
     rng = np.random.default_rng([number, is_shared, *kind.encode()])
     n = int(rng.integers(60, 201))
     degree = min(level(rng, 3, 40), n / 2, 2 * MAX_EDGES / n)
-    make = (KINDS | HELD | {SYMMETRIC: symmetric})[kind]
+    make = (FITTED | HELD | {SYMMETRIC: symmetric})[kind]
     graphs = [make(rng, n, degree, int(rng.integers(2**31))) for _ in range(1 if is_shared else 2)]
     graphs.sort(key=nx.Graph.number_of_nodes)
     n = graphs[-1].number_of_nodes()
@@ -138,7 +140,7 @@ def share_near(found: ao.GraphAlignment, second: csr_array, truth: Floats) -> fl
 
 def jobs(folder: Path, is_fit: bool) -> Iterator[Job]:
     begin = 0 if is_fit else FIRST_HELD
-    for kind in KINDS if is_fit else HELD:
+    for kind in FITTED if is_fit else HELD:
         yield from (Job(kind, k, observe_drawn, (kind, begin + k, True)) for k in range(PAIRS))
         name = f"{kind}, nothing in common"
         yield from (Job(name, k, observe_drawn, (kind, begin + k, False)) for k in range(STRANGERS))
@@ -154,8 +156,8 @@ TASK = Task(
     partial(fit_whole, features=FEATURES),
     partial(judge_whole, features=FEATURES),
     {
-        "whole": "pairs of random networks of nine kinds (preferential attachment with and without triangles, small "
-        "worlds, geometric, blocks, Erdos-Renyi, planar, hubs, uneven blocks; 60 to 200 nodes, up to half of the edges "
-        "lost and as many added), and pairs of these kinds with nothing in common",
+        "whole": "pairs of random networks of eight kinds (preferential attachment with and without triangles, small "
+        "worlds, geometric, blocks, Erdos-Renyi, planar, uneven blocks; 60 to 200 nodes, up to half of the edges lost "
+        "and as many added), and pairs of these kinds with nothing in common",
     },
 )
