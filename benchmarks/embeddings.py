@@ -115,7 +115,7 @@ def lengths(overlap: float, seed: int = 0, n: int = 1854, d: int = 90) -> Pair:
     return Pair(*views, order[:seen], rng.permutation(order[:seen] if overlap == 1 else order[seen:]))
 
 
-def digits() -> Pair:
+def digits(seed: int = 0) -> Pair:
     """Features of 1 000 digits in two networks, one with convolutions, trained here to tell the digits apart."""
     import torch
     from torch import nn
@@ -137,12 +137,12 @@ def digits() -> Pair:
         with torch.no_grad():
             return body(images).numpy().astype(np.float64)
 
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     folds = [nn.Conv2d(1, 16, 5, 2, 2), nn.ReLU(), nn.Conv2d(16, 32, 3, 2, 1), nn.ReLU(), nn.Flatten()]
     conv = nn.Sequential(*folds, nn.Linear(32 * 49, 64), nn.ReLU())
     dense = nn.Sequential(nn.Flatten(), nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 48), nn.ReLU())
     everything = np.arange(len(images))
-    return Pair(features(conv, 64), features(dense, 48), everything, np.random.default_rng(0).permutation(everything))
+    return Pair(features(conv, 64), features(dense, 48), everything, np.random.default_rng(seed).permutation(everything))
 
 
 # -- methods: matches, and a map if there is one -------------------------------------------------------------------
