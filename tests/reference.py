@@ -495,3 +495,19 @@ def naive_csls(x, y, k=10):
     distances = np.array([[np.sum((a - b) ** 2) for b in y] for a in x])
     around = np.sort(distances, axis=0)[:k].mean(axis=0)
     return np.argsort(distances - around / 2, axis=1)
+
+def naive_label_chances(masses, goals, points, codes, reliable):
+    """Chance of the label with the most mass of every row: r (K s + c p) / (K + c) + (1 - r) p; see labels.py."""
+    n_kinds = codes.max() + 1
+    p = np.array([np.mean(codes == k) for k in range(n_kinds)])
+    away = np.linalg.norm(points[:, None] - points, axis=2) + np.diag(np.full(len(points), np.inf))
+    q, h = np.mean(codes[away.argmin(axis=1)] == codes), np.sum(p**2)
+    across = np.linalg.norm(goals[:, None] - points, axis=2).min(axis=1)
+    c = (1 - q) / (q - h) * np.exp(2 * np.log(across).mean() - 2 * np.log(away.min(axis=1)).mean())
+    found = []
+    for row in masses:
+        votes = np.array([row[codes == k].sum() for k in range(n_kinds)])
+        best, count = votes.argmax(), row.sum() ** 2 / np.sum(row**2)
+        chance = (count * votes[best] / row.sum() + c * p[best]) / (count + c)
+        found.append(reliable * chance + (1 - reliable) * p[best])
+    return np.array(found)

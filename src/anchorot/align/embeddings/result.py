@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorot._typing import Float64s, Floats, Int64s
-from anchorot._validate import check_choice, check_finite, check_integer, check_numbers
+from anchorot._validate import check_finite, check_integer, check_numbers
 from anchorot.align.correspondence import Candidate, Correspondence
 from anchorot.align.embeddings.candidates import Map
+from anchorot.align.embeddings.labels import concentration, effective_votes, shrunk
 from anchorot.align.embeddings.pairs import BlurredPairs
 from anchorot.align.embeddings.retrieval import crowding, ranked
 from anchorot.align.embeddings.sides import Sides, unit_rows
-from anchorot.align.plans import encode_labels
+from anchorot.align.plans import carried_labels, encode_labels
 from anchorot.exceptions import InputError
 
 
@@ -107,15 +108,20 @@ class EmbeddingAlignment(Correspondence):
         """Give each point of one side the label of the other side's points that most of its mass goes to.
 
         As :meth:`anchorot.Correspondence.transfer`, but all maps that explain the two sides about as well have a vote,
-        and the share is the estimated chance that the label is right: the share of the votes where the map is right
-        (`reliable`), and how common the label is where it is not.
+        and the share is the estimated chance that the label is right. Where the map is right (`reliable`), that is the
+        share of the votes, the more so the more votes there are and the more often neighbours have the same label, see
+        `anchorot.align.embeddings.labels`; where it is not, how common the label is.
         """
-        check_choice(onto, "onto", ("first", "second"))
-        kinds, codes = encode_labels(labels, self.shape[1 if onto == "first" else 0])
-        found, share = super().transfer(kinds[codes], onto=onto, soft=soft)
-        common = dict(zip(kinds.tolist(), np.bincount(codes) / max(len(codes), 1), strict=True))
+        masses = self._masses_onto(onto, soft)
+        kinds, codes = encode_labels(labels, masses.shape[1])
+        found, share = carried_labels(masses, kinds[codes])
+        common = dict(zip(kinds.tolist(), np.bincount(codes) / len(codes), strict=True))
         by_chance = np.array([common.get(label, 0.0) for label in found.tolist()])
-        return found, np.where(share > 0, self.reliable * share + (1 - self.reliable) * by_chance, 0.0)
+        places = self._voting[0][0]
+        goals, labelled = (places.points, places.others) if onto == "first" else (places.others, places.points)
+        strength = concentration(goals, labelled, codes, places.device)
+        chance = shrunk(share, effective_votes(masses), by_chance, strength)
+        return found, np.where(share > 0, self.reliable * chance + (1 - self.reliable) * by_chance, 0.0)
 
     def top_k(self, k: int) -> Int64s:
         """The k points that each may belong to: its match, then the nearest after the map, corrected for hubs (CSLS).
