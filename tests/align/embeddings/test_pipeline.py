@@ -227,12 +227,14 @@ def noisy(seed=3):
     return POINTS[ORDER] @ turn(5) + 0.05 * np.random.default_rng(seed).normal(size=POINTS.shape)
 
 
-@examples(5)
-@given(st.integers(0, 2**31), st.floats(-50, 50))
-def test_an_offset_a_constant_column_and_lossless_dimensions_change_no_match(seed, offset):
-    plain = ao.align_embeddings(POINTS, noisy(), rng=0)
-    wide = np.concatenate([POINTS @ turn(5, 9, seed=seed), np.full((120, 1), 3.0)], axis=1) + offset
-    moved = ao.align_embeddings(wide, noisy() - offset, rng=0)
+@examples(8)
+@given(st.integers(0, 2**31), st.floats(-50, 50), st.sampled_from(METRICS))
+def test_an_offset_a_constant_column_and_lossless_dimensions_change_no_match(seed, offset, metric):
+    shift = 0.0 if metric == "cosine" else offset  # which sees directions from the origin
+    plain = ao.align_embeddings(POINTS, noisy(), metric=metric, rng=0)
+    column = np.full((120, 1), 0.0 if metric == "cosine" else 3.0)
+    wide = np.concatenate([POINTS @ turn(5, 9, seed=seed), column], axis=1) + shift
+    moved = ao.align_embeddings(wide, noisy() - shift, metric=metric, rng=0)
     np.testing.assert_array_equal(moved.matches, plain.matches)
     np.testing.assert_allclose(moved.confidence, plain.confidence, atol=1e-6)
     assert moved.reliable == pytest.approx(plain.reliable, abs=1e-6)
