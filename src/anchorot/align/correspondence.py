@@ -92,7 +92,7 @@ def find_runner_up(candidates: Sequence[Candidate], excess: float) -> Candidate 
 
 
 class Correspondence(WithFacts, ABC):
-    """The match of every point of one thing in another; the base of all alignments.
+    """The match of every point of one object in another; the base class of all alignments.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from anchorot.cli.two_sample import AgainstManyFiles, two_sample
 
 app = typer.Typer(
     name="anchorot",
-    help="Compare and match meshes, graphs, cells and neurons that share no coordinates.",
+    help="Compare and match shapes, graphs, cells and embeddings that share no coordinates.",
     epilog="Example: [bold]anchorot compare cat.off graph.graphml[/]",
     no_args_is_help=True,
     rich_markup_mode="rich",

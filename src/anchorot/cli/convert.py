@@ -23,7 +23,7 @@ from anchorot.cli.writing import Outputs
 from anchorot.io.cache import CacheInfo, cache_info, clear_cache
 from anchorot.many.convert import convert_all
 
-cache_app = typer.Typer(help="The cache of spaces that were read before.", no_args_is_help=True)
+cache_app = typer.Typer(help="Show or clear the cache of spaces that were read.", no_args_is_help=True)
 
 
 @reads_spaces

@@ -103,7 +103,7 @@ class Matched(NamedTuple):
 @reads_spaces
 def match(
     a: Annotated[Path, SpaceArgument],
-    b: Annotated[Path, typer.Argument(help="The space to find its points in.", show_default=False)],
+    b: Annotated[Path, typer.Argument(help="The space to match it with.", show_default=False)],
     plan: PlanOption = "align",
     robust: Annotated[
         bool, typer.Option("--robust", help="Compare ranks of costs; aep gives the same plan either way.")
@@ -118,7 +118,7 @@ def match(
     seeds: Annotated[
         Path | None,
         typer.Option(
-            help="Graphs: nodes that are known to go together, two columns of names (.csv .tsv .txt) or .json.",
+            help="Graphs: nodes that are known to match, two columns of names (.csv .tsv .txt) or .json.",
             show_default=False,
         ),
     ] = None,
@@ -141,9 +141,9 @@ def match(
 ) -> None:
     """Match the points of two spaces.
 
-    Meshes of more than 1000 vertices are aligned as surfaces, with an estimate of how likely the map is to be
-    correct; --n-points takes a sample instead, and so do --geodesic, --start, --robust and --one-to-one. Graphs are
-    aligned by their common edges; with --costs they are aligned as spaces.
+    Meshes of more than 1000 vertices are aligned as surfaces, graphs by their edges, and everything else by costs.
+
+    So are graphs with --costs, and meshes with --n-points, --geodesic, --start, --robust or --one-to-one.
     """
     if embeddings is not None:
         given = {

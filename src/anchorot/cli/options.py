@@ -33,8 +33,8 @@ def output_option(help_text: str) -> Any:
 
 
 SpaceArgument = typer.Argument(
-    help="A mesh (.off .ply .obj .stl .mat), graph (.graphml .gexf .gml .edgelist), neuron (.swc), cells (.h5ad), or "
-    "numbers (.npz .npy .csv .tsv .txt); all but .npz .npy .mat .h5ad also with .gz.",
+    help="A mesh (.off .ply .obj .stl .mat), graph (.graphml .gexf .gml .edgelist), neuron (.swc), cells (.h5ad), "
+    "crystal (.cif .vasp .poscar), or numbers (.npz .npy .csv .tsv .txt); all but .npz .npy .mat .h5ad also with .gz.",
     show_default=False,
 )
 FilesArgument = Annotated[

@@ -83,7 +83,7 @@ def two_sample(
     statistic: Annotated[
         Statistic | None,
         option(
-            "What represents a graph; anchors, its distances, work for spaces of every kind (default: degree, or "
+            "What to compare graphs by; anchors, their distances, work for spaces of every kind (default: degree, or "
             "anchors with --metric)."
         ),
     ] = None,

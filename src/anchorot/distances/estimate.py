@@ -72,7 +72,7 @@ N_HALVINGS = 100  # to find an end of an interval
 
 @dataclass(frozen=True, repr=False)
 class EnergyEstimate:
-    """What two samples tell of the Anchor Energy between the populations behind them.
+    """An estimate of the Anchor Energy between the populations behind two samples.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ class EmbeddingAligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     metric : {"auto", "cosine", "euclidean"}
         Whether points are compared by direction or by position; "auto" keeps what more points agree on.
     seeds : iterable of pairs (i, j) or mapping, optional
-        Rows of `X` and of `Y` that are known to go together.
+        Rows of `X` and of `Y` that are known to match.
     n_landmarks : int, optional
         Number of points of each side that are aligned by their distances.
     rng : None, int or numpy.random.Generator

@@ -49,7 +49,8 @@ def from_crystal(
     """Make the rows of a crystal: exact distances from each atom of the cell to its k nearest, images included.
 
     They do not depend on the choice of the cell, its origin, or the crystal's orientation; supercells have the same
-    rows, each repeated. Cells of any shape are reduced first. Atoms that see the same are one row with their weight.
+    rows, each repeated. Cells of any shape are reduced first. Atoms with the same distances are one row with their
+    total weight.
 
     Compare them by :func:`sliced_anchor_wasserstein`: atoms that move by at most e change it by at most 2 e.
 
@@ -60,10 +61,10 @@ def from_crystal(
     positions : array_like of shape (n, 3)
         Fractional coordinates of the atoms; left out beside an object that has them.
     species : iterable of n hashable objects, "element", optional
-        Every atom then sees its k nearest of each species, and the rows have types for ``attributes="types"``:
-        species of the centre and of the neighbour. "element" takes those of the object. By default all atoms are alike.
+        Each atom then has its k nearest of every species, and the rows have types for ``attributes="types"``: species
+        of the centre and of the neighbour. "element" takes those of the object. By default all atoms are alike.
     k : int
-        How many of the nearest atoms. Distances of crystals are comparable for any k, best for one.
+        How many of the nearest atoms. Use one k for all crystals that you compare.
     cartesian : bool
         Whether positions are Cartesian coordinates instead.
     merge : float, optional

@@ -107,14 +107,14 @@ class ReadOptions:
     time: float | None = _option(
         None, "Graphs, with heat: the mean number of steps of a random walk.", "float, optional", shown="3"
     )
-    atoms: int = _option(100, "Crystals: how many of the nearest atoms each atom sees, of each type.", "int", least=1)
+    atoms: int = _option(100, "Crystals: number of nearest atoms per atom; with types, of each type.", "int", least=1)
     max_bytes: int | str = _option(
-        MAX_BYTES, "Read or decompress no more than this of a file, such as '8GB'.", "int or str", shown="2GiB"
+        MAX_BYTES, "Largest file to read, after decompression, such as '8GB'.", "int or str", shown="2GiB"
     )
     cache: bool = _option(
         False,
-        "Use the user's cache of spaces that were read before with the same options; "
-        "skips files that are read as fast without it, and samples without a seed.",
+        "Keep spaces that take long to read in the user's cache, and use them again for the same file and options; "
+        "not for samples without a seed.",
         "bool",
     )
 

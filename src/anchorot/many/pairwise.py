@@ -125,25 +125,25 @@ def pairwise(
     spaces, others : sequence of Space, array_like of shape (n, n) or path
         Paths are read by :func:`read` with the options in `reading`, through the user's cache, and in processes where
         that pays. For "ae" there may be `AnchorFeatures` too. Any object with a length and ``[i]`` will do: entries are
-        asked for when they are needed, so that a sequence may load or make them then. An entry may also be a function
-        without arguments that returns one of these, such as ``partial(read, path, ...)``. Sizes and weights mix
-        freely. Without `others`, all pairs of `spaces`.
+        read when they are needed, so that a sequence may load or compute them then. An entry may also be a function
+        without arguments that returns one of these, such as ``partial(read, path, ...)``. Sizes and weights mix freely.
+        Without `others`, all pairs of `spaces`.
     metric : METRIC_NAMES
         METRIC_LIST
     k : int, optional
-        Return the k nearest of each space instead, among `others` or among all other `spaces`: what the matrix would
-        say, to the last bit, equally near ones by their order, in memory for N k values; ``n_exact`` counts the pairs
-        compared. For "ae" with p = 1, without `attributes` and with ``ground="w1"``, vectors of 512 numbers bound most
-        pairs and only the rest is compared; to fit them, up to 512 spaces are loaded once more at first. Without
+        Return the k nearest of each space instead, among `others` or among all other `spaces`: those of the matrix, to
+        the last bit, equally near ones in their order, with memory for N k values; ``n_exact`` counts the pairs
+        compared. For "ae" with p = 1, without `attributes` and with ``ground="w1"``, vectors of 512 numbers rule out
+        most pairs and only the rest is compared; to fit them, up to 512 spaces are loaded once more at first. Without
         regularisation "aw" (``epsilon=0``), "gw" and "tlb" are bounded by :func:`sliced_anchor_wasserstein`, and "saw"
-        by :func:`signature`. For anything else every pair is compared, from either of its ends.
+        by :func:`signature`. In all other cases every pair is compared, twice.
     p : int, optional
         Power of the costs, at most 64; by default that of the metric's public function.
     robust : bool
         Compare ranks of costs.
     epsilon : float >= 0, optional
-        Strength of the entropic regularisation; 0 is none. Of "aw" by default 1e-3 of the mean cost between anchors, of
-        "gw" 0. Above 0 a space is not at 0 from itself, and the diagonal says how far.
+        Strength of the entropic regularisation; 0 is none. The default for "aw" is 1e-3 of the mean cost between
+        anchors, for "gw" 0. Above 0 the distance of a space to itself is not 0, and the diagonal holds it.
     ground : {"w1", "w2"}
         For "ae": the distance between anchors, see :func:`anchor_energy`. With "w2" a pair takes O(n³) time.
     attributes : {"types", "features"}, FeatureMap, optional
@@ -156,38 +156,37 @@ def pairwise(
     n_jobs : int
         Number of workers; -1 for one per core, or for a single one inside a worker of joblib or multiprocessing.
     backend : {"threads", "processes"}, optional
-        Threads share the prepared spaces. Processes prepare their own, and pay for metrics that spend their time in
-        Python; "gw" takes them by default, everything else takes threads. Inside a worker process of joblib or
-        multiprocessing threads are taken always.
+        Threads share the prepared spaces. Processes prepare their own, and are faster for metrics that spend their time
+        in Python: the default is processes for "gw", and threads for everything else. Inside a worker process of joblib
+        or multiprocessing, threads are always used.
     client : dask.distributed.Client, optional
-        Compute on its cluster instead; `n_jobs`, `backend` and `memory` are then Dask's affair. Losing workers costs
-        time only.
+        Compute on its cluster instead; `n_jobs`, `backend` and `memory` are then left to Dask. Losing workers costs
+        only time.
     device : str or list of str, optional
-        Compare on CUDA devices: "cuda" for all there are, "cuda:1" for one, or a list; "cpu" is the same as
-        None. For "ae" and "saw" with p = 1 or 2 and without `attributes`. Spaces are prepared here, by `n_jobs`
-        threads. Values of uniform spaces, but of "ae" with p = 2, are those of the native kernels to the last bit,
-        others to 1e-12. Needs the extra
-        ``torch``.
+        Compare on CUDA devices: "cuda" for all, "cuda:1" for one, or a list; "cpu" is the same as None. For "ae" and
+        "saw" with p = 1 or 2 and without `attributes`. Spaces are prepared by `n_jobs` threads of this machine. Values
+        are those of the native kernels: to the last bit for uniform spaces (except for "ae" with p = 2), otherwise
+        within 1e-12. Needs the extra ``torch``.
     progress : bool
         Show a bar, on a terminal or in a notebook.
     checkpoint : path, optional
-        A folder for finished tiles. A later call with the same spaces and options goes on from them; one with other
-        spaces or options is refused. The folder may be deleted when the result is safe.
+        A folder for finished tiles. A later call with the same spaces and options resumes from them; one with other
+        spaces or options is refused. Delete the folder once you have the result.
     shard : tuple of two int, optional
         ``(i, n)`` if this is job i of n, from 0 to n - 1, that fill one `checkpoint` together, on any machines that see
-        the folder. Each tile is computed by one job; one that is done with its share helps others, and takes over the
-        tiles of jobs that were killed. It does not wait for jobs that are still at work. ``(0, 1)`` is an ordinary run.
+        the folder. Each tile is computed by one job. A job that has finished its share helps others, and takes over the
+        tiles of jobs that were killed. It does not wait for jobs that are still running. ``(0, 1)`` is an ordinary run.
     errors : {"raise", "skip"}
         What to do about a space that cannot be read or prepared: raise an `InputError` that names it, or leave NaN in
-        its row and column, go on, and warn with an `InputWarning`. With `k` it is nobody's neighbour, and its own have
-        index -1 and value NaN.
+        its row and column, continue, and give an `InputWarning`. With `k`, no space has it as a neighbour, and its own
+        neighbours have index -1 and value NaN.
     memory : int or str
         Bytes of prepared spaces to keep, as in ``"500MB"``; shared by the workers of this machine. Spaces that do not
-        fit are loaded again, as seldom as possible. The result comes on top, and so does what each worker needs to
-        load one space or compare one pair.
+        fit are loaded again, as rarely as possible. The limit does not include the result, nor what each worker needs
+        to load one space or compare one pair.
     tile : int, optional
-        Side of a tile, or with `k` rows of a strip; by default small enough for many of them. One checkpoint keeps to
-        one side.
+        Side of a tile, or with `k` the rows of a strip; by default small enough that there are many. All tiles of a
+        checkpoint have one side.
     out : ndarray of float64, shape (N, N) or (N, M), or path, optional
         Where to put the result. A path ending in .npy gets a file, which takes its place on disk before any work and
         appears under its name when it is complete; the result is then a read-only memory map of it, and memory does not
@@ -195,22 +194,22 @@ def pairwise(
     **reading
         Options of :func:`read` for paths, such as ``n_points=200``. Points are drawn by the seed ``rng=0`` unless
         another is given; with ``rng=None`` one is drawn for all files. ``cache=False`` reads without the user's cache.
-        Options that only some metrics take come here too.
+        Options of single metrics are passed here too.
 
     Returns
     -------
     ndarray of shape (N, N) or (N, M)
-        The former is symmetric, with a diagonal of zeros but for epsilon. Of a :class:`Cohort` it is an array that
-        knows the subjects and metadata of its samples, which :func:`group_test` uses (`CohortDistances`). With
-        `shard`, one of the jobs returns it, the last; others return None. The same call without `shard` returns it at
-        any time, and computes what is missing.
+        The former is symmetric, with a diagonal of zeros unless there is an epsilon. For a :class:`Cohort` it is an
+        array with the subjects and metadata of the samples, which :func:`group_test` uses (`CohortDistances`). With
+        `shard`, the last job returns it and the others return None. The same call without `shard` returns it at any
+        time, and computes what is missing.
     Neighbors
         With `k`: `index` and `value` of shape (N, k), and :meth:`Neighbors.to_sparse` for a graph of them.
 
     Warns
     -----
     ConvergenceWarning
-        If a solver did not converge for some pairs, or failed and left NaN for their values; it says for how many.
+        If a solver did not converge for some pairs, or failed and left NaN as their values, with the number of pairs.
 
     Examples
     --------

@@ -58,7 +58,7 @@ class SearchIndex:
     these before any transport is solved.
 
     An index that was built with a `path`, or loaded, *is* that file: `add`, `remove` and `compact` change it at once.
-    Changes are atomic for everyone who has it open, in this process or another. An index that was built without a path
+    Changes are atomic for all that have it open, in this process or another. An index that was built without a path
     lives in a temporary file until it is saved; forked processes share that file. To use an index elsewhere, save it
     and load it there; it cannot be pickled or copied.
 

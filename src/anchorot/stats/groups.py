@@ -77,8 +77,8 @@ def group_test(
         With `within`: what is permuted within a subject instead, such as the slides of a patient. The members of a
         block are in one group; names need to be unique only within a subject.
     weight_items : bool
-        Weigh subjects by their numbers of members. For those to whom members are of interest: then a subject with many
-        members can decide alone, and groups with unequal numbers of members reject too often or too rarely.
+        Weigh subjects by their numbers of members, if members are of interest rather than subjects: a subject with many
+        members can then decide alone, and groups with unequal numbers of members reject too often or too rarely.
     welch : bool
         Use Welch's statistic, for groups that may differ in spread: centres are compared in units of each group's own
         spread. It costs some power where spreads agree.
@@ -88,8 +88,8 @@ def group_test(
         Also compare all pairs of groups, with effect sizes and Holm's correction for the number of pairs. No p-value is
         below 1 / (n_resamples + 1), so many groups need more permutations.
     metric : str
-        For a cohort, as for :func:`pairwise`: "ae" with ``attributes="types"`` sees composition, density and
-        arrangement together, "arrangement" sees arrangement alone.
+        For a cohort, as for :func:`pairwise`: "ae" with ``attributes="types"`` depends on composition, density and
+        arrangement together, "arrangement" on arrangement alone.
     attributes, max_cost
         For a cohort, see :func:`anchor_energy`.
     n_resamples : int
@@ -107,7 +107,7 @@ def group_test(
     -----
     InputWarning
         If a cohort seems to have several samples per subject, but no subjects were given; if groups differ in their
-        fields of view, densities or compositions, which Anchor Energies see too.
+        fields of view, densities or compositions, which Anchor Energies depend on too.
 
     Notes
     -----

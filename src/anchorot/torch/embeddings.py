@@ -147,7 +147,7 @@ def align_embeddings(
         Whether directions alone count ("cosine": rows are brought to length 1), or positions do, up to a common scale
         ("euclidean"). "auto" keeps what more points agree on.
     seeds : iterable of pairs (i, j) or mapping, optional
-        Points that are known to go together.
+        Pairs of points that are known to match.
         Row i of `x` and row j of `y`.
     n_landmarks : int, optional
         Points of each side that are aligned first, by their distances.

@@ -42,7 +42,7 @@ def align_cells(
     device: str | None = None,
     progress: bool = True,
 ) -> EmbeddingAlignment:
-    """Align the cells of two assays, and write into both where their cells lie and which labels they get.
+    """Align the cells of two assays, and write aligned coordinates and transferred labels into both.
 
     Each side is taken from ``obsm["X_pca"]``, ``obsm["X_lsi"]`` or ``obsm["X_spectral"]``, or else from the diffusion
     coordinates of the graph of neighbours in ``obsp["connectivities"]``; :func:`align_embeddings` does the rest. Both
@@ -63,7 +63,7 @@ def align_cells(
         Whether directions alone count ("cosine": rows are brought to length 1), or positions do, up to a common scale
         ("euclidean"). "auto" keeps what more cells agree on.
     seeds : iterable of pairs (i, j) or mapping, optional
-        Points that are known to go together.
+        Pairs of points that are known to match.
         Row i of `x` and row j of `y`.
     n_landmarks : int, optional
         Points of each side that are aligned first, by their distances.
@@ -83,7 +83,7 @@ def align_cells(
     Warns
     -----
     ConvergenceWarning
-        If `reliable` is below 0.5: no map was found that can be trusted, and labels must not be either.
+        If `reliable` is below 0.5: no map was found that can be trusted, so do not trust the labels either.
 
     Examples
     --------

@@ -47,11 +47,11 @@ def align_embeddings(
     device: str | None = None,
     progress: bool = True,
 ) -> EmbeddingAlignment:
-    """Find the rotation that brings one embedding onto another, and which point is which, without known pairs.
+    """Match the points of two embeddings, and find the rotation between them, without known pairs.
 
-    A few hundred points of each side are aligned by the distances within each; the map that follows from that grows
-    from the main directions to all; several draws of points are tried, until two agree; rounds of assignment and
-    rotation on all points end it. The two sides need not have the same dimension or number of points, nor be the same
+    A few hundred points of each side are aligned by the distances within each. The resulting map grows from the main
+    directions to all. Several draws of points are tried until two agree. Finally, rounds of assignment and rotation
+    refine the map on all points. The two sides need not have the same dimension or number of points, nor be the same
     objects: the map is found from the shapes of the two clouds. Where it cannot be found, ten known pairs may do.
 
     Parameters
@@ -63,7 +63,7 @@ def align_embeddings(
         ("euclidean"). "auto" tries directions, as seen from the mean, and positions, and keeps what more points agree
         on. A shift of either side then changes nothing, unless neither explains the two sides: then "cosine" is tried.
     seeds : iterable of pairs (i, j) or mapping, optional
-        Points that are known to go together.
+        Pairs of points that are known to match.
         Row i of `x` and row j of `y`; the map begins with them.
     n_landmarks : int, optional
         Points of each side that are aligned first, by their distances.

@@ -1,1 +1,1 @@
-"""Which node of one network is which of another: messages between edges, a path from convex to concave, exchanges."""
+"""Matches of nodes of two networks: messages between edges, a path from convex to concave, exchanges."""

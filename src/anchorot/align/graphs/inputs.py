@@ -45,7 +45,7 @@ class Network(NamedTuple):
 
 
 class Networks(NamedTuple):
-    """Two graphs to be aligned, and pairs of nodes that are known to go together."""
+    """Two graphs to be aligned, and pairs of nodes that are known to match."""
 
     first: Network
     second: Network

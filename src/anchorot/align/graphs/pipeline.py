@@ -1,4 +1,4 @@
-"""Which node is which: two networks in, a `GraphAlignment` out."""
+"""Match nodes: two networks in, a `GraphAlignment` out."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def align_graphs(
     device: str | None = None,
     progress: bool = True,
 ) -> GraphAlignment:
-    r"""Find which node of one network is which of another, from their edges.
+    r"""Match the nodes of two networks by their edges.
 
     Maximises the number of common edges over all one-to-one matchings of the smaller network's nodes with the larger
-    one's, without training and without a parameter to choose. Several ways are tried, and the number of common edges
-    chooses: belief propagation between pairs of edges; a path from a convex form of the problem to the concave one,
-    from plans between anchors of heat kernels; and, where no two of them agree, the same again after the surest nodes
-    have voted. In large networks each node has a few candidates, which messages and votes of neighbours replace by
-    better ones until the number of common edges rises no more. Isomorphic networks are mostly solved at once, by
-    refining the colours of nodes; where most nodes look alike, as on a ring, a few are matched at random first, and the
+    one's, without training and without a parameter to choose. Several methods are tried, and the one with most common
+    edges is kept: belief propagation between pairs of edges; a path from a convex form of the problem to the concave
+    one, from plans between anchors of heat kernels; and, where no two of them agree, the same again after a vote of the
+    most certain nodes. In large networks each node has a few candidates, which messages and votes of neighbours replace
+    by better ones, until the number of common edges no longer rises. Isomorphic networks are mostly solved at once, by
+    refining the colours of nodes; where most nodes are alike, as on a ring, a few are matched at random first, and the
     others by the heat that reaches them from these.
 
     Parameters
@@ -50,20 +50,20 @@ def align_graphs(
     weight : None, bool or str
         Edge attribute that says how strong an edge is, as in :func:`from_graph`. By default all edges count alike.
     directed : bool, optional
-        Whether edges have a direction. By default as networkx and igraph graphs say of themselves.
+        Whether edges have a direction. By default as networkx and igraph graphs are declared.
     sparse : bool, optional
         Whether each node is compared with a few candidates only, instead of with all nodes. By default that is so above
         5000 nodes; above 3000 it is tried first, and all pairs where less than 90 % of the edges are common. `features`
         and `device` need all pairs.
     types : str or (iterable of n hashable objects, iterable of m), optional
-        What kind of thing each node is: the name of a node attribute, or the types of both networks' nodes. Nodes of
-        different types are never matched.
+        The type of each node: the name of a node attribute, or the types of both networks' nodes. Nodes of different
+        types are never matched.
     features : str, list of str, or (array_like of shape (n, k), array_like of shape (m, k)), optional
         Numbers of each point, comparable between the two sides.
         Names of node attributes, or arrays. A squared distance of average size costs as much as the edges of an average
         node are worth.
     seeds : iterable of pairs or mapping, optional
-        Points that are known to go together.
+        Pairs of points that are known to match.
         Nodes, by name: one of the first network and one of the second, of one type.
     mass : float from 0 to 1, optional
         Match only this share of the points, by their weights.

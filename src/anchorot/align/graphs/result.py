@@ -39,7 +39,7 @@ class SolvedGraphs(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphAlignment(Correspondence):
-    """Which node of one network is which of the other.
+    """An alignment of two networks: the match of every node.
 
     Attributes
     ----------

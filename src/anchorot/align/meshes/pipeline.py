@@ -1,4 +1,4 @@
-"""Which point is which: two meshes in, a `MeshAlignment` out."""
+"""Match vertices: two meshes in, a `MeshAlignment` out."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def align_meshes(
     threads: int = 1,
     progress: bool = True,
 ) -> MeshAlignment:
-    """Find which vertex of one mesh is which of another, and which way round.
+    """Match the vertices of two meshes, and tell left from right.
 
     Landmarks are aligned by their distances along the surface, and by signatures that tell left from right; each result
-    is refined by eigenfunctions of the Laplacian, 20 to 150 of them, until it is a map of all vertices. Distances alone
-    cannot tell a body's left from its right, and hardly its front from its back, so there are several candidates, also
-    the images of each under the symmetries of either surface. What chooses looks at the surface from outside: where it
-    bulges, which way one turns, and whether neighbourhoods are turned as a whole by a rotation that does not mirror.
-    Such rotations sharpen the chosen map at last, unless `mass` is given.
+    is refined by 20 to 150 eigenfunctions of the Laplacian, until it is a map of all vertices. Distances alone cannot
+    tell a body's left from its right, and hardly its front from its back, so there are several candidates, among them
+    the images of each under the symmetries of either surface. The choice between them uses the orientation of the
+    surface: where it bulges, which way one turns, and whether neighbourhoods are moved by a proper rotation. Such
+    rotations finally sharpen the chosen map, unless `mass` is given.
 
     Parameters
     ----------
     x, y : path, trimesh.Trimesh, or pair of arrays
-        Triangle meshes, as :func:`from_mesh` takes them. Of several components the largest is kept, with a note. Faces
-        may run either way round; neighbours are made to agree. Sizes do not matter, unless `mass` is given.
+        Triangle meshes, as :func:`from_mesh` takes them. Of several components the largest is kept, with a warning.
+        Faces may have either orientation, and are made consistent. Sizes do not matter, unless `mass` is given.
     mass : float from 1e-9 to 1, or "free", optional
         Match only this share of the points, by their weights.
         For parts, such as a scan that lacks a limb: the share is that of the landmarks. "free" leaves out those that
@@ -74,12 +74,11 @@ def align_meshes(
         `reliable`, the estimated chance that the map is the right way round, is below 0.5, there is a
         `ConvergenceWarning`.
 
-    Notes
-    -----
-    Two meshes of 5 000 vertices take some ten seconds on one core, and 0.5 GB; two of 52 000 take 90 seconds, and
-    0.9 GB. Candidates are made and compared on samples of 1 000 vertices; the last step takes O(n m) products of rows
-    of 150 numbers. Meshes of 10 000 vertices and more are smoothed first, by a round of averages over neighbours for
-    every 5 000 vertices: otherwise noise as large as an edge crumples them, and areas and distances with them.
+    Notes ----- Two meshes of 5 000 vertices take some ten seconds on one core, and 0.5 GB; two of 52 000 take 90
+    seconds, and 0.9 GB. Candidates are made and compared on samples of 1 000 vertices; the last step takes O(n m)
+    products of rows of 150 numbers. Meshes of 10 000 vertices and more are smoothed first, by a round of averages over
+    neighbours for every 5 000 vertices: otherwise noise as large as an edge crumples the surface, and distorts areas
+    and distances.
 
     Examples
     --------

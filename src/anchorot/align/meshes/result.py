@@ -10,7 +10,7 @@ from anchorot.align.correspondence import Candidate, Correspondence
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeshAlignment(Correspondence):
-    """Which point of one surface is which of another.
+    """An alignment of two surfaces: the match of every vertex.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ Float32s = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DenseAlignment(Correspondence):
-    """Which point of a large thing is which of another.
+    """An alignment by landmarks: the match of every point, and the alignment of the landmarks.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which point is which: Gromov-Wasserstein, started from anchors and finished by assignment."""
+"""Match points: Gromov-Wasserstein, started from anchors and finished by assignment."""
 
 from __future__ import annotations
 
@@ -77,29 +77,29 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     device: str | None = None,
     progress: bool = True,
 ) -> Alignment | DenseAlignment:
-    r"""Find which point of one space is which of another.
+    r"""Match the points of two spaces by their costs.
 
     Minimises the Gromov-Wasserstein loss :math:`\sum_{ijkl} (C_{ij} - C'_{kl})^2 P_{ik} P_{jl}` over plans between the
     points, without a parameter to choose. Gromov-Wasserstein is not convex, and a solver that starts from the product
-    of the weights gets stuck in a local minimum. Here several starts are tried: plans between the spaces' anchors seen
-    at different ranges, and the product. They are annealed (entropic steps while a temperature falls, relative to
-    the spread of the costs) side by side, and go on as one once they are alike; then they are sharpened (assignment and
-    conditional-gradient steps), and the one of the smallest objective is kept. With more than 800 points, one start is
-    the result of 400 landmarks of either side, and starts whose plans are far above the best one's are given up.
+    of the weights gets stuck in a local minimum. So several starts are tried: plans between anchors that are cut off at
+    different ranges, and the product. They are annealed side by side (entropic steps at a falling temperature, relative
+    to the spread of the costs), and merged once they are alike. Then they are sharpened (assignment and
+    conditional-gradient steps), and the one with the smallest objective is kept. With more than 800 points, one start
+    is the alignment of 400 landmarks of each side, and starts with an objective far above the best are dropped.
 
     Parameters
     ----------
     x, y : Space, array_like of shape (n, n), or path
-        Of any sizes and weights; a bare cost matrix stands for a uniform space, and a file is read by :func:`read`.
-        With `n_landmarks` also points (n, d), `PointDistances` or `MeshDistances`. For two meshes there is
+        Of any sizes and weights; a cost matrix means a uniform space, and a file is read by :func:`read`. With
+        `n_landmarks` also points (n, d), `PointDistances` or `MeshDistances`. For two meshes there is
         :func:`align_meshes`.
     start : str, or array_like of shape (n, m)
-        Where to begin; a plan, or any name but the first, begins there only.
+        Where to begin. With a plan, or any name but the first, this is the only start.
 
         - "anchors": "near", "near_annealed", "middle" and "product", and where most anchors tie, "pinned"; the best is
           kept. With more than 800 points: landmarks' results, "near_annealed", and "product" if these do not agree.
-        - "near", "middle", "aw": a plan between anchors that see the nearest tenth of all costs, the nearest half, or
-          all. "near" is sharpened at once, "near_annealed" is the same plan with more blur, annealed.
+        - "near", "middle", "aw": a plan between anchors made of the nearest tenth of all costs, the nearest half, or
+      all. "near" is sharpened at once, "near_annealed" is the same plan with more blur, annealed.
         - "aep": the plan of :func:`anchor_energy_plan`. "product": the product of the weights.
         - "pinned": a plan between whole anchors after a few undecided points were matched at random, so that costs to
           these distinguish the others: for symmetric spaces.
@@ -134,10 +134,10 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     Returns
     -------
     Alignment
-        With `plan`, `matches` and their `confidence`, `value`, the `bound` that no loss is below, all
-        `candidates`, a `runner_up` if another alignment is about as good, and more. With `n_landmarks` a
-        `DenseAlignment`, which has the landmarks' `alignment`. Where `reliable`, the estimated chance that the whole
-        alignment is right, is below 0.5, there is a `ConvergenceWarning`.
+        With `plan`, `matches` and their `confidence`, `value`, a lower `bound` of the loss, all `candidates`, a
+        `runner_up` if another alignment is about as good, and more. With `n_landmarks` a `DenseAlignment`, which has
+        the landmarks' `alignment`. Where `reliable`, the estimated chance that the whole alignment is right, is below
+        0.5, there is a `ConvergenceWarning`.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Which point of one space is which of another, and how good that alignment is."""
+"""The result of `align`: matches, and how good they are."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class HeavyProblem(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Alignment(Correspondence):
-    """Which point of one space is which of the other.
+    """An alignment of two spaces: the match of every point, with the plan that it is from.
 
     Attributes
     ----------
